@@ -1,0 +1,122 @@
+"""Access: a read of a global tensor as the region that is loaded and how its tile is seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ir.affine import Affine, affine, fold
+from ir.products import indices
+from ir.cuts import WHOLE, Cut
+from ir.errors import KernelError
+from ir.nest import Axis, Slice, Window
+from ir.spec import Expr, Number, Read, Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """region: a slice per dimension; an indirect one has no `rows` yet.  rows: per dimension,
+    the expression of its positions, or None.  needed: indices whose origins place the region.
+    """
+
+    region: tuple[Slice, ...]
+    axes: tuple[Axis, ...]
+    windows: tuple[Window, ...]
+    shifted: tuple[str, ...]
+    rows: tuple[Expr | None, ...]
+    needed: frozenset[str]
+
+
+def access(
+    read: Read, tensor: Tensor, cuts: Mapping[str, Cut], outside: frozenset[str]
+) -> Access:
+    """How a read's region lies under the cuts of a launch.
+
+    outside: looped indices that the region covers whole, since it is loaded outside their
+    loops.
+    """
+    region: list[Slice] = []
+    axes: list[Axis] = []
+    windows: list[Window] = []
+    shifted: list[str] = []
+    rows: list[Expr | None] = []
+    for dim, position in enumerate(read.at):
+        form = affine(position)
+        if form is None:
+            region.append(_indirect(position, outside))
+            axes.append(Axis(region[-1].axis, extent(cuts[region[-1].axis])))
+            rows.append(position)
+            continue
+        rows.append(None)
+        taken = {a.name for a in axes}
+        one, window = _slice(form, f"{tensor.name}_{dim}", taken, outside, position)
+        region.append(one)
+        if one.axis is None:
+            continue
+        if window:
+            windows.append(window)
+        if one.whole:
+            shifted.append(one.axis)
+        axes.append(Axis(one.axis, _room(one, tensor.shape[dim], cuts)))
+    needed = {
+        i
+        for s in region
+        if not s.whole
+        for i, _ in s.terms
+        if cuts[i].level != WHOLE
+    }
+    return Access(
+        tuple(region), tuple(axes), tuple(windows), tuple(shifted), tuple(rows), frozenset(needed)
+    )
+
+
+def extent(cut: Cut) -> Expr:
+    """How many elements of an index a value has room for."""
+    return Number(cut.tile) if cut.tile else cut.range.high
+
+
+def _indirect(position: Expr, outside: frozenset[str]) -> Slice:
+    free = indices(position)
+    if len(free) != 1 or free[0] in outside:
+        raise KernelError(
+            "an indirect position is lowered along exactly one index of its own loop",
+            place=position.place,
+            hint="give the positions their own equation, with one index",
+        )
+    return Slice(free[0], ((free[0], 1),), Number(0))
+
+
+def _slice(
+    form: Affine, name: str, taken: set[str], outside: frozenset[str], position: Expr
+) -> tuple[Slice, Window | None]:
+    if not form.terms:
+        return Slice(None, (), form.offset), None
+    if any(c < 1 for _, c in form.terms):
+        raise KernelError(
+            "a position that runs backwards is not lowered",
+            place=position.place,
+            hint="reverse the tensor in an equation of its own",
+        )
+    looped = [i for i, _ in form.terms if i in outside]
+    (index, step), *more = form.terms
+    if not more and index not in taken:
+        return Slice(index, form.terms, form.offset, step=step, whole=bool(looped)), None
+    if looped:
+        raise KernelError(
+            f"a window over `{looped[0]}` cannot be staged outside its loop",
+            place=position.place,
+        )
+    return Slice(name, form.terms, form.offset), Window(name, form.terms)
+
+
+def _room(one: Slice, size: Expr, cuts: Mapping[str, Cut]) -> Expr:
+    """The extent of the axis that a slice fills."""
+    if one.whole:
+        return cuts[one.terms[0][0]].range.high
+    if len(one.terms) == 1 and one.axis == one.terms[0][0]:
+        return extent(cuts[one.axis])
+    room: Expr = Number(1)
+    for index, coefficient in one.terms:
+        steps = fold("add", extent(cuts[index]), Number(-1))
+        room = fold("add", fold("mul", Number(coefficient), steps), room)
+    return room

@@ -1,0 +1,125 @@
+"""Launches and cuts: where a schedule ends a launch, and how each index of one is cut."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ir.errors import KernelError
+from ir.schedule import Schedule
+from ir.spec import Equation, Facts, Index, Range, Read, Reduce, Scan, Spec
+
+GRID, LOOP, WHOLE = "grid", "loop", "whole"
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """How an index is walked in a launch. level: grid, loop or whole.  tile: 0 where whole."""
+
+    index: str
+    level: str
+    tile: int
+    range: Range
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """The equations of one launch. stored: tensors that leave it, outputs or workspace."""
+
+    name: str
+    equations: tuple[Equation, ...]
+    stored: tuple[str, ...]
+
+    def defines(self, tensor: str) -> bool:
+        """Whether an equation of this segment defines a tensor."""
+        return any(e.target == tensor for e in self.equations)
+
+    @property
+    def folded(self) -> frozenset[str]:
+        """Indices that an equation here reduces or scans over: they cannot be cut apart."""
+        found = set()
+        for e in self.equations:
+            found.update(e.reduced)
+            if isinstance(e.value, Scan):
+                found.add(e.value.along)
+        return frozenset(found)
+
+
+def segments(spec: Spec, schedule: Schedule) -> tuple[Segment, ...]:
+    """The launches of a schedule: one ends after each `kernel(t)` and after the last equation."""
+    ends = {d.subject: d for d in schedule.of("kernel")}
+    targets = [e.target for e in spec.equations]
+    for name, decision in ends.items():
+        if name not in targets:
+            raise KernelError(
+                f"`kernel({name})` ends a launch after an unknown tensor",
+                place=decision.place,
+                allowed=", ".join(targets),
+            )
+    groups: list[list[Equation]] = [[]]
+    for e in spec.equations:
+        groups[-1].append(e)
+        if e.target in ends:
+            groups.append([])
+    groups = [g for g in groups if g]
+    outputs = {t.name for t in spec.outputs}
+    made = []
+    for number, group in enumerate(groups):
+        later = {s for g in groups[number + 1 :] for e in g for s in e.sources()}
+        stored = tuple(e.target for e in group if e.target in outputs or e.target in later)
+        if stored:
+            made.append(Segment(f"{spec.name}_{len(made)}", tuple(group), stored))
+    return tuple(made)
+
+
+def cuts(segment: Segment, facts: Facts, schedule: Schedule) -> Mapping[str, Cut]:
+    """The cut of every index of a launch, in the order of the schedule's `place` decisions.
+
+    An index that is placed on the grid but folded here runs as a loop here.
+    """
+    used = _used(segment)
+    apart = {i for t in segment.stored for i in _equation(segment, t).indices}
+    order = [d.subject.removesuffix(".outer") for d in schedule.of("place")]
+    ranked = sorted(used, key=lambda i: order.index(i) if i in order else len(order))
+    made = {}
+    for index in ranked:
+        tile = schedule.find("tile", index)
+        place = schedule.find("place", f"{index}.outer")
+        span = facts.ranges[index]
+        if tile is None:
+            if span.jagged:
+                raise KernelError(
+                    f"`{index}` runs over a jagged range and has no tile",
+                    hint=f"tile({index}, size=32)",
+                )
+            made[index] = Cut(index, WHOLE, 0, span)
+            continue
+        on_grid = place is not None and place.option("level") == GRID
+        free = index not in segment.folded and index in apart and not span.jagged
+        level = GRID if on_grid and free else LOOP
+        made[index] = Cut(index, level, int(tile.option("size")), span)
+    return made
+
+
+def _used(segment: Segment) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for e in segment.equations:
+        for part in (*e.at, e.value):
+            for node in part.walk():
+                if isinstance(node, Index):
+                    found[node.name] = None
+                elif isinstance(node, Reduce):
+                    found.update(dict.fromkeys(node.over))
+                    for span in node.ranges:
+                        found.update(_bounds(span))
+    return tuple(found)
+
+
+def _bounds(span: Range) -> dict[str, None]:
+    nodes = (n for e in (span.low, span.high) for r in e.walk() if isinstance(r, Read)
+             for n in r.walk())
+    return {n.name: None for n in nodes if isinstance(n, Index)}
+
+
+def _equation(segment: Segment, target: str) -> Equation:
+    return next(e for e in segment.equations if e.target == target)

@@ -1,0 +1,186 @@
+"""Dtypes of expressions: promotion, and what each function asks for and gives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from ir.errors import KernelError
+from ir.functions import POINTWISE
+from ir.spec import (
+    FLOATS,
+    Apply,
+    Bucketize,
+    Cast,
+    Expr,
+    Index,
+    Number,
+    Range,
+    Read,
+    Reduce,
+    Scan,
+    Size,
+)
+
+# A constant takes the dtype of what it meets; these are the dtypes of constants among themselves.
+WEAK = {"bool": "b8", "int": "i32", "float": "f32"}
+_RISING = (
+    ("b8", "bool"),
+    ("int",),
+    ("i32",),
+    ("i64",),
+    ("float",),
+    ("bf16", "f16"),
+    ("f32",),
+    ("f64",),
+)
+_ORDER = {dtype: k for k, dtypes in enumerate(_RISING) for dtype in dtypes}
+_CHOOSES = ("where", "minimum", "maximum")  # functions that give back one of their operands
+_LOGICAL = ("and", "or", "not")
+
+
+def is_float(dtype: str) -> bool:
+    """Whether a dtype, or the kind of a constant, is a float."""
+    return dtype in FLOATS or dtype == "float"
+
+
+def is_bool(dtype: str) -> bool:
+    """Whether a dtype, or the kind of a constant, is a truth value."""
+    return dtype in ("b8", "bool")
+
+
+def is_integer(dtype: str) -> bool:
+    """Whether a dtype, or the kind of a constant, counts."""
+    return not is_float(dtype) and not is_bool(dtype)
+
+
+def promote(a: str, b: str) -> str:
+    """The dtype of an operation on two operands.
+
+    b8 < i32 < i64 < bf16, f16 < f32 < f64, and bf16 with f16 gives f32. A constant does not
+    raise a dtype of its kind; a decimal constant makes an integer f32.
+    """
+    if {a, b} == {"bf16", "f16"}:
+        return "f32"
+    low, high = sorted((a, b), key=_ORDER.__getitem__)
+    if _ORDER[low] == _ORDER[high]:
+        return a if a not in WEAK else b
+    if high in WEAK and low not in WEAK:
+        return WEAK[high]
+    return high
+
+
+def strong(dtype: str) -> str:
+    """The dtype in which a value is stored: a constant's own where it is one."""
+    return WEAK.get(dtype, dtype)
+
+
+class Dtypes:
+    """Works out dtypes and checks operands.
+
+    tensors: the dtype of every tensor defined so far.  attributes: values by name.
+    """
+
+    def __init__(self, tensors: Mapping[str, str], attributes: Mapping[str, float | int]):
+        self.tensors = tensors
+        self.attributes = attributes
+
+    def of(self, expr: Expr) -> str:
+        """The dtype of an expression, "bool", "int" or "float" where it is a constant's."""
+        match expr:
+            case Number(value):
+                return type(value).__name__
+            case Size(name):
+                return "float" if isinstance(self.attributes.get(name), float) else "int"
+            case Index():
+                return "i32"
+            case Read():
+                return self._read(expr)
+            case Cast(dtype, value):
+                self.of(value)
+                return dtype
+            case Bucketize(value, _):
+                self.of(value)
+                return "i32"
+            case Reduce():
+                return self._reduce(expr)
+            case Scan(fold, body):
+                return _folded(fold, self.of(body))
+            case Apply():
+                return self._apply(expr)
+        raise AssertionError(f"no dtype for {type(expr).__name__}")
+
+    def positions(self, at: Iterable[Expr]) -> None:
+        """Raises KernelError where a position is not an integer."""
+        for expr in at:
+            dtype = self.of(expr)
+            if not is_integer(dtype):
+                raise KernelError(
+                    f"a position has the dtype {strong(dtype)}",
+                    place=expr.place,
+                    allowed="integers",
+                    hint="positions are indices, sizes, reads of integer tensors; `//` divides",
+                )
+
+    def _read(self, expr: Read) -> str:
+        self.positions(expr.at)
+        dtype, pad = self.tensors[expr.tensor], expr.pad
+        if pad is not None and not is_float(dtype) and (math.isinf(pad) or pad != int(pad)):
+            raise KernelError(
+                f"`{expr.tensor}` holds {dtype} and is padded with {pad}",
+                place=expr.place,
+                allowed="a whole number",
+                hint=f"cast the read, `f32({expr.tensor}[...])`, in an equation of its own",
+            )
+        return dtype
+
+    def _reduce(self, expr: Reduce) -> str:
+        for r in expr.ranges:
+            self._bounds(r)
+        dtype = self.of(expr.body)
+        if expr.fold in ("any", "all"):
+            _truth(dtype, expr.body, expr.fold)
+            return "b8"
+        return "i32" if expr.fold.startswith("arg") else _folded(expr.fold, dtype)
+
+    def _bounds(self, expr: Range) -> None:
+        for bound in (expr.low, expr.high) if expr.jagged else ():
+            self.positions([bound])
+
+    def _apply(self, expr: Apply) -> str:
+        dtypes = [self.of(a) for a in expr.args]
+        name, kind = expr.function, POINTWISE[expr.function].kind
+        if name in _LOGICAL:
+            for dtype, arg in zip(dtypes, expr.args, strict=True):
+                _truth(dtype, arg, POINTWISE[name].operator)
+        if name == "where":
+            _truth(dtypes[0], expr.args[0], "where")
+            dtypes = dtypes[1:]
+        if kind == "compare":
+            return "b8"
+        result = dtypes[0]
+        for dtype in dtypes[1:]:
+            result = promote(result, dtype)
+        if kind == "float" and not is_float(result):
+            return "float" if result in WEAK else "f32"
+        return result if name in _CHOOSES else _counted(result)
+
+
+def _folded(fold: str, dtype: str) -> str:
+    dtype = strong(dtype)
+    return _counted(dtype) if fold in ("sum", "prod") else dtype
+
+
+def _counted(dtype: str) -> str:
+    """The dtype of arithmetic: truth values count as integers."""
+    return {"b8": "i32", "bool": "int"}.get(dtype, dtype)
+
+
+def _truth(dtype: str, expr: Expr, function: str) -> None:
+    if not is_bool(dtype):
+        raise KernelError(
+            f"`{function}` is given {strong(dtype)} where it needs a truth value",
+            place=expr.place,
+            allowed="b8",
+            hint="compare it: `x != 0`",
+        )

@@ -1,0 +1,244 @@
+"""Edits: every single change that a schedule admits on a machine; the search space.
+
+The verbs list what could be decided; whether the changed schedule is legal as a whole is
+found by lowering it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from ir.products import contraction
+from ir.formulation import depends
+from ir.machine import Machine
+from ir.schedule import Decision, Schedule
+from ir.sizes import bind
+from ir.sizes import value as number
+from ir.spec import Facts, Reduce, Scan, Spec
+from ir.verbs import canonical
+from ir.verify import facts as facts_of
+
+DEPTHS = (1, 2, 3, 4)
+LARGEST_TILE = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One change: a decision replaced, added (no old) or dropped (no new)."""
+
+    old: Decision | None
+    new: Decision | None
+
+    def apply(self, schedule: Schedule) -> Schedule:
+        """The schedule after the change, in canonical order.
+
+        Decisions on a loop that the change takes away go with it.
+        """
+        decisions = list(schedule.decisions)
+        if self.old is not None and self.old in decisions:
+            at = decisions.index(self.old)
+            decisions[at : at + 1] = [self.new] if self.new else []
+        elif self.new is not None:
+            decisions.append(self.new)
+        return canonical(_without_dangling(Schedule(schedule.kernel, tuple(decisions))))
+
+    def __str__(self) -> str:
+        if self.old and self.new:
+            return f"{self.old} -> {self.new}"
+        return f"- {self.old}" if self.old else f"+ {self.new}"
+
+
+def difference(a: Schedule, b: Schedule) -> tuple[Edit, ...]:
+    """The edits that lead from one schedule to another, by verb and subject."""
+    keys = dict.fromkeys((d.verb, d.subject) for d in (*a.decisions, *b.decisions))
+    pairs = ((a.find(*key), b.find(*key)) for key in keys)
+    return tuple(Edit(old, new) for old, new in pairs if old != new)
+
+
+def neighbours(
+    spec: Spec, schedule: Schedule, machine: Machine, sizes: Mapping[str, int]
+) -> tuple[Edit, ...]:
+    """Every single change to a schedule, in a fixed order; some may turn out not legal."""
+    found = dict.fromkeys(
+        edit
+        for lister in (_tiles, _places, _orders, _stages, _pairs, _units, _kernels)
+        for edit in lister(_Ground.of(spec, machine, tuple(sizes.items())), schedule)
+    )
+    return tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """What does not change from one schedule of a spec to the next."""
+
+    spec: Spec
+    facts: Facts
+    machine: Machine
+    extents: Mapping[str, int]  # of every index; jagged ones count as the largest tile
+
+    @staticmethod
+    def of(spec: Spec, machine: Machine, sizes: tuple[tuple[str, int], ...]) -> _Ground:
+        facts = facts_of(spec)
+        bound = bind(spec, dict(sizes))
+        extents = {
+            name: LARGEST_TILE if span.jagged else number(span.high, bound)
+            for name, span in facts.ranges.items()
+        }
+        return _Ground(spec, facts, machine, extents)
+
+    @property
+    def folded(self) -> set[str]:
+        """Indices that an equation reduces or scans over."""
+        return {
+            i
+            for e in self.spec.equations
+            for i in (*e.reduced, *([e.value.along] if isinstance(e.value, Scan) else ()))
+        }
+
+
+def _tiles(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
+    for index, extent in ground.extents.items():
+        old = schedule.find("tile", index)
+        for size in _powers(min(extent, LARGEST_TILE)):
+            new = Decision("tile", index, (("size", size),))
+            if new != old:
+                yield Edit(old, new)
+        if old and not ground.facts.ranges[index].jagged:
+            yield Edit(old, None)
+
+
+def _powers(limit: int) -> Iterator[int]:
+    size = 1
+    while size < limit:
+        yield size
+        size *= 2
+    yield size
+
+
+def _places(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
+    for tile in schedule.of("tile"):
+        if ground.facts.ranges[tile.subject].jagged:
+            continue
+        loop = f"{tile.subject}.outer"
+        old = schedule.find("place", loop)
+        for level in ("grid", "loop"):
+            new = Decision("place", loop, (("level", level),))
+            if new != old and (level == "loop" or tile.subject not in ground.folded):
+                yield Edit(old, new)
+
+
+def _orders(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
+    """Each placed loop moved to the front: the grid's first index changes slowest."""
+    for place in schedule.of("place")[1:]:
+        yield _Front(place, place)
+
+
+@dataclass(frozen=True, slots=True)
+class _Front(Edit):
+    """A placed loop moved before the others."""
+
+    def apply(self, schedule: Schedule) -> Schedule:
+        rest = [d for d in schedule.decisions if d != self.old]
+        return canonical(Schedule(schedule.kernel, (self.new, *rest)))
+
+    def __str__(self) -> str:
+        return f"{self.new} first"
+
+
+def _stages(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
+    tensors = [t.name for t in ground.spec.inputs]
+    tensors += [e.target for e in ground.spec.equations]
+    loops = [
+        d.subject for d in schedule.of("tile")
+        if (p := schedule.find("place", f"{d.subject}.outer")) is None
+        or p.option("level") == "loop"
+    ]
+    inputs = {t.name for t in ground.spec.inputs}
+    for name in tensors:
+        old = schedule.find("stage", name)
+        places = ["", "grid"] if loops and name in inputs else [""]
+        for at in places:
+            for depth in DEPTHS:
+                new = stage(name, depth, at)
+                if new != old and (old or depth > 1 or at):
+                    yield Edit(old, new)
+
+
+def stage(tensor: str, depth: int, at: str = "") -> Decision:
+    """The decision that puts a tensor through a buffer in scratch."""
+    where = (("at", at),) if at else ()
+    return Decision("stage", tensor, (*where, ("space", "scratch"), ("depth", depth)))
+
+
+def _pairs(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
+    """share for inputs and loops, fuse and stream for reductions over one index, defer for what enters a sum."""
+    for tile in schedule.of("tile"):
+        for tensor in ground.spec.inputs:
+            if tile.subject not in ground.folded:
+                yield _toggle(schedule, "share", tensor.name, f"{tile.subject}.outer", "over")
+    reductions = [e for e in ground.spec.equations if isinstance(e.value, Reduce)]
+    for a in reductions:
+        for b in reductions:
+            if a is b or set(a.reduced) != set(b.reduced):
+                continue
+            if depends(ground.spec, a.target, b.target):
+                continue
+            verb = "stream" if a.value.fold == "max" else "fuse"
+            yield _toggle(schedule, verb, a.target, b.target)
+    targets = [e for e in ground.spec.equations if not isinstance(e.value, Reduce)]
+    for r in targets:
+        for y in targets:
+            total = any(isinstance(_definition(ground.spec, s), Reduce) for s in y.sources())
+            if r is not y and total and depends(ground.spec, y.target, r.target):
+                yield _toggle(schedule, "defer", r.target, y.target)
+
+
+def _definition(spec: Spec, tensor: str) -> object:
+    return next((e.value for e in spec.equations if e.target == tensor), None)
+
+
+def _toggle(
+    schedule: Schedule, verb: str, subject: str, other: str, option: str = "into"
+) -> Edit:
+    new = Decision(verb, subject, ((option, other),))
+    old = schedule.find(verb, subject)
+    return Edit(old, None) if old == new else Edit(old, new)
+
+
+def _units(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
+    narrow = {t.dtype for t in ground.spec.inputs} & {"f16", "bf16"}
+    for e in ground.spec.equations:
+        if contraction(e) is None:
+            continue
+        old = schedule.find("compute", e.target)
+        for unit in ("matrix", "vector"):
+            new = Decision("compute", e.target, (("unit", unit),))
+            if new != old and unit in ground.machine.units:
+                yield Edit(old, new)
+        rounded = schedule.find("precision", e.target)
+        for dtype in sorted(narrow):
+            new = Decision("precision", e.target, (("dtype", dtype),))
+            yield Edit(rounded, None if rounded == new else new)
+
+
+def _kernels(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
+    for e in ground.spec.equations[:-1]:
+        new = Decision("kernel", e.target)
+        old = schedule.find("kernel", e.target)
+        yield Edit(old, None) if old else Edit(None, new)
+
+
+def _without_dangling(schedule: Schedule) -> Schedule:
+    loops = {f"{d.subject}.outer" for d in schedule.of("tile")}
+    kept = []
+    for d in schedule.decisions:
+        if d.verb == "place" and d.subject not in loops:
+            continue
+        if d.verb == "share" and d.option("over") not in loops:
+            continue
+        at = d.option("at")
+        if at and at != "grid" and at not in loops:
+            d = replace(d, options=tuple(o for o in d.options if o[0] != "at"))
+        kept.append(d)
+    return Schedule(schedule.kernel, tuple(kept))

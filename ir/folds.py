@@ -1,0 +1,250 @@
+"""Folds: how reductions and scans of a launch become loops, matrix products and folds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ir.products import Contraction, contraction, factors
+from ir.cuts import LOOP
+from ir.errors import KernelError, Place
+from ir.formulation import depends, inline, pointwise
+from ir.nest import Dot, Fill, Fold, Map, Scan, Tile
+from ir.scope import Scope
+from ir.spec import Apply, Cast, Equation, Expr, Read
+
+if TYPE_CHECKING:
+    from ir.program import Program
+
+LOWEST = -3.0e38  # below every finite f32 value that is scaled; finite, so differences are
+NEUTRAL = {"sum": 0.0, "max": -float("inf"), "min": float("inf"), "prod": 1.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A reduction of a group and the value that it folds onto."""
+
+    equation: Equation
+    value: str
+
+
+class Folds:
+    """The reductions of one program."""
+
+    def __init__(self, program: Program):
+        self.program = program
+        self.schedule = program.schedule
+
+    # -- reductions -------------------------------------------------------------------------
+
+    def reduce(self, equation: Equation, home: Scope) -> None:
+        """Computes a reduction, and with it those that are fused with it."""
+        group = self._group(equation)
+        loops = self._loops(equation)
+        running = self._running(group)
+        for other in group:
+            at_home = home.home(self.program.needed(other.indices)) is home
+            if not at_home or self._loops(other) != loops:
+                raise KernelError(
+                    f"`{other.target}` and `{equation.target}` do not run over the same loops",
+                    place=self._decision(other),
+                )
+            self._require_independent(other, group, running)
+        members = [Member(e, self._accumulator(e)) for e in group]
+        if loops:
+            for m in members:
+                start = LOWEST if m.equation is running else NEUTRAL[m.equation.value.fold]
+                home.statements.append(Fill(m.value, start))
+        chain = self.program.open(home, loops)
+        inner = chain[-1]
+        scale = None
+        for m in members:
+            if m.equation is running:
+                scale = self._advance(m, inner)
+                continue
+            if scale and depends(self.program.spec, m.equation.target, running.target):
+                shrink = Apply("mul", (Tile(m.value), Tile(scale)))
+                inner.statements.append(Map(m.value, shrink))
+            self._accumulate(m, inner, bool(loops))
+        for m in members:
+            home.tensors[m.equation.target] = m.value
+        self.program.close(chain, loops)
+
+    def _accumulate(self, member: Member, scope: Scope, onto: bool) -> None:
+        equation = member.equation
+        found = contraction(equation) if self._unit(equation) == "matrix" else None
+        if found:
+            self._dot(member, found, scope, onto)
+            return
+        value = equation.value
+        source = self._body(equation, scope)
+        scope.statements.append(Fold(member.value, value.fold, source, value.over, onto))
+
+    def _body(self, equation: Equation, scope: Scope) -> Tile:
+        dtype = self.program.accumulator_dtype(equation)
+        return self.program.operand(f"{equation.target}_term", equation.value.body, scope, dtype)
+
+    def _dot(self, member: Member, found: Contraction, scope: Scope, onto: bool) -> None:
+        target = member.equation.target
+        dtype = self._operand_dtype(member.equation, found)
+        a = self._side(f"{target}_a", found.a, scope, dtype)
+        b = self._side(f"{target}_b", found.b, scope, dtype)
+        scope.statements.append(Dot(member.value, a, b, found.over, onto))
+
+    def _side(self, name: str, expr: Expr, scope: Scope, dtype: str) -> Tile:
+        """An operand of a product; a widened 16-bit read is taken as it lies in memory."""
+        if isinstance(expr, Cast) and isinstance(expr.value, Read) and expr.dtype == "f32":
+            if self._natural(expr) == dtype:
+                expr = expr.value
+        return self.program.operand(name, expr, scope, dtype)
+
+    def _operand_dtype(self, equation: Equation, found: Contraction) -> str:
+        a, b = self._natural(found.a), self._natural(found.b)
+        precision = self.schedule.find("precision", equation.target)
+        dtype = a if a == b else "f32"
+        if precision:
+            dtype = str(precision.option("dtype"))
+        if not self.program.machine.has_matrix(dtype):
+            raise KernelError(
+                f"the matrix unit of `{self.program.machine.name}` takes no {dtype} operands, "
+                f"which `{equation.target}` has",
+                allowed=", ".join(self.program.machine.units["matrix"].flops),
+                hint=f"compute({equation.target}, unit=vector)",
+            )
+        return dtype
+
+    def _natural(self, expr: Expr) -> str:
+        """The narrowest dtype that holds every value of a factor exactly."""
+        inner = expr.value if isinstance(expr, Cast) and expr.dtype == "f32" else expr
+        if isinstance(inner, Read) and inner.tensor not in self.program.equations:
+            return self.program.facts.tensors[inner.tensor].dtype
+        return "f32"
+
+    def _accumulator(self, equation: Equation) -> str:
+        dtype = self.program.accumulator_dtype(equation)
+        return self.program.new(equation.target, equation.target, dtype, equation.indices).name
+
+    def _unit(self, equation: Equation) -> str:
+        decision = self.schedule.find("compute", equation.target)
+        return str(decision.option("unit")) if decision else "vector"
+
+    def _loops(self, equation: Equation) -> tuple[str, ...]:
+        cuts = self.program.cuts
+        return tuple(c.index for c in cuts.values()
+                     if c.level == LOOP and c.index in equation.reduced)
+
+    # -- groups -----------------------------------------------------------------------------
+
+    def _group(self, equation: Equation) -> list[Equation]:
+        """The reductions that share this one's loop, in the order of the spec."""
+        pairs = [(d.subject, str(d.option("into")))
+                 for verb in ("fuse", "stream") for d in self.schedule.of(verb)]
+        names, grown = {equation.target}, True
+        while grown:
+            more = {n for pair in pairs if set(pair) & names for n in pair} - names
+            names |= more
+            grown = bool(more)
+        return [e for e in self.program.segment.equations if e.target in names]
+
+    def _running(self, group: list[Equation]) -> Equation | None:
+        """The running maximum of a group, where there is one."""
+        for e in group:
+            if self.schedule.find("stream", e.target):
+                return e
+        return None
+
+    def _decision(self, equation: Equation) -> Place | None:
+        """Where the schedule puts a reduction into a group."""
+        verbs = ("fuse", "stream")
+        found = (self.schedule.find(verb, equation.target) for verb in verbs)
+        return next((d.place for d in found if d), None)
+
+    def _require_independent(
+        self, other: Equation, group: list[Equation], running: Equation | None
+    ) -> None:
+        spec, place = self.program.spec, self._decision(other)
+        for first in group:
+            if first is other or not depends(spec, other.target, first.target):
+                continue
+            if first is not running:
+                raise KernelError(
+                    f"`{other.target}` needs the finished `{first.target}`, so they cannot "
+                    "share a loop",
+                    place=place,
+                    hint=f"defer or stream `{first.target}`, or drop the fuse",
+                )
+            self._require_scalable(other, running)
+
+    def _require_scalable(self, other: Equation, running: Equation) -> None:
+        """Streaming is legal where the body is a product whose only part that knows the
+        maximum is one factor exp(f - maximum)."""
+        body = other.value.body
+        for e in reversed(self.program.spec.equations):
+            if e.target != running.target and pointwise(e):
+                if depends(self.program.spec, e.target, running.target):
+                    body = inline(body, e)
+        known = [f for f in factors(body) if self._mentions(f, running.target)]
+        fine = (
+            other.value.fold == "sum"
+            and len(known) == 1
+            and isinstance(known[0], Apply)
+            and known[0].function == "exp"
+            and isinstance(known[0].args[0], Apply)
+            and known[0].args[0].function == "sub"
+            and isinstance(known[0].args[0].args[1], Read)
+            and known[0].args[0].args[1].tensor == running.target
+            and not self._mentions(known[0].args[0].args[0], running.target)
+        )
+        if not fine:
+            raise KernelError(
+                f"`{other.target}` cannot be rescaled as the maximum `{running.target}` grows: "
+                f"its body is not a product with one factor exp(... - {running.target}[...])",
+                place=self._decision(other),
+            )
+
+    def _mentions(self, expr: Expr, tensor: str) -> bool:
+        reads = (n for n in expr.walk() if isinstance(n, Read))
+        return any(depends(self.program.spec, r.tensor, tensor) for r in reads)
+
+    def _advance(self, member: Member, scope: Scope) -> str:
+        """Moves a running maximum on; the value that scales what was summed before."""
+        target = member.equation.target
+        names = member.equation.indices
+        before = self.program.new(f"{target}_before", target, "f32", names, depth=1).name
+        scale = self.program.new(f"{target}_scale", target, "f32", names, depth=1).name
+        scope.statements.append(Map(before, Tile(member.value)))
+        self._accumulate(member, scope, True)
+        difference = Apply("sub", (Tile(before), Tile(member.value)))
+        scope.statements.append(Map(scale, Apply("exp", (difference,))))
+        scope.tensors[target] = member.value
+        return scale
+
+    # -- scans ------------------------------------------------------------------------------
+
+    def scan(self, equation: Equation, home: Scope) -> None:
+        """Computes a scan; its carry is set up outside the loop along it."""
+        value = equation.value
+        if value.reverse or value.exclusive:
+            raise KernelError(
+                f"`{equation.target}`: a reverse or exclusive scan is not lowered",
+                place=equation.place,
+                hint="write it through an inclusive one",
+            )
+        program = self.program
+        outer = home
+        if value.along in program.needed((value.along,)):
+            outer = next(s for s in home.chain() if value.along in s.binds).parent
+            if home.bound() - outer.bound() != {value.along}:
+                raise KernelError(
+                    f"the loop over `{value.along}` must be the innermost around its scan",
+                    hint="place it last",
+                )
+        dtype = program.accumulator_dtype(equation)
+        kept = tuple(i for i in equation.indices if i != value.along)
+        carry = program.new(f"{equation.target}_carry", equation.target, dtype, kept, depth=1)
+        outer.statements.append(Fill(carry.name, NEUTRAL[value.fold]))
+        source = program.operand(f"{equation.target}_term", value.body, home, dtype)
+        out = program.new(equation.target, equation.target, dtype, equation.indices)
+        home.statements.append(Scan(out.name, value.fold, source, value.along, carry.name))
+        home.tensors[equation.target] = out.name
+

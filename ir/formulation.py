@@ -1,0 +1,155 @@
+"""Formulations: the equations as the algebraic decisions of a schedule leave them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ir.products import factors, indices, product
+from ir.errors import KernelError
+from ir.schedule import Decision, Schedule
+from ir.spec import Apply, Equation, Expr, Index, Read, Reduce, Scan, Spec
+
+
+def formulate(spec: Spec, schedule: Schedule) -> Spec:
+    """The spec with every `defer` decision carried out; KernelError where one is not legal."""
+    for decision in schedule.of("defer"):
+        spec = defer(spec, decision)
+    return spec
+
+
+def defer(spec: Spec, decision: Decision) -> Spec:
+    """before: a[i] = sum(r[i] * f[i, k], k); y[i] = g(a[i])
+    after:  a[i] = sum(f[i, k], k);        y[i] = g(a[i] * r[i])
+
+    Legal where r does not have the summed index, is a factor of the body, and only the
+    equation `into` reads the sum.
+    """
+    factor, into = decision.subject, str(decision.option("into"))
+    reader = _find(spec, into, decision)
+    for name in reader.sources():
+        moved = _without(spec, name, factor)
+        if moved is None:
+            continue
+        others = [e.target for e in spec.equations if name in e.sources() and e is not reader]
+        if others:
+            raise KernelError(
+                f"`{factor}` cannot be deferred into `{into}`: `{name}` is also read by "
+                f"{', '.join(others)}",
+                place=decision.place,
+            )
+        total, read = moved
+        after = _scale(reader, name, read, spec.equation(name).indices)
+        return _prune(_swap(spec, {name: total, into: after}))
+    raise KernelError(
+        f"`{factor}` is not a factor of a sum that `{into}` reads",
+        place=decision.place,
+        hint="defer takes a factor that lacks the summed index",
+    )
+
+
+def inline(expr: Expr, equation: Equation) -> Expr:
+    """The expression with each read of the equation's target replaced by its right side."""
+    if isinstance(expr, Read) and expr.tensor == equation.target:
+        names = {i.name: p for i, p in zip(equation.at, expr.at, strict=True)}
+        return _rename(equation.value, names)
+    return _rebuild(expr, lambda e: inline(e, equation))
+
+
+def depends(spec: Spec, target: str, on: str) -> bool:
+    """Whether an equation's target needs another tensor, directly or through others."""
+    if target == on:
+        return True
+    equations = {e.target: e for e in spec.equations}
+    seen, todo = set(), [target]
+    while todo:
+        name = todo.pop()
+        if name == on:
+            return True
+        if name in equations and name not in seen:
+            seen.add(name)
+            todo.extend(equations[name].sources())
+    return False
+
+
+def pointwise(equation: Equation) -> bool:
+    """Whether an equation neither reduces nor scans nor scatters."""
+    return not isinstance(equation.value, Reduce | Scan) and not equation.accumulate
+
+
+def _without(spec: Spec, name: str, factor: str) -> tuple[Equation, Read] | None:
+    """The sum `name` with `factor` taken out of its body, and the read that was taken."""
+    try:
+        total = spec.equation(name)
+    except KeyError:
+        return None
+    if not isinstance(total.value, Reduce) or total.value.fold != "sum":
+        return None
+    body = total.value.body
+    for equation in reversed(spec.equations):
+        between = equation.target in {r.tensor for r in _reads(body)}
+        if between and equation.target != factor and pointwise(equation):
+            if depends(spec, equation.target, factor):
+                body = inline(body, equation)
+    parts = factors(body)
+    for part in parts:
+        if isinstance(part, Read) and part.tensor == factor:
+            if set(indices(part)) <= set(total.indices) and len(parts) > 1:
+                rest = product(tuple(p for p in parts if p is not part))
+                return replace(total, value=replace(total.value, body=rest)), part
+    return None
+
+
+def _scale(reader: Equation, name: str, factor: Read, names: tuple[str, ...]) -> Equation:
+    def visit(expr: Expr) -> Expr:
+        if isinstance(expr, Read) and expr.tensor == name:
+            here = _rename(factor, dict(zip(names, expr.at, strict=True)))
+            return Apply("mul", (expr, here))
+        return _rebuild(expr, visit)
+
+    return replace(reader, value=visit(reader.value))
+
+
+def _swap(spec: Spec, new: dict[str, Equation]) -> Spec:
+    return replace(spec, equations=tuple(new.get(e.target, e) for e in spec.equations))
+
+
+def _prune(spec: Spec) -> Spec:
+    """Drops the equations that nothing needs any more."""
+    needed = {t.name for t in spec.outputs}
+    for e in reversed(spec.equations):
+        if e.target in needed:
+            needed.update(e.sources())
+    return replace(spec, equations=tuple(e for e in spec.equations if e.target in needed))
+
+
+def _find(spec: Spec, name: str, decision: Decision) -> Equation:
+    try:
+        return spec.equation(name)
+    except KeyError:
+        raise KernelError(
+            f"no equation defines `{name}`",
+            place=decision.place,
+            allowed=", ".join(e.target for e in spec.equations),
+        ) from None
+
+
+def _reads(expr: Expr) -> list[Read]:
+    return [n for n in expr.walk() if isinstance(n, Read)]
+
+
+def _rename(expr: Expr, names: dict[str, Expr]) -> Expr:
+    if isinstance(expr, Index):
+        return names.get(expr.name, expr)
+    return _rebuild(expr, lambda e: _rename(e, names))
+
+
+def _rebuild(expr: Expr, visit) -> Expr:
+    """The same node over visited children."""
+    changes = {}
+    for name in expr.__dataclass_fields__:
+        field = getattr(expr, name)
+        if isinstance(field, Expr):
+            changes[name] = visit(field)
+        elif isinstance(field, tuple) and any(isinstance(f, Expr) for f in field):
+            changes[name] = tuple(visit(f) for f in field)
+    return replace(expr, **changes) if changes else expr

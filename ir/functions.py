@@ -1,0 +1,64 @@
+"""The pointwise functions of the language: a table of names, arities and spellings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """name: in `Apply`.  arity.  operator: how it is written between operands, else a call.
+
+    unit: `vector` for what an arithmetic unit does in one operation, `special` for what needs
+    a table or a series.  kind: `arithmetic` keeps the operands' dtype, `float` gives a float,
+    `compare` gives b8.
+    """
+
+    name: str
+    arity: int
+    operator: str = ""
+    unit: str = "vector"
+    kind: str = "arithmetic"
+
+
+_TABLE = (
+    Function("add", 2, "+"),
+    Function("sub", 2, "-"),
+    Function("mul", 2, "*"),
+    Function("div", 2, "/", kind="float"),
+    Function("floordiv", 2, "//"),
+    Function("mod", 2, "%"),
+    Function("pow", 2, "**", unit="special"),
+    Function("neg", 1, "-"),
+    Function("lt", 2, "<", kind="compare"),
+    Function("le", 2, "<=", kind="compare"),
+    Function("gt", 2, ">", kind="compare"),
+    Function("ge", 2, ">=", kind="compare"),
+    Function("eq", 2, "==", kind="compare"),
+    Function("ne", 2, "!=", kind="compare"),
+    Function("and", 2, "&", kind="compare"),
+    Function("or", 2, "|", kind="compare"),
+    Function("not", 1, "~", kind="compare"),
+    Function("where", 3),
+    Function("minimum", 2),
+    Function("maximum", 2),
+    Function("abs", 1),
+    Function("floor", 1),
+    Function("ceil", 1),
+    Function("relu", 1),
+    Function("square", 1),
+    Function("exp", 1, unit="special", kind="float"),
+    Function("log", 1, unit="special", kind="float"),
+    Function("sqrt", 1, unit="special", kind="float"),
+    Function("rsqrt", 1, unit="special", kind="float"),
+    Function("tanh", 1, unit="special", kind="float"),
+    Function("sigmoid", 1, unit="special", kind="float"),
+    Function("erf", 1, unit="special", kind="float"),
+    Function("sin", 1, unit="special", kind="float"),
+    Function("cos", 1, unit="special", kind="float"),
+    Function("silu", 1, unit="special", kind="float"),
+    Function("gelu", 1, unit="special", kind="float"),
+)
+POINTWISE = {f.name: f for f in _TABLE}
+FOLDS = ("sum", "max", "min", "prod", "any", "all", "argmax", "argmin")
+SCANS = {"cumsum": "sum", "cumprod": "prod", "cummax": "max", "cummin": "min"}

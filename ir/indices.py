@@ -1,0 +1,99 @@
+"""Rules of indices: left and right sides agree, folds and scans run over what their body has."""
+
+from __future__ import annotations
+
+from ir.errors import KernelError
+from ir.print import expression_text
+from ir.spec import Equation, Expr, Index, Read, Reduce, Scan, Spec
+
+
+def indices_agree(spec: Spec) -> None:
+    """Left and right sides use the same indices, apart from those folded away."""
+    for e in spec.equations:
+        _left_side(e)
+        _folds(e)
+        bound = {n.name for x in e.at for n in x.walk() if isinstance(n, Index)}
+        for node in e.value.walk():
+            if isinstance(node, Index) and node.name not in bound | set(e.reduced):
+                raise KernelError(
+                    f"the index `{node.name}` is on the right side but not on the left",
+                    place=node.place,
+                    allowed=", ".join(sorted(bound)) or "none: the left side has no index",
+                    hint=f"fold it: `{e.target}[...] = sum(..., {node.name})`, or add it to the "
+                    "left side",
+                )
+
+
+def _left_side(e: Equation) -> None:
+    if e.accumulate:
+        return
+    for k, name in enumerate(e.indices):
+        if name in e.indices[:k]:
+            raise KernelError(
+                f"the left side has the index `{name}` twice",
+                place=e.at[k].place,
+                hint=f"use two indices; a diagonal is `where({name} == j, ..., 0)`",
+            )
+
+
+def _folds(e: Equation) -> None:
+    if isinstance(e.value, Scan):
+        _scan(e.value, e.indices)
+    if isinstance(e.value, Reduce):
+        _reduce(e.value, {i for x in e.at for i in _names(x)})
+        _jagged(e.value)
+
+
+def _scan(value: Scan, left: tuple[str, ...]) -> None:
+    inside = _names(value.body)
+    if value.along not in left or value.along not in inside:
+        side = "body" if value.along in left else "left side"
+        raise KernelError(
+            f"the scan runs along `{value.along}`, which its {side} does not have",
+            place=value.place,
+            allowed=", ".join(i for i in left if i in inside),
+            hint="a scan keeps its index: it is on both sides",
+        )
+
+
+def _reduce(value: Reduce, left: set[str]) -> None:
+    inside = _names(value.body)
+    for k, index in enumerate(value.over):
+        if index in value.over[:k]:
+            fault = " twice"
+        elif index in left:
+            fault = ", which the left side has too"
+        elif index not in inside:
+            fault = ", which its body does not have"
+        else:
+            continue
+        raise KernelError(
+            f"`{value.fold}` folds `{index}`{fault}",
+            place=value.place,
+            allowed=", ".join(sorted(inside - left)),
+            hint="fold each index of the body that the left side does not have, once",
+        )
+
+
+def _jagged(value: Reduce) -> None:
+    jagged = [r for r in value.ranges if r.jagged]
+    if len(jagged) > 1 or (jagged and value.fold.startswith("arg")):
+        raise KernelError(
+            f"`{value.fold}` runs over {len(jagged)} jagged ranges",
+            place=value.place,
+            allowed="one, and none in argmax and argmin",
+            hint="fold in two equations",
+        )
+    for r in jagged:
+        for bound in (r.low, r.high):
+            if not isinstance(bound, Read) or len(bound.at) != 1 or _names(bound) & set(value.over):
+                raise KernelError(
+                    f"the range of `{r.index}` has the bound `{expression_text(bound)}`",
+                    place=r.place,
+                    allowed="a read of a 1-D integer tensor at indices of the left side",
+                    hint="write `range(offsets[b], offsets[b + 1])`",
+                )
+
+
+def _names(expr: Expr) -> set[str]:
+    return {n.name for n in expr.walk() if isinstance(n, Index)}

@@ -1,0 +1,112 @@
+"""Arrays whose axes have names, and the language's functions on them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ir.functions import POINTWISE
+
+
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """An array and the name of each of its axes."""
+
+    axes: tuple[str, ...]
+    data: np.ndarray
+
+    def along(self, axes: tuple[str, ...]) -> np.ndarray:
+        """The data with its axes in the given order, of length 1 where it has none."""
+        order = [self.axes.index(a) for a in axes if a in self.axes]
+        spread = tuple(slice(None) if a in self.axes else None for a in axes)
+        return self.data.transpose(order)[spread]
+
+
+def union(values: Iterable[Labelled]) -> tuple[str, ...]:
+    """The axes of several arrays, in order of first appearance."""
+    return tuple(dict.fromkeys(a for v in values for a in v.axes))
+
+
+def apply(function: str, args: list[Labelled], real: type[np.floating]) -> Labelled:
+    """A pointwise function of the language; `real` is the float type that is computed in."""
+    axes = union(args)
+    data = [a.along(axes) for a in args]
+    condition = data[:1] if function == "where" else []
+    data = _alike(data[len(condition) :], function, real)
+    return Labelled(axes, np.asarray(_NUMPY[function](*condition, *data)))
+
+
+def counted(data: np.ndarray) -> np.ndarray:
+    """Truth values as integers, all else as it is."""
+    return data.astype(np.int64) if data.dtype.kind == "b" else data
+
+
+def _alike(data: list[np.ndarray], function: str, real: type[np.floating]) -> list[np.ndarray]:
+    """Operands of one kind: float where one is, or where the function gives a float."""
+    kinds = {d.dtype.kind for d in data}
+    if "f" in kinds or POINTWISE[function].kind == "float":
+        return [d.astype(real, copy=False) for d in data]
+    return data if kinds == {"b"} and function in _ON_TRUTH else [counted(d) for d in data]
+
+
+def _power(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    if b.ndim == 0 or b.size == 1:
+        if b.flat[0] == 2:
+            return a * a
+    if a.dtype.kind == "i" and b.min(initial=0) < 0:
+        return np.trunc(a.astype(np.float64) ** b).astype(np.int64)
+    return np.power(a, b)
+
+
+_erf = np.frompyfunc(math.erf, 1, 1)
+_erfc = np.frompyfunc(math.erfc, 1, 1)
+
+
+def _gelu(x: np.ndarray) -> np.ndarray:
+    # erfc keeps the small values that 1 + erf would cancel
+    return 0.5 * x * _erfc(-x.astype(np.float64) / math.sqrt(2)).astype(x.dtype)
+
+
+_ON_TRUTH = ("and", "or", "not", "eq", "ne", "where", "minimum", "maximum")
+_NUMPY = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.true_divide,
+    "floordiv": np.floor_divide,
+    "mod": np.mod,
+    "pow": _power,
+    "neg": np.negative,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "and": np.logical_and,
+    "or": np.logical_or,
+    "not": np.logical_not,
+    "where": np.where,
+    "minimum": np.minimum,
+    "maximum": np.maximum,
+    "abs": np.abs,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "relu": lambda x: np.maximum(x, x.dtype.type(0)),
+    "square": lambda x: x * x,
+    "exp": np.exp,
+    "log": np.log,
+    "sqrt": np.sqrt,
+    "rsqrt": lambda x: 1 / np.sqrt(x),
+    "tanh": np.tanh,
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "erf": lambda x: np.asarray(_erf(x.astype(np.float64))).astype(x.dtype),
+    "sin": np.sin,
+    "cos": np.cos,
+    "silu": lambda x: x / (1 + np.exp(-x)),
+    "gelu": _gelu,
+}
+assert _NUMPY.keys() == POINTWISE.keys(), "every function of the language has a numpy form"

@@ -1,0 +1,173 @@
+"""A machine: what a target offers a schedule, in numbers; made from a target's table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ir.errors import KernelError
+
+LEVELS = ("grid", "group", "lane", "loop")
+SPACES = ("global", "cache", "scratch", "register")  # a cache is not scheduled, only costed
+UNITS = ("matrix", "vector", "special")
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """A memory. bytes: of one tile processor for scratch and register, of the chip for
+    global.  bytes_per_second: of the chip, 0 where it is not a bound of its own.  granule:
+    bytes of the shortest contiguous run that moves at full rate."""
+
+    bytes: int
+    bytes_per_second: float = 0.0
+    granule: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """An arithmetic unit. flops: operations a second of the whole chip, by operand dtype.
+
+    step: the multiples (rows, columns, depth) that fill a matrix unit.
+    """
+
+    flops: Mapping[str, float]
+    step: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A target's numbers.
+
+    levels: how many tiles run at once at each level the machine has.  launch_us: what a launch
+    costs.  step_us: from a load to the result that needs it, when nothing overlaps.  details:
+    what only a backend reads, by backend.
+    """
+
+    name: str
+    title: str
+    backends: tuple[str, ...]
+    levels: Mapping[str, int]
+    spaces: Mapping[str, Space]
+    units: Mapping[str, Unit]
+    launch_us: float = 0.0
+    step_us: float = 0.0
+    details: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def parallel(self) -> int:
+        """How many grid tiles run at once."""
+        return self.levels["grid"]
+
+    @property
+    def scratch_bytes(self) -> int:
+        """Bytes of scratch that one tile may use."""
+        return self.spaces["scratch"].bytes
+
+    @property
+    def bandwidth(self) -> float:
+        """Bytes a second from and to global memory."""
+        return self.spaces["global"].bytes_per_second
+
+    @property
+    def granule(self) -> int:
+        """Bytes of the shortest contiguous run of global memory that moves at full rate."""
+        return self.spaces["global"].granule
+
+    def peak(self, unit: str, dtype: str) -> float:
+        """Operations a second of a unit on operands of a dtype; f32's where it has none."""
+        flops = self.units[unit].flops
+        return flops.get(dtype, flops.get("f32", 0.0))
+
+    def has_matrix(self, dtype: str) -> bool:
+        """Whether the matrix unit takes operands of a dtype."""
+        return "matrix" in self.units and dtype in self.units["matrix"].flops
+
+
+def machine(table: Mapping[str, Any], where: str = "") -> Machine:
+    """A machine from the table of a target file; KernelError names a missing or wrong field."""
+    read = _Reader(table, where)
+    spaces = {
+        name: Space(
+            bytes=read.number(f"spaces.{name}.bytes", int),
+            bytes_per_second=read.number(f"spaces.{name}.bytes_per_second", float, default=0.0),
+            granule=read.number(f"spaces.{name}.granule", int, default=1),
+        )
+        for name in read.names("spaces", SPACES, ("global", "scratch"))
+    }
+    if not spaces["global"].bytes_per_second:
+        raise read.fault("spaces.global.bytes_per_second", "is missing")
+    units = {
+        name: Unit(
+            flops=read.rates(f"units.{name}.flops"),
+            step=tuple(read.get(f"units.{name}.step", list, default=[])),
+        )
+        for name in read.names("units", UNITS, ("vector",))
+    }
+    levels = {
+        name: read.number(f"levels.{name}", int)
+        for name in read.names("levels", LEVELS, ("grid",))
+    }
+    known = ("name", "title", "backends", "levels", "spaces", "units", "overheads")
+    return Machine(
+        name=read.get("name", str),
+        title=read.get("title", str),
+        backends=tuple(read.get("backends", list)),
+        levels=levels,
+        spaces=spaces,
+        units=units,
+        launch_us=read.number("overheads.launch_us", float, default=0.0),
+        step_us=read.number("overheads.step_us", float, default=0.0),
+        details={k: v for k, v in table.items() if k not in known},
+    )
+
+
+class _Reader:
+    """Looks fields up by their dotted path and says which one is at fault."""
+
+    def __init__(self, table: Mapping[str, Any], where: str):
+        self.table = table
+        self.where = where
+
+    def fault(self, path: str, what: str, allowed: str = "") -> KernelError:
+        return KernelError(
+            f"field `{path}` {what}",
+            where=self.where,
+            allowed=allowed,
+            hint="docs/add_a_chip.md lists the fields of a target file",
+        )
+
+    def get(self, path: str, kind: type | tuple[type, ...], default: Any = None) -> Any:
+        node: Any = self.table
+        for part in path.split("."):
+            if not isinstance(node, Mapping) or part not in node:
+                if default is not None:
+                    return default
+                raise self.fault(path, "is missing")
+            node = node[part]
+        if not isinstance(node, kind) or isinstance(node, bool):
+            names = kind.__name__ if isinstance(kind, type) else "number"
+            raise self.fault(path, f"is {node!r}", f"a {names}")
+        return node
+
+    def number(self, path: str, kind: type, default: Any = None) -> Any:
+        found = self.get(path, (int, float), default)
+        if found < 0 or (kind is int and int(found) != found):
+            raise self.fault(path, f"is {found!r}", "a positive number")
+        if found == 0 and default is None:
+            raise self.fault(path, "is 0", "a positive number")
+        return kind(found)
+
+    def names(self, path: str, known: tuple[str, ...], needed: tuple[str, ...]) -> list[str]:
+        found = list(self.get(path, Mapping))
+        for name in found:
+            if name not in known:
+                raise self.fault(f"{path}.{name}", "is not known", ", ".join(known))
+        for name in needed:
+            if name not in found:
+                raise self.fault(f"{path}.{name}", "is missing")
+        return found
+
+    def rates(self, path: str) -> dict[str, float]:
+        table = self.get(path, Mapping)
+        return {dtype: self.number(f"{path}.{dtype}", float) for dtype in table}

@@ -1,0 +1,166 @@
+"""The canonical text of a spec, a workload, an expression; what prints parses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ir.functions import POINTWISE, SCANS
+from ir.spec import (
+    Apply,
+    Bucketize,
+    Cast,
+    Equation,
+    Expr,
+    Index,
+    Number,
+    Range,
+    Read,
+    Reduce,
+    Scan,
+    Size,
+    Spec,
+    Tensor,
+)
+from ir.workload import Sizes, Workload
+
+_COMPARE, _SUM, _UNARY, _POWER, _ATOM = 1, 4, 6, 7, 8
+_BINDS = {
+    **dict.fromkeys(("lt", "le", "gt", "ge", "eq", "ne"), _COMPARE),
+    "or": 2,
+    "and": 3,
+    **dict.fromkeys(("add", "sub"), _SUM),
+    **dict.fromkeys(("mul", "div", "floordiv", "mod"), 5),
+    **dict.fromkeys(("neg", "not"), _UNARY),
+    "pow": _POWER,
+}
+_SCAN_NAMES = {fold: name for name, fold in SCANS.items()}
+
+
+def spec_text(spec: Spec) -> str:
+    """The spec as one `def`, ending in a newline."""
+    arguments = [f"    {t.name}: {tensor_type(t)},\n" for t in spec.inputs]
+    arguments += [f"    {name}={number_text(v)},\n" for name, v in spec.attributes]
+    arguments += [f"    {name}={expression_text(e)},\n" for name, e in spec.derived]
+    inputs = "\n" + "".join(arguments) if arguments else ""
+    outputs = ", ".join(map(tensor_type, spec.outputs))
+    if len(spec.outputs) > 1:
+        outputs = f"({outputs})"
+    body = "".join(f"    {equation_text(e)}\n" for e in spec.equations)
+    returned = ", ".join(t.name for t in spec.outputs)
+    return (
+        f"def {spec.name}({inputs}) -> {outputs}:\n"
+        f'    """{_escaped(spec.doc)}"""\n{body}    return {returned}\n'
+    )
+
+
+def workload_text(workload: Workload) -> str:
+    """The spec, then its `tune` and `check` lines: what a `.kir` file holds."""
+    lines = [_sizes("tune", workload.tune)] if workload.tune is not None else []
+    lines += [_sizes("check", sizes) for sizes in workload.checks]
+    return spec_text(workload.spec) + ("\n" + "".join(lines) if lines else "")
+
+
+def tensor_type(tensor: Tensor) -> str:
+    """`f32[M, K]`."""
+    return f"{tensor.dtype}[{_positions(tensor.shape)}]"
+
+
+def equation_text(equation: Equation) -> str:
+    """`t[i, j] = value` on one line."""
+    sign = "+=" if equation.accumulate else "="
+    left = f"{equation.target}[{_positions(equation.at)}]"
+    return f"{left} {sign} {expression_text(equation.value)}"
+
+
+def expression_text(expr: Expr) -> str:
+    """The expression with as few parentheses as its meaning allows."""
+    return _text(expr)[0]
+
+
+def number_text(value: float | int | bool) -> str:
+    """A constant as the parser reads it back."""
+    return repr(value)
+
+
+def _text(expr: Expr) -> tuple[str, int]:
+    """The text of an expression and how strongly its outermost operator binds."""
+    match expr:
+        case Number(value):
+            text = number_text(value)
+            return text, _UNARY if text.startswith("-") else _ATOM
+        case Size(name) | Index(name):
+            return name, _ATOM
+        case Read(tensor, at, pad):
+            text = f"{tensor}[{_positions(at)}]"
+            return (text if pad is None else f"pad({text}, {number_text(pad)})"), _ATOM
+        case Cast(dtype, value):
+            return f"{dtype}({expression_text(value)})", _ATOM
+        case Bucketize(value, borders):
+            return f"bucketize({expression_text(value)}, {borders})", _ATOM
+        case Reduce():
+            return _reduce(expr), _ATOM
+        case Scan():
+            return _scan(expr), _ATOM
+        case Apply():
+            return _apply(expr)
+    raise AssertionError(f"no text for {type(expr).__name__}")
+
+
+def _apply(expr: Apply) -> tuple[str, int]:
+    name = expr.function
+    if name not in _BINDS:
+        return f"{name}({_list(expr.args)})", _ATOM
+    operator, binds = POINTWISE[name].operator, _BINDS[name]
+    if binds == _UNARY:
+        return operator + _inside(expr.args[0], _UNARY), binds
+    left, right = expr.args
+    if binds == _POWER:  # groups to the right, and a sign may follow it
+        return f"{_inside(left, _ATOM)} ** {_inside(right, _UNARY)}", binds
+    least = binds + 1 if binds == _COMPARE else binds  # comparisons do not chain
+    return f"{_inside(left, least)} {operator} {_inside(right, binds + 1)}", binds
+
+
+def _inside(expr: Expr, least: int) -> str:
+    text, binds = _text(expr)
+    return text if binds >= least else f"({text})"
+
+
+def _reduce(expr: Reduce) -> str:
+    ranged = {r.index: r for r in expr.ranges}
+    plain = [i for i in expr.over if i not in ranged]
+    written = [f"{i}={_range(ranged[i])}" for i in expr.over if i in ranged]
+    return f"{expr.fold}({', '.join((expression_text(expr.body), *plain, *written))})"
+
+
+def _range(expr: Range) -> str:
+    if expr.jagged:
+        return f"range({expression_text(expr.low)}, {expression_text(expr.high)})"
+    return expression_text(expr.high)
+
+
+def _scan(expr: Scan) -> str:
+    flags = [f"{name}=True" for name in ("reverse", "exclusive") if getattr(expr, name)]
+    arguments = (expression_text(expr.body), expr.along, *flags)
+    return f"{_SCAN_NAMES[expr.fold]}({', '.join(arguments)})"
+
+
+def _positions(at: Iterable[Expr]) -> str:
+    return _list(at) or "()"
+
+
+def _list(exprs: Iterable[Expr]) -> str:
+    return ", ".join(map(expression_text, exprs))
+
+
+def _sizes(verb: str, sizes: Sizes) -> str:
+    return f"{verb}({', '.join(f'{name}={number}' for name, number in sizes.items())})\n"
+
+
+def _escaped(doc: str) -> str:
+    """A docstring's text such that it reads back between triple quotes."""
+    text = doc.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    if text.endswith('"'):
+        text = text[:-1] + '\\"'
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text
+    )

@@ -1,0 +1,89 @@
+"""Sums of products that a matrix unit can take, recognised by their indices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ir.spec import Apply, Cast, Equation, Expr, Index, Read, Reduce
+
+
+@dataclass(frozen=True, slots=True)
+class Contraction:
+    """`sum(a * b, over)`: rows are indices of a and the result, columns of b and the result,
+    batch of all three, over of a and b."""
+
+    a: Expr
+    b: Expr
+    batch: tuple[str, ...]
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    over: tuple[str, ...]
+
+
+def indices(expr: Expr) -> tuple[str, ...]:
+    """The indices that occur in an expression, each once, in order."""
+    return tuple(dict.fromkeys(n.name for n in expr.walk() if isinstance(n, Index)))
+
+
+def factors(expr: Expr) -> tuple[Expr, ...]:
+    """The expressions whose product this one is; itself where it is no product."""
+    if isinstance(expr, Apply) and expr.function == "mul":
+        return tuple(f for a in expr.args for f in factors(a))
+    return (expr,)
+
+
+def product(parts: tuple[Expr, ...]) -> Expr:
+    """The product of expressions, in their order."""
+    whole, *rest = parts
+    for part in rest:
+        whole = Apply("mul", (whole, part))
+    return whole
+
+
+def contraction(equation: Equation) -> Contraction | None:
+    """The contraction that an equation states, or None where it states none."""
+    value = equation.value
+    if not isinstance(value, Reduce) or value.fold != "sum":
+        return None
+    parts = factors(value.body)
+    if len(parts) < 2:
+        return None
+    over = set(value.over)
+    anchors = [p for p in parts if over <= set(indices(p)) and _plain(p)]
+    for a in anchors:
+        for b in anchors:
+            if a is not b and (found := _split(equation, parts, a, b)):
+                return found
+    return None
+
+
+def _plain(expr: Expr) -> bool:
+    """Whether a factor is a single read, perhaps cast: what an operand is built around."""
+    inner = expr.value if isinstance(expr, Cast) else expr
+    return isinstance(inner, Read)
+
+
+def _split(
+    equation: Equation, parts: tuple[Expr, ...], a: Expr, b: Expr
+) -> Contraction | None:
+    """Deals the factors out to the side of `a` or of `b`, where each has its own indices."""
+    left, right = [a], [b]
+    for part in parts:
+        if part is a or part is b:
+            continue
+        inside = set(indices(part))
+        if inside <= set(indices(a)):
+            left.append(part)
+        elif inside <= set(indices(b)):
+            right.append(part)
+        else:
+            return None
+    of_a, of_b, kept = set(indices(a)), set(indices(b)), equation.indices
+    rows = tuple(i for i in kept if i in of_a and i not in of_b)
+    columns = tuple(i for i in kept if i in of_b and i not in of_a)
+    batch = tuple(i for i in kept if i in of_a and i in of_b)
+    if not rows or len(rows) + len(columns) + len(batch) != len(kept):
+        return None
+    return Contraction(
+        product(tuple(left)), product(tuple(right)), batch, rows, columns, equation.value.over
+    )

@@ -1,0 +1,51 @@
+"""A schedule: how a kernel is computed, one decision a line, in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ir.errors import Place
+
+Argument = str | int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One line: a verb and its arguments, the first of them positional.
+
+    subject: what is decided on (an index, a tensor).  options: the rest, by name, in the
+    order of the verb's signature.
+    """
+
+    verb: str
+    subject: str
+    options: tuple[tuple[str, Argument], ...] = ()
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+    def option(self, name: str, default: Argument | None = None) -> Argument | None:
+        """The value of an option, or `default`."""
+        return dict(self.options).get(name, default)
+
+    def __str__(self) -> str:
+        rest = "".join(f", {k}={v}" for k, v in self.options)
+        return f"{self.verb}({self.subject}{rest})"
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """The decisions for one kernel; the text form is `str(schedule)`."""
+
+    kernel: str
+    decisions: tuple[Decision, ...] = ()
+
+    def of(self, verb: str) -> tuple[Decision, ...]:
+        """The decisions of one verb, in order."""
+        return tuple(d for d in self.decisions if d.verb == verb)
+
+    def find(self, verb: str, subject: str) -> Decision | None:
+        """The last decision of a verb on a subject, if there is one."""
+        found = [d for d in self.decisions if d.verb == verb and d.subject == subject]
+        return found[-1] if found else None
+
+    def __str__(self) -> str:
+        return f"schedule({self.kernel})\n" + "".join(f"{d}\n" for d in self.decisions)

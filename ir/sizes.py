@@ -1,0 +1,77 @@
+"""Size expressions: their values, and the sizes that a caller's numbers determine."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ir.errors import KernelError
+from ir.spec import Apply, Expr, Number, Size, Spec, Tensor
+
+_ARITHMETIC = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "floordiv": lambda a, b: a // b,
+    "mod": lambda a, b: a % b,
+    "minimum": min,
+    "maximum": max,
+    "neg": lambda a: -a,
+}
+
+
+def value(expr: Expr, sizes: Mapping[str, int]) -> int:
+    """The number that a size expression stands for; KeyError names a size that is missing."""
+    if isinstance(expr, Number):
+        return int(expr.value)
+    if isinstance(expr, Size):
+        return sizes[expr.name]
+    if isinstance(expr, Apply) and expr.function in _ARITHMETIC:
+        return _ARITHMETIC[expr.function](*(value(a, sizes) for a in expr.args))
+    raise KernelError("a size is made of sizes and integers with + - * // %", place=expr.place)
+
+
+def bind(spec: Spec, given: Mapping[str, int]) -> dict[str, int]:
+    """All sizes of a spec, derived ones included, from those a caller gives.
+
+    Raises KernelError where one is missing, unknown or not positive.
+    """
+    derived = dict(spec.derived)
+    free = free_sizes(spec)
+    for name, number in given.items():
+        if name not in free:
+            raise KernelError(
+                f"`{spec.name}` has no free size `{name}`", allowed=", ".join(free)
+            )
+        if not isinstance(number, int) or number < 1:
+            raise KernelError(f"size {name}={number} is not a positive integer")
+    missing = [name for name in free if name not in given]
+    if missing:
+        raise KernelError(
+            f"`{spec.name}` needs a value for {', '.join(missing)}",
+            hint=f"give all of {', '.join(free)}",
+        )
+    sizes = dict(given)
+    for name, expr in derived.items():
+        sizes[name] = value(expr, sizes)
+        if sizes[name] < 1:
+            raise KernelError(f"size {name} comes out as {sizes[name]} for {dict(given)}")
+    return sizes
+
+
+def free_sizes(spec: Spec) -> tuple[str, ...]:
+    """The sizes that a caller fixes, in order of first use."""
+    derived = {name for name, _ in spec.derived}
+    names = (
+        node.name
+        for tensor in (*spec.inputs, *spec.outputs)
+        for expr in tensor.shape
+        for node in expr.walk()
+        if isinstance(node, Size)
+    )
+    inner = (n.name for _, e in spec.derived for n in e.walk() if isinstance(n, Size))
+    return tuple(n for n in dict.fromkeys((*names, *inner)) if n not in derived)
+
+
+def shape(tensor: Tensor, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """The shape of a tensor in numbers."""
+    return tuple(value(e, sizes) for e in tensor.shape)

@@ -1,0 +1,227 @@
+"""A spec: what a kernel computes, as pure equations in index notation.
+
+Everything here is a frozen value. Texts become specs in `parse`, specs become texts in
+`print`, and `verify` says whether one makes sense and what follows from it (`Facts`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+
+from ir.errors import Place
+
+FLOATS = ("f64", "f32", "f16", "bf16")
+INTEGERS = ("i64", "i32", "b8")
+DTYPES = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8, "i32": 4, "b8": 1}  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Expr:
+    """A node of an expression; `place` is where it was written and is not compared."""
+
+    place: Place | None = field(default=None, compare=False, repr=False, kw_only=True)
+
+    def children(self) -> Iterator[Expr]:
+        """The expressions directly inside this one, in order."""
+        for f in fields(self):
+            value = getattr(self, f.name)
+            for item in value if isinstance(value, tuple) else (value,):
+                if isinstance(item, Expr):
+                    yield item
+
+    def walk(self) -> Iterator[Expr]:
+        """This node and all below it, outermost first."""
+        yield self
+        for child in self.children():
+            yield from child.walk()
+
+
+@dataclass(frozen=True, slots=True)
+class Number(Expr):
+    """A constant: int, float (`inf` included) or bool; `1`, `1.0` and `True` differ."""
+
+    value: float | int | bool
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Number):
+            return NotImplemented
+        return type(self.value) is type(other.value) and self.value == other.value
+
+    def __hash__(self) -> int:
+        return hash((type(self.value), self.value))
+
+
+@dataclass(frozen=True, slots=True)
+class Size(Expr):
+    """The size `name` (upper case), or an attribute (lower case, declared with a value)."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Index(Expr):
+    """The value of the index `name`."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Read(Expr):
+    """`tensor[at...]`; `pad`, where given, is what a position outside reads as."""
+
+    tensor: str
+    at: tuple[Expr, ...]
+    pad: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Apply(Expr):
+    """A pointwise function, arithmetic included: see `functions.POINTWISE` for the names."""
+
+    function: str
+    args: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cast(Expr):
+    """The value in another dtype: `f32(x)`."""
+
+    dtype: str
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Bucketize(Expr):
+    """How many of the sorted entries of the 1-D tensor `borders` are less than `value`."""
+
+    value: Expr
+    borders: str
+
+
+@dataclass(frozen=True, slots=True)
+class Range(Expr):
+    """An index and the half-open interval it runs over.
+
+    A static range starts at 0 and ends at a size expression; a jagged one runs between two
+    reads of an integer tensor.
+    """
+
+    index: str
+    low: Expr
+    high: Expr
+
+    @property
+    def jagged(self) -> bool:
+        return any(isinstance(n, Read) for e in (self.low, self.high) for n in e.walk())
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce(Expr):
+    """`sum(body, i, j)`: stands alone on the right side of its equation.
+
+    `over` names the indices; those whose range is written (`i=3`, `l=range(a, b)`) come with
+    it, the others have the range that use gives them.
+    """
+
+    fold: str  # sum max min prod any all argmax argmin
+    body: Expr
+    over: tuple[str, ...]
+    ranges: tuple[Range, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scan(Expr):
+    """`cumsum(body, i)`: stands alone on the right side of its equation."""
+
+    fold: str  # sum max min prod
+    body: Expr
+    along: str
+    reverse: bool = False
+    exclusive: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A named array: dtype and sizes (expressions over sizes)."""
+
+    name: str
+    dtype: str
+    shape: tuple[Expr, ...]
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Equation:
+    """`target[indices] = value` for every value of the indices; `+=` where `accumulate`.
+
+    `at` holds the left side's positions: plain indices, or (only with `accumulate`)
+    indirect ones.
+    """
+
+    target: str
+    at: tuple[Expr, ...]
+    value: Expr
+    accumulate: bool = False
+    place: Place | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def indices(self) -> tuple[str, ...]:
+        """The plain indices of the left side, in order."""
+        return tuple(e.name for e in self.at if isinstance(e, Index))
+
+    @property
+    def reduced(self) -> tuple[str, ...]:
+        """The indices that the right side sums (or folds) away."""
+        return self.value.over if isinstance(self.value, Reduce) else ()
+
+    def reads(self) -> tuple[Read, ...]:
+        """Every read on the right side, ranges and positions included, outermost first."""
+        return tuple(n for n in self.value.walk() if isinstance(n, Read))
+
+    def sources(self) -> tuple[str, ...]:
+        """The tensors that the right side needs, each once, in order of first use."""
+        names = []
+        for node in (*self.value.walk(), *(n for e in self.at for n in e.walk())):
+            if isinstance(node, Read):
+                names.append(node.tensor)
+            elif isinstance(node, Bucketize):
+                names.append(node.borders)
+        return tuple(dict.fromkeys(names))
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What a kernel computes.
+
+    inputs: tensors in the order of the call.  outputs: likewise.  attributes: compile-time
+    scalars (`eps=1e-06`).  derived: sizes computed from others (`P=(H - 1) // 2 + 1`).
+    """
+
+    name: str
+    doc: str
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    equations: tuple[Equation, ...]
+    attributes: tuple[tuple[str, float | int], ...] = ()
+    derived: tuple[tuple[str, Expr], ...] = ()
+
+    def equation(self, target: str) -> Equation:
+        """The equation that defines `target`; KeyError where none does."""
+        for e in self.equations:
+            if e.target == target:
+                return e
+        raise KeyError(target)
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What follows from a verified spec.
+
+    ranges: of every index.  tensors: every tensor, intermediates with the dtype that the
+    equations give them.  sizes: the free sizes, in order of first use, that a caller fixes.
+    """
+
+    ranges: Mapping[str, Range]
+    tensors: Mapping[str, Tensor]
+    sizes: tuple[str, ...]

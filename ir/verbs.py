@@ -1,0 +1,171 @@
+"""The verbs of a schedule: their signatures, and what is wrong with a decision by itself.
+
+Whether decisions are legal together is found by lowering them; `space` lists which exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from ir.products import contraction
+from ir.errors import KernelError
+from ir.machine import Machine
+from ir.schedule import Decision, Schedule
+from ir.spec import DTYPES, Facts, Reduce, Spec
+from ir.verify import facts as facts_of
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """One sort of decision: before -> after, and its signature.
+
+    subject: what it decides on (index, loop, tensor, reduction).  needs: options that must be
+    given, may: options that can be, each with what it takes.
+    """
+
+    name: str
+    doc: str
+    subject: str
+    needs: Mapping[str, str]
+    may: Mapping[str, str]
+
+
+_TABLE = (
+    Verb("kernel", "one launch -> a launch that ends after this tensor, and another", "tensor",
+         {}, {}),
+    Verb("defer", "sum(r * f, k) read by y -> sum(f, k), and y reads it times r", "tensor",
+         {"into": "tensor"}, {}),
+    Verb("tile", "an index -> an outer loop over tiles and an inner one of `size`", "index",
+         {"size": "positive"}, {}),
+    Verb("place", "an outer loop -> tiles side by side (grid) or one after another (loop)",
+         "loop", {"level": "level"}, {}),
+    Verb("fuse", "two loops that reduce the same index -> one", "reduction",
+         {"into": "reduction"}, {}),
+    Verb("stream", "a maximum, then sums that need it -> one loop with a running maximum",
+         "reduction", {"into": "reduction"}, {}),
+    Verb("compute", "a sum of products -> done on a unit", "reduction",
+         {"unit": "unit"}, {"acc": "dtype"}),
+    Verb("precision", "operands of a product -> rounded to a dtype first", "reduction",
+         {"dtype": "dtype"}, {}),
+    Verb("share", "a tensor read by each tile of the grid -> read once for all tiles along the "
+         "grid's last loop, and broadcast", "tensor", {"over": "loop"}, {}),
+    Verb("stage", "a tensor read or written where it is used -> through a buffer of `depth` "
+         "tiles, filled at a loop", "tensor", {"depth": "positive"},
+         {"at": "place", "space": "space"}),
+)
+VERBS = {v.name: v for v in _TABLE}
+RANK = {v.name: n for n, v in enumerate(_TABLE)}
+
+
+def canonical(schedule: Schedule) -> Schedule:
+    """The same decisions in the order of the verbs, `place` in its own order."""
+    ranked = sorted(schedule.decisions, key=lambda d: RANK[d.verb])
+    return Schedule(schedule.kernel, tuple(ranked))
+
+
+def require_legal(spec: Spec, schedule: Schedule, machine: Machine) -> None:
+    """Raises KernelError at the first decision that is wrong by itself."""
+    if schedule.kernel != spec.name:
+        raise KernelError(
+            f"the schedule is for `{schedule.kernel}`, the spec is `{spec.name}`",
+            hint=f"its first line must be schedule({spec.name})",
+        )
+    checker = _Checker(spec, facts_of(spec), machine, schedule)
+    seen = set()
+    for decision in schedule.decisions:
+        key = (decision.verb, decision.subject)
+        if key in seen:
+            raise KernelError(
+                f"`{decision.verb}({decision.subject}, ...)` is decided twice",
+                place=decision.place,
+            )
+        seen.add(key)
+        checker.check(decision)
+
+
+class _Checker:
+    """Checks one decision at a time against names and numbers."""
+
+    def __init__(self, spec: Spec, facts: Facts, machine: Machine, schedule: Schedule):
+        self.spec = spec
+        self.machine = machine
+        reductions = {e.target: e for e in spec.equations if isinstance(e.value, Reduce)}
+        tiled = [d.subject for d in schedule.of("tile")]
+        self.reductions = reductions
+        self.known: dict[str, list[str]] = {
+            "index": list(facts.ranges),
+            "loop": [f"{i}.outer" for i in tiled],
+            "tensor": list(facts.tensors),
+            "reduction": list(reductions),
+            "level": [n for n in ("grid", "loop") if n == "loop" or n in machine.levels],
+            "unit": list(machine.units),
+            "dtype": list(DTYPES),
+            "space": list(machine.spaces),
+            "place": ["grid", *(f"{i}.outer" for i in tiled)],
+        }
+
+    def check(self, decision: Decision) -> None:
+        verb = VERBS.get(decision.verb)
+        if verb is None:
+            raise KernelError(
+                f"unknown decision `{decision.verb}`", place=decision.place,
+                allowed=", ".join(VERBS),
+            )
+        self._one_of(verb.subject, decision.subject, decision)
+        kinds = {**verb.needs, **verb.may}
+        for name, value in decision.options:
+            if name not in kinds:
+                raise KernelError(
+                    f"`{verb.name}` has no option `{name}`", place=decision.place,
+                    allowed=", ".join(kinds) or "none",
+                )
+            self._option(kinds[name], name, value, decision)
+        for name in verb.needs:
+            if decision.option(name) is None:
+                raise KernelError(
+                    f"`{verb.name}` needs `{name}=`", place=decision.place,
+                    hint=f"{verb.name}({decision.subject}, {name}=...)",
+                )
+        if rule := _RULES.get(verb.name):
+            rule(self, decision)
+
+    def _option(self, kind: str, name: str, value: object, decision: Decision) -> None:
+        if kind == "positive":
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise KernelError(
+                    f"`{name}={value}` is not a positive integer", place=decision.place
+                )
+            return
+        self._one_of(kind, str(value), decision)
+
+    def _one_of(self, kind: str, word: str, decision: Decision) -> None:
+        if word not in self.known[kind]:
+            hint = "tile its index first" if kind in ("loop", "place") else ""
+            raise KernelError(
+                f"`{word}` is no {kind} here", place=decision.place,
+                allowed=", ".join(self.known[kind]) or "none", hint=hint,
+            )
+
+    def _compute(self, decision: Decision) -> None:
+        unit = decision.option("unit")
+        if unit == "matrix" and contraction(self.reductions[decision.subject]) is None:
+            raise KernelError(
+                f"`{decision.subject}` is not a sum of products that the matrix unit takes",
+                place=decision.place, hint=f"compute({decision.subject}, unit=vector)",
+            )
+
+    def _precision(self, decision: Decision) -> None:
+        have = {t.dtype for t in self.spec.inputs} | {"f32"}
+        dtype = decision.option("dtype")
+        if dtype not in have:
+            raise KernelError(
+                f"operands of `{decision.subject}` may not be rounded to {dtype}, which no "
+                "input has", place=decision.place, allowed=", ".join(sorted(have)),
+            )
+
+
+_RULES: dict[str, Callable[[_Checker, Decision], None]] = {
+    "compute": _Checker._compute,
+    "precision": _Checker._precision,
+}
