@@ -1,0 +1,1 @@
+"""The build: Bazel rules, and the Python programs that they run."""

@@ -1,0 +1,144 @@
+"""One call makes the targets of a folder of Python files, now and later.
+
+Files are found by their names, so that adding one needs no edit of a BUILD file:
+
+  x.py                 part of the library
+  x_test.py            a pytest_test named x_test
+  x_slow_test.py       the same, run by --config=slow only
+  x_benchmark_test.py  the same, run by --config=benchmark only
+  golden/**            data of the tests only, as is testdata/**
+  anything else        data of the library
+
+A folder below that has no BUILD file of its own belongs to the one above it.
+"""
+
+load("@rules_python//python:defs.bzl", "py_binary", "py_library")
+load(":pytest.bzl", "pytest_test")
+
+# How a test whose file name ends so is run. The first that fits counts.
+_KINDS = {
+    "_slow_test.py": dict(size = "enormous", tags = ["slow"]),
+    "_benchmark_test.py": dict(size = "enormous", tags = ["benchmark", "exclusive"]),
+    "_test.py": dict(size = "medium"),
+}
+
+_TESTS = ["**/*_test.py"]
+
+_TEST_DATA = [
+    "**/golden/**",
+    "**/testdata/**",
+]
+
+_NO_DATA = [
+    "**/*.py",
+    "**/.*",
+    "**/.*/**",
+    "**/__pycache__/**",
+    "**/BUILD.bazel",
+]
+
+def _below(folder, patterns):
+    return [folder + "/" + pattern if folder else pattern for pattern in patterns]
+
+def _files(folder, include, exclude):
+    return native.glob(_below(folder, include), exclude = exclude, allow_empty = True)
+
+def _kind(file):
+    for ending, kind in _KINDS.items():
+        if file.endswith(ending):
+            return kind
+    fail("%s is no test" % file)
+
+def _pytest_tests(files, deps, data):
+    for file in files:
+        pytest_test(
+            name = file[:-len(".py")],
+            srcs = [file],
+            deps = deps,
+            data = data,
+            **_kind(file)
+        )
+
+def python_folder(name, folder = "", exclude = [], deps = [], data = [], test_deps = [], test_data = []):
+    """The library NAME over the files of a folder, and a target for each test.
+
+    Args:
+      name: name of the library.
+      folder: which folder, relative to the BUILD file; the whole package if empty.
+      exclude: glob patterns, relative to the BUILD file, for files of others.
+      deps: libraries that the files import.
+      data: files that they read, beside those in the folder.
+      test_deps: libraries that only the tests import.
+      test_data: files that only the tests read, beside those in the folder.
+    """
+    py_library(
+        name = name,
+        srcs = _files(folder, ["**/*.py"], exclude + _below(folder, _TESTS + _TEST_DATA)),
+        data = data + _files(folder, ["**"], exclude + _below(folder, _NO_DATA + _TEST_DATA)),
+        deps = deps,
+    )
+    _pytest_tests(
+        files = _files(folder, _TESTS, exclude + _below(folder, _TEST_DATA)),
+        deps = [":" + name] + deps + test_deps,
+        data = test_data + _files(folder, _TEST_DATA, exclude),
+    )
+
+def python_package(name, **kwargs):
+    """python_folder over a whole package, and `sources`: all its files.
+
+    Args:
+      name: name of the library; the package's own, by custom.
+      **kwargs: see python_folder.
+    """
+    python_folder(name = name, **kwargs)
+    native.filegroup(
+        name = "sources",
+        srcs = native.glob(
+            ["**"],
+            exclude = [
+                "**/.*/**",
+                "**/__pycache__/**",
+            ],
+        ),
+    )
+
+def python_program(name, deps = [], data = []):
+    """A program NAME over NAME.py, with the test NAME_test if there is NAME_test.py.
+
+    Args:
+      name: name of the program.
+      deps: libraries that it imports.
+      data: files that it reads.
+    """
+    library = name + "_library"
+    py_library(
+        name = library,
+        srcs = [name + ".py"],
+        data = data,
+        deps = deps,
+    )
+    py_binary(
+        name = name,
+        srcs = [name + ".py"],
+        deps = [":" + library],
+    )
+    _pytest_tests(
+        files = native.glob([name + "_test.py"], allow_empty = True),
+        deps = [":" + library] + deps,
+        data = native.glob(_TEST_DATA, allow_empty = True),
+    )
+
+def python_programs(library, except_for = []):
+    """A program for each Python file directly in the package that is not a test.
+
+    Args:
+      library: the target that holds these files and all that they import.
+      except_for: files that are no programs.
+    """
+    skip = _TESTS + except_for + ["__init__.py"]
+    for file in native.glob(["*.py"], exclude = skip, allow_empty = True):
+        py_binary(
+            name = file[:-len(".py")],
+            srcs = [file],
+            deps = [library],
+        )

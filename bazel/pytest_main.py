@@ -1,0 +1,75 @@
+"""Runs pytest inside a Bazel test.
+
+Takes the test files as arguments, and translates what Bazel says through the
+environment: where the XML report goes, which shard this is, which tests were
+asked for with --test_filter.
+"""
+
+import os
+import pathlib
+import sys
+import zlib
+from collections.abc import Mapping
+
+import pytest
+
+
+class Shard:
+    """Keeps the tests of one shard: chosen by name, so that lists may grow."""
+
+    def __init__(self, index: int, total: int) -> None:
+        self.index = index
+        self.total = total
+
+    def owns(self, test_id: str) -> bool:
+        """Whether the test runs in this shard; it does in exactly one."""
+        return zlib.crc32(test_id.encode()) % self.total == self.index
+
+    def pytest_collection_modifyitems(self, config, items) -> None:
+        """Called by pytest with all tests that it found."""
+        others = [item for item in items if not self.owns(item.nodeid)]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if self.owns(item.nodeid)]
+
+
+def arguments(environ: Mapping[str, str]) -> list[str]:
+    """pytest's arguments for what Bazel asks through the environment."""
+    args = ["-c", "pytest.ini", "--rootdir", "."]
+    if environ.get("XML_OUTPUT_FILE"):
+        args += ["--junitxml", environ["XML_OUTPUT_FILE"]]
+    if environ.get("TEST_TMPDIR"):
+        args += ["--basetemp", os.path.join(environ["TEST_TMPDIR"], "pytest")]
+    if environ.get("TESTBRIDGE_TEST_ONLY"):
+        args += ["-k", environ["TESTBRIDGE_TEST_ONLY"]]
+    if environ.get("TESTBRIDGE_TEST_RUNNER_FAIL_FAST") == "1":
+        args += ["-x"]
+    return args
+
+
+def homes(environ: Mapping[str, str]) -> dict[str, str]:
+    """Variables that give a test a home of its own; the account's is read-only."""
+    tmp = environ.get("TEST_TMPDIR")
+    if not tmp:
+        return {}
+    return {"HOME": tmp, "TMPDIR": tmp, "XDG_CACHE_HOME": os.path.join(tmp, "cache")}
+
+
+def main() -> int:
+    """Runs the tests; the result is the exit status."""
+    os.environ.update(homes(os.environ))
+    status_file = os.environ.get("TEST_SHARD_STATUS_FILE")
+    if status_file:
+        # Tells Bazel that sharding is understood.
+        pathlib.Path(status_file).touch()
+    shard = Shard(
+        index=int(os.environ.get("TEST_SHARD_INDEX") or 0),
+        total=int(os.environ.get("TEST_TOTAL_SHARDS") or 1),
+    )
+    code = pytest.main(arguments(os.environ) + sys.argv[1:], plugins=[shard])
+    if code == pytest.ExitCode.NO_TESTS_COLLECTED and shard.total > 1:
+        return 0
+    return int(code)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,12 @@
+"""Stand-in for `@rules_java//java:defs.bzl`.
+
+No Java is built, but Bazel 4 reads this file while it resolves toolchains for
+every target.
+"""
+
+java_binary = native.java_binary
+java_import = native.java_import
+java_library = native.java_library
+java_proto_library = native.java_proto_library
+java_runtime = native.java_runtime
+java_toolchain = native.java_toolchain

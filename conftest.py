@@ -1,0 +1,28 @@
+"""What every test of the tree may use, under plain pytest and under Bazel."""
+
+import os
+import pathlib
+
+import pytest
+
+from bazel import golden as golden_texts
+
+ROOT = pathlib.Path(__file__).parent
+
+
+def pytest_addoption(parser) -> None:
+    parser.addoption(
+        golden_texts.OPTION, action="store_true", help="write golden texts, do not compare"
+    )
+    parser.addoption("--record", help="record.toml of the generated kernel under test")
+
+
+@pytest.fixture
+def golden(request) -> golden_texts.Golden:
+    """`golden(path, text)`: the file at `path` (from the root) must hold `text`."""
+    return golden_texts.golden_for(
+        test_file=str(request.path.relative_to(ROOT)),
+        root=ROOT,
+        update=request.config.getoption(golden_texts.OPTION),
+        environ=os.environ,
+    )
