@@ -54,17 +54,17 @@ def autoschedule(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Sche
 def plain(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Schedule:
     """What one would write first: a launch per equation, one row a tile, nothing staged ahead.
 
-    A row that does not fit is walked in a loop of small tiles.
+    A row that does not fit is walked in a loop of tiles, along what is folded first.
     """
     ends = tuple(Decision("kernel", e.target) for e in spec.equations[:-1])
     facts = facts_of(spec)
     folded = {i for e in spec.equations for i in _folded(e.value)}
-    kept = [e.indices for e in spec.equations]
-    rows = {i for names in kept for i in (names[:-1] or names) if i not in folded}
+    rows = {i for e in spec.equations for i in (e.indices[:-1] or e.indices) if i not in folded}
     fault = None
-    for size in (0, 128, 32, 8, 1):
+    for kept, summed in product((0, 128, 32, 8, 1), (0, 128, 32, 8, 1)):
         tiles: list[Decision] = []
         for name, span in facts.ranges.items():
+            size = summed if name in folded else kept
             if name in rows:
                 tiles += _tiled(name, 1, "grid")
             elif span.jagged or size:

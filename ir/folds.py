@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from ir.program import Program
 
 LOWEST = -3.0e38  # below every finite f32 value that is scaled; finite, so differences are
-NEUTRAL = {"sum": 0.0, "max": -float("inf"), "min": float("inf"), "prod": 1.0}
+NEUTRAL = {"sum": 0.0, "max": -float("inf"), "min": float("inf"), "prod": 1.0, "any": 0.0,
+           "all": 1.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +40,20 @@ class Folds:
 
     def reduce(self, equation: Equation, home: Scope) -> None:
         """Computes a reduction, and with it those that are fused with it."""
+        if equation.value.fold not in NEUTRAL:
+            raise KernelError(
+                f"`{equation.value.fold}` is not lowered", place=equation.place,
+                allowed=", ".join(NEUTRAL),
+            )
         group = self._group(equation)
         loops = self._loops(equation)
-        running = self._running(group)
+        running = self._running(group) if loops else None
+        if inside := home.bound() & set(loops):
+            raise KernelError(
+                f"`{equation.target}` folds `{', '.join(sorted(inside))}` inside a loop over it",
+                place=equation.place,
+                hint="place the loops that it keeps before the one that it folds",
+            )
         for other in group:
             at_home = home.home(self.program.needed(other.indices)) is home
             if not at_home or self._loops(other) != loops:

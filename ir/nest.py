@@ -105,7 +105,10 @@ class Load(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Store(Statement):
-    """The region of the tensor = value; only where the origins of `once` are all zero."""
+    """The region of the tensor = value; only where the origins of `once` are all zero.
+
+    In the launch's own `once` block a store is done by one program, whichever.
+    """
 
     tensor: str
     region: tuple[Slice, ...]

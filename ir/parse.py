@@ -261,5 +261,6 @@ def _sizes(source: Source, node: ast.stmt, spec: Spec) -> tuple[str, dict[str, i
     try:
         bind(spec, sizes)
     except KernelError as e:
-        raise source.fault(node, e.what, allowed=e.allowed, hint=e.hint) from None
+        hint = e.hint or "give every free size of the spec a positive integer"
+        raise source.fault(node, e.what, allowed=e.allowed, hint=hint) from None
     return verb, sizes

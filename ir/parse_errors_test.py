@@ -28,7 +28,7 @@ GOOD = value("x[m, k] + eps")
 # text, what the message says, what the caret underlines
 SPECS = [
     ("def t(:", "this does not read: invalid syntax", ":"),
-    (GOOD + "\0", "this text cannot be read", None),
+    (GOOD + "\ud800", "this text cannot be read", None),
     ("#" * 200_001, "the text has 200001 characters", None),
     ("", "a spec is one `def`", None),
     ("x = 1\n", "a spec is one `def`", "x = 1"),

@@ -139,9 +139,8 @@ class Expressions:
                 hint="sizes are upper case, everything else is lower case",
             )
         if name in RESERVED:
-            raise self.source.fault(
-                node, f"`{name}` is a word of the language", hint=f"give {what} another name"
-            )
+            fault = f"`{name}` is a word of the language"
+            raise self.source.fault(node, fault, hint=f"give {what} another name")
         return name
 
     def _value(self, node: ast.expr) -> Expr:

@@ -391,6 +391,8 @@ class Program:
             value = out.name
         region = tuple(Slice(i, ((i, 1),), Number(0)) for i in equation.indices)
         missing = tuple(sorted(self.grid.binds - set(equation.indices)))
+        if home is self.top:
+            missing = ()
         home.statements.append(Store(name, region, value, missing))
         self.touch(name)
 

@@ -78,12 +78,28 @@ class _Maker:
         if isinstance(expr, Apply):
             if expr.function == "pow" and expr.args[1] == Number(2):
                 expr = Apply("square", expr.args[:1])
-            return tuple(self._operand(a) for a in expr.args), expr.function
+            return self._meeting(expr, tuple(self._operand(a) for a in expr.args)), expr.function
         if isinstance(expr, Cast):
             return (self._operand(expr.value),), "copy"
         if isinstance(expr, Index):
             return (expr,), "iota"
         return (expr,), "copy"
+
+    def _meeting(self, expr: Apply, args: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        """The operands, integer tiles made floats where they meet floats."""
+        kinds = {self._operand_dtype(a) for a in args}
+        to_float = POINTWISE[expr.function].kind == "float" or kinds & set(FLOATS)
+        if not to_float or not kinds & {"i32", "i64"}:
+            return args
+        return tuple(self._floating(a) for a in args)
+
+    def _floating(self, arg: Expr) -> Expr:
+        if scalar(arg) or self._operand_dtype(arg) not in ("i32", "i64"):
+            return arg
+        self._release((arg,))
+        to = self._target("f32", self._axes((arg,)))
+        self.steps.append(Step(to, "copy", (arg,)))
+        return to
 
     def _operand(self, expr: Expr) -> Expr:
         if isinstance(expr, Tile) or scalar(expr):

@@ -1,0 +1,39 @@
+"""Rounding agrees with PyTorch's, ties to even, and keeps infinities and NaN."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ir.rounding import BITS, round_bits, round_to
+
+KINDS = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
+SINGLES = st.lists(st.floats(width=32), min_size=1, max_size=20)
+
+
+@pytest.mark.parametrize("dtype", KINDS)
+@given(values=SINGLES)
+def test_agrees_with_pytorch(dtype, values):
+    array = np.array(values, np.float32)
+    expected = torch.from_numpy(array).to(KINDS[dtype]).to(torch.float64).numpy()
+    np.testing.assert_array_equal(round_to(array, dtype).astype(np.float64), expected)
+
+
+@pytest.mark.parametrize("dtype", BITS)
+@given(values=st.lists(st.floats(-6e4, 6e4, width=32), min_size=1, max_size=20))
+def test_significant_bits_are_those_of_the_dtype(dtype, values):
+    array = np.array([v for v in values if abs(v) > 1e-4] or [1.0])
+    expected = round_to(array, dtype).astype(np.float64)
+    np.testing.assert_array_equal(round_bits(array, BITS[dtype]), expected)
+
+
+def test_significant_bits_keep_the_range():
+    large, *others = round_bits(np.array([1e30, -np.inf, 0.0]), 11)
+    assert others == [-np.inf, 0.0]
+    assert abs(large / 1e30 - 1) < 2**-11
+
+
+def test_integers_and_truth_values_are_held_as_such():
+    assert round_to(np.array([1.0, 0.0]), "b8").tolist() == [True, False]
+    assert round_to(np.array([3]), "i32").dtype == np.int32
