@@ -1,0 +1,95 @@
+"""The contract of a backend: emit, build, run, time; honest about how a result was had."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from backends.manifest import Manifest
+    from ir.machine import Machine
+    from ir.nest import LoopNest
+
+Sizes = Mapping[str, int]
+Arrays = Mapping[str, "np.ndarray"]
+
+CORRECT_BY = ("device", "interpreter", "emulator", "simulator")
+TIME_KINDS = ("measured", "simulated", "modelled")
+STAGES = ("verify", "emit", "build", "check", "time")
+
+
+class BackendError(Exception):
+    """A candidate that a backend could not take through a stage; `reason` is for a person."""
+
+    def __init__(self, stage: str, reason: str):
+        super().__init__(reason)
+        self.stage = stage
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What a build left behind. file: what is run.  figures: static facts (registers, bytes)."""
+
+    file: Path
+    figures: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How long a kernel takes at given sizes.
+
+    us: microseconds (a median where it is measured).  kind: one of TIME_KINDS.  figures: what
+    was seen on the way, by name (cycles, bytes by space).  engines: the share of the time that
+    each engine was busy, 0 to 1.
+    """
+
+    us: float
+    kind: str
+    figures: Mapping[str, float] = field(default_factory=dict)
+    engines: Mapping[str, float] = field(default_factory=dict)
+
+
+class Backend(Protocol):
+    """A language with its toolchain. One object serves all targets that list the backend.
+
+    Every method takes the machine, keeps no state between calls, writes only under the folder
+    it is given, and raises BackendError for a fault of the candidate.
+    """
+
+    manifest: Manifest
+
+    def emit(self, nest: LoopNest, machine: Machine) -> str:
+        """The source text of a nest, the same for the same nest."""
+
+    def build(self, source: str, machine: Machine, folder: Path) -> Built:
+        """Compiles a source under `folder`."""
+
+    def run(
+        self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
+    ) -> dict[str, np.ndarray]:
+        """The outputs for the inputs, from buffers that were poisoned before."""
+
+    def time(
+        self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
+    ) -> Timing:
+        """How long the kernel takes; how that is known is in the result."""
+
+    def profile(
+        self,
+        built: Built,
+        nest: LoopNest,
+        machine: Machine,
+        sizes: Sizes,
+        inputs: Arrays,
+        trace: Path,
+    ) -> Timing:
+        """As `time`, and writes a timeline (Chrome's trace format) to `trace`."""
+
+    def available(self, machine: Machine) -> Mapping[str, Any]:
+        """What can be done here: {"correct_by": word or None, "time_kind": word or None,
+        "why": what is lacking}."""

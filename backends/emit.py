@@ -1,0 +1,90 @@
+"""Emission: the templates of a backend, rendered the same way each time.
+
+The only module that knows the template engine. Names that a template asks for and does not
+get are errors; nothing random or of the time of day is in reach of a template.
+"""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from backends.backend import BackendError
+from ir.digest import text_digest
+
+TEMPLATES = Path(__file__).parent.parent / "templates"
+_ENDING = "*.j2"
+_FAULTS = (
+    *(jinja2.TemplateError, TypeError, ValueError, LookupError),
+    *(AttributeError, ArithmeticError, AssertionError),
+)
+
+
+class Templates:
+    """The templates under `templates/<backend>/`, with a backend's own filters and globals.
+
+    A template may include and import its neighbours. Errors of any sort, in the text of a
+    template or while it renders, are a BackendError at stage `emit` that names file and line.
+    """
+
+    def __init__(
+        self,
+        backend: str,
+        filters: Mapping[str, Callable[..., Any]] | None = None,
+        values: Mapping[str, Any] | None = None,
+        folder: Path = TEMPLATES,
+    ):
+        self.folder = folder / backend
+        self.environment = jinja2.Environment(
+            loader=jinja2.FileSystemLoader(self.folder),
+            undefined=jinja2.StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+            autoescape=False,
+            auto_reload=False,
+        )
+        del self.environment.filters["random"], self.environment.globals["lipsum"]
+        self.environment.filters.update(filters or {})
+        self.environment.globals.update(values or {})
+
+    def render(self, template: str, **values: Any) -> str:
+        """The text of a template for the values."""
+        try:
+            return self.environment.get_template(template).render(**values)
+        except jinja2.TemplateNotFound as e:
+            raise self._fault(template, 0, f"there is no template `{e.name}`") from e
+        except jinja2.TemplateSyntaxError as e:
+            raise self._fault(e.name or template, e.lineno, e.message or "bad syntax") from e
+        except _FAULTS as e:
+            name, line = self._line(e, template)
+            raise self._fault(name, line, f"{type(e).__name__}: {e}") from e
+
+    def digest(self) -> str:
+        """A digest of the names and texts of all templates of the backend."""
+        return template_digest(self.folder.name, self.folder.parent)
+
+    def _line(self, error: Exception, template: str) -> tuple[str, int]:
+        """The innermost template and line that were being rendered."""
+        found = (template, 0)
+        for frame in traceback.extract_tb(error.__traceback__):
+            path = Path(frame.filename)
+            if path.is_relative_to(self.folder):
+                found = (str(path.relative_to(self.folder)), frame.lineno or 0)
+        return found
+
+    def _fault(self, template: str, line: int, what: str) -> BackendError:
+        place = f"{self.folder.name}/{template}" + (f", line {line}" if line else "")
+        return BackendError("emit", f"template {place}: {what}")
+
+
+def template_digest(backend: str, folder: Path = TEMPLATES) -> str:
+    """A digest of the names and texts of a backend's templates; of nothing where it has none."""
+    root = folder / backend
+    files = sorted(root.rglob(_ENDING)) if root.is_dir() else []
+    parts = (f"{f.relative_to(root).as_posix()}\n{f.read_text(encoding='utf-8')}" for f in files)
+    return text_digest("\0".join(parts))

@@ -1,0 +1,78 @@
+import pytest
+
+from backends.backend import BackendError
+from backends.emit import Templates, template_digest
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "x").mkdir()
+    (tmp_path / "x" / "main.j2").write_text(
+        "{% for n in names %}\n{{ n | shout }}\n{% endfor %}\nend\n"
+    )
+    return tmp_path
+
+
+def made(folder, text):
+    (folder / "x" / "t.j2").write_text(text)
+    return Templates("x", folder=folder)
+
+
+def fault(templates, template="t.j2", **values):
+    with pytest.raises(BackendError) as caught:
+        templates.render(template, **values)
+    assert caught.value.stage == "emit"
+    return caught.value.reason
+
+
+def test_blocks_leave_no_lines_and_filters_are_the_backends(folder):
+    templates = Templates("x", {"shout": str.upper}, folder=folder)
+    assert templates.render("main.j2", names=["a", "b"]) == "A\nB\nend\n"
+
+
+def test_values_of_the_backend_are_in_every_template(folder):
+    (folder / "x" / "t.j2").write_text("{{ answer }}")
+    assert Templates("x", values={"answer": 42}, folder=folder).render("t.j2") == "42"
+
+
+def test_a_missing_template_is_named(folder):
+    reason = fault(Templates("x", folder=folder), "gone.j2")
+    assert reason == "template x/gone.j2: there is no template `gone.j2`"
+
+
+def test_a_name_that_is_not_given_is_named_with_its_line(folder):
+    reason = fault(made(folder, "one\n{{ two }}\n"))
+    assert reason == "template x/t.j2, line 2: UndefinedError: 'two' is undefined"
+
+
+def test_a_syntax_error_is_named_with_its_line(folder):
+    assert fault(made(folder, "one\n{% for %}\n")).startswith("template x/t.j2, line 2: ")
+
+
+def test_a_fault_in_an_included_template_is_found_there(folder):
+    (folder / "x" / "inner.j2").write_text("\n\n{{ 1 // 0 }}")
+    reason = fault(made(folder, "{% include 'inner.j2' %}"))
+    assert reason.startswith("template x/inner.j2, line 3: ZeroDivisionError")
+
+
+def test_a_filter_that_fails_is_a_fault_of_the_template(folder):
+    reason = fault(Templates("x", {"shout": int}, folder=folder), "main.j2", names=["a"])
+    assert reason.startswith("template x/main.j2, line 2: ValueError")
+
+
+@pytest.mark.parametrize("text", ["{{ [1, 2] | random }}", "{{ lipsum() }}"])
+def test_nothing_random_is_in_reach(folder, text):
+    fault(made(folder, text))
+
+
+def test_the_digest_follows_texts_and_names(folder):
+    first = template_digest("x", folder)
+    assert first == template_digest("x", folder) == Templates("x", folder=folder).digest()
+    (folder / "x" / "more.j2").write_text("")
+    second = template_digest("x", folder)
+    (folder / "x" / "more.j2").rename(folder / "x" / "most.j2")
+    assert len({first, second, template_digest("x", folder)}) == 3
+
+
+def test_a_backend_without_templates_has_a_digest_too(folder):
+    assert template_digest("none", folder) == template_digest("neither", folder)

@@ -1,0 +1,109 @@
+"""A manifest: what shared code knows of a backend, read from its `backend.toml`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, fields
+from typing import Any
+
+from backends.backend import CORRECT_BY, TIME_KINDS
+from ir.errors import KernelError
+from ir.source import near
+from ir.spec import DTYPES
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_EXTENSION = re.compile(r"[a-z0-9]+(\.[a-z0-9]+)*")
+_OBJECT = re.compile(r"([a-z_][a-z0-9_]*):([A-Za-z_][A-Za-z0-9_]*)")
+_GUIDE = "docs/add_a_backend.md lists the fields of a backend.toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One backend's facts; checked when made, KernelError names the field at fault.
+
+    name: its folder.  title: for people.  language: of its sources.  extension: of a source
+    file, without a dot.  object: `module:Class` in its folder; the class is called with this
+    manifest and gives the `Backend`.  correct_by, time_kind: the ways it can establish a
+    result and a time, best first.  dtypes: what its kernels can hold.  toolchain: what it
+    needs, for people.  for_tests: proves nothing about a kernel, so never a default.
+    """
+
+    name: str
+    title: str
+    language: str
+    extension: str
+    object: str
+    correct_by: tuple[str, ...]
+    time_kind: tuple[str, ...]
+    dtypes: tuple[str, ...]
+    toolchain: str
+    for_tests: bool = False
+
+    def __post_init__(self) -> None:
+        _require_text(self, "name", _NAME, "lower case letters, digits and _")
+        _require_text(self, "extension", _EXTENSION, "an extension without a dot")
+        _require_text(self, "object", _OBJECT, "`module:Class`")
+        for name in ("title", "language", "toolchain"):
+            _require_text(self, name, re.compile(r"(?s).*\S.*"), "a text")
+        _require_words(self, "correct_by", CORRECT_BY)
+        _require_words(self, "time_kind", TIME_KINDS)
+        _require_words(self, "dtypes", tuple(DTYPES))
+        if not isinstance(self.for_tests, bool):
+            raise _fault("for_tests", f"is {self.for_tests!r}", "true or false")
+
+    @property
+    def module(self) -> str:
+        """The module in the backend's folder that holds its class."""
+        return self.object.partition(":")[0]
+
+    @property
+    def class_name(self) -> str:
+        """The class that gives the backend."""
+        return self.object.partition(":")[2]
+
+
+def manifest(table: Mapping[str, Any], where: str = "") -> Manifest:
+    """A manifest from the table of a `backend.toml`; a single word stands for a list of one.
+
+    Raises KernelError, within `where`, for a field that is missing, unknown or wrong.
+    """
+    known = {f.name: f.default for f in fields(Manifest)}
+    try:
+        for name in table:
+            if name not in known:
+                hint = near(name, known, _GUIDE)
+                raise _fault(name, "is not known", ", ".join(known), hint)
+        for name, default in known.items():
+            if name not in table and default is MISSING:
+                raise _fault(name, "is missing")
+        return Manifest(**{name: _words(name, value) for name, value in table.items()})
+    except KernelError as e:
+        raise e.within(where) from None
+
+
+def _words(name: str, value: Any) -> Any:
+    if name not in ("correct_by", "time_kind", "dtypes"):
+        return value
+    if isinstance(value, str):
+        return (value,)
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _require_text(made: Manifest, name: str, pattern: re.Pattern, allowed: str) -> None:
+    value = getattr(made, name)
+    if not isinstance(value, str) or not pattern.fullmatch(value):
+        raise _fault(name, f"is {value!r}", allowed)
+
+
+def _require_words(made: Manifest, name: str, known: tuple[str, ...]) -> None:
+    value = getattr(made, name)
+    if not isinstance(value, tuple) or not value or len(set(value)) != len(value):
+        raise _fault(name, f"is {value!r}", f"one or more of {', '.join(known)}")
+    for word in value:
+        if word not in known:
+            raise _fault(name, f"has {word!r}", ", ".join(known))
+
+
+def _fault(name: str, what: str, allowed: str = "", hint: str = _GUIDE) -> KernelError:
+    return KernelError(f"field `{name}` {what}", allowed=allowed, hint=hint)

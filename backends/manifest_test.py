@@ -1,0 +1,62 @@
+import pytest
+
+from backends.manifest import manifest
+from ir.errors import KernelError
+
+GOOD = {
+    "name": "x",
+    "title": "A language",
+    "language": "C++",
+    "extension": "cc",
+    "object": "backend:X",
+    "correct_by": ["device", "interpreter"],
+    "time_kind": "measured",
+    "dtypes": ["f32", "f16"],
+    "toolchain": "a compiler",
+}
+
+
+def test_a_manifest_holds_its_table_and_a_word_stands_for_a_list():
+    made = manifest(GOOD)
+    assert made.correct_by == ("device", "interpreter")
+    assert made.time_kind == ("measured",)
+    assert (made.module, made.class_name) == ("backend", "X")
+    assert not made.for_tests
+
+
+@pytest.mark.parametrize("field", sorted(GOOD))
+def test_a_missing_field_is_named_with_its_file(field):
+    table = {k: v for k, v in GOOD.items() if k != field}
+    with pytest.raises(KernelError) as caught:
+        manifest(table, "x/backend.toml")
+    assert f"x/backend.toml: field `{field}` is missing" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("name", "X y", "field `name` is 'X y'"),
+        ("title", "  ", "field `title` is '  '"),
+        ("language", 3, "field `language` is 3"),
+        ("extension", ".cc", "field `extension` is '.cc'"),
+        ("object", "Backend", "field `object` is 'Backend'"),
+        ("correct_by", "faith", "field `correct_by` has 'faith'"),
+        ("correct_by", [], "field `correct_by` is ()"),
+        ("time_kind", ["measured", "measured"], "field `time_kind` is ('measured', 'measured')"),
+        ("dtypes", ["f8"], "field `dtypes` has 'f8'"),
+        ("dtypes", 4, "field `dtypes` is 4"),
+        ("toolchain", "", "field `toolchain` is ''"),
+        ("for_tests", "yes", "field `for_tests` is 'yes'"),
+    ],
+)
+def test_a_wrong_field_is_named_with_its_value_and_what_is_allowed(field, value, message):
+    with pytest.raises(KernelError) as caught:
+        manifest(GOOD | {field: value}, "here")
+    assert caught.value.what == message
+    assert caught.value.where == "here"
+    assert caught.value.allowed
+
+
+def test_an_unknown_field_gets_the_nearest_name():
+    with pytest.raises(KernelError, match="did you mean `dtypes`"):
+        manifest(GOOD | {"dtype": []})

@@ -1,0 +1,262 @@
+"""Correctness, the same for every backend: a kernel's outputs against float64's."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from backends.backend import Arrays, Backend, BackendError, Built, Sizes
+from backends.tolerance import LARGEST, norm_ratio, rms, tolerance
+from ir.inputs import random_inputs
+from ir.machine import Machine
+from ir.nest import LoopNest
+from ir.reference import evaluate, evaluate_storage, storage_dtype
+from ir.rounding import round_to
+from ir.spec import FLOATS, Spec
+
+CACHED_BYTES = 1 << 28  # of references kept: the check shapes of a kernel, at two seeds each
+OTHER = 1  # added to a seed for the second set of inputs
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What is known of a spec at some sizes and a seed. exact: in float64 (integers exact).
+    storage: plain arithmetic in the spec's own formats. None of the arrays is ever changed."""
+
+    inputs: Arrays
+    exact: Arrays
+    storage: Arrays
+
+    @property
+    def bytes(self) -> int:
+        """What its arrays take."""
+        groups = (self.inputs, self.exact, self.storage)
+        return sum(array.nbytes for group in groups for array in group.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A kernel that passed at some sizes.
+
+    rel_err: norm of the difference over the norm of float64's, of the worst output.
+    reference_rel_err: the same for plain arithmetic.  max_err: the largest difference of one
+    element, over the root mean square of its output.  Integers and b8 are equal, so add 0.
+    repeated: whether it was seen to give the same bits twice.
+    """
+
+    sizes: Sizes
+    rel_err: float
+    reference_rel_err: float
+    max_err: float
+    repeated: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """How far one output is off: see `Check` for the units."""
+
+    rel_err: float = 0.0
+    reference_rel_err: float = 0.0
+    max_err: float = 0.0
+
+
+class References:
+    """The last references that were asked for, `most` bytes of them and always the newest."""
+
+    def __init__(self, most: int):
+        self.most = most
+        self.bytes = 0
+        self.kept: OrderedDict[tuple, Reference] = OrderedDict()
+
+    def get(self, spec: Spec, sizes: Sizes, seed: int) -> Reference:
+        """The reference for the inputs that a seed draws: a pure function of its arguments."""
+        key = (spec, tuple(sorted(sizes.items())), seed)
+        if key in self.kept:
+            self.kept.move_to_end(key)
+            return self.kept[key]
+        self.kept[key] = made = _reference(spec, sizes, seed)
+        self.bytes += made.bytes
+        while self.bytes > self.most and len(self.kept) > 1:
+            _, oldest = self.kept.popitem(last=False)
+            self.bytes -= oldest.bytes
+        return made
+
+
+_REFERENCES = References(CACHED_BYTES)
+
+
+def reference(spec: Spec, sizes: Sizes, seed: int) -> Reference:
+    """The reference of a spec for the inputs that a seed draws."""
+    return _REFERENCES.get(spec, sizes, seed)
+
+
+def check(
+    backend: Backend,
+    built: Built,
+    nest: LoopNest,
+    machine: Machine,
+    spec: Spec,
+    sizes: Sizes,
+    seed: int,
+    repeat: bool = True,
+) -> Check:
+    """Runs a kernel on fresh inputs and compares all outputs with the reference.
+
+    spec: what must be computed, whatever the nest says that it does.  sizes: the free ones.
+    repeat: run twice on the first inputs and demand equal bits.  Raises BackendError("check")
+    with output, shape, first offending position, what came and what was expected.
+    """
+    first, other = reference(spec, sizes, seed), reference(spec, sizes, seed + OTHER)
+    run = _Runner(backend, built, nest, machine, sizes)
+    got = run(first)
+    errors = [compare(spec, sizes, name, got[name], first) for name in got]
+    if repeat:
+        _require_equal(sizes, got, run(first))
+    moved = run(other)
+    _require_motion(sizes, (got, first), (moved, other))
+    errors += [compare(spec, sizes, name, moved[name], other) for name in moved]
+    return Check(
+        sizes=dict(sizes),
+        rel_err=max(e.rel_err for e in errors),
+        reference_rel_err=max(e.reference_rel_err for e in errors),
+        max_err=max(e.max_err for e in errors),
+        repeated=repeat,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Runner:
+    """Runs one kernel; every run has its own copy of the inputs."""
+
+    backend: Backend
+    built: Built
+    nest: LoopNest
+    machine: Machine
+    sizes: Sizes
+
+    def __call__(self, known: Reference) -> dict[str, np.ndarray]:
+        given = {name: a.copy() for name, a in known.inputs.items()}
+        got = self.backend.run(self.built, self.nest, self.machine, self.sizes, given)
+        for name, array in known.inputs.items():
+            if not _same_bits(given[name], array):
+                raise _fault(self.sizes, f"the kernel changed its input `{name}`")
+        for name, expected in known.storage.items():
+            _require_form(self.sizes, name, got.get(name), expected)
+        return {name: got[name] for name in known.storage}
+
+
+def compare(
+    spec: Spec, sizes: Sizes, name: str, got: np.ndarray, known: Reference
+) -> Errors:
+    """How far one output is from the reference; BackendError("check") where that is too far."""
+    dtype = next(t.dtype for t in spec.outputs if t.name == name)
+    exact, storage = known.exact[name], known.storage[name]
+    if dtype not in FLOATS:
+        _require_at(sizes, name, got, exact, got == exact, "they must be equal")
+        return Errors()
+    _require_format(sizes, name, got, dtype)
+    got, exact, storage = (a.astype(np.float64) for a in (got, exact, storage))
+    exact = np.where(np.abs(exact) > LARGEST[dtype], np.copysign(np.inf, exact), exact)
+    _require_specials(sizes, name, got, exact, storage)
+    finite = np.isfinite(got) & np.isfinite(exact) & np.isfinite(storage)
+    got, exact, storage = (np.where(finite, a, 0.0) for a in (got, exact, storage))
+    precision = storage_dtype(spec)
+    limits = tolerance(dtype, precision, exact, storage)
+    off = np.abs(got - exact)
+    limit = limits.element + limits.relative * np.abs(exact)
+    rule = f"{limits.element:.3g} + {limits.relative:.3g} of its size is allowed"
+    _require_at(sizes, name, got, exact, off <= limit, rule)
+    if rms(off) > limits.rmse:
+        raise _fault(
+            sizes,
+            f"output `{name}` has a root mean square error of {rms(off):.4g}; "
+            f"{limits.rmse:.4g} is allowed (plain {precision} arithmetic gives "
+            f"{rms(storage - exact):.4g})",
+        )
+    largest = float(np.max(off, initial=0.0)) / (rms(exact) or 1.0)
+    return Errors(norm_ratio(off, exact), norm_ratio(storage - exact, exact), largest)
+
+
+def _reference(spec: Spec, sizes: Sizes, seed: int) -> Reference:
+    inputs = random_inputs(spec, sizes, np.random.default_rng(seed))
+    return Reference(
+        inputs=inputs,
+        exact=evaluate(spec, inputs, sizes),
+        storage=evaluate_storage(spec, inputs, sizes),
+    )
+
+
+def _require_form(
+    sizes: Sizes, name: str, got: np.ndarray | None, expected: np.ndarray
+) -> None:
+    if got is None:
+        raise _fault(sizes, f"there is no output `{name}`")
+    if got.shape != expected.shape or got.dtype != expected.dtype:
+        raise _fault(
+            sizes,
+            f"output `{name}` is {got.dtype}{list(got.shape)}, expected "
+            f"{expected.dtype}{list(expected.shape)}",
+        )
+
+
+def _require_format(sizes: Sizes, name: str, got: np.ndarray, dtype: str) -> None:
+    """A format that is held in a wider one has no bits that it should not have."""
+    held = round_to(got, dtype)
+    good = (held == got) | (np.isnan(held) & np.isnan(got))
+    _require_at(sizes, name, got, held, good, f"it must be a number of {dtype}")
+
+
+def _require_specials(
+    sizes: Sizes, name: str, got: np.ndarray, exact: np.ndarray, storage: np.ndarray
+) -> None:
+    """Not a number where the reference says so and only there; infinite where it or plain
+    arithmetic is."""
+    both_nan = np.isnan(got) & np.isnan(exact)
+    both_finite = np.isfinite(got) & np.isfinite(exact)
+    infinite = np.isinf(got) & ((got == exact) | (got == storage))
+    why = "not written, or computed from what was not"
+    _require_at(sizes, name, got, exact, both_nan | both_finite | infinite, why)
+
+
+def _require_equal(sizes: Sizes, first: Arrays, second: Arrays) -> None:
+    for name, array in first.items():
+        if not _same_bits(array, second[name]):
+            raise _fault(sizes, f"output `{name}` differs between two runs on the same inputs")
+
+
+def _require_motion(
+    sizes: Sizes, first: tuple[Arrays, Reference], other: tuple[Arrays, Reference]
+) -> None:
+    """Each output has moved with the inputs, unless float64's has not either."""
+    (got, known), (moved, known_other) = first, other
+    for name in got:
+        still = _same_bits(known.storage[name], known_other.storage[name])
+        if not still and _same_bits(got[name], moved[name]):
+            raise _fault(sizes, f"output `{name}` does not change when the inputs do")
+
+
+def _require_at(
+    sizes: Sizes, name: str, got: np.ndarray, exact: np.ndarray, good: np.ndarray, rule: str
+) -> None:
+    """Every position is good; else the fault names the first one that is not."""
+    if good.all():
+        return
+    at = np.unravel_index(int(np.argmin(good)), good.shape)
+    position = ", ".join(str(int(i)) for i in at)
+    raise _fault(
+        sizes,
+        f"output `{name}`{list(got.shape)} at [{position}] is {got[at]!s}, expected "
+        f"{exact[at]!s}; {rule}; {int((~good).sum())} of {good.size} elements are off",
+    )
+
+
+def _same_bits(one: np.ndarray, other: np.ndarray) -> bool:
+    return one.shape == other.shape and one.tobytes() == other.tobytes()
+
+
+def _fault(sizes: Sizes, what: str) -> BackendError:
+    shape = ", ".join(f"{name}={size}" for name, size in sizes.items())
+    return BackendError("check", f"at {shape}: {what}")

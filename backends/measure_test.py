@@ -1,0 +1,225 @@
+"""Every way of being wrong that shared correctness must see, with a kernel that is wrong so."""
+
+import numpy as np
+import pytest
+
+from backends import measure
+from backends.backend import BackendError
+from backends.measure import References, check, reference
+from ir.parse import parse_spec
+from ir.reference import evaluate_storage
+from ir.sizes import free_sizes
+
+MATMUL = parse_spec(
+    "def product(x: f32[M, K], w: f32[K, N]) -> f32[M, N]:\n"
+    '    """Multiply."""\n    y[m, n] = sum(x[m, k] * w[k, n], k)\n    return y\n'
+)
+HALF = parse_spec(
+    "def half(x: bf16[M, K]) -> (bf16[M, K], i32[M]):\n"
+    '    """Scale, and find the largest."""\n'
+    "    y[m, k] = x[m, k] * 3.0\n    z[m] = argmax(x[m, k], k)\n    return y, z\n"
+)
+ZERO = parse_spec(
+    "def zero(x: f32[M]) -> f32[M]:\n"
+    '    """Nothing."""\n    y[m] = x[m] - x[m]\n    return y\n'
+)
+ROOT = parse_spec(
+    "def root(x: f32[M]) -> f32[M]:\n"
+    '    """Of both signs: not a number for half of them."""\n'
+    "    z[m] = x[m] * 1.0\n    y[m] = sqrt(0.0 - z[m] + 1.0)\n    return y\n"
+)
+SIZES = {"M": 13, "K": 67, "N": 31}
+
+
+class Kernel:
+    """A backend whose kernel is the spec's plain arithmetic, then `spoil`."""
+
+    def __init__(self, spec, spoil=lambda outputs, inputs: outputs):
+        self.spec = spec
+        self.spoil = spoil
+
+    def run(self, built, nest, machine, sizes, inputs):
+        return self.spoil(evaluate_storage(self.spec, inputs, sizes), inputs)
+
+
+def verdict(spec, spoil=lambda outputs, inputs: outputs, sizes=SIZES, **options):
+    sizes = {name: sizes[name] for name in free_sizes(spec)}
+    return check(Kernel(spec, spoil), None, None, None, spec, sizes, 3, **options)
+
+
+def reason(spec, spoil, **options):
+    with pytest.raises(BackendError) as caught:
+        verdict(spec, spoil, **options)
+    assert caught.value.stage == "check"
+    return caught.value.reason
+
+
+def on_y(change):
+    def spoil(outputs, inputs):
+        return outputs | {"y": change(outputs["y"].copy())}
+
+    return spoil
+
+
+def set_at(position, value):
+    def change(y):
+        y[position] = value
+        return y
+
+    return on_y(change)
+
+
+@pytest.mark.parametrize("spec", [MATMUL, HALF, ZERO, ROOT])
+def test_plain_arithmetic_passes(spec):
+    found = verdict(spec)
+    assert found.rel_err == found.reference_rel_err < 1e-2
+    assert found.repeated
+
+
+def test_figures_are_errors_relative_to_float64():
+    found = verdict(MATMUL)
+    assert 1e-9 < found.rel_err < 1e-6
+    assert found.rel_err < found.max_err < 1e-5
+
+
+def test_one_wrong_element_is_named_with_position_and_values():
+    text = reason(MATMUL, set_at((4, 7), 1000.0))
+    assert text.startswith("at M=13, K=67, N=31: output `y`[13, 31] at [4, 7] is 1000.0, expected")
+    assert "1 of 403 elements are off" in text
+
+
+def test_a_skipped_term_of_a_sum_is_seen():
+    def spoil(outputs, inputs):
+        outputs["y"][-1, -1] -= inputs["x"][-1, -1] * inputs["w"][-1, -1]
+        return outputs
+
+    assert "at [12, 30]" in reason(MATMUL, spoil)
+
+
+def test_products_in_a_coarser_format_are_seen():
+    def coarse(outputs, inputs):
+        x, w = (inputs[name].astype(np.float16).astype(np.float32) for name in "xw")
+        return {"y": x @ w}
+
+    assert "output `y`" in reason(MATMUL, coarse)
+
+
+def test_a_small_error_everywhere_is_seen_by_its_mean():
+    def spoil(y):
+        noise = np.random.default_rng(0).choice([-1, 1], y.shape)
+        return (y + noise * np.sqrt(67) * 1.2e-6).astype(np.float32)
+
+    assert "root mean square error of" in reason(MATMUL, on_y(spoil))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_poison_is_seen(value):
+    text = reason(MATMUL, set_at((0, 3), value))
+    assert f"at [0, 3] is {value}" in text
+    assert "not written" in text
+
+
+def test_not_a_number_must_be_where_the_reference_has_it():
+    known = reference(ROOT, {"M": 13}, 3).exact["y"]
+    at = int(np.argmax(np.isnan(known)))
+    assert np.isnan(known[at])
+    assert f"at [{at}] is 0.0, expected nan" in reason(ROOT, set_at(at, 0.0))
+
+
+def test_a_constant_is_seen():
+    assert "output `y`" in reason(MATMUL, on_y(lambda y: np.zeros_like(y)))
+
+
+def test_a_result_that_is_kept_from_the_first_run_is_seen():
+    kept = []
+
+    def spoil(outputs, inputs):
+        kept.append(outputs)
+        return kept[0]
+
+    assert "does not change when the inputs do" in reason(MATMUL, spoil)
+
+
+def test_an_output_that_does_not_depend_on_inputs_may_stand_still():
+    assert verdict(ZERO).rel_err == 0.0
+
+
+def test_a_kernel_that_is_right_only_for_its_first_inputs_is_seen():
+    runs = []
+
+    def spoil(outputs, inputs):
+        runs.append(1)
+        return outputs if len(runs) < 3 else {"y": outputs["y"] * np.float32(2)}
+
+    assert "expected" in reason(MATMUL, spoil)
+
+
+def test_changed_inputs_are_seen():
+    def spoil(outputs, inputs):
+        inputs["w"][0, 0] = 0
+        return outputs
+
+    assert "the kernel changed its input `w`" in reason(MATMUL, spoil)
+
+
+def test_two_results_for_the_same_inputs_are_seen():
+    runs = []
+
+    def spoil(y):
+        runs.append(1)
+        y[0, 0] = np.nextafter(y[0, 0], np.float32(len(runs) * 1e9))
+        return y
+
+    def alternate(y):
+        runs.append(1)
+        return y if len(runs) % 2 else np.nextafter(y, np.float32(np.inf))
+
+    assert "differs between two runs" in reason(MATMUL, on_y(alternate))
+    runs.clear()
+    assert not verdict(MATMUL, on_y(alternate), repeat=False).repeated
+
+
+def test_a_missing_output_is_seen():
+    assert "there is no output `z`" in reason(HALF, lambda o, i: {"y": o["y"]})
+
+
+def test_another_shape_or_dtype_is_seen():
+    assert "output `y` is float64[13, 31], expected float32[13, 31]" in reason(
+        MATMUL, on_y(lambda y: y.astype(np.float64))
+    )
+    assert "output `y` is float32[12, 31]" in reason(MATMUL, on_y(lambda y: y[:12]))
+
+
+def test_integers_must_be_equal():
+    def spoil(outputs, inputs):
+        outputs["z"][5] += 1
+        return outputs
+
+    text = reason(HALF, spoil)
+    assert "output `z`[13] at [5]" in text
+    assert "they must be equal" in text
+
+
+def test_a_narrow_format_holds_no_more_bits_than_it_has():
+    text = reason(HALF, on_y(lambda y: y * np.float32(1.001)))
+    assert "it must be a number of bf16" in text
+
+
+def test_references_are_pure_and_kept():
+    first = reference(MATMUL, SIZES, 11)
+    assert reference(MATMUL, dict(reversed(SIZES.items())), 11) is first
+    again = measure._reference(MATMUL, SIZES, 11)
+    assert all(np.array_equal(first.exact[n], again.exact[n]) for n in first.exact)
+    assert not np.array_equal(first.inputs["x"], reference(MATMUL, SIZES, 12).inputs["x"])
+
+
+def test_kept_references_stay_within_their_bytes_and_the_newest_is_always_kept():
+    one = References(1).get(MATMUL, SIZES, 0)
+    some = References(3 * one.bytes)
+    for seed in range(6):
+        some.get(MATMUL, SIZES, seed)
+        some.get(MATMUL, SIZES, 0)
+    assert [key[2] for key in some.kept] == [4, 5, 0]
+    assert some.bytes == 3 * one.bytes
+    tiny = References(0)
+    assert tiny.get(MATMUL, SIZES, 1) is tiny.get(MATMUL, SIZES, 1)

@@ -1,0 +1,71 @@
+"""A made-up clock: a nest's statements counted, priced by the machine's rates.
+
+Tiles of a grid run in waves of as many as the machine runs at once. A tile pays for each
+statement, for the bytes that it loads and stores, and for the elements that it computes, one
+after another. Enough for a search to have something to find; about no machine.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from ir.machine import Machine
+from ir.nest import Dot, Launch, Load, Loop, LoopNest, Statement, Store
+from ir.sizes import bind, value
+from ir.spec import DTYPES
+
+JAGGED_TRIPS = 4  # of a loop whose bounds only the data know
+
+
+def modelled_us(nest: LoopNest, machine: Machine, sizes: Mapping[str, int]) -> dict[str, float]:
+    """Microseconds at the sizes, in all (`us`) and of each part (`launch` and so on)."""
+    bound = bind(nest.spec, sizes)
+    parts = {"launch": 0.0, "issue": 0.0, "memory": 0.0, "compute": 0.0}
+    details = machine.details.get("null", {})
+    for launch in nest.launches:
+        parts["launch"] += float(details.get("launch_us", 1.0))
+        tiles = math.prod(_cut(value(a.size, bound), a.tile) for a in launch.grid)
+        waves = _cut(tiles, machine.parallel)
+        for trips, step in _steps((*launch.once, *launch.body), bound):
+            parts["issue"] += waves * trips * float(details.get("statement_us", 0.01))
+            kind, us = _price(launch, step, machine, bound)
+            parts[kind] += waves * trips * us
+    return {"us": sum(parts.values())} | parts
+
+
+def _steps(
+    block: Iterable[Statement], sizes: Mapping[str, int], trips: int = 1
+) -> Iterable[tuple[int, Statement]]:
+    """Each statement of a block with how often it is done."""
+    for step in block:
+        if isinstance(step, Loop):
+            yield from _steps(step.body, sizes, trips * _trips(step, sizes))
+        else:
+            yield trips, step
+
+
+def _trips(loop: Loop, sizes: Mapping[str, int]) -> int:
+    if loop.low.size is None or loop.high.size is None:
+        return JAGGED_TRIPS
+    return _cut(value(loop.high.size, sizes) - value(loop.low.size, sizes), loop.tile)
+
+
+def _price(
+    launch: Launch, step: Statement, machine: Machine, sizes: Mapping[str, int]
+) -> tuple[str, float]:
+    """What one tile pays for one statement, in microseconds at its share of the machine."""
+    name = getattr(step, "value", None)
+    if not isinstance(name, str):
+        return "issue", 0.0
+    held = launch.value(name)
+    elements = math.prod(value(a.extent, sizes) for a in held.axes)
+    share = machine.parallel * 1e6
+    if isinstance(step, Load | Store):
+        return "memory", elements * DTYPES[held.dtype] / machine.bandwidth * share
+    unit = "matrix" if isinstance(step, Dot) and "matrix" in machine.units else "vector"
+    return "compute", elements / machine.peak(unit, "f32") * share
+
+
+def _cut(size: int, tile: int) -> int:
+    return max(1, -(-size // max(1, tile)))

@@ -1,0 +1,142 @@
+"""The registry: backends and targets, found by their folders and files."""
+
+from __future__ import annotations
+
+import importlib
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from backends.backend import Backend
+from backends.manifest import Manifest, manifest
+from ir.errors import KernelError
+from ir.machine import Machine, machine
+from ir.source import near
+
+_MANIFEST = "backend.toml"
+_ENDING = ".toml"
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """What a folder holds: `<name>/backend.toml` is a backend, `targets/<name>.toml` a target.
+
+    package: the Python package of the folder.  Nothing of a backend is imported before
+    `backend` asks for it.
+    """
+
+    folder: Path
+    package: str
+
+    def backend_names(self, for_tests: bool = False) -> tuple[str, ...]:
+        """The backends in alphabetical order; those for tests only where asked for."""
+        found = sorted(p.parent.name for p in self.folder.glob(f"*/{_MANIFEST}"))
+        return tuple(n for n in found if for_tests or not self.manifest(n).for_tests)
+
+    def manifest(self, name: str) -> Manifest:
+        """The manifest of a backend; KernelError where there is none or it is wrong."""
+        file = self.folder / name / _MANIFEST
+        if not file.is_file():
+            known = sorted(p.parent.name for p in self.folder.glob(f"*/{_MANIFEST}"))
+            raise _unknown("backend", name, known)
+        found = manifest(_table(file), str(file))
+        if found.name != name:
+            raise KernelError(
+                f"field `name` is `{found.name}`, the folder is `{name}`",
+                where=str(file),
+                hint="give both the same name",
+            )
+        return found
+
+    @cache
+    def backend(self, name: str) -> Backend:
+        """The backend of a name, the same object each time; imported now, KernelError where
+        that is not possible."""
+        found = self.manifest(name)
+        module = f"{self.package}.{name}.{found.module}"
+        try:
+            made = getattr(importlib.import_module(module), found.class_name)
+        except (ImportError, AttributeError) as e:
+            raise KernelError(
+                f"backend `{name}` cannot be loaded from {module}: {e}",
+                where=str(self.folder / name / _MANIFEST),
+                hint=f"it needs: {found.toolchain}",
+            ) from e
+        return made(found)
+
+    def target_names(self, for_tests: bool = False) -> tuple[str, ...]:
+        """The targets in alphabetical order; those that only backends for tests serve where
+        asked for."""
+        found = self._target_files()
+        real = set(self.backend_names())
+        return tuple(n for n in found if for_tests or real & set(self.target(n).backends))
+
+    def target(self, name_or_path: str) -> Machine:
+        """A target by its name, or from a user's file (`x.toml`, or a path with a slash).
+
+        Raises KernelError for an unknown name, and for a file that cannot be read, has a field
+        missing or wrong, or lists a backend that is not there.
+        """
+        is_path = name_or_path.endswith(_ENDING) or "/" in name_or_path
+        file = Path(name_or_path) if is_path else self.folder / "targets" / (name_or_path + _ENDING)
+        if not is_path and not file.is_file():
+            raise _unknown("target", name_or_path, self._target_files())
+        found = machine(_table(file), str(file))
+        if not is_path and found.name != name_or_path:
+            raise KernelError(
+                f"field `name` is `{found.name}`, the file is `{file.name}`",
+                where=str(file),
+                hint="give both the same name",
+            )
+        known = self.backend_names(for_tests=True)
+        for backend in found.backends or ("",):
+            if backend not in known:
+                raise _unknown("backend", backend, known, str(file))
+        return found
+
+    def backend_for(self, found: Machine, wanted: str | None = None) -> Backend:
+        """The backend that serves a machine: `wanted`, else the first that the machine lists."""
+        if wanted is not None and wanted not in found.backends:
+            raise KernelError(
+                f"target `{found.name}` is not served by backend `{wanted}`",
+                allowed=", ".join(found.backends),
+                hint=near(wanted, found.backends, "leave the backend out to take the first"),
+            )
+        return self.backend(wanted or found.backends[0])
+
+    def _target_files(self) -> list[str]:
+        return sorted(p.stem for p in (self.folder / "targets").glob("*" + _ENDING))
+
+
+def _table(file: Path) -> Mapping[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as e:
+        what, hint = f"cannot be read: {e.strerror}", "give the path of a file that exists"
+    except UnicodeDecodeError as e:
+        what, hint = f"is not a text in UTF-8: {e.reason}", "save it as UTF-8"
+    except tomllib.TOMLDecodeError as e:
+        what, hint = f"is not TOML: {e}", "look at the line and column given"
+    raise KernelError(f"the file {what}", where=str(file), hint=hint)
+
+
+def _unknown(noun: str, name: str, known: Iterable[str], where: str = "") -> KernelError:
+    names = list(known)
+    return KernelError(
+        f"there is no {noun} `{name}`",
+        where=where,
+        allowed=", ".join(names) or f"none: no {noun} was found",
+        hint=near(name, names, f"choose a {noun} of the list"),
+    )
+
+
+REGISTRY = Registry(Path(__file__).parent, __package__ or "backends")
+
+backend_names = REGISTRY.backend_names
+backend = REGISTRY.backend
+backend_for = REGISTRY.backend_for
+target_names = REGISTRY.target_names
+target = REGISTRY.target

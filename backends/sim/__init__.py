@@ -1,0 +1,1 @@
+"""C++ for a custom accelerator, run on its simulator."""

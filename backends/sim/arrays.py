@@ -1,0 +1,44 @@
+"""Arrays between numpy and the device: bf16 as its bits, outputs poisoned before a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ir.nest import Parameter
+from ir.sizes import value
+
+_DTYPES = {
+    "f32": np.float32, "f16": np.float16, "bf16": np.uint16, "i32": np.int32, "i64": np.int64,
+    "b8": np.uint8,
+}
+_BAD_BF16 = 0x7FC1  # a NaN
+_BAD_INTEGER = -1_234_567
+
+
+def to_device(array: np.ndarray, dtype: str) -> np.ndarray:
+    """A contiguous copy in the device's form; bf16 comes as f32 of bf16 values, any shape."""
+    if dtype == "bf16":
+        bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
+        return (bits >> 16).astype(np.uint16)
+    return np.array(array, _DTYPES[dtype], order="C", copy=True)
+
+
+def from_device(array: np.ndarray, dtype: str) -> np.ndarray:
+    """The array as numpy has it; bf16 as f32."""
+    if dtype == "bf16":
+        return (array.astype(np.uint32) << 16).view(np.float32)
+    return array.astype(bool) if dtype == "b8" else array
+
+
+def poisoned(parameter: Parameter, sizes: Mapping[str, int]) -> np.ndarray:
+    """A buffer that no kernel has written: NaN, or a number that no test gives."""
+    shape = tuple(value(e, sizes) for e in parameter.shape)
+    if parameter.dtype == "bf16":
+        return np.full(shape, _BAD_BF16, np.uint16)
+    if parameter.dtype == "b8":
+        return np.full(shape, 0xA5, np.uint8)
+    dtype = _DTYPES[parameter.dtype]
+    bad = np.nan if np.issubdtype(dtype, np.floating) else _BAD_INTEGER
+    return np.full(shape, bad, dtype)

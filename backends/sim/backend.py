@@ -1,0 +1,158 @@
+"""The backend of the simulated accelerator: C++ from a nest, built by g++, run by the simulator."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from backends.backend import Arrays, BackendError, Built, Sizes, Timing
+from backends.emit import Templates
+from backends.manifest import Manifest
+from backends.sim.arrays import from_device, poisoned, to_device
+from backends.sim.native.load import BuildError, device_include, load
+from backends.sim.view import kernel_view
+from ir.machine import Machine
+from ir.nest import LoopNest, Parameter
+from ir.sizes import bind
+
+COMPILER = "g++"
+FLAGS = ("-std=c++20", "-O1", "-shared", "-fPIC", "-Wall", "-Wno-unused-variable")
+BUILD_SECONDS = 60
+MAX_CYCLES = 2_000_000_000
+
+
+class Sim:
+    """Emits C++ against `device.h`; correctness by simulator, time simulated."""
+
+    def __init__(self, manifest: Manifest):
+        self.manifest = manifest
+        self.templates = Templates(manifest.name)
+
+    def emit(self, nest: LoopNest, machine: Machine) -> str:
+        """One translation unit with a kernel function for each launch."""
+        return self.templates.render("kernel.cc.j2", **kernel_view(nest))
+
+    def build(self, source: str, machine: Machine, folder: Path) -> Built:
+        """A shared library under `folder`; the simulator loads it."""
+        text, library = folder / "kernel.cc", folder / "kernel.so"
+        text.write_text(source, encoding="utf-8")
+        command = [COMPILER, *FLAGS, f"-I{device_include()}", text.name, "-o", library.name]
+        try:
+            done = subprocess.run(
+                command, cwd=folder, capture_output=True, text=True, timeout=BUILD_SECONDS
+            )
+        except FileNotFoundError:
+            raise BackendError("build", f"there is no {COMPILER}; install it") from None
+        except subprocess.TimeoutExpired:
+            raise BackendError("build", f"{COMPILER} took over {BUILD_SECONDS} s") from None
+        if done.returncode:
+            raise BackendError("build", _first_errors(done.stderr))
+        return Built(library, {"library_bytes": float(os.path.getsize(library))})
+
+    def run(
+        self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
+    ) -> dict[str, np.ndarray]:
+        """The outputs, in the dtypes of the spec."""
+        arrays, _ = self._simulate("check", built, nest, machine, sizes, inputs)
+        return {t.name: from_device(arrays[t.name], t.dtype) for t in nest.spec.outputs}
+
+    def time(
+        self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
+    ) -> Timing:
+        """The simulated time from a cold start, data in DRAM."""
+        _, result = self._simulate("time", built, nest, machine, sizes, inputs)
+        return _timing(result, machine)
+
+    def profile(
+        self,
+        built: Built,
+        nest: LoopNest,
+        machine: Machine,
+        sizes: Sizes,
+        inputs: Arrays,
+        trace: Path,
+    ) -> Timing:
+        """As `time`, with a timeline of every engine."""
+        _, result = self._simulate("time", built, nest, machine, sizes, inputs, trace=str(trace))
+        return _timing(result, machine)
+
+    def available(self, machine: Machine) -> Mapping[str, Any]:
+        """Everything, where the simulator compiles; it is compiled here, once, if need be."""
+        try:
+            load()
+        except BuildError as error:
+            return {"correct_by": None, "time_kind": None, "why": str(error)}
+        return {"correct_by": "simulator", "time_kind": "simulated", "why": ""}
+
+    def _simulate(
+        self,
+        stage: str,
+        built: Built,
+        nest: LoopNest,
+        machine: Machine,
+        sizes: Sizes,
+        inputs: Arrays,
+        trace: str | None = None,
+    ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+        simulator = load()
+        bound = bind(nest.spec, sizes)
+        parameters = _parameters(nest)
+        arrays = {
+            p.name: to_device(inputs[p.name], p.dtype)
+            if p.role == "input"
+            else poisoned(p, bound)
+            for p in parameters
+        }
+        number = {p.name: n for n, p in enumerate(parameters)}
+        launches = [
+            (launch.name, [number[p.name] for p in launch.parameters],
+             [bound[s] for s in launch.sizes])
+            for launch in nest.launches
+        ]
+        try:
+            result = simulator.simulate(
+                machine=device_machine(machine),
+                library=str(built.file),
+                launches=launches,
+                tensors=list(arrays.values()),
+                dtypes=[p.dtype for p in parameters],
+                names=[p.name for p in parameters],
+                max_cycles=MAX_CYCLES,
+                trace=trace,
+            )
+        except simulator.SimulationError as error:
+            raise BackendError(stage, str(error)) from None
+        return arrays, result
+
+
+def device_machine(machine: Machine) -> dict[str, Any]:
+    """The numbers that the simulator takes: the target's own table, and its scratch."""
+    return {"scratch_bytes": machine.scratch_bytes, **machine.details["sim"]}
+
+
+def _parameters(nest: LoopNest) -> tuple[Parameter, ...]:
+    """Every global tensor of a nest, each once."""
+    return tuple({p.name: p for launch in nest.launches for p in launch.parameters}.values())
+
+
+def _timing(result: Mapping[str, Any], machine: Machine) -> Timing:
+    cycles, table = result["cycles"], machine.details["sim"]
+    elements = len(result["elements"])
+    engines = {name: e["busy"] / (elements * cycles) for name, e in result["engines"].items()}
+    engines["dram"] = result["memory_busy"]["dram"] / (table["dram"]["channels"] * cycles)
+    figures = {"cycles": float(cycles), "events": float(result["events"])}
+    figures |= {f"{name}_bytes": float(n) for name, n in result["bytes"].items()}
+    for name, engine in result["engines"].items():
+        figures[f"{name}_stall"] = engine["stall"] / (elements * cycles)
+    return Timing(float(result["microseconds"]), "simulated", figures, engines)
+
+
+def _first_errors(text: str) -> str:
+    """The lines of a compiler's output that say what is wrong."""
+    lines = [line for line in text.splitlines() if "error" in line]
+    return "\n".join(lines[:4]) or text[-400:]

@@ -1,0 +1,281 @@
+"""Commands: a launch as the device's calls, resolved so that the template only formats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from backends.backend import BackendError
+from backends.sim import spelling
+from ir.footprint import temporaries
+from ir.nest import (
+    Bound,
+    Dot,
+    Fill,
+    Fold,
+    Launch,
+    Load,
+    Loop,
+    Map,
+    Scan,
+    Search,
+    Slice,
+    Statement,
+    Store,
+    Take,
+    Tile,
+)
+from ir.spec import Expr, Number
+from ir.steps import Step, Temporary, steps, tile_axes
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A tile of a buffer. fresh: its next slot.  shifts: (axis, start).  windows: (axis, its
+    parts as (axis, stride))."""
+
+    buffer: str
+    fresh: bool = False
+    shifts: tuple[tuple[str, str], ...] = ()
+    windows: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """One dimension of a region; see `device::Slice`."""
+
+    start: str
+    axis: str = ""
+    extent: str = ""
+    step: int = 1
+    rows: View | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One command: `pe.method(...)`; args in the order of the device's signature, each a View,
+    a text, or a tuple of Views and texts; box: (axis, extent), None: takes none."""
+
+    method: str
+    args: tuple[object, ...] = ()
+    region: tuple[Position, ...] = ()
+    box: tuple[tuple[str, str], ...] | None = None
+    tail: tuple[str, ...] = ()
+    condition: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """A loop over the tiles of an index; a bound is a text or a number read from a tensor."""
+
+    origin: str
+    count: str
+    tile: int
+    low: str
+    high: str
+    low_read: tuple[str, str] | None
+    high_read: tuple[str, str] | None
+    index: str
+    body: tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """A circular buffer: its variable, name, dtype, (axis, extent) outermost first, depth."""
+
+    variable: str
+    name: str
+    dtype: str
+    box: tuple[tuple[str, str], ...]
+    depth: int
+
+
+class Commands:
+    """The commands of one launch."""
+
+    def __init__(self, launch: Launch):
+        self.launch = launch
+        self.values = {v.name: v for v in launch.values}
+
+    def storage(self) -> tuple[Storage, ...]:
+        """Every buffer: the values, then the temporaries between steps."""
+        extents = {a.name: a.extent for v in self.launch.values for a in v.axes}
+        made = [
+            Storage(
+                spelling.buffer(v.name), v.name, v.dtype,
+                tuple((spelling.axis(a.name), spelling.size(a.extent)) for a in v.axes), v.depth,
+            )
+            for v in self.launch.values
+        ]
+        for t in temporaries(self.launch):
+            box = tuple((spelling.axis(a), spelling.size(extents[a])) for a in t.axes)
+            made.append(Storage(spelling.buffer(t.name), t.name, t.dtype, box, 1))
+        return tuple(made)
+
+    def axes(self) -> tuple[str, ...]:
+        """Every axis that occurs, indices and windows."""
+        names = dict.fromkeys(i for i, _ in (*self.launch.tiles, *self.launch.whole))
+        names.update(dict.fromkeys(n for v in self.launch.values for n in v.names))
+        return tuple(spelling.axis(n).removeprefix("axis::") for n in names)
+
+    def block(self, statements: tuple[Statement, ...], once: bool = False) -> tuple[object, ...]:
+        """Calls and walks of a block; in the once block one tile processor does the stores."""
+        return tuple(c for s in statements for c in self._commands(s, once))
+
+    def _commands(self, s: Statement, once: bool) -> Iterator[object]:
+        match s:
+            case Loop():
+                yield self._walk(s, once)
+            case Map():
+                yield from self._map(s)
+            case Load():
+                outside = () if s.pad is None else (f"pad({spelling.number(s.pad)})",)
+                group = () if s.shared is None else (spelling.group(s.shared),)
+                yield Call("load_shared" if group else "load",
+                           (self._fresh(s.value), spelling.tensor(s.tensor)),
+                           region=self._region(s.region, s.value), tail=(*group, *outside))
+            case Store():
+                yield self._store(s, once)
+            case _:
+                yield self._call(s)
+
+    def _call(self, s: Statement) -> Call:
+        match s:
+            case Fill():
+                return Call("fill", (self._fresh(s.value), spelling.number(s.number)),
+                            box=self._box(self.values[s.value].names))
+            case Fold():
+                return Call("reduce", (self._fold(s.fold), self._onto(s), self._view(s.source)),
+                            box=self._fold_box(s), tail=(self._flag(s),))
+            case Dot():
+                names = dict.fromkeys((*self.values[s.value].names, *s.over))
+                return Call("matmul", (self._onto(s), self._view(s.a), self._view(s.b)),
+                            box=self._box(tuple(names)), tail=(self._flag(s),))
+            case Scan():
+                return Call(
+                    "scan",
+                    (self._fold(s.fold), self._fresh(s.value), self._view(s.source),
+                     spelling.axis(s.along), View(spelling.buffer(s.carry))),
+                    box=self._box(self.values[s.value].names),
+                )
+            case Search():
+                axis = self.values[s.borders.value].names[0]
+                return Call(
+                    "bucketize",
+                    (self._fresh(s.value), self._view(s.source), self._view(s.borders),
+                     spelling.axis(axis), spelling.size(s.count)),
+                    box=self._box(self.values[s.value].names),
+                )
+            case Take():
+                return Call(
+                    "take",
+                    (self._fresh(s.value), self._view(s.table), spelling.axis(s.axis),
+                     spelling.size(s.count), self._view(s.at)),
+                    box=self._box(self.values[s.value].names),
+                )
+        raise BackendError("emit", f"a {type(s).__name__} has no command on this device")
+
+    def _map(self, s: Map) -> Iterator[Call]:
+        """The steps of a map; the first that writes the value takes its next slot, unless the
+        map reads what the value holds."""
+        fresh = not any(isinstance(n, Tile) and n.value == s.value for n in s.expression.walk())
+        for step in steps(s, self.values):
+            if isinstance(step.to, Temporary):
+                yield self._step(step, View(spelling.buffer(step.to.name)), step.to.axes)
+                continue
+            to = View(spelling.buffer(s.value), fresh=fresh)
+            yield self._step(step, to, self.values[s.value].names)
+            fresh = False
+
+    def _step(self, step: Step, to: View, names: tuple[str, ...]) -> Call:
+        box = self._box(names)
+        if step.function == "iota":
+            index = step.args[0].name
+            return Call("iota", (to, spelling.axis(index), spelling.origin(index)), box=box)
+        function, args = step.function, step.args
+        if function == "relu":
+            function, args = "maximum", (*args, Number(0.0))
+        elif function == "square":
+            function, args = "mul", (*args, *args)
+        if function not in spelling.OPS:
+            raise BackendError("emit", f"`{function}` has no operation on this device")
+        operands = tuple(self._operand(a) for a in args)
+        return Call("map", (f"Op::{spelling.OPS[function]}", to, operands), box=box)
+
+    def _operand(self, arg: Expr) -> object:
+        if isinstance(arg, Tile):
+            return self._view(arg)
+        if isinstance(arg, Temporary):
+            return View(spelling.buffer(arg.name))
+        return spelling.scalar(arg)
+
+    def _store(self, s: Store, once: bool) -> Call:
+        origins = " && ".join(f"{spelling.origin(i)} == 0" for i in s.once)
+        return Call(
+            "store", (spelling.tensor(s.tensor),), region=self._region(s.region, s.value),
+            tail=(View(spelling.buffer(s.value)),),
+            condition="pe.id() == 0" if once and self.launch.grid else origins,
+        )
+
+    def _walk(self, s: Loop, once: bool) -> Walk:
+        return Walk(
+            index=s.index, origin=spelling.origin(s.index), count=spelling.count(s.index),
+            tile=s.tile, low=self._bound(s.low), high=self._bound(s.high),
+            low_read=self._read(s.low), high_read=self._read(s.high),
+            body=self.block(s.body, once),
+        )
+
+    def _bound(self, bound: Bound) -> str:
+        return spelling.size(bound.size) if bound.size is not None else ""
+
+    def _read(self, bound: Bound) -> tuple[str, str] | None:
+        if bound.position is None:
+            return None
+        at = spelling.affine(bound.position.terms, bound.position.offset)
+        return spelling.tensor(bound.tensor), at
+
+    def _region(self, region: tuple[Slice, ...], value: str) -> tuple[Position, ...]:
+        return tuple(self._position(one, value) for one in region)
+
+    def _position(self, one: Slice, value: str) -> Position:
+        if one.axis is None:
+            return Position(spelling.affine(one.terms, one.offset))
+        name = spelling.axis(one.axis)
+        if one.rows is not None:
+            return Position("", name, spelling.count(one.axis), rows=self._view(one.rows))
+        if one.whole:
+            extent = next(a.extent for a in self.values[value].axes if a.name == one.axis)
+            return Position(spelling.size(one.offset), name, spelling.size(extent), one.step)
+        start = spelling.affine(one.terms, one.offset)
+        if len(one.terms) == 1 and one.axis == one.terms[0][0]:
+            return Position(start, name, spelling.count(one.axis), one.step)
+        return Position(start, name, spelling.span(one.terms))
+
+    def _view(self, tile: Tile) -> View:
+        windows = tuple(
+            (spelling.axis(w.axis), tuple((spelling.axis(i), c) for i, c in w.terms))
+            for w in tile.windows
+        )
+        shifts = tuple((spelling.axis(a), spelling.origin(a)) for a in tile.shifted)
+        return View(spelling.buffer(tile.value), shifts=shifts, windows=windows)
+
+    def _fresh(self, value: str) -> View:
+        return View(spelling.buffer(value), fresh=True)
+
+    def _onto(self, s: Fold | Dot) -> View:
+        return View(spelling.buffer(s.value), fresh=not s.accumulate)
+
+    def _flag(self, s: Fold | Dot) -> str:
+        return "accumulate" if s.accumulate else "afresh"
+
+    def _fold(self, name: str) -> str:
+        if name not in spelling.FOLDS:
+            raise BackendError("emit", f"`{name}` has no fold on this device")
+        return f"Fold::{spelling.FOLDS[name]}"
+
+    def _fold_box(self, s: Fold) -> tuple[tuple[str, str], ...]:
+        names = (*self.values[s.value].names, *tile_axes(s.source, self.values))
+        return self._box(tuple(dict.fromkeys(names)))
+
+    def _box(self, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+        return tuple((spelling.axis(n), spelling.count(n)) for n in names)

@@ -1,0 +1,47 @@
+// A run: launches of one library's kernels on one chip, one after another.
+#ifndef BACKENDS_SIM_NATIVE_SIMULATION_H_
+#define BACKENDS_SIM_NATIVE_SIMULATION_H_
+
+#include <string>
+#include <vector>
+
+#include "backends/sim/native/counters.h"
+#include "backends/sim/native/options.h"
+#include "backends/sim/native/spec.h"
+#include "backends/sim/native/tensor.h"
+
+namespace sim {
+
+struct LaunchCall {
+  std::string kernel;
+  std::vector<std::size_t> tensors;  // of the run, in the order of the kernel's arguments
+  std::vector<Index> sizes;
+};
+
+struct Result {
+  Time cycles = 0;  // from the start of the first launch to the end of the last
+  std::vector<Time> launch_cycles;
+  double microseconds = 0;
+  std::vector<Counters> elements;
+  Index dram_read_bytes = 0;
+  Index dram_write_bytes = 0;
+  Index shared_read_bytes = 0;
+  Index shared_write_bytes = 0;
+  Index mesh_bytes = 0;     // summed over links
+  Index scratch_bytes = 0;  // moved by the compute engines
+  double dram_busy = 0;     // cycles, summed over channels
+  double shared_busy = 0;   // cycles, summed over banks
+  double mesh_busiest = 0;  // cycles, of the busiest link
+  std::int64_t events = 0;
+};
+
+// Runs the launches. Global memory is cold at first: all tensors lie in DRAM; what a launch left
+// in shared memory stays there for the next. Writes a timeline to `trace` unless it is empty.
+// Throws SimulationError, SpecError.
+Result simulate(const Spec& spec, const Options& options, const std::string& library,
+                const std::vector<LaunchCall>& launches, std::vector<TensorInfo> tensors,
+                const std::string& trace);
+
+}  // namespace sim
+
+#endif  // BACKENDS_SIM_NATIVE_SIMULATION_H_

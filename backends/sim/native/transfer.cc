@@ -1,0 +1,293 @@
+#include "backends/sim/native/transfer.h"
+
+#include <algorithm>
+
+#include "backends/sim/native/error.h"
+#include "backends/sim/native/value.h"
+
+namespace sim {
+namespace {
+
+void check_slice(const TensorInfo& tensor, int d, const device::Slice& slice, bool padded) {
+  if (slice.extent < 0)
+    fail("dimension ", d, " of '", tensor.name, "' has extent ", slice.extent);
+  if (slice.step < 1)
+    fail("dimension ", d, " of '", tensor.name, "' has step ", slice.step, "; at least 1");
+  if (slice.axis == device::kNoAxis && slice.extent != 1)
+    fail("dimension ", d, " of '", tensor.name, "' has extent ", slice.extent, " but no axis");
+  if (slice.rows != nullptr || padded || slice.extent == 0) return;
+  const Index last = slice.start + slice.step * (slice.extent - 1);
+  if (slice.start < 0 || last >= tensor.extent[d])
+    fail("the region leaves '", tensor.name, "': positions ", slice.start, " .. ", last,
+         " along dimension ", d, ", whose extent is ", tensor.extent[d]);
+}
+
+void resolve_rows(const device::Slice& slice, LocalMemory& memory, Dimension& dimension) {
+  const Tile& rows = *slice.rows;
+  Walk walk;
+  start_walk(walk, Box{device::Span{slice.axis, slice.extent}});
+  add_tile(walk, rows, memory);
+  if (!is_index(rows.dtype))
+    fail("positions are ", name_of(rows.dtype), " (buffer '", memory.buffer_of(rows.slot).name,
+         "'); they must be i32 or i64");
+  dimension.indirect = true;
+  dimension.rows = walk.view[0];
+  dimension.rows_stride = walk.loop[0].stride[0];
+}
+
+}  // namespace
+
+void resolve(Transfer& transfer, const TensorInfo& tensor, const device::Region& region,
+             const Tile& tile, device::Outside outside, LocalMemory& memory, Walk& walk) {
+  if (region.size != tensor.rank)
+    fail("the region has ", region.size, " dimensions, '", tensor.name, "' has ", tensor.rank);
+  Box box;
+  for (int d = 0; d < region.size; ++d) {
+    check_slice(tensor, d, region.at[d], outside.allowed);
+    if (region.at[d].axis != device::kNoAxis)
+      box.add({region.at[d].axis, region.at[d].extent});
+  }
+  start_walk(walk, box);
+  add_tile(walk, tile, memory);
+  if (tile.dtype != tensor.dtype)
+    fail("'", tensor.name, "' is ", name_of(tensor.dtype), ", buffer '",
+         memory.buffer_of(tile.slot).name, "' is ", name_of(tile.dtype), "; DMA does not convert");
+  transfer.tensor = &tensor;
+  transfer.padded = outside.allowed;
+  transfer.pad = outside.value;
+  for (int d = 0; d < region.size; ++d) {
+    const device::Slice& slice = region.at[d];
+    Dimension& dimension = transfer.dimension[d];
+    dimension = Dimension{};
+    dimension.start = slice.start;
+    dimension.step = slice.step;
+    dimension.extent = slice.extent;
+    if (slice.axis == device::kNoAxis) continue;
+    const Loop& loop = walk.loop[walk.find(slice.axis)];
+    if (loop.has == 0 && slice.extent > 1)
+      fail("the tile of buffer '", memory.buffer_of(tile.slot).name, "' lacks axis ", slice.axis,
+           " of the region");
+    dimension.tile_stride = loop.stride[0];
+    if (slice.rows != nullptr) resolve_rows(slice, memory, dimension);
+  }
+}
+
+namespace {
+
+// An arbitrary but fixed spread, for positions whose values are not simulated.
+Index spread(Index i, Index extent) {
+  const auto mixed = (static_cast<std::uint64_t>(i) + 1) * 0x9e3779b97f4a7c15ull;
+  return static_cast<Index>((mixed >> 20) % static_cast<std::uint64_t>(extent));
+}
+
+void find_indirect(const Dimension& dimension, Index extent, LocalMemory* memory,
+                   std::vector<Index>& out) {
+  if (memory == nullptr) {
+    for (Index i = 0; i < dimension.extent; ++i) out[i] = spread(dimension.rows.slot + i, extent);
+    return;
+  }
+  const std::byte* data = memory->slot(dimension.rows.slot).data +
+                          dimension.rows.offset * size_of(dimension.rows.dtype);
+  read_integers(dimension.rows.dtype, data, dimension.rows_stride, dimension.extent, out.data());
+}
+
+}  // namespace
+
+void find_positions(const Transfer& transfer, LocalMemory* memory, Positions& out) {
+  const TensorInfo& tensor = *transfer.tensor;
+  for (int d = 0; d < tensor.rank; ++d) {
+    const Dimension& dimension = transfer.dimension[d];
+    const Index extent = tensor.extent[d];
+    std::vector<Index>& at = out.at[d];
+    at.resize(static_cast<std::size_t>(dimension.extent));
+    if (dimension.indirect) {
+      find_indirect(dimension, extent, memory, at);
+    } else {
+      for (Index i = 0; i < dimension.extent; ++i) at[i] = i;
+    }
+    for (Index i = 0; i < dimension.extent; ++i) {
+      const Index position = dimension.start + dimension.step * at[i];
+      const bool outside = position < 0 || position >= extent;
+      if (outside && !transfer.padded)
+        fail("position ", position, " along dimension ", d, " of '", tensor.name,
+             "' is out of range; its extent is ", extent);
+      at[i] = outside ? -1 : position;
+    }
+  }
+}
+
+namespace {
+
+// The dimensions that move, and where the fixed ones put the start.
+struct Plan {
+  int rank = 0;
+  int dimension[device::kMaxRank];
+  Index base = 0;        // elements into the tensor
+  bool outside = false;  // a fixed position lies outside
+  bool empty = false;
+};
+
+Plan plan(const Transfer& transfer, const Positions& positions) {
+  Plan plan;
+  for (int d = 0; d < transfer.tensor->rank; ++d) {
+    const std::vector<Index>& at = positions.at[d];
+    if (at.empty()) plan.empty = true;
+    if (at.size() != 1) {
+      plan.dimension[plan.rank++] = d;
+    } else if (at[0] < 0) {
+      plan.outside = true;
+    } else {
+      plan.base += at[0] * transfer.tensor->stride[d];
+    }
+  }
+  return plan;
+}
+
+// Calls visit(first, count, tensor element, tile element) for pieces of the innermost dimension
+// that are consecutive in the tensor; the tensor element is -1 for a piece outside it.
+template <class Visit>
+class Pieces {
+ public:
+  Pieces(const Transfer& transfer, const Positions& positions, Visit visit)
+      : transfer_(transfer), positions_(positions), plan_(plan(transfer, positions)),
+        visit_(visit) {}
+
+  void run() {
+    if (plan_.empty) return;
+    if (plan_.rank == 0) return visit_(Index{1}, plan_.outside ? -1 : plan_.base, Index{0});
+    descend(0, plan_.base, 0, plan_.outside);
+  }
+
+ private:
+  void descend(int level, Index element, Index tile, bool outside) {
+    const int d = plan_.dimension[level];
+    const std::vector<Index>& at = positions_.at[d];
+    const Index stride = transfer_.tensor->stride[d];
+    const Index tile_stride = transfer_.dimension[d].tile_stride;
+    const auto n = static_cast<Index>(at.size());
+    if (level == plan_.rank - 1) return inner(at, n, stride, tile_stride, element, tile, outside);
+    for (Index i = 0; i < n; ++i)
+      descend(level + 1, element + std::max<Index>(at[i], 0) * stride, tile + i * tile_stride,
+              outside || at[i] < 0);
+  }
+
+  void inner(const std::vector<Index>& at, Index n, Index stride, Index tile_stride,
+             Index element, Index tile, bool outside) {
+    for (Index i = 0; i < n;) {
+      Index end = i + 1;
+      const bool hole = outside || at[i] < 0;
+      if (hole) {
+        while (end < n && (outside || at[end] < 0)) ++end;
+      } else if (stride == 1) {
+        while (end < n && at[end] == at[end - 1] + 1) ++end;
+      }
+      visit_(end - i, hole ? -1 : element + at[i] * stride, tile + i * tile_stride);
+      i = end;
+    }
+  }
+
+  const Transfer& transfer_;
+  const Positions& positions_;
+  Plan plan_;
+  Visit visit_;
+};
+
+Index inner_tile_stride(const Transfer& transfer, const Positions& positions) {
+  const Plan p = plan(transfer, positions);
+  return p.rank == 0 ? 1 : transfer.dimension[p.dimension[p.rank - 1]].tile_stride;
+}
+
+void fill(Dtype dtype, std::byte* data, Index stride, Index n, double value) {
+  for (Index i = 0; i < n; ++i)
+    write_double(dtype, data + i * stride * size_of(dtype), value);
+}
+
+void copy(std::byte* to, Index to_stride, const std::byte* from, Index from_stride, Index n,
+          int size) {
+  if (to_stride == 1 && from_stride == 1) {
+    std::copy(from, from + n * size, to);
+    return;
+  }
+  for (Index i = 0; i < n; ++i)
+    std::copy(from + i * from_stride * size, from + (i * from_stride + 1) * size,
+              to + i * to_stride * size);
+}
+
+void accumulate(Dtype dtype, std::byte* to, const std::byte* from, Index from_stride, Index n) {
+  const int size = size_of(dtype);
+  for (Index i = 0; i < n; ++i) {
+    std::byte* sum = to + i * size;
+    const std::byte* item = from + i * from_stride * size;
+    if (is_float(dtype)) {
+      float a, b;
+      read_floats(dtype, sum, 1, 1, &a);
+      read_floats(dtype, item, 1, 1, &b);
+      a += b;
+      write_floats(dtype, sum, 1, 1, &a);
+    } else {
+      std::int64_t a, b;
+      read_integers(dtype, sum, 1, 1, &a);
+      read_integers(dtype, item, 1, 1, &b);
+      a += b;
+      write_integers(dtype, sum, 1, 1, &a);
+    }
+  }
+}
+
+}  // namespace
+
+void move(const Transfer& transfer, const Positions& positions, Move how, std::byte* tile) {
+  const TensorInfo& tensor = *transfer.tensor;
+  const int size = size_of(tensor.dtype);
+  const Index stride = inner_tile_stride(transfer, positions);
+  Pieces(transfer, positions, [&](Index n, Index element, Index at) {
+    std::byte* local = tile + at * size;
+    std::byte* global = tensor.data + element * size;
+    if (how == Move::load && element < 0) {
+      fill(tensor.dtype, local, stride, n, transfer.pad);
+    } else if (how == Move::load) {
+      copy(local, stride, global, 1, n, size);
+    } else if (how == Move::store) {
+      copy(global, 1, local, stride, n, size);
+    } else {
+      accumulate(tensor.dtype, global, local, stride, n);
+    }
+  }).run();
+}
+
+std::uint64_t sectors_of(Index address, Index bytes, Index block_bytes) {
+  const Index sector = (block_bytes + 63) / 64;
+  const Index first = address % block_bytes / sector;
+  const Index last = (address % block_bytes + bytes - 1) / sector;
+  const std::uint64_t upto = last >= 63 ? ~std::uint64_t{0} : (std::uint64_t{1} << (last + 1)) - 1;
+  return upto & ~((std::uint64_t{1} << first) - 1);
+}
+
+void find_chunks(const Transfer& transfer, const Positions& positions, const Spec& spec,
+                 std::vector<Chunk>& out) {
+  out.clear();
+  const TensorInfo& tensor = *transfer.tensor;
+  const int size = size_of(tensor.dtype);
+  const Index block = spec.shared.block_bytes;
+  const Index granule = std::min(spec.dma.chunk_bytes, block);
+  Index end = -1;  // where the piece before ended
+  Pieces(transfer, positions, [&](Index n, Index element, Index) {
+    if (element < 0) return;
+    Index address = tensor.address + element * size;
+    for (Index left = n * size; left > 0;) {
+      const Index bytes = std::min(left, granule - address % granule);
+      const bool same = !out.empty() && out.back().address / granule == address / granule &&
+                        out.back().bytes + bytes <= granule;
+      if (!same) out.push_back({address, 0, 0, 0});
+      Chunk& chunk = out.back();
+      chunk.bytes += bytes;
+      chunk.runs += !same || address != end;
+      chunk.sectors |= sectors_of(address, bytes, block);
+      address += bytes;
+      left -= bytes;
+      end = address;
+    }
+  }).run();
+}
+
+}  // namespace sim

@@ -1,0 +1,128 @@
+"""Spelling: how names, sizes and dtypes of a nest are written in the device's C++."""
+
+from __future__ import annotations
+
+from backends.backend import BackendError
+from ir.spec import FLOATS, Apply, Cast, Expr, Number, Size
+
+_KEYWORDS = frozenset(
+    "alignas alignof and asm auto bool break case catch char class const delete do double else "
+    "enum explicit export extern false float for friend goto if inline int long mutable "
+    "namespace new not operator or private protected public register return short signed "
+    "sizeof static struct switch template this throw true try typedef union unsigned using "
+    "virtual void volatile while xor".split()
+)
+_INFIX = {"add": "+", "sub": "-", "mul": "*", "floordiv": "/", "mod": "%"}
+_TIGHT = {"mul", "floordiv", "mod"}
+OPS = {
+    "add": "add", "sub": "sub", "mul": "mul", "div": "div", "floordiv": "floordiv",
+    "mod": "mod", "pow": "pow", "neg": "neg", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge",
+    "eq": "eq", "ne": "ne", "and": "and_", "or": "or_", "not": "not_", "where": "select",
+    "minimum": "min", "maximum": "max", "abs": "abs", "floor": "floor", "ceil": "ceil",
+    "exp": "exp", "log": "log", "sqrt": "sqrt", "rsqrt": "rsqrt", "tanh": "tanh",
+    "sigmoid": "sigmoid", "erf": "erf", "sin": "sin", "cos": "cos", "silu": "silu",
+    "gelu": "gelu", "copy": "copy",
+}
+_SCALARS = {  # of a constant of the launch, in double
+    "div": "({}) / double({})", "rsqrt": "1.0 / __builtin_sqrt({})", "sqrt": "__builtin_sqrt({})",
+    "exp": "__builtin_exp({})", "log": "__builtin_log({})", "pow": "__builtin_pow({}, {})",
+    "tanh": "__builtin_tanh({})", "erf": "__builtin_erf({})", "abs": "__builtin_fabs({})",
+    "maximum": "__builtin_fmax({}, {})", "minimum": "__builtin_fmin({}, {})", "neg": "-({})",
+    "square": "__builtin_pow({}, 2)", "add": "{} + {}", "sub": "{} - ({})", "mul": "({}) * ({})",
+    "floordiv": "({}) / ({})", "mod": "({}) % ({})",
+}
+FOLDS = {"sum": "sum", "max": "max", "min": "min", "prod": "prod", "any": "max", "all": "min"}
+
+
+def axis(name: str) -> str:
+    """The enumerator of an axis."""
+    return f"axis::{name}_" if name in _KEYWORDS else f"axis::{name}"
+
+
+def buffer(name: str) -> str:
+    """The variable of a value's circular buffer."""
+    return f"{name}_t"
+
+
+def tensor(name: str) -> str:
+    """The variable of a global tensor."""
+    return f"{name}_g"
+
+
+def origin(index: str) -> str:
+    """The variable that holds where an index's tile starts."""
+    return f"{index}_at"
+
+
+def count(index: str) -> str:
+    """The variable that holds how many elements of an index's tile are inside."""
+    return f"{index}_n"
+
+
+def group(index: str) -> str:
+    """The variable that holds who shares loads along a grid index."""
+    return f"{index}_group"
+
+
+def size(expr: Expr) -> str:
+    """A size expression. Sizes are not negative, so C++ rounds `/` as `//` does."""
+    if isinstance(expr, Number):
+        return str(expr.value)
+    if isinstance(expr, Size):
+        return expr.name
+    if isinstance(expr, Apply) and expr.function in _INFIX:
+        a, b = (size(x) for x in expr.args)
+        if expr.function in _TIGHT:
+            a, b = _group(expr.args[0], a), _group(expr.args[1], b)
+        elif expr.function == "sub":
+            b = _group(expr.args[1], b)
+        if expr.function == "add" and b.startswith("-"):
+            return f"{a} - {b[1:]}"
+        return f"{a} {_INFIX[expr.function]} {b}"
+    if isinstance(expr, Apply) and expr.function == "minimum":
+        return f"least({', '.join(size(x) for x in expr.args)})"
+    raise BackendError("emit", f"a size of this sort has no spelling: {expr}")
+
+
+def affine(terms: tuple[tuple[str, int], ...], offset: Expr, each=origin) -> str:
+    """`sum(coefficient * each(index)) + offset`."""
+    parts = [each(i) if c == 1 else f"{c} * {each(i)}" for i, c in terms]
+    if offset != Number(0) or not parts:
+        parts.append(size(offset))
+    return " + ".join(parts).replace("+ -", "- ")
+
+
+def span(terms: tuple[tuple[str, int], ...]) -> str:
+    """How many positions a window over the inside of its indices' tiles has."""
+    (index, step), *more = terms
+    if not more and step == 1:
+        return count(index)
+    parts = [f"({count(i)} - 1)" if c == 1 else f"{c} * ({count(i)} - 1)" for i, c in terms]
+    return " + ".join((*parts, "1"))
+
+
+def number(value: float | int | bool) -> str:
+    """A constant."""
+    if isinstance(value, bool | int):
+        return str(int(value))
+    if value in (float("inf"), -float("inf")):
+        return "inf" if value > 0 else "-inf"
+    return repr(float(value))
+
+
+def scalar(expr: Expr) -> str:
+    """A number of the launch: an expression over sizes, attributes and constants."""
+    if isinstance(expr, Number):
+        return number(expr.value)
+    if isinstance(expr, Size):
+        return expr.name
+    if isinstance(expr, Cast):
+        kind = "double" if expr.dtype in FLOATS else "Index"
+        return f"{kind}({scalar(expr.value)})"
+    if isinstance(expr, Apply) and expr.function in _SCALARS:
+        return _SCALARS[expr.function].format(*(scalar(a) for a in expr.args))
+    raise BackendError("emit", f"a constant of this sort has no spelling: {expr}")
+
+
+def _group(expr: Expr, text: str) -> str:
+    return f"({text})" if isinstance(expr, Apply) or text.startswith("-") else text

@@ -1,0 +1,62 @@
+"""The view of a nest that the template formats: texts and commands, nothing to decide."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from backends.sim import spelling
+from backends.sim.commands import Commands
+from ir.digest import spec_digest, text_digest
+from ir.nest import GridAxis, Launch, Load, LoopNest
+from ir.print import equation_text
+from ir.spec import Apply
+
+
+def kernel_view(nest: LoopNest) -> dict[str, Any]:
+    """The values of the template `kernel.cc.j2`."""
+    return {
+        "nest": nest,
+        "digests": {
+            "spec": spec_digest(nest.spec),
+            "schedule": text_digest(str(nest.schedule)),
+        },
+        "launches": [_launch(nest, launch) for launch in nest.launches],
+    }
+
+
+def _launch(nest: LoopNest, launch: Launch) -> dict[str, Any]:
+    commands = Commands(launch)
+    tensors = {v.tensor for v in launch.values}
+    equations = [e for e in nest.formulation.equations if e.target in tensors]
+    return {
+        "name": launch.name,
+        "title": [equation_text(e) for e in equations],
+        "axes": commands.axes(),
+        "sizes": launch.sizes,
+        "attributes": [(n, spelling.number(v)) for n, v in nest.spec.attributes],
+        "tensors": [spelling.tensor(p.name) for p in launch.parameters],
+        "grid": [_grid(g) for g in launch.grid],
+        "shared": sorted({
+            s.shared for s in launch.statements() if isinstance(s, Load) and s.shared
+        }),
+        "tiles": " * ".join(f"{g.index}_tiles" for g in launch.grid) or "1",
+        "whole": [
+            {"origin": spelling.origin(i), "count": spelling.count(i), "size": spelling.size(e)}
+            for i, e in launch.whole
+        ],
+        "storage": commands.storage(),
+        "once": commands.block(launch.once, once=True),
+        "body": commands.block(launch.body),
+    }
+
+
+def _grid(g: GridAxis) -> dict[str, Any]:
+    size = spelling.size(g.size)
+    return {
+        "index": g.index,
+        "tile": g.tile,
+        "size": size,
+        "size_factor": f"({size})" if isinstance(g.size, Apply) else size,
+        "origin": spelling.origin(g.index),
+        "count": spelling.count(g.index),
+    }

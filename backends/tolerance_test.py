@@ -1,0 +1,52 @@
+import numpy as np
+import pytest
+
+from backends.tolerance import EPSILON, FACTOR, LARGEST, norm_ratio, rms, tolerance
+from ir.rounding import round_to
+
+
+@pytest.mark.parametrize("dtype", sorted(EPSILON))
+def test_the_table_of_formats_is_that_of_their_rounding(dtype):
+    unit = EPSILON[dtype]
+    assert round_to(np.array(1 + unit), dtype) == 1 + unit
+    assert round_to(np.array(1 + unit / 4), dtype) == 1
+    assert np.isfinite(round_to(np.array(LARGEST[dtype]), dtype))
+    with np.errstate(over="ignore"):
+        assert np.isinf(round_to(np.array(LARGEST[dtype]) * (1 + unit), dtype))
+
+
+@pytest.mark.parametrize("dtype", sorted(FACTOR))
+def test_plain_arithmetic_passes_and_ten_times_its_error_does_not(dtype):
+    rng = np.random.default_rng(1)
+    exact = rng.standard_normal(10_000)
+    storage = exact * (1 + 8 * EPSILON[dtype] * rng.standard_normal(exact.shape))
+    limits = tolerance(dtype, dtype, exact, storage)
+    error = storage - exact
+    assert rms(error) < limits.rmse < 10 * rms(error)
+    assert np.all(np.abs(error) <= limits.element + limits.relative * np.abs(exact))
+
+
+def test_one_wrong_element_of_many_is_outside_though_the_mean_is_within():
+    exact = np.linspace(-1, 1, 1_000_001)
+    limits = tolerance("f32", "f32", exact, exact.astype(np.float32).astype(np.float64))
+    off = np.zeros_like(exact)
+    off[3] = 1e-5
+    assert rms(off) < limits.rmse
+    assert off[3] > limits.element + limits.relative * abs(exact[3])
+
+
+def test_nothing_is_tolerated_of_zeros():
+    zeros = np.zeros(5)
+    limits = tolerance("f32", "f32", zeros, zeros)
+    assert (limits.rmse, limits.element) == (0.0, 0.0)
+
+
+def test_root_mean_square_does_not_overflow():
+    assert rms(np.full(4, 1e300)) == pytest.approx(1e300)
+    assert rms(np.array([])) == 0.0
+
+
+def test_the_ratio_of_norms_is_defined_for_zeros():
+    assert norm_ratio(np.zeros(3), np.zeros(3)) == 0.0
+    assert norm_ratio(np.ones(3), np.zeros(3)) == float("inf")
+    assert norm_ratio(np.ones(3), np.full(3, 2.0)) == pytest.approx(0.5)
