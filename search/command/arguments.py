@@ -1,0 +1,193 @@
+"""The arguments of `evolve`: what a user may ask for, and what is wrong with a wording."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from ir.errors import KernelError
+from ir.source import near
+
+EVALUATIONS = 32
+_SIZE = re.compile(r"([A-Za-z]\w*)=(\d+)")
+
+EXAMPLES = """
+examples:
+  evolve --target={target}
+      evolves every kernel of the starter suite and writes them to kernels_generated/
+  evolve --target={target} --kernel={kernel} --evaluations=60 --seed=1 --report={kernel}.html
+      evolves one kernel for longer and writes a page that shows how
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """A user's wishes, each well-formed; None where the user did not say."""
+
+    targets: tuple[str, ...]
+    kernels: tuple[str, ...]
+    shape: dict[str, int] | None
+    evaluations: int | None
+    seconds: float | None
+    policy: str | None
+    seed: int | None
+    workers: int | None
+    backend: str | None
+    store: str | None
+    resume: str | None
+    promote: bool | None
+    report: str | None
+    trace: str | None
+    json: bool
+    list_targets: bool
+    words: tuple[str, ...]
+
+
+def arguments(words: Sequence[str], target: str, kernel: str) -> Arguments:
+    """The arguments that a command line holds; KernelError where it is not well-formed.
+
+    target, kernel: names for the examples in the help.
+    """
+    parser = _parser(EXAMPLES.format(target=target, kernel=kernel))
+    found = parser.parse_args(words)
+    known = [option for action in parser._actions for option in action.option_strings]
+    if found.rest:
+        hint = near(found.rest[0], known, "every argument has a name; see --help")
+        raise KernelError(f"`{found.rest[0]}` is not understood", where="arguments", hint=hint)
+    return Arguments(
+        targets=tuple(dict.fromkeys(found.target)),
+        kernels=tuple(dict.fromkeys(found.kernel)),
+        shape=_shape(found.shape),
+        evaluations=_whole("--evaluations", found.evaluations, 1),
+        seconds=_seconds(found.seconds),
+        policy=found.policy,
+        seed=_whole("--seed", found.seed, 0),
+        workers=_whole("--workers", found.workers, 1),
+        backend=found.backend,
+        store=found.store,
+        resume=found.resume,
+        promote=found.promote,
+        report=found.report,
+        trace=found.trace,
+        json=found.json,
+        list_targets=found.list_targets,
+        words=tuple(words),
+    )
+
+
+def example(names: Sequence[str]) -> str:
+    """A name for an example: the last, as good as any."""
+    return names[-1] if names else "NAME"
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse, with errors of ours."""
+
+    def error(self, message: str) -> NoReturn:
+        hint = "see --help"
+        if unknown := re.search(r"unrecognized arguments: (\S+)", message):
+            known = [option for action in self._actions for option in action.option_strings]
+            hint = near(unknown[1].partition("=")[0], known, hint)
+        raise KernelError(message, where="arguments", hint=hint)
+
+
+def _parser(examples: str) -> _Parser:
+    parser = _Parser(
+        prog="evolve",
+        description="Evolves kernels into fast, verified implementations for a target.",
+        epilog=examples,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("rest", nargs="*", help=argparse.SUPPRESS)
+    _what(parser.add_argument_group("what is evolved"))
+    _how(parser.add_argument_group("how it is searched"))
+    _results(parser.add_argument_group("where results go"))
+    return parser
+
+
+def _what(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--target", action="append", default=[], metavar="NAME",
+                       help="hardware, by name or by a .toml file; repeatable")
+    group.add_argument("--kernel", action="append", default=[], metavar="NAME",
+                       help="of the library, or a .kir file; repeatable "
+                            "(default: the whole starter suite)")
+    group.add_argument("--shape", metavar="M=2048,K=512",
+                       help="sizes to tune for; those not named are as in the kernel's file")
+    group.add_argument("--backend", metavar="NAME",
+                       help="one of the target's backends (default: its first)")
+    group.add_argument("--list-targets", action="store_true",
+                       help="say what can be evolved for, and what this machine can do for each")
+
+
+def _how(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--evaluations", metavar="N",
+                       help=f"candidates to try for each kernel (default: {EVALUATIONS})")
+    group.add_argument("--seconds", metavar="S", help="time for each kernel (default: no limit)")
+    group.add_argument("--policy", metavar="NAME", help="who becomes a parent, and how "
+                                                        "(default: evolutionary)")
+    group.add_argument("--seed", metavar="N",
+                       help="the same seed and evaluations give the same result (default: 0)")
+    group.add_argument("--workers", metavar="N",
+                       help="candidates evaluated at a time (default: one a core)")
+    group.add_argument("--store", metavar="URL",
+                       help="where runs are kept: an SQLite file, or a database's URL")
+    group.add_argument("--resume", metavar="RUN", help="go on with a run that was stopped")
+
+
+def _results(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--promote", action=argparse.BooleanOptionalAction, default=None,
+                       help="write winners to kernels_generated/ (default: in a checkout)")
+    group.add_argument("--report", metavar="FILE.html", help="a page that shows the search")
+    group.add_argument("--trace", metavar="FILE.json",
+                       help="a timeline of the winner, in Chrome's trace format")
+    group.add_argument("--json", action="store_true",
+                       help="one JSON object on stdout instead of a table")
+
+
+def _shape(text: str | None) -> dict[str, int] | None:
+    if text is None:
+        return None
+    sizes: dict[str, int] = {}
+    for part in text.split(","):
+        found = _SIZE.fullmatch(part.strip())
+        if not found or found[1] in sizes or not int(found[2]):
+            what = f"`{part.strip()}` is given twice" if found and found[1] in sizes else (
+                f"`{part.strip()}` is not a size with its positive whole number")
+            raise KernelError(what, where="--shape", allowed="NAME=NUMBER,...",
+                              hint="for example --shape=M=2048,K=512")
+        sizes[found[1]] = int(found[2])
+    return sizes
+
+
+def _whole(option: str, text: str | None, least: int) -> int | None:
+    if text is None:
+        return None
+    if not re.fullmatch(r"\d{1,18}", text) or int(text) < least:
+        raise KernelError(
+            f"`{text}` is not possible",
+            where=option,
+            allowed=f"a whole number from {least}",
+            hint=f"for example {option}={max(least, EVALUATIONS)}" if least else "",
+        )
+    return int(text)
+
+
+def _seconds(text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise KernelError(
+            f"`{text}` is not possible",
+            where="--seconds",
+            allowed="a positive number",
+            hint="for example --seconds=90",
+        )
+    return seconds

@@ -1,0 +1,63 @@
+"""The conclusion of a session: the table or the JSON object, the files asked for, how to go on."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+from search.command.arguments import Arguments
+from search.command.output import write
+from search.command.session import Session
+from search.command.summary import summary_text
+from search.command.surroundings import Surroundings
+
+
+def conclude(asked: Arguments, around: Surroundings, session: Session) -> None:
+    """Says on stdout what was found, and writes the report and the timeline."""
+    lines = [ended.line for ended in session.ended]
+    if asked.json:
+        print(json.dumps({"runs": [line.table() for line in lines]}))
+    elif lines:
+        print(summary_text(lines), end="")
+    sys.stdout.flush()
+    if asked.report is not None and session.ended:
+        _report(asked.report, around, session)
+    if asked.trace is not None and session.ended and session.ended[-1].outcome.best is not None:
+        from search.command.timeline import timeline
+
+        ended = session.ended[-1]
+        data = timeline(ended.problem, ended.outcome)
+        write("--trace", around.path(asked.trace), data)
+        print(f"evolve: the timeline is in {asked.trace}", file=sys.stderr)
+
+
+def how_to_go_on(asked: Arguments, around: Surroundings, session: Session) -> Iterator[str]:
+    """After an interrupt, the commands that do the rest."""
+    if not session.interrupt.came:
+        return
+    same = []
+    if asked.store is not None:
+        same.append(f"--store={asked.store}")
+    started = session.unfinished
+    if started is not None:
+        words = [f"--resume={started.outcome.run}", *same]
+        if not started.problem.ours:
+            words.append(f"--target={asked.targets[0]}")
+        yield f"evolve: interrupted; everything is stored. To go on:\n  {around.command(words)}"
+    else:
+        yield "evolve: interrupted before a search had begun"
+    if session.left and started is not None:
+        names = ", ".join(dict.fromkeys(p.title for p in session.left))
+        yield f"evolve: not begun: {names}"
+
+
+def _report(given: str, around: Surroundings, session: Session) -> None:
+    from search.command.pages import page
+    from search.report.render import render
+
+    made = page(session.ended, session.plan.command, datetime.now(UTC))
+    write("--report", around.path(given), render(made).encode())
+    print(f"evolve: the report is in {shlex.quote(given)}", file=sys.stderr)

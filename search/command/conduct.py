@@ -1,0 +1,78 @@
+"""The conduct of a command that is well-formed: opens the store, searches, concludes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from contextlib import closing
+
+from ir.errors import KernelError
+from search.command.arguments import Arguments
+from search.command.conclusion import conclude, how_to_go_on
+from search.command.destination import destination
+from search.command.interrupt import Interrupt
+from search.command.problem import Problem
+from search.command.session import Plan, Session
+from search.command.suite import resumed
+from search.command.surroundings import Surroundings
+from search.display import display
+from search.store import Store, default_path
+
+DONE, INCOMPLETE, INTERRUPTED = 0, 1, 130
+FIXED = {  # what a stored run has decided, and the option that says it
+    "kernels": "--kernel",
+    "shape": "--shape",
+    "policy": "--policy",
+    "seed": "--seed",
+    "backend": "--backend",
+}
+
+
+def conduct(asked: Arguments, around: Surroundings, problems: Sequence[Problem]) -> int:
+    """Searches, and says what was found; the exit code.
+
+    problems: what to search for; what a stored run is for where one is to go on.
+    """
+    with closing(Store(_url(asked, around))) as store:
+        if asked.resume is not None:
+            problems = (_resumed(asked, asked.resume, around, store),)
+        plan = Plan(
+            store=store,
+            workers=asked.workers or around.workers,
+            checkout=destination(asked, around, problems),
+            command=around.command(asked.words),
+        )
+        session = Session(plan, display(sys.stderr, around.quiet), Interrupt())
+        session.run(problems)
+    conclude(asked, around, session)
+    for line in how_to_go_on(asked, around, session):
+        print(line, file=sys.stderr)
+    if session.interrupt.came:
+        return INTERRUPTED
+    correct = all(e.outcome.best is not None for e in session.ended)
+    return DONE if correct and not session.faults else INCOMPLETE
+
+
+def _url(asked: Arguments, around: Surroundings) -> str:
+    """The store's URL or path. A run can only go on where there is one: none is made for it."""
+    if asked.store is not None and "://" in asked.store:
+        return asked.store
+    store = around.path(asked.store or default_path(around.variables))
+    if asked.resume is not None and not store.is_file():
+        raise KernelError(
+            f"there is no store in `{store}`, so there is no run `{asked.resume}` to go on with",
+            where="--resume",
+            hint="name the store that the run was made in with --store",
+        )
+    return str(store)
+
+
+def _resumed(asked: Arguments, run: str, around: Surroundings, store: Store) -> Problem:
+    for name, option in FIXED.items():
+        if getattr(asked, name) not in (None, ()):
+            raise KernelError(
+                "a run that goes on keeps what it was started with",
+                where=option,
+                hint="leave it out, or start a new run without --resume",
+            )
+    return resumed(asked, run, store.load(run).settings, around.path)

@@ -1,0 +1,95 @@
+"""Promotion: the winner of a run as a record under `kernels_generated/`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from backends.emit import template_digest
+from ir.digest import spec_digest, text_digest
+from ir.lower import lower
+from ir.machine import Machine
+from ir.parse import parse_schedule, parse_spec
+from ir.print import workload_text
+from ir.workload import Workload
+from search import difference
+from search.command.problem import Problem
+from search.evaluation import Evaluation
+from search.record import Digests, Record, Stored, Written, write_record
+from search.outcome import Outcome
+
+FOLDER = "kernels_generated"
+
+
+def winner_source(problem: Problem, outcome: Outcome) -> str:
+    """The source of the best candidate, as it was evaluated."""
+    best = outcome.best
+    assert best is not None, "a run without a correct candidate has no source"
+    if best.source is not None:
+        return best.source
+    return source(problem, best.formulation, best.schedule)
+
+
+def source(problem: Problem, formulation: str, schedule: str) -> str:
+    """What the backend emits for a schedule."""
+    machine: Machine = problem.machine
+    sizes = problem.settings.sizes
+    nest = lower(parse_spec(formulation), parse_schedule(schedule), machine, sizes)
+    return problem.backend.emit(nest, machine)
+
+
+def lineage(outcome: Outcome) -> tuple[str, ...]:
+    """One-line differences from the first schedule to the winner, step by step."""
+    assert outcome.best is not None, "a run without a correct candidate has no winner"
+    steps = outcome.graph.lineage(outcome.best.key)
+    return tuple(
+        line for before, after in zip(steps, steps[1:]) for line in difference.lines(before, after)
+    )
+
+
+def promote(problem: Problem, outcome: Outcome, checkout: Path, command: str) -> Written:
+    """Keeps the winner in the checkout, if it is better than what is kept there."""
+    assert outcome.best is not None, "a run without a correct candidate has no record"
+    assert outcome.evaluation is not None, "the winner has an evaluation"
+    settings = problem.settings
+    spec = parse_spec(settings.spec)
+    text = winner_source(problem, outcome)
+    name = f"kernel.{problem.backend.manifest.extension}"
+    record = Record(
+        kernel=settings.kernel,
+        target=settings.target,
+        backend=settings.backend,
+        source=name,
+        command=command,
+        digests=Digests(
+            spec=spec_digest(spec),
+            schedule=text_digest(outcome.best.schedule),
+            source=text_digest(text),
+            templates=template_digest(settings.backend),
+            toolchain=_toolchain(problem),
+        ),
+        correct_by=outcome.evaluation.correct_by,
+        time_kind=outcome.evaluation.time_kind,
+        shape=dict(settings.sizes),
+        us=outcome.evaluation.us,
+        checked=_checked(outcome.evaluation),
+        first_us=outcome.first_us,
+        plain_us=outcome.plain_us,
+        roofline_us=outcome.roofline_us,
+        evaluations=outcome.evaluations,
+        seed=settings.seed,
+        lineage=lineage(outcome),
+        freely_edited=outcome.best.source is not None,
+    )
+    workload = workload_text(Workload(spec, problem.tune, settings.checks))
+    stored = Stored(record, workload, outcome.best.schedule, text)
+    return write_record(checkout / FOLDER, stored)
+
+
+def _checked(evaluation: Evaluation) -> tuple[Mapping[str, int], ...]:
+    return tuple(dict(e.sizes) for e in evaluation.errors)
+
+
+def _toolchain(problem: Problem) -> str:
+    here = problem.backend.available(problem.machine)
+    return str(here.get("toolchain") or problem.backend.manifest.toolchain)

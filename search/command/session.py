@@ -1,0 +1,142 @@
+"""The session: one search after another, each shown, promoted and noted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from backends.registry import backend_for
+from ir.errors import KernelError
+from search.command.interrupt import Interrupt
+from search.command.problem import Problem
+from search.command.promotion import promote
+from search.command.summary import Line
+from search.display import Display
+from search.evaluator.cache import Cached
+from search.evaluator.local import LocalEvaluator
+from search.evaluator.stages import Bench
+from search.operator import OPERATORS
+from search.outcome import Outcome
+from search.policy import policy
+from search.run import Search
+from search.store import Store
+
+
+@dataclass(slots=True)
+class Ended:
+    """A search that has ended. environment: what its evaluator says of itself.  record: the
+    folder that its winner was written to; empty where it was not."""
+
+    problem: Problem
+    outcome: Outcome
+    environment: Mapping[str, object]
+    interrupted: bool
+    record: str = ""
+
+    @property
+    def line(self) -> Line:
+        """For the summary."""
+        return Line(self.outcome, self.record)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is the same for all searches of a session.
+
+    checkout: where winners go; None for nowhere.  command: what the user said, for records.
+    """
+
+    store: Store
+    workers: int
+    checkout: Path | None
+    command: str
+
+
+class Session:
+    """The searches of one command.
+
+    ended: those that were made, the last perhaps interrupted (`unfinished`).  faults: what kept
+    others from being made, by title.  left: those that were never begun.
+    """
+
+    def __init__(self, plan: Plan, display: Display, interrupt: Interrupt):
+        self.plan = plan
+        self.display = display
+        self.interrupt = interrupt
+        self.ended: list[Ended] = []
+        self.faults: dict[str, KernelError] = {}
+        self.left: list[Problem] = []
+
+    @property
+    def unfinished(self) -> Ended | None:
+        """The search that an interrupt stopped; None where there was none."""
+        stopped = self.interrupt.came and self.ended and self.ended[-1].interrupted
+        return self.ended[-1] if stopped else None
+
+    def run(self, problems: Sequence[Problem]) -> None:
+        """Runs them all, or those before an interrupt; one at fault does not keep the others
+        from running, but where it is the only one its KernelError is raised."""
+        self.left = list(problems)
+        with self.interrupt, self.display:
+            for number, problem in enumerate(problems, 1):
+                self.display.begin(number, len(problems), problem.title)
+                try:
+                    self._one(problem)
+                except KernelError as error:
+                    if len(problems) == 1:
+                        raise
+                    self.left.remove(problem)
+                    self._note(problem, error)
+                except KeyboardInterrupt:
+                    return  # outside the search's own loop: before it had begun, or after
+                if self.interrupt.came:
+                    return
+
+    def _one(self, problem: Problem) -> None:
+        settings = problem.settings
+        bench = Bench(
+            spec=settings.spec,
+            machine=problem.machine,
+            open=partial(backend_for, problem.machine, settings.backend),
+            sizes=settings.sizes,
+            checks=settings.checks,
+        )
+        with LocalEvaluator(bench, self.plan.workers) as local:
+            search = Search(
+                settings,
+                Cached(local, self.plan.store),
+                self.plan.store,
+                machine=problem.machine,
+                policy=policy(settings.policy),
+                operators=OPERATORS,
+                run=problem.run or None,
+            )
+            outcome = search.run(self.display.on_event)
+            self.left.remove(problem)
+            self.ended.append(
+                Ended(problem, outcome, dict(local.environment), self.interrupt.came)
+            )
+        if not self.interrupt.came:
+            self._promote(self.ended[-1])
+
+    def _promote(self, ended: Ended) -> None:
+        """Writes the winner to the checkout, if it is better than what is there."""
+        checkout = self.plan.checkout
+        if checkout is None or ended.outcome.best is None:
+            return
+        try:
+            written = promote(ended.problem, ended.outcome, checkout, self.plan.command)
+        except KernelError as error:  # what was found is stored, and shown in the end
+            self._note(ended.problem, error)
+            return
+        folder = str(written.folder.relative_to(checkout))
+        if written.written:
+            ended.record = folder
+        else:
+            self.display.say(f"  {folder} stays as it is: {written.why}")
+
+    def _note(self, problem: Problem, error: KernelError) -> None:
+        self.faults[problem.title] = error
+        self.display.say(f"{problem.title}: {error}")

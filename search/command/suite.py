@@ -1,0 +1,216 @@
+"""The suite: which kernels are evolved for which targets, all checked before anything starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from pathlib import Path
+
+from backends.backend import Backend
+from backends.registry import backend_for, target
+from ir.autoschedule import plain
+from ir.errors import KernelError
+from ir.lower import lower
+from ir.machine import Machine
+from ir.parse import parse_workload
+from ir.print import spec_text
+from ir.sizes import bind, free_sizes
+from ir.source import near
+from ir.workload import Sizes, Workload
+from search.command.arguments import EVALUATIONS, Arguments
+from search.command.problem import Problem
+from search.policy import policy
+from search.settings import Settings
+
+LIBRARY = Path(__file__).parents[2] / "ir" / "library"
+ENDING = ".kir"
+_POLICY = next(f.default for f in fields(Settings) if f.name == "policy")
+
+
+def suite(asked: Arguments, path: Callable[[str], Path]) -> tuple[Problem, ...]:
+    """Every kernel for every target that was asked for; KernelError at the first fault.
+
+    path: makes a user's path whole.
+    """
+    if not asked.targets:
+        raise KernelError(
+            "no target was named",
+            where="--target",
+            hint="for what it can be, see --list-targets",
+        )
+    kernels = asked.kernels or library()
+    if asked.shape is not None and len(kernels) != 1:
+        raise KernelError(
+            f"sizes are given for {len(kernels)} kernels",
+            where="--shape",
+            allowed="one kernel",
+            hint="name it with --kernel",
+        )
+    workloads = [_workload(name, path) for name in kernels]
+    machines = [machine(name, path) for name in asked.targets]
+    _require_distinct("--kernel", [w.spec.name for w in workloads])
+    _require_distinct("--target", [m.name for m, _ in machines])
+    return tuple(
+        _problem(asked, workload, m, ours) for m, ours in machines for workload in workloads
+    )
+
+
+def resumed(asked: Arguments, run: str, stored: Settings, path: Callable[[str], Path]) -> Problem:
+    """A stored run as a problem, with limits as wide as the user says.
+
+    Raises KernelError where another target is named, or the backend cannot be used here.
+    """
+    if len(asked.targets) > 1:
+        raise KernelError("a run has one target", where="--target", hint="leave it out")
+    found, ours = machine(asked.targets[0] if asked.targets else stored.target, path)
+    if found.name != stored.target:
+        raise KernelError(
+            f"run `{run}` is for target `{stored.target}`, not `{found.name}`",
+            where="--target",
+            hint="leave it out, or name the file that the run was made with",
+        )
+    limits = {
+        name: value
+        for name in ("evaluations", "seconds")
+        if (value := getattr(asked, name)) is not None
+    }
+    settings = replace(stored, **limits)
+    tune = _tune_of(stored) or dict(stored.sizes)
+    return Problem(settings, found, usable(found, stored.backend), tune, ours, run)
+
+
+def library() -> tuple[str, ...]:
+    """The names of the starter kernels."""
+    return tuple(sorted(file.stem for file in LIBRARY.glob("*" + ENDING)))
+
+
+def machine(name: str, path: Callable[[str], Path]) -> tuple[Machine, bool]:
+    """A target by name or by file, and whether it is one of the project's own."""
+    by_file = name.endswith(".toml") or "/" in name
+    try:
+        return target(str(path(name)) if by_file else name), not by_file
+    except KernelError as error:
+        raise (error if error.where else error.within("--target")) from None
+
+
+def usable(found: Machine, wanted: str | None) -> Backend:
+    """The backend that serves a machine; KernelError where it can check nothing here."""
+    try:
+        backend = backend_for(found, wanted)
+    except KernelError as error:
+        raise (error if error.where else error.within("--backend")) from None
+    here = backend.available(found)
+    if not here["correct_by"] or not here["time_kind"]:
+        raise KernelError(
+            f"backend `{backend.manifest.name}` cannot check and time kernels for "
+            f"`{found.name}` on this machine: {here['why']}",
+            where="--target",
+            hint="--list-targets says what can be done here",
+        )
+    return backend
+
+
+def _workload(name: str, path: Callable[[str], Path]) -> Workload:
+    by_file = name.endswith(ENDING) or "/" in name
+    file = path(name) if by_file else LIBRARY / (name + ENDING)
+    if not by_file and not file.is_file():
+        known = library()
+        raise KernelError(
+            f"the library has no kernel `{name}`",
+            where="--kernel",
+            allowed=", ".join(known) or "none: the library is empty",
+            hint=near(name, known, "a file of your own must end in .kir"),
+        )
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise KernelError(
+            f"`{name}` cannot be read: {error.strerror}",
+            where="--kernel",
+            hint="give the path of a .kir file that exists",
+        ) from error
+    except UnicodeDecodeError as error:
+        raise KernelError(
+            f"the file is not a text in UTF-8: {error.reason}",
+            where=str(file),
+            hint="save it as UTF-8",
+        ) from error
+    return parse_workload(text, str(file))
+
+
+def _problem(asked: Arguments, workload: Workload, found: Machine, ours: bool) -> Problem:
+    spec = workload.spec
+    sizes = _sizes(workload, asked.shape)
+    if not workload.checks:
+        raise KernelError(
+            f"kernel `{spec.name}` says no sizes at which it is to be checked",
+            where="--kernel",
+            hint="add lines such as `check(M=7, N=13)` below its `def`",
+        )
+    backend = usable(found, asked.backend)
+    chosen = asked.policy or _POLICY
+    policy(chosen)
+    try:
+        lower(spec, plain(spec, found, sizes), found, sizes)
+    except KernelError as error:
+        where = f"kernel `{spec.name}` on target `{found.name}`"
+        raise error.within(f"{where}: {error.where}" if error.where else where) from None
+    limit = asked.evaluations
+    if limit is None and asked.seconds is None:
+        limit = EVALUATIONS
+    settings = Settings(
+        kernel=spec.name,
+        spec=spec_text(spec),
+        target=found.name,
+        backend=backend.manifest.name,
+        sizes=sizes,
+        checks=workload.checks,
+        evaluations=limit,
+        seconds=asked.seconds,
+        policy=chosen,
+        seed=asked.seed or 0,
+    )
+    return Problem(settings, found, backend, workload.tune or sizes, ours)
+
+
+def _sizes(workload: Workload, shape: Mapping[str, int] | None) -> dict[str, int]:
+    """The free sizes to tune for, each known and positive."""
+    spec = workload.spec
+    given = {**(workload.tune or {}), **(shape or {})}
+    names = free_sizes(spec)
+    for name in shape or ():
+        if name not in names:
+            raise KernelError(
+                f"kernel `{spec.name}` has no size `{name}`",
+                where="--shape",
+                allowed=", ".join(names),
+                hint=near(name, names, "sizes are named in the kernel's file"),
+            )
+    lacking = [name for name in names if name not in given]
+    if lacking:
+        raise KernelError(
+            f"kernel `{spec.name}` says nothing of size {', '.join(lacking)}",
+            where="--shape",
+            hint="give it: --shape=" + ",".join(f"{name}=1024" for name in lacking),
+        )
+    try:
+        bind(spec, given)
+    except KernelError as error:
+        raise error.within("--shape" if shape else f"kernel `{spec.name}`") from None
+    return given
+
+
+def _tune_of(stored: Settings) -> Sizes | None:
+    """The tuning sizes of the library's kernel, if that is what a run is for."""
+    if stored.kernel not in library():
+        return None
+    workload = parse_workload((LIBRARY / (stored.kernel + ENDING)).read_text(encoding="utf-8"))
+    return workload.tune if spec_text(workload.spec) == stored.spec else None
+
+
+def _require_distinct(option: str, names: list[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise KernelError(
+                f"`{name}` is named twice, in two ways", where=option, hint="name it once"
+            )

@@ -1,0 +1,89 @@
+"""The summary: what each run came to, as a table for a person or as plain data for a program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from search import quantity
+from search.outcome import Outcome
+
+GAP = "  "
+COLUMNS = (
+    ("kernel", "<"),
+    ("target", "<"),
+    ("first", ">"),
+    ("best", ">"),
+    ("over first", ">"),
+    ("over plain", ">"),
+    ("roofline", ">"),
+    ("correct by", "<"),
+    ("time", "<"),
+    ("stopped because", "<"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One run of the suite. record: the folder its winner was written to; empty where it was
+    not."""
+
+    outcome: Outcome
+    record: str = ""
+
+    def table(self) -> dict[str, Any]:
+        """The run as plain data; times in microseconds, None where they are not known."""
+        outcome, best = self.outcome, self.outcome.evaluation
+        settings = outcome.settings
+        return {
+            "run": outcome.run,
+            "kernel": settings.kernel,
+            "target": settings.target,
+            "backend": settings.backend,
+            "shape": dict(settings.sizes),
+            "evaluations": outcome.evaluations,
+            "failures": dict(outcome.failures),
+            "correct_by": best.correct_by if best else None,
+            "time_kind": best.time_kind if best else None,
+            "first_us": outcome.first_us,
+            "best_us": best.us if best else None,
+            "plain_us": outcome.plain_us,
+            "roofline_us": outcome.roofline_us,
+            "stopped_because": outcome.stopped_because,
+            "record": self.record or None,
+        }
+
+    def cells(self) -> tuple[str, ...]:
+        """The run as the cells of a row, in the order of COLUMNS."""
+        outcome, best = self.outcome, self.outcome.evaluation
+        us = best.us if best else None
+        return (
+            outcome.settings.kernel,
+            outcome.settings.target,
+            quantity.time(outcome.first_us),
+            quantity.time(us),
+            quantity.factor(quantity.ratio(outcome.first_us, us)),
+            quantity.factor(quantity.ratio(outcome.plain_us, us)),
+            quantity.share(quantity.ratio(outcome.roofline_us, us)),
+            best.correct_by if best else "none correct",
+            best.time_kind if best else quantity.NONE,
+            outcome.stopped_because,
+        )
+
+
+def summary_text(lines: Sequence[Line]) -> str:
+    """The table, with a row for each run; where winners were written comes below it."""
+    rows = [tuple(title for title, _ in COLUMNS), *(line.cells() for line in lines)]
+    written = [f"{line.outcome.settings.kernel}: {line.record}" for line in lines if line.record]
+    return columns(rows, [align for _, align in COLUMNS]) + "".join(f"{w}\n" for w in written)
+
+
+def columns(rows: Sequence[Sequence[str]], aligns: Sequence[str]) -> str:
+    """Rows of text with their cells below each other; the first row is underlined."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(aligns))]
+    ruled = [rows[0], tuple("-" * width for width in widths), *rows[1:]]
+    return "".join(
+        GAP.join(f"{cell:{a}{w}}" for cell, a, w in zip(row, aligns, widths)).rstrip() + "\n"
+        for row in ruled
+    )

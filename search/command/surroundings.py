@@ -1,0 +1,56 @@
+"""The surroundings of the command: folders and facts that its process was given.
+
+The only file of the command that reads the environment.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+PROGRAM = Path(__file__).parents[2]
+_BAZEL = ("./bazelw", "run", "//search:evolve", "--")
+_PYTHON = ("python3", "-m", "search.evolve")
+MARK = "WORKSPACE"  # the file that the root of a checkout has and a build's copy has not
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """checkout: the tree that generated kernels are written to; None where there is none.
+
+    folder: what a user's relative paths are relative to.  variables: the environment.  quiet:
+    nobody watches, so nothing may move on the screen.  invocation: how a user calls the
+    command, for the lines that say how to go on.  workers: as many as there are cores.
+    """
+
+    checkout: Path | None
+    folder: Path
+    variables: Mapping[str, str]
+    quiet: bool
+    invocation: tuple[str, ...]
+    workers: int
+
+    def command(self, words: Sequence[str]) -> str:
+        """The command line that gives these words to the command."""
+        return shlex.join((*self.invocation, *words))
+
+    def path(self, given: str) -> Path:
+        """A path that the user gave, whole."""
+        return self.folder / Path(given).expanduser()
+
+
+def surroundings(environ: Mapping[str, str] = os.environ) -> Surroundings:
+    """What the environment says; `bazel run` gives the tree and the folder it was called in."""
+    tree = environ.get("BUILD_WORKSPACE_DIRECTORY")
+    checkout = Path(tree) if tree else PROGRAM
+    return Surroundings(
+        checkout=checkout if (checkout / MARK).is_file() else None,
+        folder=Path(environ.get("BUILD_WORKING_DIRECTORY") or os.getcwd()),
+        variables=environ,
+        quiet=bool(environ.get("CI")) or environ.get("TERM") == "dumb",
+        invocation=_BAZEL if tree else _PYTHON,
+        workers=len(os.sched_getaffinity(0)),
+    )

@@ -1,0 +1,32 @@
+"""The surroundings: where a user's paths lead, and where generated kernels go."""
+
+from pathlib import Path
+
+from search.command.surroundings import surroundings
+
+
+def test_a_build_gives_the_tree_and_the_users_folder(tmp_path):
+    (tmp_path / "WORKSPACE").touch()
+    tree = {"BUILD_WORKSPACE_DIRECTORY": str(tmp_path), "BUILD_WORKING_DIRECTORY": "/some/where"}
+    around = surroundings(tree)
+    assert around.checkout == tmp_path
+    assert around.path("a/b.html") == Path("/some/where/a/b.html")
+    assert around.path("/a/b.html") == Path("/a/b.html")
+    assert around.command(["--kernel=a b"]) == "./bazelw run //search:evolve -- '--kernel=a b'"
+
+
+def test_a_tree_that_is_no_checkout_is_not_written_to(tmp_path):
+    assert surroundings({"BUILD_WORKSPACE_DIRECTORY": str(tmp_path)}).checkout is None
+
+
+def test_without_a_build_paths_are_relative_to_the_current_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    around = surroundings({})
+    assert around.path("x.kir") == tmp_path / "x.kir"
+    assert around.command(["--json"]) == "python3 -m search.evolve --json"
+    assert around.workers >= 1
+
+
+def test_nobody_watches_a_continuous_build_or_a_dumb_terminal():
+    assert surroundings({"CI": "true"}).quiet and surroundings({"TERM": "dumb"}).quiet
+    assert not surroundings({"TERM": "xterm"}).quiet

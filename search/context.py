@@ -1,0 +1,119 @@
+"""What an operator is given, what it gives back, and the promise it keeps."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
+
+from ir.digest import text_digest
+from ir.errors import KernelError
+from ir.lower import lower
+from ir.machine import Machine
+from ir.parse import parse_schedule, parse_spec
+from ir.schedule import Schedule
+from ir.spec import Spec
+from ir.verbs import canonical
+from ir.workload import Sizes
+from search.candidate import Candidate, Origin
+from search.evaluation import Evaluated
+from search.graph import Graph
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """A candidate to work from, and what became of it (None: not known)."""
+
+    candidate: Candidate
+    outcome: Evaluated | None = None
+
+    @property
+    def schedule(self) -> Schedule:
+        """The candidate's schedule as a value."""
+        return _schedule(self.candidate.schedule)
+
+    @property
+    def formulation(self) -> Spec:
+        """The candidate's equations as a value."""
+        return _formulation(self.candidate.formulation)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The problem, the parents (at least one) and all that was tried before.
+
+    spec: what must be computed; a parent's formulation may say it in other equations.
+    """
+
+    spec: Spec
+    machine: Machine
+    sizes: Sizes
+    parents: tuple[Parent, ...]
+    graph: Graph
+
+    def offer(self, schedule: Schedule, operator: str, note: str) -> Candidate | GaveUp:
+        """The first parent's formulation with another schedule, its decisions in their order.
+
+        Gives up where that does not lower, or comes to what was tried before.
+        """
+        first = self.parents[0].candidate
+        parents = tuple(dict.fromkeys(p.candidate.key for p in self.parents))
+        child = Candidate(
+            formulation=first.formulation,
+            schedule=str(canonical(schedule)),
+            target=first.target,
+            backend=first.backend,
+            origin=Origin(
+                operator, tuple(dict.fromkeys(p.candidate.key for p in self.parents)), note
+            ),
+        )
+        if child.key in self.graph:
+            return GaveUp("it was tried before")
+        try:
+            nest = nest_digest(child, self.machine, self.sizes)
+        except KernelError as error:
+            return GaveUp(error.what)
+        if self.graph.has_nest(nest):
+            return GaveUp("another schedule comes to the same")
+        return child
+
+
+def nest_digest(candidate: Candidate, machine: Machine, sizes: Sizes) -> str:
+    """The digest of what a candidate comes to: equal for schedules that differ in words only.
+
+    KernelError where it does not lower. A source of its own makes it like no other.
+    """
+    formulation, schedule = _formulation(candidate.formulation), _schedule(candidate.schedule)
+    nest = lower(formulation, schedule, machine, sizes)
+    return text_digest(f"{nest.launches!r}{candidate.source or ''}")
+
+
+@dataclass(frozen=True, slots=True)
+class GaveUp:
+    """An operator had nothing to offer, and why."""
+
+    reason: str
+
+
+class Operator(Protocol):
+    """Makes one child of the parents it is given.
+
+    parents: how many it needs.  The child is new to the context's graph, and its schedule is
+    one that lowers. The same context and generator give the same child.
+    """
+
+    parents: int
+
+    def propose(self, context: Context, rng: random.Random) -> Candidate | GaveUp:
+        """A child, or the reason why there is none."""
+
+
+@lru_cache(maxsize=1024)
+def _schedule(text: str) -> Schedule:
+    return parse_schedule(text)
+
+
+@lru_cache(maxsize=64)
+def _formulation(text: str) -> Spec:
+    return parse_spec(text)

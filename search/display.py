@@ -1,0 +1,106 @@
+"""Displays: a search as it goes, moving on a terminal or line by line in a log."""
+
+from __future__ import annotations
+
+from typing import Protocol, TextIO
+
+from search import quantity
+from search.evaluation import Failure
+from search.events import Event, Improved, Started, Stopped, Told
+from search.scoreboard import Scoreboard
+
+LONGEST = 100  # characters of a reason or of edits in a line of a log
+
+
+class Display(Protocol):
+    """Shows one run after another; a context, so that the screen is given back."""
+
+    def __enter__(self) -> Display: ...
+
+    def __exit__(self, *_: object) -> None: ...
+
+    def begin(self, number: int, count: int, title: str) -> None:
+        """The run `number` (from 1) of `count` comes next."""
+
+    def on_event(self, event: Event) -> None:
+        """Something happened in it."""
+
+    def say(self, text: str) -> None:
+        """A line that stays."""
+
+
+def display(stream: TextIO, quiet: bool) -> Display:
+    """The display that suits a stream: lines where it is no terminal, or nobody watches."""
+    if quiet or not stream.isatty():
+        return Lines(stream)
+    try:
+        from search.live import Live
+    except ImportError:  # a machine with a GPU and few packages
+        return Lines(stream)
+    return Live(stream)
+
+
+class Lines:
+    """One line for what matters: starts, gains, failures, ends."""
+
+    def __init__(self, stream: TextIO):
+        self.stream = stream
+        self.board = Scoreboard()
+
+    def __enter__(self) -> Lines:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stream.flush()
+
+    def begin(self, number: int, count: int, title: str) -> None:
+        """Says which run comes."""
+        self.board = Scoreboard()
+        self.say(f"[{number}/{count}] {title}")
+
+    def on_event(self, event: Event) -> None:
+        """Says what happened, if it matters and was not said in an earlier session."""
+        self.board.on_event(event)
+        if isinstance(event, Started):
+            self.say(_started(event))
+        elif isinstance(event, Told) and isinstance(event.outcome, Failure):
+            if not event.replayed:
+                said = short(f"{event.outcome.stage}: {event.outcome.reason}")
+                self.say(f"  #{event.number} failed at {said}")
+        elif isinstance(event, Improved) and not event.replayed:
+            self.say(self._improved(event))
+        elif isinstance(event, Stopped):
+            self.say(self._stopped(event))
+
+    def say(self, text: str) -> None:
+        """Writes a line."""
+        self.stream.write(text + "\n")
+        self.stream.flush()
+
+    def _improved(self, event: Improved) -> str:
+        parts = [quantity.time(event.evaluation.us), event.evaluation.time_kind]
+        if event.speedup and event.candidate.origin.parents:
+            parts.append(f"{quantity.factor(event.speedup)} over the first")
+        parts.append(f"{quantity.share(self.board.roofline_share)} of the roofline")
+        edits = short(self.board.edits(event.candidate))
+        return f"  #{event.number} {', '.join(parts)}: {edits}"
+
+    def _stopped(self, event: Stopped) -> str:
+        counts = ", ".join(f"{n} at {stage}" for stage, n in self.board.failures.items())
+        known = f", {self.board.known} of them known from before" if self.board.known else ""
+        return (
+            f"  stopped after {quantity.duration(event.seconds)}: {event.reason}; "
+            f"{event.evaluations} evaluations{known}, failures: {counts or 'none'}"
+        )
+
+
+def short(text: str) -> str:
+    """The first line of a text, cut to what a line of a log holds."""
+    line = text.strip().splitlines()[0] if text.strip() else ""
+    return line if len(line) <= LONGEST else line[: LONGEST - 3] + "..."
+
+
+def _started(event: Started) -> str:
+    verb = "goes on" if event.resumed else "starts"
+    sizes = quantity.shape(event.settings.sizes)
+    return f"  run {event.run} {verb}: {sizes}; roofline {quantity.time(event.roofline_us)}"

@@ -1,0 +1,130 @@
+"""Displays say what happened: starts, gains, failures and ends, each with what it is about."""
+
+import io
+import re
+
+import pytest
+
+from search.candidate import Candidate, Origin
+from search.display import Lines, display, short
+from search.evaluation import Evaluation, Failure
+from search.events import Asked, Improved, Started, Stopped, Told
+from search.settings import Settings
+
+SETTINGS = Settings("rows", "spec", "chip", "tool", {"M": 64}, evaluations=3)
+FIRST = Candidate("f", "schedule(k)\ntile(m, size=32)\n", "chip", "tool", origin=Origin("first"))
+CHILD = Candidate(
+    "f", "schedule(k)\ntile(m, size=64)\n", "chip", "tool", origin=Origin("mutate", (FIRST.key,))
+)
+OTHER = Candidate(
+    "f", "schedule(k)\ntile(m, size=8)\n", "chip", "tool", origin=Origin("mutate", (FIRST.key,))
+)
+SLOW = Evaluation(20.0, "simulated", "simulator")
+FAST = Evaluation(5.0, "simulated", "simulator")
+WRONG = Failure("check", "wrong", "output `y` is off at [3]\nand so on")
+
+
+def events(replayed=False):
+    return [
+        Started("rows-chip-1", SETTINGS, 4.0, {}),
+        Asked(0, 0, FIRST),
+        Told(0, 0, FIRST, SLOW, SLOW, 0.1, replayed),
+        Improved(0, FIRST, SLOW, 1.0, replayed),
+        Asked(1, 1, CHILD),
+        Asked(2, 1, OTHER),
+        Told(1, 1, CHILD, FAST, FAST, 0.2, replayed),
+        Improved(1, CHILD, FAST, 4.0, replayed),
+        Told(2, 1, OTHER, WRONG, FAST, 0.3, replayed),
+        Stopped("3 evaluations were asked for and made", 3, 2.0),
+    ]
+
+
+def said(made, stream, happened):
+    with made:
+        made.begin(1, 2, "rows on chip")
+        for event in happened:
+            made.on_event(event)
+    return stream.getvalue()
+
+
+def test_lines_say_starts_gains_failures_and_ends():
+    stream = io.StringIO()
+    assert said(display(stream, quiet=False), stream, events()).splitlines() == [
+        "[1/2] rows on chip",
+        "  run rows-chip-1 starts: M=64; roofline 4.00 µs",
+        "  #0 20.0 µs, simulated, 20% of the roofline: the autoschedule",
+        "  #1 5.00 µs, simulated, 4.00× over the first, 80% of the roofline: "
+        "tile(m): size 32 → 64",
+        "  #2 failed at check: output `y` is off at [3]",
+        "  stopped after 2 s: 3 evaluations were asked for and made; 3 evaluations, "
+        "failures: 1 at check",
+    ]
+
+
+def test_lines_do_not_repeat_what_an_earlier_session_said():
+    stream = io.StringIO()
+    lines = said(Lines(stream), stream, events(replayed=True)).splitlines()
+    assert len(lines) == 3
+    assert "3 of them known from before" in lines[-1]
+
+
+def test_a_stream_that_is_no_terminal_gets_plain_lines():
+    assert isinstance(display(io.StringIO(), quiet=False), Lines)
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_a_terminal_that_nobody_watches_gets_plain_lines():
+    assert isinstance(display(Terminal(), quiet=True), Lines)
+
+
+@pytest.fixture
+def frame(monkeypatch):
+    """The text of a live display's panel after some events."""
+    monkeypatch.setenv("COLUMNS", "100")
+    monkeypatch.setenv("TERM", "xterm")
+
+    def drawn(happened):
+        from search.live import Live
+
+        stream = Terminal()
+        live = Live(stream)
+        live.begin(1, 2, "rows on chip")
+        for event in happened:
+            live.on_event(event)
+        live.console.print(live._panel())
+        return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", stream.getvalue())
+
+    return drawn
+
+
+def test_a_live_panel_shows_progress_times_trials_and_failures(frame):
+    text = frame(events()[:7])
+    assert "rows on chip  (1 of 2)" in text and "2/3" in text
+    assert re.search(r"best +20.0 µs +simulated", text)
+    assert re.search(r"roofline +4.00 µs +20% reached", text)
+    assert re.search(r"#2 +mutate +tile\(m\): size 32 → 8", text) and "#1 " not in text
+    assert "no failures" in text
+
+
+def test_a_live_panel_counts_failures_by_stage_with_the_last_reason(frame):
+    text = frame(events()[:9])
+    assert "failed at check 1; last: check: output `y` is off at [3]" in text
+
+
+def test_a_live_panel_before_a_run_has_started_says_what_it_waits_for(frame):
+    assert "starting workers" in frame([])
+
+
+def test_an_ended_run_leaves_a_line(frame):
+    text = frame(events())
+    assert "rows on chip  (1 of 2)  20.0 µs -> 5.00 µs  4.00×, 80% of the roofline" in text
+
+
+def test_a_long_text_is_cut_to_a_line():
+    assert short("a\nb") == "a"
+    assert short("") == ""
+    assert len(short("x" * 300)) == 100 and short("x" * 300).endswith("...")

@@ -1,0 +1,111 @@
+"""What became of a candidate: an evaluation, or the failure that stood in its way."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+from ir.errors import KernelError
+
+STAGES = ("verify", "emit", "build", "check", "time")
+KINDS = ("wrong", "crash", "timeout", "memory", "refused")
+TIME_KINDS = ("measured", "simulated", "modelled")
+CORRECT_BY = ("device", "interpreter", "emulator", "simulator")
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeError:
+    """How far a result was from float64's at some sizes: the norm of the difference over the
+    norm of the result; and how far plain arithmetic of the same precision is."""
+
+    sizes: Mapping[str, int]
+    rel_err: float
+    reference_rel_err: float
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A candidate that is correct, and how long it takes.
+
+    us: microseconds at the tuning sizes, obtained in the way `time_kind` says.  errors: at every
+    sizes checked.  figures: facts of the nest and of the run, by name.  engines: the busy share
+    of each.  seconds: what the evaluation itself took, by stage; not compared.
+    """
+
+    us: float
+    time_kind: str
+    correct_by: str
+    errors: tuple[ShapeError, ...] = ()
+    figures: Mapping[str, float] = field(default_factory=dict)
+    engines: Mapping[str, float] = field(default_factory=dict)
+    source_digest: str = ""
+    seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
+
+    def __post_init__(self) -> None:
+        _one_of("time_kind", self.time_kind, TIME_KINDS)
+        _one_of("correct_by", self.correct_by, CORRECT_BY)
+        if not (math.isfinite(self.us) and self.us > 0):
+            raise ValueError(f"a time must be positive and finite, not {self.us} us")
+        for name, value in (*self.figures.items(), *self.engines.items()):
+            if not math.isfinite(value):
+                raise ValueError(f"the figure `{name}` is {value}")
+
+    def faster_than(self, other: Evaluation | None) -> bool:
+        """Whether this takes less time than `other` (or there is none); KernelError where the
+        two times were obtained in different ways."""
+        if other is None:
+            return True
+        same_kind(self.time_kind, other.time_kind)
+        return self.us < other.us
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A candidate that got stuck: at which stage, how, and why in words for a person."""
+
+    stage: str
+    kind: str
+    reason: str
+    seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
+
+    def __post_init__(self) -> None:
+        _one_of("stage", self.stage, STAGES)
+        _one_of("kind", self.kind, KINDS)
+
+
+Evaluated = Evaluation | Failure
+
+
+def same_kind(kind: str, other: str) -> None:
+    """KernelError unless two times were obtained in the same way."""
+    if kind != other:
+        raise KernelError(
+            f"a {kind} time cannot be compared with a {other} one",
+            allowed="times obtained in one way, " + " or ".join(TIME_KINDS),
+            hint="start a new run on this machine",
+        )
+
+
+def to_json(evaluated: Evaluated) -> str:
+    """One line of JSON; `from_json` gives an equal value back, to the last bit."""
+    tag = "evaluation" if isinstance(evaluated, Evaluation) else "failure"
+    return json.dumps({tag: asdict(evaluated)}, allow_nan=False)
+
+
+def from_json(text: str) -> Evaluated:
+    """What `to_json` wrote; ValueError, KeyError or TypeError where the text is something else."""
+    found = json.loads(text)
+    tag, table = next(iter(found.items())) if isinstance(found, dict) and found else ("", None)
+    if tag not in ("evaluation", "failure") or not isinstance(table, dict):
+        raise ValueError(f"neither an evaluation nor a failure: {text[:80]!r}")
+    if tag == "failure":
+        return Failure(**table)
+    errors = tuple(ShapeError(**e) for e in table.pop("errors"))
+    return Evaluation(errors=errors, **table)
+
+
+def _one_of(name: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        raise ValueError(f"{name} is {value!r}; allowed: {', '.join(allowed)}")

@@ -1,0 +1,102 @@
+"""Evaluations and failures survive JSON to the last bit, and times of two kinds never mix."""
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ir.errors import KernelError
+from search.evaluation import (
+    CORRECT_BY,
+    KINDS,
+    STAGES,
+    TIME_KINDS,
+    Evaluation,
+    Failure,
+    ShapeError,
+    from_json,
+    to_json,
+)
+
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+FIGURES = st.dictionaries(st.text(), FINITE, max_size=3)
+SHAPES = st.builds(ShapeError, st.dictionaries(st.text(), st.integers()), FINITE, FINITE)
+EVALUATIONS = st.builds(
+    Evaluation,
+    us=st.floats(min_value=1e-9, max_value=1e9),
+    time_kind=st.sampled_from(TIME_KINDS),
+    correct_by=st.sampled_from(CORRECT_BY),
+    errors=st.lists(SHAPES, max_size=2).map(tuple),
+    figures=FIGURES,
+    engines=FIGURES,
+    source_digest=st.text(),
+    seconds=FIGURES,
+)
+FAILURES = st.builds(
+    Failure, st.sampled_from(STAGES), st.sampled_from(KINDS), st.text(), seconds=FIGURES
+)
+ONE = Evaluation(2.0, "simulated", "simulator")
+
+
+@given(EVALUATIONS | FAILURES)
+def test_json_gives_the_value_back(evaluated):
+    back = from_json(to_json(evaluated))
+    assert back == evaluated
+    assert back.seconds == evaluated.seconds
+
+
+def test_json_is_one_line():
+    assert "\n" not in to_json(Failure("check", "wrong", "line 1\nline 2"))
+
+
+def test_seconds_are_not_compared():
+    assert replace(ONE, seconds={"build": 1.0}) == replace(ONE, seconds={"build": 2.0})
+
+
+def test_times_of_one_kind_are_compared():
+    assert replace(ONE, us=1.0).faster_than(ONE)
+    assert not ONE.faster_than(ONE)
+    assert ONE.faster_than(None)
+
+
+def test_times_of_two_kinds_are_not():
+    with pytest.raises(KernelError, match="a measured time cannot be compared with a simulated"):
+        replace(ONE, time_kind="measured").faster_than(ONE)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"us": 0.0},
+        {"us": -1.0},
+        {"us": math.nan},
+        {"us": math.inf},
+        {"time_kind": "guessed"},
+        {"correct_by": "faith"},
+        {"figures": {"cycles": math.nan}},
+        {"engines": {"dma": math.inf}},
+    ],
+)
+def test_what_makes_no_sense_is_refused(change):
+    with pytest.raises(ValueError):
+        replace(ONE, **change)
+
+
+def test_stages_and_kinds_are_closed_sets():
+    with pytest.raises(ValueError, match="stage is 'lunch'"):
+        Failure("lunch", "wrong", "")
+    with pytest.raises(ValueError, match="kind is 'sad'"):
+        Failure("check", "sad", "")
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", '{"failure": {}}', '{"else": {}}', "no"])
+def test_other_json_is_refused(text):
+    with pytest.raises((ValueError, KeyError, TypeError)):
+        from_json(text)
+
+
+def test_the_tag_tells_them_apart():
+    assert list(json.loads(to_json(ONE))) == ["evaluation"]

@@ -1,0 +1,52 @@
+"""The cache: what any run has found out before, in the same context, is not found out again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from search.candidate import Candidate
+from search.evaluation import Evaluated, Failure
+from search.run import Evaluator
+from search.store import Store
+
+# A failure of these kinds may be the machine's and not the candidate's.
+_CHANCE = ("timeout", "memory", "crash")
+
+
+class Cached:
+    """An evaluator that looks into the store first.
+
+    A cached outcome counts as an evaluation like any other, so that a search finds the same
+    with a full store as with an empty one. Times that are measured differ from time to time
+    and are therefore not taken from the store.
+    """
+
+    def __init__(self, evaluator: Evaluator, store: Store):
+        self.evaluator = evaluator
+        self.store = store
+        self.context = evaluator.context
+        self.environment: Mapping[str, Any] = evaluator.environment
+        self.hits = 0
+
+    def evaluate(
+        self, candidates: Sequence[Candidate], seconds: float | None = None
+    ) -> Iterator[tuple[int, Evaluated]]:
+        """(position, outcome) of each; what is known comes first."""
+        missing = []
+        for position, candidate in enumerate(candidates):
+            known = self.store.cached(candidate.key, self.context)
+            if known is None or not _lasting(known):
+                missing.append(position)
+                continue
+            self.hits += 1
+            yield position, known
+        asked = [candidates[position] for position in missing]
+        for position, outcome in self.evaluator.evaluate(asked, seconds):
+            yield missing[position], outcome
+
+
+def _lasting(outcome: Evaluated) -> bool:
+    if isinstance(outcome, Failure):
+        return outcome.kind not in _CHANCE
+    return outcome.time_kind != "measured"

@@ -1,0 +1,74 @@
+"""The cache gives what was found out before, in the same context, and asks for the rest."""
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from search.candidate import Candidate
+from search.evaluation import Evaluation, Failure
+from search.evaluator.cache import Cached
+from search.settings import Settings
+from search.store import Store
+
+GOOD = Evaluation(1.0, "simulated", "simulator")
+CANDIDATES = [Candidate("spec", str(n), "chip", "tongue") for n in range(4)]
+
+
+@dataclass
+class Counting:
+    context: str = "here"
+    asked: tuple[str, ...] = ()
+
+    @property
+    def environment(self):
+        return {"context": self.context}
+
+    def evaluate(self, candidates, seconds=None):
+        self.asked += tuple(c.schedule for c in candidates)
+        for position, c in reversed(list(enumerate(candidates))):
+            yield position, replace(GOOD, us=10.0 + int(c.schedule))
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = Store(str(tmp_path / "store.db"))
+    yield store
+    store.close()
+
+
+def know(store, outcome, context="here"):
+    run = store.start(Settings("k", "", "chip", "tongue", {}), {})
+    store.asked(run, 0, CANDIDATES[1:2], 0.0)
+    store.evaluated(run, CANDIDATES[1].key, context, outcome, 0.0)
+
+
+@pytest.mark.parametrize(
+    "known", [GOOD, Failure("check", "wrong", ""), Failure("build", "refused", "")]
+)
+def test_what_is_known_is_not_asked_again(store, known):
+    know(store, known)
+    inner = Counting()
+    cached = Cached(inner, store)
+    found = dict(cached.evaluate(CANDIDATES))
+    assert inner.asked == ("0", "2", "3")
+    assert found[1] == known
+    assert [found[n].us for n in (0, 2, 3)] == [10.0, 12.0, 13.0]
+    assert cached.hits == 1
+
+
+@pytest.mark.parametrize("kind", ["timeout", "memory", "crash"])
+def test_what_may_have_been_chance_is_asked_again(store, kind):
+    know(store, Failure("check", kind, ""))
+    assert dict(Cached(Counting(), store).evaluate(CANDIDATES))[1].us == 11.0
+
+
+def test_measured_times_are_asked_again(store):
+    know(store, replace(GOOD, time_kind="measured"))
+    assert dict(Cached(Counting(), store).evaluate(CANDIDATES))[1].us == 11.0
+
+
+def test_another_context_is_another_question(store):
+    know(store, GOOD, "elsewhere")
+    inner = Counting()
+    assert len(dict(Cached(inner, store).evaluate(CANDIDATES))) == 4
+    assert len(inner.asked) == 4

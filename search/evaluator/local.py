@@ -1,0 +1,191 @@
+"""The local evaluator: a pool of workers on this machine, each a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+import search
+from ir.errors import KernelError
+from search.candidate import Candidate
+from search.evaluation import Evaluated, Failure, from_json
+from search.evaluator.sandbox import environment
+from search.evaluator.stages import Bench
+from search.evaluator.toolchain import bench_digest
+
+PATIENCE = 5.0  # seconds for a worker to end by itself
+
+# A program of its own, not a fork: its environment is clean from the start, and threads of this
+# process (a display's) are not in it.
+_BOOT = (
+    "import sys; sys.path[:] = sys.argv[2:]; "
+    "from search.evaluator.worker import main; main(int(sys.argv[1]))"
+)
+
+
+@dataclass(slots=True)
+class _Worker:
+    """A worker process, with a folder of its own.
+
+    doing: the position of the candidate that it has, None while it has none.
+    """
+
+    process: subprocess.Popen
+    connection: Connection
+    home: Path
+    doing: int | None = None
+
+    def end(self) -> None:
+        """Hangs up, at which the worker kills its child and ends."""
+        self.connection.close()
+        try:
+            self.process.wait(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        shutil.rmtree(self.home, ignore_errors=True)
+
+
+class LocalEvaluator:
+    """Evaluates several candidates at a time; see `run.Evaluator`.
+
+    workers: how many at a time, by default as many as cores. What becomes of a candidate does
+    not depend on it, as long as times are simulated or modelled.
+    """
+
+    def __init__(self, bench: Bench, workers: int | None = None):
+        self.bench = bench
+        self.workers = workers or os.cpu_count() or 1
+        self.context = bench_digest(bench)
+        self._pool: list[_Worker] = []
+        sandboxes = self._fill()
+        self.environment: Mapping[str, Any] = {
+            "context": self.context,
+            "workers": self.workers,
+            "sandbox": sandboxes[0],
+            "limits": {n: getattr(bench.limits, n) for n in ("seconds", "memory", "file")},
+        }
+
+    def __enter__(self) -> LocalEvaluator:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the workers and whatever they run."""
+        for worker in self._pool:
+            worker.end()
+        self._pool = []
+
+    def evaluate(
+        self, candidates: Sequence[Candidate], seconds: float | None = None
+    ) -> Iterator[tuple[int, Evaluated]]:
+        """(position, outcome) of each as they come; those not done after `seconds` never do."""
+        end = None if seconds is None else time.monotonic() + seconds
+        todo = deque(enumerate(candidates))
+        try:
+            while todo or any(w.doing is not None for w in self._pool):
+                self._hand_out(todo)
+                left = None if end is None else max(0.0, end - time.monotonic())
+                busy = [w for w in self._pool if w.doing is not None]
+                ready = wait([w.connection for w in busy], left)
+                if not ready:
+                    return
+                for worker in busy:
+                    if worker.connection in ready:
+                        yield self._take(worker)
+        finally:
+            for worker in [w for w in self._pool if w.doing is not None]:
+                self._drop(worker)
+
+    def _fill(self) -> list[Mapping[str, str]]:
+        """Starts the workers that are lacking; the layers of their sandboxes."""
+        fresh = [_start(self.bench) for _ in range(self.workers - len(self._pool))]
+        self._pool += fresh
+        try:
+            return [_ready(w) for w in fresh]
+        except BaseException:
+            self.close()
+            raise
+
+    def _drop(self, worker: _Worker) -> None:
+        self._pool.remove(worker)
+        worker.end()
+
+    def _hand_out(self, todo: deque[tuple[int, Candidate]]) -> None:
+        if todo:
+            self._fill()
+        for worker in [w for w in self._pool if w.doing is None]:
+            if not todo:
+                return
+            position, asked = todo.popleft()
+            worker.doing = position
+            try:
+                worker.connection.send_bytes(json.dumps(asked.table()).encode())
+            except OSError:
+                continue  # it is gone, as will be seen when it is read from
+
+    def _take(self, worker: _Worker) -> tuple[int, Evaluated]:
+        """What a worker found out; where it died, that is a failure."""
+        position = worker.doing
+        assert position is not None, "a worker without a candidate has answered"
+        try:
+            outcome = from_json(worker.connection.recv_bytes().decode())
+            worker.doing = None
+        except (EOFError, OSError):
+            outcome = Failure("verify", "crash", "the worker that had it died")
+            self._drop(worker)
+        return position, outcome
+
+
+def _start(bench: Bench) -> _Worker:
+    home = Path(tempfile.mkdtemp(prefix="speciate-"))
+    here, there = socket.socketpair()
+    with there:
+        process = subprocess.Popen(
+            [sys.executable, "-c", _BOOT, str(there.fileno()), *_path()],
+            cwd=home,
+            env=environment(os.environ, home),
+            pass_fds=[there.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            start_new_session=True,  # Ctrl-C is for the search, which then ends its workers
+        )
+    connection = Connection(here.detach())
+    connection.send_bytes(pickle.dumps((bench, str(home))))
+    return _Worker(process, connection, home)
+
+
+def _path() -> list[str]:
+    """Where modules are found; not this package's own folder, which is there when a file in it
+    runs as a program, and in which `operator` would hide Python's."""
+    own = Path(search.__file__).parent
+    return [p or os.getcwd() for p in sys.path if Path(p).absolute() != own]
+
+
+def _ready(worker: _Worker) -> Mapping[str, str]:
+    """The sandbox's layers, once a worker is set up; KernelError where it cannot be."""
+    try:
+        said = pickle.loads(worker.connection.recv_bytes())
+    except (EOFError, OSError) as error:
+        raise KernelError(
+            "an evaluation worker ended before it was ready",
+            hint="its own message is above, on stderr",
+        ) from error
+    if isinstance(said, KernelError):
+        raise said
+    return said

@@ -1,0 +1,193 @@
+"""The sandbox: a process that may write in one folder, and has no network, for good.
+
+Layers, each applied where the kernel permits and told where not: no new privileges, an empty
+network namespace, mounts made read-only (against what Landlock lets through: modes, owners,
+times), Landlock (https://docs.kernel.org/userspace-api/landlock.html), limits on memory, file
+size and processes. What a process reads is not limited.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+import struct
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same on every architecture
+_SET_NO_NEW_PRIVS, _SET_PDEATHSIG = 38, 1
+_NEW_USER, _NEW_NET, _NEW_MOUNTS = 0x10000000, 0x40000000, 0x00020000
+_MOUNT_SETATTR, _HERE, _RECURSIVE, _READ_ONLY = 442, -100, 0x8000, 1
+_BIND, _PRIVATE = 1 << 12, 1 << 18
+_SIGKILL = 9
+
+_WRITE_FILE, _TRUNCATE, _IOCTL_DEVICE = 1 << 1, 1 << 14, 1 << 15
+_RIGHTS = (  # the lowest ABI that knows it, what it forbids to do with files
+    (1, _WRITE_FILE | sum(1 << bit for bit in range(4, 13))),  # remove and make, of every sort
+    (2, 1 << 13),  # link and rename across folders
+    (3, _TRUNCATE),
+    (5, _IOCTL_DEVICE),
+)
+_TCP_ABI, _TCP = 4, 0b11  # bind, connect
+_SCOPE_ABI, _SCOPES = 6, 0b11  # abstract sockets, signals to processes outside
+_DEVICES = ("/dev/null",)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one candidate may use.
+
+    seconds: of wall-clock time.  memory: bytes of address space, file: bytes of one file,
+    processes: of the user's at a time; None: not limited.
+    """
+
+    seconds: float = 60.0
+    memory: int | None = 4 << 30
+    file: int | None = 256 << 20
+    processes: int | None = 4096
+
+
+def enter(folder: Path, limits: Limits) -> dict[str, str]:
+    """Shuts this process in, and all that it starts; what was applied, by layer.
+
+    folder: the only place that can be written afterwards. Each layer says `yes`, with what it
+    covers, or `no`, with the reason.
+    """
+    return {
+        "killed with its parent": _told(_die_with_parent),
+        "limits": _told(lambda: _limit(limits)),
+        "network namespace": _told(_leave_network),
+        "read-only mounts": _told(lambda: _freeze_mounts(folder)),
+        "no new privileges": _told(_no_new_privileges),
+        "landlock": _told(lambda: _landlock(folder)),
+    }
+
+
+def applied(folder: Path, limits: Limits) -> dict[str, str]:
+    """What `enter` can apply on this machine, found by a child that tries and ends."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(write, json.dumps(enter(folder, limits)).encode())
+        finally:
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        text = pipe.read()
+    os.waitpid(child, 0)
+    return json.loads(text) if text else {"sandbox": "no: a process that entered it died"}
+
+
+def environment(given: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """The variables that a candidate gets: how to find programs and libraries, no keys."""
+    kept = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH")
+    home = {"HOME": str(folder), "TMPDIR": str(folder), "XDG_CACHE_HOME": str(folder)}
+    # One thread each: workers are as many as cores, and sums keep their order.
+    threads = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+    hashing = {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
+    return {k: given[k] for k in kept if k in given} | home | threads | hashing
+
+
+def _told(layer: Callable[[], str]) -> str:
+    try:
+        return f"yes: {layer()}"
+    except (OSError, ValueError) as error:
+        return f"no: {error}"
+
+
+def _die_with_parent() -> str:
+    _call(_LIBC.prctl(_SET_PDEATHSIG, _SIGKILL, 0, 0, 0))
+    return "SIGKILL"
+
+
+def _limit(limits: Limits) -> str:
+    chosen = (
+        ("address space", resource.RLIMIT_AS, limits.memory),
+        ("file size", resource.RLIMIT_FSIZE, limits.file),
+        ("processes", resource.RLIMIT_NPROC, limits.processes),
+        ("core dump", resource.RLIMIT_CORE, 0),
+    )
+    said = []
+    for name, which, most in chosen:
+        if most is None:
+            continue
+        hard = resource.getrlimit(which)[1]
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(which, (most, most))
+        # The kernel does not count the processes of the superuser.
+        exempt = which == resource.RLIMIT_NPROC and os.getuid() == 0
+        said.append(f"{name} {'not held for root' if exempt else most}")
+    return ", ".join(said)
+
+
+def _leave_network() -> str:
+    user, group = os.getuid(), os.getgid()
+    _call(_LIBC.unshare(_NEW_USER | _NEW_NET))
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
+    Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+    return "empty"
+
+
+def _freeze_mounts(folder: Path) -> str:
+    _call(_LIBC.unshare(_NEW_MOUNTS))
+    place = os.fsencode(folder)
+    _call(_LIBC.mount(place, place, None, ctypes.c_ulong(_BIND), None))
+    _mount_attributes(b"/", _RECURSIVE, setting=_READ_ONLY, propagation=_PRIVATE)
+    _mount_attributes(place, 0, clearing=_READ_ONLY)
+    os.chdir(folder)
+    return "all but the folder"
+
+
+def _mount_attributes(
+    place: bytes, flags: int, setting: int = 0, clearing: int = 0, propagation: int = 0
+) -> None:
+    attributes = struct.pack("=4Q", setting, clearing, propagation, 0)
+    size = ctypes.c_size_t(len(attributes))
+    _call(_LIBC.syscall(_MOUNT_SETATTR, _HERE, place, flags, attributes, size))
+
+
+def _no_new_privileges() -> str:
+    _call(_LIBC.prctl(_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+    return "set"
+
+
+def _landlock(folder: Path) -> str:
+    abi = _call(_LIBC.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(1)))
+    files = sum(rights for least, rights in _RIGHTS if abi >= least)
+    tcp = _TCP if abi >= _TCP_ABI else 0
+    scopes = _SCOPES if abi >= _SCOPE_ABI else 0
+    fields = (files, tcp, scopes)[: 3 if scopes else 2 if tcp else 1]
+    attributes = struct.pack(f"={len(fields)}Q", *fields)
+    size = ctypes.c_size_t(len(attributes))
+    rules = _call(_LIBC.syscall(_CREATE_RULESET, attributes, size, ctypes.c_uint32(0)))
+    try:
+        _allow(rules, folder, files)
+        for device in _DEVICES:
+            _allow(rules, Path(device), files & (_WRITE_FILE | _TRUNCATE))
+        _call(_LIBC.syscall(_RESTRICT_SELF, rules, ctypes.c_uint32(0)))
+    finally:
+        os.close(rules)
+    lacking = [name for name, has in (("TCP", tcp), ("signals", scopes)) if not has]
+    return f"ABI {abi}, files" + (f", not {' nor '.join(lacking)}" if lacking else ", TCP, signals")
+
+
+def _allow(rules: int, path: Path, rights: int) -> None:
+    place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        rule = struct.pack("=Qi", rights, place)
+        _call(_LIBC.syscall(_ADD_RULE, rules, 1, rule, ctypes.c_uint32(0)))
+    finally:
+        os.close(place)
+
+
+def _call(result: int) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result

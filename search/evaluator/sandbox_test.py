@@ -1,0 +1,176 @@
+"""A process in the sandbox can write in its folder and nowhere else, and reaches nobody."""
+
+import ctypes
+import faulthandler
+import json
+import os
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from search.evaluator import sandbox
+from search.evaluator.sandbox import Limits
+
+LAYERS = (
+    "killed with its parent", "limits", "network namespace", "read-only mounts",
+    "no new privileges", "landlock",
+)  # fmt: skip
+
+
+def inside(folder: Path, act, limits: Limits = Limits()):
+    """What `act` returns in a sandboxed child, or the name of what it raises, or its end."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        faulthandler.disable()
+        try:
+            sandbox.enter(folder, limits)
+            said = act()
+        except BaseException as error:
+            said = type(error).__name__
+        os.write(write, json.dumps(said).encode())
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as pipe:
+        text = pipe.read()
+    _, status = os.waitpid(child, 0)
+    return json.loads(text) if text else os.waitstatus_to_exitcode(status)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "own").mkdir()
+    (tmp_path / "theirs.txt").write_text("untouched")
+    return tmp_path / "own"
+
+
+@pytest.fixture
+def layers(folder):
+    return sandbox.applied(folder, Limits())
+
+
+def need(layers, *names):
+    for name in names:
+        if not layers[name].startswith("yes"):
+            pytest.skip(f"{name}: {layers[name]}")
+
+
+def test_every_layer_is_told(layers):
+    assert tuple(layers) == LAYERS
+    assert all(said.startswith(("yes: ", "no: ")) for said in layers.values())
+
+
+def test_nothing_of_it_stays_with_the_one_who_asks(folder):
+    sandbox.applied(folder, Limits())
+    (folder.parent / "after").write_text("still writable")
+
+
+def test_it_may_do_all_in_its_folder(folder):
+    def act():
+        (folder / "a").write_text("text")
+        (folder / "b").mkdir()
+        os.rename(folder / "a", folder / "b" / "c")
+        os.truncate(folder / "b" / "c", 2)
+        (folder / "b" / "c").unlink()
+        (folder / "b").rmdir()
+        Path("/dev/null").write_text("gone")
+        return subprocess.run(
+            ["sh", "-c", "echo run > ran && cat ran"], cwd=folder, capture_output=True, text=True
+        ).stdout
+
+    assert inside(folder, act) == "run\n"
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda file: file.write_text("mine"),
+        lambda file: file.unlink(),
+        lambda file: file.rename(file.with_name("moved")),
+        lambda file: os.truncate(file, 0),
+        lambda file: os.link(file, file.with_name("own") / "link") or os.truncate(file, 0),
+        lambda file: file.with_name("new").write_text("mine"),
+        lambda file: file.with_name("new").mkdir(),
+        lambda file: Path("/dev/shm/speciate-test").write_text("mine"),
+    ],
+)
+def test_it_may_write_nowhere_else(folder, layers, act):
+    need(layers, "landlock")
+    file = folder.parent / "theirs.txt"
+    assert str(inside(folder, lambda: act(file))).endswith("Error")
+    assert file.read_text() == "untouched"
+    assert {p.name for p in folder.parent.iterdir()} == {"own", "theirs.txt"}
+
+
+def test_it_may_not_change_modes_and_times(folder, layers):
+    need(layers, "read-only mounts")
+    file = folder.parent / "theirs.txt"
+    before = file.stat()
+    for act in (lambda: os.chmod(file, 0o777), lambda: os.utime(file, (1, 1))):
+        assert inside(folder, act) == "OSError"
+    assert (file.stat().st_mode, file.stat().st_mtime) == (before.st_mode, before.st_mtime)
+
+
+def test_it_reaches_no_server(folder, layers):
+    need(layers, "network namespace")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        there = server.getsockname()
+        assert inside(folder, lambda: socket.create_connection(there, 5)) in (
+            "PermissionError", "OSError", "ConnectionRefusedError",
+        )  # fmt: skip
+        server.settimeout(0.1)
+        with pytest.raises(TimeoutError):
+            server.accept()
+
+
+def test_it_may_not_signal_its_parent(folder, layers):
+    need(layers, "landlock")
+    if "nor signals" in layers["landlock"] or "not signals" in layers["landlock"]:
+        pytest.skip(layers["landlock"])
+    parent = os.getpid()
+    assert inside(folder, lambda: os.kill(parent, signal.SIGTERM)) == "PermissionError"
+
+
+def test_it_may_not_read_its_parents_environment(folder, layers):
+    need(layers, "landlock")
+    file = Path(f"/proc/{os.getpid()}/environ")
+    assert inside(folder, lambda: file.read_bytes().decode()) == "PermissionError"
+
+
+def test_memory_is_limited(folder):
+    def act():
+        return len(bytearray(1 << 30))
+
+    assert inside(folder, act, Limits(memory=1 << 29)) == "MemoryError"
+
+
+def test_files_are_limited(folder):
+    def act():
+        (folder / "large").write_bytes(bytes(2048))
+
+    assert inside(folder, act, Limits(file=1024)) == "OSError"
+
+
+def test_a_crash_leaves_no_core(folder):
+    assert inside(folder, lambda: ctypes.string_at(0)) == -signal.SIGSEGV
+    assert list(folder.iterdir()) == []
+
+
+def test_it_gets_no_keys(folder):
+    given = {"PATH": "/bin", "OPENAI_API_KEY": "secret", "HOME": "/home/me", "LANG": "C.UTF-8"}
+    made = sandbox.environment(given, folder)
+    assert "secret" not in made.values()
+    assert (made["PATH"], made["HOME"], made["TMPDIR"]) == ("/bin", str(folder), str(folder))
+
+
+def test_a_layer_that_cannot_be_applied_is_told_with_the_reason(folder, monkeypatch):
+    def refuse():
+        raise OSError(1, "Operation not permitted")
+
+    monkeypatch.setattr(sandbox, "_leave_network", refuse)
+    assert sandbox.applied(folder, Limits())["network namespace"] == (
+        "no: [Errno 1] Operation not permitted"
+    )

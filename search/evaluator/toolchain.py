@@ -1,0 +1,66 @@
+"""The toolchain's digest: all that an outcome depends on, beside the candidate."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Iterator
+from importlib import metadata
+from pathlib import Path
+
+import backends
+import ir
+from ir.digest import LENGTH, text_digest
+from search.evaluator.stages import Bench
+
+_IGNORED = ("__pycache__", "notes", "targets")  # targets: the machine itself is in the digest
+_PACKAGES = ("numpy", "jinja2", "pybind11")
+
+
+def bench_digest(bench: Bench) -> str:
+    """The digest of sizes, checks, machine and toolchain: equal where outcomes can be shared."""
+    return text_digest(
+        json.dumps(
+            {
+                "spec": bench.spec,
+                "machine": repr(bench.machine),
+                "sizes": sorted(bench.sizes.items()),
+                "checks": [sorted(c.items()) for c in bench.checks],
+                "seed": bench.seed,
+                "limits": repr(bench.limits),
+                "toolchain": toolchain_digest(),
+            }
+        )
+    )
+
+
+def toolchain_digest() -> str:
+    """The digest of what turns a schedule into a result: our sources, templates, versions."""
+    digest = hashlib.sha256(f"{platform.python_version()} {platform.machine()}".encode())
+    for name in _PACKAGES:
+        try:
+            digest.update(f"{name} {metadata.version(name)}".encode())
+        except metadata.PackageNotFoundError:
+            digest.update(f"{name} none".encode())
+    for folder in folders():
+        for file in _files(folder):
+            digest.update(str(file.relative_to(folder)).encode() + b"\0")
+            digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()[:LENGTH]
+
+
+def folders() -> list[Path]:
+    """Where the IR, the backends and the templates lie."""
+    packages = [Path(p.__file__).parent for p in (ir, backends)]
+    return [*packages, packages[1].parent / "templates"]
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Every file of a folder, in a fixed order, but for tests and what is left lying about."""
+    for file in sorted(folder.rglob("*")):
+        inside = file.relative_to(folder).parts
+        if any(p in _IGNORED or p.startswith(".") for p in inside):
+            continue
+        if file.is_file() and not file.name.endswith("_test.py"):
+            yield file

@@ -1,0 +1,68 @@
+"""The digest of a bench changes with all that outcomes depend on, and with nothing else."""
+
+from dataclasses import replace
+
+import pytest
+
+from ir.machine import Machine, Space, Unit
+from search.evaluator import toolchain
+from search.evaluator.stages import Bench
+
+CHIP = Machine(
+    name="chip",
+    title="A chip",
+    backends=("tongue",),
+    levels={"grid": 4},
+    spaces={"global": Space(1 << 30, 1e9), "scratch": Space(1 << 16)},
+    units={"vector": Unit({"f32": 1e9})},
+)
+BENCH = Bench("def f", CHIP, object, {"M": 8, "K": 4}, ({"M": 1, "K": 1},))
+
+
+@pytest.fixture(autouse=True)
+def tree(tmp_path, monkeypatch):
+    """Stands for the packages: other files may change while tests run."""
+    for name in ("a.py", "a_test.py", "sim/device.cc", "targets/chip.toml", "__pycache__/a.pyc"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(name)
+    monkeypatch.setattr(toolchain, "folders", lambda: [tmp_path])
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"spec": "def g"},
+        {"sizes": {"M": 8, "K": 5}},
+        {"checks": ()},
+        {"seed": 1},
+        {"machine": replace(CHIP, levels={"grid": 8})},
+    ],
+)
+def test_another_bench_has_another_digest(change):
+    assert toolchain.bench_digest(replace(BENCH, **change)) != toolchain.bench_digest(BENCH)
+
+
+def test_the_order_of_sizes_does_not_matter():
+    turned = replace(BENCH, sizes={"K": 4, "M": 8})
+    assert toolchain.bench_digest(turned) == toolchain.bench_digest(BENCH)
+
+
+@pytest.mark.parametrize("name", ["a.py", "sim/device.cc"])
+def test_a_changed_source_changes_the_digest(tree, name):
+    before = toolchain.toolchain_digest()
+    (tree / name).write_text("changed")
+    assert toolchain.toolchain_digest() != before
+
+
+@pytest.mark.parametrize("name", ["a_test.py", "targets/chip.toml", "__pycache__/a.pyc"])
+def test_tests_targets_and_caches_do_not_count(tree, name):
+    before = toolchain.toolchain_digest()
+    (tree / name).write_text("changed")
+    assert toolchain.toolchain_digest() == before
+
+
+def test_a_file_that_moves_changes_the_digest(tree):
+    before = toolchain.toolchain_digest()
+    (tree / "a.py").rename(tree / "sim" / "a.py")
+    assert toolchain.toolchain_digest() != before

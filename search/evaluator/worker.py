@@ -1,0 +1,244 @@
+"""A worker: a warm process that forks a sandboxed child for each candidate, and outlives it."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import pickle
+import select
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field, replace
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from ir.errors import KernelError
+from search.candidate import Candidate, candidate
+from search.evaluation import Evaluated, Failure, from_json, to_json
+from search.evaluator import sandbox
+from search.evaluator.sandbox import Limits
+from search.evaluator.stages import Stages
+
+MOST_OUTPUT = 1 << 20  # bytes that a child may send: a thousand times what it needs
+MOST_FILES = 1 << 16
+GRACE = 1.0  # seconds between the end of a child's output and its own
+TAIL = 400  # characters of a dead child's last words
+_SET_SUBREAPER = 36
+_OUTPUT = "output.txt"
+
+
+class Gone(Exception):
+    """Whoever wanted the result is no longer there."""
+
+
+def main(socket: int) -> None:
+    """Serves the process at the other end of a socket until that closes it.
+
+    First come a pickled Bench and the path of a folder for scratch; the answer tells the
+    sandbox's layers, or what is wrong. Then each candidate, as JSON, is answered by what became
+    of it. The folder goes when the worker does.
+    """
+    connection = Connection(socket)
+    ctypes.CDLL(None).prctl(_SET_SUBREAPER, 1, 0, 0, 0)
+    bench, folder = pickle.loads(connection.recv_bytes())
+    home = Path(folder)
+    try:
+        try:
+            stages = Stages.of(bench)
+        except KernelError as error:
+            connection.send_bytes(pickle.dumps(error))
+            return
+        connection.send_bytes(pickle.dumps(sandbox.applied(home, bench.limits)))
+        while True:
+            asked = candidate(json.loads(connection.recv_bytes()))
+            connection.send_bytes(to_json(attempt(stages, asked, home, connection)).encode())
+    except (EOFError, OSError, Gone):
+        return
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def attempt(stages: Stages, asked: Candidate, home: Path, wanted: Connection) -> Evaluated:
+    """What becomes of a candidate in a child of its own; Gone where `wanted` is closed first."""
+    folder = Path(tempfile.mkdtemp(dir=home))
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read)
+        _child(stages, asked, folder, write)
+    os.close(write)
+    try:
+        return _watch(_Child(child, read, stages.bench.limits, folder), wanted)
+    finally:
+        os.close(read)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+@dataclass(slots=True)
+class _Child:
+    """A child at work: what it has sent so far, and when it entered which stage."""
+
+    pid: int
+    pipe: int
+    limits: Limits
+    folder: Path
+    began: float = field(default_factory=time.monotonic)
+    stages: list[tuple[str, float]] = field(default_factory=list)
+    buffer: bytes = b""
+    received: int = 0
+    outcome: Evaluated | None = None
+
+    @property
+    def stage(self) -> str:
+        return self.stages[-1][0] if self.stages else "verify"
+
+    def receive(self) -> bool:
+        """Takes in what has come; False at the end."""
+        data = os.read(self.pipe, 65536)
+        self.received += len(data)
+        *lines, self.buffer = (self.buffer + data).split(b"\n")
+        for line in lines:
+            self._take(line)
+        return bool(data) and self.received <= MOST_OUTPUT
+
+    def _take(self, line: bytes) -> None:
+        kind, _, rest = line.decode(errors="replace").partition(" ")
+        try:
+            if kind == "stage":
+                Failure(rest, "crash", "")  # refuses what is no stage
+                self.stages.append((rest, time.monotonic()))
+            elif kind == "outcome":
+                self.outcome = from_json(rest)
+        except (ValueError, KeyError, TypeError) as error:
+            self.outcome = Failure(self.stage, "crash", f"it sent what is no result: {error}")
+
+    def seconds(self) -> dict[str, float]:
+        """How long each stage took, by the clock of this process."""
+        ends = [at for _, at in self.stages[1:]] + [time.monotonic()]
+        spent: dict[str, float] = {}
+        for (name, at), end in zip(self.stages, ends, strict=True):
+            spent[name] = spent.get(name, 0.0) + end - at
+        return spent
+
+
+def _watch(child: _Child, wanted: Connection) -> Evaluated:
+    """Waits for a child's result or its end, and leaves nothing of it alive."""
+    end = os.pidfd_open(child.pid)
+    deadline = child.began + child.limits.seconds
+    try:
+        in_time = _receive_all(child, end, wanted, deadline)
+    finally:
+        os.close(end)
+        status = _kill(child.pid)
+    outcome = child.outcome or _death(child, status, in_time)
+    return replace(outcome, seconds=child.seconds())
+
+
+def _receive_all(child: _Child, end: int, wanted: Connection, deadline: float) -> bool:
+    """Reads until there is an outcome or the child has ended; False where time ran out."""
+    while child.outcome is None:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            return False
+        ready, _, _ = select.select([child.pipe, end, wanted], [], [], left)
+        if wanted in ready:
+            raise Gone
+        if child.pipe in ready:
+            if not child.receive():
+                _close(child, end)
+                return True
+        elif end in ready:
+            return True
+    return True
+
+
+def _close(child: _Child, end: int) -> None:
+    """Nothing more will come. A child that lives on closed its pipe, or says too much."""
+    if child.outcome is None and not select.select([end], [], [], GRACE)[0]:
+        child.outcome = Failure(child.stage, "crash", "it does not keep to sending one result")
+
+
+def _kill(child: int) -> int:
+    """Ends a child and all that descends from it; the child's wait status."""
+    for send, whom in ((os.killpg, child), (os.kill, child)):
+        try:
+            send(whom, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+    _, status = os.waitpid(child, 0)
+    # What left the child's group has become ours, as we are a subreaper.
+    while orphans := _children():
+        for orphan in orphans:
+            os.kill(orphan, signal.SIGKILL)
+            os.waitpid(orphan, 0)
+    return status
+
+
+def _children() -> list[int]:
+    text = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
+    return [int(word) for word in text.split()]
+
+
+def _death(child: _Child, status: int, in_time: bool) -> Failure:
+    """The failure of a child that ended, or had to be ended, without a result."""
+    if not in_time:
+        limit = f"it was still at it after {child.limits.seconds:g} s"
+        return Failure(child.stage, "timeout", limit)
+    tail = _tail(child.folder / _OUTPUT)
+    number = os.waitstatus_to_exitcode(status)
+    said = f": {tail}" if tail else ""
+    if number == -signal.SIGKILL or "bad_alloc" in tail or "MemoryError" in tail:
+        return Failure(child.stage, "memory", f"it ran out of memory{said}")
+    if number < 0:
+        return Failure(child.stage, "crash", f"it died of {signal.Signals(-number).name}{said}")
+    return Failure(child.stage, "crash", f"it ended with exit code {number}{said}")
+
+
+def _tail(file: Path) -> str:
+    try:
+        with file.open("rb") as output:
+            output.seek(max(0, file.stat().st_size - TAIL))
+            return output.read().decode(errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def _child(stages: Stages, asked: Candidate, folder: Path, pipe: int) -> None:
+    """The child: shuts itself in, evaluates, sends, ends. Does not return."""
+    try:
+        os.setsid()
+        _detach(folder, pipe)
+        sandbox.enter(folder, stages.bench.limits)
+
+        def enter(stage: str) -> None:
+            os.write(pipe, f"stage {stage}\n".encode())
+
+        build = folder / "build"
+        build.mkdir()
+        outcome = stages.evaluate(asked, build, enter)
+        data = memoryview(f"outcome {to_json(outcome)}\n".encode())
+        while data:
+            data = data[os.write(pipe, data) :]
+    except BaseException as error:  # nothing may come back into the worker's loop
+        print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        os._exit(1)
+    os._exit(0)
+
+
+def _detach(folder: Path, pipe: int) -> None:
+    """Closes every file but the pipe; output goes to a file in the folder."""
+    os.chdir(folder)
+    nothing = os.open("/dev/null", os.O_RDONLY)
+    output = os.open(folder / _OUTPUT, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(nothing, 0)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    os.closerange(3, pipe)
+    os.closerange(pipe + 1, MOST_FILES)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    tempfile.tempdir = None
+    os.environ.update(sandbox.environment(os.environ, folder))

@@ -1,0 +1,60 @@
+"""The command: evolves kernels for targets, shows how it goes, and keeps what it finds."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+
+from backends.registry import target_names
+from ir.errors import KernelError
+from search.command.arguments import Arguments, arguments, example
+from search.command.destination import destination
+from search.command.output import require_writable
+from search.command.suite import library, suite
+from search.command.surroundings import Surroundings, surroundings
+from search.command.targets import listing, listing_text
+
+DONE, WRONG_USE = 0, 2
+
+
+def main(words: Sequence[str]) -> int:
+    """Runs the command; its exit code."""
+    try:
+        asked = arguments(words, example(target_names()), example(library()))
+        if asked.list_targets:
+            rows = listing()
+            print(json.dumps({"targets": rows}) if asked.json else listing_text(rows).rstrip())
+            return DONE
+        return _evolve(asked, surroundings())
+    except KernelError as error:
+        print(f"evolve: {error}", file=sys.stderr)
+        return WRONG_USE
+
+
+def _evolve(asked: Arguments, around: Surroundings) -> int:
+    """Checks all that was asked for before anything is written; then searches."""
+    _require_outputs(asked, around)
+    problems = () if asked.resume is not None else suite(asked, around.path)
+    destination(asked, around, problems)
+    # Here, as a database and a sandbox take long to import, and most mistakes come before.
+    from search.command.conduct import conduct
+
+    return conduct(asked, around, problems)
+
+
+def _require_outputs(asked: Arguments, around: Surroundings) -> None:
+    for option, given in (("--report", asked.report), ("--trace", asked.trace)):
+        if given is not None:
+            require_writable(option, around.path(given))
+    kernels = 1 if asked.resume is not None else len(asked.kernels)
+    if asked.trace is not None and (kernels != 1 or len(asked.targets) > 1):
+        raise KernelError(
+            "a timeline shows one kernel on one target",
+            where="--trace",
+            hint="name one with --kernel",
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

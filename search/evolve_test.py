@@ -1,0 +1,363 @@
+"""The command as a user runs it: a process of its own, judged by what it prints and leaves."""
+
+import html.parser
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+import pytest
+
+from search.store import Store
+
+SCALE = """def scale(x: f32[M, K], g: f32[K]) -> f32[M, K]:
+    \"\"\"Scale the columns of x.\"\"\"
+    y[m, k] = x[m, k] * g[k]
+    return y
+
+tune(M=64, K=96)
+check(M=3, K=5)
+"""
+ROWS = """def rows(x: f32[M, K], w: f32[K, N]) -> f32[M, N]:
+    \"\"\"Multiply x by w.\"\"\"
+    y[m, n] = sum(x[m, k] * w[k, n], k)
+    return y
+
+tune(M=64, K=96, N=48)
+check(M=3, K=5, N=7)
+"""
+FIELDS = [
+    "run", "kernel", "target", "backend", "shape", "evaluations", "failures", "correct_by",
+    "time_kind", "first_us", "best_us", "plain_us", "roofline_us", "stopped_because", "record",
+]  # fmt: skip
+
+
+class Place:
+    """An empty folder to run the command in, with two kernels and a store of its own."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.home = folder / "home"
+        self.work = folder / "work"
+        for each in (self.home, self.work):
+            each.mkdir()
+        (self.work / "scale.kir").write_text(SCALE)
+        (self.work / "rows.kir").write_text(ROWS)
+        self.given = self.files()
+
+    def files(self):
+        """All files but those given, relative to the folder."""
+        return {str(p.relative_to(self.folder)) for p in self.folder.rglob("*")}
+
+    def new_files(self):
+        """What the command has left."""
+        return sorted(self.files() - self.given)
+
+    def start(self, *words, **more):
+        environ = {
+            "PATH": os.environ.get("PATH", ""),
+            "HOME": str(self.home),
+            "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path),
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "BUILD_WORKING_DIRECTORY": str(self.work),
+            **more,
+        }
+        return subprocess.Popen(
+            [sys.executable, "-m", "search.evolve", *words],
+            env=environ, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+    def run(self, *words, **more):
+        """Exit code, stdout, stderr."""
+        process = self.start(*words, **more)
+        out, err = process.communicate(timeout=120)
+        return process.returncode, out, err
+
+    def evolve(self, *words, **more):
+        """Runs a search that must succeed; its JSON object."""
+        code, out, err = self.run("--target=null", "--json", *words, **more)
+        assert code == 0, err
+        return json.loads(out)
+
+    def tried(self, store):
+        """The candidates of the first run of a store with what became of them, in order."""
+        opened = Store(str(self.work / store))
+        record = opened.load(opened.runs()[-1])
+        opened.close()
+        asked = [c for generation in record.generations for c in generation]
+        return {c.key: record.outcomes[c.key] for c in asked if c.key in record.outcomes}
+
+    def evaluated(self, store):
+        """How many evaluations a store holds by now."""
+        if not (self.work / store).exists():
+            return 0
+        try:
+            with sqlite3.connect(f"file:{self.work / store}?mode=ro", uri=True) as connection:
+                return connection.execute("select count(*) from evaluations").fetchone()[0]
+        except sqlite3.OperationalError:
+            return 0
+
+
+@pytest.fixture
+def place(tmp_path):
+    return Place(tmp_path)
+
+
+def test_a_run_ends_with_a_table_on_stdout_and_progress_on_stderr(place):
+    code, out, err = place.run("--target=null", "--kernel=scale.kir", "--evaluations=6")
+    assert code == 0
+    head, rule, row = out.splitlines()
+    assert head.split() == (
+        "kernel target first best over first over plain roofline correct by time stopped because"
+    ).split()
+    assert row.startswith("scale   null")
+    assert "emulator" in row and "modelled" in row
+    assert row.endswith("6 evaluations were asked for and made")
+    assert "[1/1] scale on null" in err and "#0 " in err and "the autoschedule" in err
+
+
+def test_json_is_one_object_with_the_promised_fields_in_their_order(place):
+    found = place.evolve("--kernel=scale.kir", "--evaluations=6", "--shape=K=80")
+    assert list(found) == ["runs"]
+    (run,) = found["runs"]
+    assert list(run) == FIELDS
+    assert run["run"] == "scale-null-1"
+    assert run["shape"] == {"M": 64, "K": 80}
+    assert run["evaluations"] == 6
+    assert (run["correct_by"], run["time_kind"]) == ("emulator", "modelled")
+    assert 0 < run["roofline_us"] and 0 < run["best_us"] <= run["first_us"]
+    assert run["plain_us"] > 0 and run["record"] is None
+
+
+def test_a_suite_is_every_kernel_for_every_target(place):
+    both = ("--kernel=scale.kir", "--kernel=rows.kir", "--evaluations=3")
+    assert [r["kernel"] for r in place.evolve(*both)["runs"]] == ["scale", "rows"]
+
+
+def test_the_same_seed_gives_the_same_result_with_any_number_of_workers(place):
+    words = ("--kernel=rows.kir", "--evaluations=20", "--seed=3")
+    one = place.evolve(*words, "--store=one.db", "--workers=1")
+    two = place.evolve(*words, "--store=two.db", "--workers=2")
+    place.evolve("--kernel=rows.kir", "--evaluations=20", "--seed=4", "--store=other.db")
+    assert one == two
+    assert place.tried("one.db") == place.tried("two.db")
+    assert set(place.tried("one.db")) != set(place.tried("other.db"))
+
+
+def test_what_was_found_out_before_is_taken_from_the_store(place):
+    words = ("--kernel=rows.kir", "--evaluations=12", "--json", "--target=null")
+    place.run(*words)
+    began = place.evaluated("../home/.local/share/speciate/store.db")
+    place.run(*words)
+    assert place.evaluated("../home/.local/share/speciate/store.db") == 2 * began == 24
+
+
+def test_a_run_killed_in_the_middle_resumes_to_the_result_of_one_that_was_not(place):
+    words = ("--kernel=rows.kir", "--evaluations=60", "--seed=1")
+    whole = place.evolve(*words, "--store=whole.db")
+    process = place.start("--target=null", *words, "--store=killed.db")
+    until(lambda: place.evaluated("killed.db") >= 10)
+    process.kill()
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    assert 10 <= place.evaluated("killed.db") < 60
+    code, out, err = place.run("--resume=rows-null-1", "--store=killed.db", "--json")
+    assert code == 0 and "goes on" in err
+    assert json.loads(out) == whole
+
+
+def test_an_interrupt_stores_everything_and_says_how_to_go_on(place):
+    words = ("--kernel=rows.kir", "--kernel=scale.kir", "--evaluations=300", "--store=runs.db")
+    process = place.start("--target=null", *words, "--json")
+    until(lambda: place.evaluated("runs.db") >= 5)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    (run,) = json.loads(out)["runs"]
+    assert "interrupted" in run["stopped_because"] and run["evaluations"] >= 5
+    assert "python3 -m search.evolve --resume=rows-null-1 --store=runs.db" in err
+    assert "not begun: scale on null" in err
+    wider = ("--resume=rows-null-1", "--store=runs.db", f"--evaluations={run['evaluations']}")
+    code, out, _ = place.run(*wider, "--json")
+    assert code == 0
+    assert json.loads(out)["runs"][0]["best_us"] == run["best_us"]
+
+
+def test_a_resumed_run_can_be_given_more_evaluations(place):
+    place.evolve("--kernel=rows.kir", "--evaluations=10", "--store=runs.db")
+    code, out, _ = place.run("--resume=rows-null-1", "--store=runs.db", "--evaluations=20", "--json")
+    longer = place.evolve("--kernel=rows.kir", "--evaluations=20", "--store=other.db")
+    assert code == 0 and json.loads(out) == longer
+
+
+def test_targets_are_listed_for_a_person_and_for_a_program(place):
+    code, out, _ = place.run("--list-targets")
+    assert code == 0
+    assert out.splitlines()[0].split() == "target backend correct by time what it is".split()
+    code, listed, _ = place.run("--list-targets", "--json")
+    rows = json.loads(listed)["targets"]
+    assert code == 0 and rows
+    assert set(rows[0]) == {"target", "backend", "title", "correct_by", "time_kind", "why"}
+    assert all(row["target"] in out for row in rows)
+    assert place.new_files() == []
+
+
+def test_help_ends_with_two_examples(place):
+    code, out, _ = place.run("--help")
+    examples = out.partition("\nexamples:\n")[2]
+    assert code == 0 and examples.count("  evolve --target=") == 2
+
+
+def test_a_winner_is_promoted_into_the_checkout_and_kept_while_it_is_the_best(place):
+    tree = place.folder / "tree"
+    tree.mkdir()
+    (tree / "WORKSPACE").touch()
+    words = ("--kernel=rows.kir", "--evaluations=8", "--promote")
+    found = place.evolve(*words, BUILD_WORKSPACE_DIRECTORY=str(tree))
+    assert found["runs"][0]["record"] == "kernels_generated/rows/null"
+    folder = tree / "kernels_generated" / "rows"
+    assert {p.name for p in folder.iterdir()} == {"BUILD.bazel", "null", "spec.kir"}
+    names = {p.name for p in (folder / "null").iterdir()}
+    assert {"record.toml", "schedule.sched"} < names and len(names) == 3
+    again = place.evolve(*words, BUILD_WORKSPACE_DIRECTORY=str(tree))
+    assert again["runs"][0]["record"] is None
+
+
+def test_a_backend_for_tests_promotes_nothing_unless_told_to(place):
+    (place.work / "WORKSPACE").touch()
+    words = ("--kernel=scale.kir", "--evaluations=2")
+    found = place.evolve(*words, BUILD_WORKSPACE_DIRECTORY=str(place.work))
+    assert found["runs"][0]["record"] is None
+    assert not (place.work / "kernels_generated").exists()
+
+
+def test_the_report_and_the_timeline_are_written_where_the_user_is(place):
+    place.evolve("--kernel=rows.kir", "--evaluations=12", "--report=page.html", "--trace=t.json")
+    text = (place.work / "page.html").read_text()
+    html.parser.HTMLParser().feed(text)
+    assert "rows on null" in text and "kernel.txt" in text and "--report=page.html" in text
+    assert json.loads((place.work / "t.json").read_text())["traceEvents"]
+
+
+def machine_file(place, text):
+    """A target file made of that of the null target by a change to its text."""
+    import backends
+
+    file = os.path.join(os.path.dirname(backends.__file__), "targets", "null.toml")
+    with open(file, encoding="utf-8") as held:
+        (place.work / "own.toml").write_text(text(held.read()))
+    place.given = place.files()
+
+
+def test_a_target_of_ones_own_is_a_file(place):
+    machine_file(place, lambda text: text.replace('name = "null"', 'name = "own"'))
+    found = place.evolve("--kernel=scale.kir", "--evaluations=2", "--target=own.toml")
+    assert [r["target"] for r in found["runs"]] == ["null", "own"]
+
+
+GOOD = ("--target=null", "--kernel=scale.kir", "--evaluations=2")
+BAD = {
+    "no target": (("--kernel=scale.kir",), ["--target", "--list-targets"]),
+    "unknown target": (("--target=nul",), ["--target: there is no target `nul`", "`null`?"]),
+    "unknown kernel": (
+        ("--target=null", "--kernel=sofmax"),
+        ["--kernel", "no kernel `sofmax`", "did you mean `softmax`?"],
+    ),
+    "kernel file not there": (
+        ("--target=null", "--kernel=none.kir"), ["--kernel: `none.kir` cannot be read"],
+    ),
+    "unknown backend": ((*GOOD, "--backend=nul"), ["--backend", "`nul`", "null"]),
+    "unknown policy": ((*GOOD, "--policy=gredy"), ["--policy", "`gredy`", "greedy"]),
+    "unknown argument": ((*GOOD, "--evaluation=3"), ["--evaluation", "`--evaluations`?"]),
+    "stray word": ((*GOOD, "softmax"), ["`softmax` is not understood"]),
+    "zero evaluations": (("--target=null", "--evaluations=0"), ["--evaluations", "from 1"]),
+    "words for seconds": ((*GOOD, "--seconds=soon"), ["--seconds", "`soon`", "positive"]),
+    "negative seed": ((*GOOD, "--seed=-1"), ["--seed", "`-1`", "from 0"]),
+    "no workers": ((*GOOD, "--workers=0"), ["--workers", "from 1"]),
+    "shape syntax": ((*GOOD, "--shape=M:3"), ["--shape", "`M:3`", "--shape=M=2048,K=512"]),
+    "shape name": ((*GOOD, "--shape=Q=3"), ["--shape", "no size `Q`", "M, K"]),
+    "shape zero": ((*GOOD, "--shape=M=0"), ["--shape", "`M=0`"]),
+    "shape twice": ((*GOOD, "--shape=M=1,M=2"), ["--shape", "twice"]),
+    "shape for many": (("--target=null", "--shape=M=3"), ["--shape", "one kernel"]),
+    "unwritable store": ((*GOOD, "--store=scale.kir/runs.db"), ["scale.kir", "--store"]),
+    "no such database": ((*GOOD, "--store=nosuch://x"), ["nosuch", "--store"]),
+    "resume from nothing": (
+        ("--resume=rows-null-1", "--store=no.db"), ["--resume", "no store", "`rows-null-1`"],
+    ),
+    "report nowhere": ((*GOOD, "--report=no/page.html"), ["--report", "no` is not there"]),
+    "report is a folder": ((*GOOD, "--report=."), ["--report", "is a folder"]),
+    "trace of many": (("--target=null", "--trace=t.json"), ["--trace", "one"]),
+    "promote nowhere": (
+        (*GOOD, "--promote", "--report=page.html"), ["--promote", "no checkout"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("words, said", BAD.values(), ids=BAD)
+def test_bad_use_is_told_once_with_its_place_and_leaves_nothing(place, words, said):
+    # Not a checkout, wherever the test runs.
+    code, out, err = place.run(*words, BUILD_WORKSPACE_DIRECTORY=str(place.folder))
+    refused(place, code, out, err, said)
+
+
+def refused(place, code, out, err, said):
+    assert code == 2, err
+    assert out == ""
+    assert err.startswith("evolve: ") and err.count("evolve: ") == 1
+    assert "Traceback" not in err
+    for words in said:
+        assert words in err
+    assert "hint: " in err or "allowed: " in err
+    assert place.new_files() == []
+
+
+def test_a_kernel_with_a_wrong_index_is_told_with_its_line_and_a_caret(place):
+    (place.work / "wrong.kir").write_text(SCALE.replace("g[k]", "g[q]"))
+    place.given = place.files()
+    code, out, err = place.run("--target=null", "--kernel=wrong.kir")
+    refused(place, code, out, err, ["wrong.kir, line 3", "`q`", "^", "y[m, k] = x[m, k] * g[q]"])
+
+
+def test_a_kernel_without_check_sizes_is_told_to_have_some(place):
+    (place.work / "bare.kir").write_text(SCALE.partition("check(")[0])
+    place.given = place.files()
+    code, out, err = place.run("--target=null", "--kernel=bare.kir")
+    refused(place, code, out, err, ["`scale`", "check("])
+
+
+def test_a_kernel_without_tuning_sizes_needs_a_shape(place):
+    (place.work / "bare.kir").write_text(SCALE.replace("tune(M=64, K=96)\n", ""))
+    place.given = place.files()
+    code, out, err = place.run("--target=null", "--kernel=bare.kir", "--shape=M=8")
+    refused(place, code, out, err, ["--shape", "size K", "--shape=K=1024"])
+
+
+def test_a_target_file_with_a_missing_field_is_told_with_the_field(place):
+    machine_file(place, lambda text: text.replace("grid = 16", ""))
+    code, out, err = place.run("--target=own.toml", "--kernel=scale.kir")
+    refused(place, code, out, err, ["own.toml", "`levels.grid` is missing"])
+
+
+def test_an_unknown_run_is_told_with_those_that_are_known(place):
+    place.evolve("--kernel=scale.kir", "--evaluations=2", "--store=runs.db")
+    place.given = place.files()
+    code, out, err = place.run("--resume=scale-null-7", "--store=runs.db")
+    refused(place, code, out, err, ["no run `scale-null-7`", "scale-null-1"])
+
+
+def test_a_run_that_goes_on_keeps_what_it_was_started_with(place):
+    place.evolve("--kernel=scale.kir", "--evaluations=2", "--store=runs.db")
+    place.given = place.files()
+    code, out, err = place.run("--resume=scale-null-1", "--store=runs.db", "--seed=2")
+    refused(place, code, out, err, ["--seed", "keeps what it was started with"])
+
+
+def until(holds, seconds=60):
+    """Waits until something holds."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "it did not come about in time"
+        time.sleep(0.02)

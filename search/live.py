@@ -1,0 +1,123 @@
+"""The live display: one run on a terminal, redrawn as it goes."""
+
+from __future__ import annotations
+
+import time
+from typing import TextIO
+
+from rich.console import Console, Group
+from rich.live import Live as Screen
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from search import quantity
+from search.events import Event, Stopped
+from search.scoreboard import Scoreboard
+
+TRYING = 4  # candidates shown
+FRAMES = 8  # a second
+BAR = 40
+
+
+class Live:
+    """A panel: progress, times, what is tried, what failed. Ended runs leave a line above."""
+
+    def __init__(self, stream: TextIO):
+        self.console = Console(file=stream, highlight=False)
+        self.board = Scoreboard()
+        self.title = ""
+        self.since = time.monotonic()
+        self._screen = Screen(
+            console=self.console,
+            get_renderable=self._panel,
+            refresh_per_second=FRAMES,
+            transient=True,
+            redirect_stdout=False,
+            redirect_stderr=False,
+        )
+
+    def __enter__(self) -> Live:
+        self._screen.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._screen.stop()
+
+    def begin(self, number: int, count: int, title: str) -> None:
+        """Starts a new panel."""
+        self.board = Scoreboard()
+        self.title = f"{title}  ({number} of {count})" if count > 1 else title
+        self.since = time.monotonic()
+
+    def on_event(self, event: Event) -> None:
+        """Takes note of an event; the next frame shows it."""
+        self.board.on_event(event)
+        if isinstance(event, Stopped):
+            self.console.print(self._ended(event))
+
+    def say(self, text: str) -> None:
+        """A line above the panel."""
+        self.console.print(Text(text))
+
+    def _ended(self, event: Stopped) -> Text:
+        board = self.board
+        return Text.assemble(
+            (f"{self.title}  ", "bold"),
+            f"{quantity.time(board.first_us)} -> ",
+            (quantity.time(board.best_us), "bold cyan"),
+            f"  {quantity.factor(quantity.ratio(board.first_us, board.best_us))}, "
+            f"{quantity.share(board.roofline_share)} of the roofline; {event.reason}",
+        )
+
+    def _panel(self) -> Panel:
+        parts = [self._progress(), self._times(), Text(""), self._trying(), self._failures()]
+        return Panel(Group(*parts), title=Text(self.title, "bold"), title_align="left")
+
+    def _progress(self) -> Table:
+        most = self.board.started.settings.evaluations if self.board.started else None
+        row = Table.grid(padding=(0, 2))
+        row.add_row(
+            ProgressBar(total=most or 1, completed=self.board.told, width=BAR, pulse=not most),
+            f"{self.board.told}/{most}" if most else f"{self.board.told}",
+            quantity.duration(time.monotonic() - self.since),
+        )
+        return row
+
+    def _times(self) -> Table:
+        board = self.board
+        bound = board.started.roofline_us if board.started else None
+        table = Table.grid(padding=(0, 2))
+        over_first = quantity.factor(quantity.ratio(board.first_us, board.best_us))
+        over_plain = quantity.factor(quantity.ratio(board.plain_us, board.best_us))
+        share = quantity.share(board.roofline_share)
+        kind = board.best.evaluation.time_kind if board.best else ""
+        table.add_row(Text("best", "bold"), Text(quantity.time(board.best_us), "bold cyan"), kind)
+        table.add_row("first", quantity.time(board.first_us), f"{over_first} to the best")
+        table.add_row("plain", quantity.time(board.plain_us), f"{over_plain} to the best")
+        table.add_row("roofline", quantity.time(bound), f"{share} reached")
+        return table
+
+    def _trying(self) -> Table:
+        table = Table.grid(padding=(0, 2))
+        table.add_column(no_wrap=True)
+        table.add_column(no_wrap=True)
+        table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
+        trying = list(self.board.trying.items())
+        if self.board.started is None:
+            table.add_row("", Text("computing references, starting workers", "dim"), "")
+        for number, candidate in trying[:TRYING]:
+            edits = Text(self.board.edits(candidate))
+            table.add_row(Text(f"#{number}", "dim"), candidate.origin.operator, edits)
+        while table.row_count < TRYING:
+            table.add_row("", "", "")
+        return table
+
+    def _failures(self) -> Text:
+        board = self.board
+        if not board.failures:
+            return Text("no failures", "dim", no_wrap=True, overflow="ellipsis")
+        counts = ", ".join(f"{stage} {n}" for stage, n in board.failures.items())
+        last = board.last_failure.splitlines()[0]
+        return Text(f"failed at {counts}; last: {last}", "red", no_wrap=True, overflow="ellipsis")

@@ -1,0 +1,75 @@
+"""Crossover: a schedule with each decision from one of two parents."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from ir.schedule import Decision, Schedule
+from search.candidate import Candidate
+from search.context import Context, GaveUp
+
+Gene = tuple[str, str, int]  # verb, subject, and which of several decisions on it
+
+
+@dataclass(frozen=True, slots=True)
+class Crossover:
+    """Takes for each (verb, subject) the decision of one of two parents, or its absence.
+
+    The mixtures that do not lower, or are known, are thrown away, up to `tries` of them.
+    """
+
+    name: str = "crossover"
+    tries: int = 24
+    parents: int = 2
+
+    def propose(self, context: Context, rng: random.Random) -> Candidate | GaveUp:
+        """A child of the first two parents."""
+        one, two = (p.schedule for p in context.parents[:2])
+        if context.parents[0].candidate.formulation != context.parents[1].candidate.formulation:
+            return GaveUp("the parents have different formulations")
+        differing = _differing(_genes(one), _genes(two))
+        if len(differing) < 2:
+            return GaveUp("the parents differ in fewer than two decisions")
+        fault = GaveUp("")
+        for _ in range(self.tries):
+            taken = frozenset(g for g in differing if rng.random() < 0.5)
+            found = context.offer(mix(one, two, taken), self.name, _note(differing, taken))
+            if isinstance(found, Candidate):
+                return found
+            fault = found
+        return GaveUp(f"none of {self.tries} mixtures is new and legal; the last: {fault.reason}")
+
+
+def mix(one: Schedule, two: Schedule, taken: frozenset[Gene]) -> Schedule:
+    """The first schedule, with the decisions named in `taken` as the second has (or lacks) them.
+
+    What only the second has comes after the decision that it follows there.
+    """
+    ours, theirs = _genes(one), _genes(two)
+    order = list(ours)
+    last = -1
+    for gene in theirs:
+        if gene not in ours:
+            order.insert(last + 1, gene)
+        last = order.index(gene)
+    chosen = ((theirs if gene in taken else ours).get(gene) for gene in order)
+    return Schedule(one.kernel, tuple(d for d in chosen if d is not None))
+
+
+def _genes(schedule: Schedule) -> dict[Gene, Decision]:
+    genes: dict[Gene, Decision] = {}
+    for decision in schedule.decisions:
+        rank = sum(g[:2] == (decision.verb, decision.subject) for g in genes)
+        genes[decision.verb, decision.subject, rank] = decision
+    return genes
+
+
+def _differing(ours: dict[Gene, Decision], theirs: dict[Gene, Decision]) -> list[Gene]:
+    every = dict.fromkeys((*ours, *theirs))
+    return [g for g in every if ours.get(g) != theirs.get(g)]
+
+
+def _note(differing: list[Gene], taken: frozenset[Gene]) -> str:
+    names = [f"{gene[0]}({gene[1]})" for gene in differing if gene in taken]
+    return f"from the second parent: {', '.join(names) or 'nothing'}"

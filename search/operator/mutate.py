@@ -1,0 +1,68 @@
+"""Mutate: a few random single changes of a schedule, out of all that its verbs list."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ir.edits import Edit, neighbours
+from ir.schedule import Schedule
+from search.candidate import Candidate
+from search.context import Context, GaveUp
+
+
+@dataclass(frozen=True, slots=True)
+class Mutate:
+    """Applies up to `most` changes, each drawn from the neighbours of the schedule so far.
+
+    Fewer changes are likelier: each further one is made with probability 1/2. A verb's subject
+    is drawn first and its value then, so that a verb with many values is not drawn more often.
+    After `tries` that led to nothing new, the single changes are gone through one by one.
+    """
+
+    name: str = "mutate"
+    most: int = 3
+    tries: int = 12
+    parents: int = 1
+
+    def propose(self, context: Context, rng: random.Random) -> Candidate | GaveUp:
+        """A child that differs in 1 to `most` changes."""
+        start = context.parents[0].schedule
+        first = self._edits(context, start)
+        if not first:
+            return GaveUp("the schedule has no neighbours")
+        for _ in range(self.tries):
+            found = self._walk(context, start, first, rng)
+            if isinstance(found, Candidate):
+                return found
+        for edit in rng.sample(first, len(first)):
+            found = context.offer(edit.apply(start), self.name, str(edit))
+            if isinstance(found, Candidate):
+                return found
+        return GaveUp(f"all {len(first)} neighbours of the schedule were tried or are not legal")
+
+    def _walk(
+        self, context: Context, start: Schedule, first: Sequence[Edit], rng: random.Random
+    ) -> Candidate | GaveUp:
+        schedule, edits, choice = start, [], first
+        while choice:
+            edits.append(_draw(choice, rng))
+            schedule = edits[-1].apply(schedule)
+            if len(edits) == self.most or rng.random() < 0.5:
+                break
+            choice = self._edits(context, schedule)
+        return context.offer(schedule, self.name, "; ".join(str(e) for e in edits))
+
+    def _edits(self, context: Context, schedule: Schedule) -> tuple[Edit, ...]:
+        formulation = context.parents[0].formulation
+        return neighbours(formulation, schedule, context.machine, context.sizes)
+
+
+def _draw(edits: Sequence[Edit], rng: random.Random) -> Edit:
+    """An edit: first what it decides on, each equally likely, then which of its values."""
+    groups: dict[tuple[str, str], list[Edit]] = {}
+    for edit in edits:
+        decision = edit.new or edit.old
+        groups.setdefault((decision.verb, decision.subject), []).append(edit)
+    return rng.choice(groups[rng.choice(list(groups))])

@@ -1,0 +1,48 @@
+"""Evolutionary: parents from the archive, by tournament; the best always has children."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from search.archive import Elite
+from search.state import Proposal, State
+
+
+@dataclass(frozen=True, slots=True)
+class Evolutionary:
+    """An elite of the archive wins a tournament and is changed, or crossed with another.
+
+    elitism: the share of proposals that start from the best.  crossed: the share of the others
+    that cross two parents.  tournament: how many elites are drawn for each.
+    """
+
+    elitism: float = 0.4
+    crossed: float = 0.25
+    tournament: int = 3
+    change: str = "mutate"
+    cross: str = "crossover"
+
+    def ask(self, state: State, count: int, rng: random.Random) -> Sequence[Proposal]:
+        """`count` proposals, those from the best first."""
+        elites = list(state.archive)
+        if not elites:
+            return [Proposal(self.change, (rng.choice(state.roots),)) for _ in range(count)]
+        best = state.archive.best()
+        from_best = max(1, round(self.elitism * count))
+        proposals = [Proposal(self.change, (best.candidate.key,)) for _ in range(from_best)]
+        while len(proposals) < count:
+            proposals.append(self._propose(elites, rng))
+        return proposals
+
+    def _propose(self, elites: list[Elite], rng: random.Random) -> Proposal:
+        one = self._winner(elites, rng)
+        if len(elites) > 1 and rng.random() < self.crossed:
+            two = self._winner([e for e in elites if e is not one], rng)
+            return Proposal(self.cross, (one.candidate.key, two.candidate.key))
+        return Proposal(self.change, (one.candidate.key,))
+
+    def _winner(self, elites: list[Elite], rng: random.Random) -> Elite:
+        drawn = rng.sample(elites, min(self.tournament, len(elites)))
+        return max(drawn, key=lambda e: e.fitness)

@@ -1,0 +1,68 @@
+"""Quantities as a person reads them: times, factors, shares, shapes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+NONE = "-"
+TIMES = "\N{MULTIPLICATION SIGN}"
+MICRO = "\N{MICRO SIGN}"
+
+
+def rounded(value: float, digits: int = 3) -> str:
+    """`value` to so many significant digits, without an exponent: 0.0123, 1.23, 12.3, 1,234."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{decimals}f}"
+
+
+def time(us: float | None) -> str:
+    """Microseconds in the unit that suits them: `850 ns`, `12.3 us`, `1.23 ms`, `2.50 s`."""
+    if us is None:
+        return NONE
+    value, unit = _in_unit(us)
+    return f"{rounded(value)} {unit}"
+
+
+def mark(us: float) -> str:
+    """As `time`, for the round numbers beside an axis: `50 us`."""
+    value, unit = _in_unit(us)
+    return f"{value:.4g} {unit}"
+
+
+def _in_unit(us: float) -> tuple[float, str]:
+    if us < 1:
+        return us * 1e3, "ns"
+    if us < 1e3:
+        return us, f"{MICRO}s"
+    return (us / 1e3, "ms") if us < 1e6 else (us / 1e6, "s")
+
+
+def factor(value: float | None) -> str:
+    """How many times: `3.42x`."""
+    return NONE if value is None else f"{rounded(value)}{TIMES}"
+
+
+def share(value: float | None) -> str:
+    """A share of one, in percent: `82%`, `4.2%`, `0.044%`."""
+    if value is None:
+        return NONE
+    return f"{rounded(100 * value, 2)}%" if 0 < value < 0.1 else f"{value:.0%}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds on the clock: `42 s`, `3 min 07 s`."""
+    whole = int(seconds)
+    return f"{whole // 60} min {whole % 60:02d} s" if whole >= 60 else f"{seconds:.0f} s"
+
+
+def shape(sizes: Mapping[str, int]) -> str:
+    """Sizes by name: `M=512, N=256`."""
+    return ", ".join(f"{name}={size}" for name, size in sizes.items())
+
+
+def ratio(over: float | None, under: float | None) -> float | None:
+    """over / under; None where one of them is not known."""
+    return over / under if over is not None and under else None

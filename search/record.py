@@ -1,0 +1,289 @@
+"""A record: a kernel that a search found, as it is kept under `kernels_generated/`."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from ir.digest import spec_digest, text_digest
+from ir.errors import KernelError
+from ir.parse import parse_workload
+from ir.source import near
+from search.evaluation import CORRECT_BY, TIME_KINDS, same_kind
+from search.toml_text import toml_text
+
+Sizes = Mapping[str, int]
+
+SPEC = "spec.kir"
+BUILD = "BUILD.bazel"
+SCHEDULE = "schedule.sched"
+FORMULATION = "formulation.kir"
+RECORD = "record.toml"
+BUILD_TEXT = 'load("//bazel:kernel.bzl", "kernel_records")\n\nkernel_records()\n'
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_RENEW = "python3 -m tools.renew_records rewrites records that can be read"
+
+
+@dataclass(frozen=True, slots=True)
+class Digests:
+    """What the kernel was made from. templates: of the backend, when the kernel was made.
+    toolchain: what the backend said of its own then, a name and a version."""
+
+    spec: str
+    schedule: str
+    source: str
+    templates: str
+    toolchain: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """A shape at which the kernel must not be used, and why."""
+
+    shape: Sizes
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Everything that is known of a kernel beside its texts.
+
+    source: name of the source file.  command: what made it.  lineage: one-line differences from
+    the first schedule to this one.  correct_by, time_kind: how these were obtained.  checked:
+    shapes at which it equals the reference.  shape: the one it is tuned for, where `us` is its
+    time in microseconds, `first_us` the first schedule's, `plain_us` an untiled one's and
+    `roofline_us` the machine's bound; None where not known.  unfit: see `Unfit`.  freely_edited:
+    the source says more than the schedule, so it cannot be emitted again.
+    """
+
+    kernel: str
+    target: str
+    backend: str
+    source: str
+    command: str
+    digests: Digests
+    correct_by: str
+    time_kind: str
+    shape: Sizes
+    us: float
+    checked: tuple[Sizes, ...] = ()
+    unfit: tuple[Unfit, ...] = ()
+    first_us: float | None = None
+    plain_us: float | None = None
+    roofline_us: float | None = None
+    evaluations: int = 0
+    seed: int = 0
+    lineage: tuple[str, ...] = ()
+    freely_edited: bool = False
+
+    def __post_init__(self) -> None:
+        for noun, name in (("kernel", self.kernel), ("target", self.target)):
+            if not _NAME.fullmatch(name):
+                raise KernelError(
+                    f"a {noun} named `{name}` cannot name a folder",
+                    allowed="letters, digits and _",
+                    hint=f"rename the {noun}",
+                )
+        for field, word, known in (
+            ("correct_by", self.correct_by, CORRECT_BY),
+            ("time_kind", self.time_kind, TIME_KINDS),
+        ):
+            if word not in known:
+                raise KernelError(f"field `{field}` is {word!r}", allowed=", ".join(known))
+
+    def text(self) -> str:
+        """What `record.toml` holds; `parse_record` gives an equal record back."""
+        return toml_text(asdict(self))
+
+    def better_than(self, other: Record) -> bool:
+        """Whether this is the same kernel at the same shape, and faster; KernelError where the
+        two times were obtained in different ways."""
+        same_kind(self.time_kind, other.time_kind)
+        return (
+            dict(self.shape) == dict(other.shape)
+            and self.digests.spec == other.digests.spec
+            and self.us < other.us
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A record with its texts. workload: the spec with its shapes.  formulation: the equations
+    that the schedule is for; None where they are the spec's own."""
+
+    record: Record
+    workload: str
+    schedule: str
+    source: str
+    formulation: str | None = None
+
+    def edited_by_hand(self) -> list[str]:
+        """The files that are not what the record's digests say."""
+        digests = self.record.digests
+        spec = parse_workload(self.workload, SPEC).spec
+        found = (
+            (SPEC, spec_digest(spec), digests.spec),
+            (SCHEDULE, text_digest(self.schedule), digests.schedule),
+            (self.record.source, text_digest(self.source), digests.source),
+        )
+        return [name for name, now, then in found if now != then]
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What `write_record` did. folder: of the record.  why: for a person, where it was kept."""
+
+    folder: Path
+    written: bool
+    why: str = ""
+
+
+def parse_record(text: str, where: str = "") -> Record:
+    """The record that a `record.toml` holds; KernelError names what is wrong with it."""
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as e:
+        raise KernelError(f"this is not TOML: {e}", where=where, hint=_RENEW) from None
+    known = [f.name for f in fields(Record)]
+    for name in table:
+        if name not in known:
+            raise KernelError(
+                f"field `{name}` is not known", where=where, hint=near(name, known, _RENEW)
+            )
+    try:
+        return _record(table)
+    except (TypeError, ValueError, KeyError, AttributeError) as e:
+        raise KernelError(f"this is no record: {e}", where=where, hint=_RENEW) from None
+    except KernelError as e:
+        raise e.within(where) from None
+
+
+def read_record(folder: Path) -> Stored:
+    """The record in `<root>/<kernel>/<target>/`; KernelError where a file is missing or wrong."""
+    record = parse_record(_read(folder / RECORD), str(folder / RECORD))
+    return Stored(
+        record=record,
+        workload=_read(folder.parent / SPEC),
+        schedule=_read(folder / SCHEDULE),
+        source=_read(folder / record.source),
+        formulation=_read(other) if (other := folder / FORMULATION).exists() else None,
+    )
+
+
+def record_folders(root: Path) -> tuple[Path, ...]:
+    """The folders of all records under a root, by kernel and target."""
+    return tuple(sorted(p.parent for p in root.glob(f"[!.]*/[!.]*/{RECORD}")))
+
+
+def write_record(root: Path, stored: Stored, replace: bool = False) -> Written:
+    """Keeps a record under a root, whole or not at all.
+
+    A record that is there is replaced where the new one is faster at the same shape, or with
+    `replace`. KernelError where another spec of the same name has records there, or where the
+    root cannot be written; then nothing has changed.
+    """
+    record = stored.record
+    folder = root / record.kernel / record.target
+    try:
+        _require_same_spec(folder, stored)
+        if (folder / RECORD).exists() and not replace:
+            why = _why_kept(record, read_record(folder).record)
+            if why:
+                return Written(folder, False, why)
+        _place(folder, stored)
+    except OSError as e:
+        raise KernelError(
+            f"the record cannot be written: {e.strerror}",
+            where=str(folder),
+            hint="give a folder that you may write to, or do not promote",
+        ) from e
+    return Written(folder, True)
+
+
+def _record(table: dict[str, Any]) -> Record:
+    table = dict(table)
+    table["digests"] = Digests(**table["digests"])
+    table["unfit"] = tuple(Unfit(dict(u["shape"]), u["why"]) for u in table.get("unfit", ()))
+    table["checked"] = tuple(dict(sizes) for sizes in table.get("checked", ()))
+    table["lineage"] = tuple(table.get("lineage", ()))
+    table["us"] = float(table["us"])
+    return Record(**table)
+
+
+def _why_kept(new: Record, old: Record) -> str:
+    """Why a new record does not replace an old one; empty where it does."""
+    if new.time_kind != old.time_kind:
+        return f"the time kept is {old.time_kind}, the new one {new.time_kind}"
+    if dict(new.shape) != dict(old.shape):
+        return f"the one kept is tuned for {dict(old.shape)}"
+    if new.digests.spec != old.digests.spec:
+        return "the one kept is of another spec"
+    return "" if new.better_than(old) else f"the one kept takes {old.us:.4g} us"
+
+
+def _require_same_spec(folder: Path, stored: Stored) -> None:
+    file = folder.parent / SPEC
+    others = [f for f in folder.parent.glob(f"*/{RECORD}") if f.parent != folder]
+    if not file.exists() or not others:
+        return
+    if parse_workload(_read(file), str(file)).spec != parse_workload(stored.workload).spec:
+        raise KernelError(
+            f"another spec named `{stored.record.kernel}` has records here",
+            where=str(file),
+            hint="rename the kernel, or remove the folder",
+        )
+
+
+def _place(folder: Path, stored: Stored) -> None:
+    """Writes all files beside their place, then renames; dot folders are what a kill leaves."""
+    kernel = folder.parent
+    kernel.mkdir(parents=True, exist_ok=True)
+    new = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=kernel))
+    try:
+        fresh = new / "new"
+        fresh.mkdir()
+        (fresh / SCHEDULE).write_text(stored.schedule, encoding="utf-8")
+        (fresh / stored.record.source).write_text(stored.source, encoding="utf-8")
+        if stored.formulation is not None:
+            (fresh / FORMULATION).write_text(stored.formulation, encoding="utf-8")
+        (fresh / RECORD).write_text(stored.record.text(), encoding="utf-8")
+        _replace(new, kernel / SPEC, stored.workload)
+        _replace(new, kernel / BUILD, BUILD_TEXT)
+        _exchange(folder, fresh, new / "old")
+    finally:
+        shutil.rmtree(new, ignore_errors=True)
+
+
+def _exchange(folder: Path, fresh: Path, old: Path) -> None:
+    """Puts `fresh` where `folder` is; what was there comes back where that fails."""
+    if folder.exists():
+        os.rename(folder, old)
+    try:
+        os.rename(fresh, folder)
+    except OSError:
+        if old.exists():
+            os.rename(old, folder)
+        raise
+
+
+def _replace(scratch: Path, file: Path, text: str) -> None:
+    if file.exists() and file.read_text(encoding="utf-8") == text:
+        return
+    (scratch / file.name).write_text(text, encoding="utf-8")
+    os.replace(scratch / file.name, file)
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as e:
+        raise KernelError(
+            f"the file cannot be read: {e}", where=str(file), hint="restore it from the repository"
+        ) from None

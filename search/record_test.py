@@ -1,0 +1,228 @@
+import dataclasses
+import os
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ir.digest import spec_digest, text_digest
+from ir.errors import KernelError
+from ir.parse import parse_workload
+from search import record as records
+from search.record import (
+    BUILD_TEXT,
+    Digests,
+    Record,
+    Stored,
+    Unfit,
+    parse_record,
+    read_record,
+    record_folders,
+    write_record,
+)
+
+WORKLOAD = (
+    "def scale(x: f32[M, K]) -> f32[M, K]:\n"
+    '    """Scale."""\n    y[m, k] = x[m, k] * 2.0\n    return y\n\n'
+    "tune(M=64, K=32)\ncheck(M=7, K=3)\n"
+)
+SCHEDULE = "schedule(scale)\ntile(m, size=16)\n"
+SOURCE = "int kernel;\n"
+
+
+def stored(us=10.0, workload=WORKLOAD, **changed):
+    digests = Digests(
+        spec=spec_digest(parse_workload(workload).spec),
+        schedule=text_digest(SCHEDULE),
+        source=text_digest(SOURCE),
+        templates="t" * 16,
+        toolchain="compiler 12",
+    )
+    made = Record(
+        kernel="scale",
+        target="chip",
+        backend="tongue",
+        source="kernel.cc",
+        command="evolve --target=chip",
+        digests=digests,
+        correct_by="simulator",
+        time_kind="simulated",
+        shape={"M": 64, "K": 32},
+        us=us,
+        checked=({"M": 7, "K": 3}, {"M": 64, "K": 32}),
+        unfit=(Unfit({"M": 1, "K": 1}, "slower than \"nothing\""),),
+        first_us=30.0,
+        roofline_us=4.0,
+        evaluations=60,
+        seed=1,
+        lineage=("tile m: 8 -> 16", "stage x: depth 2 -> 3"),
+    )
+    return Stored(dataclasses.replace(made, **changed), workload, SCHEDULE, SOURCE)
+
+
+def listing(folder):
+    return sorted(str(p.relative_to(folder)) for p in folder.rglob("*"))
+
+
+def test_what_is_written_reads_back_equal(tmp_path):
+    written = write_record(tmp_path, stored())
+    assert written.written
+    assert written.folder == tmp_path / "scale" / "chip"
+    assert read_record(written.folder) == stored()
+    assert record_folders(tmp_path) == (written.folder,)
+
+
+def test_a_record_is_exactly_these_files(tmp_path):
+    write_record(tmp_path, stored())
+    assert listing(tmp_path) == [
+        "scale",
+        "scale/BUILD.bazel",
+        "scale/chip",
+        "scale/chip/kernel.cc",
+        "scale/chip/record.toml",
+        "scale/chip/schedule.sched",
+        "scale/spec.kir",
+    ]
+    assert (tmp_path / "scale" / "BUILD.bazel").read_text() == BUILD_TEXT
+
+
+def test_another_formulation_is_kept_with_it(tmp_path):
+    given = dataclasses.replace(stored(), formulation="def scale...")
+    folder = write_record(tmp_path, given).folder
+    assert read_record(folder) == given
+    write_record(tmp_path, stored(us=5.0))
+    assert read_record(folder) == stored(us=5.0)
+
+
+def test_a_faster_one_replaces_and_a_slower_or_equal_one_does_not(tmp_path):
+    write_record(tmp_path, stored())
+    for us in (10.0, 11.0):
+        kept = write_record(tmp_path, stored(us=us))
+        assert not kept.written
+        assert kept.why == "the one kept takes 10 us"
+    assert write_record(tmp_path, stored(us=9.0)).written
+    assert read_record(tmp_path / "scale" / "chip").record.us == 9.0
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"shape": {"M": 8, "K": 8}}, "the one kept is tuned for {'M': 64, 'K': 32}"),
+        ({"time_kind": "modelled"}, "the time kept is simulated, the new one modelled"),
+    ],
+)
+def test_what_cannot_be_compared_replaces_only_when_told(tmp_path, changed, why):
+    write_record(tmp_path, stored())
+    other = stored(us=1.0, **changed)
+    assert write_record(tmp_path, other).why == why
+    assert write_record(tmp_path, other, replace=True).written
+    assert read_record(tmp_path / "scale" / "chip") == other
+
+
+def test_another_spec_of_the_name_does_not_replace_unless_told(tmp_path):
+    write_record(tmp_path, stored())
+    other = stored(us=1.0, workload=WORKLOAD.replace("2.0", "3.0"))
+    assert write_record(tmp_path, other).why == "the one kept is of another spec"
+    assert write_record(tmp_path, other, replace=True).written
+
+
+def test_another_spec_is_refused_where_other_targets_have_records(tmp_path):
+    write_record(tmp_path, stored(target="other_chip"))
+    before = {p: (tmp_path / p).stat().st_mtime_ns for p in listing(tmp_path)}
+    with pytest.raises(KernelError, match="another spec named `scale` has records here"):
+        write_record(tmp_path, stored(workload=WORKLOAD.replace("2.0", "3.0")), replace=True)
+    assert {p: (tmp_path / p).stat().st_mtime_ns for p in listing(tmp_path)} == before
+
+
+def test_other_shapes_of_the_same_spec_may_be_written(tmp_path):
+    write_record(tmp_path, stored(target="other_chip"))
+    text = WORKLOAD + "check(M=1, K=1)\n"
+    assert write_record(tmp_path, stored(workload=text)).written
+    assert (tmp_path / "scale" / "spec.kir").read_text() == text
+
+
+def test_a_place_that_cannot_be_written_is_a_fault_with_a_remedy(tmp_path):
+    (tmp_path / "scale").write_text("a file in the way")
+    with pytest.raises(KernelError) as caught:
+        write_record(tmp_path, stored())
+    assert "the record cannot be written" in str(caught.value)
+    assert caught.value.hint
+    assert listing(tmp_path) == ["scale"]
+
+
+def test_what_was_there_comes_back_where_the_exchange_fails(tmp_path, monkeypatch):
+    write_record(tmp_path, stored())
+    before = listing(tmp_path)
+    rename, calls = os.rename, []
+
+    def failing(source, target):
+        calls.append(source)
+        if len(calls) == 2:
+            raise OSError(28, "No space left on device")
+        rename(source, target)
+
+    monkeypatch.setattr(records.os, "rename", failing)
+    with pytest.raises(KernelError, match="No space left on device"):
+        write_record(tmp_path, stored(us=1.0))
+    assert listing(tmp_path) == before
+    assert read_record(tmp_path / "scale" / "chip") == stored()
+
+
+def test_what_a_kill_leaves_is_no_record(tmp_path):
+    write_record(tmp_path, stored())
+    left = tmp_path / "scale" / ".chip-abc" / "new"
+    left.mkdir(parents=True)
+    (left / "record.toml").write_text(stored().record.text())
+    (left.parent / "record.toml").write_text(stored().record.text())
+    assert record_folders(tmp_path) == (tmp_path / "scale" / "chip",)
+
+
+def test_files_edited_by_hand_are_named(tmp_path):
+    assert stored().edited_by_hand() == []
+    folder = write_record(tmp_path, stored()).folder
+    (folder / "kernel.cc").write_text("int other;\n")
+    (folder / "schedule.sched").write_text("schedule(scale)\n")
+    assert read_record(folder).edited_by_hand() == ["schedule.sched", "kernel.cc"]
+    (folder.parent / "spec.kir").write_text(WORKLOAD.replace("2.0", "3.0"))
+    assert "spec.kir" in read_record(folder).edited_by_hand()
+
+
+@pytest.mark.parametrize("noun", ["kernel", "target"])
+def test_names_that_leave_their_folder_are_refused(noun):
+    with pytest.raises(KernelError, match="cannot name a folder"):
+        stored(**{noun: "../x"})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t + "[", "this is not TOML"),
+        (lambda t: t.replace("us = 10.0", "uss = 10.0"), "field `uss` is not known"),
+        (lambda t: t.replace("us = 10.0\n", ""), "this is no record: 'us'"),
+        (lambda t: t.replace('"simulated"', '"guessed"'), "field `time_kind` is 'guessed'"),
+        (lambda t: t.replace("[digests]", "[[digests]]"), "this is no record"),
+    ],
+)
+def test_a_record_that_is_wrong_is_named_with_its_file(change, message):
+    text = stored().record.text()
+    assert change(text) != text
+    with pytest.raises(KernelError) as caught:
+        parse_record(change(text), "here/record.toml")
+    assert str(caught.value).startswith(f"here/record.toml: {message}")
+
+
+def test_a_missing_file_is_named(tmp_path):
+    folder = write_record(tmp_path, stored()).folder
+    (folder / "kernel.cc").unlink()
+    with pytest.raises(KernelError, match="the file cannot be read"):
+        read_record(folder)
+
+
+@given(
+    st.floats(min_value=1e-9, allow_infinity=False),
+    st.lists(st.text(st.characters(exclude_categories=["Cs"])), max_size=4),
+    st.dictionaries(st.sampled_from("MNK"), st.integers(1, 10**9)),
+)
+def test_any_record_reads_back_equal(us, lineage, shape):
+    made = stored(us=us, lineage=tuple(lineage), shape=shape).record
+    assert parse_record(made.text()) == made

@@ -1,0 +1,142 @@
+"""Collecting: what a report shows of a run, out of the run's outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ir.machine import Machine
+from ir.parse import parse_spec
+from search import difference, quantity
+from search.candidate import Candidate
+from search.evaluation import Evaluation
+from search.measures import named
+from search.report.page import Archive, Axis, Cell, Engine, Result, Step, Text, Trial
+from search.outcome import Outcome
+
+
+def result(
+    outcome: Outcome, machine: Machine, source: Text | None, facts: Mapping[str, str]
+) -> Result:
+    """The result to show. source: of the winner, as text.  facts: what only the caller knows."""
+    settings = outcome.settings
+    best = outcome.evaluation
+    return Result(
+        run=outcome.run,
+        kernel=settings.kernel,
+        title=_title(settings.spec),
+        target=settings.target,
+        backend=settings.backend,
+        shape=quantity.shape(settings.sizes),
+        correct_by=best.correct_by if best else "",
+        time_kind=best.time_kind if best else "",
+        first_us=outcome.first_us,
+        plain_us=outcome.plain_us,
+        best_us=best.us if best else None,
+        roofline_us=outcome.roofline_us,
+        stopped_because=outcome.stopped_because,
+        trials=_trials(outcome),
+        lineage=_lineage(outcome),
+        engines=_engines(outcome),
+        archive=_archive(outcome),
+        texts=_texts(outcome, source),
+        facts={**_facts(outcome, machine), **facts},
+    )
+
+
+def _title(spec: str) -> str:
+    doc = parse_spec(spec).doc.strip()
+    return doc.splitlines()[0] if doc else ""
+
+
+def _numbers(outcome: Outcome) -> dict[str, int]:
+    """The number of each candidate: outcomes are kept in the order they were told."""
+    return {key: number for number, key in enumerate(outcome.outcomes)}
+
+
+def _trials(outcome: Outcome) -> tuple[Trial, ...]:
+    found = []
+    for number, (key, told) in enumerate(outcome.outcomes.items()):
+        operator = outcome.graph.node(key).origin.operator
+        if isinstance(told, Evaluation):
+            found.append(Trial(number, operator, told.us))
+        else:
+            found.append(Trial(number, operator, None, told.stage, told.reason))
+    return tuple(found)
+
+
+def _lineage(outcome: Outcome) -> tuple[Step, ...]:
+    if outcome.best is None:
+        return ()
+    numbers = _numbers(outcome)
+    steps: list[Step] = []
+    before: Candidate | None = None
+    for candidate in outcome.graph.lineage(outcome.best.key):
+        told = outcome.outcomes.get(candidate.key)
+        others = candidate.origin.parents[1:]
+        steps.append(
+            Step(
+                number=numbers[candidate.key],
+                operator=candidate.origin.operator,
+                us=told.us if isinstance(told, Evaluation) else None,
+                edits=difference.lines(before, candidate) if before else (),
+                others=tuple(numbers[key] for key in others if key in numbers),
+            )
+        )
+        before = candidate
+    return tuple(steps)
+
+
+def _engines(outcome: Outcome) -> tuple[Engine, ...]:
+    best, first = outcome.evaluation, outcome.outcomes.get(outcome.first.key)
+    if best is None:
+        return ()
+    before = first.engines if isinstance(first, Evaluation) else {}
+    names = dict.fromkeys((*before, *best.engines))
+    return tuple(Engine(n, before.get(n, 0.0), best.engines.get(n, 0.0)) for n in names)
+
+
+def _archive(outcome: Outcome) -> Archive:
+    numbers = _numbers(outcome)
+    best = outcome.best.key if outcome.best else ""
+    axes = tuple(Axis(m.title, m.labels) for m in named(outcome.settings.measures))
+    cells = (
+        Cell(e.cell, e.evaluation.us, numbers[e.candidate.key], e.candidate.key == best)
+        for e in outcome.archive
+    )
+    return Archive(axes, tuple(cells))
+
+
+def _texts(outcome: Outcome, source: Text | None) -> tuple[Text, ...]:
+    if outcome.best is None:
+        return ()
+    first = set(outcome.first.schedule.splitlines())
+    lines = outcome.best.schedule.splitlines()
+    new = frozenset(n for n, line in enumerate(lines) if line not in first)
+    words = "Schedule (marked: what the first schedule lacks)" if new else "Schedule"
+    schedule = Text(words, outcome.best.schedule, new)
+    spec = Text("The spec it is held to", outcome.settings.spec)
+    return tuple(t for t in (schedule, source, spec) if t)
+
+
+def _facts(outcome: Outcome, machine: Machine) -> dict[str, str]:
+    settings, best = outcome.settings, outcome.evaluation
+    facts = {
+        "run": outcome.run,
+        "target": f"{machine.name}: {machine.title}",
+        "backend": settings.backend,
+        "policy": f"{settings.policy}, {settings.batch} a generation",
+        "seed": str(settings.seed),
+        "took": quantity.duration(outcome.seconds),
+    }
+    if best is None:
+        return facts
+    facts["correct by"] = f"{best.correct_by}, against float64 at {len(best.errors)} shapes"
+    facts["checked at"] = "; ".join(quantity.shape(e.sizes) for e in best.errors)
+    worst = max(best.errors, key=lambda e: e.rel_err, default=None)
+    if worst:
+        facts["largest error"] = (
+            f"{worst.rel_err:.2g} of the norm; plain arithmetic of the same precision has "
+            f"{worst.reference_rel_err:.2g}"
+        )
+    facts["time"] = f"{best.time_kind}, at {quantity.shape(settings.sizes)}"
+    return facts

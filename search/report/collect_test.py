@@ -1,0 +1,131 @@
+"""What a report shows of a run is what the run found, numbered in the order it was told."""
+
+import pytest
+
+from ir.machine import machine
+from search.archive import Archive, Elite
+from search.candidate import Candidate, Origin
+from search.evaluation import Evaluation, Failure, ShapeError
+from search.graph import Graph
+from search.outcome import Outcome
+from search.report.collect import result
+from search.report.page import Text
+from search.settings import Settings
+
+SPEC = '''def scale(x: f32[M]) -> f32[M]:
+    """Double x."""
+    y[m] = x[m] * 2.0
+    return y
+'''
+MACHINE = machine(
+    {
+        "name": "chip",
+        "title": "a chip",
+        "backends": ["tool"],
+        "levels": {"grid": 4},
+        "spaces": {
+            "global": {"bytes": 1000, "bytes_per_second": 1e9},
+            "scratch": {"bytes": 100},
+        },
+        "units": {"vector": {"flops": {"f32": 1e9}}},
+    }
+)
+
+
+def candidate(size, operator, *parents):
+    text = f"schedule(scale)\ntile(m, size={size})\n"
+    return Candidate(SPEC, text, "chip", "tool", origin=Origin(operator, parents))
+
+
+def evaluation(us, **engines):
+    errors = (ShapeError({"M": 3}, 1e-7, 2e-7), ShapeError({"M": 8}, 3e-7, 2e-7))
+    return Evaluation(us, "simulated", "simulator", errors=errors, engines=engines)
+
+
+FIRST = candidate(8, "first")
+PLAIN = candidate(1, "plain")
+OTHER = candidate(32, "mutate", FIRST.key)
+BEST = candidate(16, "crossover", FIRST.key, OTHER.key)
+OUTCOMES = {
+    FIRST.key: evaluation(8.0, dma=0.9),
+    PLAIN.key: evaluation(60.0),
+    OTHER.key: Failure("check", "wrong", "output `y` is off"),
+    BEST.key: evaluation(4.0, dma=0.5, vector=0.25),
+}
+
+
+def outcome(best=BEST, outcomes=OUTCOMES):
+    settings = Settings("scale", SPEC, "chip", "tool", {"M": 64}, measures=("scratch", "launches"))
+    graph, archive = Graph(), Archive((4, 4))
+    for each in (FIRST, PLAIN, OTHER, BEST):
+        graph.add(each)
+    if best:
+        archive.add(Elite((1, 0), best, outcomes[best.key], 2.0))
+    return Outcome(
+        run="scale-chip-1",
+        settings=settings,
+        evaluations=4,
+        failures={"check": 1},
+        first=FIRST,
+        first_us=8.0 if best else None,
+        plain_us=60.0 if best else None,
+        best=best,
+        evaluation=outcomes[best.key] if best else None,
+        roofline_us=2.0,
+        stopped_because="enough",
+        seconds=65.0,
+        archive=archive,
+        graph=graph,
+        outcomes=outcomes,
+    )
+
+
+@pytest.fixture
+def shown():
+    return result(outcome(), MACHINE, Text("Source", "x"), {"record": "none"})
+
+
+def test_figures_and_words_are_those_of_the_run(shown):
+    assert (shown.kernel, shown.target, shown.shape, shown.title) == (
+        "scale", "chip", "M=64", "Double x.",
+    )  # fmt: skip
+    assert (shown.speedup, shown.over_plain, shown.roofline_share) == (2.0, 15.0, 0.5)
+    assert (shown.correct_by, shown.time_kind) == ("simulator", "simulated")
+    assert shown.facts["checked at"] == "M=3; M=8"
+    assert shown.facts["largest error"].startswith("3e-07") and shown.facts["record"] == "none"
+
+
+def test_trials_are_numbered_as_they_were_told(shown):
+    assert [(t.number, t.operator, t.us) for t in shown.trials] == [
+        (0, "first", 8.0), (1, "plain", 60.0), (2, "mutate", None), (3, "crossover", 4.0),
+    ]  # fmt: skip
+    assert (shown.failed[0].stage, shown.failed[0].reason) == ("check", "output `y` is off")
+
+
+def test_the_lineage_goes_from_the_first_to_the_winner(shown):
+    first, last = shown.lineage
+    assert (first.number, first.edits) == (0, ())
+    assert (last.number, last.edits, last.others) == (3, ("tile(m): size 8 → 16",), (2,))
+
+
+def test_engines_are_those_of_the_first_and_of_the_best(shown):
+    found = [(e.name, e.first, e.best) for e in shown.engines]
+    assert found == [("dma", 0.9, 0.5), ("vector", 0.0, 0.25)]
+
+
+def test_the_archive_has_the_names_of_its_measures_and_the_winner(shown):
+    assert [axis.name for axis in shown.archive.axes] == ["scratch used", "launches"]
+    (cell,) = shown.archive.cells
+    assert (cell.at, cell.number, cell.winner) == ((1, 0), 3, True)
+
+
+def test_the_winners_new_lines_are_marked(shown):
+    assert shown.texts[0].lines == (("schedule(scale)", False), ("tile(m, size=16)", True))
+
+
+def test_a_run_without_a_correct_candidate_is_shown_without_a_winner():
+    failed = {key: Failure("check", "wrong", "off") for key in OUTCOMES}
+    shown = result(outcome(None, failed), MACHINE, None, {})
+    assert shown.best_us is None and shown.speedup is None
+    assert shown.lineage == shown.engines == shown.texts == ()
+    assert len(shown.failed) == 4

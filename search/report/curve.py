@@ -1,0 +1,159 @@
+"""The curve of the best so far: where each mark of the drawing stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from search import quantity
+from search.report.page import Result, Trial
+from search.report.scale import Scale, scale_for, spread
+
+WIDTH, HEIGHT = 860, 330
+LEFT, RIGHT, TOP, BOTTOM = 62, 176, 14, 62
+LABEL_GAP = 17
+MARKS = 8  # at most so many numbers along the evaluations
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A number beside an axis."""
+
+    at: float
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A horizontal line with its label. name: plain, first, best or roofline."""
+
+    name: str
+    text: str
+    y: float
+    label_y: float
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """One evaluation. hint: what is shown when one points at it."""
+
+    x: float
+    y: float
+    hint: str
+    gain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A drawing of WIDTH x HEIGHT. path and area: the best so far, as SVG path data."""
+
+    width: int
+    height: int
+    left: int
+    right: float
+    bottom: float
+    path: str
+    area: str
+    across: tuple[Mark, ...]
+    upward: tuple[Mark, ...]
+    levels: tuple[Level, ...]
+    dots: tuple[Dot, ...]
+    failures: tuple[Dot, ...]
+    failures_y: float
+
+
+LEVELS = (
+    ("plain", "plain schedule"),
+    ("first", "first schedule"),
+    ("best", "best"),
+    ("roofline", "roofline"),
+)
+
+
+def curve(result: Result) -> Curve | None:
+    """The drawing for a result; None where no trial was correct."""
+    known = [t.us for t in result.trials if t.us is not None]
+    if not known:
+        return None
+    levels = {name: getattr(result, f"{name}_us") for name, _ in LEVELS}
+    bottom = HEIGHT - BOTTOM
+    scale = scale_for([*known, *(v for v in levels.values() if v)], bottom, TOP)
+    right = WIDTH - RIGHT
+    across = _Across(result.trials, LEFT, right)
+    path = _path(result.trials, across, scale, right)
+    return Curve(
+        width=WIDTH,
+        height=HEIGHT,
+        left=LEFT,
+        right=right,
+        bottom=bottom,
+        path=path,
+        area=f"{path} V{bottom} H{_start(path)} Z",
+        across=across.marks(),
+        upward=tuple(Mark(round(scale(v), 1), quantity.mark(v)) for v in scale.marks()),
+        levels=_levels(levels, scale),
+        dots=_dots(result.trials, across, scale),
+        failures=_failures(result.trials, across, bottom),
+        failures_y=bottom + 13,
+    )
+
+
+class _Across:
+    """The axis of evaluations."""
+
+    def __init__(self, trials: tuple[Trial, ...], left: float, right: float):
+        self.count = max(1, max(t.number for t in trials))
+        self.left, self.right = left + 8, right - 8
+
+    def __call__(self, number: int) -> float:
+        return round(self.left + (self.right - self.left) * number / self.count, 1)
+
+    def marks(self) -> tuple[Mark, ...]:
+        step = next(
+            s * 10**d for d in range(9) for s in (1, 2, 5) if self.count / (s * 10**d) < MARKS
+        )
+        return tuple(Mark(self(n), str(n)) for n in range(0, self.count + 1, step))
+
+
+def _path(trials: tuple[Trial, ...], across: _Across, scale: Scale, right: float) -> str:
+    best: float | None = None
+    parts: list[str] = []
+    for t in trials:
+        if t.us is None or (best is not None and t.us >= best):
+            continue
+        best = t.us
+        x, y = across(t.number), round(scale(t.us), 1)
+        parts.append(f"H{x} V{y}" if parts else f"M{x} {y}")
+    return " ".join([*parts, f"H{right}"])
+
+
+def _start(path: str) -> str:
+    return path[1:].split(" ", 1)[0]
+
+
+def _levels(values: dict[str, float | None], scale: Scale) -> tuple[Level, ...]:
+    known = [(name, words, values[name]) for name, words in LEVELS if values[name]]
+    labels = spread([scale(v) for _, _, v in known], LABEL_GAP)
+    return tuple(
+        Level(name, f"{words} {quantity.time(v)}", round(scale(v), 1), round(y + 4, 1))
+        for (name, words, v), y in zip(known, labels)
+    )
+
+
+def _dots(trials: tuple[Trial, ...], across: _Across, scale: Scale) -> tuple[Dot, ...]:
+    best = float("inf")
+    dots = []
+    for t in trials:
+        if t.us is None:
+            continue
+        hint = f"#{t.number}, {t.operator}: {quantity.time(t.us)}"
+        dots.append(Dot(across(t.number), round(scale(t.us), 1), hint, t.us < best))
+        best = min(best, t.us)
+    return tuple(dots)
+
+
+def _failures(trials: tuple[Trial, ...], across: _Across, bottom: float) -> tuple[Dot, ...]:
+    return tuple(
+        Dot(across(t.number), bottom + 13, f"#{t.number}, {t.operator}: {t.stage}: {t.reason}")
+        for t in trials
+        if t.us is None
+    )

@@ -1,0 +1,81 @@
+"""The archive as heat maps: two axes on paper, one map for each bin of what is beyond them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import product
+
+from search import quantity
+from search.report.page import Archive, Axis, Cell
+
+FAINTEST = 0.14  # a filled cell never looks like an empty one
+LEAST_SPAN = 1.5  # times that differ by less than this are not drawn as cold and hot
+DARK = 0.62  # from here on the text in a cell is light
+
+
+@dataclass(frozen=True, slots=True)
+class Square:
+    """One cell. heat: 0 to 1, the fastest is 1; None where it is empty."""
+
+    heat: float | None = None
+    text: str = ""
+    hint: str = ""
+    dark: bool = False
+    winner: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """Rows from the top, each with its label; columns with theirs. title: the bins of the
+    axes that are not drawn."""
+
+    title: str
+    across: Axis
+    upward: Axis
+    rows: tuple[tuple[str, tuple[Square, ...]], ...]
+
+
+def maps(archive: Archive) -> tuple[Map, ...]:
+    """The maps of an archive, those that hold a cell; none of them where there are no axes."""
+    if not archive.axes or not archive.cells:
+        return ()
+    across, *rest = archive.axes
+    upward, *beyond = rest or [Axis("", ("",))]
+    by_place = {cell.at: cell for cell in archive.cells}
+    made = []
+    for bins in product(*(range(len(axis.bins)) for axis in beyond)):
+        squares = {
+            at[:2]: cell for at, cell in by_place.items() if tuple(at[2:]) == bins
+        }
+        if squares:
+            title = ", ".join(f"{a.name}: {a.bins[b]}" for a, b in zip(beyond, bins))
+            made.append(Map(title, across, upward, _rows(across, upward, squares, archive)))
+    return tuple(made)
+
+
+def _rows(
+    across: Axis, upward: Axis, squares: dict[tuple[int, ...], Cell], archive: Archive
+) -> tuple[tuple[str, tuple[Square, ...]], ...]:
+    flat = upward.name == ""
+    rows = []
+    for y in reversed(range(len(upward.bins))):
+        keys = [(x,) if flat else (x, y) for x in range(len(across.bins))]
+        rows.append((upward.bins[y], tuple(_square(squares.get(k), archive) for k in keys)))
+    return tuple(rows)
+
+
+def _square(cell: Cell | None, archive: Archive) -> Square:
+    if cell is None:
+        return Square(hint="empty")
+    times = [c.us for c in archive.cells]
+    behind = math.log(cell.us / min(times)) / math.log(max(LEAST_SPAN, max(times) / min(times)))
+    along = 1.0 - behind
+    heat = FAINTEST + (1 - FAINTEST) * along
+    return Square(
+        heat=round(heat, 3),
+        text=quantity.time(cell.us),
+        hint=f"#{cell.number}: {quantity.time(cell.us)}" + (", the winner" if cell.winner else ""),
+        dark=heat >= DARK,
+        winner=cell.winner,
+    )

@@ -1,0 +1,140 @@
+"""A page: all that a report shows, as plain values; nothing here knows where they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from search.quantity import ratio
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One evaluation. us: None where it failed, at `stage` and for `reason`."""
+
+    number: int
+    operator: str
+    us: float | None
+    stage: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One ancestor of the winner, or the winner. edits: what sets it apart from the step
+    before, a line each.  others: what else it was crossed with, by number."""
+
+    number: int
+    operator: str
+    us: float | None
+    edits: tuple[str, ...]
+    others: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """The share of the time that an engine is busy in the first and in the best kernel."""
+
+    name: str
+    first: float
+    best: float
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One measure of an archive and the labels of its bins, in order."""
+
+    name: str
+    bins: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A filled cell of an archive. at: its bin on each axis."""
+
+    at: tuple[int, ...]
+    us: float
+    number: int
+    winner: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """The elites by cell; two axes are drawn, a third becomes one map each."""
+
+    axes: tuple[Axis, ...]
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text to show. marked: the lines (from 0) that are not in the text it came from."""
+
+    name: str
+    body: str
+    marked: frozenset[int] = frozenset()
+
+    @property
+    def lines(self) -> tuple[tuple[str, bool], ...]:
+        """Each line, and whether it is marked."""
+        return tuple((line, i in self.marked) for i, line in enumerate(self.body.splitlines()))
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What one run gave. us: microseconds; None where nothing of the sort was correct.
+
+    levels are `first` (the autoschedule), `plain` (the untiled schedule), `best` and
+    `roofline` (the machine's bound).  facts: how it was obtained, by name.
+    """
+
+    run: str
+    kernel: str
+    title: str
+    target: str
+    backend: str
+    shape: str
+    correct_by: str
+    time_kind: str
+    first_us: float | None
+    plain_us: float | None
+    best_us: float | None
+    roofline_us: float | None
+    stopped_because: str
+    trials: tuple[Trial, ...]
+    lineage: tuple[Step, ...]
+    engines: tuple[Engine, ...]
+    archive: Archive
+    texts: tuple[Text, ...]
+    facts: Mapping[str, str]
+
+    @property
+    def speedup(self) -> float | None:
+        """Of the best over the first schedule."""
+        return ratio(self.first_us, self.best_us)
+
+    @property
+    def over_plain(self) -> float | None:
+        """Of the best over the plain schedule."""
+        return ratio(self.plain_us, self.best_us)
+
+    @property
+    def roofline_share(self) -> float | None:
+        """How much of the machine's bound the best reaches."""
+        return ratio(self.roofline_us, self.best_us)
+
+    @property
+    def failed(self) -> tuple[Trial, ...]:
+        """The trials that failed, in order."""
+        return tuple(t for t in self.trials if t.us is None)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One report. command: what made it.  facts: the machine and versions, by name."""
+
+    title: str
+    command: str
+    date: str
+    results: tuple[Result, ...]
+    facts: Mapping[str, str]

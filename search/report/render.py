@@ -1,0 +1,99 @@
+"""The page as one HTML text that needs nothing else: no network, no other file."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_environment
+from markupsafe import Markup
+
+from search import quantity
+from search.report import curve, heatmap
+from search.report.page import Page, Result
+
+TEMPLATES = Path(__file__).parents[2] / "templates" / "report"
+REASONS = 3  # of each stage
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """The failures of a stage. part: of all failures.  reasons: the commonest, with counts."""
+
+    name: str
+    count: int
+    part: float
+    reasons: tuple[tuple[str, int], ...]
+    others: int
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A result with its drawings; the template only formats it."""
+
+    result: Result
+    anchor: str
+    curve: curve.Curve | None
+    maps: tuple[heatmap.Map, ...]
+    stages: tuple[Stage, ...]
+    slowest_us: float
+    gains: tuple[float | None, ...]
+
+
+def render(page: Page) -> str:
+    """The HTML text of a page."""
+    sections = tuple(_section(result, number) for number, result in enumerate(page.results, 1))
+    template = _environment().get_template("page.html.j2")
+    return template.render(page=page, sections=sections)
+
+
+def _section(result: Result, number: int) -> Section:
+    times = [s.us for s in result.lineage if s.us is not None]
+    return Section(
+        result=result,
+        anchor=f"run-{number}",
+        curve=curve.curve(result),
+        maps=heatmap.maps(result.archive),
+        stages=_stages(result),
+        slowest_us=max(times, default=1.0),
+        gains=_gains(result),
+    )
+
+
+def _gains(result: Result) -> tuple[float | None, ...]:
+    """Of each step of the lineage over the one before."""
+    times = [s.us for s in result.lineage]
+    return (None, *(quantity.ratio(a, b) for a, b in zip(times, times[1:])))[: len(times)]
+
+
+def _stages(result: Result) -> tuple[Stage, ...]:
+    failed = result.failed
+    counts = Counter(t.stage for t in failed)
+    stages = []
+    for name, count in counts.most_common():
+        reasons = Counter(t.reason for t in failed if t.stage == name)
+        shown = tuple(reasons.most_common(REASONS))
+        others = count - sum(n for _, n in shown)
+        stages.append(Stage(name, count, count / len(failed), shown, others))
+    return tuple(stages)
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        undefined=StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    for function in (quantity.time, quantity.factor, quantity.share, quantity.shape):
+        environment.filters[function.__name__] = function
+    environment.filters["style"] = _style
+    return environment
+
+
+@pass_environment
+def _style(environment: Environment, name: str) -> Markup:
+    """The text of a template of ours that holds no data, taken as it is."""
+    return Markup(environment.get_template(name).render())  # noqa: S704 - our own file

@@ -1,0 +1,77 @@
+"""A small page for the tests of the report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from search.report.page import (
+    Archive,
+    Axis,
+    Cell,
+    Engine,
+    Page,
+    Result,
+    Step,
+    Text,
+    Trial,
+)
+
+TRIALS = (
+    Trial(0, "first", 40.0),
+    Trial(1, "plain", 300.0),
+    Trial(2, "mutate", None, "check", "output `y` is off by <1>"),
+    Trial(3, "mutate", 25.0),
+    Trial(4, "mutate", 60.0),
+    Trial(5, "crossover", 20.0),
+    Trial(6, "mutate", None, "build", "no such register"),
+    Trial(7, "mutate", None, "check", "output `y` is off by <1>"),
+)
+RESULT = Result(
+    run="rows-chip-1",
+    kernel="rows",
+    title="Multiply x by w & more.",
+    target="chip",
+    backend="tool",
+    shape="M=64, N=48",
+    correct_by="simulator",
+    time_kind="simulated",
+    first_us=40.0,
+    plain_us=300.0,
+    best_us=20.0,
+    roofline_us=10.0,
+    stopped_because="8 evaluations were asked for and made",
+    trials=TRIALS,
+    lineage=(
+        Step(0, "first", 40.0, ()),
+        Step(3, "mutate", 25.0, ("tile(m): size 32 → 64",)),
+        Step(5, "crossover", 20.0, ("+ defer(r, into=y)", "- stage(x, depth=2)"), (4,)),
+    ),
+    engines=(Engine("dma", 0.91, 0.64), Engine("matrix", 0.22, 0.81)),
+    archive=Archive(
+        (Axis("scratch used", ("to 50%", "to 100%")), Axis("launches", ("1", "2", "3 or more"))),
+        (Cell((0, 0), 40.0, 0), Cell((1, 0), 20.0, 5, True), Cell((1, 2), 25.0, 3)),
+    ),
+    texts=(
+        Text("Schedule", "schedule(rows)\ntile(m, size=64)\n", frozenset({1})),
+        Text("Source", "int a = 1 < 2;\n"),
+    ),
+    facts={"seed": "1", "checked at": "M=3, N=7"},
+)
+NOTHING = replace(
+    RESULT,
+    correct_by="",
+    time_kind="",
+    first_us=None,
+    plain_us=None,
+    best_us=None,
+    trials=tuple(t for t in TRIALS if t.us is None),
+    lineage=(),
+    engines=(),
+    archive=Archive(RESULT.archive.axes, ()),
+    texts=(),
+)
+
+
+def page(*results: Result) -> Page:
+    """A page of these results."""
+    return Page("rows on chip", "evolve --target=chip", "1 May 2026", results, {"python": "3.11"})

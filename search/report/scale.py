@@ -1,0 +1,56 @@
+"""A logarithmic scale: values to positions on paper, and the marks to draw along it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+STEPS = (1, 2, 5)
+FEW = 3  # fewer marks than this, and the finer steps are drawn too
+FINE = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
+ROOM = 1.12  # how far the scale goes beyond the values on either side
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """Maps low..high to start..end, by the logarithm."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        span = math.log(self.high / self.low)
+        along = math.log(value / self.low) / span
+        return self.start + (self.end - self.start) * min(1.0, max(0.0, along))
+
+    def marks(self) -> tuple[float, ...]:
+        """Round values inside the scale: 1, 2, 5, 10 ..., or finer where these are few."""
+        coarse = self._marks(STEPS)
+        return coarse if len(coarse) >= FEW else self._marks(FINE)
+
+    def _marks(self, steps: tuple[float, ...]) -> tuple[float, ...]:
+        decades = range(math.floor(math.log10(self.low)), math.ceil(math.log10(self.high)) + 1)
+        values = (step * 10.0**d for d in decades for step in steps)
+        return tuple(v for v in values if self.low <= v <= self.high)
+
+
+def scale_for(values: Iterable[float], start: float, end: float) -> Scale:
+    """The scale that shows all `values` (at least one) with some room around them."""
+    known = tuple(values)
+    return Scale(min(known) / ROOM, max(known) * ROOM, start, end)
+
+
+def spread(wanted: list[float], gap: float) -> list[float]:
+    """Positions near the wanted ones, in their order, at least `gap` apart."""
+    order = sorted(range(len(wanted)), key=lambda i: wanted[i])
+    placed = list(wanted)
+    for _ in range(len(wanted)):
+        for above, below in zip(order, order[1:]):
+            lack = gap - (placed[below] - placed[above])
+            if lack > 0:
+                placed[above] -= lack / 2
+                placed[below] += lack / 2
+    return placed

@@ -1,0 +1,296 @@
+"""The run: ask, evaluate, tell, until a rule says stop; killed at any point, it can go on.
+
+A generation is asked as a whole, from a generator that its number and the seed fix, and told in
+the order it was asked. What is found therefore depends neither on how many workers evaluate nor
+on a stop in between: a resume replays what the store holds and asks the open generation again.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+from ir.cost import roofline
+from ir.errors import KernelError
+from ir.machine import Machine
+from ir.parse import parse_spec
+from search.archive import Archive, Elite
+from search.candidate import Candidate
+from search.context import Context, GaveUp, Operator, Parent, nest_digest
+from search.evaluation import Evaluated, Evaluation, Failure
+from search.events import Asked, Event, Improved, Started, Stopped, Told
+from search.first import FIRST as FIRST
+from search.first import PLAIN, first_candidates
+from search.fitness import Baseline, fitness
+from search.graph import Graph
+from search.measures import cell, named
+from search.outcome import Outcome
+from search.settings import Settings
+from search.state import Policy, Proposal, State
+from search.store import Record, Store, StoredEvent
+from search.termination import Exhausted, Progress, first_reason, rules_of
+
+ROUNDS = 3  # how often a policy is asked again when its proposals do not fill a generation
+
+
+class Evaluator(Protocol):
+    """Finds out what becomes of candidates.
+
+    context: digest of all that an outcome depends on beside the candidate: sizes, machine,
+    toolchain.  environment: the same and more for a person, as plain data.
+    """
+
+    context: str
+    environment: Mapping[str, Any]
+
+    def evaluate(
+        self, candidates: Sequence[Candidate], seconds: float | None = None
+    ) -> Iterator[tuple[int, Evaluated]]:
+        """(position, outcome) of each, in any order; gives up the rest after `seconds`."""
+
+
+class Search:
+    """One search, to be run once.
+
+    run: the name of a stored run that is to go on; `settings` are then its own, but for the
+    limits, which may be wider.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        evaluator: Evaluator,
+        store: Store,
+        *,
+        machine: Machine,
+        policy: Policy,
+        operators: Mapping[str, Operator],
+        run: str | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ):
+        self.settings = settings
+        self.evaluator = evaluator
+        self.store = store
+        self.machine = machine
+        self.policy = policy
+        self.operators = operators
+        self.spec = parse_spec(settings.spec)
+        self.roofline_us = roofline(self.spec, machine, settings.sizes).us
+        self.measures = named(settings.measures)
+        self.graph = Graph()
+        self.archive = Archive(tuple(len(m.labels) for m in self.measures))
+        self.outcomes: dict[str, Evaluated] = {}
+        self.best: tuple[Candidate, Evaluation] | None = None
+        self._roots = first_candidates(settings, self.spec, machine)
+        self._told = 0
+        self._gain_at = 0
+        self._baseline: Baseline | None = None
+        self._clock = clock
+        self._record = self._resumed(run) if run else None
+        self._known = dict(self._record.outcomes) if self._record else {}
+        self._run = run or ""
+        self._before = self._record.seconds if self._record else 0.0
+        self._on_event: Callable[[Event], None] = lambda event: None
+        self._began = 0.0
+
+    def run(self, on_event: Callable[[Event], None] = lambda event: None) -> Outcome:
+        """Searches until a rule stops it, or the user does (it can then be resumed)."""
+        self._on_event = on_event
+        self._began = self._clock()
+        if not self._run:
+            self._run = self.store.start(self.settings, self.evaluator.environment)
+        started = (self._run, self.settings, self.roofline_us, self.evaluator.environment)
+        on_event(Started(*started, resumed=self._record is not None))
+        try:
+            reason = self._generations()
+        except KeyboardInterrupt:
+            reason = f"it was interrupted; --resume {self._run} goes on"
+        self.store.log(self._run, StoredEvent("stopped", "", self._seconds(), reason))
+        on_event(Stopped(reason, self._told, self._seconds()))
+        return self._outcome(reason)
+
+    def _generations(self) -> str:
+        rules = rules_of(self.settings)
+        generation = 0
+        while True:
+            candidates = self._closed(generation)
+            seconds = 0.0 if candidates else self._seconds()
+            reason = first_reason(rules, self._progress(seconds))
+            if reason:
+                return reason
+            if not candidates:
+                candidates = self._ask(generation)
+                if not candidates:
+                    return first_reason((Exhausted(),), self._progress(seconds, True)) or ""
+                self.store.asked(self._run, generation, candidates, self._seconds())
+            for c in candidates:
+                self._add(c)
+            self._evaluate(generation, candidates)
+            generation += 1
+
+    def _ask(self, generation: int) -> tuple[Candidate, ...]:
+        """The candidates of a generation, each new to the graph; fewer where there are no more."""
+        if generation == 0:
+            return self._roots
+        rng = random.Random(f"{self.settings.seed}/{generation}")
+        asked: list[Candidate] = []
+        for _ in range(ROUNDS):
+            for proposal in self.policy.ask(self._state(generation), self.settings.batch, rng):
+                child = self._child(proposal, rng)
+                if isinstance(child, Candidate) and self._add(child):
+                    asked.append(child)
+                if len(asked) == self.settings.batch:
+                    return tuple(asked)
+        return tuple(asked)
+
+    def _add(self, candidate: Candidate) -> bool:
+        """Adds a candidate to the graph; False where it is there."""
+        try:
+            nest = nest_digest(candidate, self.machine, self.settings.sizes)
+        except KernelError:
+            nest = ""
+        return self.graph.add(candidate, nest)
+
+    def _child(self, proposal: Proposal, rng: random.Random) -> Candidate | GaveUp:
+        parents = tuple(
+            Parent(self.graph.node(key), self.outcomes.get(key)) for key in proposal.parents
+        )
+        context = Context(self.spec, self.machine, self.settings.sizes, parents, self.graph)
+        return self.operators[proposal.operator].propose(context, rng)
+
+    def _evaluate(self, generation: int, candidates: Sequence[Candidate]) -> None:
+        """Evaluates what the limit still allows, and tells it in order as far as it is known."""
+        if self.settings.evaluations is not None:
+            candidates = candidates[: self.settings.evaluations - self._told]
+        new = [c for c in candidates if c.key not in self._known]
+        for number, c in enumerate(candidates, self._told):
+            if c in new:
+                self._on_event(Asked(number, generation, c))
+        waiting = self._tell_known(generation, list(candidates))
+        for position, outcome in self.evaluator.evaluate(new, self._seconds_left()):
+            key = new[position].key
+            context = self.evaluator.context
+            self.store.evaluated(self._run, key, context, outcome, self._seconds())
+            self._known[key] = outcome
+            waiting = self._tell_known(generation, waiting)
+
+    def _tell_known(self, generation: int, waiting: list[Candidate]) -> list[Candidate]:
+        """Tells the first candidates as far as their outcomes are known; the others."""
+        while waiting and waiting[0].key in self._known:
+            self._tell(generation, waiting[0], self._known[waiting[0].key])
+            waiting = waiting[1:]
+        return waiting
+
+    def _tell(self, generation: int, candidate: Candidate, outcome: Evaluated) -> None:
+        number, seconds, replayed = self._told, self._seconds(), False
+        earlier = self._told_before(candidate.key)
+        if earlier is None:
+            self.store.log(self._run, StoredEvent("told", candidate.key, seconds, ""))
+        else:
+            seconds, replayed = earlier, True
+        self._told += 1
+        improved = self._learn(candidate, outcome)
+        best = self.best[1] if self.best else None
+        told = (number, generation, candidate, outcome, best, seconds)
+        self._on_event(Told(*told, replayed=replayed))
+        if improved:
+            self._gain_at = self._told
+            first = self._us(self._roots[0])
+            speedup = first / outcome.us if first else None
+            self._on_event(Improved(number, candidate, outcome, speedup, replayed))
+
+    def _learn(self, candidate: Candidate, outcome: Evaluated) -> bool:
+        """Files an outcome; whether it is the fastest so far."""
+        self.outcomes[candidate.key] = outcome
+        if isinstance(outcome, Failure):
+            return False
+        if self._baseline is None:
+            is_first = candidate.key == self._roots[0].key
+            us = outcome.us if is_first else self.roofline_us
+            self._baseline = Baseline(us, outcome.time_kind)
+        best = self.best[1] if self.best else None
+        improved = outcome.faster_than(best)
+        if improved:
+            self.best = candidate, outcome
+        if improved or candidate.origin.operator != PLAIN:
+            where = cell(self.measures, outcome.figures, self.machine)
+            self.archive.add(Elite(where, candidate, outcome, fitness(outcome, self._baseline)))
+        return improved
+
+    def _state(self, generation: int) -> State:
+        """What a policy sees: without the plain schedule, unless nothing was faster."""
+        slow = {c.key for c in self._roots[1:] if self.best and self.best[0] != c}
+        outcomes = {k: o for k, o in self.outcomes.items() if k not in slow}
+        roots = tuple(c.key for c in self._roots)
+        return State(generation, self.graph, self.archive, outcomes, roots)
+
+    def _resumed(self, run: str) -> Record:
+        record = self.store.load(run)
+        before = record.environment.get("context")
+        if before != self.evaluator.context:
+            raise KernelError(
+                f"run `{run}` was made with another machine file, toolchain or sizes, and its "
+                "times cannot be compared with new ones",
+                where="--resume",
+                hint="start a new run; what still holds is taken from the store",
+            )
+        return record
+
+    def _closed(self, generation: int) -> tuple[Candidate, ...]:
+        """The stored candidates of a generation whose outcomes are all known, else none."""
+        if self._record is None or generation >= len(self._record.generations):
+            return ()
+        stored = self._record.generations[generation]
+        return stored if all(c.key in self._record.outcomes for c in stored) else ()
+
+    def _told_before(self, key: str) -> float | None:
+        """The run's seconds when this was told in an earlier session; None where it was not."""
+        events = self._record.events if self._record else ()
+        return next((e.seconds for e in events if e.kind == "told" and e.key == key), None)
+
+    def _progress(self, seconds: float, nothing_new: bool = False) -> Progress:
+        return Progress(
+            evaluations=self._told,
+            seconds=seconds,
+            since_gain=self._told - self._gain_at,
+            best_us=self.best[1].us if self.best else None,
+            roofline_us=self.roofline_us,
+            nothing_new=nothing_new,
+        )
+
+    def _seconds(self) -> float:
+        return self._before + self._clock() - self._began
+
+    def _seconds_left(self) -> float | None:
+        if self.settings.seconds is None:
+            return None
+        return max(0.0, self.settings.seconds - self._seconds())
+
+    def _us(self, candidate: Candidate) -> float | None:
+        outcome = self.outcomes.get(candidate.key)
+        return outcome.us if isinstance(outcome, Evaluation) else None
+
+    def _outcome(self, reason: str) -> Outcome:
+        failures: dict[str, int] = {}
+        for outcome in self.outcomes.values():
+            if isinstance(outcome, Failure):
+                failures[outcome.stage] = failures.get(outcome.stage, 0) + 1
+        return Outcome(
+            run=self._run,
+            settings=self.settings,
+            evaluations=self._told,
+            failures=failures,
+            first=self._roots[0],
+            first_us=self._us(self._roots[0]),
+            plain_us=self._us(self._roots[-1]),
+            best=self.best[0] if self.best else None,
+            evaluation=self.best[1] if self.best else None,
+            roofline_us=self.roofline_us,
+            stopped_because=reason,
+            seconds=self._seconds(),
+            archive=self.archive,
+            graph=self.graph,
+            outcomes=self.outcomes,
+        )

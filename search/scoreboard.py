@@ -1,0 +1,81 @@
+"""The scoreboard: how a run stands, kept up to date by its events, for whoever shows it."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from search import difference, quantity
+from search.candidate import Candidate
+from search.evaluation import Evaluation, Failure
+from search.events import Asked, Event, Improved, Started, Stopped, Told
+from search.run import FIRST, PLAIN
+
+
+class Scoreboard:
+    """What is known of one run.
+
+    trying: the candidates under evaluation, by number.  failures: by stage.  known: of told
+    candidates, how many were replayed from an earlier session.
+    """
+
+    def __init__(self) -> None:
+        self.started: Started | None = None
+        self.stopped: Stopped | None = None
+        self.told = 0
+        self.known = 0
+        self.trying: dict[int, Candidate] = {}
+        self.failures: Counter[str] = Counter()
+        self.last_failure = ""
+        self.first_us: float | None = None
+        self.plain_us: float | None = None
+        self.best: Improved | None = None
+        self._candidates: dict[str, Candidate] = {}
+
+    def on_event(self, event: Event) -> None:
+        """Takes note of an event."""
+        if isinstance(event, Started):
+            self.started = event
+        elif isinstance(event, Asked):
+            self._candidates[event.candidate.key] = event.candidate
+            self.trying[event.number] = event.candidate
+        elif isinstance(event, Told):
+            self._learn(event)
+        elif isinstance(event, Improved):
+            self.best = event
+        elif isinstance(event, Stopped):
+            self.trying.clear()
+            self.stopped = event
+
+    def edits(self, candidate: Candidate) -> str:
+        """What a candidate tries, in one line: its difference from the parent it resembles."""
+        parents = [self._candidates.get(key) for key in candidate.origin.parents[:1]]
+        if not parents or parents[0] is None:
+            return "the plain schedule" if candidate.origin.operator == PLAIN else (
+                "the autoschedule")
+        return "; ".join(difference.lines(parents[0], candidate)) or "the same kernel"
+
+    @property
+    def best_us(self) -> float | None:
+        """The best time so far."""
+        return self.best.evaluation.us if self.best else None
+
+    @property
+    def roofline_share(self) -> float | None:
+        """How much of the machine's bound the best reaches."""
+        return quantity.ratio(self.started.roofline_us if self.started else None, self.best_us)
+
+    def _learn(self, event: Told) -> None:
+        self.told += 1
+        self.known += event.replayed
+        self.trying.pop(event.number, None)
+        self._candidates[event.candidate.key] = event.candidate
+        outcome = event.outcome
+        if isinstance(outcome, Failure):
+            self.failures[outcome.stage] += 1
+            self.last_failure = f"{outcome.stage}: {outcome.reason}"
+        elif isinstance(outcome, Evaluation):
+            operator = event.candidate.origin.operator
+            if operator == FIRST:
+                self.first_us = outcome.us
+            elif operator == PLAIN:
+                self.plain_us = outcome.us

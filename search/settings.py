@@ -1,0 +1,47 @@
+"""The settings of a search: what is searched for, where, how, and for how long."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+BATCH = 8  # candidates of a generation; part of what a seed means, so not the number of workers
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All that a search's result depends on, beside the machine and the toolchain.
+
+    kernel: its name, for a person.  spec: the text of its spec.  sizes: those that are timed.
+    checks: those at which results are compared with the reference.  evaluations, seconds: when
+    to stop; None for no limit.  stagnation: stop after so many evaluations without a gain.
+    roofline_share: stop when this share of the machine's bound is reached.
+    """
+
+    kernel: str
+    spec: str
+    target: str
+    backend: str
+    sizes: Mapping[str, int]
+    checks: tuple[Mapping[str, int], ...] = ()
+    evaluations: int | None = 100
+    seconds: float | None = None
+    stagnation: int | None = None
+    roofline_share: float = 0.95
+    policy: str = "evolutionary"
+    seed: int = 0
+    batch: int = BATCH
+    measures: tuple[str, ...] = ("scratch", "traffic")
+
+    def to_json(self) -> str:
+        """One line of JSON; `settings` reads it."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+
+def settings(text: str) -> Settings:
+    """The settings that `Settings.to_json` wrote."""
+    table = json.loads(text)
+    for name in ("checks", "measures"):
+        table[name] = tuple(table[name])
+    return Settings(**table)
