@@ -11,7 +11,7 @@ from ir.errors import KernelError, Place
 from ir.formulation import depends, inline, pointwise
 from ir.nest import Dot, Fill, Fold, Map, Scan, Tile
 from ir.scope import Scope
-from ir.spec import Apply, Cast, Equation, Expr, Read
+from ir.spec import DTYPES, INTEGERS, Apply, Cast, Equation, Expr, Read
 
 if TYPE_CHECKING:
     from ir.program import Program
@@ -45,8 +45,8 @@ class Folds:
                 f"`{equation.value.fold}` is not lowered", place=equation.place,
                 allowed=", ".join(NEUTRAL),
             )
-        group = self._group(equation)
         loops = self._loops(equation)
+        group = self._group(equation) if loops else [equation]
         running = self._running(group) if loops else None
         if inside := home.bound() & set(loops):
             raise KernelError(
@@ -65,8 +65,7 @@ class Folds:
         members = [Member(e, self._accumulator(e)) for e in group]
         if loops:
             for m in members:
-                start = LOWEST if m.equation is running else NEUTRAL[m.equation.value.fold]
-                home.statements.append(Fill(m.value, start))
+                home.statements.append(Fill(m.value, self._start(m, running)))
         chain = self.program.open(home, loops)
         inner = chain[-1]
         scale = None
@@ -81,6 +80,19 @@ class Folds:
         for m in members:
             home.tensors[m.equation.target] = m.value
         self.program.close(chain, loops)
+
+    def _start(self, member: Member, running: Equation | None) -> float | int:
+        """What a member's value holds before the first term."""
+        if member.equation is running:
+            return LOWEST
+        start = NEUTRAL[member.equation.value.fold]
+        dtype = self.program.values[member.value].dtype
+        if dtype == "b8":
+            return bool(start)
+        if dtype in INTEGERS and start in (float("inf"), -float("inf")):
+            bits = 8 * DTYPES[dtype] - 1
+            return (1 << bits) - 1 if start > 0 else -(1 << bits)
+        return start
 
     def _accumulate(self, member: Member, scope: Scope, onto: bool) -> None:
         equation = member.equation
@@ -222,8 +234,9 @@ class Folds:
         """Moves a running maximum on; the value that scales what was summed before."""
         target = member.equation.target
         names = member.equation.indices
-        before = self.program.new(f"{target}_before", target, "f32", names, depth=1).name
-        scale = self.program.new(f"{target}_scale", target, "f32", names, depth=1).name
+        dtype = self.program.accumulator_dtype(member.equation)
+        before = self.program.new(f"{target}_before", target, dtype, names, depth=1).name
+        scale = self.program.new(f"{target}_scale", target, dtype, names, depth=1).name
         scope.statements.append(Map(before, Tile(member.value)))
         self._accumulate(member, scope, True)
         difference = Apply("sub", (Tile(before), Tile(member.value)))

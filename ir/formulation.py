@@ -31,6 +31,7 @@ def defer(spec: Spec, decision: Decision) -> Spec:
         if moved is None:
             continue
         others = [e.target for e in spec.equations if name in e.sources() and e is not reader]
+        others += ["the caller"] if name in {t.name for t in spec.outputs} else []
         if others:
             raise KernelError(
                 f"`{factor}` cannot be deferred into `{into}`: `{name}` is also read by "

@@ -67,7 +67,7 @@ _erfc = np.frompyfunc(math.erfc, 1, 1)
 
 def _gelu(x: np.ndarray) -> np.ndarray:
     # erfc keeps the small values that 1 + erf would cancel
-    return 0.5 * x * _erfc(-x.astype(np.float64) / math.sqrt(2)).astype(x.dtype)
+    return 0.5 * x * np.asarray(_erfc(-x.astype(np.float64) / math.sqrt(2))).astype(x.dtype)
 
 
 _ON_TRUTH = ("and", "or", "not", "eq", "ne", "where", "minimum", "maximum")

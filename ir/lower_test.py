@@ -344,21 +344,20 @@ def test_one_output_may_lack_the_index_of_the_grid():
         require_right(lower(spec, decisions(spec, *lines), SMALL, sizes), sizes)
 
 
-@pytest.mark.parametrize("fold", ["argmax", "argmin"])
-def test_the_place_of_an_extreme_is_right_or_refused(fold):
-    spec = spec_of(f"y[m] = {fold}(x[m, k], k)", result="i32[M]")
-    sizes = {"M": 5, "K": 7}
-    require_right(lower(spec, decisions(spec), SMALL, sizes), sizes)
-    try:
-        nest = lower(spec, decisions(spec, "tile(k, size=2)"), SMALL, sizes)
-    except KernelError:
-        return
-    require_right(nest, sizes)
+FOLDED = {
+    "argmax": ("argmax(x[m, k], k)", "i32"),
+    "argmin": ("argmin(x[m, k], k)", "i32"),
+    "any": ("any(x[m, k] > 0.5, k)", "b8"),
+    "all": ("all(x[m, k] > -0.5, k)", "b8"),
+    "prod": ("prod(x[m, k], k)", "f32"),
+    "min": ("min(x[m, k], k)", "f32"),
+}
 
 
-@pytest.mark.parametrize("fold", ["any", "all"])
-def test_a_fold_of_truth_values_is_right_or_refused(fold):
-    spec = spec_of(f"y[m] = {fold}(x[m, k] > 0.5, k)", result="b8[M]")
+@pytest.mark.parametrize("fold", FOLDED)
+def test_every_fold_is_right_or_refused(fold):
+    body, dtype = FOLDED[fold]
+    spec = spec_of(f"y[m] = {body}", result=f"{dtype}[M]")
     sizes = {"M": 5, "K": 7}
     for lines in ((), ("tile(k, size=2)",)):
         try:

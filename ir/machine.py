@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
 
 from ir.errors import KernelError
@@ -152,7 +153,8 @@ class _Reader:
 
     def number(self, path: str, kind: type, default: Any = None) -> Any:
         found = self.get(path, (int, float), default)
-        if found < 0 or (kind is int and int(found) != found):
+        whole = kind is not int or (isfinite(found) and int(found) == found)
+        if not isfinite(found) or found < 0 or not whole:
             raise self.fault(path, f"is {found!r}", "a positive number")
         if found == 0 and default is None:
             raise self.fault(path, "is 0", "a positive number")

@@ -121,7 +121,7 @@ class Fill(Statement):
     """value = number, everywhere."""
 
     value: str
-    number: float
+    number: float | int
 
 
 @dataclass(frozen=True, slots=True)

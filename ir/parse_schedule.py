@@ -27,8 +27,8 @@ def _kernel(source: Source, line: ast.stmt | None) -> str:
         raise source.fault(
             line,
             "a schedule starts with the name of its kernel",
-            allowed="`schedule(softmax)`",
-            hint="make `schedule(<kernel>)` the first line",
+            allowed="`schedule(name)`",
+            hint="name the spec of the kernel in the first line",
         )
     return _value(source, call.args[0])
 

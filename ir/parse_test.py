@@ -22,8 +22,9 @@ stage(x, at=k.outer, space=scratch, depth=3)
 compute(acc, unit=matrix, acc=f32)
 scale(y, by=-0.5)
 """
-TOKENS = r"""def return ( ) [ ] , : = += -> f32 b8 x y m k M K sum max cumsum pad range bucketize
-    where exp inf 0 1 -1 1e999 0.5 + - * / // % ** ~ & | < == not and if else lambda for in yield await :
+TOKENS = r"""def return ( ) [ ] , : = += -> f32 b8 x y m k M K sum max cumsum pad range
+    bucketize where exp inf 0 1 -1 1e999 0.5 + - * / // % ** ~ & | < == not and if else
+    lambda for in yield await :
     := ... ** * @ . ; \ ' " # é 99999999999999999999 1j None True tune check schedule
     import class x[m] x[()] (((((((( ]]]] reverse=True i=3 l=range(a[b],a[b+1])""".split()
 TOKENS += ["\n", "\t", "\0", "\ud800", '"""', "\n    "]

@@ -149,6 +149,8 @@ class Program:
         if found := scope.tensor(name):
             return found
         equation = self.equations[name]
+        if equation.accumulate:
+            raise KernelError("a scatter is not lowered", place=equation.place)
         home = scope.home(self.needed(equation.indices))
         if home is None:
             raise KernelError(

@@ -22,7 +22,7 @@ _MATRIX = Unit({"f16": 8e9, "bf16": 8e9, "f32": 1e9}, step=(4, 4, 4))
 SMALL = Machine(  # its tiles live in scratch
     name="small",
     title="4 tile processors, 256 KiB each",
-    backends=("null",),
+    backends=(),
     levels={"grid": 4},
     spaces={"global": _GLOBAL, "scratch": Space(2**18)},
     units={"matrix": _MATRIX, "vector": Unit({"f32": 2e9}), "special": Unit({"f32": 1e9})},
@@ -32,7 +32,7 @@ SMALL = Machine(  # its tiles live in scratch
 WITH_REGISTERS = Machine(  # computed tiles live in registers
     name="with_registers",
     title="4 tile processors, 64 KiB each, and registers",
-    backends=("null",),
+    backends=(),
     levels={"grid": 4},
     spaces={"global": _GLOBAL, "scratch": Space(2**16), "register": Space(2**16)},
     units={"matrix": _MATRIX, "vector": Unit({"f32": 2e9})},

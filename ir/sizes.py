@@ -26,7 +26,12 @@ def value(expr: Expr, sizes: Mapping[str, int]) -> int:
     if isinstance(expr, Size):
         return sizes[expr.name]
     if isinstance(expr, Apply) and expr.function in _ARITHMETIC:
-        return _ARITHMETIC[expr.function](*(value(a, sizes) for a in expr.args))
+        try:
+            return _ARITHMETIC[expr.function](*(value(a, sizes) for a in expr.args))
+        except ZeroDivisionError:
+            raise KernelError(
+                f"a size divides by zero for {dict(sizes)}", place=expr.place
+            ) from None
     raise KernelError("a size is made of sizes and integers with + - * // %", place=expr.place)
 
 

@@ -165,7 +165,16 @@ class _Checker:
             )
 
 
+    def _stream(self, decision: Decision) -> None:
+        if self.reductions[decision.subject].value.fold != "max":
+            raise KernelError(
+                f"`{decision.subject}` is no maximum, so it cannot be streamed",
+                place=decision.place, hint=f"fuse({decision.subject}, into=...)",
+            )
+
+
 _RULES: dict[str, Callable[[_Checker, Decision], None]] = {
     "compute": _Checker._compute,
     "precision": _Checker._precision,
+    "stream": _Checker._stream,
 }

@@ -9,8 +9,10 @@ from typing import Protocol
 
 from ir.digest import text_digest
 from ir.errors import KernelError
+from ir.estimate import estimate
 from ir.lower import lower
 from ir.machine import Machine
+from ir.nest import LoopNest
 from ir.parse import parse_schedule, parse_spec
 from ir.schedule import Schedule
 from ir.spec import Spec
@@ -58,7 +60,6 @@ class Context:
         Gives up where that does not lower, or comes to what was tried before.
         """
         first = self.parents[0].candidate
-        parents = tuple(dict.fromkeys(p.candidate.key for p in self.parents))
         child = Candidate(
             formulation=first.formulation,
             schedule=str(canonical(schedule)),
@@ -78,14 +79,17 @@ class Context:
             return GaveUp("another schedule comes to the same")
         return child
 
+    def expected_us(self, candidate: Candidate) -> float:
+        """The estimate of a candidate's time from its loop nest: a hint, never a result."""
+        return estimate(_nest(candidate, self.machine, self.sizes), self.machine, self.sizes)
+
 
 def nest_digest(candidate: Candidate, machine: Machine, sizes: Sizes) -> str:
     """The digest of what a candidate comes to: equal for schedules that differ in words only.
 
     KernelError where it does not lower. A source of its own makes it like no other.
     """
-    formulation, schedule = _formulation(candidate.formulation), _schedule(candidate.schedule)
-    nest = lower(formulation, schedule, machine, sizes)
+    nest = _nest(candidate, machine, sizes)
     return text_digest(f"{nest.launches!r}{candidate.source or ''}")
 
 
@@ -107,6 +111,11 @@ class Operator(Protocol):
 
     def propose(self, context: Context, rng: random.Random) -> Candidate | GaveUp:
         """A child, or the reason why there is none."""
+
+
+def _nest(candidate: Candidate, machine: Machine, sizes: Sizes) -> LoopNest:
+    formulation, schedule = _formulation(candidate.formulation), _schedule(candidate.schedule)
+    return lower(formulation, schedule, machine, sizes)
 
 
 @lru_cache(maxsize=1024)

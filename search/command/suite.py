@@ -12,7 +12,7 @@ from ir.autoschedule import plain
 from ir.errors import KernelError
 from ir.lower import lower
 from ir.machine import Machine
-from ir.parse import parse_workload
+from ir.parse import parse_spec, parse_workload
 from ir.print import spec_text
 from ir.sizes import bind, free_sizes
 from ir.source import near
@@ -74,7 +74,10 @@ def resumed(asked: Arguments, run: str, stored: Settings, path: Callable[[str], 
         for name in ("evaluations", "seconds")
         if (value := getattr(asked, name)) is not None
     }
-    settings = replace(stored, **limits)
+    spec = parse_spec(stored.spec)
+    # A store keeps sizes in the order of their names; a nest has them in the spec's.
+    sizes = {name: stored.sizes[name] for name in free_sizes(spec)}
+    settings = replace(stored, sizes=sizes, **limits)
     tune = _tune_of(stored) or dict(stored.sizes)
     return Problem(settings, found, usable(found, stored.backend), tune, ours, run)
 

@@ -159,7 +159,7 @@ def _start(bench: Bench) -> _Worker:
         process = subprocess.Popen(
             [sys.executable, "-c", _BOOT, str(there.fileno()), *_path()],
             cwd=home,
-            env=environment(os.environ, home),
+            env=environment(os.environ),
             pass_fds=[there.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

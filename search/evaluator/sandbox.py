@@ -83,14 +83,18 @@ def applied(folder: Path, limits: Limits) -> dict[str, str]:
     return json.loads(text) if text else {"sandbox": "no: a process that entered it died"}
 
 
-def environment(given: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """The variables that a candidate gets: how to find programs and libraries, no keys."""
-    kept = ("PATH", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH")
-    home = {"HOME": str(folder), "TMPDIR": str(folder), "XDG_CACHE_HOME": str(folder)}
+def environment(given: Mapping[str, str]) -> dict[str, str]:
+    """The variables that a worker gets: how to find programs, libraries and caches; no keys."""
+    kept = ("PATH", "CXX", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "HOME", "XDG_CACHE_HOME")
     # One thread each: workers are as many as cores, and sums keep their order.
     threads = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
     hashing = {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
-    return {k: given[k] for k in kept if k in given} | home | threads | hashing
+    return {k: given[k] for k in kept if k in given} | threads | hashing
+
+
+def homes(folder: Path) -> dict[str, str]:
+    """The variables that say where to write, for what may write only there."""
+    return {name: str(folder) for name in ("HOME", "TMPDIR", "XDG_CACHE_HOME")}
 
 
 def _told(layer: Callable[[], str]) -> str:

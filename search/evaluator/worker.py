@@ -241,4 +241,4 @@ def _detach(folder: Path, pipe: int) -> None:
     os.closerange(pipe + 1, MOST_FILES)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     tempfile.tempdir = None
-    os.environ.update(sandbox.environment(os.environ, folder))
+    os.environ.update(sandbox.homes(folder))

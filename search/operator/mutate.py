@@ -18,12 +18,15 @@ class Mutate:
 
     Fewer changes are likelier: each further one is made with probability 1/2. A verb's subject
     is drawn first and its value then, so that a verb with many values is not drawn more often.
-    After `tries` that led to nothing new, the single changes are gone through one by one.
+    Of `looks` children the one is kept that the estimate expects most of, give or take `doubt`.
+    Where `tries` led to nothing new, the single changes are gone through one by one.
     """
 
     name: str = "mutate"
     most: int = 3
-    tries: int = 12
+    tries: int = 16
+    looks: int = 4
+    doubt: float = 0.3
     parents: int = 1
 
     def propose(self, context: Context, rng: random.Random) -> Candidate | GaveUp:
@@ -32,10 +35,16 @@ class Mutate:
         first = self._edits(context, start)
         if not first:
             return GaveUp("the schedule has no neighbours")
+        children: list[tuple[float, Candidate]] = []
         for _ in range(self.tries):
             found = self._walk(context, start, first, rng)
             if isinstance(found, Candidate):
-                return found
+                error = 1 + rng.uniform(-self.doubt, self.doubt)
+                children.append((error * context.expected_us(found), found))
+                if len(children) == self.looks:
+                    break
+        if children:
+            return min(children, key=lambda child: child[0])[1]
         for edit in rng.sample(first, len(first)):
             found = context.offer(edit.apply(start), self.name, str(edit))
             if isinstance(found, Candidate):

@@ -14,13 +14,14 @@ from search.state import Proposal, State
 class Evolutionary:
     """An elite of the archive wins a tournament and is changed, or crossed with another.
 
-    elitism: the share of proposals that start from the best.  crossed: the share of the others
-    that cross two parents.  tournament: how many elites are drawn for each.
+    elitism: the share of proposals that are single steps from the best.  crossed: the share of
+    the others that cross two parents.  tournament: how many elites are drawn for each.
     """
 
-    elitism: float = 0.4
+    elitism: float = 0.5
     crossed: float = 0.25
     tournament: int = 3
+    step: str = "step"
     change: str = "mutate"
     cross: str = "crossover"
 
@@ -31,7 +32,7 @@ class Evolutionary:
             return [Proposal(self.change, (rng.choice(state.roots),)) for _ in range(count)]
         best = state.archive.best()
         from_best = max(1, round(self.elitism * count))
-        proposals = [Proposal(self.change, (best.candidate.key,)) for _ in range(from_best)]
+        proposals = [Proposal(self.step, (best.candidate.key,)) for _ in range(from_best)]
         while len(proposals) < count:
             proposals.append(self._propose(elites, rng))
         return proposals

@@ -12,6 +12,7 @@ WIDTH, HEIGHT = 860, 330
 LEFT, RIGHT, TOP, BOTTOM = 62, 176, 14, 62
 LABEL_GAP = 17
 MARKS = 8  # at most so many numbers along the evaluations
+SLOWEST = 2.0  # times the plain schedule's time; what is slower stands at the upper edge
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +35,13 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """One evaluation. hint: what is shown when one points at it."""
+    """One evaluation. hint: what is shown when one points at it.  beyond: slower than drawn."""
 
     x: float
     y: float
     hint: str
     gain: bool = False
+    beyond: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,11 @@ class Curve:
     failures: tuple[Dot, ...]
     failures_y: float
 
+    @property
+    def beyond(self) -> bool:
+        """Whether some dot is slower than what is drawn."""
+        return any(dot.beyond for dot in self.dots)
+
 
 LEVELS = (
     ("plain", "plain schedule"),
@@ -76,7 +83,7 @@ def curve(result: Result) -> Curve | None:
         return None
     levels = {name: getattr(result, f"{name}_us") for name, _ in LEVELS}
     bottom = HEIGHT - BOTTOM
-    scale = scale_for([*known, *(v for v in levels.values() if v)], bottom, TOP)
+    scale = _scale(known, [v for v in levels.values() if v], bottom)
     right = WIDTH - RIGHT
     across = _Across(result.trials, LEFT, right)
     path = _path(result.trials, across, scale, right)
@@ -95,6 +102,12 @@ def curve(result: Result) -> Curve | None:
         failures=_failures(result.trials, across, bottom),
         failures_y=bottom + 13,
     )
+
+
+def _scale(times: list[float], levels: list[float], bottom: float) -> Scale:
+    """Holds all levels, and all times but those far slower than the slowest level."""
+    most = SLOWEST * max(levels) if levels else max(times)
+    return scale_for([*levels, *(min(us, most) for us in times)], bottom, TOP)
 
 
 class _Across:
@@ -146,7 +159,8 @@ def _dots(trials: tuple[Trial, ...], across: _Across, scale: Scale) -> tuple[Dot
         if t.us is None:
             continue
         hint = f"#{t.number}, {t.operator}: {quantity.time(t.us)}"
-        dots.append(Dot(across(t.number), round(scale(t.us), 1), hint, t.us < best))
+        y = round(scale(t.us), 1)
+        dots.append(Dot(across(t.number), y, hint, t.us < best, t.us > scale.high))
         best = min(best, t.us)
     return tuple(dots)
 

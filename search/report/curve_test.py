@@ -1,8 +1,10 @@
 """The curve shows each trial where it belongs, and the best so far as a falling staircase."""
 
 import re
+from dataclasses import replace
 
-from search.report.curve import curve
+from search.report.curve import TOP, curve
+from search.report.page import Trial
 from search.report.samples import NOTHING, RESULT
 
 
@@ -37,6 +39,14 @@ def test_everything_is_on_the_paper_and_time_goes_up():
 def test_labels_of_levels_do_not_overlap():
     labels = sorted(level.label_y for level in drawn().levels)
     assert all(b - a > 14 for a, b in zip(labels, labels[1:]))
+
+
+def test_what_is_far_slower_than_all_levels_stands_at_the_upper_edge():
+    slow = Trial(8, "mutate", 1e6)
+    made = curve(replace(RESULT, trials=(*RESULT.trials, slow)))
+    assert made.beyond and made.dots[-1].beyond and made.dots[-1].y == TOP
+    assert [level.y for level in made.levels if level.y <= TOP] == []
+    assert not drawn().beyond
 
 
 def test_there_is_no_curve_where_nothing_was_correct():

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from search import quantity
 from search.report import curve, heatmap
-from search.report.page import Page, Result
+from search.report.page import Engine, Page, Result
 
 TEMPLATES = Path(__file__).parents[2] / "templates" / "report"
 REASONS = 3  # of each stage
@@ -30,13 +30,19 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A result with its drawings; the template only formats it."""
+    """A result with its drawings; the template only formats it.
+
+    idle: engines that neither the first nor the best kernel uses.  gains: of each step of the
+    lineage over the one before.
+    """
 
     result: Result
     anchor: str
     curve: curve.Curve | None
     maps: tuple[heatmap.Map, ...]
     stages: tuple[Stage, ...]
+    busy: tuple[Engine, ...]
+    idle: tuple[str, ...]
     slowest_us: float
     gains: tuple[float | None, ...]
 
@@ -56,6 +62,8 @@ def _section(result: Result, number: int) -> Section:
         curve=curve.curve(result),
         maps=heatmap.maps(result.archive),
         stages=_stages(result),
+        busy=tuple(e for e in result.engines if e.first or e.best),
+        idle=tuple(e.name for e in result.engines if not (e.first or e.best)),
         slowest_us=max(times, default=1.0),
         gains=_gains(result),
     )

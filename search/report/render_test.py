@@ -2,9 +2,11 @@
 
 import html.parser
 import re
+from dataclasses import replace
 
 import pytest
 
+from search.report.page import Engine
 from search.report.render import render
 from search.report.samples import NOTHING, RESULT, page
 
@@ -96,6 +98,12 @@ def test_failures_are_counted_by_stage_with_their_reasons():
     assert "check 2 output `y` is off by <1> 2 times" in text
     assert "build 1 no such register" in text
     assert "None of the" not in text
+
+
+def test_engines_that_neither_kernel_uses_are_only_named():
+    idle = replace(RESULT, engines=(*RESULT.engines, Engine("mesh", 0.0, 0.0)))
+    assert "Idle in both: mesh." in read(idle).text
+    assert "Idle" not in read(RESULT).text
 
 
 def test_what_a_candidate_says_cannot_become_markup():

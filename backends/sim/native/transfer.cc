@@ -8,13 +8,16 @@
 namespace sim {
 namespace {
 
-void check_slice(const TensorInfo& tensor, int d, const device::Slice& slice, bool padded) {
+void check_slice(const TensorInfo& tensor, int d, const device::Slice& slice) {
   if (slice.extent < 0)
     fail("dimension ", d, " of '", tensor.name, "' has extent ", slice.extent);
   if (slice.step < 1)
     fail("dimension ", d, " of '", tensor.name, "' has step ", slice.step, "; at least 1");
   if (slice.axis == device::kNoAxis && slice.extent != 1)
     fail("dimension ", d, " of '", tensor.name, "' has extent ", slice.extent, " but no axis");
+}
+
+void check_range(const TensorInfo& tensor, int d, const device::Slice& slice, bool padded) {
   if (slice.rows != nullptr || padded || slice.extent == 0) return;
   const Index last = slice.start + slice.step * (slice.extent - 1);
   if (slice.start < 0 || last >= tensor.extent[d])
@@ -43,7 +46,7 @@ void resolve(Transfer& transfer, const TensorInfo& tensor, const device::Region&
     fail("the region has ", region.size, " dimensions, '", tensor.name, "' has ", tensor.rank);
   Box box;
   for (int d = 0; d < region.size; ++d) {
-    check_slice(tensor, d, region.at[d], outside.allowed);
+    check_slice(tensor, d, region.at[d]);
     if (region.at[d].axis != device::kNoAxis)
       box.add({region.at[d].axis, region.at[d].extent});
   }
@@ -62,6 +65,7 @@ void resolve(Transfer& transfer, const TensorInfo& tensor, const device::Region&
     dimension.start = slice.start;
     dimension.step = slice.step;
     dimension.extent = slice.extent;
+    check_range(tensor, d, slice, outside.allowed);
     if (slice.axis == device::kNoAxis) continue;
     const Loop& loop = walk.loop[walk.find(slice.axis)];
     if (loop.has == 0 && slice.extent > 1)

@@ -7,6 +7,9 @@
 // a program reads as if it ran in order. How far engines run ahead of one another is bounded
 // by the depth of the circular buffers and the length of the queues.
 //
+// Await each command, and each number in a declaration of its own (`Index n = co_await ...`): an
+// older compiler drops a program whose first statement awaits inside its condition.
+//
 // Tiles have named axes. A command gets a box (axis -> extent) and walks it; an operand that
 // lacks an axis is broadcast along it. Only `reduce` and `matmul` sum over the axes that their
 // result lacks; elsewhere a result must have every axis of the box. A tile may have no axis that

@@ -1,0 +1,320 @@
+"""Each operation of the device against numpy in float64, at odd sizes and in several dtypes."""
+
+import math
+
+import numpy as np
+import pytest
+
+from backends.sim.native.kernel_fixture import from_bfloat, run, to_bfloat
+
+# In the order of the device's enum Op.
+_OPS = (
+    "copy neg abs floor ceil add sub mul div floordiv mod min max lt le gt ge eq ne and or not "
+    "select fma exp log sqrt rsqrt recip tanh sigmoid erf sin cos pow silu gelu"
+).split()
+_FOLDS = ["sum", "max", "min", "prod"]
+_DTYPES = {"f32": 0, "f16": 1, "bf16": 2, "i32": 3, "i64": 4, "b8": 5}
+_NUMPY = {
+    "f32": np.float32,
+    "f16": np.float16,
+    "bf16": np.uint16,
+    "i32": np.int32,
+    "i64": np.int64,
+    "b8": np.bool_,
+}
+_ROUNDING = {"f32": 2.0**-24, "f16": 2.0**-11, "bf16": 2.0**-8}
+
+_sigmoid = np.vectorize(lambda v: 1 / (1 + math.exp(-v)))
+_erf = np.vectorize(math.erf)
+_REFERENCE = {
+    "copy": lambda a: a,
+    "neg": lambda a: -a,
+    "abs": np.abs,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "div": np.divide,
+    "floordiv": np.floor_divide,
+    "mod": np.mod,
+    "min": np.minimum,
+    "max": np.maximum,
+    "lt": np.less,
+    "le": np.less_equal,
+    "gt": np.greater,
+    "ge": np.greater_equal,
+    "eq": np.equal,
+    "ne": np.not_equal,
+    "and": np.logical_and,
+    "or": np.logical_or,
+    "not": np.logical_not,
+    "select": lambda a, b, c: np.where(a != 0, b, c),
+    "fma": lambda a, b, c: a * b + c,
+    "exp": np.exp,
+    "log": np.log,
+    "sqrt": np.sqrt,
+    "rsqrt": lambda a: 1 / np.sqrt(a),
+    "recip": lambda a: 1 / a,
+    "tanh": np.tanh,
+    "sigmoid": _sigmoid,
+    "erf": _erf,
+    "sin": np.sin,
+    "cos": np.cos,
+    "pow": np.power,
+    "silu": lambda a: a * _sigmoid(a),
+    "gelu": lambda a: a * (1 + _erf(a / math.sqrt(2))) / 2,
+}
+_POSITIVE = {"log", "sqrt", "rsqrt", "pow"}
+_BINARY = set("add sub mul div floordiv mod min max lt le gt ge eq ne and or pow".split())
+_TERNARY = {"select", "fma"}
+
+_MAP = """
+KERNEL(k) {
+  const Index m = args.size(3), n = args.size(4);
+  const auto in = static_cast<Dtype>(args.size(1)), out = static_cast<Dtype>(args.size(2));
+  const auto op = static_cast<Op>(args.size(0));
+  const Index operands = args.size(5);
+  if (pe.id() != 0) co_return;
+  auto a = pe.buffer("a", in, {{M, m}, {N, n}}, 1);
+  auto b = pe.buffer("b", in, {{N, n}}, 1);
+  auto c = pe.buffer("c", in, {{M, m}, {N, n}}, 1);
+  auto y = pe.buffer("y", out, {{N, n}, {M, m}}, 1);  // transposed on the way
+  co_await pe.load(a.tile(), args.tensor(0), {{0, M, m}, {0, N, n}});
+  co_await pe.load(b.tile(), args.tensor(1), {{0, N, n}});
+  co_await pe.load(c.tile(), args.tensor(2), {{0, M, m}, {0, N, n}});
+  const Box box{{M, m}, {N, n}};
+  if (operands == 1) co_await pe.map(op, y.tile(), {a.tile()}, box);
+  if (operands == 2) co_await pe.map(op, y.tile(), {a.tile(), b.tile()}, box);
+  if (operands == 3) co_await pe.map(op, y.tile(), {a.tile(), b.tile(), c.tile()}, box);
+  co_await pe.store(args.tensor(3), {{0, M, m}, {0, N, n}}, y.tile());
+}
+"""
+
+
+def _values(array: np.ndarray, dtype: str) -> np.ndarray:
+    exact = from_bfloat(array) if dtype == "bf16" else array
+    return exact.astype(np.int64 if dtype in ("i32", "i64", "b8") else np.float64)
+
+
+def _stored(values: np.ndarray, dtype: str) -> np.ndarray:
+    return to_bfloat(values) if dtype == "bf16" else np.asarray(values).astype(_NUMPY[dtype])
+
+
+def _draw(rng, shape, dtype: str, op: str = "") -> np.ndarray:
+    if dtype in ("i32", "i64"):
+        return rng.integers(1 if op in ("floordiv", "mod") else -9, 9, shape).astype(_NUMPY[dtype])
+    if dtype == "b8":
+        return rng.integers(0, 2, shape).astype(np.bool_)
+    values = rng.normal(size=shape) * 3
+    return _stored(np.abs(values) + 0.05 if op in _POSITIVE else values, dtype)
+
+
+def _assert_close(got: np.ndarray, want: np.ndarray, dtype: str, ulps: float = 1.01) -> None:
+    if dtype not in _ROUNDING:
+        np.testing.assert_array_equal(_values(got, dtype), want)
+        return
+    # A unit in the last place is at most twice the rounding; f16 has subnormals above 2^-24.
+    bound = 2 * _ROUNDING[dtype] * np.abs(want) * ulps + (2.0**-24 if dtype == "f16" else 1e-37)
+    assert np.all(np.abs(_values(got, dtype) - want) <= bound)
+
+
+def _cases():
+    for op in _OPS:
+        for dtype in ("f32", "f16", "bf16"):
+            yield op, dtype, dtype
+    for op in _OPS[: _OPS.index("exp")]:
+        if op != "div":
+            yield op, "i32", "i32"
+            yield op, "i64", "i64"
+    yield from (("lt", "f32", "b8"), ("eq", "i32", "b8"), ("div", "i32", "f32"))
+    yield from (("copy", "b8", "f32"), ("copy", "f32", "i32"), ("copy", "i32", "f16"))
+    yield from (("copy", "f32", "bf16"), ("add", "f16", "f32"), ("not", "b8", "b8"))
+
+
+@pytest.mark.parametrize(("op", "source", "result"), _cases())
+def test_map_equals_numpy(op: str, source: str, result: str) -> None:
+    rng = np.random.default_rng(len(op))
+    m, n = 7, 37
+    a, c = _draw(rng, (m, n), source, op), _draw(rng, (m, n), source, op)
+    b = _draw(rng, n, source, op)
+    y = np.zeros((m, n), _NUMPY[result])
+    count = 3 if op in _TERNARY else 2 if op in _BINARY else 1
+    sizes = [_OPS.index(op), _DTYPES[source], _DTYPES[result], m, n, count]
+    run(_MAP, {"a": a, "b": b, "c": c, "y": y}, sizes)
+    operands = [_values(v, source) for v in (a, b, c)][:count]
+    want = _REFERENCE[op](*operands)
+    if result in ("i32", "i64"):
+        want = np.trunc(want)
+    _assert_close(y, want.astype(np.float64), result)
+
+
+def test_integers_are_compared_and_multiplied_exactly() -> None:
+    big = np.full((1, 3), 2**53 + 1, np.int64)
+    other = np.array([2**53, 2**53 + 1, 2**53 + 2], np.int64)
+    y = np.zeros((1, 3), np.int64)
+    for op, want in (("eq", [0, 1, 0]), ("lt", [0, 0, 1]), ("mul", list(big[0] * other))):
+        sizes = [_OPS.index(op), 4, 4, 1, 3, 2]
+        run(_MAP, {"a": big, "b": other, "c": big, "y": y}, sizes)
+        assert y[0].tolist() == want
+
+
+@pytest.mark.parametrize("op", ["min", "max", "add", "exp", "gelu", "tanh", "select"])
+def test_a_nan_stays_visible(op: str) -> None:
+    a = np.array([[np.nan, 1.0]], np.float32)
+    y = np.zeros((1, 2), np.float32)
+    count = 3 if op in _TERNARY else 2 if op in _BINARY else 1
+    sizes = [_OPS.index(op), 0, 0, 1, 2, count]
+    b = np.array([1.0, np.nan], np.float32)
+    run(_MAP, {"a": a, "b": b, "c": a, "y": y}, sizes)
+    assert np.isnan(y[0, 1 if op == "select" else 0])
+    assert op not in ("min", "max") or np.isnan(y[0, 1])
+
+
+_SPECIALS = {
+    "exp": ([-np.inf, 0, np.inf, 89, -110], [0, 1, np.inf, np.inf, 0]),
+    "log": ([0, 1, np.inf, -1, -0.0], [-np.inf, 0, np.inf, np.nan, -np.inf]),
+    "sqrt": ([0, np.inf, -1, 1e-45, 4], [0, np.inf, np.nan, np.sqrt(np.float32(1e-45)), 2]),
+    "rsqrt": ([0, np.inf, -1, -0.0, 4], [np.inf, 0, np.nan, -np.inf, 0.5]),
+    "recip": ([0, -0.0, np.inf, -np.inf, 4], [np.inf, -np.inf, 0, -0.0, 0.25]),
+    "tanh": ([-np.inf, np.inf, 0, -0.0, 50], [-1, 1, 0, -0.0, 1]),
+    "sigmoid": ([-np.inf, np.inf, 0, -200, 200], [0, 1, 0.5, 0, 1]),
+    "erf": ([-np.inf, np.inf, 0, -0.0, 9], [-1, 1, 0, -0.0, 1]),
+    "sin": ([0, -0.0, np.inf, -np.inf, 3e38], [0, -0.0, np.nan, np.nan, np.sin(np.float64(np.float32(3e38)))]),
+    "cos": ([0, 1e30, np.inf, -np.inf, 3e38], [1, np.cos(np.float64(np.float32(1e30))), np.nan, np.nan, np.cos(np.float64(np.float32(3e38)))]),
+    "silu": ([-np.inf, np.inf, 0, -200, 200], [-0.0, np.inf, 0, -0.0, 200]),
+    "gelu": ([-np.inf, np.inf, 0, -200, 200], [-0.0, np.inf, 0, -0.0, 200]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("op", _SPECIALS)
+def test_special_functions_at_their_limits(op: str) -> None:
+    arguments, want = (np.array([v], np.float32) for v in _SPECIALS[op])
+    y = np.ones((1, 5), np.float32)
+    tensors = {"a": arguments, "b": arguments[0].copy(), "c": arguments.copy(), "y": y}
+    run(_MAP, tensors, [_OPS.index(op), 0, 0, 1, 5, 1])
+    np.testing.assert_allclose(y, want, rtol=2e-7)
+    assert np.array_equal(np.signbit(y), np.signbit(want)) or op in ("log", "sqrt", "rsqrt", "cos", "sin")
+
+
+def test_pow_at_its_limits() -> None:
+    a = np.array([[0, 0, -2, -2, np.inf, 1, np.nan, -8, 0.5, 2]], np.float32)
+    b = np.array([0, -1, 3, 0.5, -1, np.nan, 0, 2, np.inf, 1000], np.float32)
+    y = np.ones((1, 10), np.float32)
+    run(_MAP, {"a": a, "b": b, "c": a.copy(), "y": y}, [_OPS.index("pow"), 0, 0, 1, 10, 2])
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(y[0], np.power(a[0], b), rtol=2e-7)
+
+
+_REDUCE = """
+KERNEL(k) {
+  const Index m = args.size(2), n = args.size(3), way = args.size(4);
+  const auto fold = static_cast<Fold>(args.size(0));
+  const auto dtype = static_cast<Dtype>(args.size(1));
+  if (pe.id() != 0) co_return;
+  auto a = pe.buffer("a", dtype, {{M, m}, {N, n}}, 1);
+  auto r = pe.buffer("r", dtype, {{M, m}}, 1);
+  auto c = pe.buffer("c", dtype, {{N, n}}, 1);
+  auto s = pe.buffer("s", dtype, {}, 1);
+  co_await pe.load(a.tile(), args.tensor(0), {{0, M, m}, {0, N, n}});
+  const Box box{{M, m}, {N, n}};
+  if (way == 0) {
+    co_await pe.reduce(fold, r.tile(), a.tile(), box, false);
+    co_await pe.store(args.tensor(1), {{0, M, m}}, r.tile());
+  } else if (way == 1) {
+    co_await pe.reduce(fold, c.tile(), a.tile(), box, false);
+    co_await pe.store(args.tensor(1), {{0, N, n}}, c.tile());
+  } else {
+    co_await pe.reduce(fold, s.tile(), a.tile(), {{M, 1}, {N, n}}.size ? box : box, false);
+    co_await pe.reduce(fold, s.tile(), a.tile(), box, true);
+    co_await pe.store(args.tensor(1), {{0}}, s.tile());
+  }
+}
+""".replace("{{M, 1}, {N, n}}.size ? box : box", "box")
+
+
+@pytest.mark.parametrize("way", [0, 1, 2])
+@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16", "i32"])
+@pytest.mark.parametrize("fold", _FOLDS)
+def test_reduce_equals_numpy(fold: str, dtype: str, way: int) -> None:
+    rng = np.random.default_rng(3)
+    m, n = 5, 33
+    a = _draw(rng, (m, n), dtype)
+    if fold == "prod":
+        a = _stored(np.where(rng.random((m, n)) < 0.5, 1, -1) * 1.0, dtype)
+    y = np.zeros({0: m, 1: n, 2: 1}[way], _NUMPY[dtype])
+    run(_REDUCE, {"a": a, "y": y}, [_FOLDS.index(fold), _DTYPES[dtype], m, n, way])
+    function = {"sum": np.sum, "max": np.max, "min": np.min, "prod": np.prod}[fold]
+    want = function(_values(a, dtype), axis={0: 1, 1: 0, 2: None}[way])
+    scale = function(np.abs(_values(a, dtype)))  # the result of a sum may be near zero
+    if way == 2:
+        want = 2 * want if fold == "sum" else want * want if fold == "prod" else want
+    got = _values(y, dtype)
+    tolerance = 3 * _ROUNDING.get(dtype, 0) * abs(float(scale))
+    assert np.all(np.abs(got - want) <= tolerance)
+
+
+_SCAN = """
+KERNEL(k) {
+  const Index m = args.size(2), n = args.size(3);
+  const auto fold = static_cast<Fold>(args.size(0));
+  const auto dtype = static_cast<Dtype>(args.size(1));
+  if (pe.id() != 0) co_return;
+  auto a = pe.buffer("a", dtype, {{M, m}, {N, 8}}, 2);
+  auto c = pe.buffer("c", dtype, {{M, m}}, 1);
+  co_await pe.fill(c.tile(), fold == Fold::prod ? 1 : 0, {{M, m}});
+  for (Index j = 0; j < n; j += 8) {
+    const Index some = least(8, n - j);
+    Tile t = a.next();
+    co_await pe.load(t, args.tensor(0), {{0, M, m}, {j, N, some}});
+    co_await pe.scan(fold, t, t, N, c.tile(), {{M, m}, {N, some}});
+    co_await pe.store(args.tensor(1), {{0, M, m}, {j, N, some}}, t);
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("dtype", ["f32", "i32"])
+@pytest.mark.parametrize("fold", ["sum", "prod", "max"])
+def test_scan_goes_on_over_tiles(fold: str, dtype: str) -> None:
+    rng = np.random.default_rng(4)
+    a = np.abs(_draw(rng, (3, 29), dtype)) if fold == "max" else _draw(rng, (3, 29), dtype)
+    if fold == "prod":
+        a = np.sign(a).astype(a.dtype)
+    y = np.zeros_like(a)
+    run(_SCAN, {"a": a, "y": y}, [_FOLDS.index(fold), _DTYPES[dtype], 3, 29])
+    function = {"sum": np.add, "prod": np.multiply, "max": np.maximum}[fold]
+    want = function.accumulate(_values(a, dtype), axis=1)
+    np.testing.assert_allclose(_values(y, dtype), want, rtol=1e-6, atol=1e-5)
+
+
+_MATMUL = """
+KERNEL(k) {
+  const Index m = args.size(1), n = args.size(2), k = args.size(3);
+  const auto dtype = static_cast<Dtype>(args.size(0));
+  const auto wide = dtype == Dtype::i32 ? Dtype::i32 : Dtype::f32;
+  if (pe.id() != 0) co_return;
+  auto a = pe.buffer("a", dtype, {{P, 2}, {M, m}, {K, k}}, 1);
+  auto b = pe.buffer("b", dtype, {{P, 2}, {K, k}, {N, n}}, 1);
+  auto c = pe.buffer("c", wide, {{P, 2}, {N, n}, {M, m}}, 1);
+  co_await pe.load(a.tile(), args.tensor(0), {{0, P, 2}, {0, M, m}, {0, K, k}});
+  co_await pe.load(b.tile(), args.tensor(1), {{0, P, 2}, {0, K, k}, {0, N, n}});
+  const Box box{{P, 2}, {M, m}, {N, n}, {K, k}};
+  co_await pe.matmul(c.tile(), a.tile(), b.tile(), box, false);
+  co_await pe.matmul(c.tile(), a.tile(), b.tile(), box, true);
+  co_await pe.store(args.tensor(2), {{0, P, 2}, {0, M, m}, {0, N, n}}, c.tile());
+}
+"""
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16", "i32"])
+@pytest.mark.parametrize("shape", [(1, 1, 1), (13, 9, 31), (32, 17, 40)])
+def test_matmul_equals_numpy(shape, dtype: str) -> None:
+    rng = np.random.default_rng(5)
+    m, n, k = shape
+    a, b = _draw(rng, (2, m, k), dtype), _draw(rng, (2, k, n), dtype)
+    y = np.zeros((2, m, n), np.int32 if dtype == "i32" else np.float32)
+    run(_MATMUL, {"a": a, "b": b, "y": y}, [_DTYPES[dtype], m, n, k])
+    exact_a, exact_b = _values(a, dtype), _values(b, dtype)
+    bound = 2 * k * 2.0**-23 * (np.abs(exact_a) @ np.abs(exact_b)) + 1e-30
+    assert np.all(np.abs(y - 2 * (exact_a @ exact_b)) <= (0 if dtype == "i32" else bound))

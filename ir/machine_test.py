@@ -1,0 +1,108 @@
+"""A machine from its table: one test for each thing that can be wrong with it."""
+
+import copy
+
+import pytest
+
+from ir.errors import KernelError
+from ir.machine import machine
+
+TABLE = {
+    "name": "chip",
+    "title": "A chip",
+    "backends": ["null"],
+    "levels": {"grid": 4},
+    "spaces": {"global": {"bytes": 100, "bytes_per_second": 2e9}, "scratch": {"bytes": 10}},
+    "units": {"vector": {"flops": {"f32": 5.0, "f16": 7}}},
+    "overheads": {"launch_us": 1.5},
+    "sim": {"clock_hz": 1e9},
+}
+
+
+def changed(path: str, value: object) -> dict:
+    table = copy.deepcopy(TABLE)
+    *parents, last = path.split(".")
+    node = table
+    for part in parents:
+        node = node.setdefault(part, {})
+    if value is None:
+        del node[last]
+    else:
+        node[last] = value
+    return table
+
+
+def fault(path: str, value: object) -> KernelError:
+    with pytest.raises(KernelError) as caught:
+        machine(changed(path, value), "chip.toml")
+    assert str(caught.value).startswith("chip.toml: ")
+    assert "docs/add_a_chip.md" in caught.value.hint
+    return caught.value
+
+
+def test_a_machine_has_the_numbers_of_its_table():
+    found = machine(TABLE)
+    assert (found.name, found.title, found.backends) == ("chip", "A chip", ("null",))
+    assert (found.parallel, found.scratch_bytes, found.bandwidth) == (4, 10, 2e9)
+    assert (found.launch_us, found.step_us) == (1.5, 0.0)
+    assert found.details == {"sim": {"clock_hz": 1e9}}
+
+
+def test_a_dtype_without_a_peak_has_that_of_f32():
+    found = machine(TABLE)
+    assert (found.peak("vector", "f16"), found.peak("vector", "bf16")) == (7.0, 5.0)
+
+
+def test_a_machine_without_a_matrix_unit_takes_no_operands_there():
+    assert not machine(TABLE).has_matrix("f32")
+    table = changed("units.matrix", {"flops": {"f16": 9.0}, "step": [4, 4, 4]})
+    assert machine(table).has_matrix("f16") and not machine(table).has_matrix("f32")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["name", "title", "backends", "levels", "levels.grid", "spaces", "spaces.global",
+     "spaces.scratch", "spaces.global.bytes", "spaces.global.bytes_per_second", "units",
+     "units.vector", "units.vector.flops"],
+)  # fmt: skip
+def test_a_missing_field_is_named(path):
+    assert f"field `{path}` is missing" in str(fault(path, None))
+
+
+@pytest.mark.parametrize(
+    "path, value",
+    [("name", 3), ("backends", "null"), ("levels", 3), ("spaces.scratch.bytes", "10"),
+     ("units.vector.flops.f32", "fast"), ("levels.grid", True), ("units.vector", 3)],
+)  # fmt: skip
+def test_a_field_of_a_wrong_kind_is_named_with_its_value(path, value):
+    found = fault(path, value)
+    assert f"`{path}" in str(found) and (repr(value) in str(found) or "missing" in str(found))
+
+
+@pytest.mark.parametrize(
+    "path, value",
+    [("levels.grid", 0), ("levels.grid", -4), ("levels.grid", 1.5), ("spaces.scratch.bytes", 0),
+     ("units.vector.flops.f32", -1.0), ("overheads.launch_us", -1.0)],
+)  # fmt: skip
+def test_a_number_is_positive_and_whole_where_it_counts(path, value):
+    found = fault(path, value)
+    assert f"field `{path}` is {value!r}" in str(found)
+    assert found.allowed == "a positive number"
+
+
+@pytest.mark.parametrize("value", [float("inf"), float("nan")])
+@pytest.mark.parametrize("path", ["spaces.scratch.bytes", "levels.grid", "units.vector.flops.f32"])
+def test_a_number_is_finite(path, value):
+    assert path in str(fault(path, value))
+
+
+@pytest.mark.parametrize(
+    "path, value, allowed",
+    [("levels.warp", 32, "grid, group, lane, loop"),
+     ("spaces.l2", {"bytes": 4}, "global, cache, scratch, register"),
+     ("units.tensor", {"flops": {}}, "matrix, vector, special")],
+)  # fmt: skip
+def test_an_unknown_name_is_refused_with_those_there_are(path, value, allowed):
+    found = fault(path, value)
+    assert f"field `{path}` is not known" in str(found)
+    assert found.allowed == allowed

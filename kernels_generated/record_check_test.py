@@ -1,0 +1,136 @@
+"""The test of records, tried on good and bad records of a target that needs no toolchain."""
+
+import contextlib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from backends.emit import template_digest
+from backends.registry import backend_for, target, target_names
+from ir.autoschedule import plain
+from ir.digest import spec_digest, text_digest
+from ir.lower import lower
+from ir.parse import parse_workload
+from kernels_generated.reproduction import reproduction
+from search.evaluation import Evaluation
+from search.record import Digests, Record, Stored, read_record, write_record
+
+ROOT = Path(__file__).parent.parent
+WORKLOAD = (
+    "def scale(x: f32[M, K]) -> f32[M, K]:\n"
+    '    """Scale."""\n    y[m, k] = x[m, k] * 2.0\n    return y\n\n'
+    "tune(M=64, K=32)\ncheck(M=7, K=3)\n"
+)
+
+
+@pytest.fixture
+def stored():
+    (name,) = set(target_names(for_tests=True)) - set(target_names())
+    machine, shape = target(name), {"M": 64, "K": 32}
+    spec = parse_workload(WORKLOAD).spec
+    backend = backend_for(machine)
+    schedule = plain(spec, machine, shape)
+    source = backend.emit(lower(spec, schedule, machine, shape), machine)
+    record = Record(
+        kernel="scale",
+        target=name,
+        backend=backend.manifest.name,
+        source="kernel.txt",
+        command="a test",
+        digests=Digests(
+            spec=spec_digest(spec),
+            schedule=text_digest(str(schedule)),
+            source=text_digest(source),
+            templates=template_digest(backend.manifest.name),
+            toolchain="none",
+        ),
+        correct_by="emulator",
+        time_kind="modelled",
+        shape=shape,
+        us=1.0,
+    )
+    made = Stored(record, WORKLOAD, str(schedule), source)
+    found = reproduction(made).evaluate(source)
+    assert isinstance(found, Evaluation)
+    return replace(made, record=replace(record, us=found.us))
+
+
+class Outcomes:
+    """A plugin that keeps what became of each test, and what was said of it."""
+
+    def __init__(self):
+        self.words, self.said = {}, []
+
+    def pytest_runtest_logreport(self, report):
+        if report.when == "call" or report.outcome != "passed":
+            self.words.setdefault(report.nodeid, report.outcome)
+            self.said.append(str(report.longrepr))
+
+
+def checked(root, stored):
+    """The outcomes of the four tests, and what they said."""
+    folder = write_record(root, stored).folder
+    seen = Outcomes()
+    words = ["-c", "pytest.ini", "--rootdir", ".", "-p", "no:terminal", "-p", "no:hypothesispytest",
+             "-o", "addopts=--import-mode=importlib -p no:cacheprovider",
+             "kernels_generated/record_check.py", f"--record={folder}/record.toml"]  # fmt: skip
+    with contextlib.chdir(ROOT):
+        pytest.main(words, plugins=[seen])
+    return list(seen.words.values()), "\n".join(seen.said)
+
+
+def test_a_good_record_passes(tmp_path, stored):
+    words, said = checked(tmp_path, stored)
+    assert words == ["passed"] * 4, said
+
+
+def test_an_edited_source_is_shown_with_the_command_that_renews_it(tmp_path, stored):
+    source = stored.source.replace("nest of scale", "nest of scales")
+    words, said = checked(tmp_path, replace(stored, source=source))
+    assert words == ["failed", "failed", "passed", "passed"], said
+    assert "-nest of scales" in said
+    assert "+nest of scale" in said
+    assert f"//tools:renew_records -- scale/{stored.record.target}" in said
+
+
+def test_a_freely_edited_source_is_not_compared(tmp_path, stored):
+    source = stored.source + "one line more\n"
+    digests = replace(stored.record.digests, source=text_digest(source))
+    record = replace(stored.record, freely_edited=True, digests=digests)
+    words, said = checked(tmp_path, replace(stored, source=source, record=record))
+    assert words == ["passed", "skipped", "passed", "passed"], said
+    assert "edited freely" in said
+
+
+def test_a_source_that_does_not_build_fails(tmp_path, stored):
+    words, said = checked(tmp_path, replace(stored, source="nothing"))
+    assert words == ["failed", "failed", "failed", "skipped"], said
+    assert "build, refused" in said
+
+
+def test_another_modelled_time_fails(tmp_path, stored):
+    record = replace(stored.record, us=stored.record.us * 1.001)
+    words, said = checked(tmp_path, replace(stored, record=record))
+    assert words == ["passed", "passed", "passed", "failed"], said
+
+
+def test_a_measured_time_is_not_compared(tmp_path, stored):
+    record = replace(stored.record, us=9.0, time_kind="measured")
+    words, said = checked(tmp_path, replace(stored, record=record))
+    assert words == ["passed", "passed", "passed", "skipped"], said
+    assert "not the same twice" in said
+
+
+def test_a_schedule_that_no_longer_fits_fails(tmp_path, stored):
+    schedule = "schedule(scale)\ntile(nothing, size=3)\n"
+    words, said = checked(tmp_path, replace(stored, schedule=schedule))
+    assert words[:3] == ["failed"] * 3, said
+    assert "verify, refused" in said
+
+
+def test_a_record_that_cannot_be_read_fails(tmp_path, stored):
+    folder = write_record(tmp_path, stored).folder
+    (folder / "schedule.sched").unlink()
+    with pytest.raises(Exception, match="cannot be read"):
+        read_record(folder)

@@ -1,0 +1,1 @@
+"""Tests of what crosses packages, and of the tree as a whole."""

@@ -1,0 +1,181 @@
+"""Who imports whom: the table of docs/architecture.md, held against the tree.
+
+Tests (`*_test.py`, `conftest.py`, and what imports pytest or hypothesis) are held to it too for
+the project's own packages, but may use any third-party package. Benchmarks may import anything.
+"""
+
+import sys
+from pathlib import Path
+
+from tests.source_tree import (
+    FOLDERS,
+    ROOT,
+    backend_of,
+    files,
+    imported,
+    is_test,
+    modules,
+    own_imports,
+)
+
+ALL = ("ir", "backends", "frontends", "search", "kernels_generated", "benchmarks", "tools")
+
+# Package: what it may import beside itself, then which third-party packages. A module is of
+# the longest package that holds it; `*` is any backend's folder; None: anything.
+TABLE = {
+    "ir": ((), ("numpy",)),
+    "frontends": (("ir",), ("torch",)),
+    "backends": (("ir",), ("jinja2", "torch", "numpy")),
+    "backends/*": (("ir", "backends"), None),
+    "search": (("ir",), ("sqlalchemy", "rich")),
+    "search/policy": (("ir", "search"), ("ribs",)),
+    "search/operator": (("ir", "search"), ("optuna",)),
+    "search/llm": (("ir", "search"), ("openai",)),
+    "search/prompt": (("ir", "search", "backends/manifest"), ("jinja2",)),
+    "search/report": (("ir", "search"), ("jinja2", "markupsafe")),
+    "search/evaluator": (("ir", "search", "backends"), ("ray", "psutil", "numpy")),
+    "search/command": (("ir", "search", "backends", "frontends"), ("rich", "numpy")),
+    "search/evolve": (("ir", "search", "backends", "frontends"), ()),
+    "kernels_generated": (("ir", "search", "search/evaluator", "backends"), ()),
+    "benchmarks": (ALL, None),
+    "tools": (ALL, ()),
+    "tests": (ALL, None),
+    "bazel": ((), ("pytest",)),
+    "bazel/shims": ((), ()),
+}
+ONE_MODULE = ("jinja2", "torch", "sqlalchemy", "rich", "ribs", "optuna", "openai", "ray")
+TEXT_ONLY = ("parse", "print", "verify", "verbs", "lower", "autoschedule", "cost", "digest")
+
+
+def package_of(module):
+    """The longest package of the table that holds a module, given as a path without ending;
+    a test belongs where the module does that it is named for."""
+    module = module.removesuffix("_test")
+    if backend_of(module + "/x"):
+        return "backends/" + backend_of(module + "/x")
+    parts = module.split("/")
+    prefixes = ("/".join(parts[:n]) for n in range(len(parts), 0, -1))
+    return next((p for p in prefixes if p in TABLE), None)
+
+
+def row(package):
+    return TABLE.get(package) or TABLE["backends/*"]
+
+
+def foreign_imports(path):
+    known = sys.stdlib_module_names
+    tops = ((m.split("/")[0], line) for m, line in imported(path))
+    return [(top, line) for top, line in tops if top not in known and top not in FOLDERS]
+
+
+def allows(package, module):
+    """Whether a package may import a module of the project."""
+    target = package_of(module)
+    allowed = (package, *row(package)[0])
+    if package in ("benchmarks", "tools", "tests"):
+        return True
+    if target in allowed or any(module == a for a in allowed):
+        return True
+    # Search above its core (the command) sees all parts of it.
+    return package in ("search/command", "search/evolve") and target.startswith("search/")
+
+
+def test_every_package_is_in_the_table():
+    folders = {p.parent.as_posix() for p in modules() if backend_of(p) is None}
+    missing = folders - set(TABLE)
+    assert not missing, f"say in docs/architecture.md and in TABLE what these may import: {missing}"
+
+
+def test_packages_import_only_what_the_table_allows():
+    wrong = [
+        f"{path}:{line}: {package_of(str(path.with_suffix('')))} imports {module}"
+        for path in files(".py")
+        for module, line in own_imports(path)
+        if not allows(package_of(str(path.with_suffix(""))), module)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_a_backend_never_imports_another():
+    wrong = [
+        f"{path}:{line}: imports {module}"
+        for path in files(".py")
+        for module, line in own_imports(path)
+        if backend_of(path) and backend_of(module + "/x") not in (None, backend_of(path))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_third_party_packages_are_those_of_the_table():
+    wrong = [
+        f"{path}:{line}: imports {top}"
+        for path in modules()
+        for top, line in foreign_imports(path)
+        if (allowed := row(package_of(str(path.with_suffix(""))))[1]) is not None
+        and top not in allowed
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_only_tests_import_tests():
+    wrong = [
+        f"{path}:{line}: imports {module}"
+        for path in modules()
+        for module, line in own_imports(path)
+        if (ROOT / f"{module}.py").exists() and is_test(Path(f"{module}.py"))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_a_package_knows_a_large_dependency_in_one_module():
+    where = {}
+    for path in modules():
+        for top, _ in foreign_imports(path):
+            if top in ONE_MODULE:
+                package = package_of(str(path.with_suffix("")))
+                where.setdefault((package, top), set()).add(str(path))
+    wrong = [f"{p}: {top} in {sorted(m)}" for (p, top), m in where.items() if len(m) > 1]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_reading_and_lowering_need_no_numbers():
+    """numpy is for the reference alone: a text is parsed, verified and lowered without it."""
+    for name in TEXT_ONLY:
+        seen, todo = set(), [Path(f"ir/{name}.py")]
+        while todo:
+            path = todo.pop()
+            if path in seen or not (ROOT / path).exists():
+                continue
+            seen.add(path)
+            assert not foreign_imports(path), f"ir/{name}.py reaches {path}, which needs numpy"
+            todo += [Path(m + ".py") for m, _ in own_imports(path)]
+
+
+def test_packages_form_no_cycle():
+    edges = {}
+    for path in modules():
+        package = package_of(str(path.with_suffix("")))
+        targets = {package_of(module) for module, _ in own_imports(path)} - {package, None}
+        edges.setdefault(package, set()).update(targets)
+    for start in edges:
+        path = cycle_from(start, edges)
+        assert path is None, " -> ".join(path)
+
+
+def cycle_from(start, edges):
+    """A way from a package back to itself; None where there is none."""
+    ways, seen = [(start,)], set()
+    while ways:
+        way = ways.pop()
+        for target in edges.get(way[-1], ()):
+            if target == start:
+                return (*way, start)
+            if target not in seen:
+                seen.add(target)
+                ways.append((*way, target))
+    return None
+
+
+def test_the_search_for_cycles_finds_one():
+    assert cycle_from("a", {"a": {"b"}, "b": {"c"}, "c": {"a"}}) == ("a", "b", "c", "a")
+    assert cycle_from("a", {"a": {"b"}, "b": {"c"}, "c": {"b"}}) is None

@@ -1,0 +1,160 @@
+"""Renews the records of kernels_generated/: emits, builds, checks and times each one again.
+
+For after a change of a template, of a backend or of a simulator: sources, digests and figures
+follow, lineage and schedule stay. A kernel that is no longer correct is left as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from backends.backend import BackendError
+from backends.emit import template_digest
+from ir.autoschedule import autoschedule, plain
+from ir.cost import roofline
+from ir.digest import spec_digest, text_digest
+from ir.errors import KernelError
+from ir.schedule import Schedule
+from ir.source import near
+from kernels_generated.reproduction import Reproduction, reproduction
+from search.evaluation import Evaluation, Failure
+from search.record import Record, Stored, read_record, record_folders, write_record
+
+FOLDER = "kernels_generated"
+EXAMPLES = """
+examples:
+  renew_records
+      renews every record
+  renew_records softmax/{target} --json
+      renews one and says on stdout, as JSON, what became of it
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """What became of one record. us: its time before and now, microseconds.  fault: why it was
+    left as it is; empty where it was renewed."""
+
+    record: str
+    before_us: float
+    us: float
+    source_changed: bool
+    fault: str = ""
+
+    def line(self) -> str:
+        """For a person."""
+        if self.fault:
+            return f"{self.record}: left as it is: {self.fault}"
+        source = "source changed" if self.source_changed else "same source"
+        return f"{self.record}: {source}, {self.before_us:.4g} -> {self.us:.4g} us"
+
+
+def renew(root: Path, folder: Path) -> Renewal:
+    """Renews one record under a root."""
+    stored = read_record(folder)
+    name, before = f"{folder.parent.name}/{folder.name}", stored.record.us
+    try:
+        made = reproduction(stored)
+        source = stored.source if stored.record.freely_edited else made.emit()
+        found = made.evaluate(source)
+        if isinstance(found, Failure):
+            return Renewal(name, before, before, False, f"{found.stage}: {found.reason}")
+        fresh = replace(stored, source=source, record=_record(made, source, found))
+        write_record(root, fresh, replace=True)
+    except KernelError as error:
+        return Renewal(name, before, before, False, str(error))
+    except BackendError as error:
+        return Renewal(name, before, before, False, f"{error.stage}: {error.reason}")
+    return Renewal(name, before, found.us, source != stored.source)
+
+
+def _record(made: Reproduction, source: str, found: Evaluation) -> Record:
+    """The record with every figure and digest of now."""
+    old, spec = made.stored.record, made.workload.spec
+    machine, shape = made.machine, old.shape
+    digests = replace(
+        old.digests,
+        spec=spec_digest(spec),
+        schedule=text_digest(made.stored.schedule),
+        source=text_digest(source),
+        templates=template_digest(old.backend),
+        toolchain=str(made.can.get("toolchain") or made.backend.manifest.toolchain),
+    )
+    return replace(
+        old,
+        digests=digests,
+        correct_by=found.correct_by,
+        time_kind=found.time_kind,
+        us=found.us,
+        checked=tuple(dict(e.sizes) for e in found.errors),
+        first_us=_us(made, autoschedule(spec, machine, shape)),
+        plain_us=_us(made, plain(spec, machine, shape)),
+        roofline_us=roofline(spec, machine, shape).us,
+    )
+
+
+def _us(made: Reproduction, schedule: Schedule) -> float | None:
+    """The time of another schedule of the spec; None where it does not work."""
+    found = made.evaluate(None, str(schedule))
+    return found.us if isinstance(found, Evaluation) else None
+
+
+def main(words: Sequence[str], checkout: Path) -> int:
+    """The program; 0 where every record was renewed, 1 where one was not, 2 for wrong use."""
+    parser = argparse.ArgumentParser(
+        prog="renew_records",
+        description="Renews the records of kernels_generated/.",
+        epilog=EXAMPLES.format(target="<target>"),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("records", nargs="*", metavar="KERNEL/TARGET", help="default: all")
+    parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    asked = parser.parse_args(words)
+    root = checkout / FOLDER
+    try:
+        folders = _chosen(root, asked.records)
+    except KernelError as error:
+        print(f"renew_records: {error}", file=sys.stderr)
+        return 2
+    done = []
+    for number, folder in enumerate(folders, 1):
+        print(f"{number}/{len(folders)} {folder.relative_to(root)}", file=sys.stderr)
+        done.append(renew(root, folder))
+        if not asked.json:
+            print(done[-1].line(), flush=True)
+    if asked.json:
+        print(json.dumps({"records": [_table(r) for r in done]}))
+    return 1 if any(r.fault for r in done) else 0
+
+
+def _chosen(root: Path, names: Sequence[str]) -> list[Path]:
+    found = {f.relative_to(root).as_posix(): f for f in record_folders(root)}
+    for name in names:
+        if name not in found:
+            raise KernelError(
+                f"there is no record `{name}` under {root}",
+                allowed=", ".join(found) or "none: there are no records yet",
+                hint=near(name, found, "name it as KERNEL/TARGET"),
+            )
+    return [found[name] for name in names or found]
+
+
+def _table(renewal: Renewal) -> dict:
+    return {
+        "record": renewal.record,
+        "before_us": renewal.before_us,
+        "us": renewal.us,
+        "source_changed": renewal.source_changed,
+        "fault": renewal.fault or None,
+    }
+
+
+if __name__ == "__main__":
+    tree = os.environ.get("BUILD_WORKSPACE_DIRECTORY")
+    sys.exit(main(sys.argv[1:], Path(tree) if tree else Path(__file__).parent.parent))

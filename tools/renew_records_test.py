@@ -1,0 +1,118 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+from backends.registry import backend_for, target, target_names
+from ir.autoschedule import autoschedule
+from ir.digest import spec_digest, text_digest
+from ir.parse import parse_workload
+from search.record import Digests, Record, Stored, read_record, write_record
+from tools.renew_records import main
+
+WORKLOAD = (
+    "def scale(x: f32[M, K]) -> f32[M, K]:\n"
+    '    """Scale."""\n    y[m, k] = x[m, k] * 2.0\n    return y\n\n'
+    "tune(M=64, K=32)\ncheck(M=7, K=3)\n"
+)
+(TARGET,) = set(target_names(for_tests=True)) - set(target_names())
+
+
+@pytest.fixture
+def tree(tmp_path):
+    """A checkout with one record, whose source and figures are out of date."""
+    machine, shape = target(TARGET), {"M": 64, "K": 32}
+    spec = parse_workload(WORKLOAD).spec
+    schedule = str(autoschedule(spec, machine, shape))
+    record = Record(
+        kernel="scale",
+        target=TARGET,
+        backend=backend_for(machine).manifest.name,
+        source="kernel.txt",
+        command="evolve",
+        digests=Digests(spec_digest(spec), text_digest(schedule), "old", "old", "old"),
+        correct_by="emulator",
+        time_kind="modelled",
+        shape=shape,
+        us=123.0,
+        lineage=("one step",),
+    )
+    write_record(tmp_path / "kernels_generated", Stored(record, WORKLOAD, schedule, "old\n"))
+    return tmp_path
+
+
+def kept(tree):
+    return read_record(tree / "kernels_generated" / "scale" / TARGET)
+
+
+def test_sources_digests_and_figures_follow_and_lineage_stays(tree, capsys):
+    before = kept(tree)
+    assert main([], tree) == 0
+    after = kept(tree)
+    assert after.source.startswith("nest of scale")
+    assert after.edited_by_hand() == []
+    assert after.record.us == after.record.first_us
+    assert 0 < after.record.roofline_us < after.record.us <= after.record.plain_us
+    assert after.record.checked == ({"M": 7, "K": 3}, {"M": 64, "K": 32})
+    assert after.record.digests.templates != "old"
+    assert (after.record.lineage, after.schedule) == (before.record.lineage, before.schedule)
+    assert f"scale/{TARGET}: source changed, 123 -> " in capsys.readouterr().out
+
+
+def test_renewing_again_changes_nothing(tree, capsys):
+    main([f"scale/{TARGET}"], tree)
+    first = kept(tree)
+    assert main([f"scale/{TARGET}", "--json"], tree) == 0
+    assert kept(tree) == first
+    said = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert said["records"][0]["source_changed"] is False
+    assert said["records"][0]["us"] == said["records"][0]["before_us"] == first.record.us
+
+
+def test_a_freely_edited_source_is_kept(tree):
+    stored = kept(tree)
+    main([], tree)
+    source = kept(tree).source + "one line more\n"
+    record = replace(stored.record, freely_edited=True)
+    write_record(
+        tree / "kernels_generated", replace(stored, source=source, record=record), replace=True
+    )
+    assert main([], tree) == 0
+    assert kept(tree).source == source
+    assert kept(tree).record.digests.source == text_digest(source)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"schedule": "schedule(scale)\ntile(nothing, size=3)\n"}, "left as it is"),
+        ({"source": "no nest"}, "build: "),
+    ],
+)
+def test_a_kernel_that_no_longer_works_is_left_as_it_is(tree, capsys, change, said):
+    stored = replace(kept(tree), **change)
+    record = replace(stored.record, freely_edited="source" in change)
+    stored = replace(stored, record=record)
+    write_record(tree / "kernels_generated", stored, replace=True)
+    assert main([], tree) == 1
+    assert kept(tree) == stored
+    assert said in capsys.readouterr().out
+
+
+def test_an_unknown_record_is_wrong_use(tree, capsys):
+    assert main([f"scal/{TARGET}"], tree) == 2
+    said = capsys.readouterr().err
+    assert f"there is no record `scal/{TARGET}`" in said
+    assert f"did you mean `scale/{TARGET}`?" in said
+
+
+def test_an_unknown_option_is_wrong_use(tree):
+    with pytest.raises(SystemExit) as caught:
+        main(["--all"], tree)
+    assert caught.value.code == 2
+
+
+def test_help_ends_with_examples(tree, capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"], tree)
+    assert capsys.readouterr().out.count("  renew_records") == 2
