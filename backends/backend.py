@@ -17,10 +17,6 @@ if TYPE_CHECKING:
 Sizes = Mapping[str, int]
 Arrays = Mapping[str, "np.ndarray"]
 
-CORRECT_BY = ("device", "interpreter", "emulator", "simulator")
-TIME_KINDS = ("measured", "simulated", "modelled")
-STAGES = ("verify", "emit", "build", "check", "time")
-
 
 class BackendError(Exception):
     """A candidate that a backend could not take through a stage; `reason` is for a person."""
@@ -43,7 +39,7 @@ class Built:
 class Timing:
     """How long a kernel takes at given sizes.
 
-    us: microseconds (a median where it is measured).  kind: one of TIME_KINDS.  figures: what
+    us: microseconds (a median where it is measured).  kind: one of `ir.provenance.TIME_KINDS`.  figures: what
     was seen on the way, by name (cycles, bytes by space).  engines: the share of the time that
     each engine was busy, 0 to 1.
     """

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
-from backends.backend import CORRECT_BY, TIME_KINDS
 from ir.errors import KernelError
+from ir.provenance import CORRECT_BY, TIME_KINDS
 from ir.source import near
 from ir.spec import DTYPES
 

@@ -3,8 +3,8 @@
 import pytest
 
 from ir.autoschedule import autoschedule, plain
-from ir.estimate import estimate
 from ir.errors import KernelError
+from ir.estimate import estimate
 from ir.lower import lower
 from ir.parse_schedule import parse_schedule
 from ir.samples import KERNELS, SMALL, WITH_REGISTERS, spec_of, workload

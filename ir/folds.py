@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from ir.products import Contraction, contraction, factors
-from ir.cuts import LOOP
+from ir.cuts import LOOP, Cut, Segment
 from ir.errors import KernelError, Place
 from ir.formulation import depends, inline, pointwise
-from ir.nest import Dot, Fill, Fold, Map, Scan, Tile
+from ir.machine import Machine
+from ir.nest import Dot, Fill, Fold, Map, Scan, Tile, Value
+from ir.products import Contraction, contraction, factors
+from ir.schedule import Schedule
 from ir.scope import Scope
-from ir.spec import DTYPES, INTEGERS, Apply, Cast, Equation, Expr, Read
-
-if TYPE_CHECKING:
-    from ir.program import Program
+from ir.spec import DTYPES, INTEGERS, Apply, Cast, Equation, Expr, Facts, Read, Spec
 
 LOWEST = -3.0e38  # below every finite f32 value that is scaled; finite, so differences are
 NEUTRAL = {"sum": 0.0, "max": -float("inf"), "min": float("inf"), "prod": 1.0, "any": 0.0,
@@ -29,10 +29,43 @@ class Member:
     value: str
 
 
+class Demand(Protocol):
+    """What folds ask of the program that they are part of."""
+
+    spec: Spec
+    facts: Facts
+    schedule: Schedule
+    machine: Machine
+    segment: Segment
+    cuts: Mapping[str, Cut]
+    equations: Mapping[str, Equation]
+    values: Mapping[str, Value]
+
+    def needed(self, indices: tuple[str, ...]) -> set[str]:
+        """Those of the indices that have an origin."""
+
+    def accumulator_dtype(self, equation: Equation) -> str:
+        """The dtype in which a tensor is computed."""
+
+    def operand(self, name: str, expr: Expr, scope: Scope, dtype: str) -> Tile:
+        """A tile of an expression, computed in the scope."""
+
+    def new(
+        self, name: str, tensor: str, dtype: str, indices: tuple[str, ...], depth: int = 0
+    ) -> Value:
+        """A new value over indices."""
+
+    def open(self, scope: Scope, loops: tuple[str, ...]) -> list[Scope]:
+        """The scope and one more inside it for each loop."""
+
+    def close(self, chain: list[Scope], loops: tuple[str, ...]) -> None:
+        """Turns opened scopes into loops."""
+
+
 class Folds:
     """The reductions of one program."""
 
-    def __init__(self, program: Program):
+    def __init__(self, program: Demand):
         self.program = program
         self.schedule = program.schedule
 

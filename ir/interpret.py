@@ -15,8 +15,24 @@ import numpy as np
 
 from ir.contraction import product_sum
 from ir.labelled import Labelled, apply, counted
-from ir.nest import Bound, Dot, Fill, Fold, Launch, Load, Loop, LoopNest, Map, Scan, Search
-from ir.nest import Slice, Statement, Store, Take, Tile
+from ir.nest import (
+    Bound,
+    Dot,
+    Fill,
+    Fold,
+    Launch,
+    Load,
+    Loop,
+    LoopNest,
+    Map,
+    Scan,
+    Search,
+    Slice,
+    Statement,
+    Store,
+    Take,
+    Tile,
+)
 from ir.rounding import round_to
 from ir.sizes import bind
 from ir.sizes import value as number
@@ -39,7 +55,6 @@ def interpret(
     rounded: bool = False, rng: np.random.Generator | None = None,
 ) -> dict[str, np.ndarray]:  # fmt: skip
     """The outputs by name: floats in float64, integers in int64.
-
     rounded: what each statement writes is rounded to the dtype of its value; else all floats
     stay float64, and `precision` does nothing.  rng: the grid's tiles run in its order.
     """
@@ -100,7 +115,7 @@ class _Program:
         self.origin = {index: 0 for index, _ in launch.whole}
         self.count = {index: self._size(e) for index, e in launch.whole}
         self.stored = {s.tensor for s in launch.statements() if isinstance(s, Store)}
-        for p in (p for p in launch.parameters if p.name in self.stored):
+        for p in (p for p in launch.parameters if p.name not in tensors):
             shape = tuple(self._size(e) for e in p.shape)
             tensors[p.name] = _Array.poisoned(p.name, p.dtype, shape)
 
@@ -123,7 +138,8 @@ class _Program:
             getattr(self, f"_{type(statement).__name__.lower()}")(statement)
 
     def _fill(self, s: Fill) -> None:
-        self._write(s.value, Labelled((), np.asarray(s.number)))
+        whole = abs(s.number) < 2**63 and s.number == int(s.number)
+        self._write(s.value, Labelled((), np.asarray(int(s.number) if whole else s.number)))
 
     def _map(self, s: Map) -> None:
         own = any(isinstance(n, Tile) and n.value == s.value for n in s.expression.walk())
@@ -211,10 +227,7 @@ class _Program:
         self._write(s.value, found, fresh=not s.accumulate)
 
     def _write(self, value: str, found: Labelled, fresh: bool = True, inside: bool = True) -> None:
-        """Writes the part of a value inside its tile; a fresh value keeps nothing of before.
-
-        inside: the part is what its indices count; else it is what is found, from 0 on.
-        """
+        """Writes a value, inside its tile or (not `inside`) all that is found; fresh: afresh."""
         names, array = self.values[value].names, self.held[value]
         if value in self.kept or not set(found.axes) <= set(names):
             raise NestFault(f"`{value}`{list(names)} may not be given {list(found.axes)} here")
@@ -270,6 +283,9 @@ class _Program:
     def _tile(self, tile: Tile) -> Labelled:
         names, windows = self.values[tile.value].names, {w.axis: w.terms for w in tile.windows}
         start = {a: self.origin[a] if a in tile.shifted else 0 for a in names}
+        for a, room in zip(names, self.held[tile.value].data.shape, strict=True):
+            if a not in windows and start[a] + self.count[a] > room:
+                raise NestFault(f"`{tile.value}` has no room for `{a}` at {start[a]}")
         if not windows:
             at = tuple(slice(start[a], start[a] + self.count[a]) for a in names)
             return Labelled(names, self.held[tile.value].read(at))

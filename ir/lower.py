@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ir.cuts import Segment, cuts, segments
-from ir.errors import KernelError
 from ir.footprint import require_fit
 from ir.formulation import formulate
 from ir.machine import Machine

@@ -261,6 +261,17 @@ def test_staging_at_the_grid_loads_the_row_once_for_all_passes():
     assert any(one.whole for one in load.region)
 
 
+def test_one_tensor_may_be_staged_whole_for_one_loop_and_in_tiles_for_another():
+    spec = parse_spec(
+        "def f(x: f32[M, K]) -> (f32[M], f32[K]):\n"
+        '    """F."""\n    a[m] = sum(x[m, k], k)\n    b[k] = sum(x[m, k], m)\n    return a, b\n'
+    )
+    lines = ("tile(k, size=2)", "tile(m, size=2)", "stage(x, at=k.outer, depth=1)")
+    for order in (("place(k.outer, level=loop)",), ("place(m.outer, level=loop)",)):
+        sizes = {"M": 5, "K": 7}
+        require_right(lower(spec, decisions(spec, *lines, *order), SMALL, sizes), sizes)
+
+
 def test_staging_deeper_changes_the_buffer_and_nothing_else():
     lines = ("tile(m, size=4)", "tile(k, size=32)", "place(m.outer, level=grid)")
     one = lowered("softmax", *lines)

@@ -302,12 +302,14 @@ class Program:
         found = access(read, tensor, self.cuts, self._outside(read.tensor, scope))
         if self._searched(read.tensor) and found.rows[0] is not None:
             return self._take(read, found, scope)
-        key = (read.tensor, read.at, read.pad)
+        key = (read.tensor, read.at, read.pad, found.shifted)
         if (name := scope.load(key)) is None:
-            name = self._new_load(read, tensor, found, scope)
+            name = self._new_load(read, tensor, found, scope, key)
         return Tile(name, found.windows, found.shifted)
 
-    def _new_load(self, read: Read, tensor: Tensor, found: Access, scope: Scope) -> str:
+    def _new_load(
+        self, read: Read, tensor: Tensor, found: Access, scope: Scope, key: object
+    ) -> str:
         home = scope.home(set(found.needed))
         if home is None:
             raise KernelError(
@@ -319,7 +321,6 @@ class Program:
             one if rows is None else replace(one, rows=self._rows(read.tensor, rows, home))
             for one, rows in zip(found.region, found.rows, strict=True)
         )
-        key = (read.tensor, read.at, read.pad)
         if key not in self._load_values:
             depth = 1 if home is self.top else self.depth(read.tensor)
             value = Value(read.tensor, read.tensor, tensor.dtype, found.axes, depth, loaded=True)

@@ -8,11 +8,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from ir.errors import KernelError
+from ir.provenance import CORRECT_BY, STAGES, TIME_KINDS
 
-STAGES = ("verify", "emit", "build", "check", "time")
 KINDS = ("wrong", "crash", "timeout", "memory", "refused")
-TIME_KINDS = ("measured", "simulated", "modelled")
-CORRECT_BY = ("device", "interpreter", "emulator", "simulator")
 
 
 @dataclass(frozen=True, slots=True)

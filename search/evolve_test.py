@@ -190,7 +190,8 @@ def test_an_interrupt_stores_everything_and_says_how_to_go_on(place):
 
 def test_a_resumed_run_can_be_given_more_evaluations(place):
     place.evolve("--kernel=rows.kir", "--evaluations=10", "--store=runs.db")
-    code, out, _ = place.run("--resume=rows-null-1", "--store=runs.db", "--evaluations=20", "--json")
+    wider = ("--resume=rows-null-1", "--store=runs.db", "--evaluations=20")
+    code, out, _ = place.run(*wider, "--json")
     longer = place.evolve("--kernel=rows.kir", "--evaluations=20", "--store=other.db")
     assert code == 0 and json.loads(out) == longer
     assert list(json.loads(out)["runs"][0]["shape"]) == ["M", "K", "N"]

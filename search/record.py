@@ -15,8 +15,9 @@ from typing import Any
 from ir.digest import spec_digest, text_digest
 from ir.errors import KernelError
 from ir.parse import parse_workload
+from ir.provenance import CORRECT_BY, TIME_KINDS
 from ir.source import near
-from search.evaluation import CORRECT_BY, TIME_KINDS, same_kind
+from search.evaluation import same_kind
 from search.toml_text import toml_text
 
 Sizes = Mapping[str, int]

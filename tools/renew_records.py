@@ -24,7 +24,7 @@ from ir.schedule import Schedule
 from ir.source import near
 from kernels_generated.reproduction import Reproduction, reproduction
 from search.evaluation import Evaluation, Failure
-from search.record import Record, Stored, read_record, record_folders, write_record
+from search.record import Record, read_record, record_folders, write_record
 
 FOLDER = "kernels_generated"
 EXAMPLES = """

@@ -15,8 +15,8 @@ from ir.workload import Workload
 from search import difference
 from search.command.problem import Problem
 from search.evaluation import Evaluation
-from search.record import Digests, Record, Stored, Written, write_record
 from search.outcome import Outcome
+from search.record import Digests, Record, Stored, Written, write_record
 
 FOLDER = "kernels_generated"
 

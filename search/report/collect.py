@@ -10,8 +10,8 @@ from search import difference, quantity
 from search.candidate import Candidate
 from search.evaluation import Evaluation
 from search.measures import named
-from search.report.page import Archive, Axis, Cell, Engine, Result, Step, Text, Trial
 from search.outcome import Outcome
+from search.report.page import Archive, Axis, Cell, Engine, Result, Step, Text, Trial
 
 
 def result(

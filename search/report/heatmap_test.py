@@ -40,7 +40,8 @@ def test_one_axis_is_a_single_row():
 
 def test_a_third_axis_becomes_a_map_for_each_bin_that_is_held():
     third = Axis("depth", ("one", "two", "three"))
-    archive = Archive((LOW_HIGH, LOW_HIGH, third), (Cell((0, 0, 0), 3.0, 0), Cell((1, 1, 2), 2.0, 1)))
+    cells = (Cell((0, 0, 0), 3.0, 0), Cell((1, 1, 2), 2.0, 1))
+    archive = Archive((LOW_HIGH, LOW_HIGH, third), cells)
     assert [made.title for made in maps(archive)] == ["depth: one", "depth: three"]
 
 
