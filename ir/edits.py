@@ -147,8 +147,13 @@ class _Front(Edit):
 
 
 def _stages(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
+    """Depths of what is loaded, stored or accumulated: what can be under way more than once."""
+    ends = {d.subject for d in schedule.of("kernel")} | {t.name for t in ground.spec.outputs}
     tensors = [t.name for t in ground.spec.inputs]
-    tensors += [e.target for e in ground.spec.equations]
+    tensors += [
+        e.target for e in ground.spec.equations
+        if e.target in ends or isinstance(e.value, Reduce)
+    ]
     loops = [
         d.subject for d in schedule.of("tile")
         if (p := schedule.find("place", f"{d.subject}.outer")) is None

@@ -37,15 +37,20 @@ _SCOPE_ABI, _SCOPES = 6, 0b11  # abstract sockets, signals to processes outside
 _DEVICES = ("/dev/null",)
 
 
+_GRACE = 5  # seconds of processor time between the signal and the end
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What one candidate may use.
 
-    seconds: of wall-clock time.  memory: bytes of address space, file: bytes of one file,
-    processes: of the user's at a time; None: not limited.
+    cpu: seconds of processor time of one process, which a busy machine does not change;
+    seconds: of wall-clock time, for what waits.  memory: bytes of address space, file: bytes of
+    one file, processes: of the user's at a time; None: not limited.
     """
 
-    seconds: float = 60.0
+    cpu: int | None = 60
+    seconds: float = 300.0
     memory: int | None = 4 << 30
     file: int | None = 256 << 20
     processes: int | None = 4096
@@ -111,6 +116,7 @@ def _die_with_parent() -> str:
 
 def _limit(limits: Limits) -> str:
     chosen = (
+        ("processor seconds", resource.RLIMIT_CPU, limits.cpu),
         ("address space", resource.RLIMIT_AS, limits.memory),
         ("file size", resource.RLIMIT_FSIZE, limits.file),
         ("processes", resource.RLIMIT_NPROC, limits.processes),
@@ -122,7 +128,9 @@ def _limit(limits: Limits) -> str:
             continue
         hard = resource.getrlimit(which)[1]
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-        resource.setrlimit(which, (most, most))
+        # Past the soft limit of processor time comes a signal that says so, then the hard one.
+        soft = most - _GRACE if which == resource.RLIMIT_CPU and most > _GRACE else most
+        resource.setrlimit(which, (soft, most))
         # The kernel does not count the processes of the superuser.
         exempt = which == resource.RLIMIT_NPROC and os.getuid() == 0
         said.append(f"{name} {'not held for root' if exempt else most}")

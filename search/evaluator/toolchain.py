@@ -11,6 +11,7 @@ from pathlib import Path
 
 import backends
 import ir
+from backends.registry import backend_names
 from ir.digest import LENGTH, text_digest
 from search.evaluator.stages import Bench
 
@@ -51,9 +52,10 @@ def toolchain_digest() -> str:
 
 
 def folders() -> list[Path]:
-    """Where the IR, the backends and the templates lie."""
+    """Where the IR, the backends and their templates lie."""
     packages = [Path(p.__file__).parent for p in (ir, backends)]
-    return [*packages, packages[1].parent / "templates"]
+    templates = packages[1].parent / "templates"
+    return [*packages, *(templates / name for name in backend_names(for_tests=True))]
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -191,6 +191,9 @@ def _death(child: _Child, status: int, in_time: bool) -> Failure:
     tail = _tail(child.folder / _OUTPUT)
     number = os.waitstatus_to_exitcode(status)
     said = f": {tail}" if tail else ""
+    if number == -signal.SIGXCPU:
+        limit = f"it was still at it after {child.limits.cpu} s of processor time"
+        return Failure(child.stage, "timeout", limit)
     if number == -signal.SIGKILL or "bad_alloc" in tail or "MemoryError" in tail:
         return Failure(child.stage, "memory", f"it ran out of memory{said}")
     if number < 0:
