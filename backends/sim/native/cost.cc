@@ -15,7 +15,8 @@ constexpr int kResult = 1, kFirst = 2, kSecond = 4;
 double rate(const Rates& rates, Dtype dtype, Unit unit) {
   const double found = rates[static_cast<std::size_t>(dtype)];
   if (found <= 0)
-    fail("the ", name_of(unit), " engine does not take ", name_of(dtype), "; copy to another dtype");
+    fail("the ", name_of(unit), " engine does not take ", name_of(dtype),
+         "; copy to another dtype");
   return found;
 }
 

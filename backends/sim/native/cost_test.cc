@@ -83,7 +83,8 @@ void a_map_goes_by_its_widest_operand() {
   add_tile(command.walk, tiles.tile(Dtype::f32, {{M, 65}}), tiles.memory);
   EXPECT(occupancy(command, easy()) == 3);
   command.kind = Kind::bucketize;
-  for (const auto& [count, factor] : {std::pair<Index, Index>{0, 0}, {1, 1}, {2, 2}, {3, 2}, {4, 3}}) {
+  using Case = std::pair<Index, Index>;
+  for (const auto& [count, factor] : {Case{0, 0}, {1, 1}, {2, 2}, {3, 2}, {4, 3}}) {
     command.count = count;
     EXPECT(occupancy(command, easy()) == std::max<Index>(1, (65 * factor + 31) / 32));
   }

@@ -49,6 +49,32 @@ void transfer_values(Chip& chip, const Command& command, Positions& positions) {
 
 }  // namespace
 
+namespace {
+
+// Starts the commands at the heads of the engines, which want the same bytes; gives who is to
+// get them.
+Delivery* begin_load(Chip& chip, const std::vector<Engine*>& engines, Positions& positions) {
+  Delivery* delivery = chip.memory.open();
+  for (Engine* engine : engines) {
+    Command& command = *engine->head_command();
+    engine->begin(command);
+    transfer_values(chip, command, positions);
+    delivery->receivers.push_back(
+        {static_cast<int>(engine->element_id()), Element::completion(command), 0});
+  }
+  return delivery;
+}
+
+void end_load(const std::vector<Engine*>& engines, const Engine& leader, Time busy) {
+  for (Engine* engine : engines) {
+    engine->head_command()->occupied = busy;
+    engine->retire(busy);
+    if (engine != &leader) engine->meet();
+  }
+}
+
+}  // namespace
+
 // Requests leave one after another, each when the port is free; the replies come when they come,
 // so commands overlap in memory. `startup` is latency, not occupancy. The members of a shared
 // load wait for the last of them, which makes the requests for all.
@@ -75,26 +101,14 @@ Process dma_in(Engine& engine) {
       chip.groups.dissolve(command, engine.element_id());
     }
     const Time began = chip.events.now();
-    Delivery* delivery = chip.memory.open();
-    for (Engine* member : members) {
-      Command& own = *member->head_command();
-      member->begin(own);
-      transfer_values(chip, own, positions);
-      delivery->receivers.push_back(
-          {static_cast<int>(member->element_id()), Element::completion(own), 0});
-    }
+    Delivery* delivery = begin_load(chip, members, positions);
     find_chunks(command.transfer, positions, spec, chunks);
     for (const Chunk& chunk : chunks) {
       chip.memory.read(chip.events.now() + spec.dma.startup_cycles, node, chunk, delivery);
       co_await Until{chip.events,
                      cycles(port.reserve(ticks(chip.events.now()), port_time(chunk, spec.dma)))};
     }
-    const Time busy = chip.events.now() - began;
-    for (Engine* member : members) {
-      member->head_command()->occupied = busy;
-      member->retire(busy);
-      if (member != &engine) member->meet();
-    }
+    end_load(members, engine, chip.events.now() - began);
     chip.memory.close(delivery, chip.events.now() + spec.dma.startup_cycles);
   }
 }

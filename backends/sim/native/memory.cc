@@ -61,7 +61,8 @@ void Memory::read_at_bank(Request& request) {
   Pipe& bank = banks_[static_cast<std::size_t>(request.bank)];
   const Ticks length =
       ticks_for(static_cast<double>(request.chunk.bytes), spec_.shared.bytes_per_cycle);
-  const Time read = cycles(bank.reserve(ticks(events_.now()), length)) + spec_.shared.latency_cycles;
+  const Time read =
+      cycles(bank.reserve(ticks(events_.now()), length)) + spec_.shared.latency_cycles;
   read_bytes_ += request.chunk.bytes;
   events_.at(fetch(request, read), event<&Memory::reply>(request));
 }

@@ -116,7 +116,8 @@ def _assert_close(got: np.ndarray, want: np.ndarray, dtype: str, ulps: float = 1
         np.testing.assert_array_equal(_values(got, dtype), want)
         return
     # A unit in the last place is at most twice the rounding; f16 has subnormals above 2^-24.
-    bound = 2 * _ROUNDING[dtype] * np.abs(want) * ulps + (2.0**-24 if dtype == "f16" else 1e-37)
+    least = 2.0**-24 if dtype == "f16" else 1e-37
+    bound = 2 * _ROUNDING[dtype] * np.abs(want) * ulps + least
     assert np.all(np.abs(_values(got, dtype) - want) <= bound)
 
 
@@ -172,6 +173,7 @@ def test_a_nan_stays_visible(op: str) -> None:
     assert op not in ("min", "max") or np.isnan(y[0, 1])
 
 
+_SIN_COS = {v: (f(np.float64(np.float32(v)))) for f, v in ((np.sin, 3e38), (np.cos, 1e30))}
 _SPECIALS = {
     "exp": ([-np.inf, 0, np.inf, 89, -110], [0, 1, np.inf, np.inf, 0]),
     "log": ([0, 1, np.inf, -1, -0.0], [-np.inf, 0, np.inf, np.nan, -np.inf]),
@@ -181,8 +183,8 @@ _SPECIALS = {
     "tanh": ([-np.inf, np.inf, 0, -0.0, 50], [-1, 1, 0, -0.0, 1]),
     "sigmoid": ([-np.inf, np.inf, 0, -200, 200], [0, 1, 0.5, 0, 1]),
     "erf": ([-np.inf, np.inf, 0, -0.0, 9], [-1, 1, 0, -0.0, 1]),
-    "sin": ([0, -0.0, np.inf, -np.inf, 3e38], [0, -0.0, np.nan, np.nan, np.sin(np.float64(np.float32(3e38)))]),
-    "cos": ([0, 1e30, np.inf, -np.inf, 3e38], [1, np.cos(np.float64(np.float32(1e30))), np.nan, np.nan, np.cos(np.float64(np.float32(3e38)))]),
+    "sin": ([0, -0.0, np.inf, -np.inf, 3e38], [0, -0.0, np.nan, np.nan, _SIN_COS[3e38]]),
+    "cos": ([0, 1e30, np.inf, -np.inf, -0.0], [1, _SIN_COS[1e30], np.nan, np.nan, 1]),
     "silu": ([-np.inf, np.inf, 0, -200, 200], [-0.0, np.inf, 0, -0.0, 200]),
     "gelu": ([-np.inf, np.inf, 0, -200, 200], [-0.0, np.inf, 0, -0.0, 200]),
 }  # fmt: skip
@@ -195,7 +197,8 @@ def test_special_functions_at_their_limits(op: str) -> None:
     tensors = {"a": arguments, "b": arguments[0].copy(), "c": arguments.copy(), "y": y}
     run(_MAP, tensors, [_OPS.index(op), 0, 0, 1, 5, 1])
     np.testing.assert_allclose(y, want, rtol=2e-7)
-    assert np.array_equal(np.signbit(y), np.signbit(want)) or op in ("log", "sqrt", "rsqrt", "cos", "sin")
+    known = ~np.isnan(want)
+    assert np.array_equal(np.signbit(y[known]), np.signbit(want[0][known[0]]))
 
 
 def test_pow_at_its_limits() -> None:

@@ -77,10 +77,10 @@ Tables::Tables(int bits) : bits_(bits) {
 }
 
 Tables::Reduced Tables::reduce(double x) const {
+  constexpr std::uint64_t kFraction = (std::uint64_t{1} << 52) - 1;
   const auto pattern = std::bit_cast<std::uint64_t>(x);
   const int exponent = static_cast<int>(pattern >> 52) - 1023;
-  const double m =
-      std::bit_cast<double>((pattern & ((std::uint64_t{1} << 52) - 1)) | (std::uint64_t{1023} << 52));
+  const auto m = std::bit_cast<double>((pattern & kFraction) | (std::uint64_t{1023} << 52));
   const double size = static_cast<double>(1 << bits_);
   const auto entry = static_cast<std::size_t>((m - 1) * size + 0.5);
   const double c = 1 + static_cast<double>(entry) / size;

@@ -55,8 +55,9 @@ void integers_saturate_and_wrap() {
 template <class T>
 void product_equals_the_plain_loop(device::Index m, device::Index n, device::Index k) {
   std::vector<T> a(m * k), b(k * n), c(m * n, T{1}), want(m * n, T{1});
-  for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<T>(static_cast<int>(i * 7 % 13) - 6);
-  for (std::size_t i = 0; i < b.size(); ++i) b[i] = static_cast<T>(static_cast<int>(i * 5 % 11) - 5);
+  int next = 0;
+  for (T& value : a) value = static_cast<T>(next++ * 7 % 13 - 6);
+  for (T& value : b) value = static_cast<T>(next++ * 5 % 11 - 5);
   for (device::Index i = 0; i < m; ++i)
     for (device::Index j = 0; j < n; ++j)
       for (device::Index s = 0; s < k; ++s) want[i * n + j] += a[i * k + s] * b[s * n + j];

@@ -1,0 +1,42 @@
+"""Arrays keep their values on the way to the device and back."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from backends.sim.arrays import from_device, poisoned, to_device
+from ir.nest import Parameter
+from ir.rounding import round_to
+from ir.spec import Number, Size
+
+VALUES = np.random.default_rng(0).standard_normal((3, 5)).astype(np.float32)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16"])
+def test_floats_come_back_as_they_were(dtype):
+    given = round_to(VALUES, dtype)
+    assert np.array_equal(from_device(to_device(given, dtype), dtype), given)
+
+
+def test_a_copy_is_sent_so_that_inputs_stay():
+    sent = to_device(VALUES, "f32")
+    sent[...] = 0
+    assert VALUES.any()
+
+
+def test_truth_values_travel_as_bytes():
+    given = np.array([True, False])
+    sent = to_device(given, "b8")
+    assert sent.dtype == np.uint8 and np.array_equal(from_device(sent, "b8"), given)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16", "i32", "i64", "b8"])
+def test_a_poisoned_buffer_holds_nothing_that_looks_computed(dtype):
+    parameter = Parameter("y", dtype, (Size("M"), Number(2)), "output")
+    buffer = from_device(poisoned(parameter, {"M": 3}), dtype)
+    assert buffer.shape == (3, 2)
+    if dtype in ("f32", "f16", "bf16"):
+        assert np.isnan(buffer).all()
+    elif dtype != "b8":
+        assert (buffer == -1_234_567).all()

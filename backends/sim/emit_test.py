@@ -1,0 +1,132 @@
+"""Golden texts of emitted kernels, one for each sort of statement, and what cannot be emitted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from backends.backend import BackendError
+from backends.registry import REGISTRY, target
+from backends.sim.backend import Sim
+from ir.lower import lower
+from ir.nest import LoopNest
+from ir.parse import parse_schedule, parse_workload
+
+LIBRARY = Path(__file__).parents[2] / "ir" / "library"
+MACHINE = target("npu")
+SCHEDULES = {
+    "fused": (
+        "rmsnorm_matmul",
+        """
+        defer(r, into=y)
+        tile(m, size=64)
+        tile(n, size=128)
+        tile(k, size=64)
+        place(m.outer, level=grid)
+        place(n.outer, level=grid)
+        place(k.outer, level=loop)
+        fuse(ss, into=acc)
+        compute(acc, unit=matrix)
+        precision(acc, dtype=bf16)
+        share(x, over=n.outer)
+        stage(x, at=k.outer, space=scratch, depth=3)
+        stage(w, space=scratch, depth=3)
+        """,
+    ),
+    "streamed": (
+        "attention",
+        """
+        tile(h, size=1)
+        tile(m, size=32)
+        tile(n, size=64)
+        place(h.outer, level=grid)
+        place(m.outer, level=grid)
+        place(n.outer, level=loop)
+        fuse(l, into=o)
+        stream(mx, into=o)
+        compute(s, unit=matrix)
+        compute(o, unit=matrix)
+        precision(o, dtype=bf16)
+        """,
+    ),
+    "windows": (
+        "max_pool2d",
+        """
+        tile(n, size=1)
+        tile(c, size=4)
+        place(n.outer, level=grid)
+        place(c.outer, level=grid)
+        """,
+    ),
+    "jagged": (
+        "embedding_bag",
+        """
+        tile(b, size=1)
+        tile(l, size=32)
+        place(b.outer, level=grid)
+        stage(table, space=scratch, depth=2)
+        """,
+    ),
+    "searched": ("map_id", "tile(b, size=64)\nplace(b.outer, level=grid)"),
+    "scanned": (
+        "cumsum",
+        """
+        tile(m, size=8)
+        tile(k, size=256)
+        place(m.outer, level=grid)
+        place(k.outer, level=loop)
+        """,
+    ),
+    "staged_whole": (
+        "softmax",
+        """
+        tile(m, size=4)
+        tile(k, size=128)
+        place(m.outer, level=grid)
+        place(k.outer, level=loop)
+        stage(x, at=grid, space=scratch, depth=1)
+        """,
+    ),
+    "launches": ("layer_norm", "kernel(r)\ntile(m, size=1)\nplace(m.outer, level=grid)"),
+}
+
+
+def nest(kernel: str, decisions: str) -> LoopNest:
+    workload = parse_workload((LIBRARY / f"{kernel}.kir").read_text(encoding="utf-8"))
+    lines = "\n".join(line.strip() for line in decisions.strip().splitlines())
+    schedule = parse_schedule(f"schedule({workload.spec.name})\n{lines}\n")
+    return lower(workload.spec, schedule, MACHINE, workload.tune)
+
+
+def sim() -> Sim:
+    return Sim(REGISTRY.manifest("sim"))
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_an_emitted_kernel_is_the_golden_one(name, golden):
+    golden(f"backends/sim/golden/{name}.cc", sim().emit(nest(*SCHEDULES[name]), MACHINE))
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_a_golden_kernel_builds_without_a_warning(name, tmp_path):
+    backend = sim()
+    text = backend.emit(nest(*SCHEDULES[name]), MACHINE)
+    assert backend.build(text, MACHINE, tmp_path).file.exists()
+
+
+def test_a_source_that_does_not_compile_says_where(tmp_path):
+    with pytest.raises(BackendError, match="kernel.cc:1.*error"):
+        sim().build("int f() { return nothing; }\n", MACHINE, tmp_path)
+
+
+def test_what_the_device_lacks_is_refused_at_emission():
+    made = nest("softmax", "tile(m, size=4)\nplace(m.outer, level=grid)")
+    launch = made.launches[0]
+    odd = [
+        replace(s, fold="argmax") if type(s).__name__ == "Fold" else s for s in launch.body
+    ]
+    broken = replace(made, launches=(replace(launch, body=tuple(odd)),))
+    with pytest.raises(BackendError, match="`argmax` has no fold on this device"):
+        sim().emit(broken, MACHINE)

@@ -1,0 +1,111 @@
+"""Writes the tables of docs/starter_kernels.md from the records of kernels_generated/.
+
+The page's prose is written by hand; what stands between a marker `<!-- table: TARGET -->` and
+`<!-- end -->` is replaced by the target's table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Sequence
+from math import exp, log
+from pathlib import Path
+from statistics import median
+
+from ir.errors import KernelError
+from search.record import Record, read_record, record_folders
+
+PAGE = Path("docs/starter_kernels.md")
+EXAMPLES = """
+examples:
+  kernel_table
+      rewrites the tables
+  kernel_table --check
+      says whether they are those of the records; exit code 1 where they are not
+"""
+_MARKED = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_HEAD = (
+    "| kernel | shape | plain us | first us | best us | over first | over plain | of roofline |",
+    "| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+)
+
+
+def table(records: Sequence[Record]) -> str:
+    """The table of one target's records, in the order of their kernels' names.
+
+    Below it geometric means and medians. Nothing is rounded up: ratios are cut after two
+    digits. KernelError where times were obtained in different ways.
+    """
+    kinds = {(r.correct_by, r.time_kind) for r in records}
+    if len(kinds) != 1:
+        raise KernelError(f"records obtained in different ways stand in one table: {kinds}")
+    correct_by, time_kind = kinds.pop()
+    ratios = [r.first_us / r.us for r in records]
+    shares = [r.roofline_us / r.us for r in records]
+    lines = [*_HEAD, *(_row(r) for r in records)]
+    lines.append("")
+    lines.append(
+        f"Correct by {correct_by}, time {time_kind}. Over the first schedule: geometric mean "
+        f"{_cut(_geometric(ratios))}, median {_cut(median(ratios))}. Share of the roofline: "
+        f"geometric mean {_cut(_geometric(shares))}, median {_cut(median(shares))}."
+    )
+    return "\n".join(lines) + "\n"
+
+
+def page(text: str, records: Sequence[Record]) -> str:
+    """The page with every marked table made anew; KernelError for a target without records."""
+
+    def fill(found: re.Match[str]) -> str:
+        rows = sorted((r for r in records if r.target == found[2]), key=lambda r: r.kernel)
+        if not rows:
+            raise KernelError(f"there are no records for the target `{found[2]}`")
+        return f"{found[1]}{table(rows)}{found[3]}"
+
+    return _MARKED.sub(fill, text)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; exit code 2 for wrong use."""
+    parser = argparse.ArgumentParser(
+        prog="kernel_table", description=__doc__.splitlines()[0], epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--check", action="store_true", help="compare, write nothing")
+    asked = parser.parse_args(arguments)
+    root = Path(os.environ.get("BUILD_WORKSPACE_DIRECTORY", "."))
+    try:
+        folders = record_folders(root / "kernels_generated")
+        records = [read_record(folder).record for folder in folders]
+        before = (root / PAGE).read_text(encoding="utf-8")
+        after = page(before, records)
+    except (KernelError, OSError) as error:
+        print(f"kernel_table: {error}", file=sys.stderr)
+        return 2
+    if asked.check:
+        print("up to date" if before == after else f"{PAGE} is not what the records say")
+        return int(before != after)
+    (root / PAGE).write_text(after, encoding="utf-8")
+    return 0
+
+
+def _row(r: Record) -> str:
+    shape = " ".join(f"{k}={v}" for k, v in r.shape.items())
+    ratios = (r.first_us / r.us, r.plain_us / r.us, r.roofline_us / r.us)
+    times = (f"{us:.2f}" for us in (r.plain_us, r.first_us, r.us))
+    return f"| {r.kernel} | {shape} | {' | '.join((*times, *(_cut(x) for x in ratios)))} |"
+
+
+def _cut(ratio: float) -> str:
+    """Two digits after the point, cut and not rounded."""
+    return f"{int(ratio * 100 + 1e-9) / 100:.2f}"
+
+
+def _geometric(ratios: Sequence[float]) -> float:
+    return exp(sum(log(x) for x in ratios) / len(ratios))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,47 @@
+"""The tables of the documents say what the records say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ir.errors import KernelError
+from search.record import Digests, Record
+from tools.kernel_table import page, table
+
+DIGESTS = Digests("s", "d", "e", "t", "tool 1")
+ONE = Record(
+    kernel="one", target="chip", backend="lang", source="kernel.txt", command="evolve",
+    digests=DIGESTS, correct_by="simulator", time_kind="simulated", shape={"M": 4, "K": 8},
+    us=2.0, first_us=3.0, plain_us=9.0, roofline_us=1.999,
+)
+TWO = replace(ONE, kernel="two", us=1.0, first_us=6.0)
+TEXT = "before\n<!-- table: chip -->\nold\n<!-- end -->\nafter\n"
+
+
+def test_a_row_holds_times_and_ratios_that_are_cut_and_not_rounded():
+    assert "| one | M=4 K=8 | 9.00 | 3.00 | 2.00 | 1.50 | 4.50 | 0.99 |" in table([ONE])
+
+
+def test_the_line_below_gives_geometric_mean_and_median():
+    below = table([ONE, TWO]).splitlines()[-1]
+    assert "geometric mean 3.00, median 3.75" in below
+    assert "Correct by simulator, time simulated" in below
+
+
+def test_times_of_two_kinds_do_not_stand_in_one_table():
+    with pytest.raises(KernelError, match="obtained in different ways"):
+        table([ONE, replace(TWO, time_kind="measured")])
+
+
+def test_only_what_stands_between_the_markers_is_replaced():
+    made = page(TEXT, [TWO, ONE])
+    assert made.startswith("before\n") and made.endswith("after\n")
+    assert "old" not in made and made.index("| one |") < made.index("| two |")
+    assert page(made, [ONE, TWO]) == made
+
+
+def test_a_target_without_records_is_named():
+    with pytest.raises(KernelError, match="no records for the target `chip`"):
+        page(TEXT, [])
