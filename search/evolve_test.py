@@ -325,6 +325,39 @@ def test_a_kernel_with_a_wrong_index_is_told_with_its_line_and_a_caret(place):
     refused(place, code, out, err, ["wrong.kir, line 3", "`q`", "^", "y[m, k] = x[m, k] * g[q]"])
 
 
+def given(place, text):
+    """A schedule file for the kernel `scale`."""
+    (place.work / "own.sched").write_text(f"schedule(scale)\n{text}\n")
+    place.given = place.files()
+    return ("--target=null", "--kernel=scale.kir", "--evaluations=4", "--schedule=own.sched")
+
+
+def test_a_schedule_that_does_not_fit_is_told_with_what_it_needs_and_what_there_is(place):
+    words = given(place, "tile(m, size=16)\nstage(x, space=scratch, depth=99)")
+    said = ["own.sched, on target `null`", "bytes of `scratch`, the machine has 262144", "`x`"]
+    refused(place, *place.run(*words), said)
+
+
+def test_a_schedule_with_a_wrong_line_is_told_with_a_caret(place):
+    said = ["own.sched", "line 2", "tile(q, size=4)", "^", "`q` is no index", "allowed: m, k"]
+    refused(place, *place.run(*given(place, "tile(q, size=4)")), said)
+
+
+def test_a_schedule_is_for_one_kernel(place):
+    words = [w for w in given(place, "tile(m, size=4)") if not w.startswith("--kernel")]
+    refused(place, *place.run(*words), ["--schedule", "one kernel"])
+
+
+def test_a_search_starts_from_a_given_schedule_too(place):
+    words = given(place, "tile(k, size=3)\nplace(k.outer, level=loop)")
+    place.evolve(*words[1:], "--store=runs.db")
+    opened = Store(str(place.work / "runs.db"))
+    first = opened.load(opened.runs()[-1]).generations[0]
+    opened.close()
+    assert [c.origin.operator for c in first] == ["first", "plain", "given"]
+    assert "tile(k, size=3)" in first[2].schedule
+
+
 def test_a_kernel_without_check_sizes_is_told_to_have_some(place):
     (place.work / "bare.kir").write_text(SCALE.partition("check(")[0])
     place.given = place.files()

@@ -1,4 +1,4 @@
-"""The first candidates: the autoschedule, and the plain schedule that it is compared with."""
+"""The first candidates: the autoschedule, the plain schedule, and one that the user gave."""
 
 from __future__ import annotations
 
@@ -9,20 +9,27 @@ from ir.spec import Spec
 from search.candidate import Candidate, Origin
 from search.settings import Settings
 
-FIRST = "first"  # the operators, so to say, of the two candidates without parents
+FIRST = "first"  # the operators, so to say, of the candidates without parents
 PLAIN = "plain"
+GIVEN = "given"
 
 
 def first_candidates(settings: Settings, spec: Spec, machine: Machine) -> tuple[Candidate, ...]:
-    """Both, or the autoschedule alone where it is plain itself."""
-    first, second = (
+    """The autoschedule, then the others that are not the same."""
+    schedules = {
+        FIRST: str(autoschedule(spec, machine, settings.sizes)),
+        PLAIN: str(plain(spec, machine, settings.sizes)),
+        GIVEN: settings.schedule,
+    }
+    made = (
         Candidate(
             formulation=spec_text(spec),
-            schedule=str(schedule(spec, machine, settings.sizes)),
+            schedule=schedule,
             target=settings.target,
             backend=settings.backend,
             origin=Origin(operator),
         )
-        for operator, schedule in ((FIRST, autoschedule), (PLAIN, plain))
+        for operator, schedule in schedules.items()
+        if schedule
     )
-    return (first,) if first.key == second.key else (first, second)
+    return tuple({c.key: c for c in reversed(list(made))}.values())[::-1]

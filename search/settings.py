@@ -16,7 +16,8 @@ class Settings:
     kernel: its name, for a person.  spec: the text of its spec.  sizes: those that are timed.
     checks: those at which results are compared with the reference.  evaluations, seconds: when
     to stop; None for no limit.  stagnation: stop after so many evaluations without a gain.
-    roofline_share: stop when this share of the machine's bound is reached.
+    roofline_share: stop when this share of the machine's bound is reached.  schedule: the text
+    of one that the search starts from too; empty for none.
     """
 
     kernel: str
@@ -33,6 +34,7 @@ class Settings:
     seed: int = 0
     batch: int = BATCH
     measures: tuple[str, ...] = ("scratch", "traffic")
+    schedule: str = ""
 
     def to_json(self) -> str:
         """One line of JSON; `settings` reads it."""

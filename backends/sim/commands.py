@@ -54,14 +54,19 @@ class Position:
 @dataclass(frozen=True, slots=True)
 class Call:
     """One command: `pe.method(...)`; args in the order of the device's signature, each a View,
-    a text, or a tuple of Views and texts; box: (axis, extent), None: takes none."""
+    a text, or a tuple of Views and texts; box: its indices, None: takes none."""
 
     method: str
     args: tuple[object, ...] = ()
     region: tuple[Position, ...] = ()
-    box: tuple[tuple[str, str], ...] | None = None
+    box: tuple[str, ...] | None = None
     tail: tuple[str, ...] = ()
     condition: str = ""
+
+    @property
+    def walk(self) -> str:
+        """The box's name; an empty one needs none."""
+        return spelling.box(self.box) if self.box else "{}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +82,15 @@ class Walk:
     high_read: tuple[str, str] | None
     index: str
     body: tuple[object, ...]
+    boxes: tuple[Box, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A named box: what a command walks. spans: (axis, extent)."""
+
+    name: str
+    spans: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +136,21 @@ class Commands:
         """Calls and walks of a block; in the once block one tile processor does the stores."""
         return tuple(c for s in statements for c in self._commands(s, once))
 
+    def boxes(
+        self, block: tuple[object, ...], bound: frozenset[str], needing: frozenset[str]
+    ) -> tuple[Box, ...]:
+        """The boxes of `bound` indices that the commands of a block walk, loops included;
+        where `needing` names indices, those that have one of them."""
+        found: dict[tuple[str, ...], None] = {}
+        for c in _calls(block):
+            if c.box and set(c.box) <= bound and (not needing or set(c.box) & needing):
+                found[c.box] = None
+        return tuple(
+            Box(spelling.box(names),
+                tuple((spelling.axis(n), spelling.count(n)) for n in names))
+            for names in found
+        )
+
     def _commands(self, s: Statement, once: bool) -> Iterator[object]:
         match s:
             case Loop():
@@ -143,20 +172,20 @@ class Commands:
         match s:
             case Fill():
                 return Call("fill", (self._fresh(s.value), spelling.number(s.number)),
-                            box=self._box(self.values[s.value].names))
+                            box=self.values[s.value].names)
             case Fold():
                 return Call("reduce", (self._fold(s.fold), self._onto(s), self._view(s.source)),
                             box=self._fold_box(s), tail=(self._flag(s),))
             case Dot():
                 names = dict.fromkeys((*self.values[s.value].names, *s.over))
                 return Call("matmul", (self._onto(s), self._view(s.a), self._view(s.b)),
-                            box=self._box(tuple(names)), tail=(self._flag(s),))
+                            box=tuple(names), tail=(self._flag(s),))
             case Scan():
                 return Call(
                     "scan",
                     (self._fold(s.fold), self._fresh(s.value), self._view(s.source),
                      spelling.axis(s.along), View(spelling.buffer(s.carry))),
-                    box=self._box(self.values[s.value].names),
+                    box=self.values[s.value].names,
                 )
             case Search():
                 axis = self.values[s.borders.value].names[0]
@@ -164,14 +193,14 @@ class Commands:
                     "bucketize",
                     (self._fresh(s.value), self._view(s.source), self._view(s.borders),
                      spelling.axis(axis), spelling.size(s.count)),
-                    box=self._box(self.values[s.value].names),
+                    box=self.values[s.value].names,
                 )
             case Take():
                 return Call(
                     "take",
                     (self._fresh(s.value), self._view(s.table), spelling.axis(s.axis),
                      spelling.size(s.count), self._view(s.at)),
-                    box=self._box(self.values[s.value].names),
+                    box=self.values[s.value].names,
                 )
         raise BackendError("emit", f"a {type(s).__name__} has no command on this device")
 
@@ -188,10 +217,9 @@ class Commands:
             fresh = False
 
     def _step(self, step: Step, to: View, names: tuple[str, ...]) -> Call:
-        box = self._box(names)
         if step.function == "iota":
             index = step.args[0].name
-            return Call("iota", (to, spelling.axis(index), spelling.origin(index)), box=box)
+            return Call("iota", (to, spelling.axis(index), spelling.origin(index)), box=names)
         function, args = step.function, step.args
         if function == "relu":
             function, args = "maximum", (*args, Number(0.0))
@@ -200,7 +228,7 @@ class Commands:
         if function not in spelling.OPS:
             raise BackendError("emit", f"`{function}` has no operation on this device")
         operands = tuple(self._operand(a) for a in args)
-        return Call("map", (f"Op::{spelling.OPS[function]}", to, operands), box=box)
+        return Call("map", (f"Op::{spelling.OPS[function]}", to, operands), box=names)
 
     def _operand(self, arg: Expr) -> object:
         if isinstance(arg, Tile):
@@ -218,11 +246,15 @@ class Commands:
         )
 
     def _walk(self, s: Loop, once: bool) -> Walk:
+        body = self.block(s.body, once)
+        inner = {n.index for n in _walks(body)}
+        bound = frozenset(self._indices() - inner)
+        boxes = self.boxes(body, bound, needing=frozenset({s.index}))
         return Walk(
             index=s.index, origin=spelling.origin(s.index), count=spelling.count(s.index),
             tile=s.tile, low=self._bound(s.low), high=self._bound(s.high),
             low_read=self._read(s.low), high_read=self._read(s.high),
-            body=self.block(s.body, once),
+            body=body, boxes=boxes,
         )
 
     def _bound(self, bound: Bound) -> str:
@@ -273,9 +305,25 @@ class Commands:
             raise BackendError("emit", f"`{name}` has no fold on this device")
         return f"Fold::{spelling.FOLDS[name]}"
 
-    def _fold_box(self, s: Fold) -> tuple[tuple[str, str], ...]:
+    def _fold_box(self, s: Fold) -> tuple[str, ...]:
         names = (*self.values[s.value].names, *tile_axes(s.source, self.values))
-        return self._box(tuple(dict.fromkeys(names)))
+        return tuple(dict.fromkeys(names))
 
-    def _box(self, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-        return tuple((spelling.axis(n), spelling.count(n)) for n in names)
+    def _indices(self) -> set[str]:
+        """Every index of the launch."""
+        return {i for i, _ in (*self.launch.tiles, *self.launch.whole)}
+
+
+def _calls(block: tuple[object, ...]) -> Iterator[Call]:
+    for c in block:
+        if isinstance(c, Walk):
+            yield from _calls(c.body)
+        else:
+            yield c
+
+
+def _walks(block: tuple[object, ...]) -> Iterator[Walk]:
+    for c in block:
+        if isinstance(c, Walk):
+            yield c
+            yield from _walks(c.body)

@@ -64,6 +64,11 @@ def group(index: str) -> str:
     return f"{index}_group"
 
 
+def box(indices: tuple[str, ...]) -> str:
+    """The variable of the box over the insides of indices' tiles."""
+    return f"box_{'_'.join(indices)}"
+
+
 def size(expr: Expr) -> str:
     """A size expression. Sizes are not negative, so C++ rounds `/` as `//` does."""
     if isinstance(expr, Number):

@@ -26,6 +26,10 @@ def kernel_view(nest: LoopNest) -> dict[str, Any]:
 
 def _launch(nest: LoopNest, launch: Launch) -> dict[str, Any]:
     commands = Commands(launch)
+    once = commands.block(launch.once, once=True)
+    body = commands.block(launch.body)
+    whole = frozenset(i for i, _ in launch.whole)
+    grid = frozenset(g.index for g in launch.grid)
     tensors = {v.tensor for v in launch.values}
     equations = [e for e in nest.formulation.equations if e.target in tensors]
     return {
@@ -45,8 +49,10 @@ def _launch(nest: LoopNest, launch: Launch) -> dict[str, Any]:
             for i, e in launch.whole
         ],
         "storage": commands.storage(),
-        "once": commands.block(launch.once, once=True),
-        "body": commands.block(launch.body),
+        "once_boxes": commands.boxes((*once, *body), whole, needing=frozenset()),
+        "once": once,
+        "boxes": commands.boxes(body, whole | grid, needing=grid) if grid else (),
+        "body": body,
     }
 
 

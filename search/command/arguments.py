@@ -30,6 +30,7 @@ class Arguments:
     targets: tuple[str, ...]
     kernels: tuple[str, ...]
     shape: dict[str, int] | None
+    schedule: str | None
     evaluations: int | None
     seconds: float | None
     policy: str | None
@@ -61,6 +62,7 @@ def arguments(words: Sequence[str], target: str, kernel: str) -> Arguments:
         targets=tuple(dict.fromkeys(found.target)),
         kernels=tuple(dict.fromkeys(found.kernel)),
         shape=_shape(found.shape),
+        schedule=found.schedule,
         evaluations=_whole("--evaluations", found.evaluations, 1),
         seconds=_seconds(found.seconds),
         policy=found.policy,
@@ -117,6 +119,8 @@ def _what(group: argparse._ArgumentGroup) -> None:
                             "(default: the whole starter suite)")
     group.add_argument("--shape", metavar="M=2048,K=512",
                        help="sizes to tune for; those not named are as in the kernel's file")
+    group.add_argument("--schedule", metavar="FILE.sched",
+                       help="start from this schedule too (one kernel)")
     group.add_argument("--backend", metavar="NAME",
                        help="one of the target's backends (default: its first)")
     group.add_argument("--list-targets", action="store_true",

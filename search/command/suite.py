@@ -18,6 +18,7 @@ from ir.sizes import bind, free_sizes
 from ir.source import near
 from ir.workload import Sizes, Workload
 from search.command.arguments import EVALUATIONS, Arguments
+from search.command.given import given_schedule, text_of
 from search.command.problem import Problem
 from search.policy import policy
 from search.settings import Settings
@@ -46,12 +47,20 @@ def suite(asked: Arguments, path: Callable[[str], Path]) -> tuple[Problem, ...]:
             allowed="one kernel",
             hint="name it with --kernel",
         )
+    if asked.schedule is not None and len(kernels) != 1:
+        raise KernelError(
+            f"a schedule is given for {len(kernels)} kernels",
+            where="--schedule",
+            allowed="one kernel",
+            hint="name it with --kernel",
+        )
     workloads = [_workload(name, path) for name in kernels]
     machines = [machine(name, path) for name in asked.targets]
     _require_distinct("--kernel", [w.spec.name for w in workloads])
     _require_distinct("--target", [m.name for m, _ in machines])
+    given = path(asked.schedule) if asked.schedule is not None else None
     return tuple(
-        _problem(asked, workload, m, ours) for m, ours in machines for workload in workloads
+        _problem(asked, workload, m, ours, given) for m, ours in machines for workload in workloads
     )
 
 
@@ -124,24 +133,12 @@ def _workload(name: str, path: Callable[[str], Path]) -> Workload:
             allowed=", ".join(known) or "none: the library is empty",
             hint=near(name, known, "a file of your own must end in .kir"),
         )
-    try:
-        text = file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise KernelError(
-            f"`{name}` cannot be read: {error.strerror}",
-            where="--kernel",
-            hint="give the path of a .kir file that exists",
-        ) from error
-    except UnicodeDecodeError as error:
-        raise KernelError(
-            f"the file is not a text in UTF-8: {error.reason}",
-            where=str(file),
-            hint="save it as UTF-8",
-        ) from error
-    return parse_workload(text, str(file))
+    return parse_workload(text_of(file, "--kernel", ENDING), str(file))
 
 
-def _problem(asked: Arguments, workload: Workload, found: Machine, ours: bool) -> Problem:
+def _problem(
+    asked: Arguments, workload: Workload, found: Machine, ours: bool, given: Path | None
+) -> Problem:
     spec = workload.spec
     sizes = _sizes(workload, asked.shape)
     if not workload.checks:
@@ -158,6 +155,7 @@ def _problem(asked: Arguments, workload: Workload, found: Machine, ours: bool) -
     except KernelError as error:
         where = f"kernel `{spec.name}` on target `{found.name}`"
         raise error.within(f"{where}: {error.where}" if error.where else where) from None
+    schedule = given_schedule(given, spec, found, sizes) if given else ""
     limit = asked.evaluations
     if limit is None and asked.seconds is None:
         limit = EVALUATIONS
@@ -172,6 +170,7 @@ def _problem(asked: Arguments, workload: Workload, found: Machine, ours: bool) -
         seconds=asked.seconds,
         policy=chosen,
         seed=asked.seed or 0,
+        schedule=schedule,
     )
     return Problem(settings, found, backend, workload.tune or sizes, ours)
 

@@ -54,23 +54,27 @@ KERNEL(rmsnorm_matmul_0) {
     const Index m_at = rest % m_tiles * 64;
     const Index m_n = least(64, M - m_at);
     const Group n_group = run_of(pe, tile, n_tiles, count);
-    co_await pe.fill(ss_t.next(), 0.0, {{axis::m, m_n}});
-    co_await pe.fill(acc_t.next(), 0.0, {{axis::m, m_n}, {axis::n, n_n}});
+    const Box box_m{{axis::m, m_n}};
+    const Box box_m_n{{axis::m, m_n}, {axis::n, n_n}};
+    co_await pe.fill(ss_t.next(), 0.0, box_m);
+    co_await pe.fill(acc_t.next(), 0.0, box_m_n);
     for (Index k_at = 0; k_at < K; k_at += 64) {
       const Index k_n = least(64, K - k_at);
+      const Box box_m_k{{axis::m, m_n}, {axis::k, k_n}};
+      const Box box_m_n_k{{axis::m, m_n}, {axis::n, n_n}, {axis::k, k_n}};
       co_await pe.load_shared(x_t.next(), x_g, {Slice{m_at, axis::m, m_n}, Slice{k_at, axis::k, k_n}}, n_group);
-      co_await pe.map(Op::mul, ss_term_t.next(), {x_t.tile(), x_t.tile()}, {{axis::m, m_n}, {axis::k, k_n}});
-      co_await pe.reduce(Fold::sum, ss_t.tile(), ss_term_t.tile(), {{axis::m, m_n}, {axis::k, k_n}}, accumulate);
+      co_await pe.map(Op::mul, ss_term_t.next(), {x_t.tile(), x_t.tile()}, box_m_k);
+      co_await pe.reduce(Fold::sum, ss_t.tile(), ss_term_t.tile(), box_m_k, accumulate);
       co_await pe.load(g_t.next(), g_g, {Slice{k_at, axis::k, k_n}});
-      co_await pe.map(Op::mul, acc_a_t.next(), {x_t.tile(), g_t.tile()}, {{axis::m, m_n}, {axis::k, k_n}});
+      co_await pe.map(Op::mul, acc_a_t.next(), {x_t.tile(), g_t.tile()}, box_m_k);
       co_await pe.load(w_t.next(), w_g, {Slice{k_at, axis::k, k_n}, Slice{n_at, axis::n, n_n}});
-      co_await pe.matmul(acc_t.tile(), acc_a_t.tile(), w_t.tile(), {{axis::m, m_n}, {axis::n, n_n}, {axis::k, k_n}}, accumulate);
+      co_await pe.matmul(acc_t.tile(), acc_a_t.tile(), w_t.tile(), box_m_n_k, accumulate);
     }
-    co_await pe.map(Op::div, r_t.next(), {ss_t.tile(), K}, {{axis::m, m_n}});
-    co_await pe.map(Op::add, r_t.tile(), {r_t.tile(), 1e-06}, {{axis::m, m_n}});
-    co_await pe.map(Op::rsqrt, r_t.tile(), {r_t.tile()}, {{axis::m, m_n}});
-    co_await pe.map(Op::mul, f32_m_n_0_t.tile(), {acc_t.tile(), r_t.tile()}, {{axis::m, m_n}, {axis::n, n_n}});
-    co_await pe.map(Op::silu, y_t.next(), {f32_m_n_0_t.tile()}, {{axis::m, m_n}, {axis::n, n_n}});
+    co_await pe.map(Op::div, r_t.next(), {ss_t.tile(), K}, box_m);
+    co_await pe.map(Op::add, r_t.tile(), {r_t.tile(), 1e-06}, box_m);
+    co_await pe.map(Op::rsqrt, r_t.tile(), {r_t.tile()}, box_m);
+    co_await pe.map(Op::mul, f32_m_n_0_t.tile(), {acc_t.tile(), r_t.tile()}, box_m_n);
+    co_await pe.map(Op::silu, y_t.next(), {f32_m_n_0_t.tile()}, box_m_n);
     co_await pe.store(y_g, {Slice{m_at, axis::m, m_n}, Slice{n_at, axis::n, n_n}}, y_t.tile());
   }
 }

@@ -41,14 +41,16 @@ KERNEL(embedding_bag_0) {
     Index rest = tile;
     const Index b_at = rest % b_tiles * 1;
     const Index b_n = least(1, B - b_at);
-    co_await pe.fill(y_t.next(), 0.0, {{axis::b, b_n}, {axis::d, d_n}});
+    const Box box_b_d{{axis::b, b_n}, {axis::d, d_n}};
+    co_await pe.fill(y_t.next(), 0.0, box_b_d);
     const Index l_low = co_await pe.number(offsets_g, {b_at});
     const Index l_high = co_await pe.number(offsets_g, {b_at + 1});
     for (Index l_at = l_low; l_at < l_high; l_at += 32) {
       const Index l_n = least(32, l_high - l_at);
+      const Box box_b_d_l{{axis::b, b_n}, {axis::d, d_n}, {axis::l, l_n}};
       co_await pe.load(idx_t.next(), idx_g, {Slice{l_at, axis::l, l_n}});
       co_await pe.load(table_t.next(), table_g, {indirect(idx_t.tile(), axis::l, l_n), Slice{d_at, axis::d, d_n}});
-      co_await pe.reduce(Fold::sum, y_t.tile(), table_t.tile(), {{axis::b, b_n}, {axis::d, d_n}, {axis::l, l_n}}, accumulate);
+      co_await pe.reduce(Fold::sum, y_t.tile(), table_t.tile(), box_b_d_l, accumulate);
     }
     co_await pe.store(y_g, {Slice{b_at, axis::b, b_n}, Slice{d_at, axis::d, d_n}}, y_t.tile());
   }

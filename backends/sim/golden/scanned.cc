@@ -36,11 +36,13 @@ KERNEL(cumsum_0) {
     Index rest = tile;
     const Index m_at = rest % m_tiles * 8;
     const Index m_n = least(8, M - m_at);
-    co_await pe.fill(y_carry_t.next(), 0.0, {{axis::m, m_n}});
+    const Box box_m{{axis::m, m_n}};
+    co_await pe.fill(y_carry_t.next(), 0.0, box_m);
     for (Index k_at = 0; k_at < K; k_at += 256) {
       const Index k_n = least(256, K - k_at);
+      const Box box_m_k{{axis::m, m_n}, {axis::k, k_n}};
       co_await pe.load(x_t.next(), x_g, {Slice{m_at, axis::m, m_n}, Slice{k_at, axis::k, k_n}});
-      co_await pe.scan(Fold::sum, y_t.next(), x_t.tile(), axis::k, y_carry_t.tile(), {{axis::m, m_n}, {axis::k, k_n}});
+      co_await pe.scan(Fold::sum, y_t.next(), x_t.tile(), axis::k, y_carry_t.tile(), box_m_k);
       co_await pe.store(y_g, {Slice{m_at, axis::m, m_n}, Slice{k_at, axis::k, k_n}}, y_t.tile());
     }
   }

@@ -42,13 +42,14 @@ KERNEL(map_id_0) {
     Index rest = tile;
     const Index b_at = rest % b_tiles * 64;
     const Index b_n = least(64, B - b_at);
+    const Box box_b{{axis::b, b_n}};
     co_await pe.load(ids_t.next(), ids_g, {Slice{b_at, axis::b, b_n}});
-    co_await pe.bucketize(keys_rank_t.next(), ids_t.tile(), keys_t.tile(), axis::keys_0, U, {{axis::b, b_n}});
-    co_await pe.map(Op::min, keys_rows_t.next(), {keys_rank_t.tile(), U - (1)}, {{axis::b, b_n}});
-    co_await pe.take(keys_at_t.next(), keys_t.tile(), axis::keys_0, U, keys_rows_t.tile(), {{axis::b, b_n}});
-    co_await pe.map(Op::eq, b8_b_0_t.tile(), {keys_at_t.tile(), ids_t.tile()}, {{axis::b, b_n}});
-    co_await pe.map(Op::add, y_t.next(), {keys_rank_t.tile(), 1}, {{axis::b, b_n}});
-    co_await pe.map(Op::select, y_t.tile(), {b8_b_0_t.tile(), y_t.tile(), 0}, {{axis::b, b_n}});
+    co_await pe.bucketize(keys_rank_t.next(), ids_t.tile(), keys_t.tile(), axis::keys_0, U, box_b);
+    co_await pe.map(Op::min, keys_rows_t.next(), {keys_rank_t.tile(), U - (1)}, box_b);
+    co_await pe.take(keys_at_t.next(), keys_t.tile(), axis::keys_0, U, keys_rows_t.tile(), box_b);
+    co_await pe.map(Op::eq, b8_b_0_t.tile(), {keys_at_t.tile(), ids_t.tile()}, box_b);
+    co_await pe.map(Op::add, y_t.next(), {keys_rank_t.tile(), 1}, box_b);
+    co_await pe.map(Op::select, y_t.tile(), {b8_b_0_t.tile(), y_t.tile(), 0}, box_b);
     co_await pe.store(y_g, {Slice{b_at, axis::b, b_n}}, y_t.tile());
   }
 }

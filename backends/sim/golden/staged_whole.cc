@@ -41,24 +41,28 @@ KERNEL(softmax_0) {
     Index rest = tile;
     const Index m_at = rest % m_tiles * 4;
     const Index m_n = least(4, M - m_at);
+    const Box box_m{{axis::m, m_n}};
     co_await pe.load(x_t.next(), x_g, {Slice{m_at, axis::m, m_n}, Slice{0, axis::k, K}});
-    co_await pe.fill(mx_t.next(), -inf, {{axis::m, m_n}});
+    co_await pe.fill(mx_t.next(), -inf, box_m);
     for (Index k_at = 0; k_at < K; k_at += 128) {
       const Index k_n = least(128, K - k_at);
-      co_await pe.reduce(Fold::max, mx_t.tile(), x_t.tile().shift(axis::k, k_at), {{axis::m, m_n}, {axis::k, k_n}}, accumulate);
+      const Box box_m_k{{axis::m, m_n}, {axis::k, k_n}};
+      co_await pe.reduce(Fold::max, mx_t.tile(), x_t.tile().shift(axis::k, k_at), box_m_k, accumulate);
     }
-    co_await pe.fill(s_t.next(), 0.0, {{axis::m, m_n}});
+    co_await pe.fill(s_t.next(), 0.0, box_m);
     for (Index k_at = 0; k_at < K; k_at += 128) {
       const Index k_n = least(128, K - k_at);
-      co_await pe.map(Op::sub, e_t.next(), {x_t.tile().shift(axis::k, k_at), mx_t.tile()}, {{axis::m, m_n}, {axis::k, k_n}});
-      co_await pe.map(Op::exp, e_t.tile(), {e_t.tile()}, {{axis::m, m_n}, {axis::k, k_n}});
-      co_await pe.reduce(Fold::sum, s_t.tile(), e_t.tile(), {{axis::m, m_n}, {axis::k, k_n}}, accumulate);
+      const Box box_m_k{{axis::m, m_n}, {axis::k, k_n}};
+      co_await pe.map(Op::sub, e_t.next(), {x_t.tile().shift(axis::k, k_at), mx_t.tile()}, box_m_k);
+      co_await pe.map(Op::exp, e_t.tile(), {e_t.tile()}, box_m_k);
+      co_await pe.reduce(Fold::sum, s_t.tile(), e_t.tile(), box_m_k, accumulate);
     }
     for (Index k_at = 0; k_at < K; k_at += 128) {
       const Index k_n = least(128, K - k_at);
-      co_await pe.map(Op::sub, e_t.next(), {x_t.tile().shift(axis::k, k_at), mx_t.tile()}, {{axis::m, m_n}, {axis::k, k_n}});
-      co_await pe.map(Op::exp, e_t.tile(), {e_t.tile()}, {{axis::m, m_n}, {axis::k, k_n}});
-      co_await pe.map(Op::div, y_t.next(), {e_t.tile(), s_t.tile()}, {{axis::m, m_n}, {axis::k, k_n}});
+      const Box box_m_k{{axis::m, m_n}, {axis::k, k_n}};
+      co_await pe.map(Op::sub, e_t.next(), {x_t.tile().shift(axis::k, k_at), mx_t.tile()}, box_m_k);
+      co_await pe.map(Op::exp, e_t.tile(), {e_t.tile()}, box_m_k);
+      co_await pe.map(Op::div, y_t.next(), {e_t.tile(), s_t.tile()}, box_m_k);
       co_await pe.store(y_g, {Slice{m_at, axis::m, m_n}, Slice{k_at, axis::k, k_n}}, y_t.tile());
     }
   }

@@ -61,29 +61,34 @@ KERNEL(attention_0) {
     const Index m_n = least(32, M - m_at);
     const Index h_at = rest % h_tiles * 1;
     const Index h_n = least(1, H - h_at);
-    co_await pe.fill(mx_t.next(), -3e+38, {{axis::h, h_n}, {axis::m, m_n}});
-    co_await pe.fill(l_t.next(), 0.0, {{axis::h, h_n}, {axis::m, m_n}});
-    co_await pe.fill(o_t.next(), 0.0, {{axis::h, h_n}, {axis::m, m_n}, {axis::d, d_n}});
+    const Box box_h_m{{axis::h, h_n}, {axis::m, m_n}};
+    const Box box_h_m_d{{axis::h, h_n}, {axis::m, m_n}, {axis::d, d_n}};
+    co_await pe.fill(mx_t.next(), -3e+38, box_h_m);
+    co_await pe.fill(l_t.next(), 0.0, box_h_m);
+    co_await pe.fill(o_t.next(), 0.0, box_h_m_d);
     co_await pe.load(q_t.next(), q_g, {Slice{h_at, axis::h, h_n}, Slice{m_at, axis::m, m_n}, Slice{d_at, axis::d, d_n}});
     for (Index n_at = 0; n_at < N; n_at += 64) {
       const Index n_n = least(64, N - n_at);
-      co_await pe.map(Op::copy, mx_before_t.next(), {mx_t.tile()}, {{axis::h, h_n}, {axis::m, m_n}});
+      const Box box_h_m_n_d{{axis::h, h_n}, {axis::m, m_n}, {axis::n, n_n}, {axis::d, d_n}};
+      const Box box_h_m_n{{axis::h, h_n}, {axis::m, m_n}, {axis::n, n_n}};
+      const Box box_h_m_d_n{{axis::h, h_n}, {axis::m, m_n}, {axis::d, d_n}, {axis::n, n_n}};
+      co_await pe.map(Op::copy, mx_before_t.next(), {mx_t.tile()}, box_h_m);
       co_await pe.load(k_t.next(), k_g, {Slice{h_at, axis::h, h_n}, Slice{n_at, axis::n, n_n}, Slice{d_at, axis::d, d_n}});
-      co_await pe.matmul(s_t.next(), q_t.tile(), k_t.tile(), {{axis::h, h_n}, {axis::m, m_n}, {axis::n, n_n}, {axis::d, d_n}}, afresh);
-      co_await pe.map(Op::mul, a_t.next(), {s_t.tile(), 1.0 / __builtin_sqrt(double(D))}, {{axis::h, h_n}, {axis::m, m_n}, {axis::n, n_n}});
-      co_await pe.reduce(Fold::max, mx_t.tile(), a_t.tile(), {{axis::h, h_n}, {axis::m, m_n}, {axis::n, n_n}}, accumulate);
-      co_await pe.map(Op::sub, mx_scale_t.next(), {mx_before_t.tile(), mx_t.tile()}, {{axis::h, h_n}, {axis::m, m_n}});
-      co_await pe.map(Op::exp, mx_scale_t.tile(), {mx_scale_t.tile()}, {{axis::h, h_n}, {axis::m, m_n}});
-      co_await pe.map(Op::mul, l_t.tile(), {l_t.tile(), mx_scale_t.tile()}, {{axis::h, h_n}, {axis::m, m_n}});
-      co_await pe.map(Op::sub, p_t.next(), {a_t.tile(), mx_t.tile()}, {{axis::h, h_n}, {axis::m, m_n}, {axis::n, n_n}});
-      co_await pe.map(Op::exp, p_t.tile(), {p_t.tile()}, {{axis::h, h_n}, {axis::m, m_n}, {axis::n, n_n}});
-      co_await pe.reduce(Fold::sum, l_t.tile(), p_t.tile(), {{axis::h, h_n}, {axis::m, m_n}, {axis::n, n_n}}, accumulate);
-      co_await pe.map(Op::mul, o_t.tile(), {o_t.tile(), mx_scale_t.tile()}, {{axis::h, h_n}, {axis::m, m_n}, {axis::d, d_n}});
-      co_await pe.map(Op::copy, o_a_t.next(), {p_t.tile()}, {{axis::h, h_n}, {axis::m, m_n}, {axis::n, n_n}});
+      co_await pe.matmul(s_t.next(), q_t.tile(), k_t.tile(), box_h_m_n_d, afresh);
+      co_await pe.map(Op::mul, a_t.next(), {s_t.tile(), 1.0 / __builtin_sqrt(double(D))}, box_h_m_n);
+      co_await pe.reduce(Fold::max, mx_t.tile(), a_t.tile(), box_h_m_n, accumulate);
+      co_await pe.map(Op::sub, mx_scale_t.next(), {mx_before_t.tile(), mx_t.tile()}, box_h_m);
+      co_await pe.map(Op::exp, mx_scale_t.tile(), {mx_scale_t.tile()}, box_h_m);
+      co_await pe.map(Op::mul, l_t.tile(), {l_t.tile(), mx_scale_t.tile()}, box_h_m);
+      co_await pe.map(Op::sub, p_t.next(), {a_t.tile(), mx_t.tile()}, box_h_m_n);
+      co_await pe.map(Op::exp, p_t.tile(), {p_t.tile()}, box_h_m_n);
+      co_await pe.reduce(Fold::sum, l_t.tile(), p_t.tile(), box_h_m_n, accumulate);
+      co_await pe.map(Op::mul, o_t.tile(), {o_t.tile(), mx_scale_t.tile()}, box_h_m_d);
+      co_await pe.map(Op::copy, o_a_t.next(), {p_t.tile()}, box_h_m_n);
       co_await pe.load(v_t.next(), v_g, {Slice{h_at, axis::h, h_n}, Slice{n_at, axis::n, n_n}, Slice{d_at, axis::d, d_n}});
-      co_await pe.matmul(o_t.tile(), o_a_t.tile(), v_t.tile(), {{axis::h, h_n}, {axis::m, m_n}, {axis::d, d_n}, {axis::n, n_n}}, accumulate);
+      co_await pe.matmul(o_t.tile(), o_a_t.tile(), v_t.tile(), box_h_m_d_n, accumulate);
     }
-    co_await pe.map(Op::div, y_t.next(), {o_t.tile(), l_t.tile()}, {{axis::h, h_n}, {axis::m, m_n}, {axis::d, d_n}});
+    co_await pe.map(Op::div, y_t.next(), {o_t.tile(), l_t.tile()}, box_h_m_d);
     co_await pe.store(y_g, {Slice{h_at, axis::h, h_n}, Slice{m_at, axis::m, m_n}, Slice{d_at, axis::d, d_n}}, y_t.tile());
   }
 }

@@ -455,7 +455,7 @@ def test_a_trace_that_cannot_be_written_is_an_error() -> None:
         (lambda m: m["dma"].pop("row_cycles"), r"the machine lacks dma.row_cycles"),
         (lambda m: m["dma"].update(row_cycles=-1), r"dma.row_cycles = -1: must be 0 or more"),
         (lambda m: m["dma"].update(chunk_bytes=1000), r"dma.chunk_bytes = 1000: must divide"),
-        (lambda m: m["dram"].update(interleave_bytes=512), r"multiple of shared.block_bytes"),
+        (lambda m: m["dram"].update(interleave_bytes=100), r"multiple of shared.block_bytes"),
         (lambda m: m["shared"].update(bytes=100), r"shared.bytes = 100: must hold at least one"),
         (lambda m: m["mesh"].update(bytes_per_cycle=0), r"mesh.bytes_per_cycle = 0: must be grea"),
         (lambda m: m["mesh"].update(hop_cycles="2"), r"mesh.hop_cycles = '2': must be a number"),
