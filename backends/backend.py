@@ -88,4 +88,4 @@ class Backend(Protocol):
 
     def available(self, machine: Machine) -> Mapping[str, Any]:
         """What can be done here: {"correct_by": word or None, "time_kind": word or None,
-        "why": what is lacking}."""
+        "why": what is lacking, "toolchain": its name and version}."""

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ir.affine import Affine, affine, fold
+from ir.contraction import indices
 from ir.cuts import WHOLE, Cut
 from ir.errors import KernelError
 from ir.nest import Axis, Slice, Window
-from ir.products import indices
 from ir.spec import Expr, Number, Read, Tensor
 
 

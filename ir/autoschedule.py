@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import product
 
+from ir.contraction import contraction
 from ir.cuts import segments
 from ir.edits import stage
 from ir.errors import KernelError
@@ -17,7 +18,6 @@ from ir.estimate import estimate
 from ir.formulation import formulate
 from ir.lower import lower
 from ir.machine import Machine
-from ir.products import contraction
 from ir.schedule import Decision, Schedule
 from ir.sizes import bind
 from ir.sizes import value as number

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
+from ir.contraction import contraction
 from ir.machine import Machine
-from ir.products import contraction
 from ir.sizes import bind, shape
 from ir.sizes import value as number
 from ir.spec import DTYPES, Read, Reduce, Spec
@@ -31,7 +31,8 @@ class Roofline:
 def roofline(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Roofline:
     """The roofline of a spec: compulsory bytes over bandwidth, contractions over peak.
 
-    A tensor that is only gathered from counts the gathered rows, not the table. Of a chain of
+    A tensor that is only gathered from counts the rows that as many evenly drawn positions hit
+    on average, so there the bound is one on average. Of a chain of
     contractions only the cheapest can be certain, so flops are those of the largest one.
     """
     bound = bind(spec, sizes)
@@ -71,9 +72,10 @@ def _read_bytes(spec: Spec, name: str, sizes: Mapping[str, int]) -> int:
                 return whole
             rows = next((t for t in spec.inputs if t.name == inner[0]), None)
             count = prod(shape(rows, sizes)) if rows else sizes_of(spec, inner[0], sizes)
-            row = prod(shape(tensor, sizes)[1:])
-            gathered += DTYPES[tensor.dtype] * count * row
-    return min(whole, gathered) if gathered else whole
+            rows_there, *row = shape(tensor, sizes)
+            hit = rows_there * (1 - (1 - 1 / rows_there) ** count)
+            gathered += int(DTYPES[tensor.dtype] * hit * prod(row))
+    return gathered or whole
 
 
 def sizes_of(spec: Spec, tensor: str, sizes: Mapping[str, int]) -> int:

@@ -40,9 +40,10 @@ def test_a_convolution_counts_its_window():
 def test_a_table_counts_only_the_rows_that_are_gathered():
     sizes = {"V": 1000, "D": 8, "L": 16, "B": 4}
     found = roofline(workload("embedding_bag").spec, SMALL, sizes)
-    assert found.bytes == 4 * (16 * 8 + 16 + 5 + 4 * 8)
+    rest = 4 * (16 + 5 + 4 * 8)
+    assert 4 * 15 * 8 < found.bytes - rest < 4 * 16 * 8  # 16 draws of 1000 hardly ever meet
     small = roofline(workload("embedding_bag").spec, SMALL, {**sizes, "V": 10})
-    assert small.bytes == 4 * (10 * 8 + 16 + 5 + 4 * 8)
+    assert small.bytes - rest == int(4 * 8 * 10 * (1 - 0.9**16))
 
 
 def test_of_a_chain_of_products_the_largest_counts():

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from ir.contraction import contraction
 from ir.formulation import depends
 from ir.machine import Machine
-from ir.products import contraction
 from ir.schedule import Decision, Schedule
 from ir.sizes import bind
 from ir.sizes import value as number

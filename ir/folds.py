@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from ir.contraction import Contraction, contraction, factors
 from ir.cuts import LOOP, Cut, Segment
 from ir.errors import KernelError, Place
 from ir.formulation import depends, inline, pointwise
 from ir.machine import Machine
 from ir.nest import Dot, Fill, Fold, Map, Scan, Tile, Value
-from ir.products import Contraction, contraction, factors
 from ir.schedule import Schedule
 from ir.scope import Scope
 from ir.spec import DTYPES, INTEGERS, Apply, Cast, Equation, Expr, Facts, Read, Spec

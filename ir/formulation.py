@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ir.contraction import factors, indices, product
 from ir.errors import KernelError
-from ir.products import factors, indices, product
 from ir.schedule import Decision, Schedule
 from ir.spec import Apply, Equation, Expr, Index, Read, Reduce, Scan, Spec
 

@@ -13,7 +13,6 @@ from itertools import product
 
 import numpy as np
 
-from ir.contraction import product_sum
 from ir.labelled import Labelled, apply, counted
 from ir.nest import (
     Bound,
@@ -33,6 +32,7 @@ from ir.nest import (
     Take,
     Tile,
 )
+from ir.product_sum import product_sum
 from ir.rounding import round_to
 from ir.sizes import bind
 from ir.sizes import value as number

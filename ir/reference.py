@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ir.contraction import factors, product_sum
 from ir.errors import KernelError
 from ir.labelled import Labelled, counted, union
+from ir.product_sum import factors, product_sum
 from ir.rounding import BITS, round_bits, round_to
 from ir.sizes import bind, shape, value
 from ir.spec import FLOATS, Equation, Expr, Index, Range, Reduce, Scan, Spec

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
+from ir.contraction import factors, indices, product
 from ir.errors import KernelError
 from ir.formulation import inline, pointwise
-from ir.products import factors, indices, product
 from ir.spec import (
     Apply,
     Bucketize,

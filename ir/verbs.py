@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from ir.contraction import contraction
 from ir.errors import KernelError
 from ir.machine import Machine
-from ir.products import contraction
 from ir.schedule import Decision, Schedule
 from ir.spec import DTYPES, Facts, Reduce, Spec
 from ir.verify import facts as facts_of

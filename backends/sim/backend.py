@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,12 @@ class Sim:
             load()
         except BuildError as error:
             return {"correct_by": None, "time_kind": None, "why": str(error)}
-        return {"correct_by": "simulator", "time_kind": "simulated", "why": ""}
+        return {
+            "correct_by": "simulator",
+            "time_kind": "simulated",
+            "why": "",
+            "toolchain": _compiler_version(),
+        }
 
     def _simulate(
         self,
@@ -150,6 +156,14 @@ def _timing(result: Mapping[str, Any], machine: Machine) -> Timing:
     for name, engine in result["engines"].items():
         figures[f"{name}_stall"] = engine["stall"] / (elements * cycles)
     return Timing(float(result["microseconds"]), "simulated", figures, engines)
+
+
+@cache
+def _compiler_version() -> str:
+    """The compiler's name and version."""
+    command = [COMPILER, "-dumpfullversion"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return f"{COMPILER} {done.stdout.strip()}"
 
 
 def _first_errors(text: str) -> str:

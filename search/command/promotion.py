@@ -17,6 +17,7 @@ from search.command.problem import Problem
 from search.evaluation import Evaluation
 from search.outcome import Outcome
 from search.record import Digests, Record, Stored, Written, write_record
+from search.settings import Settings
 
 FOLDER = "kernels_generated"
 
@@ -47,7 +48,23 @@ def lineage(outcome: Outcome) -> tuple[str, ...]:
     )
 
 
-def promote(problem: Problem, outcome: Outcome, checkout: Path, command: str) -> Written:
+def command(settings: Settings) -> str:
+    """The command that gives a run with these settings again."""
+    shape = ",".join(f"{name}={number}" for name, number in settings.sizes.items())
+    options = {
+        "target": settings.target,
+        "kernel": settings.kernel,
+        "shape": shape,
+        "evaluations": settings.evaluations,
+        "seconds": settings.seconds,
+        "policy": settings.policy,
+        "seed": settings.seed,
+    }
+    given = (f"--{name}={value}" for name, value in options.items() if value is not None)
+    return " ".join(("bazel run //search:evolve --", *given))
+
+
+def promote(problem: Problem, outcome: Outcome, checkout: Path) -> Written:
     """Keeps the winner in the checkout, if it is better than what is kept there."""
     assert outcome.best is not None, "a run without a correct candidate has no record"
     assert outcome.evaluation is not None, "the winner has an evaluation"
@@ -60,7 +77,7 @@ def promote(problem: Problem, outcome: Outcome, checkout: Path, command: str) ->
         target=settings.target,
         backend=settings.backend,
         source=name,
-        command=command,
+        command=command(settings),
         digests=Digests(
             spec=spec_digest(spec),
             schedule=text_digest(outcome.best.schedule),

@@ -45,7 +45,7 @@ class Ended:
 class Plan:
     """What is the same for all searches of a session.
 
-    checkout: where winners go; None for nowhere.  command: what the user said, for records.
+    checkout: where winners go; None for nowhere.  command: what the user said, for the report.
     """
 
     store: Store
@@ -127,7 +127,7 @@ class Session:
         if checkout is None or ended.outcome.best is None:
             return
         try:
-            written = promote(ended.problem, ended.outcome, checkout, self.plan.command)
+            written = promote(ended.problem, ended.outcome, checkout)
         except KernelError as error:  # what was found is stored, and shown in the end
             self._note(ended.problem, error)
             return

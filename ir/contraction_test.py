@@ -2,8 +2,8 @@
 
 import pytest
 
+from ir.contraction import contraction, factors, indices, product
 from ir.print import expression_text
-from ir.products import contraction, factors, indices, product
 from ir.samples import spec_of, workload
 
 

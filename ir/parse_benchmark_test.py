@@ -1,11 +1,13 @@
-"""How long reading takes: `pytest ir/parse_bench.py`. A search reads a schedule a step."""
+"""How long reading takes: `bazel test --config=benchmark //ir/...`. A search reads one a step."""
 
 import pathlib
 
 import pytest
 
-from ir.parse import parse_schedule, parse_spec
+from ir.parse import parse_schedule, parse_spec, parse_workload
 from ir.print import spec_text
+from ir.samples import SMALL
+from ir.verbs import require_legal
 from ir.verify import _facts
 
 LIBRARY = pathlib.Path(__file__).parent / "library"
@@ -27,6 +29,11 @@ compute(acc, unit=matrix, acc=f32)
 
 def test_reading_a_schedule(benchmark):
     assert len(benchmark(parse_schedule, SCHEDULE).decisions) == 11
+
+
+def test_reading_and_verifying_a_schedule(benchmark):
+    spec = parse_workload((LIBRARY / "rmsnorm_matmul.kir").read_text()).spec
+    benchmark(lambda: require_legal(spec, parse_schedule(SCHEDULE), SMALL))
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,0 +1,54 @@
+// softmax: Turn each row into probabilities: exponentials over their sum, the maximum taken off first.
+// Generated from spec a9c8fdf53ea478e6 and schedule 4e645e32896563ba.
+#include "device.h"
+
+using namespace device;
+
+namespace {
+
+constexpr double inf = __builtin_inf();
+constexpr bool afresh = false, accumulate = true;
+
+}  // namespace
+
+namespace softmax_0_axes {
+namespace axis {
+enum : Axis { m, k };
+}
+}  // namespace softmax_0_axes
+
+// mx[m] = max(x[m, k], k)
+// e[m, k] = exp(x[m, k] - mx[m])
+// s[m] = sum(e[m, k], k)
+// y[m, k] = e[m, k] / s[m]
+KERNEL(softmax_0) {
+  using namespace softmax_0_axes;
+  const Index M = args.size(0);
+  const Index K = args.size(1);
+  const Tensor x_g = args.tensor(0);
+  const Tensor y_g = args.tensor(1);
+  const Index m_tiles = tiles(M, 1);
+  const Index count = m_tiles;
+  if (pe.id() >= count) co_return;
+  const Index k_at = 0, k_n = K;
+
+  Buffer x_t = pe.buffer("x", Dtype::f32, {{axis::m, 1}, {axis::k, K}}, 2);
+  Buffer mx_t = pe.buffer("mx", Dtype::f32, {{axis::m, 1}}, 1);
+  Buffer e_t = pe.buffer("e", Dtype::f32, {{axis::m, 1}, {axis::k, K}}, 1);
+  Buffer s_t = pe.buffer("s", Dtype::f32, {{axis::m, 1}}, 1);
+  Buffer y_t = pe.buffer("y", Dtype::f32, {{axis::m, 1}, {axis::k, K}}, 2);
+
+  for (Index tile = pe.id(); tile < count; tile += pe.count()) {
+    Index rest = tile;
+    const Index m_at = rest % m_tiles * 1;
+    const Index m_n = least(1, M - m_at);
+    const Box box_m_k{{axis::m, m_n}, {axis::k, k_n}};
+    co_await pe.load(x_t.next(), x_g, {Slice{m_at, axis::m, m_n}, Slice{k_at, axis::k, k_n}});
+    co_await pe.reduce(Fold::max, mx_t.next(), x_t.tile(), box_m_k, afresh);
+    co_await pe.map(Op::sub, e_t.next(), {x_t.tile(), mx_t.tile()}, box_m_k);
+    co_await pe.map(Op::exp, e_t.tile(), {e_t.tile()}, box_m_k);
+    co_await pe.reduce(Fold::sum, s_t.next(), e_t.tile(), box_m_k, afresh);
+    co_await pe.map(Op::div, y_t.next(), {e_t.tile(), s_t.tile()}, box_m_k);
+    co_await pe.store(y_g, {Slice{m_at, axis::m, m_n}, Slice{k_at, axis::k, k_n}}, y_t.tile());
+  }
+}
