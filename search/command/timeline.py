@@ -60,6 +60,6 @@ def _profile(problem: Problem, outcome: Outcome, folder: Path) -> None:
     try:
         built = backend.build(source, machine, folder)
         backend.profile(built, nest, machine, sizes, inputs, folder / FILE)
-    except (BackendError, NotImplementedError) as error:
+    except BackendError as error:
         (folder / FAULT).write_text(str(error))
         raise SystemExit(1) from None
