@@ -8,20 +8,20 @@ of `cost`. The search starts from it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import product
+from itertools import combinations, permutations, product
 
 from ir.contraction import contraction
 from ir.cuts import segments
 from ir.edits import stage
 from ir.errors import KernelError
 from ir.estimate import estimate
-from ir.formulation import formulate
+from ir.formulation import depends, formulate
 from ir.lower import lower
 from ir.machine import Machine
 from ir.schedule import Decision, Schedule
 from ir.sizes import bind
 from ir.sizes import value as number
-from ir.spec import Bucketize, Index, Reduce, Scan, Spec
+from ir.spec import Bucketize, Equation, Index, Reduce, Scan, Spec
 from ir.verbs import canonical
 from ir.verify import facts as facts_of
 
@@ -34,18 +34,22 @@ def autoschedule(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Sche
     """The best of a small set of schedules by the estimate; raises KernelError where the spec
     cannot be lowered at all."""
     base = _base(spec, machine)
+    extras = ((), _streamed(spec), _deferred(spec))
     best, least, fault = None, float("inf"), None
     for tiles in _limited(_tilings(spec, base, sizes)):
-        schedule = canonical(Schedule(spec.name, (*base, *tiles)))
-        schedule = _streamed(spec, schedule)
-        try:
-            nest = lower(spec, schedule, machine, sizes)
-        except KernelError as error:
-            fault = fault or error
-            continue
-        time = estimate(nest, machine, sizes)
-        if time < least:
-            best, least = schedule, time
+        looped = {d.subject for d in tiles if d.verb == "tile"}
+        for extra in extras:
+            if extra and not looped & _reduced(spec, extra):
+                continue
+            schedule = canonical(Schedule(spec.name, (*base, *tiles, *extra)))
+            try:
+                nest = lower(spec, schedule, machine, sizes)
+            except KernelError as error:
+                fault = fault or error
+                continue
+            time = estimate(nest, machine, sizes)
+            if time < least:
+                best, least = schedule, time
     if best is None:
         raise fault or KernelError(f"`{spec.name}` has no schedule on `{machine.name}`")
     return best
@@ -163,30 +167,52 @@ def _tiled(index: str, size: int, level: str) -> tuple[Decision, Decision]:
     )
 
 
-def _streamed(spec: Spec, schedule: Schedule) -> Schedule:
-    """Where a maximum's index is looped, the sums after it stream along."""
-    looped = {d.subject for d in schedule.of("tile")}
-    made = list(schedule.decisions)
+def _streamed(spec: Spec) -> tuple[Decision, ...]:
+    """The sums after a maximum over the same index run along with it."""
     for top in spec.equations:
-        if not (isinstance(top.value, Reduce) and top.value.fold == "max"):
-            continue
-        if not set(top.reduced) & looped:
-            continue
         sums = [e for e in spec.equations
-                if isinstance(e.value, Reduce) and e.value.fold == "sum"
-                and set(e.reduced) == set(top.reduced)]
-        if not sums:
-            continue
-        made.append(Decision("stream", top.target, (("into", sums[-1].target),)))
-        made += [Decision("fuse", s.target, (("into", sums[-1].target),)) for s in sums[:-1]]
-        trial = canonical(Schedule(schedule.kernel, tuple(made)))
-        return trial if _legal(spec, trial) else schedule
-    return schedule
+                if _reduces(e, "sum") and set(e.reduced) == set(top.reduced)]
+        if _reduces(top, "max") and sums:
+            stream = Decision("stream", top.target, (("into", sums[-1].target),))
+            return (stream, *(_fused(s.target, sums[-1].target) for s in sums[:-1]))
+    return ()
 
 
-def _legal(spec: Spec, schedule: Schedule) -> bool:
+def _deferred(spec: Spec) -> tuple[Decision, ...]:
+    """Factors leave the sums that they can leave; sums that are then independent share a loop."""
+    made: list[Decision] = []
+    for factor, reader in permutations((e.target for e in spec.equations), 2):
+        trial = [*made, Decision("defer", factor, (("into", reader),))]
+        if all(d.subject != factor for d in made) and _legal(spec, trial):
+            made = trial
+    if not made:
+        return ()
+    formed = formulate(spec, Schedule(spec.name, tuple(made)))
+    sums = [e for e in formed.equations if _reduces(e, "sum")]
+    for one, other in combinations(sums, 2):
+        apart = not depends(formed, other.target, one.target)
+        if apart and set(one.reduced) == set(other.reduced):
+            made.append(_fused(one.target, other.target))
+    return tuple(made)
+
+
+def _fused(one: str, into: str) -> Decision:
+    return Decision("fuse", one, (("into", into),))
+
+
+def _reduces(equation: Equation, fold: str) -> bool:
+    return isinstance(equation.value, Reduce) and equation.value.fold == fold
+
+
+def _reduced(spec: Spec, decisions: tuple[Decision, ...]) -> set[str]:
+    """The indices that the reductions named in fuse and stream decisions fold."""
+    into = {str(d.option("into")) for d in decisions if d.verb in ("fuse", "stream")}
+    return {i for e in spec.equations if e.target in into for i in e.reduced}
+
+
+def _legal(spec: Spec, decisions: list[Decision]) -> bool:
     try:
-        formulate(spec, schedule)
+        formulate(spec, Schedule(spec.name, tuple(decisions)))
     except KernelError:
         return False
     return True

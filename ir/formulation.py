@@ -21,8 +21,8 @@ def defer(spec: Spec, decision: Decision) -> Spec:
     """before: a[i] = sum(r[i] * f[i, k], k); y[i] = g(a[i])
     after:  a[i] = sum(f[i, k], k);        y[i] = g(a[i] * r[i])
 
-    Legal where r does not have the summed index, is a factor of the body, and only the
-    equation `into` reads the sum.
+    Legal where r does not have the summed index, is a factor of the body, and the sum is no
+    output. Every other equation that reads the sum reads it times r too.
     """
     factor, into = decision.subject, str(decision.option("into"))
     reader = _find(spec, into, decision)
@@ -30,17 +30,15 @@ def defer(spec: Spec, decision: Decision) -> Spec:
         moved = _without(spec, name, factor)
         if moved is None:
             continue
-        others = [e.target for e in spec.equations if name in e.sources() and e is not reader]
-        others += ["the caller"] if name in {t.name for t in spec.outputs} else []
-        if others:
+        if name in {t.name for t in spec.outputs}:
             raise KernelError(
-                f"`{factor}` cannot be deferred into `{into}`: `{name}` is also read by "
-                f"{', '.join(others)}",
+                f"`{factor}` cannot be deferred into `{into}`: `{name}` is an output",
                 place=decision.place,
             )
         total, read = moved
-        after = _scale(reader, name, read, spec.equation(name).indices)
-        return _prune(_swap(spec, {name: total, into: after}))
+        readers = [e for e in spec.equations if name in e.sources()]
+        after = {e.target: _scale(e, name, read, total.indices) for e in readers}
+        return _prune(_swap(spec, {**after, name: total}))
     raise KernelError(
         f"`{factor}` is not a factor of a sum that `{into}` reads",
         place=decision.place,
