@@ -39,9 +39,9 @@ class Built:
 class Timing:
     """How long a kernel takes at given sizes.
 
-    us: microseconds (a median where it is measured).  kind: one of `ir.provenance.TIME_KINDS`.  figures: what
-    was seen on the way, by name (cycles, bytes by space).  engines: the share of the time that
-    each engine was busy, 0 to 1.
+    us: microseconds (a median where it is measured).  kind: one of `ir.provenance.TIME_KINDS`.
+    figures: what was seen on the way, by name (cycles, bytes by space).  engines: the share of
+    the time that each engine was busy, 0 to 1.
     """
 
     us: float

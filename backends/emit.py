@@ -1,7 +1,7 @@
 """Emission: the templates of a backend, rendered the same way each time.
 
-The only module of backends that knows the template engine. Names that a template asks for and does not
-get are errors; nothing random or of the time of day is in reach of a template.
+The only module of backends that knows the template engine. Names that a template asks for and
+does not get are errors; nothing random or of the time of day is in reach of a template.
 """
 
 from __future__ import annotations

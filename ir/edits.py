@@ -177,7 +177,8 @@ def stage(tensor: str, depth: int, at: str = "") -> Decision:
 
 
 def _pairs(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
-    """share for inputs and loops, fuse and stream for reductions over one index, defer for what enters a sum."""
+    """share for inputs and loops, fuse and stream for reductions over one index, defer for what
+    enters a sum."""
     for tile in schedule.of("tile"):
         for tensor in ground.spec.inputs:
             if tile.subject not in ground.folded:

@@ -49,7 +49,8 @@ class KernelError(Exception):
         )
 
     def __str__(self) -> str:
-        head = ", ".join(p for p in (self.where, f"line {self.place.line}" if self.place else "") if p)
+        parts = (self.where, f"line {self.place.line}" if self.place else "")
+        head = ", ".join(p for p in parts if p)
         lines = [f"{head}: {self.what}" if head else self.what]
         if self.place:
             lines.append(str(self.place))
