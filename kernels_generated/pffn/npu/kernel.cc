@@ -1,5 +1,5 @@
 // pffn: Per-sample feed-forward: two batched products, each followed by an RMS normalisation.
-// Generated from spec 3cc97ce2ceb59d96 and schedule e833e4657b5a02aa.
+// Generated from spec 3cc97ce2ceb59d96 and schedule d6a09f2e62e00507.
 #include "device.h"
 
 using namespace device;
@@ -48,9 +48,9 @@ KERNEL(pffn_0) {
   Buffer hs_t = pe.buffer("hs", Dtype::f32, {{axis::b, 1}, {axis::n, 64}}, 1);
   Buffer z_t = pe.buffer("z", Dtype::f32, {{axis::b, 1}, {axis::n, 64}, {axis::e, D}}, 1);
   Buffer u_t = pe.buffer("u", Dtype::f32, {{axis::b, 1}, {axis::n, 64}, {axis::k, 32}}, 1);
-  Buffer x_t = pe.buffer("x", Dtype::f16, {{axis::b, 1}, {axis::n, 64}, {axis::d, D}}, 1);
-  Buffer w1_t = pe.buffer("w1", Dtype::f16, {{axis::b, 1}, {axis::d, 32}, {axis::k, 32}}, 4);
-  Buffer b1_t = pe.buffer("b1", Dtype::f16, {{axis::b, 1}, {axis::k, K}}, 3);
+  Buffer x_t = pe.buffer("x", Dtype::f16, {{axis::b, 1}, {axis::n, 64}, {axis::d, 128}}, 2);
+  Buffer w1_t = pe.buffer("w1", Dtype::f16, {{axis::b, 1}, {axis::d, 128}, {axis::k, 32}}, 2);
+  Buffer b1_t = pe.buffer("b1", Dtype::f16, {{axis::b, 1}, {axis::k, 32}}, 2);
   Buffer h_t = pe.buffer("h", Dtype::f32, {{axis::b, 1}, {axis::n, 64}, {axis::k, 32}}, 1);
   Buffer hs_term_t = pe.buffer("hs_term", Dtype::f32, {{axis::b, 1}, {axis::n, 64}, {axis::k, 32}}, 1);
   Buffer g1_t = pe.buffer("g1", Dtype::f16, {{axis::k, 32}}, 2);
@@ -76,20 +76,20 @@ KERNEL(pffn_0) {
     const Box box_b_n_e{{axis::b, b_n}, {axis::n, n_n}, {axis::e, e_n}};
     co_await pe.fill(hs_t.next(), 0.0, box_b_n);
     co_await pe.fill(z_t.next(), 0.0, box_b_n_e);
-    co_await pe.load(x_t.next(), x_g, {Slice{b_at, axis::b, b_n}, Slice{n_at, axis::n, n_n}, Slice{0, axis::d, D}});
-    co_await pe.load(b1_t.next(), b1_g, {Slice{b_at, axis::b, b_n}, Slice{0, axis::k, K}});
     for (Index k_at = 0; k_at < K; k_at += 32) {
       const Index k_n = least(32, K - k_at);
       const Box box_b_n_k{{axis::b, b_n}, {axis::n, n_n}, {axis::k, k_n}};
       const Box box_b_n_e_k{{axis::b, b_n}, {axis::n, n_n}, {axis::e, e_n}, {axis::k, k_n}};
       co_await pe.fill(u_t.next(), 0.0, box_b_n_k);
-      for (Index d_at = 0; d_at < D; d_at += 32) {
-        const Index d_n = least(32, D - d_at);
+      for (Index d_at = 0; d_at < D; d_at += 128) {
+        const Index d_n = least(128, D - d_at);
         const Box box_b_n_k_d{{axis::b, b_n}, {axis::n, n_n}, {axis::k, k_n}, {axis::d, d_n}};
+        co_await pe.load(x_t.next(), x_g, {Slice{b_at, axis::b, b_n}, Slice{n_at, axis::n, n_n}, Slice{d_at, axis::d, d_n}});
         co_await pe.load(w1_t.next(), w1_g, {Slice{b_at, axis::b, b_n}, Slice{d_at, axis::d, d_n}, Slice{k_at, axis::k, k_n}});
-        co_await pe.matmul(u_t.tile(), x_t.tile().shift(axis::d, d_at), w1_t.tile(), box_b_n_k_d, accumulate);
+        co_await pe.matmul(u_t.tile(), x_t.tile(), w1_t.tile(), box_b_n_k_d, accumulate);
       }
-      co_await pe.map(Op::add, h_t.next(), {u_t.tile(), b1_t.tile().shift(axis::k, k_at)}, box_b_n_k);
+      co_await pe.load(b1_t.next(), b1_g, {Slice{b_at, axis::b, b_n}, Slice{k_at, axis::k, k_n}});
+      co_await pe.map(Op::add, h_t.next(), {u_t.tile(), b1_t.tile()}, box_b_n_k);
       co_await pe.map(Op::gelu, h_t.tile(), {h_t.tile()}, box_b_n_k);
       co_await pe.map(Op::mul, hs_term_t.next(), {h_t.tile(), h_t.tile()}, box_b_n_k);
       co_await pe.reduce(Fold::sum, hs_t.tile(), hs_term_t.tile(), box_b_n_k, accumulate);

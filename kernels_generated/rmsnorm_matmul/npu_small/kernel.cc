@@ -1,5 +1,5 @@
 // rmsnorm_matmul: Project the RMS-normalised rows of x through w, then gate with SiLU.
-// Generated from spec f5929ec91dac39fc and schedule e4ee5abf810ba93f.
+// Generated from spec f5929ec91dac39fc and schedule cc5157df8dda158a.
 #include "device.h"
 
 using namespace device;
@@ -37,16 +37,15 @@ KERNEL(rmsnorm_matmul_0) {
 
   Buffer ss_t = pe.buffer("ss", Dtype::f32, {{axis::m, 64}}, 1);
   Buffer acc_t = pe.buffer("acc", Dtype::f32, {{axis::m, 64}, {axis::n, 64}}, 1);
-  Buffer x_t = pe.buffer("x", Dtype::bf16, {{axis::m, 64}, {axis::k, 32}}, 2);
-  Buffer ss_term_t = pe.buffer("ss_term", Dtype::f32, {{axis::m, 64}, {axis::k, 32}}, 1);
-  Buffer g_t = pe.buffer("g", Dtype::bf16, {{axis::k, K}}, 1);
-  Buffer acc_a_t = pe.buffer("acc_a", Dtype::bf16, {{axis::m, 64}, {axis::k, 32}}, 1);
-  Buffer w_t = pe.buffer("w", Dtype::bf16, {{axis::k, 32}, {axis::n, 64}}, 2);
+  Buffer x_t = pe.buffer("x", Dtype::bf16, {{axis::m, 64}, {axis::k, 64}}, 2);
+  Buffer ss_term_t = pe.buffer("ss_term", Dtype::f32, {{axis::m, 64}, {axis::k, 64}}, 1);
+  Buffer g_t = pe.buffer("g", Dtype::bf16, {{axis::k, 64}}, 2);
+  Buffer acc_a_t = pe.buffer("acc_a", Dtype::bf16, {{axis::m, 64}, {axis::k, 64}}, 1);
+  Buffer w_t = pe.buffer("w", Dtype::bf16, {{axis::k, 64}, {axis::n, 64}}, 2);
   Buffer r_t = pe.buffer("r", Dtype::f32, {{axis::m, 64}}, 1);
   Buffer y_t = pe.buffer("y", Dtype::bf16, {{axis::m, 64}, {axis::n, 64}}, 2);
   Buffer f32_m_n_0_t = pe.buffer("f32_m_n_0", Dtype::f32, {{axis::m, 64}, {axis::n, 64}}, 1);
 
-  co_await pe.load(g_t.next(), g_g, {Slice{0, axis::k, K}});
   for (Index tile = pe.id(); tile < count; tile += pe.count()) {
     Index rest = tile;
     const Index n_at = rest % n_tiles * 64;
@@ -58,14 +57,15 @@ KERNEL(rmsnorm_matmul_0) {
     const Box box_m_n{{axis::m, m_n}, {axis::n, n_n}};
     co_await pe.fill(ss_t.next(), 0.0, box_m);
     co_await pe.fill(acc_t.next(), 0.0, box_m_n);
-    for (Index k_at = 0; k_at < K; k_at += 32) {
-      const Index k_n = least(32, K - k_at);
+    for (Index k_at = 0; k_at < K; k_at += 64) {
+      const Index k_n = least(64, K - k_at);
       const Box box_m_k{{axis::m, m_n}, {axis::k, k_n}};
       const Box box_m_n_k{{axis::m, m_n}, {axis::n, n_n}, {axis::k, k_n}};
       co_await pe.load(x_t.next(), x_g, {Slice{m_at, axis::m, m_n}, Slice{k_at, axis::k, k_n}});
       co_await pe.map(Op::mul, ss_term_t.next(), {x_t.tile(), x_t.tile()}, box_m_k);
       co_await pe.reduce(Fold::sum, ss_t.tile(), ss_term_t.tile(), box_m_k, accumulate);
-      co_await pe.map(Op::mul, acc_a_t.next(), {x_t.tile(), g_t.tile().shift(axis::k, k_at)}, box_m_k);
+      co_await pe.load(g_t.next(), g_g, {Slice{k_at, axis::k, k_n}});
+      co_await pe.map(Op::mul, acc_a_t.next(), {x_t.tile(), g_t.tile()}, box_m_k);
       co_await pe.load(w_t.next(), w_g, {Slice{k_at, axis::k, k_n}, Slice{n_at, axis::n, n_n}});
       co_await pe.matmul(acc_t.tile(), acc_a_t.tile(), w_t.tile(), box_m_n_k, accumulate);
     }
