@@ -30,10 +30,6 @@ class Segment:
     equations: tuple[Equation, ...]
     stored: tuple[str, ...]
 
-    def defines(self, tensor: str) -> bool:
-        """Whether an equation of this segment defines a tensor."""
-        return any(e.target == tensor for e in self.equations)
-
     @property
     def folded(self) -> frozenset[str]:
         """Indices that an equation here reduces or scans over: they cannot be cut apart."""

@@ -13,6 +13,7 @@ from ir.errors import KernelError
 from ir.machine import Machine
 from ir.schedule import Decision, Schedule
 from ir.spec import DTYPES, Facts, Reduce, Spec
+from ir.steps import promote
 from ir.verify import facts as facts_of
 
 
@@ -92,6 +93,7 @@ class _Checker:
         self.machine = machine
         reductions = {e.target: e for e in spec.equations if isinstance(e.value, Reduce)}
         tiled = [d.subject for d in schedule.of("tile")]
+        self.facts = facts
         self.reductions = reductions
         self.known: dict[str, list[str]] = {
             "index": list(facts.ranges),
@@ -101,7 +103,7 @@ class _Checker:
             "level": [n for n in ("grid", "loop") if n == "loop" or n in machine.levels],
             "unit": list(machine.units),
             "dtype": list(DTYPES),
-            "space": list(machine.spaces),
+            "space": ["scratch"],
             "place": ["grid", *(f"{i}.outer" for i in tiled)],
         }
 
@@ -154,6 +156,12 @@ class _Checker:
                 f"`{decision.subject}` is not a sum of products that the matrix unit takes",
                 place=decision.place, hint=f"compute({decision.subject}, unit=vector)",
             )
+        kept = promote((self.facts.tensors[decision.subject].dtype,))
+        if decision.option("acc", kept) != kept:
+            raise KernelError(
+                f"`{decision.subject}` is accumulated in {kept}, not {decision.option('acc')}",
+                place=decision.place, allowed=kept,
+            )
 
     def _precision(self, decision: Decision) -> None:
         have = {t.dtype for t in self.spec.inputs} | {"f32"}
@@ -163,7 +171,6 @@ class _Checker:
                 f"operands of `{decision.subject}` may not be rounded to {dtype}, which no "
                 "input has", place=decision.place, allowed=", ".join(sorted(have)),
             )
-
 
     def _stream(self, decision: Decision) -> None:
         if self.reductions[decision.subject].value.fold != "max":

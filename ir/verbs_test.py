@@ -93,10 +93,17 @@ def test_an_unknown_tensor_is_named_with_those_there_are():
     assert found.allowed == "x, mx, e, s, y"
 
 
-def test_an_unknown_space_is_named_with_those_of_the_machine():
-    found = fault("stage(x, depth=2, space=register)")
-    assert "`register` is no space here" in str(found)
-    assert found.allowed == "global, scratch"
+@pytest.mark.parametrize("space", ["register", "cache"])
+def test_a_tensor_is_staged_in_scratch_and_nowhere_else(space):
+    found = fault(f"stage(x, depth=2, space={space})")
+    assert f"`{space}` is no space here" in str(found)
+    assert found.allowed == "scratch"
+
+
+def test_an_accumulator_that_lowering_would_not_use_is_refused():
+    found = fault("compute(s, unit=vector, acc=f16)")
+    assert "`s` is accumulated in f32, not f16" in str(found)
+    assert found.allowed == "f32"
 
 
 def test_a_stage_is_at_the_grid_or_at_a_loop():

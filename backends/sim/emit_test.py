@@ -9,6 +9,7 @@ import pytest
 
 from backends.backend import BackendError
 from backends.registry import REGISTRY, target
+from backends.sim import backend as sim_backend
 from backends.sim.backend import Sim
 from ir.lower import lower
 from ir.nest import LoopNest
@@ -110,7 +111,8 @@ def test_an_emitted_kernel_is_the_golden_one(name, golden):
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
-def test_a_golden_kernel_builds_without_a_warning(name, tmp_path):
+def test_a_golden_kernel_builds_without_a_warning(name, tmp_path, monkeypatch):
+    monkeypatch.setattr(sim_backend, "FLAGS", (*sim_backend.FLAGS, "-Werror"))
     backend = sim()
     text = backend.emit(nest(*SCHEDULES[name]), MACHINE)
     assert backend.build(text, MACHINE, tmp_path).file.exists()
