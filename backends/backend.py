@@ -62,8 +62,9 @@ class Backend(Protocol):
     def emit(self, nest: LoopNest, machine: Machine) -> str:
         """The source text of a nest, the same for the same nest."""
 
-    def build(self, source: str, machine: Machine, folder: Path) -> Built:
-        """Compiles a source under `folder`."""
+    def build(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
+        """Compiles a source under `folder`. nest: what the source is for; its sizes are those
+        that it is tuned for."""
 
     def run(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays

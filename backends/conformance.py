@@ -100,7 +100,7 @@ def problems(trial: Trial) -> list[str]:
     source = trial.backend.emit(trial.nest(), trial.machine)
     found += _outside(trial, lambda: _build(trial, source))
     found += _broken(trial, source)
-    built = trial.backend.build(source, trial.machine, _fresh(trial, "built"))
+    built = _built(trial, source, "built")
     if can["correct_by"]:
         found += _run(trial, built)
     if can["time_kind"]:
@@ -120,13 +120,17 @@ def _emit(trial: Trial) -> Iterator[str]:
 
 
 def _build(trial: Trial, source: str) -> Iterator[str]:
-    folder = _fresh(trial, "inside")
-    built = trial.backend.build(source, trial.machine, folder)
-    if not built.file.is_file() or not built.file.is_relative_to(folder):
+    built = _built(trial, source, "inside")
+    if not built.file.is_file() or not built.file.is_relative_to(trial.folder / "inside"):
         yield f"build left no file under its folder: {built.file}"
     for name, figure in built.figures.items():
         if not math.isfinite(figure):
             yield f"the figure `{name}` of a build is {figure}"
+
+
+def _built(trial: Trial, source: str, name: str) -> Built:
+    folder = _fresh(trial, name)
+    return trial.backend.build(source, trial.nest(), trial.machine, folder)
 
 
 def _outside(trial: Trial, act: Callable[[], Iterator[str]]) -> Iterator[str]:
@@ -148,7 +152,7 @@ def _listing(roots: tuple[Path, ...], without: Path) -> set[tuple[str, int]]:
 
 def _broken(trial: Trial, source: str) -> Iterator[str]:
     try:
-        trial.backend.build(BROKEN + source, trial.machine, _fresh(trial, "broken"))
+        _built(trial, BROKEN + source, "broken")
     except BackendError as e:
         if e.stage != "build" or not e.reason.strip():
             yield f"a broken source gave stage {e.stage!r}, reason {e.reason!r}"

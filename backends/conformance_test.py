@@ -75,26 +75,26 @@ def test_the_suite_sees_an_emission_that_is_never_the_same(tmp_path):
 
 
 def test_the_suite_sees_a_build_that_writes_elsewhere(tmp_path):
-    def build(source, machine, folder):
+    def build(source, nest, machine, folder):
         (tmp_path / "stray.o").write_text("")
-        return inner().build(source, machine, folder)
+        return inner().build(source, nest, machine, folder)
 
     assert f"build wrote outside its folder: {tmp_path}/stray.o" in found(tmp_path, build=build)
 
 
 def test_the_suite_sees_a_build_that_takes_anything(tmp_path):
-    def build(source, machine, folder):
+    def build(source, nest, machine, folder):
         text = "nest of" + source.partition("nest of")[2]
-        return inner().build(text, machine, folder)
+        return inner().build(text, nest, machine, folder)
 
     assert "a broken source was built" in found(tmp_path, build=build)
 
 
 def test_the_suite_sees_the_wrong_stage(tmp_path):
-    def build(source, machine, folder):
+    def build(source, nest, machine, folder):
         if not source.startswith("nest"):
             raise BackendError("emit", "no")
-        return inner().build(source, machine, folder)
+        return inner().build(source, nest, machine, folder)
 
     assert "a broken source gave stage 'emit', reason 'no'" in found(tmp_path, build=build)
 

@@ -93,7 +93,7 @@ class Load(Statement):
     """value = the region of the tensor; positions outside read as `pad`, None: there are none.
 
     shared: the grid's last index, where tiles side by side along it take the same region, so
-    that it is read once for them.
+    that it is read once for them.  bulk: moved by the machine's copy engine.
     """
 
     value: str
@@ -101,19 +101,22 @@ class Load(Statement):
     region: tuple[Slice, ...]
     pad: float | None = None
     shared: str | None = None
+    bulk: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Store(Statement):
     """The region of the tensor = value; only where the origins of `once` are all zero.
 
-    In the launch's own `once` block a store is done by one program, whichever.
+    In the launch's own `once` block a store is done by one program, whichever.  bulk: moved by
+    the machine's copy engine.
     """
 
     tensor: str
     region: tuple[Slice, ...]
     value: str
     once: tuple[str, ...] = ()
+    bulk: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +191,8 @@ class Take(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A loop bound: a size expression, or an entry of an integer tensor at a position given
-    as sum(coefficient * origin) + offset."""
+    """A loop bound: a size expression, in which an `Index` stands for the origin of its tile, or
+    an entry of an integer tensor at a position given as sum(coefficient * origin) + offset."""
 
     size: Expr | None = None
     tensor: str = ""
@@ -217,6 +220,16 @@ class GridAxis:
 
 
 @dataclass(frozen=True, slots=True)
+class Band:
+    """An order of the grid's tiles: `size` tiles of `index` side by side are walked through
+    together along all of `over`, before the next `size`."""
+
+    index: str
+    over: str
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
 class Parameter:
     """A global tensor of a launch. role: input, output or workspace."""
 
@@ -231,6 +244,9 @@ class Launch:
     """One program over one grid. once: statements that no grid index enters, done first.
 
     tiles: of every index that is cut, its tile.  whole: of every other index, its size.
+    lanes: how many work on one program, 0: as many as the backend likes.  band: the order of the
+    grid's tiles where it is not that of the axes.  resident: how many programs a tile processor
+    keeps, each of which walks through several tiles; 0: a program for each tile.
     """
 
     name: str
@@ -242,6 +258,9 @@ class Launch:
     body: tuple[Statement, ...]
     tiles: tuple[tuple[str, int], ...]
     whole: tuple[tuple[str, Expr], ...]
+    lanes: int = 0
+    band: Band | None = None
+    resident: int = 0
 
     def value(self, name: str) -> Value:
         """The value of a name; KeyError where there is none."""

@@ -36,7 +36,7 @@ class Null:
             lines += _lines(launch, 0)
         return "\n".join(lines) + "\n"
 
-    def build(self, source: str, machine: Machine, folder: Path) -> Built:
+    def build(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
         """Writes the text; BackendError where it is not one that `emit` wrote."""
         if not source.startswith(_HEAD):
             raise BackendError("build", f"line 1: a nest starts with `{_HEAD}`: {source[:40]!r}")

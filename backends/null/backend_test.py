@@ -33,7 +33,7 @@ def test_every_kernel_of_the_library_goes_through(kernel, tmp_path):
     made, given = nest(kernel), workload(kernel)
     source = NULL.emit(made, MACHINE)
     assert NULL.emit(nest(kernel), MACHINE) == source
-    built = NULL.build(source, MACHINE, tmp_path)
+    built = NULL.build(source, made, MACHINE, tmp_path)
     for sizes in given.checks:
         check(NULL, built, made, MACHINE, given.spec, sizes, seed=5)
     timing = NULL.time(built, made, MACHINE, given.tune, {})
@@ -53,7 +53,7 @@ def test_the_text_holds_equations_decisions_and_statements():
 
 def test_a_text_that_is_no_nest_is_not_built(tmp_path):
     with pytest.raises(BackendError, match="line 1: a nest starts with") as caught:
-        NULL.build("int main", MACHINE, tmp_path)
+        NULL.build("int main", nest("softmax"), MACHINE, tmp_path)
     assert caught.value.stage == "build"
     assert list(tmp_path.iterdir()) == []
 
@@ -95,7 +95,7 @@ def test_a_candidate_takes_milliseconds(tmp_path):
     shortest = []
     for _ in range(5):
         start = time.perf_counter()
-        built = NULL.build(NULL.emit(made, MACHINE), MACHINE, tmp_path)
+        built = NULL.build(NULL.emit(made, MACHINE), made, MACHINE, tmp_path)
         check(NULL, built, made, MACHINE, given.spec, given.checks[0], seed=5)
         NULL.time(built, made, MACHINE, given.tune, {})
         shortest.append(time.perf_counter() - start)

@@ -38,7 +38,7 @@ class Sim:
         """One translation unit with a kernel function for each launch."""
         return self.templates.render("kernel.cc.j2", **kernel_view(nest))
 
-    def build(self, source: str, machine: Machine, folder: Path) -> Built:
+    def build(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
         """A shared library under `folder`; the simulator loads it."""
         text, library = folder / "kernel.cc", folder / "kernel.so"
         text.write_text(source, encoding="utf-8")

@@ -114,13 +114,14 @@ def test_an_emitted_kernel_is_the_golden_one(name, golden):
 def test_a_golden_kernel_builds_without_a_warning(name, tmp_path, monkeypatch):
     monkeypatch.setattr(sim_backend, "FLAGS", (*sim_backend.FLAGS, "-Werror"))
     backend = sim()
-    text = backend.emit(nest(*SCHEDULES[name]), MACHINE)
-    assert backend.build(text, MACHINE, tmp_path).file.exists()
+    made = nest(*SCHEDULES[name])
+    assert backend.build(backend.emit(made, MACHINE), made, MACHINE, tmp_path).file.exists()
 
 
 def test_a_source_that_does_not_compile_says_where(tmp_path):
     with pytest.raises(BackendError, match="kernel.cc:1.*error"):
-        sim().build("int f() { return nothing; }\n", MACHINE, tmp_path)
+        text, made = "int f() { return nothing; }\n", nest(*SCHEDULES["conv1d"])
+        sim().build(text, made, MACHINE, tmp_path)
 
 
 def test_what_the_device_lacks_is_refused_at_emission():

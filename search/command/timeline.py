@@ -58,7 +58,7 @@ def _profile(problem: Problem, outcome: Outcome, folder: Path) -> None:
     source = winner_source(problem, outcome)
     enter(folder, Limits())
     try:
-        built = backend.build(source, machine, folder)
+        built = backend.build(source, nest, machine, folder)
         backend.profile(built, nest, machine, sizes, inputs, folder / FILE)
     except BackendError as error:
         (folder / FAULT).write_text(str(error))

@@ -57,7 +57,7 @@ class Tongue:
     def emit(self, nest, machine):
         return "good"
 
-    def build(self, source, machine, folder):
+    def build(self, source, nest, machine, folder):
         if source == "no build":
             raise BackendError("build", "line 1: syntax error")
         if source == "slow build":

@@ -125,7 +125,7 @@ class Stages:
         if source is None:
             source = self.backend.emit(nest, machine)
         begin("build")
-        built = self.backend.build(source, machine, folder)
+        built = self.backend.build(source, nest, machine, folder)
         begin("check")
         errors = tuple(self._check(built, nest, shape) for shape in self.shapes)
         begin("time")
