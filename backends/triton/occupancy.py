@@ -1,0 +1,59 @@
+"""Occupancy: how many programs one unit (multiprocessor, compute unit) holds at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Occupancy:
+    """programs: held by a unit at once, 0 where not even one fits.  share: of the warps that a
+    unit can hold, 0 to 1.  limit: what allows no more: registers, shared, warps or programs."""
+
+    programs: int
+    share: float
+    limit: str
+
+
+def programs_per_unit(
+    table: Mapping[str, int], registers: int, shared_bytes: int, warps: int
+) -> Occupancy:
+    """The occupancy of a kernel by the limits of a target's table.
+
+    registers: 32-bit registers of one lane (all files together).  shared_bytes: of one program.
+    warps: of one program.  A unit has `partitions` parts, each with its own registers; a warp
+    lies in one of them.  Rules: the CUDA occupancy calculator; LLVM's waves per SIMD for AMDGPU.
+    """
+    parts = table["partitions"]
+    lane = _up(max(registers, 1), table["register_granule"])
+    per_part = table["registers_per_unit"] // parts // (lane * table["wave"])
+    held = min(table["warps_per_unit"], per_part * parts)
+    slots = table["programs_per_unit"]
+    if warps == 1:
+        slots = table.get("programs_of_one_warp", slots)
+    limits = {
+        "registers": held // warps,
+        "shared": _by_shared(table, shared_bytes),
+        "warps": table["warps_per_unit"] // warps,
+        "programs": slots,
+    }
+    if warps * table["wave"] > table["threads_per_program"]:
+        limits["warps"] = 0
+    if lane > _up(table["registers_per_lane"], table["register_granule"]):
+        limits["registers"] = 0
+    least = min(limits.values())
+    limit = next(k for k in ("warps", "programs", "shared", "registers") if limits[k] == least)
+    return Occupancy(least, least * warps / table["warps_per_unit"], limit)
+
+
+def _by_shared(table: Mapping[str, int], shared_bytes: int) -> int:
+    """Programs whose shared memory fits into a unit's."""
+    if shared_bytes > table["shared_bytes_per_program"]:
+        return 0
+    taken = _up(shared_bytes + table["shared_reserved"], table["shared_granule"])
+    return table["shared_bytes_per_unit"] // taken if taken else table["warps_per_unit"]
+
+
+def _up(count: int, step: int) -> int:
+    return -(-count // step) * step

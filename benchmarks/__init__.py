@@ -1,0 +1,1 @@
+"""Benchmarks: programs that measure, and what they found (`results/<machine>/*.json`)."""
