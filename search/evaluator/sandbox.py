@@ -14,8 +14,9 @@ import os
 import resource
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same on every architecture
@@ -45,8 +46,9 @@ class Limits:
     """What one candidate may use.
 
     cpu: seconds of processor time of one process, which a busy machine does not change;
-    seconds: of wall-clock time, for what waits.  memory: bytes of address space, file: bytes of
-    one file, processes: of the user's at a time; None: not limited.
+    seconds: of wall-clock time, for what waits.  memory: bytes of address space beside what the
+    process had mapped before, file: bytes of one file, processes: of the user's at a time; None:
+    not limited.  devices: device files that it may write to and control.
     """
 
     cpu: int | None = 60
@@ -54,6 +56,13 @@ class Limits:
     memory: int | None = 4 << 30
     file: int | None = 256 << 20
     processes: int | None = 4096
+    devices: tuple[str, ...] = ()
+
+    def suited(self, can: Mapping[str, Any]) -> Limits:
+        """These limits with what a backend says that its candidates need: `devices`, device
+        files, and `memory`, None where the address space must not be limited."""
+        memory = can["memory"] if "memory" in can else self.memory
+        return replace(self, memory=memory, devices=(*self.devices, *can.get("devices", ())))
 
 
 def enter(folder: Path, limits: Limits) -> dict[str, str]:
@@ -68,7 +77,7 @@ def enter(folder: Path, limits: Limits) -> dict[str, str]:
         "network namespace": _told(_leave_network),
         "read-only mounts": _told(lambda: _freeze_mounts(folder)),
         "no new privileges": _told(_no_new_privileges),
-        "landlock": _told(lambda: _landlock(folder)),
+        "landlock": _told(lambda: _landlock(folder, limits.devices)),
     }
 
 
@@ -89,8 +98,10 @@ def applied(folder: Path, limits: Limits) -> dict[str, str]:
 
 
 def environment(given: Mapping[str, str]) -> dict[str, str]:
-    """The variables that a worker gets: how to find programs, libraries and caches; no keys."""
-    kept = ("PATH", "CXX", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "HOME", "XDG_CACHE_HOME")
+    """The variables that a worker gets: how to find programs, libraries, caches and devices; no
+    keys."""
+    kept = ["PATH", "CC", "CXX", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "HOME"]
+    kept += ["XDG_CACHE_HOME", *(name for name in given if name.endswith("_VISIBLE_DEVICES"))]
     # One thread each: workers are as many as cores, and sums keep their order.
     threads = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
     hashing = {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -117,7 +128,7 @@ def _die_with_parent() -> str:
 def _limit(limits: Limits) -> str:
     chosen = (
         ("processor seconds", resource.RLIMIT_CPU, limits.cpu),
-        ("address space", resource.RLIMIT_AS, limits.memory),
+        ("address space", resource.RLIMIT_AS, limits.memory and limits.memory + _mapped()),
         ("file size", resource.RLIMIT_FSIZE, limits.file),
         ("processes", resource.RLIMIT_NPROC, limits.processes),
         ("core dump", resource.RLIMIT_CORE, 0),
@@ -135,6 +146,12 @@ def _limit(limits: Limits) -> str:
         exempt = which == resource.RLIMIT_NPROC and os.getuid() == 0
         said.append(f"{name} {'not held for root' if exempt else most}")
     return ", ".join(said)
+
+
+def _mapped() -> int:
+    """Bytes of this process's address space: libraries of hundreds of megabytes are warm."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    return pages * resource.getpagesize()
 
 
 def _leave_network() -> str:
@@ -169,7 +186,7 @@ def _no_new_privileges() -> str:
     return "set"
 
 
-def _landlock(folder: Path) -> str:
+def _landlock(folder: Path, devices: tuple[str, ...]) -> str:
     abi = _call(_LIBC.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(1)))
     files = sum(rights for least, rights in _RIGHTS if abi >= least)
     tcp = _TCP if abi >= _TCP_ABI else 0
@@ -182,11 +199,14 @@ def _landlock(folder: Path) -> str:
         _allow(rules, folder, files)
         for device in _DEVICES:
             _allow(rules, Path(device), files & (_WRITE_FILE | _TRUNCATE))
+        for device in filter(os.path.exists, devices):
+            _allow(rules, Path(device), files & (_WRITE_FILE | _TRUNCATE | _IOCTL_DEVICE))
         _call(_LIBC.syscall(_RESTRICT_SELF, rules, ctypes.c_uint32(0)))
     finally:
         os.close(rules)
     lacking = [name for name, has in (("TCP", tcp), ("signals", scopes)) if not has]
-    return f"ABI {abi}, files" + (f", not {' nor '.join(lacking)}" if lacking else ", TCP, signals")
+    held = f"ABI {abi}, files" + (f", not {' nor '.join(lacking)}" if lacking else ", TCP, signals")
+    return held + (f"; open: {', '.join(devices)}" if devices else "")
 
 
 def _allow(rules: int, path: Path, rights: int) -> None:

@@ -2,11 +2,14 @@
 
 import ctypes
 import faulthandler
+import fcntl
 import json
+import mmap
 import os
 import signal
 import socket
 import subprocess
+import termios
 from pathlib import Path
 
 import pytest
@@ -140,6 +143,34 @@ def test_it_may_not_read_its_parents_environment(folder, layers):
     assert inside(folder, lambda: file.read_bytes().decode()) == "PermissionError"
 
 
+def test_it_may_write_to_and_control_the_devices_that_it_is_given(folder, layers):
+    need(layers, "landlock")
+
+    def write():
+        return Path("/dev/zero").write_text("gone")
+
+    def control():
+        with open("/dev/ptmx", "r+b", buffering=0) as device:
+            return len(fcntl.ioctl(device, termios.TIOCGWINSZ, bytes(8)))
+
+    given = Limits().suited({"devices": ["/dev/zero", "/dev/ptmx", "/dev/no-such-device"]})
+    for act, good in ((write, 4), (control, 8)):
+        assert inside(folder, act) == "PermissionError"
+        assert inside(folder, act, given) == good
+    assert "/dev/ptmx" in sandbox.applied(folder, given)["landlock"]
+
+
+def test_a_backend_may_lift_the_limit_on_memory():
+    assert Limits().suited({}) == Limits()
+    assert Limits().suited({"memory": None}).memory is None
+
+
+def test_memory_that_was_mapped_before_does_not_count(folder):
+    held = mmap.mmap(-1, 1 << 30)
+    assert inside(folder, lambda: len(bytearray(1 << 28)), Limits(memory=1 << 29)) == 1 << 28
+    held.close()
+
+
 def test_memory_is_limited(folder):
     def act():
         return len(bytearray(1 << 30))
@@ -163,6 +194,8 @@ def test_a_worker_gets_no_keys():
     given = {"PATH": "/bin", "OPENAI_API_KEY": "secret", "HOME": "/home/me", "LANG": "C.UTF-8"}
     made = sandbox.environment(given)
     assert "secret" not in made.values()
+    seen = sandbox.environment({"CHIP_VISIBLE_DEVICES": "1"})
+    assert seen["CHIP_VISIBLE_DEVICES"] == "1"
     assert {name: made[name] for name in ("PATH", "HOME", "LANG")} == {
         name: given[name] for name in ("PATH", "HOME", "LANG")
     }
