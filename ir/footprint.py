@@ -1,16 +1,18 @@
-"""Footprint: the scratch that a launch takes, and whether a machine has it."""
+"""Footprint: the scratch and the registers that a launch takes, and whether a machine has them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from math import prod
 
 from ir.errors import KernelError
 from ir.machine import Machine
-from ir.nest import Launch, Map, Value
+from ir.nest import Dot, Launch, Load, Loop, Map, Search, Statement, Store, Take, Tile, Value
 from ir.sizes import value as number
 from ir.spec import DTYPES
-from ir.steps import Step, Temporary, steps
+from ir.steps import Step, Temporary, steps, tile_axes
+
+LEAST_SIDE = 16  # of an operand of a product that is held in registers, or comes from there
 
 
 def value_bytes(value: Value, sizes: Mapping[str, int]) -> int:
@@ -35,11 +37,11 @@ def temporaries(launch: Launch) -> tuple[Temporary, ...]:
 def scratch_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> int:
     """Bytes of scratch that one tile of a launch takes.
 
-    On a machine with registers computed values live there; on one without, in scratch, with
-    the temporaries between the steps.
+    On a machine with registers: what is loaded for a product or moved in bulk, padded to powers
+    of two.  On one without: every value, with the temporaries between the steps.
     """
     if "register" in machine.spaces:
-        return sum(value_bytes(v, sizes) for v in launch.values if v.loaded)
+        return sum(_staged(launch, sizes).values())
     extents = {a.name: a.extent for v in launch.values for a in v.axes}
     between = sum(
         DTYPES[t.dtype] * prod(number(extents[a], sizes) for a in t.axes)
@@ -48,16 +50,156 @@ def scratch_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) ->
     return between + sum(value_bytes(v, sizes) for v in launch.values)
 
 
+def register_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> int:
+    """Bytes of registers that one tile of a launch takes at the least, padded to powers of two;
+    0 on a machine without registers.
+
+    That is the largest value, beside all that was made before a loop and is read or added to in
+    it.
+    """
+    if "register" not in machine.spaces:
+        return 0
+    held = _held(launch, sizes)
+    return max(_alive(block, held, {}) for block in (launch.once, launch.body))
+
+
 def require_fit(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> None:
-    """Raises KernelError where a launch takes more scratch than the machine has."""
+    """Raises KernelError where a launch takes more scratch or registers than the machine has."""
     taken = scratch_bytes(launch, machine, sizes)
-    if taken <= machine.scratch_bytes:
-        return
-    largest = max(launch.values, key=lambda v: value_bytes(v, sizes))
+    if taken > machine.scratch_bytes:
+        if "register" in machine.spaces:
+            parts = _staged(launch, sizes)
+        else:
+            parts = {v.name: value_bytes(v, sizes) for v in launch.values}
+        raise _too_much(launch, machine, sizes, "scratch", taken, parts)
+    taken = register_bytes(launch, machine, sizes)
+    if taken and taken > machine.spaces["register"].bytes:
+        raise _too_much(launch, machine, sizes, "register", taken, _held(launch, sizes))
+
+
+def _too_much(
+    launch: Launch,
+    machine: Machine,
+    sizes: Mapping[str, int],
+    space: str,
+    taken: int,
+    parts: Mapping[str, int],
+) -> KernelError:
+    """What to say of a space that is too small for its parts, bytes by value."""
+    largest = launch.value(max(parts, key=lambda name: parts[name]))
     axes = ", ".join(f"{a.name}={number(a.extent, sizes)}" for a in largest.axes)
-    raise KernelError(
-        f"`{launch.name}` needs {taken} bytes of `scratch`, the machine has "
-        f"{machine.scratch_bytes}; the largest value is `{largest.name}`: {largest.dtype}[{axes}] "
-        f"x {largest.depth}, {value_bytes(largest, sizes)} bytes",
-        hint="use a smaller tile or a smaller depth",
+    slots = f" x {largest.depth}" if space == "scratch" else ""
+    return KernelError(
+        f"`{launch.name}` needs {taken} bytes of `{space}`, the machine has "
+        f"{machine.spaces[space].bytes}; the largest value is `{largest.name}`: "
+        f"{largest.dtype}[{axes}]{slots}, {parts[largest.name]} bytes",
+        hint="use a smaller tile" + (" or a smaller depth" if slots else ""),
     )
+
+
+def _held(launch: Launch, sizes: Mapping[str, int]) -> dict[str, int]:
+    """Bytes of each value that lies in registers on a machine that has them."""
+    apart = {*_staged(launch, sizes), *_tables(launch)}
+    return {v.name: _padded(v, sizes) for v in launch.values if v.name not in apart}
+
+
+def _staged(launch: Launch, sizes: Mapping[str, int]) -> dict[str, int]:
+    """Bytes of each value that lies in scratch on a machine with registers."""
+    values = {v.name: v for v in launch.values}
+    found: dict[str, int] = {}
+    for s in launch.statements():
+        if isinstance(s, Dot):
+            for tile in (s.a, s.b):
+                value = values[tile.value]
+                if value.loaded:
+                    taken = value.depth * _operand(launch, s, tile, values, sizes)
+                    found[value.name] = max(found.get(value.name, 0), taken)
+        elif isinstance(s, Load | Store) and s.bulk:
+            value = values[s.value]
+            found.setdefault(value.name, value.depth * _padded(value, sizes))
+    return found
+
+
+def _tables(launch: Launch) -> set[str]:
+    """Values that are searched in or taken from, which stay in global memory."""
+    found = set()
+    for s in launch.statements():
+        if isinstance(s, Search):
+            found.add(s.borders.value)
+        elif isinstance(s, Take):
+            found.add(s.table.value)
+    return found
+
+
+def _operand(
+    launch: Launch,
+    dot: Dot,
+    tile: Tile,
+    values: Mapping[str, Value],
+    sizes: Mapping[str, int],
+) -> int:
+    """Bytes of one operand of a product, over the indices that it is seen through."""
+    summed, kept, batch = 1, 1, 1
+    both = set(tile_axes(dot.a, values)) & set(tile_axes(dot.b, values))
+    for index in tile_axes(tile, values):
+        width = _power(_extent(launch, index, sizes))
+        if index in dot.over:
+            summed *= width
+        elif index in both:
+            batch *= width
+        else:
+            kept *= width
+    padded = batch * max(summed, LEAST_SIDE) * max(kept, LEAST_SIDE)
+    return DTYPES[values[tile.value].dtype] * padded
+
+
+def _extent(launch: Launch, index: str, sizes: Mapping[str, int]) -> int:
+    tile = dict(launch.tiles).get(index)
+    return tile or number(dict(launch.whole)[index], sizes)
+
+
+def _padded(value: Value, sizes: Mapping[str, int]) -> int:
+    """Bytes of one slot of a value, each axis a power of two."""
+    return DTYPES[value.dtype] * prod(_power(number(a.extent, sizes)) for a in value.axes)
+
+
+def _power(count: int) -> int:
+    return 1 << max(0, count - 1).bit_length()
+
+
+def _alive(
+    block: tuple[Statement, ...], held: Mapping[str, int], kept: Mapping[str, int]
+) -> int:
+    """The most bytes that a block surely holds at once, with `kept` held all along."""
+    made: set[str] = set(kept)
+    most = sum(kept.values())
+    for s in block:
+        if isinstance(s, Loop):
+            through = {n: held[n] for n in _touched(s.body) if n in held and n in made}
+            most = max(most, _alive(s.body, held, {**kept, **through}))
+        else:
+            name = getattr(s, "value", "")
+            made.add(name)
+            own = 0 if name in kept else held.get(name, 0)
+            most = max(most, sum(kept.values()) + own)
+    return most
+
+
+def _touched(block: tuple[Statement, ...]) -> set[str]:
+    """The values that a block reads or adds to."""
+    return {name for s in block for name in _names(s)}
+
+
+def _names(s: Statement) -> Iterator[str]:
+    match s:
+        case Loop():
+            yield from _touched(s.body)
+        case Dot():
+            yield from (s.value, s.a.value, s.b.value)
+        case Map():
+            yield s.value
+            yield from (n.value for n in s.expression.walk() if isinstance(n, Tile))
+        case _:
+            yield getattr(s, "value", "")
+            tiles = (getattr(s, f, None) for f in ("source", "table", "at", "borders"))
+            yield from (t.value for t in tiles if t is not None)

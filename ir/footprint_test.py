@@ -1,14 +1,24 @@
 """Scratch of a launch, worked out by hand."""
 
+from dataclasses import replace
+
 import pytest
 
 from ir.errors import KernelError
-from ir.footprint import require_fit, scratch_bytes, temporaries, value_bytes
+from ir.footprint import (
+    register_bytes,
+    require_fit,
+    scratch_bytes,
+    temporaries,
+    value_bytes,
+)
+from ir.machine import Space
 from ir.samples import SMALL, WITH_REGISTERS, lowered, spec_of
 
 ROW = ("tile(m, size=4)", "place(m.outer, level=grid)")  # softmax at M=64, K=128
 SIZES = {"M": 64, "K": 128}
 TILE = 4 * 128 * 4  # bytes of f32[m=4, k=128]
+TIGHT = replace(WITH_REGISTERS, spaces={**WITH_REGISTERS.spaces, "scratch": Space(4096)})
 
 
 def test_a_value_takes_all_its_slots():
@@ -24,9 +34,61 @@ def test_without_registers_every_value_lies_in_scratch():
     assert scratch_bytes(launch, SMALL, SIZES) == 3 * TILE + 2 * 4 * 4
 
 
-def test_with_registers_only_what_is_loaded_does():
+def test_with_registers_nothing_does_that_no_product_needs():
     (launch,) = lowered("softmax", *ROW, machine=WITH_REGISTERS).launches
-    assert scratch_bytes(launch, WITH_REGISTERS, SIZES) == TILE
+    assert scratch_bytes(launch, WITH_REGISTERS, SIZES) == 0
+    assert register_bytes(launch, WITH_REGISTERS, SIZES) == TILE
+    assert register_bytes(launch, SMALL, SIZES) == 0
+
+
+PRODUCT = (
+    "compute(acc, unit=matrix)", "precision(acc, dtype=bf16)", "stage(x, depth=3)",
+    "tile(m, size=8)", "place(m.outer, level=grid)",
+    "tile(n, size=33)", "place(n.outer, level=grid)", "tile(k, size=31)",
+)
+
+
+def test_with_registers_operands_of_products_lie_in_scratch_padded():
+    sizes = {"M": 64, "K": 128, "N": 64}
+    (launch,) = lowered("matmul_bias_gelu", *PRODUCT, sizes=sizes, machine=WITH_REGISTERS).launches
+    x = 3 * 2 * 16 * 32  # three slots of bf16, 8 x 31 padded to 16 x 32
+    w = 2 * 32 * 64
+    assert scratch_bytes(launch, WITH_REGISTERS, sizes) == x + w
+
+
+def test_what_a_loop_carries_lies_in_registers_all_along():
+    sizes = {"M": 64, "K": 128, "N": 64}
+    (launch,) = lowered("matmul_bias_gelu", *PRODUCT, sizes=sizes, machine=WITH_REGISTERS).launches
+    acc = 4 * 8 * 64
+    assert register_bytes(launch, WITH_REGISTERS, sizes) == acc  # y and b are smaller
+    spec = spec_of("s[m] = sum(x[m, k], k)", "y[m, k] = x[m, k] * s[m]")
+    lines = (*ROW, "tile(k, size=32)")
+    (launch,) = lowered(spec, *lines, sizes=SIZES, machine=WITH_REGISTERS).launches
+    assert register_bytes(launch, WITH_REGISTERS, SIZES) == 4 * 4 + 4 * 32 * 4
+
+
+def test_tables_that_are_searched_take_nothing():
+    sizes = {"U": 60_000, "B": 256}
+    lines = ("tile(b, size=16)", "place(b.outer, level=grid)")
+    (launch,) = lowered("map_id", *lines, sizes=sizes, machine=WITH_REGISTERS).launches
+    assert scratch_bytes(launch, WITH_REGISTERS, sizes) == 0
+    assert register_bytes(launch, WITH_REGISTERS, sizes) == 16 * 4
+
+
+def test_what_registers_cannot_hold_is_said_with_the_sizes():
+    with pytest.raises(KernelError) as caught:
+        lowered("softmax", *ROW, sizes={"M": 8, "K": 4097}, machine=WITH_REGISTERS)
+    text = str(caught.value)
+    assert "`softmax_0` needs 131072 bytes of `register`, the machine has 65536" in text
+    assert "the largest value is `x`: f32[m=4, k=4097], 131072 bytes" in text
+    assert caught.value.hint == "use a smaller tile"
+
+
+def test_what_operands_of_products_need_beyond_scratch_is_said():
+    with pytest.raises(KernelError) as caught:
+        lowered("matmul_bias_gelu", *PRODUCT, sizes={"M": 64, "K": 128, "N": 64}, machine=TIGHT)
+    text = str(caught.value)
+    assert "needs 7168 bytes of `scratch`, the machine has 4096; the largest value is `w`" in text
 
 
 def test_what_lies_between_two_steps_counts_without_registers():
@@ -35,7 +97,7 @@ def test_what_lies_between_two_steps_counts_without_registers():
     (between,) = temporaries(launch)
     assert (between.dtype, between.axes) == ("f32", ("m", "k"))
     assert scratch_bytes(launch, SMALL, SIZES) == 3 * TILE
-    assert scratch_bytes(launch, WITH_REGISTERS, SIZES) == TILE
+    assert scratch_bytes(launch, WITH_REGISTERS, SIZES) == 0
 
 
 def test_what_does_not_fit_is_said_with_the_sizes():
