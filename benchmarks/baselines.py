@@ -1,0 +1,171 @@
+"""Baselines: each kernel as the owner of a model would write it in PyTorch.
+
+A baseline takes the kernel's inputs in the spec's order and gives its output in their dtype.
+It is the reference too: on float64 inputs it evaluates the kernel in float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+Function = Callable[..., Tensor]
+
+MODES = ("compile", "max_autotune", "reduce_overhead")
+# Graphs copy their inputs before each replay, so max-autotune is raced without them: on the
+# device's clock that is never slower. `reduce_overhead` is the one that has them.
+COMPILE_MODES = {
+    "compile": "default",
+    "max_autotune": "max-autotune-no-cudagraphs",
+    "reduce_overhead": "reduce-overhead",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """Another way to write a kernel. prepare: what is done to the inputs before timing (a
+    memory format that a model would keep throughout).  modes: raced beside eager."""
+
+    call: Function
+    prepare: Function | None = None
+    modes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """One kernel's baselines. call: the plain function, raced eager and in all MODES.
+
+    rows: whether the first dimension of the output is independent, and is the first of all
+    inputs that have it, so that a large reference can be computed in pieces.
+    """
+
+    call: Function
+    rows: bool = True
+    forms: Mapping[str, Form] = field(default_factory=dict)
+
+    def names(self) -> tuple[str, ...]:
+        """All that is raced: `eager`, the modes, then `<mode>_<form>`."""
+        more = (f"{mode}_{name}" for name, f in self.forms.items() for mode in ("eager", *f.modes))
+        return ("eager", *MODES, *more)
+
+    def find(self, name: str) -> tuple[Form, str]:
+        """The form and the mode (`eager` or one of MODES) of a name; KeyError for none."""
+        if name in ("eager", *MODES):
+            return Form(self.call), name
+        for form, found in self.forms.items():
+            mode = name.removesuffix(f"_{form}")
+            if mode != name and mode in ("eager", *found.modes):
+                return found, mode
+        raise KeyError(name)
+
+
+def attention(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    return F.scaled_dot_product_attention(q[None], k[None], v[None])[0]
+
+
+def attention_causal(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    return F.scaled_dot_product_attention(q[None], k[None], v[None], is_causal=True)[0]
+
+
+def conv1d(x: Tensor, w: Tensor, bias: Tensor) -> Tensor:
+    return F.conv1d(x, w, bias, padding=1)
+
+
+def conv1d_as_conv2d(x: Tensor, w: Tensor, bias: Tensor) -> Tensor:
+    return F.conv2d(x[:, :, None], w[:, :, None], bias, padding=(0, 1))[:, :, 0]
+
+
+def conv1d_channels_last(x: Tensor, w: Tensor, bias: Tensor) -> Tensor:
+    """x: (B, C, 1, L), channels last; the output likewise."""
+    return F.conv2d(x, w, bias, padding=(0, 1))
+
+
+def conv2d(x: Tensor, w: Tensor, bias: Tensor) -> Tensor:
+    return F.conv2d(x, w, bias, padding=1)
+
+
+def cumsum(x: Tensor) -> Tensor:
+    return torch.cumsum(x, 1)
+
+
+def embedding_bag(table: Tensor, idx: Tensor, offsets: Tensor) -> Tensor:
+    return F.embedding_bag(idx, table, offsets, mode="sum", include_last_offset=True)
+
+
+def layer_norm(x: Tensor, g: Tensor, b: Tensor) -> Tensor:
+    return F.layer_norm(x, g.shape, g, b, 1e-5)
+
+
+def map_id(ids: Tensor, keys: Tensor) -> Tensor:
+    pos = torch.bucketize(ids, keys, out_int32=True)
+    hit = keys[pos.clamp(max=keys.numel() - 1)]
+    return torch.where(hit == ids, pos + 1, 0)
+
+
+def matmul(a: Tensor, b: Tensor) -> Tensor:
+    return a @ b
+
+
+def matmul_bias_gelu(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    return F.gelu(torch.addmm(b, x, w))
+
+
+def max_pool2d(x: Tensor) -> Tensor:
+    return F.max_pool2d(x, 3, stride=2, padding=1)
+
+
+def pairwise_dot(x: Tensor) -> Tensor:
+    return torch.bmm(x, x.transpose(1, 2)).tril(-1)
+
+
+def pffn(x: Tensor, w1: Tensor, b1: Tensor, g1: Tensor, w2: Tensor, g2: Tensor) -> Tensor:
+    h = F.gelu(torch.baddbmm(b1[:, None], x, w1))
+    z = torch.bmm(F.rms_norm(h, g1.shape, g1, 1e-6), w2)
+    return F.rms_norm(z, g2.shape, g2, 1e-6)
+
+
+def rmsnorm_matmul(x: Tensor, g: Tensor, w: Tensor) -> Tensor:
+    return F.silu(F.rms_norm(x, g.shape, g, 1e-6) @ w)
+
+
+def softmax(x: Tensor) -> Tensor:
+    return F.softmax(x, 1)
+
+
+def wukong_fm(x: Tensor, y: Tensor) -> Tensor:
+    return torch.bmm(x, torch.bmm(x.transpose(1, 2), y))
+
+
+def _last(x: Tensor, w: Tensor, bias: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """A convolution's inputs with channels last; one-dimensional ones as images of one row."""
+    x, w = (t[:, :, None] if t.dim() == 3 else t for t in (x, w))
+    kept = {"memory_format": torch.channels_last}
+    return x.contiguous(**kept), w.contiguous(**kept), bias
+
+
+BASELINES: Mapping[str, Baseline] = {
+    "attention": Baseline(attention),
+    "attention_causal": Baseline(attention_causal),
+    "conv1d": Baseline(conv1d, forms={
+        "conv2d": Form(conv1d_as_conv2d, modes=("max_autotune",)),
+        "channels_last": Form(conv1d_channels_last, _last),
+    }),
+    "conv2d": Baseline(conv2d, forms={"channels_last": Form(conv2d, _last)}),
+    "cumsum": Baseline(cumsum),
+    "embedding_bag": Baseline(embedding_bag, rows=False),
+    "layer_norm": Baseline(layer_norm),
+    "map_id": Baseline(map_id),
+    "matmul_f32": Baseline(matmul),
+    "matmul_bf16": Baseline(matmul),
+    "matmul_bias_gelu": Baseline(matmul_bias_gelu),
+    "max_pool2d": Baseline(max_pool2d),
+    "pairwise_dot": Baseline(pairwise_dot),
+    "pffn": Baseline(pffn),
+    "rmsnorm_matmul": Baseline(rmsnorm_matmul),
+    "softmax": Baseline(softmax),
+    "wukong_fm": Baseline(wukong_fm),
+}  # fmt: skip
