@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import product
 
 from ir.contraction import contraction
+from ir.dispatch_edits import dispatch_changes
 from ir.formulation import depends
 from ir.machine import Machine
 from ir.schedule import Decision, Schedule
@@ -21,6 +23,7 @@ from ir.verify import facts as facts_of
 
 DEPTHS = (1, 2, 3, 4)
 LARGEST_TILE = 1024
+WIDEST_TILE = 4096  # where the lanes of a program share a tile out
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,7 @@ class Edit:
     def apply(self, schedule: Schedule) -> Schedule:
         """The schedule after the change, in canonical order.
 
-        Decisions on a loop that the change takes away go with it.
+        Decisions on a loop or a launch that the change takes away go with it.
         """
         decisions = list(schedule.decisions)
         if self.old is not None and self.old in decisions:
@@ -41,6 +44,9 @@ class Edit:
             decisions[at : at + 1] = [self.new] if self.new else []
         elif self.new is not None:
             decisions.append(self.new)
+        if self.old is not None and self.old.verb == "kernel" and self.new is None:
+            lost = {(verb, self.old.subject) for verb in ("lanes", "persist")}
+            decisions = [d for d in decisions if (d.verb, d.subject) not in lost]
         return canonical(_without_dangling(Schedule(schedule.kernel, tuple(decisions))))
 
     def __str__(self) -> str:
@@ -62,7 +68,7 @@ def neighbours(
     """Every single change to a schedule, in a fixed order; some may turn out not legal."""
     found = dict.fromkeys(
         edit
-        for lister in (_tiles, _places, _orders, _stages, _pairs, _units, _kernels)
+        for lister in (_tiles, _places, _orders, _stages, _pairs, _units, _kernels, _launches)
         for edit in lister(_Ground.of(spec, machine, tuple(sizes.items())), schedule)
     )
     return tuple(found)
@@ -100,7 +106,8 @@ class _Ground:
 def _tiles(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
     for index, extent in ground.extents.items():
         old = schedule.find("tile", index)
-        for size in _powers(min(extent, LARGEST_TILE)):
+        largest = WIDEST_TILE if ground.machine.has_registers else LARGEST_TILE
+        for size in _powers(min(extent, largest)):
             new = Decision("tile", index, (("size", size),))
             if new != old:
                 yield Edit(old, new)
@@ -148,6 +155,9 @@ class _Front(Edit):
 
 def _stages(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
     """Depths of what is loaded, stored or accumulated: what can be under way more than once."""
+    if ground.machine.has_registers:
+        yield from _pipelines(ground, schedule)
+        return
     ends = {d.subject for d in schedule.of("kernel")} | {t.name for t in ground.spec.outputs}
     tensors = [t.name for t in ground.spec.inputs]
     tensors += [
@@ -170,16 +180,39 @@ def _stages(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
                     yield Edit(old, new)
 
 
-def stage(tensor: str, depth: int, at: str = "") -> Decision:
+def _pipelines(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
+    """Depths of what is loaded in loops, and which engine moves it or what is stored."""
+    ends = {d.subject for d in schedule.of("kernel")}
+    loaded = [t.name for t in ground.spec.inputs]
+    loaded += [e.target for e in ground.spec.equations if e.target in ends]
+    looped = any(_runs_in_a_loop(ground, schedule, d.subject) for d in schedule.of("tile"))
+    depths = (*DEPTHS, DEPTHS[-1] + 1) if looped else (1,)
+    engines = ("", *ground.machine.engines)
+    stored = [t.name for t in ground.spec.outputs]
+    for name, among in (*((t, depths) for t in loaded), *((t, (1,)) for t in stored)):
+        old = schedule.find("stage", name)
+        for depth, by in product(among, engines):
+            new = stage(name, depth, by=by)
+            if new != old and (old or depth > 1 or by):
+                yield Edit(old, new)
+
+
+def _runs_in_a_loop(ground: _Ground, schedule: Schedule, index: str) -> bool:
+    place = schedule.find("place", f"{index}.outer")
+    return index in ground.folded or place is None or place.option("level") == "loop"
+
+
+def stage(tensor: str, depth: int, at: str = "", by: str = "") -> Decision:
     """The decision that puts a tensor through a buffer in scratch."""
     where = (("at", at),) if at else ()
-    return Decision("stage", tensor, (*where, ("space", "scratch"), ("depth", depth)))
+    engine = (("by", by),) if by else ()
+    return Decision("stage", tensor, (*where, ("space", "scratch"), ("depth", depth), *engine))
 
 
 def _pairs(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
     """share for inputs and loops, fuse and stream for reductions over one index, defer for what
     enters a sum."""
-    for tile in schedule.of("tile"):
+    for tile in schedule.of("tile") if not ground.machine.has_registers else ():
         for tensor in ground.spec.inputs:
             if tile.subject not in ground.folded:
                 yield _toggle(schedule, "share", tensor.name, f"{tile.subject}.outer", "over")
@@ -235,11 +268,21 @@ def _kernels(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
         yield Edit(old, None) if old else Edit(None, new)
 
 
+def _launches(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
+    """What is decided on a launch as a whole, where programs have lanes."""
+    if ground.machine.has_registers:
+        for old, new in dispatch_changes(ground.spec, schedule, ground.machine):
+            yield Edit(old, new)
+
+
 def _without_dangling(schedule: Schedule) -> Schedule:
     loops = {f"{d.subject}.outer" for d in schedule.of("tile")}
+    grid = {d.subject for d in schedule.of("place") if d.option("level") == "grid"} & loops
     kept = []
     for d in schedule.decisions:
         if d.verb == "place" and d.subject not in loops:
+            continue
+        if d.verb == "group" and not {f"{d.subject}.outer", f"{d.option('over')}.outer"} <= grid:
             continue
         if d.verb == "share" and d.option("over") not in loops:
             continue

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ir.cuts import Segment, cuts, segments
+from ir.bulk import require_boxes
+from ir.cuts import Cut, Segment, cuts, segments
+from ir.dispatch import dispatch, require_met
 from ir.footprint import require_fit
 from ir.formulation import formulate
 from ir.machine import Machine
@@ -34,10 +36,14 @@ def lower(
     formulation = formulate(spec, schedule)
     facts = facts_of(formulation)
     bound = bind(spec, sizes)
+    parts = segments(formulation, schedule)
+    cut = tuple(cuts(segment, facts, schedule) for segment in parts)
+    require_met(schedule, parts, cut)
     launches = tuple(
-        _launch(formulation, facts, schedule, machine, segment)
-        for segment in segments(formulation, schedule)
+        _launch(formulation, facts, schedule, machine, segment, one)
+        for segment, one in zip(parts, cut, strict=True)
     )
+    require_boxes(launches, schedule, bound)
     for launch in launches:
         require_fit(launch, machine, bound)
     return LoopNest(
@@ -51,14 +57,19 @@ def lower(
 
 
 def _launch(
-    spec: Spec, facts: Facts, schedule: Schedule, machine: Machine, segment: Segment
+    spec: Spec,
+    facts: Facts,
+    schedule: Schedule,
+    machine: Machine,
+    segment: Segment,
+    cut: Mapping[str, Cut],
 ) -> Launch:
-    cut = cuts(segment, facts, schedule)
     program = Program(spec, facts, schedule, machine, segment, cut)
     program.build()
     grid = tuple(
         GridAxis(c.index, c.tile, c.range.high) for c in cut.values() if c.level == "grid"
     )
+    on_machine = dispatch(schedule, segment, cut)
     return Launch(
         name=segment.name,
         parameters=_parameters(spec, facts, segment, program.touched),
@@ -69,6 +80,9 @@ def _launch(
         body=program.body,
         tiles=tuple((c.index, c.tile) for c in cut.values() if c.tile),
         whole=tuple((c.index, c.range.high) for c in cut.values() if not c.tile),
+        lanes=on_machine.lanes,
+        band=on_machine.band,
+        resident=on_machine.resident,
     )
 
 

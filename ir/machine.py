@@ -9,9 +9,11 @@ from typing import Any
 
 from ir.errors import KernelError
 
-LEVELS = ("grid", "group", "lane", "loop")
+LEVELS = ("grid", "lane", "wave", "loop")
 SPACES = ("global", "cache", "scratch", "register")  # a cache is not scheduled, only costed
 UNITS = ("matrix", "vector", "special")
+ENGINES = ("bulk",)
+MOST_LANES = 1024  # of one program, where a machine does not say
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +42,11 @@ class Unit:
 class Machine:
     """A target's numbers.
 
-    levels: how many tiles run at once at each level the machine has.  launch_us: what a launch
-    costs.  step_us: from a load to the result that needs it, when nothing overlaps.  details:
-    what only a backend reads, by backend.
+    levels: `grid`, how many tiles run at once; `lane`, how many lanes one program may have at
+    most, and `wave`, how many of them go in step, where programs have lanes.  engines: `bulk`,
+    where boxes of tensors are moved beside the programs.  launch_us: what a launch costs.
+    step_us: from a load to the result that needs it, when nothing overlaps.  details: what only
+    a backend reads, by backend.
     """
 
     name: str
@@ -53,12 +57,28 @@ class Machine:
     units: Mapping[str, Unit]
     launch_us: float = 0.0
     step_us: float = 0.0
+    engines: tuple[str, ...] = ()
     details: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
     def parallel(self) -> int:
         """How many grid tiles run at once."""
         return self.levels["grid"]
+
+    @property
+    def has_registers(self) -> bool:
+        """Whether computed tiles live in registers, which the lanes of a program share out."""
+        return "register" in self.spaces
+
+    @property
+    def lanes(self) -> int:
+        """The most lanes that one program may have."""
+        return self.levels.get("lane", MOST_LANES)
+
+    @property
+    def wave(self) -> int:
+        """Lanes that go in step: a program has a whole number of waves."""
+        return self.levels.get("wave", 1)
 
     @property
     def scratch_bytes(self) -> int:
@@ -109,7 +129,7 @@ def machine(table: Mapping[str, Any], where: str = "") -> Machine:
         name: read.number(f"levels.{name}", int)
         for name in read.names("levels", LEVELS, ("grid",))
     }
-    known = ("name", "title", "backends", "levels", "spaces", "units", "overheads")
+    known = ("name", "title", "backends", "levels", "spaces", "units", "engines", "overheads")
     return Machine(
         name=read.get("name", str),
         title=read.get("title", str),
@@ -117,6 +137,7 @@ def machine(table: Mapping[str, Any], where: str = "") -> Machine:
         levels=levels,
         spaces=spaces,
         units=units,
+        engines=read.words("engines", ENGINES),
         launch_us=read.number("overheads.launch_us", float, default=0.0),
         step_us=read.number("overheads.step_us", float, default=0.0),
         details={k: v for k, v in table.items() if k not in known},
@@ -169,6 +190,13 @@ class _Reader:
             if name not in found:
                 raise self.fault(f"{path}.{name}", "is missing")
         return found
+
+    def words(self, path: str, known: tuple[str, ...]) -> tuple[str, ...]:
+        found = self.get(path, list, default=[])
+        for word in found:
+            if word not in known:
+                raise self.fault(path, f"has {word!r}, which is not known", ", ".join(known))
+        return tuple(found)
 
     def rates(self, path: str) -> dict[str, float]:
         table = self.get(path, Mapping)

@@ -98,7 +98,7 @@ def test_a_number_is_finite(path, value):
 
 @pytest.mark.parametrize(
     "path, value, allowed",
-    [("levels.warp", 32, "grid, group, lane, loop"),
+    [("levels.warp", 32, "grid, lane, wave, loop"),
      ("spaces.l2", {"bytes": 4}, "global, cache, scratch, register"),
      ("units.tensor", {"flops": {}}, "matrix, vector, special")],
 )  # fmt: skip
@@ -106,3 +106,20 @@ def test_an_unknown_name_is_refused_with_those_there_are(path, value, allowed):
     found = fault(path, value)
     assert f"field `{path}` is not known" in str(found)
     assert found.allowed == allowed
+
+
+def test_lanes_and_engines_are_those_of_the_table():
+    found = machine(TABLE)
+    assert (found.lanes, found.wave, found.engines, found.has_registers) == (1024, 1, (), False)
+    table = changed("levels", {"grid": 4, "lane": 512, "wave": 64})
+    table["engines"] = ["bulk"]
+    table["spaces"]["register"] = {"bytes": 64}
+    found = machine(table)
+    assert (found.lanes, found.wave, found.engines) == (512, 64, ("bulk",))
+    assert found.has_registers
+
+
+def test_an_unknown_engine_is_refused_with_those_there_are():
+    found = fault("engines", ["dma"])
+    assert "field `engines` has 'dma', which is not known" in str(found)
+    assert found.allowed == "bulk"

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ir.access import Access, access, extent
 from ir.affine import affine
+from ir.bulk import bulk
 from ir.cuts import GRID, LOOP, WHOLE, Cut, Segment
 from ir.errors import KernelError
 from ir.folds import Folds
@@ -327,7 +328,9 @@ class Program:
             self._load_values[key] = self._add(value).name
         name = self._load_values[key]
         shared = self._shared(read.tensor, found, home)
-        home.statements.append(Load(name, read.tensor, region, read.pad, shared))
+        home.statements.append(Load(
+            name, read.tensor, region, read.pad, shared, bulk(self.schedule, read.tensor)
+        ))
         home.loads[key] = name
         self.touch(read.tensor)
         return name
@@ -396,7 +399,9 @@ class Program:
         missing = tuple(sorted(self.grid.binds - set(equation.indices)))
         if home is self.top:
             missing = ()
-        home.statements.append(Store(name, region, value, missing))
+        home.statements.append(Store(
+            name, region, value, missing, bulk(self.schedule, name)
+        ))
         self.touch(name)
 
 

@@ -53,9 +53,17 @@ _TABLE = (
          "grid's last loop, and broadcast", "tensor", {"over": "loop"}, {}),
     Verb("stage", "a tensor read or written where it is used -> through a buffer of `depth` "
          "tiles, filled at a loop", "tensor", {"depth": "positive"},
-         {"at": "place", "space": "space"}),
+         {"at": "place", "space": "space", "by": "engine"}),
+    Verb("group", "tiles of the grid in the order of its axes -> `size` tiles of this index at a "
+         "time, walked along all of `over`", "index", {"size": "positive", "over": "index"}, {}),
+    Verb("lanes", "the programs of the launch that stores a tensor, with as many lanes as the "
+         "backend likes -> with `count`", "tensor", {"count": "positive"}, {}),
+    Verb("persist", "a program for each tile of the launch that stores a tensor -> `programs` on "
+         "each tile processor, which walk through the tiles", "tensor",
+         {"programs": "positive"}, {}),
 )
 VERBS = {v.name: v for v in _TABLE}
+MOST_RESIDENT = 16  # programs that one tile processor keeps
 RANK = {v.name: n for n, v in enumerate(_TABLE)}
 
 
@@ -104,6 +112,7 @@ class _Checker:
             "unit": list(machine.units),
             "dtype": list(DTYPES),
             "space": ["scratch"],
+            "engine": list(machine.engines),
             "place": ["grid", *(f"{i}.outer" for i in tiled)],
         }
 
@@ -179,9 +188,59 @@ class _Checker:
                 place=decision.place, hint=f"fuse({decision.subject}, into=...)",
             )
 
+    def _of_registers(self, decision: Decision) -> None:
+        """Whether programs of the machine have lanes at all."""
+        if not self.machine.has_registers:
+            raise KernelError(
+                f"`{self.machine.name}` has no registers, so its programs have no lanes, and a "
+                f"tile processor holds one: there is no `{decision.verb}` to decide",
+                place=decision.place, allowed="machines with a `register` space",
+                hint=f"drop {decision.verb}({decision.subject}, ...)",
+            )
+
+    def _group(self, decision: Decision) -> None:
+        self._of_registers(decision)
+        if decision.option("size") < 2:
+            raise KernelError(
+                f"`size={decision.option('size')}` groups no tiles", place=decision.place,
+                allowed="2 or more", hint=f"drop group({decision.subject}, ...)",
+            )
+        if decision.option("over") == decision.subject:
+            raise KernelError(
+                f"`{decision.subject}` is grouped over itself", place=decision.place,
+                allowed=", ".join(i for i in self.facts.ranges if i != decision.subject),
+            )
+
+    def _lanes(self, decision: Decision) -> None:
+        self._of_registers(decision)
+        allowed = lane_counts(self.machine)
+        if decision.option("count") not in allowed:
+            raise KernelError(
+                f"`count={decision.option('count')}` is no number of lanes of a program here",
+                place=decision.place, allowed=", ".join(map(str, allowed)),
+                hint=f"lanes({decision.subject}, count={allowed[0]})",
+            )
+
+    def _persist(self, decision: Decision) -> None:
+        self._of_registers(decision)
+        if decision.option("programs") > MOST_RESIDENT:
+            raise KernelError(
+                f"`programs={decision.option('programs')}` are more than a tile processor keeps",
+                place=decision.place, allowed=f"1 to {MOST_RESIDENT}",
+            )
+
+
+def lane_counts(machine: Machine) -> tuple[int, ...]:
+    """How many lanes a program of a machine may have: powers of two, in whole waves."""
+    counts = (32 << n for n in range(6))
+    return tuple(c for c in counts if c % machine.wave == 0 and c <= machine.lanes)
+
 
 _RULES: dict[str, Callable[[_Checker, Decision], None]] = {
     "compute": _Checker._compute,
     "precision": _Checker._precision,
     "stream": _Checker._stream,
+    "group": _Checker._group,
+    "lanes": _Checker._lanes,
+    "persist": _Checker._persist,
 }
