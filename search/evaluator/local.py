@@ -23,7 +23,7 @@ from ir.errors import KernelError
 from search.candidate import Candidate
 from search.evaluation import Evaluated, Failure, from_json
 from search.evaluator.sandbox import environment
-from search.evaluator.stages import Bench
+from search.evaluator.stages import Bench, Setup
 from search.evaluator.toolchain import bench_digest
 
 PATIENCE = 5.0  # seconds for a worker to end by itself
@@ -69,14 +69,15 @@ class LocalEvaluator:
     def __init__(self, bench: Bench, workers: int | None = None):
         self.bench = bench
         self.workers = workers or os.cpu_count() or 1
-        self.context = bench_digest(bench)
         self._pool: list[_Worker] = []
-        sandboxes = self._fill()
+        setup = self._fill()[0]
+        self.context = bench_digest(bench, setup.here)
         self.environment: Mapping[str, Any] = {
             "context": self.context,
             "workers": self.workers,
-            "sandbox": sandboxes[0],
-            "limits": {n: getattr(bench.limits, n) for n in ("seconds", "memory", "file")},
+            "here": dict(setup.here),
+            "sandbox": dict(setup.sandbox),
+            "limits": {n: getattr(setup.limits, n) for n in ("seconds", "memory", "file")},
         }
 
     def __enter__(self) -> LocalEvaluator:
@@ -112,8 +113,8 @@ class LocalEvaluator:
             for worker in [w for w in self._pool if w.doing is not None]:
                 self._drop(worker)
 
-    def _fill(self) -> list[Mapping[str, str]]:
-        """Starts the workers that are lacking; the layers of their sandboxes."""
+    def _fill(self) -> list[Setup]:
+        """Starts the workers that are lacking; what they say of themselves."""
         fresh = [_start(self.bench) for _ in range(self.workers - len(self._pool))]
         self._pool += fresh
         try:
@@ -177,8 +178,8 @@ def _path() -> list[str]:
     return [p or os.getcwd() for p in sys.path if Path(p).absolute() != own]
 
 
-def _ready(worker: _Worker) -> Mapping[str, str]:
-    """The sandbox's layers, once a worker is set up; KernelError where it cannot be."""
+def _ready(worker: _Worker) -> Setup:
+    """What a worker says of itself, once it is set up; KernelError where it cannot be."""
     try:
         said = pickle.loads(worker.connection.recv_bytes())
     except (EOFError, OSError) as error:

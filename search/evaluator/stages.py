@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from backends.backend import Arrays, Backend, BackendError, Built, Timing
 from backends.measure import OTHER, check, reference
-from ir.cost import roofline
+from ir.cost import Roofline, roofline
 from ir.digest import text_digest
 from ir.errors import KernelError
 from ir.estimate import intensity
@@ -19,14 +21,23 @@ from ir.lower import lower
 from ir.machine import Machine
 from ir.nest import LoopNest
 from ir.parse import parse_schedule, parse_spec
-from ir.spec import Spec
+from ir.spec import Range, Read, Spec
 from ir.workload import Sizes
 from search.candidate import Candidate
 from search.evaluation import Evaluated, Evaluation, Failure, ShapeError
 from search.evaluator.sandbox import Limits
+from search.evaluator.turns import Turns
 
 AFFORDABLE_FLOPS = 1 << 31  # a float64 reference of so many operations takes about a second
+AFFORDABLE_BYTES = 1 << 25  # of inputs and outputs; a reference holds ten times as much
+SLOW = ("interpreter",)  # takes minutes at tuning sizes, which are therefore not compared
+CLOCK = 0.95  # of the bound: a time measured below that is no time of the whole work
+SAID = ("correct_by", "time_kind", "device", "clocks", "toolchain")
 SEED = 20  # of inputs for checks: the same for all runs, so that what was found out is reusable
+
+
+class Impossible(Exception):
+    """A time that cannot be true; the message is for a person."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +45,8 @@ class Bench:
     """What candidates are tried on; plain data that travels to a worker.
 
     open: gives the backend, called once in each worker.  sizes: those that are timed.  checks:
-    those at which results are compared, the first failure ends it.
+    those at which results are compared, the first failure ends it.  limits: of a candidate,
+    suited to what the backend says that it needs.
     """
 
     spec: str
@@ -47,11 +59,49 @@ class Bench:
 
 
 @dataclass(frozen=True, slots=True)
+class Setup:
+    """What a worker says of itself once it is set up, as plain values.
+
+    limits: as suited to the backend.  here: how results and times are had, the device and the
+    toolchain, as far as the backend says.  sandbox: by layer, what holds.
+    """
+
+    limits: Limits
+    here: Mapping[str, str]
+    sandbox: Mapping[str, str] = field(default_factory=dict)
+
+
+class Drawn(Mapping):
+    """Random inputs that are drawn when someone first looks: a modelled time needs none."""
+
+    def __init__(self, spec: Spec, sizes: Sizes, seed: int):
+        self._draw = lambda: random_inputs(spec, sizes, np.random.default_rng(seed))
+        self._arrays: Arrays | None = None
+
+    def drawn(self) -> Arrays:
+        """All of them, the same each time."""
+        if self._arrays is None:
+            self._arrays = self._draw()
+        return self._arrays
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.drawn()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.drawn())
+
+    def __len__(self) -> int:
+        return len(self.drawn())
+
+
+@dataclass(frozen=True, slots=True)
 class Stages:
     """A bench set up in a process: everything that all candidates need was made once.
 
     shapes: at which results are compared; the tuning sizes are the last, where affordable.
-    inputs: at the tuning sizes; never changed, as each child has its own copy.
+    inputs: at the tuning sizes; never changed, as each child has its own copy.  least_us: no
+    kernel can be faster; 0 where that depends on the data.  turns: on the device, if there is
+    one.
     """
 
     bench: Bench
@@ -60,7 +110,9 @@ class Stages:
     shapes: tuple[Sizes, ...]
     inputs: Arrays
     least_bytes: float
-    correct_by: str
+    least_us: float
+    setup: Setup
+    turns: Turns
 
     @staticmethod
     def of(bench: Bench) -> Stages:
@@ -75,8 +127,7 @@ class Stages:
                 where=backend.manifest.name,
             )
         bound = roofline(spec, bench.machine, bench.sizes)
-        tuned = (bench.sizes,) if bound.flops <= AFFORDABLE_FLOPS else ()
-        shapes = (*(s for s in bench.checks if s != bench.sizes), *tuned)
+        shapes = _shapes(bench, bound, can["correct_by"])
         if not shapes:
             raise KernelError(
                 f"`{spec.name}` has no sizes at which its results could be checked",
@@ -85,8 +136,21 @@ class Stages:
         for sizes in shapes:
             reference(spec, sizes, bench.seed)
             reference(spec, sizes, bench.seed + OTHER)
-        inputs = random_inputs(spec, bench.sizes, np.random.default_rng(bench.seed))
-        return Stages(bench, backend, spec, shapes, inputs, float(bound.bytes), can["correct_by"])
+        inputs = Drawn(spec, bench.sizes, bench.seed)
+        if can["time_kind"] != "modelled":
+            inputs.drawn()  # now, so that the children share them
+        here = {name: str(can[name]) for name in SAID if can.get(name)}
+        return Stages(
+            bench=bench,
+            backend=backend,
+            spec=spec,
+            shapes=shapes,
+            inputs=inputs,
+            least_bytes=float(bound.bytes),
+            least_us=0.0 if _depends_on_data(spec) else bound.us,
+            setup=Setup(bench.limits.suited(can), here),
+            turns=_turns(can),
+        )
 
     def evaluate(
         self, candidate: Candidate, folder: Path, enter: Callable[[str], None]
@@ -109,6 +173,8 @@ class Stages:
             return Failure(stage, "refused", str(error))
         except BackendError as error:
             return Failure(error.stage, _kind(error.stage), error.reason)
+        except Impossible as error:
+            return Failure(stage, "wrong", str(error))
         except MemoryError:
             return Failure(stage, "memory", "it asked for more memory than it may have")
         except Exception as error:  # foreign code: a fault there is data here
@@ -127,13 +193,16 @@ class Stages:
         begin("build")
         built = self.backend.build(source, nest, machine, folder)
         begin("check")
-        errors = tuple(self._check(built, nest, shape) for shape in self.shapes)
+        with self.turns.together():
+            errors = tuple(self._check(built, nest, shape) for shape in self.shapes)
         begin("time")
-        timing = self.backend.time(built, nest, machine, sizes, self.inputs)
+        with self.turns.alone():
+            timing = self.backend.time(built, nest, machine, sizes, self.inputs)
+        _require_possible(timing, self.least_us)
         return Evaluation(
             us=timing.us,
             time_kind=timing.kind,
-            correct_by=self.correct_by,
+            correct_by=self.setup.here["correct_by"],
             errors=errors,
             figures=self._figures(nest, built, timing),
             engines=dict(timing.engines),
@@ -165,6 +234,38 @@ class Stages:
         facts = intensity(nest, self.bench.machine, self.bench.sizes)
         facts["least_bytes"] = self.least_bytes
         return {**built.figures, **timing.figures, **facts}
+
+
+def _shapes(bench: Bench, bound: Roofline, correct_by: str) -> tuple[Sizes, ...]:
+    """The sizes at which results are compared: the tuning sizes too, where that is affordable."""
+    cheap = bound.flops <= AFFORDABLE_FLOPS and bound.bytes <= AFFORDABLE_BYTES
+    tuned = (bench.sizes,) if cheap and correct_by not in SLOW else ()
+    return (*(s for s in bench.checks if s != bench.sizes), *tuned)
+
+
+def _depends_on_data(spec: Spec) -> bool:
+    """Whether the bytes that must be moved depend on the data: positions or ranges are read."""
+    nodes = [n for e in spec.equations for part in (*e.at, e.value) for n in part.walk()]
+    places = [n for read in nodes if isinstance(read, Read) for at in read.at for n in at.walk()]
+    ranges = [n for n in nodes if isinstance(n, Range) and n.jagged]
+    return bool(ranges) or any(isinstance(n, Read) for n in places)
+
+
+def _turns(can: Mapping[str, Any]) -> Turns:
+    """Turns on the backend's first device, where what is done there disturbs a measured time."""
+    if can["time_kind"] != "measured":
+        return Turns()
+    devices = [device for device in can.get("devices", ()) if os.path.exists(device)]
+    return Turns(devices[0] if devices else __file__)
+
+
+def _require_possible(timing: Timing, least_us: float) -> None:
+    """Impossible where a kernel is measured to be faster than the machine can be."""
+    if timing.kind == "measured" and timing.us < CLOCK * least_us:
+        raise Impossible(
+            f"{timing.us:.4g} us were measured, {least_us:.4g} us is the least that the machine "
+            "can take: it does not do all the work, or the machine file is wrong"
+        )
 
 
 def _kind(stage: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 
@@ -19,8 +19,11 @@ _IGNORED = ("__pycache__", "notes", "targets")  # targets: the machine itself is
 _PACKAGES = ("numpy", "jinja2", "pybind11")
 
 
-def bench_digest(bench: Bench) -> str:
-    """The digest of sizes, checks, machine and toolchain: equal where outcomes can be shared."""
+def bench_digest(bench: Bench, here: Mapping[str, str]) -> str:
+    """The digest of sizes, checks, machine and toolchain: equal where outcomes can be shared.
+
+    here: what the backend says of itself on this machine: its toolchain, its device.
+    """
     return text_digest(
         json.dumps(
             {
@@ -31,6 +34,7 @@ def bench_digest(bench: Bench) -> str:
                 "seed": bench.seed,
                 "limits": repr(bench.limits),
                 "toolchain": toolchain_digest(),
+                "here": sorted((k, v) for k, v in here.items() if k != "clocks"),
             }
         )
     )

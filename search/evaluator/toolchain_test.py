@@ -17,6 +17,7 @@ CHIP = Machine(
     units={"vector": Unit({"f32": 1e9})},
 )
 BENCH = Bench("def f", CHIP, object, {"M": 8, "K": 4}, ({"M": 1, "K": 1},))
+HERE = {"toolchain": "tongue 1", "device": "a chip", "clocks": "1 GHz"}
 
 
 @pytest.fixture(autouse=True)
@@ -40,12 +41,20 @@ def tree(tmp_path, monkeypatch):
     ],
 )
 def test_another_bench_has_another_digest(change):
-    assert toolchain.bench_digest(replace(BENCH, **change)) != toolchain.bench_digest(BENCH)
+    other = replace(BENCH, **change)
+    assert toolchain.bench_digest(other, HERE) != toolchain.bench_digest(BENCH, HERE)
 
 
 def test_the_order_of_sizes_does_not_matter():
     turned = replace(BENCH, sizes={"K": 4, "M": 8})
-    assert toolchain.bench_digest(turned) == toolchain.bench_digest(BENCH)
+    assert toolchain.bench_digest(turned, HERE) == toolchain.bench_digest(BENCH, HERE)
+
+
+@pytest.mark.parametrize("name, counts", [("toolchain", True), ("device", True), ("clocks", False)])
+def test_what_the_backend_says_of_itself_counts_but_for_what_varies(name, counts):
+    other = {**HERE, name: "another"}
+    same = toolchain.bench_digest(BENCH, other) == toolchain.bench_digest(BENCH, HERE)
+    assert same != counts
 
 
 @pytest.mark.parametrize("name", ["a.py", "sim/device.cc"])

@@ -38,8 +38,8 @@ class Gone(Exception):
 def main(socket: int) -> None:
     """Serves the process at the other end of a socket until that closes it.
 
-    First come a pickled Bench and the path of a folder for scratch; the answer tells the
-    sandbox's layers, or what is wrong. Then each candidate, as JSON, is answered by what became
+    First come a pickled Bench and the path of a folder for scratch; the answer is a Setup, or
+    what is wrong. Then each candidate, as JSON, is answered by what became
     of it. The folder goes when the worker does.
     """
     connection = Connection(socket)
@@ -52,7 +52,8 @@ def main(socket: int) -> None:
         except KernelError as error:
             connection.send_bytes(pickle.dumps(error))
             return
-        connection.send_bytes(pickle.dumps(sandbox.applied(home, bench.limits)))
+        layers = sandbox.applied(home, stages.setup.limits)
+        connection.send_bytes(pickle.dumps(replace(stages.setup, sandbox=layers)))
         while True:
             asked = candidate(json.loads(connection.recv_bytes()))
             connection.send_bytes(to_json(attempt(stages, asked, home, connection)).encode())
@@ -72,7 +73,7 @@ def attempt(stages: Stages, asked: Candidate, home: Path, wanted: Connection) ->
         _child(stages, asked, folder, write)
     os.close(write)
     try:
-        return _watch(_Child(child, read, stages.bench.limits, folder), wanted)
+        return _watch(_Child(child, read, stages.setup.limits, folder), wanted)
     finally:
         os.close(read)
         shutil.rmtree(folder, ignore_errors=True)
@@ -215,7 +216,7 @@ def _child(stages: Stages, asked: Candidate, folder: Path, pipe: int) -> None:
     try:
         os.setsid()
         _detach(folder, pipe)
-        sandbox.enter(folder, stages.bench.limits)
+        sandbox.enter(folder, stages.setup.limits)
 
         def enter(stage: str) -> None:
             os.write(pipe, f"stage {stage}\n".encode())

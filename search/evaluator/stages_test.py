@@ -1,0 +1,153 @@
+"""The stages: what is compared, what is drawn, and which times are believed."""
+
+import threading
+from dataclasses import replace
+
+import pytest
+
+from backends.backend import Built, Timing
+from backends.manifest import Manifest
+from ir.autoschedule import autoschedule
+from ir.machine import Machine, Space, Unit
+from ir.parse import parse_spec
+from ir.print import spec_text
+from ir.reference import evaluate_storage
+from search.candidate import Candidate
+from search.evaluation import Evaluation, Failure
+from search.evaluator import stages
+from search.evaluator.stages import Bench, Stages
+from search.evaluator.turns import Turns
+
+SCALE = '''def scale(x: f32[M], g: f32[M]) -> f32[M]:
+    """Multiply."""
+    y[m] = x[m] * g[m]
+    return y
+'''
+GATHER = '''def gather(x: f32[M], i: i32[M]) -> f32[M]:
+    """Look up."""
+    y[m] = x[i[m]]
+    return y
+'''
+CHIP = Machine(
+    name="chip",
+    title="A chip",
+    backends=("tongue",),
+    levels={"grid": 4},
+    spaces={"global": Space(1 << 30, 1e9), "scratch": Space(1 << 16)},
+    units={"vector": Unit({"f32": 1e9})},
+)
+LEAST = 3 * 64 * 4 / 1e9 * 1e6  # microseconds to move the bytes of `scale` at M=64
+
+
+class Tongue:
+    """A backend that is always right, and says of itself what it is told."""
+
+    manifest = Manifest(
+        name="tongue", title="For tests", language="text", extension="txt", object="tongue:Tongue",
+        correct_by=("device",), time_kind=("measured",), dtypes=("f32",), toolchain="none",
+    )  # fmt: skip
+
+    def __init__(self, us=5.0, **can):
+        self.us = us
+        self.can = {"correct_by": "device", "time_kind": "measured", **can}
+
+    def emit(self, nest, machine):
+        return "good"
+
+    def build(self, source, nest, machine, folder):
+        return Built(folder / "kernel.txt")
+
+    def run(self, built, nest, machine, sizes, inputs):
+        return dict(evaluate_storage(nest.spec, inputs, sizes))
+
+    def time(self, built, nest, machine, sizes, inputs):
+        return Timing(self.us, self.can["time_kind"])
+
+    def available(self, machine):
+        return self.can
+
+
+def made(backend, text=SCALE, **more):
+    more = {"checks": ({"M": 3},), **more}
+    return Stages.of(Bench(text, CHIP, lambda: backend, more.pop("sizes", {"M": 64}), **more))
+
+
+def outcome(backend, folder, text=SCALE):
+    spec = parse_spec(text)
+    schedule = str(autoschedule(spec, CHIP, {"M": 64}))
+    asked = Candidate(spec_text(spec), schedule, "chip", "tongue")
+    return made(backend, spec_text(spec)).evaluate(asked, folder, lambda stage: None)
+
+
+def test_a_measured_time_below_the_bound_is_refused(tmp_path):
+    found = outcome(Tongue(us=0.9 * LEAST), tmp_path)
+    assert isinstance(found, Failure)
+    assert (found.stage, found.kind) == ("time", "wrong")
+    assert "does not do all the work" in found.reason
+
+
+@pytest.mark.parametrize(
+    "backend, text",
+    [
+        (Tongue(us=0.96 * LEAST), SCALE),
+        (Tongue(us=0.1 * LEAST, time_kind="modelled"), SCALE),
+        (Tongue(us=0.1 * LEAST), GATHER),
+    ],
+    ids=["within what a clock is off", "a model's", "where it depends on the data"],
+)
+def test_other_times_are_believed(tmp_path, backend, text):
+    assert isinstance(outcome(backend, tmp_path, text), Evaluation)
+
+
+def test_what_is_said_of_the_machine_is_kept_as_text(tmp_path):
+    backend = Tongue(device="A chip of ours", toolchain="tongue 1", clocks=1980, other="no")
+    assert made(backend).setup.here == {
+        "correct_by": "device", "time_kind": "measured", "device": "A chip of ours",
+        "toolchain": "tongue 1", "clocks": "1980",
+    }  # fmt: skip
+
+
+def test_limits_are_suited_to_what_a_backend_needs():
+    limits = made(Tongue(devices=["/dev/zero"], memory=None)).setup.limits
+    assert (limits.devices, limits.memory) == (("/dev/zero",), None)
+
+
+def test_inputs_of_the_tuning_sizes_are_drawn_when_a_time_may_need_them(monkeypatch):
+    drawn = []
+    draw = stages.random_inputs
+    monkeypatch.setattr(stages, "random_inputs", lambda *a: drawn.append(a[1]) or draw(*a))
+    inputs = made(Tongue(time_kind="modelled")).inputs
+    assert not drawn
+    assert inputs["x"].shape == (64,) and sorted(inputs) == ["g", "x"] and len(inputs) == 2
+    made(Tongue())
+    assert drawn == [{"M": 64}] * 2
+
+
+def test_tuning_sizes_are_compared_where_that_is_affordable():
+    assert made(Tongue()).shapes == ({"M": 3}, {"M": 64})
+    assert made(Tongue(correct_by="interpreter")).shapes == ({"M": 3},)
+    huge = {"M": stages.AFFORDABLE_BYTES // 8}
+    assert made(Tongue(time_kind="modelled"), sizes=huge).shapes == ({"M": 3},)
+
+
+def test_turns_are_taken_where_times_are_measured():
+    assert made(Tongue(devices=["/dev/zero"])).turns == Turns("/dev/zero")
+    assert made(Tongue(devices=["/dev/no-such-device"])).turns.file
+    assert made(Tongue(time_kind="modelled")).turns == Turns()
+
+
+def test_who_is_alone_waits_for_the_others_and_they_for_him(tmp_path):
+    (tmp_path / "lock").touch()
+    turns, order = Turns(str(tmp_path / "lock")), []
+
+    def measure():
+        with turns.alone():
+            order.append("alone")
+
+    with turns.together(), replace(turns).together():
+        waiting = threading.Thread(target=measure)
+        waiting.start()
+        waiting.join(0.1)
+        order.append("together")
+    waiting.join()
+    assert order == ["together", "alone"]
