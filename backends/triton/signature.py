@@ -1,0 +1,49 @@
+"""The signature of an emitted file: its tensors, and how sizes are read off their shapes."""
+
+from __future__ import annotations
+
+from ir.nest import LoopNest, Parameter
+from ir.sizes import free_sizes
+from ir.spec import Apply, Expr, Number, Size
+
+
+def parameters(nest: LoopNest) -> tuple[Parameter, ...]:
+    """Every global tensor of a nest, each once, in the order of `launch`: inputs as the spec
+    has them, then workspace, then outputs."""
+    used = {p.name: p for launch in nest.launches for p in launch.parameters}
+    declared = [t.name for t in nest.spec.inputs]
+    inputs = [
+        used.get(t.name, Parameter(t.name, t.dtype, t.shape, "input")) for t in nest.spec.inputs
+    ]
+    rest = [p for p in used.values() if p.name not in declared and p.role != "output"]
+    outputs = [used[t.name] for t in nest.spec.outputs]
+    return (*inputs, *rest, *outputs)
+
+
+def size_sources(nest: LoopNest) -> tuple[tuple[str, str, int, int], ...]:
+    """For each free size: its name, the tensor and the dimension that tell it, and what is to be
+    added to that dimension."""
+    found = []
+    for name in free_sizes(nest.spec):
+        options = [
+            (name, t.name, dim, shift)
+            for t in (*nest.spec.inputs, *nest.spec.outputs)
+            for dim, expr in enumerate(t.shape)
+            if (shift := _shift(expr, name)) is not None
+        ]
+        if not options:
+            raise ValueError(f"no tensor of `{nest.spec.name}` tells the size {name}")
+        found.append(options[0])
+    return tuple(found)
+
+
+def _shift(expr: Expr, name: str) -> int | None:
+    """What is added to a dimension to get a size, None where it does not tell it."""
+    match expr:
+        case Size(n) if n == name:
+            return 0
+        case Apply("add", (Size(n), Number(by))) if n == name:
+            return -by
+        case Apply("sub", (Size(n), Number(by))) if n == name:
+            return by
+    return None

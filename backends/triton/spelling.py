@@ -1,0 +1,113 @@
+"""Spelling: how names, dtypes, numbers and sizes of a nest are written in Triton's Python."""
+
+from __future__ import annotations
+
+from backends.backend import BackendError
+from ir.spec import Apply, Expr, Index, Number, Size
+
+DTYPES = {
+    "f64": "tl.float64", "f32": "tl.float32", "f16": "tl.float16", "bf16": "tl.bfloat16",
+    "tf32": "tl.float32", "i64": "tl.int64", "i32": "tl.int32", "b8": "tl.int1",
+}  # fmt: skip
+TORCH = {
+    "f64": "torch.float64", "f32": "torch.float32", "f16": "torch.float16",
+    "bf16": "torch.bfloat16", "tf32": "torch.float32", "i64": "torch.int64",
+    "i32": "torch.int32", "b8": "torch.bool",
+}  # fmt: skip
+_INFIX = {"add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%"}
+_TIGHT = ("mul", "floordiv", "mod")
+_TAKEN = frozenset("tl triton torch tile range min max launch float libdevice".split())
+
+
+def value(name: str) -> str:
+    """The variable of a value."""
+    taken = name in _TAKEN or name.endswith(("_at", "_ptr")) or name.startswith(("offs_", "in_"))
+    return f"{name}_" if taken else name
+
+
+def pointer(tensor: str) -> str:
+    """The argument that points to a tensor."""
+    return f"{tensor}_ptr"
+
+
+def descriptor(tensor: str) -> str:
+    """The argument that describes a tensor to the copy engine."""
+    return f"{tensor}_desc"
+
+
+def origin(index: str) -> str:
+    """The variable that holds where an index's tile starts."""
+    return f"{index}_at"
+
+
+def offsets(index: str) -> str:
+    """The variable that holds the positions of an index's tile."""
+    return f"offs_{index}"
+
+
+def inside(index: str) -> str:
+    """The variable that tells which positions of an index's tile are inside."""
+    return f"in_{index}"
+
+
+def block(index: str) -> str:
+    """The constant that holds how wide the block of an untiled index is."""
+    return f"BLOCK_{index.upper()}"
+
+
+def even(index: str) -> str:
+    """The constant that tells that an index's tiles have nothing outside."""
+    return f"EVEN_{index.upper()}"
+
+
+def size(expr: Expr) -> str:
+    """A size expression; an index in it stands for the origin of its tile."""
+    return _size(expr)[0]
+
+
+def factor(expr: Expr) -> str:
+    """A size expression that something is multiplied by."""
+    text, loose = _size(expr)
+    return f"({text})" if loose else text
+
+
+def _size(expr: Expr) -> tuple[str, bool]:
+    """The text, and whether it must be put in brackets before a product."""
+    match expr:
+        case Number(number):
+            return str(int(number)), number < 0
+        case Size(name):
+            return name, False
+        case Index(name):
+            return origin(name), False
+        case Apply("minimum" | "maximum" as function, args):
+            name = "min" if function == "minimum" else "max"
+            return f"{name}({', '.join(size(a) for a in args)})", False
+        case Apply(function, (a, b)) if function in _INFIX:
+            left, right = _size(a), _size(b)
+            first = f"({left[0]})" if left[1] and function in _TIGHT else left[0]
+            bare = not isinstance(b, Apply) and not right[1]
+            second = right[0] if bare or function == "add" else f"({right[0]})"
+            if function == "add" and second.startswith("-"):
+                return f"{first} - {second[1:]}", True
+            return f"{first} {_INFIX[function]} {second}", function not in _TIGHT
+    raise BackendError("emit", f"a size of this sort has no spelling: {expr}")
+
+
+def number(value: float | int | bool) -> str:
+    """A constant."""
+    if isinstance(value, bool | int):
+        return str(value)
+    if value in (float("inf"), -float("inf")):
+        return 'float("inf")' if value > 0 else 'float("-inf")'
+    return repr(float(value))
+
+
+def total(parts: list[str]) -> str:
+    """A sum of texts, `0` of none."""
+    return " + ".join(p for p in parts if p != "0").replace("+ -", "- ") or "0"
+
+
+def moves(expr: Expr) -> bool:
+    """Whether a size expression has the origin of a tile in it."""
+    return any(isinstance(n, Index) for n in expr.walk())

@@ -1,0 +1,437 @@
+"""Statements: a launch's program as lines of Triton, resolved so that the template only formats."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from backends.backend import BackendError
+from backends.triton import spelling
+from backends.triton.blocks import Blocks
+from backends.triton.expressions import Expressions, spread
+from backends.triton.folds import FOLDS, NEUTRAL
+from backends.triton.products import Operand, Products
+from backends.triton.regions import Place, Regions
+from ir.nest import (
+    Bound,
+    Dot,
+    Fill,
+    Fold,
+    Launch,
+    Load,
+    Loop,
+    Map,
+    Scan,
+    Search,
+    Statement,
+    Store,
+    Take,
+    Tile,
+    Value,
+)
+from ir.spec import INTEGERS, Apply, Cast, Expr, Number
+from ir.steps import tile_axes
+
+UNROLLED = 8  # trips of a loop of scalars up to which it is written out
+Known = tuple[str, tuple[str, ...], str]  # a variable, its axes, its dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call, whose result has a name unless that is empty."""
+
+    name: str
+    function: str
+    args: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The call on one line."""
+        call = f"{self.function}({', '.join(self.args)})"
+        return f"{self.name} = {call}" if self.name else call
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A header (`for ...`, `if ...`) and the lines below it."""
+
+    header: str
+    body: tuple[object, ...]
+
+
+@dataclass(slots=True)
+class _Scope:
+    """The lines being written, and what is at hand in them: deferred loads by what they read."""
+
+    lines: list[object] = field(default_factory=list)
+    loaded: dict[object, str] = field(default_factory=dict)
+
+
+class Statements:
+    """Writes the statements of one launch. bulk: tensors that the copy engine moves."""
+
+    def __init__(self, launch: Launch):
+        self.launch = launch
+        self.values: dict[str, Value] = {v.name: v for v in launch.values}
+        self.blocks = Blocks(launch)
+        parameters = {p.name: p for p in launch.parameters}
+        self.regions = Regions(self.blocks, parameters, self.tile, self._named)
+        self.products = Products(self.blocks)
+        self.expressions = Expressions(self.blocks, self.tile, self._temporary)
+        self.loads = {s.value: s for s in launch.statements() if isinstance(s, Load)}
+        self.deferred = self._deferred()
+        self.zeros: dict[str, frozenset[str]] = {}
+        self.scopes: list[_Scope] = []
+        self.count = 0
+        self.steps: dict[str, str] = {}  # of searches: constant -> what the launcher computes
+        self.descriptors: dict[str, tuple[Load | Store, Value]] = {}
+
+    def block(self, statements: tuple[Statement, ...], header: tuple[Line, ...] = ()) -> tuple:
+        """The lines of a block of statements, after those of a header."""
+        self.scopes.append(_Scope(list(header)))
+        for s in statements:
+            self._statement(s)
+        return tuple(self.scopes.pop().lines)
+
+    def tile(self, tile: Tile) -> Known:
+        """The variable, the axes and the dtype of a tile; what is loaded at its use, is here."""
+        value = self.values[tile.value]
+        if value.name in self.deferred:
+            name, axes = self._load_here(tile)
+        else:
+            name, axes = spelling.value(value.name), self.blocks.axes(value.names)
+        return name, axes, value.dtype
+
+    # -- statements -------------------------------------------------------------------------
+
+    def _statement(self, s: Statement) -> None:
+        match s:
+            case Load():
+                if s.value not in self.deferred:
+                    self._load(s)
+            case Store():
+                self._store(s)
+            case Fill():
+                axes = self._axes(s.value)
+                dtype = self.values[s.value].dtype
+                number = spelling.number(_typed(s.number, dtype))
+                shape, kind = self.blocks.shape(axes), spelling.DTYPES[dtype]
+                self._assign(s.value, f"tl.full({shape}, {number}, {kind})")
+            case Map():
+                self._map(s)
+            case Fold():
+                self._fold(s)
+            case Dot():
+                self._dot(s)
+            case Scan():
+                self._scan(s)
+            case Search():
+                self._search(s)
+            case Take():
+                self._take(s)
+            case Loop():
+                self._loop(s)
+
+    def _map(self, s: Map) -> None:
+        value, axes = self.values[s.value], self._axes(s.value)
+        text = self.expressions.text(s.expression, axes)
+        cast = self.expressions.cast(text, value.dtype)
+        code = cast.code
+        if set(axes) - cast.axes:
+            code = f"tl.broadcast_to({code}, {self.blocks.shape(axes)})"
+            if not cast.axes:
+                kind = spelling.DTYPES[value.dtype]
+                code = f"tl.full({self.blocks.shape(axes)}, {cast.code}, {kind})"
+        self.zeros[s.value] = self._zero(s.expression)
+        self._assign(s.value, code)
+
+    def _fold(self, s: Fold) -> None:
+        source, axes, dtype = self.tile(s.source)
+        kind = self.values[s.value].dtype
+        over = tuple(i for i in s.over if i in axes)
+        code = self._neutral(source, axes, dtype, over, s.fold, self._known_zero(s.source))
+        if dtype == "b8" or kind in ("i32", "i64") and dtype != kind:
+            code = f"{_operand(code)}.to({spelling.DTYPES['i32' if kind == 'b8' else kind]})"
+        left = axes
+        for index in sorted(over, key=axes.index, reverse=True):
+            code = FOLDS[s.fold].over.format(code, left.index(index))
+            left = tuple(i for i in left if i != index)
+        if not over and kind == "b8":
+            code = f"({code} != 0)"
+        elif kind == "b8":
+            code = f"({code} != 0)"
+        code = spread(code, left, self._axes(s.value)) if left != self._axes(s.value) else code
+        if s.accumulate:
+            code = FOLDS[s.fold].onto.format(spelling.value(s.value), code)
+        self._assign(s.value, code)
+
+    def _dot(self, s: Dot) -> None:
+        a, b = (self._operand(t, s.over) for t in (s.a, s.b))
+        value, axes = self.values[s.value], self._axes(s.value)
+        name = spelling.value(s.value)
+        if all(i in a.axes or i not in b.axes for i in axes):  # nothing is the other side's own
+            code = f"tl.sum({a.code}.to(tl.float32) * {spread(b.code, b.axes, a.axes)}"
+            over = [i for i in a.axes if i not in axes]
+            code = f"{code}, {a.axes.index(over[0])})"
+            code = f"{name} + {code}" if s.accumulate else code
+        else:
+            code = self.products.text(name, axes, a, b, s.accumulate)
+        if value.dtype not in ("f32",):
+            raise BackendError("emit", f"products are summed in f32, `{s.value}` is {value.dtype}")
+        self._assign(s.value, code)
+
+    def _operand(self, tile: Tile, over: tuple[str, ...]) -> Operand:
+        name, axes, dtype = self.tile(tile)
+        summed = tuple(i for i in over if i in axes)
+        code = self._neutral(name, axes, dtype, summed, "sum", self._known_zero(tile))
+        return Operand(code, axes, dtype)
+
+    def _scan(self, s: Scan) -> None:
+        source, axes, dtype = self.tile(s.source)
+        out = self._axes(s.value)
+        kept = tuple(i for i in out if i != s.along)
+        code = self._neutral(source, axes, dtype, (s.along,), s.fold, self._known_zero(s.source))
+        name = source
+        if code != name:
+            name = self._temporary(code)
+        carry = spelling.value(s.carry)
+        fold = FOLDS[s.fold]
+        if s.along not in axes:
+            self._assign(s.value, fold.onto.format(carry, name))
+            self._assign(s.carry, spelling.value(s.value))
+            return
+        run = fold.scan.format(name, axes.index(s.along))
+        self._assign(s.value, fold.onto.format(spread(carry, kept, out), run))
+        last = fold.over.format(name, axes.index(s.along))
+        self._assign(s.carry, fold.onto.format(carry, last))
+
+    def _search(self, s: Search) -> None:
+        source, axes, _ = self.tile(s.source)
+        table = self.values[s.borders.value].tensor
+        constant = f"STEPS_{table.upper()}"
+        self.steps[constant] = f"{spelling.factor(s.count)}.bit_length()"
+        count = spelling.size(s.count)
+        call = f"rank({source}, {spelling.pointer(table)}, {count}, {constant})"
+        self._assign(s.value, call)
+
+    def _take(self, s: Take) -> None:
+        at, axes, _ = self.tile(s.at)
+        table = self.values[s.table.value].tensor
+        masks = [spread(spelling.inside(i), (i,), axes) for i in axes if self.blocks[i].checks]
+        mask = f", mask={' & '.join(masks)}, other=0" if masks else ""
+        self._assign(s.value, f"tl.load({spelling.pointer(table)} + {at}{mask})")
+
+    def _loop(self, s: Loop) -> None:
+        block = self.blocks[s.index]
+        low, high = self._bound(s, "low", s.low), self._bound(s, "high", s.high)
+        at = spelling.origin(s.index)
+        header = tuple(self._positions(s.index, high))
+        inner = any(isinstance(x, Loop) for x in s.body)
+        fixed = low.isdigit() and high.isdigit()
+        if fixed and block.scalar and int(high) - int(low) <= UNROLLED and not inner:
+            head = f"for {at} in tl.static_range({low}, {high}):"
+        else:
+            step = "" if s.tile == 1 else f", {s.tile}"
+            depth = max((self.values[x.value].depth for x in s.body if isinstance(x, Load)), default=0)
+            stages = f", num_stages={depth}" if depth and not inner else ""
+            word = "tl.range" if stages else "range"
+            head = f"for {at} in {word}({low}, {high}{step}{stages}):"
+        self._line(Block(head, self.block(s.body, header)))
+
+    def _bound(self, loop: Loop, end: str, bound: Bound) -> str:
+        if bound.size is not None:
+            return spelling.size(bound.size)
+        name = f"{loop.index}_{end}"
+        place = self.regions.place(bound.tensor, (bound.position,), (), padded=False)
+        self._line(Line(f"{name} = tl.load({place.pointers})"))
+        return name
+
+    def positions(self, index: str, size: Expr) -> list[Line]:
+        """The lines that give an index's positions from its origin."""
+        return self._positions(index, spelling.size(size))
+
+    def _positions(self, index: str, end: str) -> list[Line]:
+        block = self.blocks[index]
+        if block.scalar:
+            return []
+        at, offsets = spelling.origin(index), spelling.offsets(index)
+        untiled = index in dict(self.launch.whole)
+        start = "" if untiled else f"{at} + "
+        lines = [Line(f"{offsets} = {start}tl.arange(0, {block.text})")]
+        if not block.checks:
+            return lines
+        if block.tile and block.tile != block.width:
+            end = f"min({end}, {at} + {block.tile})"
+        test = f"{offsets} < {end}"
+        if block.flag:
+            test = f"({test}) | {spelling.even(index)}"
+        lines.append(Line(f"{spelling.inside(index)} = {test}"))
+        return lines
+
+    # -- loads and stores -------------------------------------------------------------------
+
+    def _deferred(self) -> frozenset[str]:
+        """Loaded values that are not held: whole tables that are searched, and what is seen
+        through windows or part by part; they are read where they are used."""
+        found = set()
+        for s in self.launch.statements():
+            if isinstance(s, Search):
+                found.add(s.borders.value)
+            if isinstance(s, Take):
+                found.add(s.table.value)
+            for tile in _tiles(s):
+                if tile.windows or tile.shifted:
+                    found.add(tile.value)
+        return frozenset(found)
+
+    def _load(self, s: Load) -> None:
+        axes = self._axes(s.value)
+        self._line(self._loaded(s, spelling.value(s.value), axes))
+        if not s.pad:
+            self.zeros[s.value] = frozenset(i for i in axes if self.blocks[i].checks)
+
+    def _loaded(self, s: Load, name: str, axes: tuple[str, ...]) -> Call:
+        place = self.regions.place(s.tensor, s.region, axes, padded=s.pad is not None)
+        if not place.mask:
+            return Call(name, "tl.load", (place.pointers,))
+        other = spelling.number(_typed(s.pad or 0.0, self.values[s.value].dtype))
+        return Call(name, "tl.load", (place.pointers, f"mask={place.mask}", f"other={other}"))
+
+    def _load_here(self, tile: Tile) -> tuple[str, tuple[str, ...]]:
+        """Reads a deferred value's part where it is used."""
+        axes = self.blocks.axes(tile_axes(tile, self.values))
+        for scope in self.scopes:
+            if tile in scope.loaded:
+                return scope.loaded[tile], axes
+        s = self.loads[tile.value]
+        names = [n for scope in self.scopes for n in scope.loaded.values()]
+        name = spelling.value(tile.value)
+        if name in names:
+            name = self._name(name)
+        self._line(self._loaded(s, name, axes))
+        self.scopes[-1].loaded[tile] = name
+        return name, axes
+
+    def _store(self, s: Store) -> None:
+        axes = self._axes(s.value)
+        once = tuple(f"({spelling.origin(i)} == 0)" for i in s.once)
+        place = self.regions.place(s.tensor, s.region, axes, padded=False, extra=once)
+        mask = (f"mask={place.mask}",) if place.mask else ()
+        self._line(Call("", "tl.store", (place.pointers, spelling.value(s.value), *mask)))
+
+    # -- what lies outside ------------------------------------------------------------------
+
+    def _neutral(
+        self, code: str, axes: tuple[str, ...], dtype: str, over: tuple[str, ...], fold: str,
+        zero: frozenset[str],
+    ) -> str:  # fmt: skip
+        """A tile with what lies outside along `over` made neutral for a fold."""
+        checked = [i for i in over if self.blocks[i].checks]
+        if fold == "sum":
+            checked = [i for i in checked if i not in zero]
+        if not checked:
+            return code
+        masks = " & ".join(spread(spelling.inside(i), (i,), axes) for i in checked)
+        number = spelling.number(_typed(NEUTRAL[fold], dtype))
+        return f"tl.where({masks}, {code}, {number})"
+
+    def _known_zero(self, tile: Tile) -> frozenset[str]:
+        if tile.value in self.deferred:
+            s = self.loads[tile.value]
+            return frozenset() if s.pad else frozenset(tile_axes(tile, self.values))
+        return self.zeros.get(tile.value, frozenset())
+
+    def _zero(self, expr: Expr) -> frozenset[str]:
+        """The axes along which an expression is 0 outside, for certain and without any other
+        part that could be infinite there."""
+        match expr:
+            case Tile():
+                return self._known_zero(expr)
+            case Cast(_, value) | Apply("neg", (value,)):
+                return self._zero(value)
+            case Apply("pow" | "square", (value, *_)):
+                return self._zero(value)
+            case Apply("mul", args):
+                zeros = [self._zero(a) for a in args]
+                some = frozenset().union(*zeros)
+                axes = [self._expression_axes(a) for a in args]
+                return frozenset(
+                    i for i in some
+                    if all(i in z or i not in x for z, x in zip(zeros, axes, strict=True))
+                )
+        return frozenset()
+
+    def _expression_axes(self, expr: Expr) -> set[str]:
+        tiles = (n for n in expr.walk() if isinstance(n, Tile))
+        return {i for t in tiles for i in tile_axes(t, self.values)}
+
+    # -- lines ------------------------------------------------------------------------------
+
+    def _axes(self, value: str) -> tuple[str, ...]:
+        return self.blocks.axes(self.values[value].names)
+
+    def _assign(self, value: str, code: str) -> None:
+        name = spelling.value(value)
+        if code.startswith(f"{name} + "):
+            self._line(Line(f"{name} += {code.removeprefix(f'{name} + ')}"))
+            return
+        self._line(Line(f"{name} = {code}"))
+
+    def _line(self, line: object) -> None:
+        self.scopes[-1].lines.append(line)
+
+    def _temporary(self, code: str) -> str:
+        name = self._name("part")
+        self._line(Line(f"{name} = {code}"))
+        return name
+
+    def _named(self, stem: str, code: str) -> str:
+        """A variable of a stem for an expression, unless it is one already."""
+        if code.lstrip("-").isalnum():
+            return code
+        line = Line(f"{stem} = {code}")
+        if line in self.scopes[-1].lines:
+            return stem
+        self._line(line)
+        return stem
+
+    def _name(self, stem: str) -> str:
+        self.count += 1
+        return f"{stem}_{self.count}"
+
+
+def _tiles(s: Statement) -> Iterator[Tile]:
+    match s:
+        case Map():
+            yield from (n for n in s.expression.walk() if isinstance(n, Tile))
+        case Fold() | Scan() | Search():
+            yield s.source
+        case Dot():
+            yield from (s.a, s.b)
+        case Take():
+            yield s.at
+        case Load() | Store():
+            yield from (one.rows for one in s.region if one.rows is not None)
+
+
+def _typed(value: float | int, dtype: str) -> float | int | bool:
+    """A constant of a dtype; an infinite one of an integer dtype is its end."""
+    if dtype == "b8":
+        return bool(value)
+    if dtype in INTEGERS:
+        if value in (float("inf"), -float("inf")):
+            bits = 63 if dtype == "i64" else 31
+            return (1 << bits) - 1 if value > 0 else -(1 << bits)
+        return int(value)
+    return float(value)
+
+
+def _operand(code: str) -> str:
+    return code if code.isidentifier() or code.startswith("tl.") else f"({code})"

@@ -1,0 +1,127 @@
+"""The view of a nest that the template formats: texts and lines, nothing to decide."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from backends.triton import spelling
+from backends.triton.grid import grid_lines, tiles_text
+from backends.triton.signature import parameters, size_sources
+from backends.triton.statements import Block, Call, Statements
+from ir.digest import spec_digest, text_digest
+from ir.machine import Machine
+from ir.nest import Launch, LoopNest, Parameter
+from ir.print import equation_text
+
+DEFAULT_LANES = 4  # waves, where the schedule says nothing
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def kernel_view(nest: LoopNest, machine: Machine) -> dict[str, Any]:
+    """The values of the template `kernel.py.j2`."""
+    launches = [_launch(nest, launch, machine) for launch in nest.launches]
+    tensors = parameters(nest)
+    text = " ".join(word for la in launches for word in la["words"])
+    return {
+        "nest": nest,
+        "digests": {
+            "spec": spec_digest(nest.spec),
+            "schedule": text_digest(str(nest.schedule)),
+        },
+        "launches": launches,
+        "helpers": [h for h in HELPERS if re.search(rf"\b{h}\(|\b{h}\)", text)],
+        "libdevice": "libdevice." in text,
+        "inputs": [p.name for p in tensors if p.role == "input"],
+        "made": [_made(p) for p in tensors if p.role != "input"],
+        "outputs": [p.name for p in tensors if p.role == "output"],
+        "tensors": [p.name for p in tensors],
+        "sizes": _sizes(nest),
+        "derived": [(n, spelling.size(e)) for n, e in nest.spec.derived],
+    }
+
+
+HELPERS = (
+    "larger", "smaller", "multiply", "rank", "floor_divide", "floor_modulo", "round_tf32",
+)  # fmt: skip
+
+
+def _launch(nest: LoopNest, launch: Launch, machine: Machine) -> dict[str, Any]:
+    statements = Statements(launch)
+    once_header = [
+        line for index, size in launch.whole for line in statements.positions(index, size)
+    ]
+    once = statements.block(launch.once, tuple(once_header))
+    header = [
+        line for g in launch.grid for line in statements.positions(g.index, g.size)
+    ]
+    body = statements.block(launch.body, tuple(header))
+    once, body = _guarded(once), body
+    grid = grid_lines(launch)
+    words = [w for part in (once, body, grid) for w in _texts(part)]
+    used = set(_WORD.findall(" ".join(words)))
+    constants = [*statements.blocks.constants(), *statements.steps.items()]
+    constants = [(n, text) for n, text in constants if n in used]
+    tensors = [p for p in launch.parameters]
+    wave = machine.details[nest_backend(machine)]["wave"]
+    values = {v.tensor for v in launch.values}
+    return {
+        "name": launch.name,
+        "title": [equation_text(e) for e in nest.formulation.equations if e.target in values],
+        "pointers": [(p.name, spelling.pointer(p.name)) for p in tensors],
+        "sizes": [s for s in launch.sizes if s in used],
+        "attributes": [
+            (n, spelling.number(v)) for n, v in nest.spec.attributes if n in used
+        ],
+        "constants": constants,
+        "grid": grid,
+        "tiles": tiles_text(launch),
+        "resident": machine.parallel * launch.resident,
+        "once": once,
+        "body": body,
+        "warps": launch.lanes // wave if launch.lanes else DEFAULT_LANES,
+        "words": words,
+    }
+
+
+def nest_backend(machine: Machine) -> str:
+    """The table of a machine that this backend reads."""
+    return "triton"
+
+
+def _guarded(once: tuple) -> tuple:
+    """Stores that one program does."""
+    made = []
+    for line in once:
+        if isinstance(line, Call) and line.function == "tl.store":
+            line = Block("if tl.program_id(0) == 0:", (line,))
+        made.append(line)
+    return tuple(made)
+
+
+def _texts(lines: tuple) -> Iterator[str]:
+    for line in lines:
+        if isinstance(line, Block):
+            yield line.header
+            yield from _texts(line.body)
+        else:
+            yield line.text
+
+
+def _made(p: Parameter) -> dict[str, str]:
+    shape = ", ".join(spelling.size(e) for e in p.shape)
+    return {
+        "name": p.name,
+        "shape": f"({shape},)" if len(p.shape) == 1 else f"({shape})",
+        "dtype": spelling.TORCH[p.dtype],
+    }
+
+
+def _sizes(nest: LoopNest) -> list[str]:
+    """The lines of the launcher that read sizes off shapes."""
+    lines = []
+    for name, tensor, dim, shift in size_sources(nest):
+        by = f" {'+' if shift > 0 else '-'} {abs(shift)}" if shift else ""
+        lines.append(f"{name} = {tensor}.shape[{dim}]{by}")
+    return lines
