@@ -11,6 +11,7 @@ from ir.errors import KernelError
 from search.command.arguments import Arguments, arguments, example
 from search.command.destination import destination
 from search.command.output import require_writable
+from search.command.packages import require
 from search.command.suite import library, suite
 from search.command.surroundings import Surroundings, surroundings
 from search.command.targets import listing, listing_text
@@ -44,6 +45,11 @@ def _evolve(asked: Arguments, around: Surroundings) -> int:
 
 
 def _require_outputs(asked: Arguments, around: Surroundings) -> None:
+    for option, given in (("--store", asked.store), ("--resume", asked.resume)):
+        if asked.no_store and given is not None:
+            raise KernelError("nothing is kept", where=option, hint="leave --no-store out")
+    if asked.report is not None:
+        require("jinja2", "it writes the page", "install it, or leave --report out", "--report")
     for option, given in (("--report", asked.report), ("--trace", asked.trace)):
         if given is not None:
             require_writable(option, around.path(given))

@@ -171,6 +171,36 @@ def test_a_run_killed_in_the_middle_resumes_to_the_result_of_one_that_was_not(pl
     assert json.loads(out) == whole
 
 
+def bare(place):
+    """Variables for a Python that has only what an evaluation needs."""
+    packages = place.folder / "bare"
+    packages.mkdir()
+    (packages / "sitecustomize.py").write_text(
+        "from importlib.machinery import PathFinder\n"
+        "found = PathFinder.find_spec\n"
+        "def find(name, *more):\n"
+        "    hidden = name.partition('.')[0] in ('sqlalchemy', 'rich')\n"
+        "    return None if hidden else found(name, *more)\n"
+        "PathFinder.find_spec = find\n"
+    )
+    place.given = place.files()
+    return {"PYTHONPATH": os.pathsep.join([str(packages), *(p or os.getcwd() for p in sys.path)])}
+
+
+def test_without_a_database_package_the_error_names_it_and_what_it_is_for(place):
+    code, out, err = place.run(*GOOD, **bare(place))
+    refused(place, code, out, err, ["`sqlalchemy`", "keeps runs in a store", "--no-store"])
+
+
+def test_without_a_store_a_search_finds_the_same_and_leaves_nothing(place):
+    words = ("--kernel=rows.kir", "--evaluations=20", "--seed=3")
+    kept = place.evolve(*words, "--store=one.db")
+    place.given = place.files()
+    found = place.evolve(*words, "--no-store", **bare(place))
+    assert found == kept
+    assert place.new_files() == []
+
+
 def test_an_interrupt_stores_everything_and_says_how_to_go_on(place):
     words = ("--kernel=rows.kir", "--kernel=scale.kir", "--evaluations=300", "--store=runs.db")
     process = place.start("--target=null", *words, "--json")
@@ -288,6 +318,8 @@ BAD = {
     "shape for many": (("--target=null", "--shape=M=3"), ["--shape", "one kernel"]),
     "unwritable store": ((*GOOD, "--store=scale.kir/runs.db"), ["scale.kir", "--store"]),
     "no such database": ((*GOOD, "--store=nosuch://x"), ["nosuch", "--store"]),
+    "kept and not kept": ((*GOOD, "--no-store", "--store=a.db"), ["--store", "--no-store"]),
+    "resume what is not kept": (("--resume=rows-null-1", "--no-store"), ["--resume", "--no-store"]),
     "resume from nothing": (
         ("--resume=rows-null-1", "--store=no.db"), ["--resume", "no store", "`rows-null-1`"],
     ),

@@ -29,7 +29,7 @@ from search.measures import cell, named
 from search.outcome import Outcome
 from search.settings import Settings
 from search.state import Policy, Proposal, State
-from search.store import Record, Store, StoredEvent
+from search.stored import Keeper, Record, StoredEvent
 from search.termination import Exhausted, Progress, first_reason, rules_of
 
 ROUNDS = 3  # how often a policy is asked again when its proposals do not fill a generation
@@ -62,7 +62,7 @@ class Search:
         self,
         settings: Settings,
         evaluator: Evaluator,
-        store: Store,
+        store: Keeper,
         *,
         machine: Machine,
         policy: Policy,
@@ -106,7 +106,7 @@ class Search:
         try:
             reason = self._generations()
         except KeyboardInterrupt:
-            reason = f"it was interrupted; --resume {self._run} goes on"
+            reason = "it was interrupted"
         self.store.log(self._run, StoredEvent("stopped", "", self._seconds(), reason))
         on_event(Stopped(reason, self._told, self._seconds()))
         return self._outcome(reason)

@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,8 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from ir.errors import KernelError
 from search.candidate import Candidate, candidate
 from search.evaluation import Evaluated, from_json, to_json
-from search.graph import Graph
 from search.settings import Settings, settings
+from search.stored import Record, StoredEvent
 
 BUSY_SECONDS = 30.0  # how long to wait for another writer
 
@@ -73,53 +72,8 @@ _events = sql.Table(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class StoredEvent:
-    """One line of a run's log. kind: started, asked, told, improved or stopped.
-
-    seconds: of the run's working time.  detail: words, or the generation of an `asked`.
-    """
-
-    kind: str
-    key: str
-    seconds: float
-    detail: str
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """A run as it is stored.
-
-    generations: the candidates that were asked, in order.  outcomes: what is known, by key.
-    """
-
-    run: str
-    settings: Settings
-    environment: Mapping[str, Any]
-    generations: tuple[tuple[Candidate, ...], ...]
-    outcomes: Mapping[str, Evaluated]
-    events: tuple[StoredEvent, ...]
-
-    @property
-    def seconds(self) -> float:
-        """The working time of the run so far."""
-        return max((e.seconds for e in self.events), default=0.0)
-
-    def keys(self, kind: str) -> frozenset[str]:
-        """The keys that have an event of a kind."""
-        return frozenset(e.key for e in self.events if e.kind == kind)
-
-    def graph(self) -> Graph:
-        """All candidates, with their edges."""
-        graph = Graph()
-        for generation in self.generations:
-            for c in generation:
-                graph.add(c)
-        return graph
-
-
 class Store:
-    """Runs in a database. Each method is one transaction; KernelError where it cannot be made."""
+    """Runs in a database; see `stored.Keeper`. Each method is one transaction."""
 
     def __init__(self, url: str):
         """url: of a database, or the path of an SQLite file, which is made where missing."""
@@ -257,12 +211,6 @@ class Store:
             allowed="a file in a folder that can be written, or a database's URL",
             hint="give another with --store",
         )
-
-
-def default_path(environment: Mapping[str, str]) -> str:
-    """Where the store lies unless told otherwise, after the XDG base directories."""
-    home = environment.get("XDG_DATA_HOME") or "~/.local/share"
-    return str(Path(home).expanduser() / "speciate" / "store.db")
 
 
 def _prepare_sqlite(connection: Any, _: Any) -> None:

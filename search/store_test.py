@@ -12,7 +12,8 @@ from search.candidate import Candidate, Origin
 from search.evaluation import Evaluation, Failure
 from search.graph import Edge
 from search.settings import Settings
-from search.store import Store, StoredEvent, default_path
+from search.store import Store
+from search.stored import StoredEvent
 
 SETTINGS = Settings("softmax", "def softmax", "chip", "tongue", {"M": 8}, ({"M": 1},), seed=3)
 ROOT = Candidate("spec", "root", "chip", "tongue", origin=Origin("first"))
@@ -150,8 +151,3 @@ def test_a_folder_that_may_not_be_written_is_refused(tmp_path):
 def test_a_url_that_means_nothing_is_refused(url):
     with pytest.raises(KernelError, match="not a store that can be used here"):
         Store(url)
-
-
-def test_the_default_lies_in_the_users_data_folder():
-    assert default_path({"XDG_DATA_HOME": "/data"}) == "/data/speciate/store.db"
-    assert default_path({}).endswith("/.local/share/speciate/store.db")

@@ -38,6 +38,7 @@ class Arguments:
     workers: int | None
     backend: str | None
     store: str | None
+    no_store: bool
     resume: str | None
     promote: bool | None
     report: str | None
@@ -70,6 +71,7 @@ def arguments(words: Sequence[str], target: str, kernel: str) -> Arguments:
         workers=_whole("--workers", found.workers, 1),
         backend=found.backend,
         store=found.store,
+        no_store=found.no_store,
         resume=found.resume,
         promote=found.promote,
         report=found.report,
@@ -139,6 +141,8 @@ def _how(group: argparse._ArgumentGroup) -> None:
                        help="candidates evaluated at a time (default: one a core)")
     group.add_argument("--store", metavar="URL",
                        help="where runs are kept: an SQLite file, or a database's URL")
+    group.add_argument("--no-store", action="store_true",
+                       help="keep no runs: what is found is printed, promoted and forgotten")
     group.add_argument("--resume", metavar="RUN", help="go on with a run that was stopped")
 
 

@@ -38,6 +38,9 @@ def how_to_go_on(asked: Arguments, around: Surroundings, session: Session) -> It
     """After an interrupt, the commands that do the rest."""
     if not session.interrupt.came:
         return
+    if asked.no_store:
+        yield "evolve: interrupted; nothing was kept (--no-store)"
+        return
     same = []
     if asked.store is not None:
         same.append(f"--store={asked.store}")

@@ -11,12 +11,13 @@ from search.command.arguments import Arguments
 from search.command.conclusion import conclude, how_to_go_on
 from search.command.destination import destination
 from search.command.interrupt import Interrupt
+from search.command.packages import require
 from search.command.problem import Problem
 from search.command.session import Plan, Session
 from search.command.suite import resumed
 from search.command.surroundings import Surroundings
 from search.display import display
-from search.store import Store, default_path
+from search.stored import Keeper
 
 DONE, INCOMPLETE, INTERRUPTED = 0, 1, 130
 FIXED = {  # what a stored run has decided, and the option that says it
@@ -33,7 +34,7 @@ def conduct(asked: Arguments, around: Surroundings, problems: Sequence[Problem])
 
     problems: what to search for; what a stored run is for where one is to go on.
     """
-    with closing(Store(_url(asked, around))) as store:
+    with closing(_keeper(asked, around)) as store:
         if asked.resume is not None:
             problems = (_resumed(asked, asked.resume, around, store),)
         plan = Plan(
@@ -53,11 +54,23 @@ def conduct(asked: Arguments, around: Surroundings, problems: Sequence[Problem])
     return DONE if correct and not session.faults else INCOMPLETE
 
 
+def _keeper(asked: Arguments, around: Surroundings) -> Keeper:
+    """Where runs are kept; KernelError where what that takes is not there."""
+    if asked.no_store:
+        from search.forgetful import Forgetful
+
+        return Forgetful()
+    require("sqlalchemy", "it keeps runs in a store", "install it, or give --no-store")
+    from search.store import Store
+
+    return Store(_url(asked, around))
+
+
 def _url(asked: Arguments, around: Surroundings) -> str:
     """The store's URL or path. A run can only go on where there is one: none is made for it."""
     if asked.store is not None and "://" in asked.store:
         return asked.store
-    store = around.path(asked.store or default_path(around.variables))
+    store = around.path(asked.store or around.store)
     if asked.resume is not None and not store.is_file():
         raise KernelError(
             f"there is no store in `{store}`, so there is no run `{asked.resume}` to go on with",
@@ -67,7 +80,7 @@ def _url(asked: Arguments, around: Surroundings) -> str:
     return str(store)
 
 
-def _resumed(asked: Arguments, run: str, around: Surroundings, store: Store) -> Problem:
+def _resumed(asked: Arguments, run: str, around: Surroundings, store: Keeper) -> Problem:
     for name, option in FIXED.items():
         if getattr(asked, name) not in (None, ()):
             raise KernelError(

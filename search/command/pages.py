@@ -57,5 +57,8 @@ def _versions() -> dict[str, str]:
     found = {"machine": f"{platform.system()} {platform.machine()}"}
     found["python"] = platform.python_version()
     for name in PACKAGES:
-        found[name] = metadata.version(name)
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = "not installed"
     return found

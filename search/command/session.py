@@ -21,7 +21,7 @@ from search.operator import OPERATORS
 from search.outcome import Outcome
 from search.policy import policy
 from search.run import Search
-from search.store import Store
+from search.stored import Keeper
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ class Plan:
     checkout: where winners go; None for nowhere.  command: what the user said, for the report.
     """
 
-    store: Store
+    store: Keeper
     workers: int
     checkout: Path | None
     command: str

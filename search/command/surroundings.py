@@ -33,6 +33,12 @@ class Surroundings:
     invocation: tuple[str, ...]
     workers: int
 
+    @property
+    def store(self) -> str:
+        """Where the store lies unless told otherwise, after the XDG base directories."""
+        home = self.variables.get("XDG_DATA_HOME") or "~/.local/share"
+        return str(Path(home).expanduser() / "speciate" / "store.db")
+
     def command(self, words: Sequence[str]) -> str:
         """The command line that gives these words to the command."""
         return shlex.join((*self.invocation, *words))

@@ -30,3 +30,8 @@ def test_without_a_build_paths_are_relative_to_the_current_folder(tmp_path, monk
 def test_nobody_watches_a_continuous_build_or_a_dumb_terminal():
     assert surroundings({"CI": "true"}).quiet and surroundings({"TERM": "dumb"}).quiet
     assert not surroundings({"TERM": "xterm"}).quiet
+
+
+def test_the_store_lies_in_the_users_data_folder():
+    assert surroundings({"XDG_DATA_HOME": "/data"}).store == "/data/speciate/store.db"
+    assert surroundings({}).store.endswith("/.local/share/speciate/store.db")

@@ -8,7 +8,7 @@ from typing import Any
 from search.candidate import Candidate
 from search.evaluation import Evaluated, Failure
 from search.run import Evaluator
-from search.store import Store
+from search.stored import Keeper
 
 # A failure of these kinds may be the machine's and not the candidate's.
 _CHANCE = ("timeout", "memory", "crash")
@@ -22,7 +22,7 @@ class Cached:
     and are therefore not taken from the store.
     """
 
-    def __init__(self, evaluator: Evaluator, store: Store):
+    def __init__(self, evaluator: Evaluator, store: Keeper):
         self.evaluator = evaluator
         self.store = store
         self.context = evaluator.context

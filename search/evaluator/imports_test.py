@@ -1,0 +1,45 @@
+"""Evaluating needs few packages: machines with a device may have no others."""
+
+import os
+import subprocess
+import sys
+
+HIDING = """
+from importlib.machinery import PathFinder
+found = PathFinder.find_spec
+def find(name, *more):
+    hidden = name.partition('.')[0] in ('sqlalchemy', 'rich', 'pybind11', 'pytest', 'hypothesis')
+    return None if hidden else found(name, *more)
+PathFinder.find_spec = find
+"""
+USE = """
+import search.evaluator.cache, search.evaluator.worker, search.command.session, search.display
+from functools import partial
+from backends.registry import backend_for, target, target_names
+from ir.autoschedule import autoschedule
+from ir.parse import parse_spec
+from search.candidate import Candidate
+from search.evaluator.local import LocalEvaluator
+from search.evaluator.stages import Bench
+(name,) = set(target_names(for_tests=True)) - set(target_names())
+machine, text = target(name), '''def twice(x: f32[M]) -> f32[M]:
+    "Double x."
+    y[m] = x[m] * 2.0
+    return y
+'''
+schedule = str(autoschedule(parse_spec(text), machine, {"M": 8}))
+bench = Bench(text, machine, partial(backend_for, machine), {"M": 8})
+with LocalEvaluator(bench, workers=1) as evaluator:
+    asked = Candidate(text, schedule, name, machine.backends[0])
+    print(dict(evaluator.evaluate([asked]))[0].time_kind)
+"""
+
+
+def test_a_candidate_is_evaluated_without_what_only_the_command_needs():
+    done = subprocess.run(
+        [sys.executable, "-c", HIDING + USE],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.stdout, done.returncode) == ("modelled\n", 0), done.stderr

@@ -1,0 +1,52 @@
+"""A keeper that forgets: runs are held in memory, and gone with the process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ir.errors import KernelError
+from search.candidate import Candidate
+from search.evaluation import Evaluated
+from search.settings import Settings
+from search.stored import Record, StoredEvent
+
+
+class Forgetful:
+    """Names runs and remembers outcomes; see `stored.Keeper`. Nothing can go on later."""
+
+    def __init__(self) -> None:
+        self._runs = 0
+        self._outcomes: dict[tuple[str, str], Evaluated] = {}
+
+    def start(self, chosen: Settings, environment: Mapping[str, Any]) -> str:
+        """A new run; its name."""
+        self._runs += 1
+        return f"{chosen.kernel}-{chosen.target}-{self._runs}"
+
+    def asked(
+        self, run: str, generation: int, candidates: Sequence[Candidate], seconds: float
+    ) -> None:
+        """Nothing of it is kept."""
+
+    def evaluated(
+        self, run: str, key: str, context: str, outcome: Evaluated, seconds: float
+    ) -> None:
+        """Keeps what became of a candidate, for as long as the process lives."""
+        self._outcomes[key, context] = outcome
+
+    def log(self, run: str, event: StoredEvent) -> None:
+        """Nothing of it is kept."""
+
+    def cached(self, key: str, context: str) -> Evaluated | None:
+        """What became of a candidate in the same context; the latest."""
+        return self._outcomes.get((key, context))
+
+    def load(self, run: str) -> Record:
+        """KernelError: no run can go on."""
+        raise KernelError(
+            f"run `{run}` is not kept", where="--no-store", hint="leave --no-store out"
+        )
+
+    def close(self) -> None:
+        """There is nothing to let go of."""

@@ -1,0 +1,19 @@
+"""What forgets names runs and knows outcomes, and no run can go on."""
+
+import pytest
+
+from ir.errors import KernelError
+from search.evaluation import Evaluation
+from search.forgetful import Forgetful
+from search.settings import Settings
+
+
+def test_outcomes_are_known_in_their_context_as_long_as_it_lives():
+    kept, good = Forgetful(), Evaluation(1.0, "simulated", "simulator")
+    settings = Settings("rows", "", "chip", "tongue", {})
+    assert [kept.start(settings, {}), kept.start(settings, {})] == ["rows-chip-1", "rows-chip-2"]
+    kept.evaluated("rows-chip-1", "key", "here", good, 0.0)
+    assert kept.cached("key", "here") == good
+    assert kept.cached("key", "there") is None
+    with pytest.raises(KernelError, match="is not kept"):
+        kept.load("rows-chip-1")
