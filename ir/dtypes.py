@@ -31,6 +31,7 @@ _RISING = (
     ("i64",),
     ("float",),
     ("bf16", "f16"),
+    ("tf32",),
     ("f32",),
     ("f64",),
 )
@@ -57,7 +58,7 @@ def is_integer(dtype: str) -> bool:
 def promote(a: str, b: str) -> str:
     """The dtype of an operation on two operands.
 
-    b8 < i32 < i64 < bf16, f16 < f32 < f64, and bf16 with f16 gives f32. A constant does not
+    b8 < i32 < i64 < bf16, f16 < tf32 < f32 < f64, and bf16 with f16 gives f32. A constant does not
     raise a dtype of its kind; a decimal constant makes an integer f32.
     """
     if {a, b} == {"bf16", "f16"}:
@@ -172,8 +173,8 @@ def _folded(fold: str, dtype: str) -> str:
 
 
 def _counted(dtype: str) -> str:
-    """The dtype of arithmetic: truth values count as integers."""
-    return {"b8": "i32", "bool": "int"}.get(dtype, dtype)
+    """The dtype of arithmetic: truth values count as integers, tf32 is computed with as f32."""
+    return {"b8": "i32", "bool": "int", "tf32": "f32"}.get(dtype, dtype)
 
 
 def _truth(dtype: str, expr: Expr, function: str) -> None:

@@ -12,12 +12,14 @@ from itertools import product
 
 from ir.contraction import contraction
 from ir.dispatch_edits import dispatch_changes
-from ir.formulation import depends
+from ir.errors import KernelError
+from ir.formulation import depends, rewritten
 from ir.machine import Machine
+from ir.precision import EXACT, NARROW, TRIPLE, natural
 from ir.schedule import Decision, Schedule
 from ir.sizes import bind
 from ir.sizes import value as number
-from ir.spec import Facts, Reduce, Scan, Spec
+from ir.spec import Equation, Facts, Reduce, Scan, Spec
 from ir.verbs import canonical
 from ir.verify import facts as facts_of
 
@@ -66,12 +68,22 @@ def neighbours(
     spec: Spec, schedule: Schedule, machine: Machine, sizes: Mapping[str, int]
 ) -> tuple[Edit, ...]:
     """Every single change to a schedule, in a fixed order; some may turn out not legal."""
+    given = _Ground.of(spec, machine, tuple(sizes.items()))
+    formed = _Ground.of(_formed(spec, schedule), machine, tuple(sizes.items()))
     found = dict.fromkeys(
         edit
         for lister in (_tiles, _places, _orders, _stages, _pairs, _units, _kernels, _launches)
-        for edit in lister(_Ground.of(spec, machine, tuple(sizes.items())), schedule)
+        for edit in lister(given if lister in (_pairs, _units) else formed, schedule)
     )
     return tuple(found)
+
+
+def _formed(spec: Spec, schedule: Schedule) -> Spec:
+    """The spec with the tensors and indices that decisions bring, where those are legal."""
+    try:
+        return rewritten(spec, schedule)
+    except KernelError:
+        return spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +271,19 @@ def _units(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
         for dtype in sorted(narrow):
             new = Decision("precision", e.target, (("dtype", dtype),))
             yield Edit(rounded, None if rounded == new else new)
+        for dtype in _operands(ground, schedule, e):
+            new = Decision("precision", e.target, (("dtype", dtype),))
+            yield Edit(rounded, None if rounded == new else new)
+
+
+def _operands(ground: _Ground, schedule: Schedule, e: Equation) -> tuple[str, ...]:
+    """The dtypes of operands that a matrix unit has for products of f32."""
+    compute, found = schedule.find("compute", e.target), contraction(e)
+    if not ground.machine.has_matrix(NARROW) or compute is None:
+        return ()
+    computed = {x.target for x in ground.spec.equations}
+    held = {natural(side, ground.facts.tensors, computed) for side in (found.a, found.b)}
+    return () if compute.option("unit") != "matrix" or held <= set(EXACT) else (NARROW, TRIPLE)
 
 
 def _kernels(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from ir.contraction import Contraction, contraction, factors
+from ir.contraction import Contraction, factors
 from ir.cuts import LOOP, Cut, Segment
 from ir.errors import KernelError, Place
 from ir.formulation import depends, inline, pointwise
 from ir.machine import Machine
 from ir.nest import Dot, Fill, Fold, Map, Scan, Tile, Value
+from ir.precision import EXACT, NARROW, TRIPLE, decided, natural, products, undone
 from ir.schedule import Schedule
 from ir.scope import Scope
 from ir.spec import DTYPES, INTEGERS, Apply, Cast, Equation, Expr, Facts, Read, Spec
@@ -129,9 +130,9 @@ class Folds:
 
     def _accumulate(self, member: Member, scope: Scope, onto: bool) -> None:
         equation = member.equation
-        found = contraction(equation) if self._unit(equation) == "matrix" else None
+        found = products(equation) if self._unit(equation) == "matrix" else ()
         if found:
-            self._dot(member, found, scope, onto)
+            self._dots(member, found, scope, onto)
             return
         value = equation.value
         source = self._body(equation, scope)
@@ -141,12 +142,29 @@ class Folds:
         dtype = self.program.accumulator_dtype(equation)
         return self.program.operand(f"{equation.target}_term", equation.value.body, scope, dtype)
 
-    def _dot(self, member: Member, found: Contraction, scope: Scope, onto: bool) -> None:
-        target = member.equation.target
-        dtype = self._operand_dtype(member.equation, found)
-        a = self._side(f"{target}_a", found.a, scope, dtype)
-        b = self._side(f"{target}_b", found.b, scope, dtype)
-        scope.statements.append(Dot(member.value, a, b, found.over, onto))
+    def _dots(
+        self, member: Member, found: tuple[Contraction, ...], scope: Scope, onto: bool
+    ) -> None:
+        """The products of a sum. Where there are several, each step of a loop has a sum of its
+        own, which is added in full precision: a matrix unit loses bits in a long sum."""
+        equation, value = member.equation, member.value
+        apart = onto and len(found) > 1
+        if apart:
+            dtype = self.program.accumulator_dtype(equation)
+            name = f"{equation.target}_step"
+            value = self.program.new(name, equation.target, dtype, equation.indices, 1).name
+        sides: dict[Expr, Tile] = {}
+        for number, one in enumerate(found):
+            dtype = self._operand_dtype(equation, one)
+            for label, side in (("a", one.a), ("b", one.b)):
+                if side not in sides:
+                    name = f"{equation.target}_{label}"
+                    sides[side] = self._side(name, side, scope, dtype)
+            more = number > 0 or (onto and not apart)
+            scope.statements.append(Dot(value, sides[one.a], sides[one.b], one.over, more))
+        if apart:
+            total = Apply("add", (Tile(member.value), Tile(value)))
+            scope.statements.append(Map(member.value, total))
 
     def _side(self, name: str, expr: Expr, scope: Scope, dtype: str) -> Tile:
         """An operand of a product; a widened 16-bit read is taken as it lies in memory."""
@@ -157,10 +175,13 @@ class Folds:
 
     def _operand_dtype(self, equation: Equation, found: Contraction) -> str:
         a, b = self._natural(found.a), self._natural(found.b)
-        precision = self.schedule.find("precision", equation.target)
-        dtype = a if a == b else "f32"
-        if precision:
-            dtype = str(precision.option("dtype"))
+        asked = decided(self.schedule, equation.target)
+        if asked == NARROW and a in EXACT and b in EXACT:
+            raise KernelError(
+                f"the operands of `{equation.target}` are {a} and {b}, which {asked} holds exactly",
+                hint=f"drop precision({equation.target}, dtype={asked})",
+            )
+        dtype = NARROW if asked == TRIPLE else asked or (a if a == b else "f32")
         if not self.program.machine.has_matrix(dtype):
             raise KernelError(
                 f"the matrix unit of `{self.program.machine.name}` takes no {dtype} operands, "
@@ -172,10 +193,7 @@ class Folds:
 
     def _natural(self, expr: Expr) -> str:
         """The narrowest dtype that holds every value of a factor exactly."""
-        inner = expr.value if isinstance(expr, Cast) and expr.dtype == "f32" else expr
-        if isinstance(inner, Read) and inner.tensor not in self.program.equations:
-            return self.program.facts.tensors[inner.tensor].dtype
-        return "f32"
+        return natural(expr, self.program.facts.tensors, self.program.equations)
 
     def _accumulator(self, equation: Equation) -> str:
         dtype = self.program.accumulator_dtype(equation)
@@ -235,7 +253,7 @@ class Folds:
     def _require_scalable(self, other: Equation, running: Equation) -> None:
         """Streaming is legal where the body is a product whose only part that knows the
         maximum is one factor exp(f - maximum)."""
-        body = other.value.body
+        body = undone(self.program.spec, other).value.body
         for e in reversed(self.program.spec.equations):
             if e.target != running.target and pointwise(e):
                 if depends(self.program.spec, e.target, running.target):

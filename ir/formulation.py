@@ -6,14 +6,24 @@ from dataclasses import replace
 
 from ir.contraction import factors, indices, product
 from ir.errors import KernelError
+from ir.precision import TRIPLE, triple
 from ir.schedule import Decision, Schedule
 from ir.spec import Apply, Equation, Expr, Index, Read, Reduce, Scan, Spec
 
 
 def formulate(spec: Spec, schedule: Schedule) -> Spec:
-    """The spec with every `defer` decision carried out; KernelError where one is not legal."""
+    """The spec with every algebraic decision carried out; KernelError where one is not legal."""
     for decision in schedule.of("defer"):
         spec = defer(spec, decision)
+    return rewritten(spec, schedule)
+
+
+def rewritten(spec: Spec, schedule: Schedule) -> Spec:
+    """The spec with the decisions carried out that bring new tensors or indices."""
+    for decision in schedule.of("precision"):
+        if decision.option("dtype") == TRIPLE:
+            _find(spec, decision.subject, decision)
+            spec = triple(spec, decision, decision.subject)
     return spec
 
 

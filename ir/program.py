@@ -29,6 +29,7 @@ from ir.nest import (
 from ir.schedule import Schedule
 from ir.scope import Scope
 from ir.spec import (
+    INNER,
     Apply,
     Bucketize,
     Cast,
@@ -196,8 +197,10 @@ class Program:
         return self.accumulator_dtype(equation)
 
     def accumulator_dtype(self, equation: Equation) -> str:
-        """The dtype in which a tensor is computed: 16-bit floats are widened to f32."""
-        return promote((self.facts.tensors[equation.target].dtype,))
+        """The dtype in which a tensor is computed: 16-bit floats are widened to f32, what is
+        rounded for a matrix unit is not."""
+        dtype = self.facts.tensors[equation.target].dtype
+        return dtype if dtype in INNER else promote((dtype,))
 
     def stored_dtype(self, name: str) -> str:
         """The dtype that a stored tensor has in global memory."""
@@ -250,6 +253,7 @@ class Program:
         inside = {i for n in expr.walk() if isinstance(n, Index) for i in (n.name,)}
         indices = tuple(i for i in self.cuts if i in inside)
         value = self.new(name, name, dtype, indices, depth=1)
+        found = Cast(dtype, found) if dtype in INNER else found
         scope.statements.append(Map(value.name, found))
         return Tile(value.name)
 

@@ -37,3 +37,18 @@ def test_significant_bits_keep_the_range():
 def test_integers_and_truth_values_are_held_as_such():
     assert round_to(np.array([1.0, 0.0]), "b8").tolist() == [True, False]
     assert round_to(np.array([3]), "i32").dtype == np.int32
+
+
+@given(values=SINGLES)
+def test_tf32_has_ten_bits_of_fraction_and_the_range_of_f32(values):
+    array = np.array(values, np.float32)
+    rounded = round_to(array, "tf32")
+    assert not (rounded.view(np.uint32)[~np.isnan(rounded)] & 0x1FFF).any()
+    finite = np.isfinite(rounded) & np.isfinite(array) & (np.abs(array) > 1e-30)
+    rounded, array = rounded[finite], array[finite]
+    assert (np.abs(rounded - array) <= 2.0**-11 * np.abs(array)).all()
+
+
+def test_tf32_breaks_ties_to_even():
+    ties = np.array([1 + 2**-11, 1 + 3 * 2**-11, -1 - 2**-11, np.inf], np.float32)
+    assert round_to(ties, "tf32").tolist() == [1.0, 1 + 2**-9, -1.0, np.inf]

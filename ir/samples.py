@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -36,6 +37,15 @@ WITH_REGISTERS = Machine(  # computed tiles live in registers
     levels={"grid": 4},
     spaces={"global": _GLOBAL, "scratch": Space(2**16), "register": Space(2**16)},
     units={"matrix": _MATRIX, "vector": Unit({"f32": 2e9})},
+)
+WITH_TF32 = replace(  # its matrix unit takes tf32, and more fits
+    WITH_REGISTERS,
+    name="with_tf32",
+    spaces={"global": _GLOBAL, "scratch": Space(2**20), "register": Space(2**20)},
+    units={
+        "matrix": Unit({"f16": 8e9, "bf16": 8e9, "tf32": 4e9, "f32": 1e9}, step=(4, 4, 4)),
+        "vector": Unit({"f32": 2e9}),
+    },
 )
 
 

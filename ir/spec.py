@@ -11,9 +11,10 @@ from dataclasses import dataclass, field, fields
 
 from ir.errors import Place
 
-FLOATS = ("f64", "f32", "f16", "bf16")
+FLOATS = ("f64", "f32", "tf32", "f16", "bf16")
 INTEGERS = ("i64", "i32", "b8")
-DTYPES = {"f64": 8, "f32": 4, "f16": 2, "bf16": 2, "i64": 8, "i32": 4, "b8": 1}  # bytes
+DTYPES = {"f64": 8, "f32": 4, "tf32": 4, "f16": 2, "bf16": 2, "i64": 8, "i32": 4, "b8": 1}  # bytes
+INNER = ("tf32",)  # dtypes of what lies between equations only: f32 with 10 bits of fraction
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from ir.nest import Map, Tile, Value
 from ir.spec import FLOATS, Apply, Cast, Expr, Index, Number, Size
 
 _OLD = "old"  # stands in `alive` for a value whose old content the map reads
-_WIDTH = ("b8", "i32", "i64", "f16", "bf16", "f32", "f64")
+_WIDTH = ("b8", "i32", "i64", "f16", "bf16", "tf32", "f32", "f64")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ def promote(dtypes: tuple[str, ...]) -> str:
     if not dtypes:
         return "f32"
     widest = max(dtypes, key=_WIDTH.index)
-    return "f32" if widest in ("f16", "bf16") else widest
+    return "f32" if widest in ("f16", "bf16", "tf32") else widest
 
 
 def steps(statement: Map, values: Mapping[str, Value]) -> tuple[Step, ...]:
@@ -120,7 +120,7 @@ class _Maker:
         return (
             isinstance(inner, Tile)
             and expr.dtype == "f32"
-            and self.values[inner.value].dtype in ("f16", "bf16", "f32")
+            and self.values[inner.value].dtype in ("f16", "bf16", "tf32", "f32")
         )
 
     def _target(self, dtype: str, axes: tuple[str, ...]) -> Temporary | Tile:

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 
 from ir.contraction import contraction
 from ir.errors import KernelError
+from ir.formulation import rewritten
 from ir.machine import Machine
+from ir.precision import NARROW, TRIPLE, require_narrow
 from ir.schedule import Decision, Schedule
 from ir.spec import DTYPES, Facts, Reduce, Spec
 from ir.steps import promote
@@ -80,7 +82,9 @@ def require_legal(spec: Spec, schedule: Schedule, machine: Machine) -> None:
             f"the schedule is for `{schedule.kernel}`, the spec is `{spec.name}`",
             hint=f"its first line must be schedule({spec.name})",
         )
-    checker = _Checker(spec, facts_of(spec), machine, schedule)
+    require_narrow(spec, machine)
+    facts = _either(facts_of(spec), facts_of(rewritten(spec, schedule)))
+    checker = _Checker(spec, facts, machine, schedule)
     seen = set()
     for decision in schedule.decisions:
         key = (decision.verb, decision.subject)
@@ -93,6 +97,15 @@ def require_legal(spec: Spec, schedule: Schedule, machine: Machine) -> None:
         checker.check(decision)
 
 
+def _either(facts: Facts, formed: Facts) -> Facts:
+    """The facts of a spec, with the tensors and indices that decisions bring."""
+    if facts is formed:
+        return facts
+    return Facts(
+        {**formed.ranges, **facts.ranges}, {**formed.tensors, **facts.tensors}, facts.sizes
+    )
+
+
 class _Checker:
     """Checks one decision at a time against names and numbers."""
 
@@ -101,6 +114,7 @@ class _Checker:
         self.machine = machine
         reductions = {e.target: e for e in spec.equations if isinstance(e.value, Reduce)}
         tiled = [d.subject for d in schedule.of("tile")]
+        self.schedule = schedule
         self.facts = facts
         self.reductions = reductions
         self.known: dict[str, list[str]] = {
@@ -110,7 +124,7 @@ class _Checker:
             "reduction": list(reductions),
             "level": [n for n in ("grid", "loop") if n == "loop" or n in machine.levels],
             "unit": list(machine.units),
-            "dtype": list(DTYPES),
+            "dtype": [*DTYPES, TRIPLE],
             "space": ["scratch"],
             "engine": list(machine.engines),
             "place": ["grid", *(f"{i}.outer" for i in tiled)],
@@ -174,11 +188,20 @@ class _Checker:
 
     def _precision(self, decision: Decision) -> None:
         have = {t.dtype for t in self.spec.inputs} | {"f32"}
+        have |= {NARROW, TRIPLE} if self.machine.has_matrix(NARROW) else set()
         dtype = decision.option("dtype")
         if dtype not in have:
+            why = f"the matrix unit of `{self.machine.name}` does not take"
+            why = why if dtype in (NARROW, TRIPLE) else "no input has"
             raise KernelError(
-                f"operands of `{decision.subject}` may not be rounded to {dtype}, which no "
-                "input has", place=decision.place, allowed=", ".join(sorted(have)),
+                f"operands of `{decision.subject}` may not be rounded to {dtype}, which {why}",
+                place=decision.place, allowed=", ".join(sorted(have)),
+            )
+        compute = self.schedule.find("compute", decision.subject)
+        if dtype == TRIPLE and (compute is None or compute.option("unit") != "matrix"):
+            raise KernelError(
+                f"`{decision.subject}` is not done on the matrix unit, so {dtype} does nothing "
+                "for it", place=decision.place, hint=f"compute({decision.subject}, unit=matrix)",
             )
 
     def _stream(self, decision: Decision) -> None:

@@ -14,6 +14,8 @@ from ir.ranges import Ranges
 from ir.sizes import free_sizes
 from ir.source import near
 from ir.spec import (
+    DTYPES,
+    INNER,
     Bucketize,
     Equation,
     Expr,
@@ -236,4 +238,17 @@ def _storable(t: Tensor, found: str, e: Equation) -> None:
         )
 
 
-_RULES = (_sizes_known, _names_apart, _defined, indices_agree, _returned_once)
+def _stored(spec: Spec) -> None:
+    """Inputs and outputs have dtypes that memory holds."""
+    for t in (*spec.inputs, *spec.outputs):
+        if t.dtype in INNER:
+            raise KernelError(
+                f"`{t.name}` is {t.dtype}, which no input or output can be",
+                place=t.place,
+                allowed=", ".join(d for d in DTYPES if d not in INNER),
+                hint=f"declare it f32; a product's operands become {t.dtype} by the schedule: "
+                f"precision(..., dtype={t.dtype})",
+            )
+
+
+_RULES = (_stored, _sizes_known, _names_apart, _defined, indices_agree, _returned_once)
