@@ -1,0 +1,128 @@
+"""Our entrant in a race: a spec with a schedule, emitted, built, and called on torch tensors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+from triton import knobs
+
+from backends.backend import Backend
+from backends.triton.compile import CACHE
+from backends.triton.module import load
+from backends.triton.signature import parameters
+from benchmarks.inputs import poisoned
+from benchmarks.shapes import Row
+from benchmarks.variants import schedule_with_dtype
+from ir.autoschedule import autoschedule
+from ir.digest import text_digest
+from ir.errors import KernelError
+from ir.lower import lower
+from ir.machine import Machine
+from ir.nest import LoopNest
+from ir.parse import parse_schedule
+from ir.schedule import Schedule
+from ir.sizes import bind, value
+from ir.spec import Spec
+
+ROOT = Path(__file__).parent.parent
+SCHEDULES = "benchmarks/schedules"
+RECORDS = "kernels_generated"
+_EVALUATIONS = re.compile(r"^#\s*evaluations:\s*(\d+)", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A schedule and where it is from: a path from the root, or `autoschedule`. evaluations:
+    how many the search that found it made, as a line `# evaluations: N` of the file says."""
+
+    schedule: Schedule
+    origin: str
+    evaluations: int
+    nest: LoopNest
+
+
+@dataclass(frozen=True, slots=True)
+class Entrant:
+    """A built kernel. file: of its source, which has been built.  launch: takes inputs,
+    workspace, outputs.  figures: of the build."""
+
+    choice: Choice
+    source: str
+    file: Path
+    launch: Any
+    figures: Mapping[str, float]
+
+    @property
+    def digest(self) -> str:
+        """Of the emitted source."""
+        return text_digest(self.source)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What may run on the device during a call."""
+        return frozenset(launch.name for launch in self.choice.nest.launches)
+
+    @contextmanager
+    def cache(self) -> Iterator[None]:
+        """Within it the first call finds what the build compiled."""
+        with knobs.cache.scope():
+            knobs.cache.dir = str(self.file.parent / CACHE)
+            yield
+
+    def bind(self, sizes: Mapping[str, int], device: str) -> tuple[Any, Sequence[Tensor]]:
+        """A call of the inputs alone, and the poisoned outputs that it writes; the workspace
+        is poisoned too."""
+        bound = bind(self.choice.nest.spec, sizes)
+        made = {
+            p.role + p.name: poisoned(p.dtype, tuple(value(e, bound) for e in p.shape), device)
+            for p in parameters(self.choice.nest)
+            if p.role != "input"
+        }
+        outputs = [t for key, t in made.items() if key.startswith("output")]
+        return partial(_call, self.launch, tuple(made.values())), outputs
+
+
+def choose(row: Row, spec: Spec, machine: Machine, root: Path = ROOT) -> Choice:
+    """The schedule of a row: its own file, else the kernel's record where that lowers at the
+    row's sizes and dtype, else the autoschedule. KernelError where a row's own file is wrong."""
+    own = Path(SCHEDULES) / machine.name / f"{row.key}.sched"
+    if (root / own).is_file():
+        text = (root / own).read_text(encoding="utf-8")
+        return _choice(parse_schedule(text, str(own)), str(own), text, spec, machine, row)
+    record = Path(RECORDS) / row.kernel / machine.name / "schedule.sched"
+    if (root / record).is_file():
+        text = (root / record).read_text(encoding="utf-8")
+        try:
+            schedule = schedule_with_dtype(parse_schedule(text, str(record)), row.dtype)
+            return _choice(schedule, str(record), text, spec, machine, row)
+        except KernelError:
+            pass  # it was tuned for other sizes
+    schedule = autoschedule(spec, machine, row.sizes)
+    return _choice(schedule, "autoschedule", "", spec, machine, row)
+
+
+def enter(choice: Choice, backend: Backend, machine: Machine, folder: Path) -> Entrant:
+    """Emits and builds a choice under a folder; BackendError where that fails."""
+    folder.mkdir(parents=True, exist_ok=True)
+    source = backend.emit(choice.nest, machine)
+    built = backend.build(source, choice.nest, machine, folder)
+    return Entrant(choice, source, built.file, load(built.file, "build").launch, built.figures)
+
+
+def _choice(
+    schedule: Schedule, origin: str, text: str, spec: Spec, machine: Machine, row: Row
+) -> Choice:
+    found = _EVALUATIONS.search(text)
+    nest = lower(spec, schedule, machine, row.sizes)
+    return Choice(schedule, origin, int(found[1]) if found else 0, nest)
+
+
+def _call(launch: Any, rest: tuple[Tensor, ...], *inputs: Tensor) -> None:
+    launch(*inputs, *rest)

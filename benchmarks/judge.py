@@ -1,0 +1,98 @@
+"""The judge: a kernel's outputs on the device against float64's, large shapes included."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from backends.tolerance import EPSILON, FACTOR, FLOOR_ULPS, SPREAD
+from benchmarks.baselines import Baseline
+from ir.spec import FLOATS, Spec
+
+PIECES = 16  # into which a large reference is cut
+NARROWEST = ("bf16", "f16", "f32", "f64")
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """rel_err: norm of the difference over the norm of float64's result.  reference_rel_err:
+    the same for the plain baseline.  reason: why it is not correct, else empty."""
+
+    rel_err: float
+    reference_rel_err: float
+    reason: str = ""
+
+    @property
+    def correct(self) -> bool:
+        return not self.reason
+
+
+def exact(baseline: Baseline, spec: Spec, inputs: Sequence[Tensor]) -> Tensor:
+    """The baseline's function in float64; integers as they are. Cut along the first dimension
+    of the output where its rows are independent, so that little memory is needed."""
+    wide = [t.double() if t.is_floating_point() else t for t in inputs]
+    if not baseline.rows or any(t.dtype not in FLOATS for t in spec.inputs):
+        return baseline.call(*wide)
+    first = spec.outputs[0].shape[0]
+    cut = [bool(t.shape) and t.shape[0] == first for t in spec.inputs]
+    count = next(t.shape[0] for t, along in zip(wide, cut, strict=True) if along)
+    step = -(-count // PIECES)
+    parts = [
+        baseline.call(*(
+            t[at : at + step] if along else t for t, along in zip(wide, cut, strict=True)
+        ))
+        for at in range(0, count, step)
+    ]
+    return torch.cat(parts)
+
+
+def judge(spec: Spec, got: Tensor, reference: Tensor, truth: Tensor) -> Verdict:
+    """The gate of `backends.tolerance`: the root mean square error at most twice (f32) or three
+    times (16-bit) the reference's plus a floor, one element's likewise; integers equal.
+
+    reference: the plain baseline at the row's precision.  truth: float64's.
+    """
+    if got.shape != truth.shape:
+        return Verdict(float("inf"), 0.0, f"the shape is {list(got.shape)}")
+    if not truth.is_floating_point():
+        wrong = int((got != truth).sum())
+        return Verdict(0.0, 0.0, f"{wrong} integers differ" if wrong else "")
+    off = (got.double() - truth).abs_()
+    plain = (reference.double() - truth).abs_()
+    if not bool(torch.isfinite(off).all()):
+        count = int((~torch.isfinite(off)).sum())
+        return Verdict(float("inf"), _ratio(plain, truth), f"{count} elements are not finite")
+    dtype = spec.outputs[0].dtype
+    used = {t.dtype for t in (*spec.inputs, *spec.outputs)}
+    factor = FACTOR[next(d for d in NARROWEST if d in used)]
+    unit = FLOOR_ULPS[dtype] * EPSILON[dtype]
+    most = factor * _rms(plain) + unit * _rms(truth)
+    one = max(SPREAD * most, factor * float(plain.max()))
+    reason = ""
+    if _rms(off) > most:
+        reason = f"a root mean square error of {_rms(off):.3g}; {most:.3g} is allowed"
+    elif bool((off > one + unit * truth.abs()).any()):
+        reason = f"an element is off by {float(off.max()):.3g}; about {one:.3g} is allowed"
+    return Verdict(_ratio(off, truth), _ratio(plain, truth), reason)
+
+
+def same_bits(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors hold the same bits."""
+    return torch.equal(a.contiguous().view(torch.uint8), b.contiguous().view(torch.uint8))
+
+
+def named(spec: Spec, inputs: Sequence[Tensor]) -> Mapping[str, Tensor]:
+    """The inputs by name."""
+    return dict(zip((t.name for t in spec.inputs), inputs, strict=True))
+
+
+def _rms(values: Tensor) -> float:
+    return float(values.double().square().mean().sqrt()) if values.numel() else 0.0
+
+
+def _ratio(error: Tensor, truth: Tensor) -> float:
+    over, under = _rms(error), _rms(truth)
+    return over / under if under else (float("inf") if over else 0.0)

@@ -1,0 +1,225 @@
+"""A race: one row's kernel and its baselines on the same inputs, judged and timed alike."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from backends.backend import Backend, BackendError
+from benchmarks import device as machine_room
+from benchmarks.baselines import BASELINES, COMPILE_MODES, Baseline
+from benchmarks.entrant import Entrant, choose, enter
+from benchmarks.inputs import draw, input_bytes
+from benchmarks.judge import exact, judge, same_bits
+from benchmarks.results import Table, settle
+from benchmarks.shapes import Row
+from benchmarks.timing import Call, Device, Times, measure
+from ir.cost import roofline
+from ir.errors import KernelError
+from ir.machine import Machine
+from ir.spec import Spec
+
+SETS = 4  # of inputs that calls go around
+SETS_BYTES = 8 << 30  # that they may take together
+SEED = 20261121
+
+
+class OutOfTime(Exception):
+    """A baseline that took longer than it was given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """What all rows share. place: torch's name of the device.  seconds: a baseline's limit."""
+
+    machine: Machine
+    backend: Backend
+    device: Device
+    folder: Path
+    place: str = machine_room.NAME
+    seconds: float = 60.0
+    seen: Callable[..., list[str]] = machine_room.kernels_seen
+
+
+def race(
+    row: Row, spec: Spec, names: Sequence[str], track: Track, before: Table | None = None
+) -> Table:
+    """One row of a result file. names: the baselines to race.  before: an earlier row, whose
+    other baselines are kept. Failures of either side stand in the row, with their reason."""
+    baseline = BASELINES[row.kernel]
+    made = _head(row, spec, track)
+    if before:
+        made["baselines_us"] = dict(before["baselines_us"])
+        made["failures"] = dict(before["failures"])
+        made["baseline_times"] = dict(before.get("baseline_times", {}))
+    count = max(1, min(SETS, SETS_BYTES // max(input_bytes(spec, row.sizes), 1)))
+    with torch.no_grad():
+        sets = [draw(spec, row.sizes, track.place, SEED + n) for n in range(count)]
+        _ours(made, row, spec, baseline, sets, track)
+        for name in names:
+            _theirs(made, name, baseline, sets, track)
+    settle(made)
+    return made
+
+
+def fastest_machine(machine: Machine) -> Machine:
+    """The machine with the rate at which products accurate to f32 can be had: where its matrix
+    unit takes tf32, three such products give one."""
+    unit = machine.units.get("matrix")
+    if unit is None or "tf32" not in unit.flops:
+        return machine
+    rates = {**unit.flops, "f32": max(unit.flops.get("f32", 0.0), unit.flops["tf32"] / 3)}
+    return replace(machine, units={**machine.units, "matrix": replace(unit, flops=rates)})
+
+
+def _head(row: Row, spec: Spec, track: Track) -> Table:
+    bound = roofline(spec, fastest_machine(track.machine), row.sizes)
+    return {
+        "kernel": row.kernel, "problem": None, "backend": track.backend.manifest.name,
+        "dtype": row.dtype, "shape": dict(row.sizes), "us": None, "time_kind": "measured",
+        "baselines_us": {}, "failures": {}, "baseline_times": {},
+        "roofline_us": bound.us, "bound": bound.bound, "bytes": bound.bytes,
+        "flops": bound.flops, "rel_err": None, "reference_rel_err": None, "correct": False,
+        "correct_by": "device", "own_kernels_only": None, "degenerate": False,
+        "evaluations": 0,
+    }  # fmt: skip
+
+
+def _ours(
+    made: Table, row: Row, spec: Spec, baseline: Baseline, sets: Sequence[Any], track: Track
+) -> None:
+    """Builds, judges and times our kernel; what goes wrong becomes the row's reason."""
+    try:
+        choice = choose(row, spec, track.machine)
+        made["schedule_from"], made["evaluations"] = choice.origin, choice.evaluations
+        made["schedule"] = [str(d) for d in choice.schedule.decisions]
+        entrant = enter(choice, track.backend, track.machine, track.folder / row.key)
+        made["source"] = entrant.digest
+        made["figures"] = {k: v for k, v in entrant.figures.items() if "." not in k}
+        _judged(made, row, spec, baseline, entrant, track)
+        if made["correct"]:
+            call, _ = entrant.bind(row.sizes, track.place)
+            _times(made, measure(call, sets, track.device))
+            _plausible(made, track.machine)
+    except (KernelError, BackendError) as error:
+        made.update(correct=False, reason=f"{type(error).__name__}: {error}")
+    except Exception as error:  # a kernel is foreign code
+        made.update(correct=False, reason=_words(error))
+
+
+def _judged(
+    made: Table, row: Row, spec: Spec, baseline: Baseline, entrant: Entrant, track: Track
+) -> None:
+    """Correctness on inputs that nothing else has seen, and what ran on the device."""
+    inputs = draw(spec, row.sizes, track.place, SEED - 1)
+    kept = [t.clone() for t in inputs]
+    call, (got,) = entrant.bind(row.sizes, track.place)
+    with entrant.cache():
+        call(*inputs)
+        track.device.wait()
+    again, (second,) = entrant.bind(row.sizes, track.place)
+    made["kernels_seen"] = track.seen(again, inputs)
+    made["own_kernels_only"] = set(made["kernels_seen"]) <= entrant.names
+    machine_room.full_precision()
+    found = judge(spec, got, baseline.call(*kept), exact(baseline, spec, kept))
+    reason = found.reason
+    if not all(same_bits(a, b) for a, b in zip(inputs, kept, strict=True)):
+        reason = "the kernel changed its inputs"
+    if not same_bits(got, second):
+        reason = reason or "two runs on the same inputs differ"
+    if not made["kernels_seen"]:
+        made["own_kernels_only"] = None
+    elif not made["own_kernels_only"]:
+        reason = reason or f"other kernels ran: {made['kernels_seen']}"
+    made.update(rel_err=found.rel_err, reference_rel_err=found.reference_rel_err,
+                correct=not reason)  # fmt: skip
+    if reason:
+        made["reason"] = reason
+
+
+def _times(made: Table, found: Times) -> None:
+    made.update(
+        us=found.us, p20_us=found.p20, p80_us=found.p80, runs=found.runs,
+        host_us=found.host_us, wall_us=found.wall_us, clocks_agree=found.clocks_agree,
+    )  # fmt: skip
+
+
+def _plausible(made: Table, machine: Machine) -> None:
+    """A time that is impossible, or one that the host's clock contradicts, is refused.
+
+    What the cache holds of the outputs when the kernel ends has not gone to memory yet.
+    """
+    cache = machine.spaces["cache"].bytes if "cache" in machine.spaces else 0
+    moved = 1e6 * max(0, made["bytes"] - cache) / machine.bandwidth
+    least = made["roofline_us"] if made["bound"] == "matrix" else moved
+    if made["us"] < 0.9 * least:
+        made.update(correct=False, reason=f"{made['us']:.1f} us is below the possible {least:.1f}")
+    if not made["clocks_agree"]:
+        made.update(correct=False, reason=f"the clocks disagree: {made['wall_us']:.0f} us by the "
+                    f"host's, {made['us']:.0f} by the device's")  # fmt: skip
+
+
+def _theirs(
+    made: Table, name: str, baseline: Baseline, sets: Sequence[Any], track: Track
+) -> None:
+    """Times one baseline; a failure is recorded with its reason."""
+    made["failures"].pop(name, None)
+    try:
+        form, mode = baseline.find(name)
+        given = [form.prepare(*s) for s in sets] if form.prepare else sets
+        with _limit(track.seconds):
+            call = form.call if mode == "eager" else _compiled(form.call, mode)
+            call(*given[0])
+            track.device.wait()
+        found = measure(call, given, track.device)
+        made["baselines_us"][name] = found.us
+        made["baseline_times"][name] = {"p20_us": found.p20, "p80_us": found.p80,
+                                        "host_us": found.host_us}  # fmt: skip
+    except Exception as error:  # whatever a compiler raises
+        made["baselines_us"][name] = None
+        made["failures"][name] = _words(error)
+    finally:
+        torch._dynamo.reset()
+        machine_room.full_precision()
+
+
+def _compiled(call: Call, mode: str) -> Call:
+    torch._dynamo.reset()
+    made = torch.compile(call, mode=COMPILE_MODES[mode], dynamic=False)
+    if mode != "reduce_overhead":
+        return made
+    return partial(_stepped, made)
+
+
+def _stepped(call: Call, *inputs: Any) -> Any:
+    """A call that says that the last one's outputs are no longer needed."""
+    torch.compiler.cudagraph_mark_step_begin()
+    return call(*inputs)
+
+
+@contextmanager
+def _limit(seconds: float) -> Iterator[None]:
+    """Raises OutOfTime in the main thread after some seconds."""
+
+    def stop(*_: object) -> None:
+        raise OutOfTime(f"it took longer than {seconds:.0f} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 5.0)  # again where something caught it
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def _words(error: BaseException) -> str:
+    first = (str(error).strip() or "no message").splitlines()[0]
+    return f"{type(error).__name__}: {first}"[:300]

@@ -1,0 +1,89 @@
+"""Result files: rows with how they were had, written after each row, and their summary."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from math import exp, log
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+Table = dict[str, Any]
+
+
+def read(file: Path) -> Table:
+    """What a result file holds; an empty one where there is none."""
+    if not file.is_file():
+        return {"rows": []}
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+def write(file: Path, head: Mapping[str, Any], rows: Sequence[Table]) -> None:
+    """Writes a result file whole: its head, a summary, its rows; never half of it."""
+    table = {**head, "summary": summary(rows), "rows": list(rows)}
+    file.parent.mkdir(parents=True, exist_ok=True)
+    beside = file.with_suffix(".part")
+    beside.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+    beside.replace(file)
+
+
+def row_key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What makes a row the same row."""
+    return row["kernel"], row["dtype"], tuple(sorted(row["shape"].items()))
+
+
+def missing(row: Mapping[str, Any] | None, names: Iterable[str]) -> list[str]:
+    """The baselines that a row has not raced yet; those that failed have been raced."""
+    raced = {} if row is None else {**row.get("baselines_us", {}), **row.get("failures", {})}
+    return [name for name in names if name not in raced]
+
+
+def put(rows: list[Table], row: Table) -> None:
+    """Puts a row in the place of the same row, else at the end."""
+    for n, other in enumerate(rows):
+        if row_key(other) == row_key(row):
+            rows[n] = row
+            return
+    rows.append(row)
+
+
+def settle(row: Table) -> None:
+    """Works out the fastest baseline, the speed-up over it and the share of the roofline."""
+    times = {name: us for name, us in row["baselines_us"].items() if us}
+    row["fastest"] = min(times, key=times.__getitem__) if times else None
+    good = row["correct"] and row.get("us")
+    row["speedup"] = times[row["fastest"]] / row["us"] if good and times else None
+    row["roofline_share"] = row["roofline_us"] / row["us"] if good else None
+
+
+def summary(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """Speed-ups over the fastest baseline, of all rows and of each dtype's.
+
+    A row that failed has none: it is counted, and its share in `fast_1` is that of a loss.
+    """
+    groups = {"all": list(rows)}
+    for row in rows:
+        groups.setdefault(row["dtype"], []).append(row)
+    return {name: _summed(group) for name, group in groups.items()}
+
+
+def _summed(rows: Sequence[Mapping[str, Any]]) -> Table:
+    ratios = [row["speedup"] for row in rows if row.get("speedup")]
+    shares = [row["roofline_share"] for row in rows if row.get("roofline_share")]
+    return {
+        "rows": len(rows),
+        "raced": len(ratios),
+        "failed": sum(not row["correct"] for row in rows),
+        "faster": sum(r > 1 for r in ratios),
+        "fast_1": sum(r > 1 for r in ratios) / len(rows) if rows else 0.0,
+        "geometric_mean": _geometric(ratios),
+        "median": median(ratios) if ratios else None,
+        "min": min(ratios, default=None),
+        "max": max(ratios, default=None),
+        "roofline_share_geometric_mean": _geometric(shares),
+    }
+
+
+def _geometric(ratios: Sequence[float]) -> float | None:
+    return exp(sum(map(log, ratios)) / len(ratios)) if ratios else None

@@ -1,0 +1,155 @@
+"""Races the library's kernels against PyTorch on a device, and writes a result file.
+
+Needs torch, triton, jinja2 and numpy, and the device. Rows are written as they are done; rows
+that have all baselines that are asked for are left alone, so a run that stops can go on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from datetime import date
+from pathlib import Path
+
+from backends.registry import backend_for, target
+from benchmarks import device as machine_room
+from benchmarks.baselines import BASELINES, MODES
+from benchmarks.race import Track, fastest_machine, race
+from benchmarks.results import Table, missing, put, read, row_key, write
+from benchmarks.shapes import Row, rows
+from benchmarks.variants import with_dtype
+from ir.errors import KernelError
+from ir.parse import parse_workload
+from ir.spec import Spec
+
+LIBRARY = Path(__file__).parent.parent / "ir" / "library"
+EXAMPLES = """
+examples:
+  python3 -m benchmarks.starter --target=h200 --out=benchmarks/results/h200/starter.json
+  python3 -m benchmarks.starter --target=h200 --out=r.json --kernels=conv1d --baselines=eager
+"""
+
+
+def spec_of(row: Row) -> Spec:
+    """The library's spec of a row, at its dtype."""
+    text = (LIBRARY / f"{row.kernel}.kir").read_text(encoding="utf-8")
+    return with_dtype(parse_workload(text, row.kernel).spec, row.dtype)
+
+
+def asked_rows(kernels: str, dtypes: str) -> list[Row]:
+    """The rows of some kernels and dtypes, of all where none is named."""
+    named, wanted = _words(kernels), _words(dtypes)
+    known = {row.kernel for row in rows()}
+    for kernel in named:
+        if kernel not in known:
+            raise KernelError(f"there is no kernel `{kernel}`", allowed=", ".join(sorted(known)))
+    return [
+        row
+        for row in rows()
+        if (not named or row.kernel in named) and (not wanted or row.dtype in wanted)
+    ]
+
+
+def asked_baselines(kernel: str, text: str) -> list[str]:
+    """Which of a kernel's baselines are meant: all, those named, and other forms of these."""
+    every = BASELINES[kernel].names()
+    named = _words(text)
+    known = ("eager", *MODES, "none")
+    for name in named:
+        if name not in known:
+            raise KernelError(f"there is no baseline `{name}`", allowed=", ".join(known))
+    return [n for n in every if not named or any(n == b or n.startswith(f"{b}_") for b in named)]
+
+
+def parser(name: str, doc: str, epilog: str) -> argparse.ArgumentParser:
+    """The options that every race has."""
+    made = argparse.ArgumentParser(
+        prog=name, description=doc, epilog=epilog,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    made.add_argument("--target", required=True, help="the chip that this machine has")
+    made.add_argument("--out", required=True, type=Path, help="the result file")
+    made.add_argument("--kernels", default="", help="only these, separated by commas")
+    made.add_argument("--dtypes", default="", help="only these")
+    made.add_argument("--baselines", default="", help=f"of eager, {', '.join(MODES)}; or none")
+    made.add_argument("--seconds", type=float, default=540, help="start no row after so many")
+    made.add_argument("--row-seconds", type=float, default=45, help="to compile one baseline")
+    made.add_argument("--again", action="store_true", help="race rows that are done, too")
+    return made
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; exit code 2 for wrong use, 1 where a row failed."""
+    asked = parser("starter", __doc__.splitlines()[0], EXAMPLES).parse_args(arguments)
+    try:
+        chosen = [(row, spec_of(row), asked_baselines(row.kernel, asked.baselines))
+                  for row in asked_rows(asked.kernels, asked.dtypes)]  # fmt: skip
+        return run(asked, chosen, "benchmarks.starter")
+    except KernelError as error:
+        print(f"starter: {error}", file=sys.stderr)
+        return 2
+
+
+def run(
+    asked: argparse.Namespace,
+    chosen: Sequence[tuple[Row, Spec, list[str]]],
+    name: str,
+    finish: Callable[[Row, Table, float], Table] | None = None,
+) -> int:
+    """Races some rows and writes them into the result file one by one.
+
+    finish: adds to a row what follows from it and the matrix unit's peak at its dtype.
+    """
+    machine_room.prepare()
+    start = time.monotonic()
+    machine = target(asked.target)
+    head = {
+        "command": f"python3 -m {name} --target={asked.target} --out={asked.out}",
+        "date": date.today().isoformat(),
+        **machine_room.facts(),
+    }
+    done = read(asked.out)["rows"]
+    folder = Path(tempfile.mkdtemp(prefix="race-"))
+    track = Track(machine, backend_for(machine), machine_room.TorchDevice(), folder,
+                  seconds=asked.row_seconds)  # fmt: skip
+    for row, spec, names in chosen:
+        if time.monotonic() - start > asked.seconds:
+            print(f"starter: out of time before {row.key}", file=sys.stderr)
+            break
+        key = row_key({"kernel": row.kernel, "dtype": row.dtype, "shape": dict(row.sizes)})
+        before = next((r for r in done if row_key(r) == key), None)
+        todo = names if asked.again else missing(before, names)
+        if before and not todo and not asked.again:
+            continue
+        made = race(row, spec, todo, track, before)
+        if finish:
+            made = finish(row, made, fastest_machine(machine).peak("matrix", row.dtype))
+        put(done, made)
+        head["clocks_mhz"] = machine_room.facts()["clocks_mhz"]
+        write(asked.out, head, done)
+        print(f"{time.monotonic() - start:6.1f} s  {line(made)}", file=sys.stderr, flush=True)
+    return int(any(not row["correct"] for row in done))
+
+
+def line(row: dict) -> str:
+    """A row in one line, for a person who waits."""
+    shape = " ".join(f"{k}={v}" for k, v in row["shape"].items())
+    what = f"{row['kernel']} {row['dtype']} {shape}"
+    fastest = row["fastest"]
+    theirs = f"{fastest} {row['baselines_us'][fastest]:.1f}" if fastest else "-"
+    if not row["correct"]:
+        return f"{what}: FAILED, {row['reason'][:200]}; theirs {theirs}"
+    ratio = f"{row['speedup']:.2f}x over" if row["speedup"] else ""
+    return (f"{what}: {row['us']:.1f} us, {ratio} {theirs} us, {row['roofline_share']:.2f} of the "
+            f"roofline ({row['schedule_from']})")  # fmt: skip
+
+
+def _words(text: str) -> list[str]:
+    return [word for word in text.split(",") if word]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+"""Timing with a device and a clock that are made up."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.timing import LEAST_RUNS, MOST_RUNS, SLACK_US, measure
+
+
+class FakeDevice:
+    """One queue and a host; times in microseconds. hidden: work that events do not see."""
+
+    def __init__(self, host=20.0, hidden=0.0):
+        self.time = 0.0  # the host's
+        self.free = 0.0  # when the queue is empty
+        self.side = 0.0  # when the other queue is
+        self.host, self.hidden, self.flushed = host, hidden, 0
+
+    def busy(self, us):
+        self.free = max(self.free, self.time) + us
+
+    def flush(self):
+        self.flushed += 1
+        self.busy(100.0)
+
+    def spin(self, us):
+        self.busy(us)
+
+    def mark(self):
+        self.busy(0.0)
+        return self.free
+
+    def us_between(self, first, second):
+        return second - first
+
+    def wait(self):
+        self.time = max(self.time, self.free, self.side)
+
+    def now(self):
+        return self.time / 1e6
+
+    def kernel(self, us):
+        """A call that takes the host some time to issue, then runs for `us`."""
+
+        def call(*_):
+            self.time += self.host
+            self.busy(us)
+            self.side = max(self.side, self.time) + self.hidden
+
+        return call
+
+
+@pytest.mark.parametrize("us", [3.0, 150.0, 20_000.0])
+def test_the_device_time_is_measured_and_not_the_hosts(us):
+    device = FakeDevice(host=500.0)
+    found = measure(device.kernel(us), [(1,)], device)
+    assert found.us == pytest.approx(us) and found.host_us == pytest.approx(500.0)
+    assert found.p20 <= found.us <= found.p80
+    assert found.clocks_agree
+
+
+def test_short_calls_are_measured_more_often():
+    device = FakeDevice()
+    assert measure(device.kernel(20_000.0), [()], device).runs == LEAST_RUNS
+    assert measure(device.kernel(1.0), [()], device).runs == MOST_RUNS
+    assert LEAST_RUNS < measure(device.kernel(1000.0), [()], device).runs < MOST_RUNS
+
+
+def test_inputs_go_round_and_the_cache_is_flushed_before_each():
+    device, seen = FakeDevice(), []
+
+    def call(n):
+        seen.append(n)
+        device.busy(1000.0)
+
+    runs = measure(call, [(0,), (1,), (2,)], device).runs
+    assert device.flushed >= runs
+    assert min(seen.count(n) for n in range(3)) > runs // 4
+
+
+def test_work_that_the_events_do_not_see_is_noticed():
+    device = FakeDevice(hidden=10 * SLACK_US)
+    assert not measure(device.kernel(5.0), [()], device).clocks_agree
+
+
+def test_events_that_are_slower_than_the_clock_are_noticed():
+    device = FakeDevice()
+    device.us_between = lambda first, second: 3 * (second - first)
+    assert not measure(device.kernel(500.0), [()], device).clocks_agree
