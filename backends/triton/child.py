@@ -1,0 +1,183 @@
+"""A child: a forked process for work that may hang, abort, or fail and say nothing of it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import pickle
+import re
+import resource
+import select
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from backends.backend import BackendError
+
+T = TypeVar("T")
+
+MOST_WORDS = 700  # characters of a fault that are kept
+MOST_SAID = 1 << 20  # bytes of output that are looked through
+GRACE = 1.0  # seconds from a child's answer to its end
+_CHUNK = 1 << 20
+_SET_PDEATHSIG = 1
+# How LLVM and its like report what they then let pass: at the start of a line, or after a place.
+_ERROR = re.compile(r"^(?:.*: )?(?:fatal )?error:.*|^LLVM ERROR.*", re.MULTILINE)
+
+
+def in_child(work: Callable[[], T], seconds: float, stage: str, folder: Path) -> T:
+    """What `work` returns, done in a forked process that writes under `folder` only.
+
+    The value comes back by pickle. The process has its own session, no output, and its own
+    folder for temporary files; all that it started dies with it. BackendError(stage) where it
+    raises, dies, takes over `seconds`, or returns having said `error:`.
+    """
+    own = Path(tempfile.mkdtemp(prefix=f"{stage}-", dir=folder))
+    read, write = os.pipe()
+    said = own / "said"
+    parent = os.getpid()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    child = os.fork()
+    if child == 0:
+        os.close(read)
+        _child(work, own, said, write, parent)
+    os.close(write)
+    try:
+        data, status = _watch(child, read, time.monotonic() + seconds)
+        return _value(data, status, seconds, stage, _text(said))
+    finally:
+        os.close(read)
+        shutil.rmtree(own, ignore_errors=True)
+
+
+def _child(work: Callable[[], T], own: Path, said: Path, pipe: int, parent: int) -> None:
+    """The child's side; does not return."""
+    try:
+        os.setsid()
+        ctypes.CDLL(None).prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:  # it died before it could take us along
+            os._exit(1)
+        _redirect(said)
+        os.environ["TMPDIR"] = str(own)
+        tempfile.tempdir = None
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        try:
+            answer = ("value", work())
+        except BackendError as error:
+            answer = ("backend", (error.stage, error.reason))
+        except Exception as error:  # foreign code: a fault there is data here
+            answer = ("raised", fault(error))
+        data = memoryview(pickle.dumps(answer, protocol=pickle.HIGHEST_PROTOCOL))
+        while data:
+            data = data[os.write(pipe, data) :]
+    except BaseException as error:  # nothing may come back into the parent's program
+        print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        os._exit(1)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def _redirect(said: Path) -> None:
+    """Output goes to a file, of this process and of all that it starts."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    output = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    os.dup2(nothing, 0)
+    os.dup2(output, 1)
+    os.dup2(output, 2)
+    # Under a test runner these are objects of its own, which write into its files.
+    sys.stdout = os.fdopen(1, "w", buffering=1, closefd=False)
+    sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)
+
+
+def _watch(child: int, pipe: int, deadline: float) -> tuple[bytes, int | None]:
+    """What a child sent, and its wait status; None where it had to be ended for its time."""
+    end = os.pidfd_open(child)
+    try:
+        data, in_time = _receive(pipe, end, deadline)
+        if in_time:
+            select.select([end], [], [], GRACE)
+    finally:
+        os.close(end)
+        # All of its session goes with it: assemblers, and what a kernel's file may have started.
+        for send in (os.killpg, os.kill):
+            with suppress(ProcessLookupError):
+                send(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+    return data, status if in_time else None
+
+
+def _receive(pipe: int, end: int, deadline: float) -> tuple[bytes, bool]:
+    """All that comes through a pipe until it or its writer ends, and whether that was in time."""
+    parts = []
+    while True:
+        left = deadline - time.monotonic()
+        ready = select.select([pipe, end], [], [], max(left, 0))[0]
+        if not ready:
+            return b"".join(parts), False
+        part = os.read(pipe, _CHUNK) if pipe in ready else b""
+        if not part:
+            return b"".join(parts), True
+        parts.append(part)
+
+
+def _value(data: bytes, status: int | None, seconds: float, stage: str, said: str) -> Any:
+    """The value that a child sent, or a BackendError that says what became of it."""
+    if status is None:
+        raise BackendError(stage, f"it was still at it after {seconds:g} s")
+    if not data:
+        raise BackendError(stage, _death(status, said))
+    kind, value = pickle.loads(data)
+    if kind == "backend":
+        raise BackendError(*value)
+    if kind == "raised":
+        raise BackendError(stage, value)
+    if found := _ERROR.findall(said):
+        raise BackendError(stage, shortened("it reported an error and went on: " + found[0]))
+    return value
+
+
+def _death(status: int, said: str) -> str:
+    """How a process ended that sent nothing."""
+    number = os.waitstatus_to_exitcode(status)
+    lines = [line for line in said.strip().splitlines() if line.strip()]
+    # What was said of the cause comes before the traces of where it happened.
+    about = _ERROR.findall(said) or [x for x in lines if "Assertion" in x] or lines[-3:]
+    words = f": {shortened(' | '.join(about[:3]))}" if about else ""
+    if number == -signal.SIGXCPU:
+        return "it used all the processor time that it may have"
+    if number < 0:
+        return f"it died of {signal.Signals(-number).name}{words}"
+    return f"it ended with exit code {number} and no result{words}"
+
+
+def fault(error: BaseException) -> str:
+    """An exception in words: its kind and the end of its message, where compilers say why."""
+    text = str(error).strip()
+    cause = error.__cause__
+    if cause is not None and str(cause) not in text:
+        text = f"{text}\n{type(cause).__name__}: {cause}".strip()
+    return shortened(f"{type(error).__name__}: {text}" if text else type(error).__name__)
+
+
+def shortened(text: str) -> str:
+    """The first line of a text and its end, at most MOST_WORDS characters."""
+    if len(text) <= MOST_WORDS:
+        return text
+    first = text.splitlines()[0][:100]
+    return f"{first} ... {text[len(first) + 5 - MOST_WORDS :]}"
+
+
+def _text(file: Path) -> str:
+    try:
+        with file.open("rb") as said:
+            return said.read(MOST_SAID).decode(errors="replace")
+    except OSError:
+        return ""

@@ -1,0 +1,66 @@
+"""The mix of a program's instructions: how many there are of each class, and within loops."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+CLASSES = (
+    "matrix",
+    "load",
+    "store",
+    "copy_async",
+    "barrier",
+    "shuffle",
+    "special",
+    "arithmetic",
+    "shared",
+    "other",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """A compiled program.
+
+    registers: 32-bit registers of a lane, all files together.  spills: bytes of a lane's own
+    memory.  classes: of each instruction in order.  loops: first and last instruction of each.
+    """
+
+    registers: int
+    spills: int
+    classes: tuple[str, ...]
+    loops: tuple[tuple[int, int], ...]
+
+    def mix(self) -> dict[str, int]:
+        """How many instructions of each class there are."""
+        return _counted(self.classes)
+
+    def loop_mix(self) -> dict[str, int]:
+        """The same of those that lie in a loop."""
+        inside = {n for first, last in self.loops for n in range(first, last + 1)}
+        return _counted(self.classes[n] for n in inside)
+
+
+class Classifier:
+    """Gives an instruction its class: the first whose pattern matches the start of its name."""
+
+    def __init__(self, patterns: Sequence[tuple[str, str]]):
+        named = [f"(?P<{name}{n}>{pattern})" for n, (name, pattern) in enumerate(patterns)]
+        self.pattern = re.compile("|".join(named))
+        self.known: dict[str, str] = {}
+
+    def __call__(self, name: str) -> str:
+        if name not in self.known:
+            found = self.pattern.match(name)
+            group = found.lastgroup if found else None
+            self.known[name] = group.rstrip("0123456789") if group else "other"
+        return self.known[name]
+
+
+def _counted(classes: Iterable[str]) -> dict[str, int]:
+    counts = dict.fromkeys(CLASSES, 0)
+    for name in classes:
+        counts[name] += 1
+    return counts

@@ -1,0 +1,61 @@
+"""Tensors of a nest: on the device, on none, and from and to the arrays of the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+
+from ir.nest import Parameter
+from ir.rounding import HELD_AS
+from ir.sizes import value
+
+DTYPES = {
+    "f64": torch.float64,
+    "f32": torch.float32,
+    "f16": torch.float16,
+    "bf16": torch.bfloat16,
+    "i64": torch.int64,
+    "i32": torch.int32,
+    "b8": torch.bool,
+}
+_BAD_INTEGER = -1_234_567
+
+
+def shape(parameter: Parameter, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """The shape of a tensor. sizes: all of the spec, derived ones included."""
+    return tuple(value(e, sizes) for e in parameter.shape)
+
+
+def unplaced(parameter: Parameter, sizes: Mapping[str, int]) -> torch.Tensor:
+    """A tensor with shape and dtype and nothing in it."""
+    return torch.empty(shape(parameter, sizes), dtype=DTYPES[parameter.dtype], device="meta")
+
+
+def placed(array: np.ndarray, dtype: str, device: str = "cpu") -> torch.Tensor:
+    """A copy of an array on a device; bf16 comes as f32 of bf16 values, any shape."""
+    held = np.array(array, HELD_AS[dtype], order="C", copy=True)
+    return torch.from_numpy(held).to(device=device, dtype=DTYPES[dtype])
+
+
+def poisoned(
+    parameter: Parameter, sizes: Mapping[str, int], device: str = "cpu"
+) -> torch.Tensor:
+    """A tensor that no kernel has written: NaN, or what no test gives; b8 is all true."""
+    dtype = DTYPES[parameter.dtype]
+    bad = float("nan") if dtype.is_floating_point else _BAD_INTEGER
+    wrong = True if dtype == torch.bool else bad
+    return torch.full(shape(parameter, sizes), wrong, dtype=dtype, device=device)
+
+
+def array(tensor: torch.Tensor) -> np.ndarray:
+    """The tensor as numpy has it; bf16 as f32."""
+    tensor = tensor.detach().cpu()
+    return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
+
+
+def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether two tensors of one shape hold the same bits, NaNs included."""
+    raw = (t.contiguous().view(-1).view(torch.uint8) for t in (a, b))
+    return torch.equal(*raw)
