@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol, TextIO
 
-from search import quantity
+from search import obtained, quantity
 from search.evaluation import Failure
 from search.events import Event, Improved, Started, Stopped, Told
 from search.scoreboard import Scoreboard
@@ -65,7 +65,7 @@ class Lines:
             self.say(_started(event))
         elif isinstance(event, Told) and isinstance(event.outcome, Failure):
             if not event.replayed:
-                said = short(f"{event.outcome.stage}: {event.outcome.reason}")
+                said = short(f"{self.board.verdict(event.outcome)}: {event.outcome.reason}")
                 self.say(f"  #{event.number} failed at {said}")
         elif isinstance(event, Improved) and not event.replayed:
             self.say(self._improved(event))
@@ -78,7 +78,8 @@ class Lines:
         self.stream.flush()
 
     def _improved(self, event: Improved) -> str:
-        parts = [quantity.time(event.evaluation.us), event.evaluation.time_kind]
+        found = event.evaluation
+        parts = [f"{quantity.time(found.us)} {found.time_kind}", f"correct by {found.correct_by}"]
         if event.speedup and event.candidate.origin.parents:
             parts.append(f"{quantity.factor(event.speedup)} over the first")
         parts.append(f"{quantity.share(self.board.roofline_share)} of the roofline")
@@ -103,4 +104,10 @@ def short(text: str) -> str:
 def _started(event: Started) -> str:
     verb = "goes on" if event.resumed else "starts"
     sizes = quantity.shape(event.settings.sizes)
-    return f"  run {event.run} {verb}: {sizes}; roofline {quantity.time(event.roofline_us)}"
+    bound = f"roofline {quantity.time(event.roofline_us)} computed for {event.settings.target}"
+    line = f"  run {event.run} {verb}: {sizes}; {bound}"
+    said = obtained.here(event.environment)
+    if not said:
+        return line
+    kinds = (said["correct_by"], said["time_kind"], event.settings.target)
+    return f"{line}\n  results: {obtained.sentence(said, *kinds)}"

@@ -21,12 +21,13 @@ OTHER = Candidate(
 )
 SLOW = Evaluation(20.0, "simulated", "simulator")
 FAST = Evaluation(5.0, "simulated", "simulator")
+HERE = {"correct_by": "simulator", "time_kind": "simulated", "toolchain": "tool 1"}
 WRONG = Failure("check", "wrong", "output `y` is off at [3]\nand so on")
 
 
 def events(replayed=False):
     return [
-        Started("rows-chip-1", SETTINGS, 4.0, {}),
+        Started("rows-chip-1", SETTINGS, 4.0, {"here": HERE}),
         Asked(0, 0, FIRST),
         Told(0, 0, FIRST, SLOW, SLOW, 0.1, replayed),
         Improved(0, FIRST, SLOW, 1.0, replayed),
@@ -51,11 +52,12 @@ def test_lines_say_starts_gains_failures_and_ends():
     stream = io.StringIO()
     assert said(display(stream, quiet=False), stream, events()).splitlines() == [
         "[1/2] rows on chip",
-        "  run rows-chip-1 starts: M=64; roofline 4.00 µs",
-        "  #0 20.0 µs, simulated, 20% of the roofline: the autoschedule",
-        "  #1 5.00 µs, simulated, 4.00× over the first, 80% of the roofline: "
-        "tile(m): size 32 → 64",
-        "  #2 failed at check: output `y` is off at [3]",
+        "  run rows-chip-1 starts: M=64; roofline 4.00 µs computed for chip",
+        "  results: correct by simulator, times simulated for chip, with tool 1",
+        "  #0 20.0 µs simulated, correct by simulator, 20% of the roofline: the autoschedule",
+        "  #1 5.00 µs simulated, correct by simulator, 4.00× over the first, "
+        "80% of the roofline: tile(m): size 32 → 64",
+        "  #2 failed at check by simulator: output `y` is off at [3]",
         "  stopped after 2 s: 3 evaluations were asked for and made; 3 evaluations, "
         "failures: 1 at check",
     ]
@@ -64,7 +66,7 @@ def test_lines_say_starts_gains_failures_and_ends():
 def test_lines_do_not_repeat_what_an_earlier_session_said():
     stream = io.StringIO()
     lines = said(Lines(stream), stream, events(replayed=True)).splitlines()
-    assert len(lines) == 3
+    assert len(lines) == 4
     assert "3 of them known from before" in lines[-1]
 
 
@@ -104,15 +106,16 @@ def frame(monkeypatch):
 def test_a_live_panel_shows_progress_times_trials_and_failures(frame):
     text = frame(events()[:7])
     assert "rows on chip  (1 of 2)" in text and "2/3" in text
-    assert re.search(r"best +20.0 µs +simulated", text)
-    assert re.search(r"roofline +4.00 µs +20% reached", text)
+    assert re.search(r"best +20.0 µs +simulated, correct by simulator", text)
+    assert re.search(r"first +20.0 µs +simulated, ", text)
+    assert re.search(r"roofline +4.00 µs +computed, 20% reached", text)
     assert re.search(r"#2 +mutate +tile\(m\): size 32 → 8", text) and "#1 " not in text
     assert "no failures" in text
 
 
 def test_a_live_panel_counts_failures_by_stage_with_the_last_reason(frame):
     text = frame(events()[:9])
-    assert "failed at check 1; last: check: output `y` is off at [3]" in text
+    assert "failed at check 1; last: check by simulator: output `y` is off at [3]" in text
 
 
 def test_a_live_panel_before_a_run_has_started_says_what_it_waits_for(frame):
@@ -121,7 +124,8 @@ def test_a_live_panel_before_a_run_has_started_says_what_it_waits_for(frame):
 
 def test_an_ended_run_leaves_a_line(frame):
     text = frame(events())
-    assert "rows on chip  (1 of 2)  20.0 µs -> 5.00 µs  4.00×, 80% of the roofline" in text
+    line = "rows on chip  (1 of 2)  20.0 µs -> 5.00 µs simulated, correct by simulator  4.00×, 80%"
+    assert line in " ".join(text.split("\n"))
 
 
 def test_a_long_text_is_cut_to_a_line():

@@ -31,7 +31,7 @@ check(M=3, K=5, N=7)
 """
 FIELDS = [
     "run", "kernel", "target", "backend", "shape", "evaluations", "failures", "correct_by",
-    "time_kind", "first_us", "best_us", "plain_us", "roofline_us", "stopped_because", "record",
+    "time_kind", "device", "toolchain", "first_us", "best_us", "plain_us", "roofline_us", "stopped_because", "record",
 ]  # fmt: skip
 
 
@@ -111,12 +111,13 @@ def place(tmp_path):
 def test_a_run_ends_with_a_table_on_stdout_and_progress_on_stderr(place):
     code, out, err = place.run("--target=null", "--kernel=scale.kir", "--evaluations=6")
     assert code == 0
-    head, rule, row = out.splitlines()
+    head, rule, row, how = out.splitlines()
     assert head.split() == (
         "kernel target first best over first over plain roofline correct by time stopped because"
     ).split()
     assert row.startswith("scale   null")
     assert "emulator" in row and "modelled" in row
+    assert how == "Correct by emulator, times modelled for null, with null 1."
     assert row.endswith("6 evaluations were asked for and made")
     assert "[1/1] scale on null" in err and "#0 " in err and "the autoschedule" in err
 
@@ -230,11 +231,13 @@ def test_a_resumed_run_can_be_given_more_evaluations(place):
 def test_targets_are_listed_for_a_person_and_for_a_program(place):
     code, out, _ = place.run("--list-targets")
     assert code == 0
-    assert out.splitlines()[0].split() == "target backend correct by time what it is".split()
+    assert out.splitlines()[0].split() == "target backend correct by time with what it is".split()
     code, listed, _ = place.run("--list-targets", "--json")
     rows = json.loads(listed)["targets"]
     assert code == 0 and rows
-    assert set(rows[0]) == {"target", "backend", "title", "correct_by", "time_kind", "why"}
+    assert set(rows[0]) == {
+        "target", "backend", "title", "correct_by", "time_kind", "device", "toolchain", "why"
+    }  # fmt: skip
     assert all(row["target"] in out for row in rows)
     assert place.new_files() == []
 

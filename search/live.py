@@ -67,7 +67,7 @@ class Live:
             (f"{self.title}  ", "bold"),
             f"{quantity.time(board.first_us)} -> ",
             (quantity.time(board.best_us), "bold cyan"),
-            f"  {quantity.factor(quantity.ratio(board.first_us, board.best_us))}, "
+            f" {self._obtained()}  {quantity.factor(quantity.ratio(board.first_us, board.best_us))}, "
             f"{quantity.share(board.roofline_share)} of the roofline; {event.reason}",
         )
 
@@ -92,12 +92,18 @@ class Live:
         over_first = quantity.factor(quantity.ratio(board.first_us, board.best_us))
         over_plain = quantity.factor(quantity.ratio(board.plain_us, board.best_us))
         share = quantity.share(board.roofline_share)
-        kind = board.best.evaluation.time_kind if board.best else ""
-        table.add_row(Text("best", "bold"), Text(quantity.time(board.best_us), "bold cyan"), kind)
-        table.add_row("first", quantity.time(board.first_us), f"{over_first} to the best")
-        table.add_row("plain", quantity.time(board.plain_us), f"{over_plain} to the best")
-        table.add_row("roofline", quantity.time(bound), f"{share} reached")
+        best = Text(quantity.time(board.best_us), "bold cyan")
+        table.add_row(Text("best", "bold"), best, self._obtained())
+        kind = f"{board.kind}, " if board.kind else ""
+        table.add_row("first", quantity.time(board.first_us), f"{kind}{over_first} to the best")
+        table.add_row("plain", quantity.time(board.plain_us), f"{kind}{over_plain} to the best")
+        table.add_row("roofline", quantity.time(bound), f"computed, {share} reached")
         return table
+
+    def _obtained(self) -> str:
+        """How the best was obtained: `simulated, correct by simulator`."""
+        best = self.board.best
+        return f"{self.board.kind}, correct by {best.evaluation.correct_by}" if best else ""
 
     def _trying(self) -> Table:
         table = Table.grid(padding=(0, 2))

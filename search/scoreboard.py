@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from search import difference, quantity
+from search import difference, obtained, quantity
 from search.candidate import Candidate
 from search.evaluation import Evaluation, Failure
 from search.events import Asked, Event, Improved, Started, Stopped, Told
@@ -54,6 +54,17 @@ class Scoreboard:
                 "the autoschedule")
         return "; ".join(difference.lines(parents[0], candidate)) or "the same kernel"
 
+    def verdict(self, failure: Failure) -> str:
+        """The stage of a failure, and by what it was judged: `check by interpreter`."""
+        said = obtained.here(self.started.environment) if self.started else {}
+        judge = said.get("correct_by") if failure.stage == "check" else None
+        return f"{failure.stage} by {judge}" if judge else failure.stage
+
+    @property
+    def kind(self) -> str:
+        """How the times were obtained; empty before there is one."""
+        return self.best.evaluation.time_kind if self.best else ""
+
     @property
     def best_us(self) -> float | None:
         """The best time so far."""
@@ -72,7 +83,7 @@ class Scoreboard:
         outcome = event.outcome
         if isinstance(outcome, Failure):
             self.failures[outcome.stage] += 1
-            self.last_failure = f"{outcome.stage}: {outcome.reason}"
+            self.last_failure = f"{self.verdict(outcome)}: {outcome.reason}"
         elif isinstance(outcome, Evaluation):
             operator = event.candidate.origin.operator
             if operator == FIRST:

@@ -9,6 +9,7 @@ from importlib import metadata
 
 from search.command.promotion import winner_source
 from search.command.session import Ended
+from search.obtained import here
 from search.report.collect import result
 from search.report.page import Page, Result, Text
 
@@ -29,13 +30,14 @@ def page(ended: Sequence[Ended], command: str, now: datetime) -> Page:
 
 
 def _result(ended: Ended) -> Result:
-    problem, outcome = ended.problem, ended.outcome
+    problem, outcome, said = ended.problem, ended.outcome, here(ended.environment)
     source = None
     if outcome.best is not None:
         extension = problem.backend.manifest.extension
         source = Text(f"Source, kernel.{extension}", winner_source(problem, outcome))
     facts = {
-        "toolchain": problem.backend.manifest.toolchain,
+        "toolchain": said.get("toolchain") or problem.backend.manifest.toolchain,
+        **{name: said[name] for name in ("device", "clocks") if name in said},
         "evaluation": f"{ended.environment.get('workers')} at a time",
         **_sandbox(ended.environment.get("sandbox")),
         "record": ended.record or "not promoted",

@@ -17,6 +17,7 @@ from search.display import Display
 from search.evaluator.cache import Cached
 from search.evaluator.local import LocalEvaluator
 from search.evaluator.stages import Bench
+from search.obtained import here
 from search.operator import OPERATORS
 from search.outcome import Outcome
 from search.policy import policy
@@ -38,7 +39,7 @@ class Ended:
     @property
     def line(self) -> Line:
         """For the summary."""
-        return Line(self.outcome, self.record)
+        return Line(self.outcome, self.record, here(self.environment))
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,10 +112,10 @@ def usable(found: Machine, wanted: str | None) -> Backend:
     except KernelError as error:
         raise (error if error.where else error.within("--backend")) from None
     here = backend.available(found)
-    if not here["correct_by"] or not here["time_kind"]:
+    if not here.get("correct_by") or not here.get("time_kind"):
         raise KernelError(
             f"backend `{backend.manifest.name}` cannot check and time kernels for "
-            f"`{found.name}` on this machine: {here['why']}",
+            f"`{found.name}` on this machine: {here.get('why')}",
             where="--target",
             hint="--list-targets says what can be done here",
         )

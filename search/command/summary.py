@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from search import quantity
+from search import obtained, quantity
 from search.outcome import Outcome
 
 GAP = "  "
@@ -27,10 +27,11 @@ COLUMNS = (
 @dataclass(frozen=True, slots=True)
 class Line:
     """One run of the suite. record: the folder its winner was written to; empty where it was
-    not."""
+    not.  here: what the backend says of this machine."""
 
     outcome: Outcome
     record: str = ""
+    here: Mapping[str, str] = field(default_factory=dict)
 
     def table(self) -> dict[str, Any]:
         """The run as plain data; times in microseconds, None where they are not known."""
@@ -46,6 +47,8 @@ class Line:
             "failures": dict(outcome.failures),
             "correct_by": best.correct_by if best else None,
             "time_kind": best.time_kind if best else None,
+            "device": self.here.get("device"),
+            "toolchain": self.here.get("toolchain"),
             "first_us": outcome.first_us,
             "best_us": best.us if best else None,
             "plain_us": outcome.plain_us,
@@ -53,6 +56,13 @@ class Line:
             "stopped_because": outcome.stopped_because,
             "record": self.record or None,
         }
+
+    def obtained(self) -> str:
+        """How the results in this row were obtained; empty where none is correct."""
+        best, target = self.outcome.evaluation, self.outcome.settings.target
+        if best is None:
+            return ""
+        return obtained.sentence(self.here, best.correct_by, best.time_kind, target)
 
     def cells(self) -> tuple[str, ...]:
         """The run as the cells of a row, in the order of COLUMNS."""
@@ -73,10 +83,13 @@ class Line:
 
 
 def summary_text(lines: Sequence[Line]) -> str:
-    """The table, with a row for each run; where winners were written comes below it."""
+    """The table, with a row for each run; below it how its results were obtained, and where
+    winners were written."""
     rows = [tuple(title for title, _ in COLUMNS), *(line.cells() for line in lines)]
     written = [f"{line.outcome.settings.kernel}: {line.record}" for line in lines if line.record]
-    return columns(rows, [align for _, align in COLUMNS]) + "".join(f"{w}\n" for w in written)
+    how = dict.fromkeys(said for line in lines if (said := line.obtained()))
+    below = [*(f"{said[0].upper()}{said[1:]}." for said in how), *written]
+    return columns(rows, [align for _, align in COLUMNS]) + "".join(f"{b}\n" for b in below)
 
 
 def columns(rows: Sequence[Sequence[str]], aligns: Sequence[str]) -> str:

@@ -9,7 +9,8 @@ from backends.registry import backend, target, target_names
 from ir.errors import KernelError
 from search.command.summary import columns
 
-TITLES = ("target", "backend", "correct by", "time", "what it is")
+SAID = ("device", "toolchain")
+TITLES = ("target", "backend", "correct by", "time", "with", "what it is")
 
 
 def listing() -> list[dict[str, Any]]:
@@ -24,13 +25,14 @@ def listing() -> list[dict[str, Any]]:
 
 
 def listing_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """The list for a person; what is lacking comes below it."""
+    """The list for a person; what backends have to say of this machine comes below it."""
     cells = [
         (
             row["target"],
             row["backend"],
             row["correct_by"] or "not here",
             row["time_kind"] or "not here",
+            row["device"] or row["toolchain"] or "-",
             row["title"],
         )
         for row in rows
@@ -38,14 +40,14 @@ def listing_text(rows: Sequence[Mapping[str, Any]]) -> str:
     lacking = {
         f"{row['backend']}: {row['why']}\n"
         for row in rows
-        if row["why"] and not (row["correct_by"] and row["time_kind"])
+        if row["why"]
     }
-    return columns([TITLES, *cells], "<<<<<") + "".join(sorted(lacking))
+    return columns([TITLES, *cells], "<<<<<<") + "".join(sorted(lacking))
 
 
 def _here(serving: str, machine: Any) -> dict[str, Any]:
     try:
         found = backend(serving).available(machine)
     except KernelError as error:
-        return {"correct_by": None, "time_kind": None, "why": error.what}
-    return {name: found.get(name) for name in ("correct_by", "time_kind", "why")}
+        found = {"why": error.what}
+    return {name: found.get(name) for name in ("correct_by", "time_kind", *SAID, "why")}
