@@ -1,0 +1,214 @@
+"""The time model: how long a built kernel would take on a target's hardware, worked out.
+
+For each launch: the terms of `terms` (microseconds, each if nothing else took time), put together
+by `combine` with the weights below. All figures of the hardware come from the target's file; the
+weights are dimensionless and fitted to measurements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import ceil, prod
+from typing import Any
+
+from backends.backend import Timing
+from backends.triton.extents import Extents
+from backends.triton.occupancy import programs_per_unit
+from backends.triton.transactions import Move
+from backends.triton.work import Work, work
+from ir.footprint import register_bytes, scratch_bytes
+from ir.machine import Machine
+from ir.nest import Launch, LoopNest
+from ir.sizes import bind
+from ir.spec import DTYPES
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What the terms are multiplied by; 1: as the target's file says. loss: share of what runs
+    beside the longest term that shows all the same."""
+
+    launch: float = 1.0
+    dram: float = 1.1
+    cache: float = 1.0
+    load: float = 1.0
+    fabric: float = 1.0
+    shared: float = 1.0
+    matrix: float = 1.3
+    vector: float = 1.2
+    special: float = 1.0
+    issue: float = 1.0
+    spill: float = 1.0
+    wait: float = 1.6
+    start: float = 1.0
+    alone: float = 1.6
+    loss: float = 0.08
+
+
+WEIGHTS = Weights()
+MEMORY = ("dram", "cache")  # of the chip
+ENGINES = ("load", "fabric", "shared", "matrix", "vector", "special", "issue", "spill")
+CHAIN = ("wait", "start", "alone")  # of one program after another
+KEPT = 0.6  # share of the cache that holds what is read again
+START_CYCLES = 1500  # from one program's end to the next one's first load
+REGISTERS_BESIDE = 24  # of a lane, for addresses and the like, where no build tells
+SPILLED_IN_LOOP = 0.5  # share of the spills that a loop repeats
+DEFAULT_WARPS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """What is known of a launch's build. spills: bytes of a lane. instructions: in its text."""
+
+    registers: int
+    shared_bytes: int
+    warps: int
+    stages: int
+    spills: float
+    instructions: float
+
+
+def modelled(
+    nest: LoopNest, machine: Machine, sizes: Mapping[str, int], figures: Mapping[str, float],
+    weights: Weights = WEIGHTS,
+) -> Timing:  # fmt: skip
+    """The time of a nest. figures: of its build, as `Built.figures`; without any, they are
+    guessed from the nest. The result's figures hold the terms, `<launch>.<term>_us`. A nest with
+    jagged ranges is taken to have them all of the mean length."""
+    bound = bind(nest.spec, sizes)
+    seen: dict[str, float] = {}
+    total = 0.0
+    sums: dict[str, float] = {}
+    for launch in nest.launches:
+        found = terms(launch, machine, bound, figures)
+        us = combine(found, weights)
+        total += us
+        for name, each in found.items():
+            seen[f"{launch.name}.{name}"] = each
+            if name.endswith("_us"):
+                sums[name] = sums.get(name, 0.0) + each
+    shares = {
+        name: min(1.0, getattr(weights, name) * sums[f"{name}_us"] / total)
+        for name in (*MEMORY, *ENGINES)
+    }
+    return Timing(us=total, kind="modelled", figures=seen, engines=shares)
+
+
+def combine(found: Mapping[str, float], weights: Weights = WEIGHTS) -> float:
+    """Microseconds of one launch from its terms: the longest, and a share of the others."""
+    parts = {n: getattr(weights, n) * found[f"{n}_us"] for n in (*MEMORY, *ENGINES)}
+    parts["chain"] = sum(getattr(weights, n) * found[f"{n}_us"] for n in CHAIN)
+    longest = max(parts.values())
+    beside = weights.loss * (sum(parts.values()) - longest)
+    return weights.launch * found["launch_us"] + longest + beside
+
+
+def terms(
+    launch: Launch, machine: Machine, sizes: Mapping[str, int], figures: Mapping[str, float]
+) -> dict[str, float]:
+    """The terms of a launch, `<term>_us`, with `programs`, `resident` (a unit holds at once),
+    `rounds`, `occupancy` and the bytes moved beside them."""
+    table = machine.details["triton"]
+    build = _build(launch, machine, sizes, figures)
+    held = programs_per_unit(table, build.registers, build.shared_bytes, build.warps)
+    # A build that cannot be held is refused elsewhere; here it just takes turns.
+    resident = min(max(held.programs, 1), launch.resident or max(held.programs, 1))
+    ext = Extents(launch, sizes)
+    done = work(launch, ext, machine, table, build.warps, build.stages)
+    units = machine.parallel
+    busiest = ceil(ext.programs / units)
+    at_once = min(ext.programs, resident * units)
+    rounds = ceil(ext.programs / (resident * units))
+    asked, fetched = traffic(done.moves, ext, machine, at_once)
+    seconds = {**done.seconds, **_of_build(build, done, table)}
+    found = {f"{e}_us": 1e6 * busiest * seconds.get(e, 0.0) for e in ENGINES}
+    starts = 1 if launch.resident else rounds
+    return {
+        **found,
+        "launch_us": machine.launch_us,
+        "dram_us": 1e6 * fetched / machine.bandwidth,
+        "cache_us": 1e6 * asked / machine.spaces["cache"].bytes_per_second,
+        "wait_us": 1e6 * rounds * done.waits,
+        "start_us": 1e6 * starts * START_CYCLES / table["clock_hz"],
+        "alone_us": 1e6 * rounds * done.alone,
+        "programs": float(ext.programs),
+        "resident": float(resident),
+        "rounds": float(rounds),
+        "occupancy": held.share,
+        "asked_bytes": asked,
+        "fetched_bytes": fetched,
+    }
+
+
+def _build(
+    launch: Launch, machine: Machine, sizes: Mapping[str, int], figures: Mapping[str, float]
+) -> Build:
+    """A launch's build as its figures say, or a guess from the nest."""
+
+    def figure(name: str, otherwise: float) -> float:
+        return figures.get(f"{launch.name}.{name}", otherwise)
+
+    table = machine.details["triton"]
+    lanes = launch.lanes or DEFAULT_WARPS * table["wave"]
+    warps = max(1, int(figure("warps", lanes / table["wave"])))
+    guess = register_bytes(launch, machine, sizes) / (4 * warps * table["wave"])
+    depth = max((v.depth for v in launch.values if v.loaded), default=1)
+    return Build(
+        registers=int(min(figure("registers", guess + REGISTERS_BESIDE),
+                          table["registers_per_lane"])),
+        shared_bytes=int(figure("shared_bytes", scratch_bytes(launch, machine, sizes))),
+        warps=warps,
+        stages=int(figure("stages", depth)),
+        spills=figure("spills", 0.0),
+        instructions=figure("instructions", 0.0),
+    )
+
+
+def _of_build(build: Build, done: Work, table: Mapping[str, Any]) -> dict[str, float]:
+    """Seconds of a unit for what only the compiler tells: instructions issued, and spills.
+
+    A loop repeats some instructions, no one says which, so they count where there is none.
+    """
+    issue = 0.0 if done.looped else build.instructions * build.warps
+    again = 1 + SPILLED_IN_LOOP * done.looped
+    spilled = 2 * build.spills * build.warps * table["wave"] * again
+    return {
+        "issue": issue / (table["partitions"] * table["clock_hz"]),
+        "spill": spilled / (table["shared_bytes_per_cycle"] * table["clock_hz"]),
+    }
+
+
+def traffic(
+    moves: list[Move], ext: Extents, machine: Machine, at_once: int
+) -> tuple[float, float]:
+    """Bytes asked of the cache by all programs, and bytes that it fetches from memory.
+
+    Programs that run together share what they read. What later ones read again is still there
+    as far as the cache has room for all that is read between.
+    """
+    together = ext.at_once(at_once)
+    waves = ext.programs / max(1, at_once)
+    room = KEPT * machine.spaces["cache"].bytes
+    wave = {
+        i: m.fresh * m.sectors * prod(together[n] for n in m.needs) for i, m in enumerate(moves)
+    }
+    between = sum(wave.values())
+    asked = sum(ext.programs * m.times * m.sectors for m in moves)
+    fetched = 0.0
+    for tensor in dict.fromkeys(m.tensor for m in moves):
+        own = [i for i, m in enumerate(moves) if m.tensor == tensor]
+        every = sum(ext.programs * moves[i].fresh * moves[i].sectors for i in own)
+        least = min(_tensor_bytes(ext, tensor), every)
+        if any(moves[i].rows for i in own):
+            lost = 1 - room / max(room, _tensor_bytes(ext, tensor))
+            fetched += least + (every - least) * lost
+            continue
+        again = max(0.0, min(every, waves * sum(wave[i] for i in own)) - least)
+        fetched += least + again * min(1.0, max(0.0, (least + between) / room - 1))
+    return asked, fetched
+
+
+def _tensor_bytes(ext: Extents, tensor: str) -> float:
+    dtype = next(p.dtype for p in ext.launch.parameters if p.name == tensor)
+    return float(DTYPES[dtype] * prod(ext.shapes[tensor]))
