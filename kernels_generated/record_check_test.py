@@ -10,6 +10,7 @@ from backends.emit import template_digest
 from backends.registry import backend_for, target, target_names
 from ir.autoschedule import plain
 from ir.digest import spec_digest, text_digest
+from ir.errors import KernelError
 from ir.lower import lower
 from ir.parse import parse_workload
 from kernels_generated.reproduction import reproduction
@@ -43,7 +44,7 @@ def stored():
             schedule=text_digest(str(schedule)),
             source=text_digest(source),
             templates=template_digest(backend.manifest.name),
-            toolchain="none",
+            toolchain="null 1",
         ),
         correct_by="emulator",
         time_kind="modelled",
@@ -120,6 +121,35 @@ def test_a_measured_time_is_not_compared(tmp_path, stored):
     words, said = checked(tmp_path, replace(stored, record=record))
     assert words == ["passed", "passed", "passed", "skipped"], said
     assert "not the same twice" in said
+
+
+def test_a_time_that_was_modelled_with_another_toolchain_is_not_compared(tmp_path, stored):
+    digests = replace(stored.record.digests, toolchain="null 0")
+    record = replace(stored.record, us=stored.record.us * 2, digests=digests)
+    words, said = checked(tmp_path, replace(stored, record=record))
+    assert words == ["passed", "passed", "passed", "skipped"], said
+    assert "`null 0`" in said and "`null 1`" in said
+
+
+def test_a_record_of_a_device_is_checked_by_other_means_where_there_is_none(tmp_path, stored):
+    record = replace(
+        stored.record, us=0.5, time_kind="measured", correct_by="device", device="Chip 9",
+        digests=replace(stored.record.digests, toolchain="another"),
+    )  # fmt: skip
+    words, said = checked(tmp_path, replace(stored, record=record))
+    assert words == ["passed", "passed", "passed", "skipped"], said
+
+
+def test_where_the_backends_package_is_lacking_only_the_files_are_tested(
+    tmp_path, stored, monkeypatch
+):
+    def absent(*_):
+        raise KernelError("backend cannot be loaded") from ModuleNotFoundError(name="tongue")
+
+    monkeypatch.setattr("kernels_generated.reproduction.backend_for", absent)
+    words, said = checked(tmp_path, stored)
+    assert words == ["passed", "skipped", "skipped", "skipped"], said
+    assert "needs the Python package `tongue`" in said
 
 
 def test_a_schedule_that_no_longer_fits_fails(tmp_path, stored):

@@ -11,6 +11,7 @@ from typing import Any
 
 from backends.backend import Backend
 from backends.registry import backend_for, target
+from ir.errors import KernelError
 from ir.lower import lower
 from ir.machine import Machine
 from ir.parse import parse_schedule, parse_spec, parse_workload
@@ -68,6 +69,18 @@ class Reproduction:
     def formulation(self) -> str:
         """The text of the equations that the schedule is for."""
         return self.stored.formulation or spec_text(self.workload.spec)
+
+
+def lacking(stored: Stored) -> str:
+    """Which Python package that the record's backend needs is not here; empty where none is."""
+    try:
+        reproduction(stored)
+    except KernelError as error:
+        cause = error.__cause__
+        if isinstance(cause, ModuleNotFoundError):
+            return f"`{stored.record.backend}` needs the Python package `{cause.name}`"
+        raise
+    return ""
 
 
 def reproduction(stored: Stored) -> Reproduction:

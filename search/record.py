@@ -28,6 +28,7 @@ SCHEDULE = "schedule.sched"
 FORMULATION = "formulation.kir"
 RECORD = "record.toml"
 BUILD_TEXT = 'load("//bazel:kernel.bzl", "kernel_records")\n\nkernel_records()\n'
+MEASURED = "measured"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RENEW = "python3 -m tools.renew_records rewrites records that can be read"
 
@@ -60,7 +61,8 @@ class Record:
     the first schedule to this one.  correct_by, time_kind: how these were obtained.  checked:
     shapes at which it equals the reference.  shape: the one it is tuned for, where `us` is its
     time in microseconds, `first_us` the first schedule's, `plain_us` an untiled one's and
-    `roofline_us` the machine's bound; None where not known.  unfit: see `Unfit`.  freely_edited:
+    `roofline_us` the machine's bound; None where not known.  device, clocks: what the times were
+    measured on, in the backend's words.  unfit: see `Unfit`.  freely_edited:
     the source says more than the schedule, so it cannot be emitted again.
     """
 
@@ -83,6 +85,8 @@ class Record:
     seed: int = 0
     lineage: tuple[str, ...] = ()
     freely_edited: bool = False
+    device: str | None = None
+    clocks: str | None = None
 
     def __post_init__(self) -> None:
         for noun, name in (("kernel", self.kernel), ("target", self.target)):
@@ -186,8 +190,8 @@ def record_folders(root: Path) -> tuple[Path, ...]:
 def write_record(root: Path, stored: Stored, replace: bool = False) -> Written:
     """Keeps a record under a root, whole or not at all.
 
-    A record that is there is replaced where the new one is faster at the same shape, or with
-    `replace`. KernelError where another spec of the same name has records there, or where the
+    A record that is there is replaced where the new one is faster at the same shape, where it
+    was measured and the old one was not, or with `replace`. KernelError where another spec of the same name has records there, or where the
     root cannot be written; then nothing has changed.
     """
     record = stored.record
@@ -220,12 +224,16 @@ def _record(table: dict[str, Any]) -> Record:
 
 def _why_kept(new: Record, old: Record) -> str:
     """Why a new record does not replace an old one; empty where it does."""
+    if new.digests.spec != old.digests.spec:
+        return "the one kept is of another spec"
+    if new.time_kind != old.time_kind == MEASURED:
+        return f"its time was {MEASURED}, the new one's is {new.time_kind}"
+    if old.time_kind != new.time_kind == MEASURED:
+        return ""
     if new.time_kind != old.time_kind:
         return f"the time kept is {old.time_kind}, the new one {new.time_kind}"
     if dict(new.shape) != dict(old.shape):
         return f"the one kept is tuned for {dict(old.shape)}"
-    if new.digests.spec != old.digests.spec:
-        return "the one kept is of another spec"
     return "" if new.better_than(old) else f"the one kept takes {old.us:.4g} us"
 
 

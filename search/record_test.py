@@ -119,6 +119,16 @@ def test_what_cannot_be_compared_replaces_only_when_told(tmp_path, changed, why)
     assert read_record(tmp_path / "scale" / "chip") == other
 
 
+def test_a_measured_time_replaces_any_other_and_is_replaced_by_no_other(tmp_path):
+    write_record(tmp_path, stored(time_kind="modelled"))
+    measured = stored(us=99.0, time_kind="measured", device="Chip 9", clocks="1 GHz")
+    assert write_record(tmp_path, measured).written
+    kept = write_record(tmp_path, stored(us=1.0, time_kind="modelled"))
+    assert kept.why == "its time was measured, the new one's is modelled"
+    assert read_record(tmp_path / "scale" / "chip") == measured
+    assert write_record(tmp_path, stored(us=98.0, time_kind="measured")).written
+
+
 def test_another_spec_of_the_name_does_not_replace_unless_told(tmp_path):
     write_record(tmp_path, stored())
     other = stored(us=1.0, workload=WORKLOAD.replace("2.0", "3.0"))

@@ -39,30 +39,31 @@ def table(records: Sequence[Record]) -> str:
     Below it geometric means and medians. Nothing is rounded up: ratios are cut after two
     digits. KernelError where times were obtained in different ways.
     """
-    kinds = {(r.correct_by, r.time_kind) for r in records}
+    kinds = {_how(r) for r in records}
     if len(kinds) != 1:
         raise KernelError(f"records obtained in different ways stand in one table: {kinds}")
-    correct_by, time_kind = kinds.pop()
-    ratios = [r.first_us / r.us for r in records]
-    shares = [r.roofline_us / r.us for r in records]
+    correct_by, time_kind, device = kinds.pop()
+    ratios = [r.first_us / r.us for r in records if r.first_us is not None]
+    shares = [r.roofline_us / r.us for r in records if r.roofline_us is not None]
     lines = [*_HEAD, *(_row(r) for r in records)]
     lines.append("")
     lines.append(
-        f"Correct by {correct_by}, time {time_kind}. Over the first schedule: geometric mean "
-        f"{_cut(_geometric(ratios))}, median {_cut(median(ratios))}. Share of the roofline: "
-        f"geometric mean {_cut(_geometric(shares))}, median {_cut(median(shares))}."
+        f"Correct by {correct_by}, time {time_kind}{f' on {device}' if device else ''}. "
+        f"Over the first schedule: {_middle(ratios)}. Share of the roofline: {_middle(shares)}."
     )
     return "\n".join(lines) + "\n"
 
 
 def page(text: str, records: Sequence[Record]) -> str:
-    """The page with every marked table made anew; KernelError for a target without records."""
+    """The page with every marked table made anew, one below the other where a target's records
+    were obtained in different ways; KernelError for a target without records."""
 
     def fill(found: re.Match[str]) -> str:
         rows = sorted((r for r in records if r.target == found[2]), key=lambda r: r.kernel)
         if not rows:
             raise KernelError(f"there are no records for the target `{found[2]}`")
-        return f"{found[1]}{table(rows)}{found[3]}"
+        groups = {how: [r for r in rows if _how(r) == how] for how in sorted(set(map(_how, rows)))}
+        return f"{found[1]}{chr(10).join(map(table, groups.values()))}{found[3]}"
 
     return _MARKED.sub(fill, text)
 
@@ -93,9 +94,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _row(r: Record) -> str:
     shape = " ".join(f"{k}={v}" for k, v in r.shape.items())
-    ratios = (r.first_us / r.us, r.plain_us / r.us, r.roofline_us / r.us)
-    times = (f"{us:.2f}" for us in (r.plain_us, r.first_us, r.us))
-    return f"| {r.kernel} | {shape} | {' | '.join((*times, *(_cut(x) for x in ratios)))} |"
+    ratios = (us and _cut(us / r.us) for us in (r.first_us, r.plain_us, r.roofline_us))
+    times = (us and f"{us:.2f}" for us in (r.plain_us, r.first_us, r.us))
+    return f"| {r.kernel} | {shape} | {' | '.join(cell or '-' for cell in (*times, *ratios))} |"
+
+
+def _how(r: Record) -> tuple[str, str, str]:
+    """What must be the same for all records of a table."""
+    return r.correct_by, r.time_kind, r.device or ""
+
+
+def _middle(ratios: Sequence[float]) -> str:
+    if not ratios:
+        return "not known"
+    return f"geometric mean {_cut(_geometric(ratios))}, median {_cut(median(ratios))}"
 
 
 def _cut(ratio: float) -> str:

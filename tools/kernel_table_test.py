@@ -45,3 +45,11 @@ def test_only_what_stands_between_the_markers_is_replaced():
 def test_a_target_without_records_is_named():
     with pytest.raises(KernelError, match="no records for the target `chip`"):
         page(TEXT, [])
+
+
+def test_records_of_one_target_obtained_in_two_ways_stand_in_two_tables():
+    other = replace(TWO, correct_by="device", time_kind="measured", device="Chip 9", first_us=None)
+    made = page(TEXT, [ONE, other])
+    assert made.index("| two |") < made.index("measured on Chip 9") < made.index("| one |")
+    assert "| two | M=4 K=8 | 9.00 | - | 1.00 | - | 9.00 | 1.99 |" in made
+    assert page(made, [ONE, other]) == made

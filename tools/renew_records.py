@@ -24,7 +24,7 @@ from ir.schedule import Schedule
 from ir.source import near
 from kernels_generated.reproduction import Reproduction, reproduction
 from search.evaluation import Evaluation, Failure
-from search.record import Record, read_record, record_folders, write_record
+from search.record import MEASURED, Record, read_record, record_folders, write_record
 
 FOLDER = "kernels_generated"
 EXAMPLES = """
@@ -65,6 +65,9 @@ def renew(root: Path, folder: Path) -> Renewal:
         found = made.evaluate(source)
         if isinstance(found, Failure):
             return Renewal(name, before, before, False, f"{found.stage}: {found.reason}")
+        if stored.record.time_kind == MEASURED != found.time_kind:
+            why = f"its time was {MEASURED}, and here it could only be {found.time_kind}"
+            return Renewal(name, before, before, False, why)
         fresh = replace(stored, source=source, record=_record(made, source, found))
         write_record(root, fresh, replace=True)
     except KernelError as error:
@@ -84,11 +87,14 @@ def _record(made: Reproduction, source: str, found: Evaluation) -> Record:
         schedule=text_digest(made.stored.schedule),
         source=text_digest(source),
         templates=template_digest(old.backend),
-        toolchain=str(made.can.get("toolchain") or made.backend.manifest.toolchain),
+        toolchain=_said(made, "toolchain") or made.backend.manifest.toolchain,
     )
+    measured = found.time_kind == MEASURED
     return replace(
         old,
         digests=digests,
+        device=_said(made, "device") if measured else None,
+        clocks=_said(made, "clocks") if measured else None,
         correct_by=found.correct_by,
         time_kind=found.time_kind,
         us=found.us,
@@ -97,6 +103,11 @@ def _record(made: Reproduction, source: str, found: Evaluation) -> Record:
         plain_us=_us(made, plain(spec, machine, shape)),
         roofline_us=roofline(spec, machine, shape).us,
     )
+
+
+def _said(made: Reproduction, name: str) -> str | None:
+    """A word of the backend of this machine; None where it has none."""
+    return str(made.can[name]) if made.can.get(name) else None
 
 
 def _us(made: Reproduction, schedule: Schedule) -> float | None:

@@ -99,6 +99,15 @@ def test_a_kernel_that_no_longer_works_is_left_as_it_is(tree, capsys, change, sa
     assert said in capsys.readouterr().out
 
 
+def test_a_measured_time_is_not_replaced_by_another_kind_of_time(tree, capsys):
+    stored = kept(tree)
+    stored = replace(stored, record=replace(stored.record, time_kind="measured", device="Chip 9"))
+    write_record(tree / "kernels_generated", stored, replace=True)
+    assert main([], tree) == 1
+    assert kept(tree) == stored
+    assert "its time was measured" in capsys.readouterr().out
+
+
 def test_an_unknown_record_is_wrong_use(tree, capsys):
     assert main([f"scal/{TARGET}"], tree) == 2
     said = capsys.readouterr().err

@@ -16,7 +16,7 @@ from search import difference
 from search.command.problem import Problem
 from search.evaluation import Evaluation
 from search.outcome import Outcome
-from search.record import Digests, Record, Stored, Written, write_record
+from search.record import MEASURED, Digests, Record, Stored, Written, write_record
 from search.settings import Settings
 
 FOLDER = "kernels_generated"
@@ -64,8 +64,13 @@ def command(settings: Settings) -> str:
     return " ".join(("bazel run //search:evolve --", *given))
 
 
-def promote(problem: Problem, outcome: Outcome, checkout: Path) -> Written:
-    """Keeps the winner in the checkout, if it is better than what is kept there."""
+def promote(
+    problem: Problem, outcome: Outcome, checkout: Path, said: Mapping[str, str]
+) -> Written:
+    """Keeps the winner in the checkout, if it is better than what is kept there.
+
+    said: what the backend says of the machine that the candidates were evaluated on.
+    """
     assert outcome.best is not None, "a run without a correct candidate has no record"
     assert outcome.evaluation is not None, "the winner has an evaluation"
     settings = problem.settings
@@ -83,7 +88,7 @@ def promote(problem: Problem, outcome: Outcome, checkout: Path) -> Written:
             schedule=text_digest(outcome.best.schedule),
             source=text_digest(text),
             templates=template_digest(settings.backend),
-            toolchain=_toolchain(problem),
+            toolchain=said.get("toolchain") or problem.backend.manifest.toolchain,
         ),
         correct_by=outcome.evaluation.correct_by,
         time_kind=outcome.evaluation.time_kind,
@@ -97,6 +102,7 @@ def promote(problem: Problem, outcome: Outcome, checkout: Path) -> Written:
         seed=settings.seed,
         lineage=lineage(outcome),
         freely_edited=outcome.best.source is not None,
+        **_measured_on(outcome.evaluation, said),
     )
     workload = workload_text(Workload(spec, problem.tune, settings.checks))
     stored = Stored(record, workload, outcome.best.schedule, text)
@@ -107,6 +113,8 @@ def _checked(evaluation: Evaluation) -> tuple[Mapping[str, int], ...]:
     return tuple(dict(e.sizes) for e in evaluation.errors)
 
 
-def _toolchain(problem: Problem) -> str:
-    here = problem.backend.available(problem.machine)
-    return str(here.get("toolchain") or problem.backend.manifest.toolchain)
+def _measured_on(evaluation: Evaluation, said: Mapping[str, str]) -> dict[str, str | None]:
+    """The device and its clocks, where the time is theirs."""
+    if evaluation.time_kind != MEASURED:
+        return {}
+    return {name: said.get(name) for name in ("device", "clocks")}

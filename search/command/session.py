@@ -128,7 +128,7 @@ class Session:
         if checkout is None or ended.outcome.best is None:
             return
         try:
-            written = promote(ended.problem, ended.outcome, checkout)
+            written = promote(ended.problem, ended.outcome, checkout, here(ended.environment))
         except KernelError as error:  # what was found is stored, and shown in the end
             self._note(ended.problem, error)
             return

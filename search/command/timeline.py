@@ -56,7 +56,7 @@ def _profile(problem: Problem, outcome: Outcome, folder: Path) -> None:
     formulation = parse_spec(outcome.best.formulation)
     nest = lower(formulation, parse_schedule(outcome.best.schedule), machine, sizes)
     source = winner_source(problem, outcome)
-    enter(folder, Limits())
+    enter(folder, Limits().suited(backend.available(machine)))
     try:
         built = backend.build(source, nest, machine, folder)
         backend.profile(built, nest, machine, sizes, inputs, folder / FILE)
