@@ -1,0 +1,93 @@
+"""The tables of docs/benchmarks.md say what the result files say."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from benchmarks.results import settle, summary
+from ir.samples import LIBRARY
+from tools import results_table
+from tools.results_table import NOTHING, PAGE, RESULTS, page, table
+
+ROOT = LIBRARY.parent.parent
+TEXT = "before\n<!-- table: chip/some -->\nold\n<!-- end -->\nafter\n"
+
+
+def row(**changes):
+    made = {"kernel": "one", "dtype": "f16", "shape": {"M": 4, "K": 8}, "us": 2.0,
+            "baselines_us": {"eager": 3.999, "compile": None},
+            "failures": {"compile": "Ill: no compiler"}, "roofline_us": 1.999, "rel_err": 1.2e-4,
+            "reference_rel_err": 2e-4, "correct": True} | changes  # fmt: skip
+    settle(made)
+    return made
+
+
+def result(*rows):
+    return {"command": "python3 -m x", "date": "2026-11-21", "machine": "Chip", "driver": "1.2",
+            "versions": {"torch": "2"}, "clocks_mhz": {"sm": 1980, "memory": 3201, "sm_max": 1980},
+            "summary": summary(rows), "rows": list(rows)}  # fmt: skip
+
+
+def test_a_row_holds_times_and_ratios_that_are_cut_and_not_rounded():
+    made = table(result(row()))
+    assert ("| one | f16 | M=4 K=8 | 2.0 | 4.0 | failed |  |  | eager | 1.99 | 0.99 "
+            "| 1.2e-04 | 2.0e-04 |") in made  # fmt: skip
+    assert "Chip, driver 1.2, torch 2; clocks at the end 1980 MHz" in made
+
+
+def test_failures_of_both_sides_stand_below_with_their_reasons():
+    made = table(result(row(), row(kernel="two", correct=False, us=None, reason="it is wrong")))
+    assert "- two f16 M=4 K=8: it is wrong" in made
+    assert "- one f16 M=4 K=8, baseline `compile`: Ill: no compiler" in made
+    assert "| two | f16 | M=4 K=8 | failed |" in made
+
+
+def test_the_summary_gives_more_than_a_mean():
+    made = table(result(row(), row(dtype="f32", baselines_us={"eager": 1.0})))
+    assert "| all | 2 | 0 | 1 | 0.99 |" in made
+    assert "| f32 | 1 | 0 | 0 | 0.50 | 0.50 | 0.50 | 0.50 |" in made
+
+
+def test_rates_have_a_table_where_there_are_rates():
+    made = table(result(row(tflops=100.0, peak_share=0.505, baselines_tflops={"eager": 50.0})))
+    assert "| one | f16 | M=4 K=8 | 100.0 | 50.0 | 0.50 |" in made
+
+
+def test_only_what_stands_between_the_markers_is_replaced(tmp_path):
+    made = page(TEXT, tmp_path)
+    assert made == TEXT.replace("old\n", NOTHING)
+    (tmp_path / "chip").mkdir()
+    (tmp_path / "chip/some.json").write_text(json.dumps(result(row())))
+    made = page(made, tmp_path)
+    assert made.startswith("before\n") and made.endswith("after\n") and "| one |" in made
+    assert NOTHING not in made and page(made, tmp_path) == made
+
+
+def test_the_page_is_what_the_result_files_say():
+    text = (ROOT / PAGE).read_text(encoding="utf-8")
+    assert page(text, ROOT / RESULTS) == text, "run `bazel run //tools:results_table`"
+
+
+def test_every_result_file_of_a_race_has_a_table():
+    """Those of the programs that race; other programs' files are for other pages."""
+    text = (ROOT / PAGE).read_text(encoding="utf-8")
+    for file in (ROOT / RESULTS).glob("*/*.json"):
+        command = json.loads(file.read_text(encoding="utf-8")).get("command", "")
+        if "benchmarks.starter" in command or "benchmarks.products" in command:
+            name = file.relative_to(ROOT / RESULTS).with_suffix("")
+            assert f"<!-- table: {name} -->" in text
+
+
+@pytest.mark.parametrize("changed", [False, True])
+def test_the_command_checks_and_writes(tmp_path, monkeypatch, capsys, changed):
+    monkeypatch.setenv("BUILD_WORKSPACE_DIRECTORY", str(tmp_path))
+    (tmp_path / "docs").mkdir()
+    text = TEXT if changed else TEXT.replace("old\n", NOTHING)
+    (tmp_path / PAGE).write_text(text)
+    assert results_table.main(["--check"]) == int(changed)
+    assert results_table.main([]) == 0 and results_table.main(["--check"]) == 0
+    assert NOTHING in (tmp_path / PAGE).read_text()
+    (tmp_path / PAGE).unlink()
+    assert results_table.main([]) == 2
