@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ir.errors import KernelError
+from ir.made import ends as made_ends
 from ir.schedule import Schedule
 from ir.spec import Equation, Facts, Index, Range, Read, Reduce, Scan, Spec
 
@@ -42,10 +43,12 @@ class Segment:
 
 
 def segments(spec: Spec, schedule: Schedule) -> tuple[Segment, ...]:
-    """The launches of a schedule: one ends after each `kernel(t)` and after the last equation."""
-    ends = {d.subject: d for d in schedule.of("kernel")}
+    """The launches of a schedule: one ends after each `kernel(t)`, after what a decision puts
+    into a launch of its own, and after the last equation."""
+    decided = {d.subject: d for d in schedule.of("kernel")}
+    ends = {*decided, *made_ends(schedule)}
     targets = [e.target for e in spec.equations]
-    for name, decision in ends.items():
+    for name, decision in decided.items():
         if name not in targets:
             raise KernelError(
                 f"`kernel({name})` ends a launch after an unknown tensor",

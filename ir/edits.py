@@ -14,8 +14,11 @@ from ir.contraction import contraction
 from ir.dispatch_edits import dispatch_changes
 from ir.errors import KernelError
 from ir.formulation import depends, rewritten
+from ir.formulation_edits import formulation_changes
 from ir.machine import Machine
-from ir.precision import EXACT, NARROW, TRIPLE, natural
+from ir.made import TRIPLE, names, without
+from ir.made import ends as made_ends
+from ir.precision import EXACT, NARROW, natural
 from ir.schedule import Decision, Schedule
 from ir.sizes import bind
 from ir.sizes import value as number
@@ -49,7 +52,8 @@ class Edit:
         if self.old is not None and self.old.verb == "kernel" and self.new is None:
             lost = {(verb, self.old.subject) for verb in ("lanes", "persist")}
             decisions = [d for d in decisions if (d.verb, d.subject) not in lost]
-        return canonical(_without_dangling(Schedule(schedule.kernel, tuple(decisions))))
+        changed = Schedule(schedule.kernel, tuple(decisions))
+        return canonical(_without_dangling(without(changed, names(self.old) - names(self.new))))
 
     def __str__(self) -> str:
         if self.old and self.new:
@@ -75,6 +79,8 @@ def neighbours(
         for lister in (_tiles, _places, _orders, _stages, _pairs, _units, _kernels, _launches)
         for edit in lister(given if lister in (_pairs, _units) else formed, schedule)
     )
+    for old, new in formulation_changes(spec, formed.spec, schedule, machine):
+        found[Edit(old, new)] = None
     return tuple(found)
 
 
@@ -288,6 +294,8 @@ def _operands(ground: _Ground, schedule: Schedule, e: Equation) -> tuple[str, ..
 
 def _kernels(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
     for e in ground.spec.equations[:-1]:
+        if e.target in made_ends(schedule):
+            continue
         new = Decision("kernel", e.target)
         old = schedule.find("kernel", e.target)
         yield Edit(old, None) if old else Edit(None, new)

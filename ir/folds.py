@@ -11,8 +11,9 @@ from ir.cuts import LOOP, Cut, Segment
 from ir.errors import KernelError, Place
 from ir.formulation import depends, inline, pointwise
 from ir.machine import Machine
+from ir.made import TRIPLE
 from ir.nest import Dot, Fill, Fold, Map, Scan, Tile, Value
-from ir.precision import EXACT, NARROW, TRIPLE, decided, natural, products, undone
+from ir.precision import EXACT, NARROW, decided, natural, products, undone
 from ir.schedule import Schedule
 from ir.scope import Scope
 from ir.spec import DTYPES, INTEGERS, Apply, Cast, Equation, Expr, Facts, Read, Spec

@@ -6,9 +6,12 @@ from dataclasses import replace
 
 from ir.contraction import factors, indices, product
 from ir.errors import KernelError
-from ir.precision import TRIPLE, triple
+from ir.layout import layout
+from ir.made import TRIPLE
+from ir.precision import triple
 from ir.schedule import Decision, Schedule
-from ir.spec import Apply, Equation, Expr, Index, Read, Reduce, Scan, Spec
+from ir.spec import Apply, Equation, Expr, Read, Reduce, Scan, Spec
+from ir.visit import rebuilt, renamed
 
 
 def formulate(spec: Spec, schedule: Schedule) -> Spec:
@@ -24,6 +27,8 @@ def rewritten(spec: Spec, schedule: Schedule) -> Spec:
         if decision.option("dtype") == TRIPLE:
             _find(spec, decision.subject, decision)
             spec = triple(spec, decision, decision.subject)
+    for decision in schedule.of("layout"):
+        spec = layout(spec, decision)
     return spec
 
 
@@ -60,8 +65,8 @@ def inline(expr: Expr, equation: Equation) -> Expr:
     """The expression with each read of the equation's target replaced by its right side."""
     if isinstance(expr, Read) and expr.tensor == equation.target:
         names = {i.name: p for i, p in zip(equation.at, expr.at, strict=True)}
-        return _rename(equation.value, names)
-    return _rebuild(expr, lambda e: inline(e, equation))
+        return renamed(equation.value, names)
+    return rebuilt(expr, lambda e: inline(e, equation))
 
 
 def depends(spec: Spec, target: str, on: str) -> bool:
@@ -111,9 +116,9 @@ def _without(spec: Spec, name: str, factor: str) -> tuple[Equation, Read] | None
 def _scale(reader: Equation, name: str, factor: Read, names: tuple[str, ...]) -> Equation:
     def visit(expr: Expr) -> Expr:
         if isinstance(expr, Read) and expr.tensor == name:
-            here = _rename(factor, dict(zip(names, expr.at, strict=True)))
+            here = renamed(factor, dict(zip(names, expr.at, strict=True)))
             return Apply("mul", (expr, here))
-        return _rebuild(expr, visit)
+        return rebuilt(expr, visit)
 
     return replace(reader, value=visit(reader.value))
 
@@ -144,21 +149,3 @@ def _find(spec: Spec, name: str, decision: Decision) -> Equation:
 
 def _reads(expr: Expr) -> list[Read]:
     return [n for n in expr.walk() if isinstance(n, Read)]
-
-
-def _rename(expr: Expr, names: dict[str, Expr]) -> Expr:
-    if isinstance(expr, Index):
-        return names.get(expr.name, expr)
-    return _rebuild(expr, lambda e: _rename(e, names))
-
-
-def _rebuild(expr: Expr, visit) -> Expr:
-    """The same node over visited children."""
-    changes = {}
-    for name in expr.__dataclass_fields__:
-        field = getattr(expr, name)
-        if isinstance(field, Expr):
-            changes[name] = visit(field)
-        elif isinstance(field, tuple) and any(isinstance(f, Expr) for f in field):
-            changes[name] = tuple(visit(f) for f in field)
-    return replace(expr, **changes) if changes else expr

@@ -8,12 +8,12 @@ from dataclasses import replace
 from ir.contraction import Contraction, contraction, indices
 from ir.errors import KernelError
 from ir.machine import Machine
+from ir.made import TRIPLE, require_free
 from ir.schedule import Decision, Schedule
 from ir.spec import Apply, Cast, Equation, Expr, Index, Read, Reduce, Spec, Tensor
 from ir.verify import facts
 
 NARROW = "tf32"
-TRIPLE = "tf32x3"
 EXACT = ("bf16", "f16", "tf32")  # every value of these is one of tf32
 
 
@@ -47,7 +47,7 @@ def triple(spec: Spec, decision: Decision, target: str) -> Spec:
             place=decision.place,
             hint=f"drop precision({name}, ...)",
         )
-    _require_free(spec, made, decision)
+    require_free(spec, tuple(e.target for e in made), decision)
     body, *more = _pairs(*sides)
     for product in more:
         body = Apply("add", (body, product))
@@ -179,13 +179,3 @@ def _require_even(equation: Equation, decision: Decision) -> None:
             place=decision.place,
             hint=f"precision({decision.subject}, dtype={NARROW})",
         )
-
-
-def _require_free(spec: Spec, made: tuple[Equation, ...], decision: Decision) -> None:
-    taken = set(facts(spec).tensors) | set(facts(spec).ranges)
-    for e in made:
-        if e.target in taken:
-            raise KernelError(
-                f"`{decision}` would make a second `{e.target}`", place=decision.place,
-                hint="rename that one in the spec",
-            )  # fmt: skip

@@ -12,7 +12,8 @@ from ir.contraction import contraction
 from ir.errors import KernelError
 from ir.formulation import rewritten
 from ir.machine import Machine
-from ir.precision import NARROW, TRIPLE, require_narrow
+from ir.made import TRIPLE
+from ir.precision import NARROW, require_narrow
 from ir.schedule import Decision, Schedule
 from ir.spec import DTYPES, Facts, Reduce, Spec
 from ir.steps import promote
@@ -39,6 +40,9 @@ _TABLE = (
          {}, {}),
     Verb("defer", "sum(r * f, k) read by y -> sum(f, k), and y reads it times r", "tensor",
          {"into": "tensor"}, {}),
+    Verb("layout", "an input w[k, n] -> a copy w_nk[n, k] in a launch of its own, read instead; "
+         "a tensor in between -> computed in another order of its indices", "tensor",
+         {"order": "order"}, {}),
     Verb("tile", "an index -> an outer loop over tiles and an inner one of `size`", "index",
          {"size": "positive"}, {}),
     Verb("place", "an outer loop -> tiles side by side (grid) or one after another (loop)",
@@ -156,6 +160,8 @@ class _Checker:
             rule(self, decision)
 
     def _option(self, kind: str, name: str, value: object, decision: Decision) -> None:
+        if kind == "order":
+            return
         if kind == "positive":
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise KernelError(

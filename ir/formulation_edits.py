@@ -1,0 +1,41 @@
+"""Changes of the formulation: every other copy that a schedule admits on a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ir.cuts import segments
+from ir.layout import dimensions
+from ir.machine import Machine
+from ir.made import ends
+from ir.schedule import Decision, Schedule
+from ir.spec import Spec
+
+Change = tuple[Decision | None, Decision | None]  # old and new, None: not there
+
+
+def formulation_changes(
+    spec: Spec, formed: Spec, schedule: Schedule, machine: Machine
+) -> Iterator[Change]:
+    """Every single change of the decisions that bring tensors, in a fixed order.
+
+    formed: the spec with those that are there.
+    """
+    if not machine.has_registers:
+        return
+    yield from _layouts(spec, formed, schedule)
+
+
+def _layouts(spec: Spec, formed: Spec, schedule: Schedule) -> Iterator[Change]:
+    """Another dimension contiguous: of inputs, and of what one launch leaves to another."""
+    apart = {t.name for t in formed.outputs} | set(ends(schedule))
+    passed = [t for s in segments(formed, schedule) for t in s.stored if t not in apart]
+    decided = [d.subject for d in schedule.of("layout")]
+    for name in dict.fromkeys((*(t.name for t in spec.inputs), *passed, *decided)):
+        if old := schedule.find("layout", name):
+            yield old, None
+            continue
+        names = dimensions(formed, name)
+        for last in names[:-1]:
+            order = "_".join((*(n for n in names if n != last), last))
+            yield None, Decision("layout", name, (("order", order),))

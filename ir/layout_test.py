@@ -1,0 +1,114 @@
+"""Copies and tensors between launches in another order of dimensions."""
+
+import numpy as np
+import pytest
+
+from ir.edits import Edit, neighbours
+from ir.errors import KernelError
+from ir.inputs import random_inputs
+from ir.interpret import interpret
+from ir.layout import dimensions
+from ir.nest import Load, LoopNest
+from ir.reference import evaluate
+from ir.samples import SMALL, WITH_TF32, decisions, lowered, spec_of, statements, workload
+from ir.spec import Index
+
+SIZES = {"M": 21, "K": 70, "N": 18}
+MATMUL = spec_of(
+    "acc[m, n] = sum(x[m, k] * w[k, n], k)", "y[m, n] = acc[m, n] + 1.0",
+    inputs="x: f32[M, K], w: f32[K, N]", result="f32[M, N]",
+)  # fmt: skip
+TILES = ("tile(m, size=16)", "tile(n, size=16)", "tile(k, size=16)", "place(m.outer, level=grid)",
+         "place(n.outer, level=grid)", "compute(acc, unit=matrix)")  # fmt: skip
+
+
+def require_right(nest: LoopNest, sizes=SIZES) -> LoopNest:
+    inputs = random_inputs(nest.spec, sizes, np.random.default_rng(3))
+    expected = evaluate(nest.spec, inputs, sizes)
+    formed = evaluate(nest.formulation, inputs, sizes)
+    found = interpret(nest, inputs, sizes)
+    for name, array in expected.items():
+        np.testing.assert_allclose(found[name], array, 1e-10, 1e-10)
+        np.testing.assert_allclose(formed[name].reshape(array.shape), array, 1e-10, 1e-10)
+    return nest
+
+
+@pytest.mark.parametrize("machine", [SMALL, WITH_TF32])
+def test_an_input_is_copied_in_a_launch_of_its_own(machine):
+    nest = require_right(
+        lowered(MATMUL, *TILES, "layout(w, order=n_k)", sizes=SIZES, machine=machine)
+    )
+    copy, product = nest.launches
+    assert [p.name for p in copy.parameters] == ["w", "w_nk"]
+    assert [p.name for p in product.parameters] == ["x", "w_nk", "y"]
+    (load,) = statements(nest, Load, "w_nk")
+    assert [one.axis for one in load.region] == ["n", "k"]
+
+
+def test_what_lies_between_launches_is_computed_in_another_order():
+    lines = (*TILES, "precision(acc, dtype=tf32x3)", "kernel(acc_bl)", "layout(acc_bl, order=k_n)")
+    nest = require_right(lowered(MATMUL, *lines, sizes=SIZES, machine=WITH_TF32))
+    shapes = {p.name: p.shape for p in nest.launches[0].parameters}
+    assert shapes["acc_bl"] == tuple(reversed(shapes["acc_bh"]))
+
+
+@pytest.mark.parametrize("sizes", workload("conv2d").checks)
+def test_images_are_copied_with_their_channels_last(sizes):
+    spec = workload("conv2d").spec
+    assert dimensions(spec, "x") == ("b", "c", "p", "q")
+    lines = ("layout(x, order=b_p_q_c)", "layout(w, order=o_i_j_c)", "tile(b, size=1)",
+             "tile(p, size=1)", "place(b.outer, level=grid)", "place(p.outer, level=grid)",
+             "tile(c, size=8)", "tile(q, size=4)")  # fmt: skip
+    nest = require_right(lowered(spec, *lines, sizes=sizes, machine=WITH_TF32), sizes)
+    assert [launch.parameters[-1].name for launch in nest.launches] == ["w_oijc", "x_bpqc", "y"]
+
+
+def test_a_dimension_that_is_not_read_in_full_is_copied_along_an_index_of_its_own():
+    spec = spec_of(
+        "y[m] = sum(w[k, m + 1], k)", inputs="w: f32[K, M + 1]", result="f32[M]"
+    )  # fmt: skip
+    sizes = {"M": 5, "K": 7}
+    nest = require_right(lowered(spec, "layout(w, order=m_k)", sizes=sizes), sizes)
+    assert nest.formulation.equations[0].at == (Index("w_mk_m"), Index("k"))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("layout(y, order=n_m)", "`y` is an output"),
+        ("layout(w, order=k_n)", "`order=k_n` is no other order of `w`, whose dimensions are k, n"),
+        ("layout(w, order=n)", "`order=n` is no other order"),
+        ("layout(v, order=n_k)", "`v` is no tensor"),
+        ("layout(w)", "`layout` needs `order=`"),
+    ],
+)
+def test_what_is_no_other_order_is_refused(line, message):
+    with pytest.raises(KernelError, match=message):
+        lowered(MATMUL, line, sizes=SIZES)
+
+
+def test_a_name_that_is_taken_is_refused():
+    spec = spec_of(
+        "w_nk[n, k] = w[k, n] + 1.0", "y[m, n] = sum(x[m, k] * w_nk[n, k], k)",
+        inputs="x: f32[M, K], w: f32[K, N]", result="f32[M, N]",
+    )  # fmt: skip
+    with pytest.raises(KernelError, match="a second `w_nk`"):
+        lowered(spec, "layout(w, order=n_k)", sizes=SIZES)
+
+
+def test_the_search_is_offered_copies_on_machines_with_registers():
+    found = {str(e) for e in neighbours(MATMUL, decisions(MATMUL, *TILES), WITH_TF32, SIZES)}
+    assert {"+ layout(x, order=k_m)", "+ layout(w, order=n_k)"} <= found
+    start = decisions(MATMUL, *TILES, "layout(w, order=n_k)")
+    found = {str(e) for e in neighbours(MATMUL, start, WITH_TF32, SIZES)}
+    assert "- layout(w, order=n_k)" in found
+    assert "+ kernel(w_nk)" not in found
+    assert "+ layout(w_nk, order=k_n)" not in found
+    found = neighbours(MATMUL, decisions(MATMUL, *TILES), SMALL, SIZES)
+    assert not any("layout" in str(e) for e in found)
+
+
+def test_what_was_decided_on_a_copy_goes_with_it():
+    start = decisions(MATMUL, *TILES, "layout(w, order=n_k)", "lanes(w_nk, count=32)")
+    found = Edit(start.find("layout", "w"), None).apply(start)
+    assert set(found.decisions) == set(decisions(MATMUL, *TILES).decisions)

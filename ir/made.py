@@ -1,0 +1,63 @@
+"""Made: the names of the tensors and indices that decisions bring."""
+
+from __future__ import annotations
+
+from ir.errors import KernelError
+from ir.schedule import Argument, Decision, Schedule
+from ir.spec import Spec
+from ir.verify import facts
+
+TRIPLE = "tf32x3"  # the precision of a product as three of tf32
+
+
+def copy_of(decision: Decision) -> str:
+    """The tensor that a `layout` of an input makes: `w` in the order `n_k` gives `w_nk`."""
+    return f"{decision.subject}_{str(decision.option('order')).replace('_', '')}"
+
+
+def names(decision: Decision | None) -> frozenset[str]:
+    """The names of the tensors and indices that are there only because of a decision."""
+    if decision is None:
+        return frozenset()
+    subject = decision.subject
+    if decision.verb == "layout":
+        return frozenset({copy_of(decision)})
+    if decision.verb == "precision" and decision.option("dtype") == TRIPLE:
+        return frozenset(f"{subject}_{part}" for part in ("ah", "al", "bh", "bl"))
+    return frozenset()
+
+
+def without(schedule: Schedule, gone: frozenset[str]) -> Schedule:
+    """The schedule without the decisions on names that are gone."""
+    kept = (d for d in schedule.decisions if d.subject.removesuffix(".outer") not in gone)
+    return Schedule(schedule.kernel, tuple(kept))
+
+
+def ends(schedule: Schedule) -> tuple[str, ...]:
+    """The tensors that decisions bring and that end a launch, where they are there."""
+    return tuple(copy_of(d) for d in schedule.of("layout"))
+
+
+def needed(decision: Decision, name: str) -> Argument:
+    """An option that a decision must have; KernelError where it lacks it."""
+    found = decision.option(name)
+    if found is None:
+        raise KernelError(
+            f"`{decision.verb}` needs `{name}=`",
+            place=decision.place,
+            hint=f"{decision.verb}({decision.subject}, {name}=...)",
+        )
+    return found
+
+
+def require_free(spec: Spec, names: tuple[str, ...], decision: Decision) -> None:
+    """Raises KernelError where a tensor or an index of the spec has one of the names."""
+    known = facts(spec)
+    attributes = {name for name, _ in spec.attributes}
+    for name in names:
+        if name in known.tensors or name in known.ranges or name in attributes:
+            raise KernelError(
+                f"`{decision}` would make a second `{name}`",
+                place=decision.place,
+                hint="rename that one in the spec",
+            )

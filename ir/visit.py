@@ -1,0 +1,42 @@
+"""Visits: expressions and specs with parts of them replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from ir.spec import Expr, Index, Spec
+
+
+def rebuilt(expr: Expr, visit: Callable[[Expr], Expr]) -> Expr:
+    """The same node over visited children."""
+    changes = {}
+    for name in expr.__dataclass_fields__:
+        field = getattr(expr, name)
+        if isinstance(field, Expr):
+            changes[name] = visit(field)
+        elif isinstance(field, tuple) and any(isinstance(f, Expr) for f in field):
+            changes[name] = tuple(visit(f) for f in field)
+    return replace(expr, **changes) if changes else expr
+
+
+def renamed(expr: Expr, names: Mapping[str, Expr]) -> Expr:
+    """The expression with indices replaced by expressions."""
+    if isinstance(expr, Index):
+        return names.get(expr.name, expr)
+    return rebuilt(expr, lambda e: renamed(e, names))
+
+
+def visited(
+    spec: Spec, visit: Callable[[Expr], Expr], turns: Mapping[str, tuple[int, ...]]
+) -> Spec:
+    """The spec with every right side, and every position on a left side, visited.
+
+    turns: for some targets, which position of the left side comes first, second, ...
+    """
+    made = []
+    for e in spec.equations:
+        at = tuple(visit(p) for p in e.at)
+        at = tuple(at[d] for d in turns.get(e.target, range(len(at))))
+        made.append(replace(e, at=at, value=visit(e.value)))
+    return replace(spec, equations=tuple(made))
