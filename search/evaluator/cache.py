@@ -48,5 +48,6 @@ class Cached:
 
 def _lasting(outcome: Evaluated) -> bool:
     if isinstance(outcome, Failure):
-        return outcome.kind not in _CHANCE
+        # A time that cannot be true is a measured one.
+        return outcome.kind not in _CHANCE and (outcome.stage, outcome.kind) != ("time", "wrong")
     return outcome.time_kind != "measured"

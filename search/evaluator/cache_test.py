@@ -56,9 +56,12 @@ def test_what_is_known_is_not_asked_again(store, known):
     assert cached.hits == 1
 
 
-@pytest.mark.parametrize("kind", ["timeout", "memory", "crash"])
-def test_what_may_have_been_chance_is_asked_again(store, kind):
-    know(store, Failure("check", kind, ""))
+CHANCE = [("check", "timeout"), ("check", "memory"), ("check", "crash"), ("time", "wrong")]
+
+
+@pytest.mark.parametrize("stage, kind", CHANCE)
+def test_what_may_have_been_chance_is_asked_again(store, stage, kind):
+    know(store, Failure(stage, kind, ""))
     assert dict(Cached(Counting(), store).evaluate(CANDIDATES))[1].us == 11.0
 
 

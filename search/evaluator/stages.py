@@ -172,7 +172,7 @@ class Stages:
         except KernelError as error:
             return Failure(stage, "refused", str(error))
         except BackendError as error:
-            return Failure(error.stage, _kind(error.stage), error.reason)
+            return Failure(error.stage, _kind(error), error.reason)
         except Impossible as error:
             return Failure(stage, "wrong", str(error))
         except MemoryError:
@@ -268,5 +268,8 @@ def _require_possible(timing: Timing, least_us: float) -> None:
         )
 
 
-def _kind(stage: str) -> str:
-    return "wrong" if stage == "check" else "refused"
+def _kind(error: BackendError) -> str:
+    """The kind of a failure: what the backend says (a child of its own was out of time or
+    memory), else what follows from the stage."""
+    said = getattr(error, "kind", "")
+    return said or ("wrong" if error.stage == "check" else "refused")
