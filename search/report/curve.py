@@ -98,7 +98,7 @@ def curve(result: Result) -> Curve | None:
         across=across.marks(),
         upward=tuple(Mark(round(scale(v), 1), quantity.mark(v)) for v in scale.marks()),
         levels=_levels(levels, scale),
-        dots=_dots(result.trials, across, scale),
+        dots=_dots(result, across, scale),
         failures=_failures(result.trials, across, bottom),
         failures_y=bottom + 13,
     )
@@ -152,13 +152,13 @@ def _levels(values: dict[str, float | None], scale: Scale) -> tuple[Level, ...]:
     )
 
 
-def _dots(trials: tuple[Trial, ...], across: _Across, scale: Scale) -> tuple[Dot, ...]:
+def _dots(result: Result, across: _Across, scale: Scale) -> tuple[Dot, ...]:
     best = float("inf")
     dots = []
-    for t in trials:
+    for t in result.trials:
         if t.us is None:
             continue
-        hint = f"#{t.number}, {t.operator}: {quantity.time(t.us)}"
+        hint = f"#{t.number}, {t.operator}: {quantity.time(t.us)} {result.time_kind}".rstrip()
         y = round(scale(t.us), 1)
         dots.append(Dot(across(t.number), y, hint, t.us < best, t.us > scale.high))
         best = min(best, t.us)

@@ -25,7 +25,7 @@ def test_gains_others_and_failures_are_told_apart():
     made = drawn()
     assert [dot.gain for dot in made.dots] == [True, False, True, False, True]
     assert [dot.hint for dot in made.failures][1] == "#6, mutate: build: no such register"
-    assert made.dots[-1].hint == "#5, crossover: 20.0 µs"
+    assert made.dots[-1].hint == "#5, crossover: 20.0 µs simulated"
 
 
 def test_everything_is_on_the_paper_and_time_goes_up():

@@ -81,6 +81,8 @@ def test_the_page_asks_for_nothing_outside_itself(results):
 def test_the_page_says_how_correctness_and_time_were_obtained():
     text = read(RESULT).text
     assert "Correct by simulator, time simulated." in text
+    assert "40.0 µs simulated" in text and "300 µs simulated" in text
+    assert "10.0 µs computed" in text and "Best so far, simulated times" in text
     assert "Stopped because 8 evaluations were asked for and made." in text
     assert "evolve --target=chip" in text and "3.11" in text and "M=3, N=7" in text
 
