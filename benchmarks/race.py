@@ -125,6 +125,7 @@ def _judged(
         call(*inputs)
         track.device.wait()
     again, (second,) = entrant.bind(row.sizes, track.place)
+    again(*inputs)
     made["kernels_seen"] = track.seen(again, inputs)
     made["own_kernels_only"] = set(made["kernels_seen"]) <= entrant.names
     machine_room.full_precision()

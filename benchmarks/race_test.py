@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 import time
 from dataclasses import replace
-from types import SimpleNamespace
 
 import pytest
 import torch
 
-from backends.backend import BackendError, Built
 from backends.registry import target
 from benchmarks import entrant, race
+from benchmarks.rehearsal import SlowDevice, TorchBackend
 from benchmarks.shapes import Row
 from benchmarks.variants import with_dtype
 from ir.samples import workload
@@ -21,52 +20,6 @@ MACHINE = target("h200")
 ROW = Row("softmax", "f32", {"M": 64, "K": 128})
 SPEC = workload("softmax").spec
 GOOD = "y.copy_(torch.softmax(x, 1))"
-
-
-class SlowDevice:
-    """A queue that is always empty, and clocks on which every call takes 100 us."""
-
-    def __init__(self):
-        self.time = 0.0
-
-    def flush(self):
-        pass
-
-    def spin(self, us):
-        pass
-
-    def mark(self):
-        return None
-
-    def us_between(self, first, second):
-        return 100.0
-
-    def wait(self):
-        pass
-
-    def now(self):
-        self.time += 100e-6
-        return self.time
-
-
-class TorchBackend:
-    """Emits a body that was given, whatever the nest."""
-
-    manifest = SimpleNamespace(name="made_up")
-
-    def __init__(self, body):
-        self.body = body
-
-    def emit(self, nest, machine):
-        names = ", ".join([t.name for t in (*nest.spec.inputs, *nest.spec.outputs)])
-        return f"import torch\n\ndef launch({names}):\n    {self.body}\n"
-
-    def build(self, source, nest, machine, folder):
-        if "refuse" in source:
-            raise BackendError("build", "no such thing")
-        file = folder / "kernel.py"
-        file.write_text(source)
-        return Built(file, {"registers": 40.0, "softmax_0.registers": 40.0})
 
 
 @pytest.fixture

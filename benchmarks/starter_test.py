@@ -1,0 +1,80 @@
+"""The command writes a file row by row, goes on where it stopped, and needs little."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from functools import partial
+
+import pytest
+
+from benchmarks import race, starter
+from benchmarks.entrant import ROOT
+from benchmarks.rehearsal import SlowDevice, TorchBackend
+from benchmarks.shapes import Row
+
+FACTS = {"machine": "Chip", "driver": "1", "versions": {}, "clocks_mhz": {"sm": 1, "memory": 2}}
+GOOD = "y.copy_(torch.softmax(x.float(), 1))"
+ROWS = [Row("softmax", dtype, {"M": 64, "K": 128}) for dtype in ("f16", "f32")]
+
+
+@pytest.fixture
+def command(monkeypatch, tmp_path):
+    """Runs the command on a made-up device with small rows; gives exit code and rows."""
+
+    def run(*options, body=GOOD):
+        monkeypatch.setattr(starter, "backend_for", lambda machine: TorchBackend(body))
+        out = tmp_path / "r.json"
+        code = starter.main(["--target=h200", f"--out={out}", *options])
+        return code, json.loads(out.read_text())
+
+    monkeypatch.setattr(starter, "rows", lambda: iter(ROWS))
+    monkeypatch.setattr(starter.machine_room, "prepare", lambda: None)
+    monkeypatch.setattr(starter.machine_room, "facts", lambda: dict(FACTS))
+    monkeypatch.setattr(starter.machine_room, "TorchDevice", SlowDevice)
+    monkeypatch.setattr(starter, "Track", partial(race.Track, place="cpu", seen=lambda *_: []))
+    return run
+
+
+def test_a_file_says_where_it_is_from_and_holds_all_rows(command):
+    code, made = command("--baselines=eager")
+    assert code == 0 and [row["dtype"] for row in made["rows"]] == ["f16", "f32"]
+    assert list(made) == ["command", "date", "machine", "driver", "versions", "clocks_mhz",
+                          "summary", "rows"]  # fmt: skip
+    assert made["command"].startswith("python3 -m benchmarks.starter --target=h200 --out=")
+    assert made["summary"]["all"]["raced"] == 2
+
+
+def test_a_run_goes_on_where_it_stopped(command, capsys):
+    command("--baselines=eager", "--dtypes=f16")
+    capsys.readouterr()
+    command("--baselines=eager")
+    assert capsys.readouterr().err.count("softmax") == 1
+    command("--baselines=eager", "--again")
+    assert capsys.readouterr().err.count("softmax") == 2
+    _, made = command("--seconds=0", "--again")
+    assert "out of time" in capsys.readouterr().err and len(made["rows"]) == 2
+
+
+def test_a_failed_row_is_kept_and_shown_by_the_exit_code(command):
+    code, made = command("--baselines=eager", body="pass")
+    assert code == 1 and made["summary"]["all"]["failed"] == 2
+    assert all("not finite" in row["reason"] for row in made["rows"])
+
+
+def test_a_failed_row_is_tried_again(command):
+    command("--baselines=eager", body="pass")
+    code, made = command("--baselines=eager")
+    assert code == 0 and "reason" not in made["rows"][0]
+
+
+def test_a_race_needs_only_torch_triton_jinja2_and_numpy():
+    text = (
+        "import sys\n"
+        "for name in ('sqlalchemy', 'rich', 'psutil', 'pytest', 'hypothesis'):\n"
+        "    sys.modules[name] = None\n"
+        "import benchmarks.starter, benchmarks.products\n"
+    )
+    done = subprocess.run([sys.executable, "-c", text], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
