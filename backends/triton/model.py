@@ -12,16 +12,17 @@ from dataclasses import dataclass
 from math import ceil, prod
 from typing import Any
 
-from backends.backend import Timing
-from backends.triton.extents import Extents
-from backends.triton.occupancy import programs_per_unit
-from backends.triton.transactions import Move
-from backends.triton.work import Work, work
 from ir.footprint import register_bytes, scratch_bytes
 from ir.machine import Machine
 from ir.nest import Launch, LoopNest
 from ir.sizes import bind
 from ir.spec import DTYPES
+
+from backends.backend import Timing
+from backends.triton.extents import Extents
+from backends.triton.occupancy import programs_per_unit
+from backends.triton.transactions import Move
+from backends.triton.work import Work, work
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,8 @@ DEFAULT_WARPS = 4
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """What is known of a launch's build. spills: bytes of a lane. instructions: in its text."""
+    """What is known of a launch's build. spills: bytes of a lane. instructions: in its text;
+    inside: those in loops."""
 
     registers: int
     shared_bytes: int
@@ -67,6 +69,7 @@ class Build:
     stages: int
     spills: float
     instructions: float
+    inside: float
 
 
 def modelled(
@@ -162,15 +165,17 @@ def _build(
         stages=int(figure("stages", depth)),
         spills=figure("spills", 0.0),
         instructions=figure("instructions", 0.0),
+        inside=sum(n for k, n in figures.items() if k.startswith(f"{launch.name}.loop.")),
     )
 
 
 def _of_build(build: Build, done: Work, table: Mapping[str, Any]) -> dict[str, float]:
     """Seconds of a unit for what only the compiler tells: instructions issued, and spills.
 
-    A loop repeats some instructions, no one says which, so they count where there is none.
+    Which loop an instruction lies in no one says: each is taken to be of the mean trips.
     """
-    issue = 0.0 if done.looped else build.instructions * build.warps
+    trips = done.looped / done.loops if done.loops else 1.0
+    issue = (build.instructions - build.inside + build.inside * trips) * build.warps
     again = 1 + SPILLED_IN_LOOP * done.looped
     spilled = 2 * build.spills * build.warps * table["wave"] * again
     return {

@@ -3,13 +3,13 @@
 from time import perf_counter
 
 import pytest
-
-from backends.registry import target
-from backends.triton.model import WEIGHTS, combine, modelled, terms
 from ir.autoschedule import autoschedule
 from ir.lower import lower
 from ir.samples import KERNELS, decisions, spec_of, workload
 from ir.sizes import bind
+
+from backends.registry import target
+from backends.triton.model import WEIGHTS, combine, modelled, terms
 
 CHIP = target("h200")
 ROWS = {"M": 4096, "K": 1024}
@@ -107,6 +107,10 @@ def test_spills_and_issued_instructions_take_time():
     slow = terms_of(nest, sizes, spills=400, instructions=2000, warps=4)
     assert slow["spill_us"] > 1 and slow["issue_us"] > 1
     assert combine(slow) > combine(terms_of(nest, sizes, warps=4))
+    loop = product(128, 128, 64)  # 16 trips
+    once = terms_of(loop, PRODUCT, instructions=2000)
+    often = terms_of(loop, PRODUCT, instructions=2000, **{"loop.matrix": 500, "loop.other": 500})
+    assert often["issue_us"] == pytest.approx(8.5 * once["issue_us"])
 
 
 def test_idle_lanes_do_not_make_it_faster():

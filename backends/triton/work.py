@@ -7,9 +7,6 @@ from dataclasses import dataclass, field
 from math import ceil, log2, prod
 from typing import Any
 
-from backends.triton.blocks import sides
-from backends.triton.extents import Extents
-from backends.triton.transactions import Move, move
 from ir.functions import POINTWISE
 from ir.machine import Machine
 from ir.nest import (
@@ -30,6 +27,10 @@ from ir.sizes import value as number
 from ir.spec import DTYPES
 from ir.steps import Temporary, steps, tile_axes
 
+from backends.triton.blocks import sides
+from backends.triton.extents import Extents
+from backends.triton.transactions import Move, move
+
 # Instructions a lane and element, where it is not one. A special one is counted apart.
 OPERATIONS = {
     "div": 6, "floordiv": 20, "mod": 20, "pow": 40, "sqrt": 6, "exp": 2, "log": 4, "tanh": 20,
@@ -48,12 +49,13 @@ SHUFFLE = 2  # instructions each time that halves of a wave are folded
 class Work:
     """What one program does. seconds: busy time by engine of its unit, which it has alone.
     waits: seconds for loads, what pipelining left of them.  alone: seconds of arithmetic, at
-    the rate that its own warps reach.  looped: trips of all its loops."""
+    the rate that its own warps reach.  loops: how many it has.  looped: trips of all of them."""
 
     moves: list[Move] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     waits: float = 0.0
     alone: float = 0.0
+    loops: int = 0
     looped: float = 0.0
 
 
@@ -111,12 +113,16 @@ class _Counter:
     def _loop(self, s: Loop, around: tuple[tuple[str, float], ...]) -> tuple[float, float]:
         trips = self.ext.trips(s)
         fetch, after, alone = self.block(s.body, (*around, (s.index, trips)))
-        self.work.looped += trips * prod(t for _, t in around)
+        self._looped(trips, around)
         rest = after + alone
         if self.stages < 2 or not any(isinstance(x, Load) for x in s.body):
             return trips * (fetch + after), trips * alone
         exposed = max(0.0, (fetch + rest) / self.stages - rest)
         return fetch + trips * (exposed + after), trips * alone
+
+    def _looped(self, trips: float, around: tuple[tuple[str, float], ...]) -> None:
+        self.work.loops += 1
+        self.work.looped += trips * prod(t for _, t in around)
 
     def _statement(
         self, s: Statement, around: tuple[tuple[str, float], ...]
@@ -135,6 +141,7 @@ class _Counter:
                 return self._fold(s, SCAN_CYCLES, SCAN)
             case Search():
                 depth = ceil(log2(number(s.count, self.ext.sizes) + 1))
+                self._looped(depth, around)
                 return self._gathered(s.source, depth), depth * self._latency("cache")
             case Take():
                 return self._gathered(s.at, 1), self._latency("cache")
