@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -252,11 +251,11 @@ def _depends_on_data(spec: Spec) -> bool:
 
 
 def _turns(can: Mapping[str, Any]) -> Turns:
-    """Turns on the backend's first device, where what is done there disturbs a measured time."""
-    if can["time_kind"] != "measured":
-        return Turns()
-    devices = [device for device in can.get("devices", ()) if os.path.exists(device)]
-    return Turns(devices[0] if devices else __file__)
+    """Turns where what others do on the device disturbs a measured time.
+
+    The lock is on a file of ours: on a device's own a backend may have a lock too.
+    """
+    return Turns(__file__ if can["time_kind"] == "measured" else "")
 
 
 def _require_possible(timing: Timing, least_us: float) -> None:

@@ -131,8 +131,7 @@ def test_tuning_sizes_are_compared_where_that_is_affordable():
 
 
 def test_turns_are_taken_where_times_are_measured():
-    assert made(Tongue(devices=["/dev/zero"])).turns == Turns("/dev/zero")
-    assert made(Tongue(devices=["/dev/no-such-device"])).turns.file
+    assert made(Tongue()).turns.file
     assert made(Tongue(time_kind="modelled")).turns == Turns()
 
 

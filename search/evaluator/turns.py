@@ -13,7 +13,7 @@ from dataclasses import dataclass
 class Turns:
     """Turns by a lock on a file that is there, for all processes of this machine.
 
-    file: the device's own, or any that all share; it is read only. Empty: no turns are taken.
+    file: any that all of them can read. Empty: no turns are taken.
     """
 
     file: str = ""
