@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from backends.triton import spelling
-from backends.triton.statements import Line
 from ir.nest import GridAxis, Launch
+
+from backends.triton import spelling
+from backends.triton.lines import Line
 
 
 def grid_lines(launch: Launch) -> tuple[Line, ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ir.spec import INTEGERS, Apply, Expr, Index, Number, Size
+
 from backends.backend import BackendError
-from ir.spec import Apply, Expr, Index, Number, Size
 
 DTYPES = {
     "f64": "tl.float64", "f32": "tl.float32", "f16": "tl.float16", "bf16": "tl.bfloat16",
@@ -111,3 +112,15 @@ def total(parts: list[str]) -> str:
 def moves(expr: Expr) -> bool:
     """Whether a size expression has the origin of a tile in it."""
     return any(isinstance(n, Index) for n in expr.walk())
+
+
+def typed(value: float | int, dtype: str) -> float | int | bool:
+    """A constant of a dtype; an infinite one of an integer dtype is its end."""
+    if dtype == "b8":
+        return bool(value)
+    if dtype in INTEGERS:
+        if value in (float("inf"), -float("inf")):
+            bits = 63 if dtype == "i64" else 31
+            return (1 << bits) - 1 if value > 0 else -(1 << bits)
+        return int(value)
+    return float(value)

@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
-from backends.backend import BackendError
-from backends.triton import spelling
-from backends.triton.blocks import Blocks
-from backends.triton.expressions import Expressions, spread
-from backends.triton.folds import FOLDS, NEUTRAL
-from backends.triton.products import Operand, Products
-from backends.triton.regions import Place, Regions
 from ir.nest import (
     Bound,
     Dot,
@@ -29,41 +21,23 @@ from ir.nest import (
     Tile,
     Value,
 )
-from ir.spec import INTEGERS, Apply, Cast, Expr, Number
+from ir.spec import Expr
 from ir.steps import tile_axes
+
+from backends.backend import BackendError
+from backends.triton import spelling
+from backends.triton.blocks import Blocks
+from backends.triton.descriptors import Descriptor, describe
+from backends.triton.expressions import Expressions, spread
+from backends.triton.lines import Block, Call, Line
+from backends.triton.outside import Outside
+from backends.triton.products import Operand, Products
+from backends.triton.reductions import FOLDS
+from backends.triton.regions import Regions
+from backends.triton.uses import deferred, idle, turned
 
 UNROLLED = 8  # trips of a loop of scalars up to which it is written out
 Known = tuple[str, tuple[str, ...], str]  # a variable, its axes, its dtype
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A call, whose result has a name unless that is empty."""
-
-    name: str
-    function: str
-    args: tuple[str, ...]
-
-    @property
-    def text(self) -> str:
-        """The call on one line."""
-        call = f"{self.function}({', '.join(self.args)})"
-        return f"{self.name} = {call}" if self.name else call
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A header (`for ...`, `if ...`) and the lines below it."""
-
-    header: str
-    body: tuple[object, ...]
 
 
 @dataclass(slots=True)
@@ -75,7 +49,8 @@ class _Scope:
 
 
 class Statements:
-    """Writes the statements of one launch. bulk: tensors that the copy engine moves."""
+    """Writes the statements of one launch. descriptors: of what the copy engine moves.  steps:
+    of searches, the constants that a launch passes."""
 
     def __init__(self, launch: Launch):
         self.launch = launch
@@ -86,12 +61,14 @@ class Statements:
         self.products = Products(self.blocks)
         self.expressions = Expressions(self.blocks, self.tile, self._temporary)
         self.loads = {s.value: s for s in launch.statements() if isinstance(s, Load)}
-        self.deferred = self._deferred()
-        self.zeros: dict[str, frozenset[str]] = {}
+        self.deferred = deferred(launch)
+        self.turned = turned(launch, self.deferred)
+        self.idle = idle(launch)
+        self.outside = Outside(self.blocks, {n: self.loads[n] for n in self.deferred})
         self.scopes: list[_Scope] = []
         self.count = 0
-        self.steps: dict[str, str] = {}  # of searches: constant -> what the launcher computes
-        self.descriptors: dict[str, tuple[Load | Store, Value]] = {}
+        self.steps: dict[str, str] = {}
+        self.descriptors: list[Descriptor] = []
 
     def block(self, statements: tuple[Statement, ...], header: tuple[Line, ...] = ()) -> tuple:
         """The lines of a block of statements, after those of a header."""
@@ -106,7 +83,7 @@ class Statements:
         if value.name in self.deferred:
             name, axes = self._load_here(tile)
         else:
-            name, axes = spelling.value(value.name), self.blocks.axes(value.names)
+            name, axes = spelling.value(value.name), self._axes(value.name)
         return name, axes, value.dtype
 
     # -- statements -------------------------------------------------------------------------
@@ -119,11 +96,8 @@ class Statements:
             case Store():
                 self._store(s)
             case Fill():
-                axes = self._axes(s.value)
-                dtype = self.values[s.value].dtype
-                number = spelling.number(_typed(s.number, dtype))
-                shape, kind = self.blocks.shape(axes), spelling.DTYPES[dtype]
-                self._assign(s.value, f"tl.full({shape}, {number}, {kind})")
+                if s.value not in self.idle:
+                    self._fill(s)
             case Map():
                 self._map(s)
             case Fold():
@@ -139,6 +113,12 @@ class Statements:
             case Loop():
                 self._loop(s)
 
+    def _fill(self, s: Fill) -> None:
+        dtype = self.values[s.value].dtype
+        number = spelling.number(spelling.typed(s.number, dtype))
+        shape, kind = self.blocks.shape(self._axes(s.value)), spelling.DTYPES[dtype]
+        self._assign(s.value, f"tl.full({shape}, {number}, {kind})")
+
     def _map(self, s: Map) -> None:
         value, axes = self.values[s.value], self._axes(s.value)
         text = self.expressions.text(s.expression, axes)
@@ -149,14 +129,14 @@ class Statements:
             if not cast.axes:
                 kind = spelling.DTYPES[value.dtype]
                 code = f"tl.full({self.blocks.shape(axes)}, {cast.code}, {kind})"
-        self.zeros[s.value] = self._zero(s.expression)
+        self.outside.mapped(s)
         self._assign(s.value, code)
 
     def _fold(self, s: Fold) -> None:
         source, axes, dtype = self.tile(s.source)
         kind = self.values[s.value].dtype
         over = tuple(i for i in s.over if i in axes)
-        code = self._neutral(source, axes, dtype, over, s.fold, self._known_zero(s.source))
+        code = self.outside.neutral(s.source, source, axes, dtype, over, s.fold)
         if dtype == "b8" or kind in ("i32", "i64") and dtype != kind:
             code = f"{_operand(code)}.to({spelling.DTYPES['i32' if kind == 'b8' else kind]})"
         left = axes
@@ -190,14 +170,14 @@ class Statements:
     def _operand(self, tile: Tile, over: tuple[str, ...]) -> Operand:
         name, axes, dtype = self.tile(tile)
         summed = tuple(i for i in over if i in axes)
-        code = self._neutral(name, axes, dtype, summed, "sum", self._known_zero(tile))
+        code = self.outside.neutral(tile, name, axes, dtype, summed, "sum")
         return Operand(code, axes, dtype)
 
     def _scan(self, s: Scan) -> None:
         source, axes, dtype = self.tile(s.source)
         out = self._axes(s.value)
         kept = tuple(i for i in out if i != s.along)
-        code = self._neutral(source, axes, dtype, (s.along,), s.fold, self._known_zero(s.source))
+        code = self.outside.neutral(s.source, source, axes, dtype, (s.along,), s.fold)
         name = source
         if code != name:
             name = self._temporary(code)
@@ -208,6 +188,9 @@ class Statements:
             self._assign(s.carry, spelling.value(s.value))
             return
         run = fold.scan.format(name, axes.index(s.along))
+        if s.carry in self.idle:
+            self._assign(s.value, run)
+            return
         self._assign(s.value, fold.onto.format(spread(carry, kept, out), run))
         last = fold.over.format(name, axes.index(s.along))
         self._assign(s.carry, fold.onto.format(carry, last))
@@ -240,7 +223,8 @@ class Statements:
         else:
             step = "" if s.tile == 1 else f", {s.tile}"
             depth = max((self.values[x.value].depth for x in s.body if isinstance(x, Load)), default=0)
-            stages = f", num_stages={depth}" if depth and not inner else ""
+            flat = self.launch.resident  # one loop with that around it, staged as the launch says
+            stages = f", num_stages={depth}" if depth and not inner and not flat else ""
             word = "tl.range" if stages else "range"
             head = f"for {at} in {word}({low}, {high}{step}{stages}):"
         self._line(Block(head, self.block(s.body, header)))
@@ -277,31 +261,21 @@ class Statements:
 
     # -- loads and stores -------------------------------------------------------------------
 
-    def _deferred(self) -> frozenset[str]:
-        """Loaded values that are not held: whole tables that are searched, and what is seen
-        through windows or part by part; they are read where they are used."""
-        found = set()
-        for s in self.launch.statements():
-            if isinstance(s, Search):
-                found.add(s.borders.value)
-            if isinstance(s, Take):
-                found.add(s.table.value)
-            for tile in _tiles(s):
-                if tile.windows or tile.shifted:
-                    found.add(tile.value)
-        return frozenset(found)
-
     def _load(self, s: Load) -> None:
         axes = self._axes(s.value)
-        self._line(self._loaded(s, spelling.value(s.value), axes))
-        if not s.pad:
-            self.zeros[s.value] = frozenset(i for i in axes if self.blocks[i].checks)
+        call = self._loaded(s, spelling.value(s.value), axes)
+        if s.bulk:
+            made = self._described(s)
+            self._bulk(made, Line(f"{call.name} = {made.load(self.blocks.shape(axes))}"), call)
+        else:
+            self._line(call)
+        self.outside.loaded(s, axes)
 
     def _loaded(self, s: Load, name: str, axes: tuple[str, ...]) -> Call:
         place = self.regions.place(s.tensor, s.region, axes, padded=s.pad is not None)
         if not place.mask:
             return Call(name, "tl.load", (place.pointers,))
-        other = spelling.number(_typed(s.pad or 0.0, self.values[s.value].dtype))
+        other = spelling.number(spelling.typed(s.pad or 0.0, self.values[s.value].dtype))
         return Call(name, "tl.load", (place.pointers, f"mask={place.mask}", f"other={other}"))
 
     def _load_here(self, tile: Tile) -> tuple[str, tuple[str, ...]]:
@@ -324,58 +298,32 @@ class Statements:
         once = tuple(f"({spelling.origin(i)} == 0)" for i in s.once)
         place = self.regions.place(s.tensor, s.region, axes, padded=False, extra=once)
         mask = (f"mask={place.mask}",) if place.mask else ()
-        self._line(Call("", "tl.store", (place.pointers, spelling.value(s.value), *mask)))
+        call = Call("", "tl.store", (place.pointers, spelling.value(s.value), *mask))
+        if s.bulk:
+            made = self._described(s)
+            self._bulk(made, Line(made.store(spelling.value(s.value), self.blocks.shape(axes))), call)
+        else:
+            self._line(call)
 
-    # -- what lies outside ------------------------------------------------------------------
+    def _described(self, s: Load | Store) -> Descriptor:
+        dtype = self.values[s.value].dtype
+        shape = self.regions.parameters[s.tensor].shape
+        made = describe(s, dtype, shape, self.blocks)
+        if made not in self.descriptors:
+            self.descriptors.append(made)
+        return made
 
-    def _neutral(
-        self, code: str, axes: tuple[str, ...], dtype: str, over: tuple[str, ...], fold: str,
-        zero: frozenset[str],
-    ) -> str:  # fmt: skip
-        """A tile with what lies outside along `over` made neutral for a fold."""
-        checked = [i for i in over if self.blocks[i].checks]
-        if fold == "sum":
-            checked = [i for i in checked if i not in zero]
-        if not checked:
-            return code
-        masks = " & ".join(spread(spelling.inside(i), (i,), axes) for i in checked)
-        number = spelling.number(_typed(NEUTRAL[fold], dtype))
-        return f"tl.where({masks}, {code}, {number})"
-
-    def _known_zero(self, tile: Tile) -> frozenset[str]:
-        if tile.value in self.deferred:
-            s = self.loads[tile.value]
-            return frozenset() if s.pad else frozenset(tile_axes(tile, self.values))
-        return self.zeros.get(tile.value, frozenset())
-
-    def _zero(self, expr: Expr) -> frozenset[str]:
-        """The axes along which an expression is 0 outside, for certain and without any other
-        part that could be infinite there."""
-        match expr:
-            case Tile():
-                return self._known_zero(expr)
-            case Cast(_, value) | Apply("neg", (value,)):
-                return self._zero(value)
-            case Apply("pow" | "square", (value, *_)):
-                return self._zero(value)
-            case Apply("mul", args):
-                zeros = [self._zero(a) for a in args]
-                some = frozenset().union(*zeros)
-                axes = [self._expression_axes(a) for a in args]
-                return frozenset(
-                    i for i in some
-                    if all(i in z or i not in x for z, x in zip(zeros, axes, strict=True))
-                )
-        return frozenset()
-
-    def _expression_axes(self, expr: Expr) -> set[str]:
-        tiles = (n for n in expr.walk() if isinstance(n, Tile))
-        return {i for t in tiles for i in tile_axes(t, self.values)}
+    def _bulk(self, made: Descriptor, line: Line, other: Call) -> None:
+        """By the copy engine where the launcher could describe the tensor, else by pointers."""
+        self._line(Block(f"if {made.flag}:", (line,)))
+        self._line(Block("else:", (other,)))
 
     # -- lines ------------------------------------------------------------------------------
 
     def _axes(self, value: str) -> tuple[str, ...]:
-        return self.blocks.axes(self.values[value].names)
+        """The axes of a value's variable, in the order in which it holds them."""
+        names = self.values[value].names
+        return self.blocks.axes(self.turned.get(value, names))
 
     def _assign(self, value: str, code: str) -> None:
         name = spelling.value(value)
@@ -405,32 +353,6 @@ class Statements:
     def _name(self, stem: str) -> str:
         self.count += 1
         return f"{stem}_{self.count}"
-
-
-def _tiles(s: Statement) -> Iterator[Tile]:
-    match s:
-        case Map():
-            yield from (n for n in s.expression.walk() if isinstance(n, Tile))
-        case Fold() | Scan() | Search():
-            yield s.source
-        case Dot():
-            yield from (s.a, s.b)
-        case Take():
-            yield s.at
-        case Load() | Store():
-            yield from (one.rows for one in s.region if one.rows is not None)
-
-
-def _typed(value: float | int, dtype: str) -> float | int | bool:
-    """A constant of a dtype; an infinite one of an integer dtype is its end."""
-    if dtype == "b8":
-        return bool(value)
-    if dtype in INTEGERS:
-        if value in (float("inf"), -float("inf")):
-            bits = 63 if dtype == "i64" else 31
-            return (1 << bits) - 1 if value > 0 else -(1 << bits)
-        return int(value)
-    return float(value)
 
 
 def _operand(code: str) -> str:

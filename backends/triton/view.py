@@ -6,14 +6,16 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from backends.triton import spelling
-from backends.triton.grid import grid_lines, tiles_text
-from backends.triton.signature import parameters, size_sources
-from backends.triton.statements import Block, Call, Statements
 from ir.digest import spec_digest, text_digest
 from ir.machine import Machine
-from ir.nest import Launch, LoopNest, Parameter
+from ir.nest import Launch, Load, Loop, LoopNest, Parameter
 from ir.print import equation_text
+
+from backends.triton import spelling
+from backends.triton.grid import grid_lines, tiles_text
+from backends.triton.lines import Block, Call
+from backends.triton.signature import parameters, size_sources
+from backends.triton.statements import Statements
 
 DEFAULT_LANES = 4  # waves, where the schedule says nothing
 _WORD = re.compile(r"[A-Za-z_]\w*")
@@ -33,6 +35,7 @@ def kernel_view(nest: LoopNest, machine: Machine) -> dict[str, Any]:
         "launches": launches,
         "helpers": [h for h in HELPERS if re.search(rf"\b{h}\(|\b{h}\)", text)],
         "libdevice": "libdevice." in text,
+        "bulk": any(la["descriptors"] for la in launches),
         "inputs": [p.name for p in tensors if p.role == "input"],
         "made": [_made(p) for p in tensors if p.role != "input"],
         "outputs": [p.name for p in tensors if p.role == "output"],
@@ -62,14 +65,15 @@ def _launch(nest: LoopNest, launch: Launch, machine: Machine) -> dict[str, Any]:
     words = [w for part in (once, body, grid) for w in _texts(part)]
     used = set(_WORD.findall(" ".join(words)))
     constants = [*statements.blocks.constants(), *statements.steps.items()]
+    constants += [(d.flag, d.condition) for d in statements.descriptors]
     constants = [(n, text) for n, text in constants if n in used]
     tensors = [p for p in launch.parameters]
-    wave = machine.details[nest_backend(machine)]["wave"]
     values = {v.tensor for v in launch.values}
     return {
         "name": launch.name,
         "title": [equation_text(e) for e in nest.formulation.equations if e.target in values],
         "pointers": [(p.name, spelling.pointer(p.name)) for p in tensors],
+        "descriptors": statements.descriptors,
         "sizes": [s for s in launch.sizes if s in used],
         "attributes": [
             (n, spelling.number(v)) for n, v in nest.spec.attributes if n in used
@@ -80,14 +84,17 @@ def _launch(nest: LoopNest, launch: Launch, machine: Machine) -> dict[str, Any]:
         "resident": machine.parallel * launch.resident,
         "once": once,
         "body": body,
-        "warps": launch.lanes // wave if launch.lanes else DEFAULT_LANES,
+        "stages": max([statements.values[s.value].depth for s in _looped(launch.body)], default=1),
+        "warps": launch.lanes // machine.wave if launch.lanes else DEFAULT_LANES,
         "words": words,
     }
 
 
-def nest_backend(machine: Machine) -> str:
-    """The table of a machine that this backend reads."""
-    return "triton"
+def _looped(block: tuple) -> Iterator[Load]:
+    """The loads inside loops."""
+    for loop in (s for s in block if isinstance(s, Loop)):
+        yield from (s for s in loop.body if isinstance(s, Load))
+        yield from _looped(loop.body)
 
 
 def _guarded(once: tuple) -> tuple:

@@ -1,0 +1,32 @@
+"""Folds: the reductions and scans that Triton has, by the language's names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class FoldText:
+    """How a fold is written. over: of a tensor along an axis.  onto: of two values.  scan: the
+    running fold along an axis."""
+
+    over: str
+    onto: str
+    scan: str = ""
+
+
+NEUTRAL = {
+    "sum": 0.0, "max": -float("inf"), "min": float("inf"), "prod": 1.0, "any": 0.0, "all": 1.0,
+}  # fmt: skip
+FOLDS = {
+    "sum": FoldText("tl.sum({0}, {1})", "{0} + {1}", "tl.cumsum({0}, {1})"),
+    "max": FoldText(
+        "tl.max({0}, {1})", "tl.maximum({0}, {1})", "tl.associative_scan({0}, {1}, larger)"
+    ),
+    "min": FoldText(
+        "tl.min({0}, {1})", "tl.minimum({0}, {1})", "tl.associative_scan({0}, {1}, smaller)"
+    ),
+    "prod": FoldText("tl.reduce({0}, {1}, multiply)", "{0} * {1}", "tl.cumprod({0}, {1})"),
+    "any": FoldText("tl.max({0}, {1})", "{0} | {1}"),
+    "all": FoldText("tl.min({0}, {1})", "{0} & {1}"),
+}

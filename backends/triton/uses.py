@@ -1,0 +1,62 @@
+"""Uses: what must be known of a whole launch before its first line is written."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from ir.nest import Dot, Fold, Launch, Load, Map, Scan, Search, Statement, Store, Take, Tile
+
+
+def deferred(launch: Launch) -> frozenset[str]:
+    """Loaded values that are not held: whole tables that are searched, and what is seen through
+    windows or part by part; they are read where they are used."""
+    found = set()
+    for s in launch.statements():
+        if isinstance(s, Search):
+            found.add(s.borders.value)
+        if isinstance(s, Take):
+            found.add(s.table.value)
+        for tile in tiles(s):
+            if tile.windows or tile.shifted:
+                found.add(tile.value)
+    return frozenset(found)
+
+
+def turned(launch: Launch, apart: frozenset[str]) -> dict[str, tuple[str, ...]]:
+    """Computed values that lie as what they are computed from does, with the order of their
+    axes, so that nothing is transposed on the way. apart: values that are not held."""
+    held = {v.name: v.names for v in launch.values}
+    written = Counter(s.value for s in launch.statements() if hasattr(s, "value"))
+    found: dict[str, tuple[str, ...]] = {}
+    for s in launch.statements():
+        if not isinstance(s, Map) or written[s.value] > 1:
+            continue
+        names = held[s.value]
+        sources = [found.get(t.value, held[t.value]) for t in tiles(s) if t.value not in apart]
+        orders = [o for o in sources if set(o) == set(names)]
+        if orders and names not in orders:
+            found[s.value] = orders[0]
+    return found
+
+
+def idle(launch: Launch) -> frozenset[str]:
+    """Carries of scans that are done at once: nothing is carried."""
+    whole = dict(launch.whole)
+    scans = (s for s in launch.statements() if isinstance(s, Scan))
+    return frozenset(s.carry for s in scans if s.along in whole)
+
+
+def tiles(s: Statement) -> Iterator[Tile]:
+    """The tiles that a statement reads."""
+    match s:
+        case Map():
+            yield from (n for n in s.expression.walk() if isinstance(n, Tile))
+        case Fold() | Scan() | Search():
+            yield s.source
+        case Dot():
+            yield from (s.a, s.b)
+        case Take():
+            yield s.at
+        case Load() | Store():
+            yield from (one.rows for one in s.region if one.rows is not None)
