@@ -4,10 +4,11 @@ import pytest
 
 from ir.autoschedule import autoschedule, plain
 from ir.cost import roofline
-from ir.estimate import estimate, intensity, traffic
+from ir.estimate import estimate, intensity
 from ir.lower import lower
 from ir.samples import KERNELS, SMALL, lowered, workload
 from ir.sizes import bind
+from ir.traffic import traffic
 
 # SMALL: 1e9 bytes/s; matrix 8e9 flop/s in 16 bits, 1e9 in f32; 4 tile processors.
 

@@ -1,0 +1,217 @@
+"""The autoschedule where programs have lanes: tiles are powers of two that registers hold.
+
+Tile sizes of each index come from what the index does: indices of products get sides that a
+matrix unit fills, rows are whole where they fit, whatever a product does in a batch and the
+taps of a window go one at a time. The estimate chooses among them, and the lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import ceil, inf, log2, prod
+
+from ir.edits import stage
+from ir.errors import KernelError
+from ir.estimate_lanes import Work, usual_lanes, work
+from ir.footprint import require_fit
+from ir.index_roles import Roles, roles
+from ir.lower import lower
+from ir.machine import Machine
+from ir.nest import Dot, Launch, Load, Loop, LoopNest, Statement, Store
+from ir.openings import deferred, launch_ends, reduced, streamed, units
+from ir.schedule import Decision, Schedule
+from ir.sizes import bind
+from ir.sizes import value as number
+from ir.spec import Spec
+from ir.tile_choices import Tiles, tile_choices
+from ir.verbs import canonical, lane_counts
+
+MOST_TRIED = 96  # combinations of tiles that are all tried; of more, the best is climbed to
+DEPTHS = (3, 2, 1)
+BAND = 8
+OF_PRODUCT = 128  # elements of a product that one lane usually holds
+OF_ROW = 16  # elements of anything else
+DOUBT = 0.01  # of the estimate: what is preferred wins where it takes so little more
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A schedule that was tried, and its time in microseconds."""
+
+    us: float
+    schedule: Schedule
+
+
+def autoschedule_lanes(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Schedule:
+    """The best of a few hundred schedules by the estimate; raises KernelError where the spec
+    cannot be lowered at all."""
+    return _Search(spec, machine, sizes).best()
+
+
+class _Search:
+    """Tries tile sizes under each opening."""
+
+    def __init__(self, spec: Spec, machine: Machine, sizes: Mapping[str, int]):
+        self.spec = spec
+        self.machine = machine
+        self.sizes = sizes
+        self.bound = bind(spec, sizes)
+        self.roles: Roles = roles(spec)
+        self.base = (*launch_ends(spec), *units(spec, machine))
+        self.fault: KernelError | None = None
+
+    def best(self) -> Schedule:
+        choices = tile_choices(self.spec, self.roles, self.bound)
+        openings = dict.fromkeys(((), streamed(self.spec), deferred(self.spec)))
+        found = [one for opening in openings for one in self._under(opening, choices)]
+        least = min(f.us for f in found)
+        if least == inf:
+            raise self.fault or KernelError(
+                f"`{self.spec.name}` has no schedule on `{self.machine.name}`"
+            )
+        return next(f.schedule for f in found if f.us <= least * (1 + DOUBT))
+
+    def _under(
+        self, opening: tuple[Decision, ...], choices: Sequence[Sequence[Tiles]]
+    ) -> Iterator[_Found]:
+        """What was tried under an opening: every combination, or a climb to the best."""
+        tried: dict[tuple[int, ...], _Found] = {}
+
+        def at(point: tuple[int, ...]) -> _Found:
+            if point not in tried:
+                tiles = [c[n] for c, n in zip(choices, point, strict=True)]
+                tried[point] = self._try(opening, tuple(d for t in tiles for d in t))
+            return tried[point]
+
+        if prod(map(len, choices)) <= MOST_TRIED:
+            for point in product(*(range(len(c)) for c in choices)):
+                yield at(point)
+            return
+        for start in (tuple(0 for _ in choices), tuple(len(c) // 2 for c in choices)):
+            yield _climb(start, [len(c) for c in choices], at)
+
+    def _try(self, opening: tuple[Decision, ...], tiles: tuple[Decision, ...]) -> _Found:
+        looped = {d.subject for d in tiles if d.verb == "tile"}
+        nothing = _Found(inf, Schedule(self.spec.name))
+        if opening and not looped & reduced(self.spec, opening):
+            return nothing
+        schedule = Schedule(self.spec.name, (*self.base, *_ordered(self.spec, tiles), *opening))
+        try:
+            nest = lower(self.spec, canonical(schedule), self.machine, self.sizes)
+        except KernelError as error:
+            self.fault = self.fault or error
+            return nothing
+        return self._dispatched(nest)
+
+    def _dispatched(self, nest: LoopNest) -> _Found:
+        """The nest's schedule with depths, lanes and orders, and its time."""
+        us, more = 0.0, []
+        for launch in nest.launches:
+            deep, depths = self._deepest(launch)
+            counted = work(deep, self.machine, self.bound)
+            lanes = self._lanes(launch, counted)
+            us += counted.us(lanes)
+            stored = _last_stored(launch)
+            more += [*depths, *self._band(launch)]
+            more.append(Decision("lanes", stored, (("count", lanes),)))
+        unique = {(d.verb, d.subject): d for d in more}
+        schedule = canonical(
+            Schedule(nest.schedule.kernel, (*nest.schedule.decisions, *unique.values()))
+        )
+        return _Found(us, schedule)
+
+    def _lanes(self, launch: Launch, counted: Work) -> int:
+        """The fastest number of lanes; of equally fast ones, that with the usual share each."""
+        products = [s.value for s in launch.statements() if isinstance(s, Dot)]
+        tables = counted.counter.tables
+        names = products or [v.name for v in launch.values if v.name not in tables]
+        largest = max(counted.counter.elements(n) for n in names)
+        fewest = usual_lanes(self.machine) if products else self.machine.wave
+        share = max(fewest, largest / (OF_PRODUCT if products else OF_ROW))
+        return min(
+            lane_counts(self.machine),
+            key=lambda c: (counted.us(c) * (1 + DOUBT * abs(log2(c / share))), c),
+        )
+
+    def _deepest(self, launch: Launch) -> tuple[Launch, list[Decision]]:
+        """The launch with operands of products in loops as deep as scratch allows."""
+        names = _pipelined(launch)
+        values = {v.name: v for v in launch.values}
+        tensors = {values[n].tensor for n in names}
+        for depth in DEPTHS:
+            deep = replace(launch, values=tuple(
+                replace(v, depth=depth) if v.name in names else v for v in launch.values
+            ))  # fmt: skip
+            try:
+                require_fit(deep, self.machine, self.bound)
+            except KernelError:
+                continue
+            if depth == 1:
+                break
+            return deep, [stage(t, depth) for t in sorted(tensors)]
+        return launch, []
+
+    def _band(self, launch: Launch) -> Iterator[Decision]:
+        """Tiles of a large product in bands, so that both operands stay in the cache."""
+        counts = {
+            g.index: ceil(number(g.size, self.bound) / g.tile) for g in launch.grid
+        }
+        if prod(counts.values()) <= 2 * self.machine.parallel:
+            return
+        for rows, columns in self.roles.sides:
+            pairs = product([i for i in counts if i in rows], [i for i in counts if i in columns])
+            for row, column in pairs:
+                if counts[row] >= 2 * BAND and counts[column] >= BAND // 2:
+                    yield Decision("group", row, (("size", BAND), ("over", column)))
+                    return
+
+
+def _climb(start, lengths, at) -> _Found:
+    """From a point along one axis after the other to the best, until nothing gets better."""
+    point, best = start, at(start)
+    better = True
+    while better:
+        better = False
+        for axis, length in enumerate(lengths):
+            for n in range(length):
+                other = (*point[:axis], n, *point[axis + 1 :])
+                if at(other).us * (1 + DOUBT) < best.us:
+                    point, best, better = other, at(other), True
+    return best
+
+
+def _ordered(spec: Spec, tiles: tuple[Decision, ...]) -> tuple[Decision, ...]:
+    """Tiles with the grid's loops in the order of the last output's indices, then the others."""
+    last = next(e for e in reversed(spec.equations) if e.target == spec.outputs[-1].name).indices
+
+    def rank(d: Decision) -> int:
+        index = d.subject.removesuffix(".outer")
+        grid = d.option("level") == "grid" and index in last
+        return last.index(index) if grid else len(last)
+
+    return tuple(sorted(tiles, key=rank))
+
+
+def _pipelined(launch: Launch) -> set[str]:
+    """Values loaded in a loop and taken by a product there."""
+    found: set[str] = set()
+
+    def walk(block: tuple[Statement, ...]) -> None:
+        loaded = {s.value for s in block if isinstance(s, Load)}
+        for s in block:
+            if isinstance(s, Dot):
+                found.update({s.a.value, s.b.value} & loaded)
+            elif isinstance(s, Loop):
+                walk(s.body)
+
+    for s in launch.body:
+        if isinstance(s, Loop):
+            walk(s.body)
+    return found
+
+
+def _last_stored(launch: Launch) -> str:
+    """The last tensor that a launch stores."""
+    return [s.tensor for s in launch.statements() if isinstance(s, Store)][-1]

@@ -1,0 +1,74 @@
+"""Roles: what each index of a spec does, as far as it decides how the index is best cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ir.affine import affine
+from ir.contraction import Contraction, contraction
+from ir.openings import folded_by
+from ir.spec import Index, Spec
+from ir.verify import facts as facts_of
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """Sets of indices. folded: reduced or scanned over.  jagged: of a range that data bounds.
+    bounding: on which such a range depends.  taps: folded, and added to another index in a
+    position.  stored: of an output.  sides: rows and columns of each product.  summed: by a
+    product.  batch: of each product that has them."""
+
+    folded: frozenset[str]
+    jagged: frozenset[str]
+    bounding: frozenset[str]
+    taps: frozenset[str]
+    stored: tuple[str, ...]
+    sides: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
+    summed: frozenset[str]
+    batch: frozenset[str]
+
+    @property
+    def multiplied(self) -> frozenset[str]:
+        """Indices that are a side of a product, or summed by one."""
+        return self.summed | {i for rows, columns in self.sides for i in (*rows, *columns)}
+
+
+def roles(spec: Spec) -> Roles:
+    """The roles of a spec's indices."""
+    ranges = facts_of(spec).ranges
+    products = [c for e in spec.equations if (c := contraction(e))]
+    folded = frozenset(i for e in spec.equations for i in folded_by(e.value))
+    jagged = frozenset(i for i, r in ranges.items() if r.jagged)
+    last = next(e for e in reversed(spec.equations) if e.target == spec.outputs[-1].name)
+    return Roles(
+        folded=folded,
+        jagged=jagged,
+        bounding=frozenset(
+            n.name for i in jagged for e in (ranges[i].low, ranges[i].high) for n in e.walk()
+            if isinstance(n, Index)
+        ),
+        taps=_taps(spec, folded),
+        stored=last.indices,
+        sides=tuple((c.rows, c.columns) for c in products),
+        summed=frozenset(i for c in products for i in c.over),
+        batch=_batch(products),
+    )
+
+
+def _taps(spec: Spec, folded: frozenset[str]) -> frozenset[str]:
+    found = set()
+    for read in (r for e in spec.equations for r in e.reads()):
+        for position in read.at:
+            form = affine(position)
+            if form is None or len(form.terms) < 2:
+                continue
+            names = [i for i, _ in form.terms]
+            found |= {i for i in names[1:] if i in folded}
+    return frozenset(found)
+
+
+def _batch(products: list[Contraction]) -> frozenset[str]:
+    """Indices that are of the batch of every product that has them."""
+    found = {i for c in products for i in c.batch}
+    other = {i for c in products for i in (*c.rows, *c.columns, *c.over)}
+    return frozenset(found - other)

@@ -1,0 +1,123 @@
+"""Openings: what a first schedule decides beside tile sizes: ends of launches, streams,
+deferrals.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations, permutations
+
+from ir.contraction import contraction
+from ir.errors import KernelError
+from ir.formulation import depends, formulate
+from ir.machine import Machine
+from ir.schedule import Decision, Schedule
+from ir.spec import Bucketize, Cast, Equation, Expr, Index, Read, Reduce, Scan, Spec
+
+def launch_ends(spec: Spec) -> Iterator[Decision]:
+    """Launches end after what is read at other indices than it is computed at."""
+    made = {e.target: e for e in spec.equations}
+    ended = set()
+    for e in spec.equations:
+        for read in e.reads():
+            source = made.get(read.tensor)
+            if source is None or source.target in ended:
+                continue
+            plain_read = tuple(p.name for p in read.at if isinstance(p, Index))
+            if plain_read != source.indices or len(plain_read) != len(read.at):
+                ended.add(source.target)
+        for node in e.value.walk():
+            if isinstance(node, Bucketize) and node.borders in made:
+                ended.add(node.borders)
+    for e in spec.equations[:-1]:
+        if e.target in ended:
+            yield Decision("kernel", e.target)
+
+
+def tiled(index: str, size: int, level: str) -> tuple[Decision, Decision]:
+    """An index cut into tiles, and where their loop is placed."""
+    return (
+        Decision("tile", index, (("size", size),)),
+        Decision("place", f"{index}.outer", (("level", level),)),
+    )
+
+
+def units(spec: Spec, machine: Machine) -> Iterator[Decision]:
+    """Products go to the matrix unit, with operands in the narrow dtype of the inputs."""
+    narrow = sorted({t.dtype for t in spec.inputs} & {"f16", "bf16"})
+    for e in spec.equations:
+        found = contraction(e)
+        if found is None:
+            continue
+        natural = {_natural(spec, side) for side in (found.a, found.b)}
+        if narrow and machine.has_matrix(narrow[0]):
+            yield Decision("compute", e.target, (("unit", "matrix"),))
+            if natural != {narrow[0]}:
+                yield Decision("precision", e.target, (("dtype", narrow[0]),))
+        elif machine.has_matrix("f32"):
+            yield Decision("compute", e.target, (("unit", "matrix"),))
+
+
+def _natural(spec: Spec, side: Expr) -> str:
+    """The dtype of a factor that is a read of an input, perhaps cast; f32 otherwise."""
+    inner = side.value if isinstance(side, Cast) else side
+    inputs = {t.name: t.dtype for t in spec.inputs}
+    return inputs.get(inner.tensor, "f32") if isinstance(inner, Read) else "f32"
+
+
+def streamed(spec: Spec) -> tuple[Decision, ...]:
+    """The sums after a maximum over the same index run along with it."""
+    for top in spec.equations:
+        sums = [e for e in spec.equations
+                if _reduces(e, "sum") and set(e.reduced) == set(top.reduced)]
+        if _reduces(top, "max") and sums:
+            stream = Decision("stream", top.target, (("into", sums[-1].target),))
+            return (stream, *(_fused(s.target, sums[-1].target) for s in sums[:-1]))
+    return ()
+
+
+def deferred(spec: Spec) -> tuple[Decision, ...]:
+    """Factors leave the sums that they can leave; sums that are then independent share a loop."""
+    made: list[Decision] = []
+    for factor, reader in permutations((e.target for e in spec.equations), 2):
+        trial = [*made, Decision("defer", factor, (("into", reader),))]
+        if all(d.subject != factor for d in made) and _legal(spec, trial):
+            made = trial
+    if not made:
+        return ()
+    formed = formulate(spec, Schedule(spec.name, tuple(made)))
+    sums = [e for e in formed.equations if _reduces(e, "sum")]
+    for one, other in combinations(sums, 2):
+        apart = not depends(formed, other.target, one.target)
+        if apart and set(one.reduced) == set(other.reduced):
+            made.append(_fused(one.target, other.target))
+    return tuple(made)
+
+
+def _fused(one: str, into: str) -> Decision:
+    return Decision("fuse", one, (("into", into),))
+
+
+def _reduces(equation: Equation, fold: str) -> bool:
+    return isinstance(equation.value, Reduce) and equation.value.fold == fold
+
+
+def reduced(spec: Spec, decisions: tuple[Decision, ...]) -> set[str]:
+    """The indices that the reductions named in fuse and stream decisions fold."""
+    into = {str(d.option("into")) for d in decisions if d.verb in ("fuse", "stream")}
+    return {i for e in spec.equations if e.target in into for i in e.reduced}
+
+
+def _legal(spec: Spec, decisions: list[Decision]) -> bool:
+    try:
+        formulate(spec, Schedule(spec.name, tuple(decisions)))
+    except KernelError:
+        return False
+    return True
+
+
+def folded_by(value: object) -> tuple[str, ...]:
+    """The indices that the right side of an equation reduces or scans over."""
+    if isinstance(value, Reduce):
+        return value.over
+    return (value.along,) if isinstance(value, Scan) else ()

@@ -1,0 +1,92 @@
+"""Tile choices: for each index of a spec, the cuts worth trying where programs have lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ir.index_roles import Roles
+from ir.openings import tiled
+from ir.schedule import Decision
+from ir.sizes import value as number
+from ir.spec import Spec
+from ir.traffic import power_of_two
+from ir.verify import facts as facts_of
+
+SIDES = (32, 64, 128, 256)  # of a product
+SMALL_SIDE = 16
+SUMMED = (32, 64, 128)  # by a product, at a time
+SEGMENTS = (16, 32, 64)  # of a jagged range, at a time
+ROWS = (1, 2, 4, 8, 16)  # at a time, where each is folded
+FOLDED = (4096, 2048, 1024)  # of a row that is too long to be held whole
+INNERMOST = (32, 64, 128, 256, 512, 1024, 2048)  # where nothing is folded
+LONGEST_SIDE = 512  # that is held whole where a product needs all of it
+LONGEST_ROW = 16384  # elements that a program holds
+
+Tiles = tuple[Decision, ...]
+
+
+def tile_choices(spec: Spec, roles: Roles, sizes: Mapping[str, int]) -> tuple[tuple[Tiles, ...], ...]:
+    """The cuts of each index, what is preferred first; `()` is the index as a whole."""
+    ranges = facts_of(spec).ranges
+    extents = {i: 0 if r.jagged else number(r.high, sizes) for i, r in ranges.items()}
+    return tuple(tuple(dict.fromkeys(_of(i, roles, extents))) for i in ranges)
+
+
+def _of(index: str, roles: Roles, extents: Mapping[str, int]) -> list[Tiles]:
+    extent = extents[index]
+    if index in roles.jagged:
+        return [tiled(index, size, "loop") for size in SEGMENTS]
+    if index in roles.bounding or index in roles.batch:
+        return [tiled(index, 1, "grid")]
+    if index in roles.taps:
+        return [tiled(index, 1, "loop")]
+    if index in roles.stored and index not in roles.folded:
+        return _on_grid(index, roles, extents)
+    if index in roles.multiplied:
+        return _looped(index, extent, SUMMED, LONGEST_SIDE)
+    return _looped(index, extent, FOLDED, LONGEST_ROW)
+
+
+def _on_grid(index: str, roles: Roles, extents: Mapping[str, int]) -> list[Tiles]:
+    """Cuts of an index that is stored and never folded: its tiles can lie side by side."""
+    extent = extents[index]
+    if index in roles.multiplied:
+        inner = _innermost(index, roles)
+        if index != inner:
+            few = (1, 2, 4) if extents[inner] < 2 * SIDES[0] and _next(index, roles) else (1,)
+            return [tiled(index, size, "grid") for size in few if size <= extent]
+        sides = (SMALL_SIDE, *SIDES) if extent <= SIDES[0] else SIDES
+        return _cut(index, extent, sides, SIDES[-1])
+    if roles.folded - roles.taps and not roles.jagged:
+        return _cut(index, extent, ROWS, 0)
+    if index == roles.stored[-1]:
+        return _cut(index, extent, INNERMOST, INNERMOST[-1])
+    if len(roles.stored) > 1 and index == roles.stored[-2]:
+        return _cut(index, extent, ROWS, 0)
+    return [tiled(index, 1, "grid")]
+
+
+def _cut(index: str, extent: int, sizes: tuple[int, ...], longest: int) -> list[Tiles]:
+    """Tiles of these sizes, as far as they cut the index, and all of it where it is short."""
+    made: list[Tiles] = [tiled(index, s, "grid") for s in sizes if s < power_of_two(extent)]
+    return [(), *made] if extent <= longest or not made else made
+
+
+def _looped(index: str, extent: int, sizes: tuple[int, ...], longest: int) -> list[Tiles]:
+    """The same for an index whose tiles go one after another."""
+    made: list[Tiles] = [tiled(index, s, "loop") for s in sizes if s < extent]
+    return [(), *made] if extent <= longest or not made else made
+
+
+def _innermost(index: str, roles: Roles) -> str:
+    """Of the side of a product that an index is of, the one that changes fastest in memory."""
+    for rows, columns in roles.sides:
+        for side in (rows, columns):
+            if index in side:
+                return max(side, key=lambda i: roles.stored.index(i) if i in roles.stored else -1)
+    return index
+
+
+def _next(index: str, roles: Roles) -> bool:
+    """Whether an index changes fastest but for one."""
+    return len(roles.stored) > 1 and index == roles.stored[-2]
