@@ -15,6 +15,7 @@ from ir.spec import DTYPES, FLOATS, Spec
 TORCH = {
     "f64": torch.float64, "f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16,
     "i64": torch.int64, "i32": torch.int32, "b8": torch.bool,
+    "tf32": torch.float32,  # of a workspace: numbers of 10 bits in 32
 }  # fmt: skip
 
 # Mean and standard deviation of an input where a publication gives them (KernelEvolve's for the
@@ -52,7 +53,7 @@ def outputs(spec: Spec, sizes: Mapping[str, int], device: str) -> list[Tensor]:
 
 def poisoned(dtype: str, dims: tuple[int, ...], device: str) -> Tensor:
     """A tensor of NaN; of the least integer but seven; of True."""
-    if dtype in FLOATS:
+    if TORCH[dtype].is_floating_point:
         return torch.full(dims, float("nan"), dtype=TORCH[dtype], device=device)
     poison = True if dtype == "b8" else torch.iinfo(TORCH[dtype]).min + 7
     return torch.full(dims, poison, dtype=TORCH[dtype], device=device)

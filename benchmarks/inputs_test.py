@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from benchmarks.inputs import TORCH, draw, input_bytes, outputs
+from benchmarks.inputs import TORCH, draw, input_bytes, outputs, poisoned
 from ir.reference import evaluate
 from ir.samples import KERNELS, workload
 
@@ -40,3 +40,5 @@ def test_outputs_are_poisoned():
     (integers,) = outputs(workload("map_id").spec, {"U": 2, "B": 3}, "cpu")
     assert floats.isnan().all() and floats.shape == (2, 3)
     assert (integers < -1_000_000).all()
+    assert poisoned("tf32", (3,), "cpu").isnan().all()
+    assert poisoned("b8", (3,), "cpu").all()

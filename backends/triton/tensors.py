@@ -14,6 +14,7 @@ from ir.sizes import value
 DTYPES = {
     "f64": torch.float64,
     "f32": torch.float32,
+    "tf32": torch.float32,
     "f16": torch.float16,
     "bf16": torch.bfloat16,
     "i64": torch.int64,
