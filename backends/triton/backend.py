@@ -2,28 +2,90 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from backends.backend import Arrays, Built, Sizes, Timing
+from backends.backend import Arrays, BackendError, Built, Sizes, Timing
 from backends.emit import Templates
 from backends.manifest import Manifest
+from backends.triton import compile as compiler
+from backends.triton import device
+from backends.triton.gpu import nodes
+from backends.triton.interpreter import interpret
+from backends.triton.model import modelled
 from backends.triton.view import kernel_view
 from ir.machine import Machine
 from ir.nest import LoopNest
 
 
 class Triton:
-    """Emits one importable file with kernels and launcher."""
+    """Emits one importable file with kernels and launcher. On the target's own GPU, kernels run
+    and are timed there; elsewhere they are interpreted, and their time is modelled."""
 
     def __init__(self, manifest: Manifest):
         self.manifest = manifest
         self.templates = Templates(manifest.name)
+        # Each interpreted run takes its programs in another order, so that those that race give
+        # other bits; what a kernel without races gives does not depend on it.
+        self._orders = itertools.count()
 
     def emit(self, nest: LoopNest, machine: Machine) -> str:
         """One module: a jit function for each launch, `launch`, and a function of the kernel's
         name."""
         return self.templates.render("kernel.py.j2", **kernel_view(nest, machine))
+
+    def build(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
+        """Compiles every launch for the target, in a child."""
+        return compiler.build(source, nest, machine, folder)
+
+    def run(
+        self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
+    ) -> dict[str, np.ndarray]:
+        """The outputs, in the dtypes of the spec."""
+        if not device.present(machine):
+            return device.run(built, nest, machine, sizes, inputs)
+        return interpret(built, nest, machine, sizes, inputs, next(self._orders))
+
+    def time(
+        self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
+    ) -> Timing:
+        """Measured on the target's GPU, else modelled."""
+        if not device.present(machine):
+            return device.time(built, nest, machine, sizes, inputs)
+        return modelled(nest, machine, sizes, built.figures)
+
+    def profile(
+        self,
+        built: Built,
+        nest: LoopNest,
+        machine: Machine,
+        sizes: Sizes,
+        inputs: Arrays,
+        trace: Path,
+    ) -> Timing:
+        """As `time`, with a timeline of the launches."""
+        if not device.present(machine):
+            return device.profile(built, nest, machine, sizes, inputs, trace)
+        timing = modelled(nest, machine, sizes, built.figures)
+        bars, start = [], 0.0
+        for launch in nest.launches:
+            us = timing.figures[f"{launch.name}.us"]
+            facts = {n: f for n, f in built.figures.items() if n.startswith(f"{launch.name}.")}
+            bars.append({"name": launch.name, "ph": "X", "ts": start, "dur": us, "pid": 0,
+                         "tid": 0, "args": facts})
+            start += us
+        trace.write_text(json.dumps({"traceEvents": bars}), encoding="utf-8")
+        return timing
+
+    def available(self, machine: Machine) -> Mapping[str, Any]:
+        """On the target's GPU everything on it; elsewhere interpreter and model."""
+        lacking = device.present(machine)
+        can = {"toolchain": compiler.version(), "devices": nodes(), "why": ""}
+        if not lacking:
+            return can | {"correct_by": "device", "time_kind": "measured", "memory": None}
+        return can | {"correct_by": "interpreter", "time_kind": "modelled", "why": lacking}

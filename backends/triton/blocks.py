@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from backends.triton import spelling
 from ir.nest import Dot, Launch, Loop, Value
 from ir.spec import Expr, Number
 from ir.steps import tile_axes
-
-from backends.triton import spelling
 
 LEAST_DOT = 16
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import faulthandler
 import os
 import pickle
 import re
@@ -29,6 +30,14 @@ _CHUNK = 1 << 20
 _SET_PDEATHSIG = 1
 # How LLVM and its like report what they then let pass: at the start of a line, or after a place.
 _ERROR = re.compile(r"^(?:.*: )?(?:fatal )?error:.*|^LLVM ERROR.*", re.MULTILINE)
+
+
+class Ended(BackendError):
+    """A child that had to be ended, or ended itself. kind: timeout, memory or crash."""
+
+    def __init__(self, stage: str, reason: str, kind: str):
+        super().__init__(stage, reason)
+        self.kind = kind
 
 
 def in_child(work: Callable[[], T], seconds: float, stage: str, folder: Path) -> T:
@@ -65,6 +74,7 @@ def _child(work: Callable[[], T], own: Path, said: Path, pipe: int, parent: int)
         if os.getppid() != parent:  # it died before it could take us along
             os._exit(1)
         _redirect(said)
+        faulthandler.disable()  # its traces of a crash go where the parent's go
         os.environ["TMPDIR"] = str(own)
         tempfile.tempdir = None
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -72,6 +82,8 @@ def _child(work: Callable[[], T], own: Path, said: Path, pipe: int, parent: int)
             answer = ("value", work())
         except BackendError as error:
             answer = ("backend", (error.stage, error.reason))
+        except MemoryError:
+            raise
         except Exception as error:  # foreign code: a fault there is data here
             answer = ("raised", fault(error))
         data = memoryview(pickle.dumps(answer, protocol=pickle.HIGHEST_PROTOCOL))
@@ -131,31 +143,34 @@ def _receive(pipe: int, end: int, deadline: float) -> tuple[bytes, bool]:
 def _value(data: bytes, status: int | None, seconds: float, stage: str, said: str) -> Any:
     """The value that a child sent, or a BackendError that says what became of it."""
     if status is None:
-        raise BackendError(stage, f"it was still at it after {seconds:g} s")
+        raise Ended(stage, f"it was still at it after {seconds:g} s", "timeout")
     if not data:
-        raise BackendError(stage, _death(status, said))
+        raise Ended(stage, *_death(status, said))
     kind, value = pickle.loads(data)
     if kind == "backend":
         raise BackendError(*value)
     if kind == "raised":
-        raise BackendError(stage, value)
+        because = [line for line in _ERROR.findall(said)[:2] if line not in value]
+        raise BackendError(stage, shortened("\n".join([value, *because])))
     if found := _ERROR.findall(said):
         raise BackendError(stage, shortened("it reported an error and went on: " + found[0]))
     return value
 
 
-def _death(status: int, said: str) -> str:
-    """How a process ended that sent nothing."""
+def _death(status: int, said: str) -> tuple[str, str]:
+    """How a process ended that sent nothing, in words and by kind."""
     number = os.waitstatus_to_exitcode(status)
     lines = [line for line in said.strip().splitlines() if line.strip()]
     # What was said of the cause comes before the traces of where it happened.
     about = _ERROR.findall(said) or [x for x in lines if "Assertion" in x] or lines[-3:]
     words = f": {shortened(' | '.join(about[:3]))}" if about else ""
     if number == -signal.SIGXCPU:
-        return "it used all the processor time that it may have"
+        return "it used all the processor time that it may have", "timeout"
+    short = any(word in said for word in ("bad_alloc", "MemoryError", "out of memory"))
+    kind = "memory" if short or number == -signal.SIGKILL else "crash"
     if number < 0:
-        return f"it died of {signal.Signals(-number).name}{words}"
-    return f"it ended with exit code {number} and no result{words}"
+        return f"it died of {signal.Signals(-number).name}{words}", kind
+    return f"it ended with exit code {number} and no result{words}", kind
 
 
 def fault(error: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""What the tests of this backend share: nests for hand-written sources, and machines."""
+"""What the tests of this backend share: hand-written sources, nests for them, and machines."""
 
 import tomllib
 from pathlib import Path
@@ -12,32 +12,49 @@ from ir.schedule import Schedule
 
 HERE = Path(__file__).parent
 SPECS = {
-    "scale": '''
-def scale(x: f32[M, N]) -> f32[M, N]:
-    """Twice and one more."""
-    y[m, n] = 2.0 * x[m, n] + 1.0
-    return y
-''',
-    "matmul": '''
-def matmul(a: bf16[M, K], b: bf16[K, N]) -> bf16[M, N]:
-    """The product."""
-    y[m, n] = sum(a[m, k] * b[k, n], k)
-    return y
-''',
+    "scale": (
+        "def scale(x: f32[M, N]) -> f32[M, N]:\n"
+        '    """Twice and one more."""\n'
+        "    y[m, n] = 2.0 * x[m, n] + 1.0\n"
+        "    return y\n"
+    ),
+    "matmul": (
+        "def matmul(a: bf16[M, K], b: bf16[K, N]) -> bf16[M, N]:\n"
+        '    """The product."""\n'
+        "    y[m, n] = sum(a[m, k] * b[k, n], k)\n"
+        "    return y\n"
+    ),
+    "row_max": (
+        "def row_max(x: f32[M, N]) -> (f32[M], i32[M]):\n"
+        '    """The largest of each row, and where it stands."""\n'
+        "    y[m] = max(x[m, n], n)\n"
+        "    p[m] = argmax(x[m, n], n)\n"
+        "    return y, p\n"
+    ),
+    "bag": (
+        "def bag(table: f32[V, D], at: i32[L], start: i32[B + 1]) -> f32[B, D]:\n"
+        '    """Sums of rows of a table."""\n'
+        "    y[b, d] = sum(table[at[n], d], n=range(start[b], start[b + 1]))\n"
+        "    return y\n"
+    ),
 }
 
 
-def nest_of(text, sizes, launches=1):
-    """A nest that says no more than which tensors its launches have: all have all of them."""
-    spec = parse_spec(text)
-    inputs = tuple(Parameter(t.name, t.dtype, t.shape, "input") for t in spec.inputs)
-    outputs = tuple(Parameter(t.name, t.dtype, t.shape, "output") for t in spec.outputs)
-    nothing = ((),) * 7
-    stubs = (
-        Launch(f"{spec.name}_{n}", (*inputs, *outputs), *nothing) for n in range(launches)
-    )
-    given = tuple(sizes.items())
-    return LoopNest(spec, spec, Schedule(spec.name), "", given, tuple(stubs))
+@pytest.fixture
+def nest_of():
+    """A nest that says no more than which tensors its launches have: each has all of them."""
+
+    def make(name, launches=1, **sizes):
+        spec = parse_spec(SPECS[name])
+        inputs = tuple(Parameter(t.name, t.dtype, t.shape, "input") for t in spec.inputs)
+        outputs = tuple(Parameter(t.name, t.dtype, t.shape, "output") for t in spec.outputs)
+        nothing = ((),) * 7
+        stubs = tuple(
+            Launch(f"{spec.name}_{n}", (*inputs, *outputs), *nothing) for n in range(launches)
+        )
+        return LoopNest(spec, spec, Schedule(spec.name), "", tuple(sizes.items()), stubs)
+
+    return make
 
 
 @pytest.fixture

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ir.nest import Load, Slice, Store
-from ir.spec import DTYPES, Expr
-
 from backends.backend import BackendError
 from backends.triton import spelling
 from backends.triton.blocks import Block, Blocks
+from ir.nest import Load, Slice, Store
+from ir.spec import DTYPES, Expr
 
 ALIGNED = 16  # bytes that strides and addresses are multiples of
 MOST = 256  # elements of a box along one dimension

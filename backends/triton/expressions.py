@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from backends.backend import BackendError
+from backends.triton import spelling
+from backends.triton.blocks import Blocks
 from ir.functions import POINTWISE
 from ir.nest import Tile
 from ir.spec import FLOATS, Apply, Cast, Expr, Index, Number, Size
 from ir.steps import promote
-
-from backends.backend import BackendError
-from backends.triton import spelling
-from backends.triton.blocks import Blocks
 
 NARROW = ("f16", "bf16")
 _COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from ir.nest import GridAxis, Launch
-
 from backends.triton import spelling
 from backends.triton.lines import Line
+from ir.nest import GridAxis, Launch
 
 
 def grid_lines(launch: Launch) -> tuple[Line, ...]:

@@ -12,17 +12,16 @@ from dataclasses import dataclass
 from math import ceil, prod
 from typing import Any
 
-from ir.footprint import register_bytes, scratch_bytes
-from ir.machine import Machine
-from ir.nest import Launch, LoopNest
-from ir.sizes import bind
-from ir.spec import DTYPES
-
 from backends.backend import Timing
 from backends.triton.extents import Extents
 from backends.triton.occupancy import programs_per_unit
 from backends.triton.transactions import Move
 from backends.triton.work import Work, work
+from ir.footprint import register_bytes, scratch_bytes
+from ir.machine import Machine
+from ir.nest import Launch, LoopNest
+from ir.sizes import bind
+from ir.spec import DTYPES
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +84,7 @@ def modelled(
     sums: dict[str, float] = {}
     for launch in nest.launches:
         found = terms(launch, machine, bound, figures)
-        us = combine(found, weights)
+        us = seen[f"{launch.name}.us"] = combine(found, weights)
         total += us
         for name, each in found.items():
             seen[f"{launch.name}.{name}"] = each

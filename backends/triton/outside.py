@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ir.nest import Load, Map, Tile
-from ir.spec import Apply, Cast, Expr
-from ir.steps import tile_axes
-
 from backends.triton import spelling
 from backends.triton.blocks import Blocks
 from backends.triton.expressions import spread
 from backends.triton.reductions import NEUTRAL
+from ir.nest import Load, Map, Tile
+from ir.spec import Apply, Cast, Expr
+from ir.steps import tile_axes
 
 
 class Outside:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ir.nest import Parameter, Slice, Tile
-from ir.spec import Expr, Number
-
 from backends.triton import spelling
 from backends.triton.blocks import Blocks
 from backends.triton.expressions import spread
+from ir.nest import Parameter, Slice, Tile
+from ir.spec import Expr, Number
 
 Rows = Callable[[Tile], tuple[str, tuple[str, ...], str]]
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from ir.spec import INTEGERS, Apply, Expr, Index, Number, Size
-
 from backends.backend import BackendError
+from ir.spec import INTEGERS, Apply, Expr, Index, Number, Size
 
 DTYPES = {
     "f64": "tl.float64", "f32": "tl.float32", "f16": "tl.float16", "bf16": "tl.bfloat16",

@@ -4,6 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from backends.backend import BackendError
+from backends.triton import spelling
+from backends.triton.blocks import Blocks
+from backends.triton.descriptors import Descriptor, describe
+from backends.triton.expressions import Expressions, spread
+from backends.triton.lines import Block, Call, Line
+from backends.triton.outside import Outside
+from backends.triton.products import Operand, Products
+from backends.triton.reductions import FOLDS
+from backends.triton.regions import Regions
+from backends.triton.uses import deferred, idle, turned
 from ir.nest import (
     Bound,
     Dot,
@@ -23,18 +34,6 @@ from ir.nest import (
 )
 from ir.spec import Expr
 from ir.steps import tile_axes
-
-from backends.backend import BackendError
-from backends.triton import spelling
-from backends.triton.blocks import Blocks
-from backends.triton.descriptors import Descriptor, describe
-from backends.triton.expressions import Expressions, spread
-from backends.triton.lines import Block, Call, Line
-from backends.triton.outside import Outside
-from backends.triton.products import Operand, Products
-from backends.triton.reductions import FOLDS
-from backends.triton.regions import Regions
-from backends.triton.uses import deferred, idle, turned
 
 UNROLLED = 8  # trips of a loop of scalars up to which it is written out
 Known = tuple[str, tuple[str, ...], str]  # a variable, its axes, its dtype

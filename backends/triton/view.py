@@ -6,16 +6,15 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ir.digest import spec_digest, text_digest
-from ir.machine import Machine
-from ir.nest import Launch, Load, Loop, LoopNest, Parameter
-from ir.print import equation_text
-
 from backends.triton import spelling
 from backends.triton.grid import grid_lines, tiles_text
 from backends.triton.lines import Block, Call
 from backends.triton.signature import parameters, size_sources
 from backends.triton.statements import Statements
+from ir.digest import spec_digest, text_digest
+from ir.machine import Machine
+from ir.nest import Launch, Load, Loop, LoopNest, Parameter
+from ir.print import equation_text
 
 DEFAULT_LANES = 4  # waves, where the schedule says nothing
 _WORD = re.compile(r"[A-Za-z_]\w*")

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from math import ceil, log2, prod
 from typing import Any
 
+from backends.triton.blocks import sides
+from backends.triton.extents import Extents
+from backends.triton.transactions import Move, move
 from ir.functions import POINTWISE
 from ir.machine import Machine
 from ir.nest import (
@@ -26,10 +29,6 @@ from ir.nest import (
 from ir.sizes import value as number
 from ir.spec import DTYPES
 from ir.steps import Temporary, steps, tile_axes
-
-from backends.triton.blocks import sides
-from backends.triton.extents import Extents
-from backends.triton.transactions import Move, move
 
 # Instructions a lane and element, where it is not one. A special one is counted apart.
 OPERATIONS = {

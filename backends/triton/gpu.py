@@ -1,0 +1,94 @@
+"""A GPU that torch sees: what it is, its queue and its clocks, and a turn to have it alone."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+
+DEVICE = "cuda"  # what torch calls a GPU of any vendor
+OVER_CACHE = 4  # the buffer that is passed over is so many times the cache
+LEAST_FLUSH = 256 << 20
+NODES = ("nvidia[0-9]*", "kfd")  # below /dev
+OPENED = ("nvidia*", "nvidia-caps/*", "kfd", "dri/*", "shm")
+
+
+class Gpu:
+    """This process's GPU, as `timing.Device`. uuid: its name for the vendor's library."""
+
+    def __init__(self) -> None:
+        facts = torch.cuda.get_device_properties(0)
+        size = max(LEAST_FLUSH, OVER_CACHE * getattr(facts, "L2_cache_size", 0))
+        self.buffer = torch.empty(size // 4, dtype=torch.int32, device=DEVICE)
+        self.uuid = str(getattr(facts, "uuid", ""))
+        self.ticks_per_us = self._ticks_per_us()
+
+    def flush(self) -> None:
+        self.buffer.zero_()
+
+    def spin(self, us: float) -> None:
+        torch.cuda._sleep(int(us * self.ticks_per_us))
+
+    def mark(self) -> torch.cuda.Event:
+        event = torch.cuda.Event(enable_timing=True)
+        event.record()
+        return event
+
+    def us_between(self, first: torch.cuda.Event, second: torch.cuda.Event) -> float:
+        return 1e3 * first.elapsed_time(second)
+
+    def wait(self) -> None:
+        torch.cuda.synchronize()
+
+    def now(self) -> float:
+        return time.perf_counter()
+
+    def _ticks_per_us(self) -> float:
+        """The rate of the counter that `_sleep` counts with, once it runs at full speed."""
+        ticks = 10_000_000
+        torch.cuda._sleep(ticks)
+        start = self.mark()
+        torch.cuda._sleep(ticks)
+        end = self.mark()
+        self.wait()
+        return ticks / max(self.us_between(start, end), 1e-3)
+
+
+def lack(arch: int | str, name: str) -> str:
+    """What this computer's GPU is short of; touches it."""
+    if not torch.cuda.is_available():
+        return "torch sees no GPU"
+    facts = torch.cuda.get_device_properties(0)
+    found = getattr(facts, "gcnArchName", "").split(":")[0] or 10 * facts.major + facts.minor
+    if isinstance(arch, int):
+        found = 10 * facts.major + facts.minor
+    if found != arch:
+        return f"the GPU here is a {facts.name} of architecture {found}; the target's is {arch}"
+    if name not in facts.name:
+        return f"the GPU here is a {facts.name}; the target's is a {name}"
+    return ""
+
+
+def nodes(folder: Path = Path("/dev")) -> list[str]:
+    """The device files that a process needs that uses a GPU."""
+    return sorted(str(node) for pattern in OPENED for node in folder.glob(pattern))
+
+
+@contextmanager
+def alone(folder: Path = Path("/dev")) -> Iterator[None]:
+    """Holds the GPU's device file, so that processes that time take turns."""
+    nodes = sorted(node for pattern in NODES for node in folder.glob(pattern))
+    if not nodes:
+        yield
+        return
+    held = os.open(nodes[0], os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(held)

@@ -1,0 +1,4 @@
+"""A source that never ends while it is loaded."""
+
+while True:
+    pass

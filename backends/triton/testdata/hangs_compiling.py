@@ -1,0 +1,20 @@
+"""A kernel that hangs the compiler: a loop without an end among its constants."""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale_0(x, y, M, N, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < M * N
+    for _ in tl.static_range(2_000_000_000):
+        inside = inside & (at >= 0)
+    tl.store(y + at, tl.load(x + at, mask=inside), mask=inside)
+
+
+def launch(x, y):
+    """Runs the kernel on contiguous tensors of one device; writes workspace and outputs."""
+    M, N = x.shape
+    scale_0[(triton.cdiv(M * N, 256),)](x, y, M, N, BLOCK=256, num_warps=4)

@@ -1,0 +1,152 @@
+"""How long a call keeps a device busy, with nothing of its data in the cache.
+
+Before a call's first event the device's queue holds a wait as long as the host needs to issue
+the call, and a pass over a buffer larger than the cache. So events span the device's work alone,
+and data comes from memory. Calls go around several sets of tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import Any, Protocol
+
+from backends.backend import BackendError
+
+WARM_UP = 3
+FIRST_RUNS = 5
+LEAST_RUNS = 20
+MOST_RUNS = 400
+AT_ONCE = 50  # runs between two waits for the device: its queue is finite
+WALL_RUNS = 5
+SLACK_US = 60.0  # what waiting for the device twice may add by the host's clock
+SLACK = 0.25  # and the share of the call itself
+
+Call = Callable[[Any], Any]
+
+
+class Device(Protocol):
+    """What is timed on. All but `wait` and `now` go into the device's queue."""
+
+    def flush(self) -> None:
+        """Replaces what the cache holds."""
+
+    def spin(self, us: float) -> None:
+        """Keeps the device busy for about that long."""
+
+    def mark(self) -> Any:
+        """An event."""
+
+    def us_between(self, first: Any, second: Any) -> float:
+        """Microseconds between two events that have happened."""
+
+    def wait(self) -> None:
+        """Returns when all queues of the device are empty."""
+
+    def now(self) -> float:
+        """The host's clock in seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Microseconds. us: the median of the runs, with least, p20, p80.  host_us: of issuing one
+    call.  wall_us: of one call by the host's clock, the device idle before and after."""
+
+    us: float
+    least: float
+    p20: float
+    p80: float
+    runs: int
+    host_us: float
+    wall_us: float
+
+    def figures(self) -> dict[str, float]:
+        """What a timing tells beside the median."""
+        return {
+            "us_least": self.least,
+            "us_p20": self.p20,
+            "us_p80": self.p80,
+            "runs": float(self.runs),
+            "host_us": self.host_us,
+            "wall_us": self.wall_us,
+        }
+
+
+def measure(call: Call, sets: Sequence[Any], device: Device, seconds: float) -> Times:
+    """Times `call` on sets of tensors in turn, for about `seconds` of the device.
+
+    BackendError("time") where the host's clock shows work that the events do not, as of a kernel
+    that works on in a queue of its own.
+    """
+    for n in range(max(WARM_UP, len(sets))):
+        call(sets[n % len(sets)])
+    device.wait()
+    host_us = _host_us(call, sets, device)
+    first = _runs(call, sets, device, FIRST_RUNS, host_us)
+    runs = int(1e6 * seconds / max(median(first), 1.0))
+    runs = min(MOST_RUNS, max(LEAST_RUNS, runs))
+    found = sorted(_runs(call, sets, device, runs, host_us))
+    times = Times(
+        us=median(found),
+        least=found[0],
+        p20=found[int(0.2 * (runs - 1))],
+        p80=found[int(0.8 * (runs - 1))],
+        runs=runs,
+        host_us=host_us,
+        wall_us=_wall_us(call, sets, device),
+    )
+    _require_agreement(times)
+    return times
+
+
+def _runs(
+    call: Call, sets: Sequence[Any], device: Device, runs: int, host_us: float
+) -> list[float]:
+    """Microseconds of each of some calls."""
+    found: list[float] = []
+    while len(found) < runs:
+        marks = []
+        for n in range(min(AT_ONCE, runs - len(found))):
+            device.spin(1.5 * host_us + 10)
+            device.flush()
+            start = device.mark()
+            call(sets[n % len(sets)])
+            marks.append((start, device.mark()))
+        device.wait()
+        found += [device.us_between(start, end) for start, end in marks]
+    return found
+
+
+def _host_us(call: Call, sets: Sequence[Any], device: Device) -> float:
+    """How long the host needs to issue a call; the median of a few."""
+    found = []
+    for n in range(WALL_RUNS):
+        before = device.now()
+        call(sets[n % len(sets)])
+        found.append(1e6 * (device.now() - before))
+        device.wait()
+    return median(found)
+
+
+def _wall_us(call: Call, sets: Sequence[Any], device: Device) -> float:
+    """How long a call takes by the host's clock; the median of a few."""
+    found = []
+    for n in range(WALL_RUNS):
+        device.flush()
+        device.wait()
+        before = device.now()
+        call(sets[n % len(sets)])
+        device.wait()
+        found.append(1e6 * (device.now() - before))
+    return median(found)
+
+
+def _require_agreement(times: Times) -> None:
+    most = (1 + SLACK) * (times.p80 + times.host_us) + SLACK_US
+    if times.wall_us > most:
+        raise BackendError(
+            "time",
+            f"the host's clock shows {times.wall_us:.1f} us for a call, the device's events "
+            f"{times.us:.1f} us: there is work that the events do not span",
+        )
