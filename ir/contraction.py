@@ -78,7 +78,9 @@ def _split(
             right.append(part)
         else:
             return None
-    of_a, of_b, kept = set(indices(a)), set(indices(b)), equation.indices
+    of_a, of_b = set(indices(a)), set(indices(b))
+    apart = {i for r in equation.value.ranges if r.partial for i in indices(r)}
+    kept = [i for i in equation.indices if i in of_a | of_b or i not in apart]
     rows = tuple(i for i in kept if i in of_a and i not in of_b)
     columns = tuple(i for i in kept if i in of_b and i not in of_a)
     batch = tuple(i for i in kept if i in of_a and i in of_b)

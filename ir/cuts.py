@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ir.errors import KernelError
+from ir.made import counts_parts
 from ir.made import ends as made_ends
 from ir.schedule import Schedule
-from ir.spec import Equation, Facts, Index, Range, Read, Reduce, Scan, Spec
+from ir.spec import Equation, Facts, Index, Range, Reduce, Scan, Spec
 
 GRID, LOOP, WHOLE = "grid", "loop", "whole"
 
@@ -74,17 +75,25 @@ def segments(spec: Spec, schedule: Schedule) -> tuple[Segment, ...]:
 def cuts(segment: Segment, facts: Facts, schedule: Schedule) -> Mapping[str, Cut]:
     """The cut of every index of a launch, in the order of the schedule's `place` decisions.
 
-    An index that is placed on the grid but folded here runs as a loop here.
+    An index that is placed on the grid but folded here runs as a loop here. One that counts the
+    parts of a split is on the grid, a part a tile, where the parts are made.
     """
     used = _used(segment)
     apart = {i for t in segment.stored for i in _equation(segment, t).indices}
     order = [d.subject.removesuffix(".outer") for d in schedule.of("place")]
+    parts = [i for i in used if counts_parts(schedule, i)]
+    order = [*(i for i in parts if i not in order), *order]
     ranked = sorted(used, key=lambda i: order.index(i) if i in order else len(order))
     made = {}
     for index in ranked:
         tile = schedule.find("tile", index)
         place = schedule.find("place", f"{index}.outer")
         span = facts.ranges[index]
+        if index in parts:
+            size = int(tile.option("size")) if tile and index in segment.folded else 1
+            level = LOOP if index in segment.folded else GRID
+            made[index] = Cut(index, level, size, span)
+            continue
         if tile is None:
             if span.jagged:
                 raise KernelError(
@@ -115,8 +124,7 @@ def _used(segment: Segment) -> tuple[str, ...]:
 
 
 def _bounds(span: Range) -> dict[str, None]:
-    nodes = (n for e in (span.low, span.high) for r in e.walk() if isinstance(r, Read)
-             for n in r.walk())
+    nodes = (n for e in (span.low, span.high) for n in e.walk())
     return {n.name: None for n in nodes if isinstance(n, Index)}
 
 

@@ -10,8 +10,9 @@ from ir.contraction import Contraction, factors
 from ir.cuts import LOOP, Cut, Segment
 from ir.errors import KernelError, Place
 from ir.formulation import depends, inline, pointwise
+from ir.limits import Limit, limits
 from ir.machine import Machine
-from ir.made import TRIPLE
+from ir.made import TRIPLE, owner
 from ir.nest import Dot, Fill, Fold, Map, Scan, Tile, Value
 from ir.precision import EXACT, NARROW, decided, natural, products, undone
 from ir.schedule import Schedule
@@ -60,8 +61,10 @@ class Demand(Protocol):
     def open(self, scope: Scope, loops: tuple[str, ...]) -> list[Scope]:
         """The scope and one more inside it for each loop."""
 
-    def close(self, chain: list[Scope], loops: tuple[str, ...]) -> None:
-        """Turns opened scopes into loops."""
+    def close(
+        self, chain: list[Scope], loops: tuple[str, ...], limited: Mapping[str, Limit]
+    ) -> None:
+        """Turns opened scopes into loops, over the range of their index or the limits of it."""
 
 
 class Folds:
@@ -89,7 +92,14 @@ class Folds:
                 place=equation.place,
                 hint="place the loops that it keeps before the one that it folds",
             )
+        limited = limits(equation)
         for other in group:
+            if limits(other) != limited:
+                raise KernelError(
+                    f"`{other.target}` and `{equation.target}` do not run over the same part of "
+                    "their loop",
+                    place=self._decision(other),
+                )
             at_home = home.home(self.program.needed(other.indices)) is home
             if not at_home or self._loops(other) != loops:
                 raise KernelError(
@@ -114,7 +124,7 @@ class Folds:
             self._accumulate(m, inner, bool(loops))
         for m in members:
             home.tensors[m.equation.target] = m.value
-        self.program.close(chain, loops)
+        self.program.close(chain, loops, limited)
 
     def _start(self, member: Member, running: Equation | None) -> float | int:
         """What a member's value holds before the first term."""
@@ -176,7 +186,7 @@ class Folds:
 
     def _operand_dtype(self, equation: Equation, found: Contraction) -> str:
         a, b = self._natural(found.a), self._natural(found.b)
-        asked = decided(self.schedule, equation.target)
+        asked = decided(self.schedule, owner(self.schedule, equation.target))
         if asked == NARROW and a in EXACT and b in EXACT:
             raise KernelError(
                 f"the operands of `{equation.target}` are {a} and {b}, which {asked} holds exactly",
@@ -201,7 +211,7 @@ class Folds:
         return self.program.new(equation.target, equation.target, dtype, equation.indices).name
 
     def _unit(self, equation: Equation) -> str:
-        decision = self.schedule.find("compute", equation.target)
+        decision = self.schedule.find("compute", owner(self.schedule, equation.target))
         return str(decision.option("unit")) if decision else "vector"
 
     def _loops(self, equation: Equation) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from ir.made import TRIPLE
 from ir.precision import triple
 from ir.schedule import Decision, Schedule
 from ir.spec import Apply, Equation, Expr, Read, Reduce, Scan, Spec
+from ir.split import split
 from ir.visit import rebuilt, renamed
 
 
@@ -27,6 +28,8 @@ def rewritten(spec: Spec, schedule: Schedule) -> Spec:
         if decision.option("dtype") == TRIPLE:
             _find(spec, decision.subject, decision)
             spec = triple(spec, decision, decision.subject)
+    for decision in schedule.of("split"):
+        spec = split(spec, decision, schedule)
     for decision in schedule.of("layout"):
         spec = layout(spec, decision)
     return spec

@@ -10,6 +10,10 @@ from ir.machine import Machine
 from ir.made import ends
 from ir.schedule import Decision, Schedule
 from ir.spec import Spec
+from ir.split import FOLDS
+from ir.verify import facts
+
+PARTS = (2, 4, 8, 16, 32)
 
 Change = tuple[Decision | None, Decision | None]  # old and new, None: not there
 
@@ -23,7 +27,23 @@ def formulation_changes(
     """
     if not machine.has_registers:
         return
+    yield from _splits(spec, schedule)
     yield from _layouts(spec, formed, schedule)
+
+
+def _splits(spec: Spec, schedule: Schedule) -> Iterator[Change]:
+    """Folds over an index with a tile, in more or fewer parts."""
+    ranges = facts(spec).ranges
+    for e in spec.equations:
+        old = schedule.find("split", e.target)
+        for over in e.reduced:
+            fine = schedule.find("tile", over) and not ranges[over].jagged
+            for parts in PARTS if fine and e.value.fold in FOLDS else ():
+                new = Decision("split", e.target, (("over", over), ("parts", parts)))
+                if new != old:
+                    yield old, new
+        if old:
+            yield old, None
 
 
 def _layouts(spec: Spec, formed: Spec, schedule: Schedule) -> Iterator[Change]:

@@ -38,6 +38,7 @@ from ir.sizes import bind
 from ir.sizes import value as number
 from ir.spec import FLOATS, Apply, Cast, Expr, Index, Number, Size
 from ir.steps import tile_axes
+from ir.visit import renamed
 
 _FOLDS = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
 _FOLDS |= {"any": np.logical_or, "all": np.logical_and}
@@ -256,7 +257,7 @@ class _Program:
 
     def _bound(self, bound: Bound) -> int:
         if bound.size is not None:
-            return self._size(bound.size)
+            return self._size(renamed(bound.size, {i: Number(o) for i, o in self.origin.items()}))
         return int(self.tensors[bound.tensor].read(tuple(self._places(bound.position, "")))[()])
 
     def _size(self, expr: Expr) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ir.errors import KernelError
+from ir.machine import Machine
 from ir.schedule import Argument, Decision, Schedule
 from ir.spec import Spec
 from ir.verify import facts
@@ -15,6 +16,27 @@ def copy_of(decision: Decision) -> str:
     return f"{decision.subject}_{str(decision.option('order')).replace('_', '')}"
 
 
+def parts_of(decision: Decision) -> str:
+    """The tensor of the parts that a `split` makes."""
+    return f"{decision.subject}_parts"
+
+
+def part_of(decision: Decision) -> str:
+    """The index that counts the parts of a `split`."""
+    return f"{decision.subject}_s"
+
+
+def counts_parts(schedule: Schedule, index: str) -> bool:
+    """Whether an index counts the parts of a split."""
+    return any(index == part_of(d) for d in schedule.of("split"))
+
+
+def owner(schedule: Schedule, target: str) -> str:
+    """The tensor that decisions on a computed one name: of parts, what they are parts of."""
+    split = (d.subject for d in schedule.of("split") if parts_of(d) == target)
+    return next(split, target)
+
+
 def names(decision: Decision | None) -> frozenset[str]:
     """The names of the tensors and indices that are there only because of a decision."""
     if decision is None:
@@ -22,6 +44,8 @@ def names(decision: Decision | None) -> frozenset[str]:
     subject = decision.subject
     if decision.verb == "layout":
         return frozenset({copy_of(decision)})
+    if decision.verb == "split":
+        return frozenset({parts_of(decision), part_of(decision)})
     if decision.verb == "precision" and decision.option("dtype") == TRIPLE:
         return frozenset(f"{subject}_{part}" for part in ("ah", "al", "bh", "bl"))
     return frozenset()
@@ -35,7 +59,19 @@ def without(schedule: Schedule, gone: frozenset[str]) -> Schedule:
 
 def ends(schedule: Schedule) -> tuple[str, ...]:
     """The tensors that decisions bring and that end a launch, where they are there."""
-    return tuple(copy_of(d) for d in schedule.of("layout"))
+    copies = (copy_of(d) for d in schedule.of("layout"))
+    return (*copies, *(parts_of(d) for d in schedule.of("split")))
+
+
+def require_registers(decision: Decision, machine: Machine) -> None:
+    """Raises KernelError where a machine without registers is given what only others do."""
+    if not machine.has_registers:
+        raise KernelError(
+            f"`{machine.name}` has no registers, and nothing there does what `{decision.verb}` asks",
+            place=decision.place,
+            allowed="machines with a `register` space",
+            hint=f"drop {decision.verb}({decision.subject}, ...)",
+        )
 
 
 def needed(decision: Decision, name: str) -> Argument:

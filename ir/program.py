@@ -11,7 +11,9 @@ from ir.bulk import bulk
 from ir.cuts import GRID, LOOP, WHOLE, Cut, Segment
 from ir.errors import KernelError
 from ir.folds import Folds
+from ir.limits import Limit
 from ir.machine import Machine
+from ir.made import counts_parts
 from ir.nest import (
     Axis,
     Bound,
@@ -71,6 +73,8 @@ class Program:
         self.grid = Scope(self.top, frozenset(c.index for c in cuts.values() if c.level == GRID))
         self.folds = Folds(self)
         self._touched: dict[str, None] = {}
+        nodes = (n for e in segment.equations for n in e.value.walk())
+        self._borders = {n.borders for n in nodes if isinstance(n, Bucketize)}
         # A value is reused where the same thing is computed or loaded in loop after loop.
         self._pointwise_values: dict[str, str] = {}
         self._load_values: dict[object, str] = {}
@@ -102,7 +106,7 @@ class Program:
             with_loops = self.open(self.grid, loops)
             for name in names:
                 self._store(name, with_loops[-1])
-            self.close(with_loops, loops)
+            self.close(with_loops, loops, {})
 
     # -- loops ------------------------------------------------------------------------------
 
@@ -113,15 +117,17 @@ class Program:
             chain.append(Scope(chain[-1], frozenset({index})))
         return chain
 
-    def close(self, chain: list[Scope], loops: tuple[str, ...]) -> None:
-        """Turns opened scopes into loops, each at the end of the scope around it."""
+    def close(
+        self, chain: list[Scope], loops: tuple[str, ...], limited: Mapping[str, Limit]
+    ) -> None:
+        """Turns opened scopes into loops, each at the end of the scope around it; limited: the
+        bounds of loops that run over a part of the range."""
         for inner, outer, index in zip(
             reversed(chain[1:]), reversed(chain[:-1]), reversed(loops), strict=True
         ):
             cut = self.cuts[index]
-            low, high = self._bound(cut, cut.range.low, outer), self._bound(
-                cut, cut.range.high, outer
-            )
+            span = limited.get(index, Limit(cut.range.low, cut.range.high))
+            low, high = (self._bound(cut, e, outer) for e in (span.low, span.high))
             outer.statements.append(Loop(index, cut.tile, low, high, tuple(inner.statements)))
 
     def _bound(self, cut: Cut, expr: Expr, scope: Scope) -> Bound:
@@ -210,9 +216,16 @@ class Program:
     def new(
         self, name: str, tensor: str, dtype: str, indices: tuple[str, ...], depth: int = 0
     ) -> Value:
-        """A new value over indices; its name is made unique in the launch."""
-        axes = tuple(Axis(i, extent(self.cuts[i])) for i in indices)
+        """A new value over indices, but for those that count parts, of which it holds one; its
+        name is made unique in the launch."""
+        axes = tuple(
+            Axis(i, extent(self.cuts[i])) for i in indices if not self._counts_parts(i)
+        )
         return self._add(Value(name, tensor, dtype, axes, depth or self.depth(tensor)))
+
+    def _counts_parts(self, index: str) -> bool:
+        """Whether a program of this launch makes one part of those that an index counts."""
+        return self.cuts[index].level == GRID and counts_parts(self.schedule, index)
 
     def _add(self, value: Value) -> Value:
         name, number = value.name, 2
@@ -377,8 +390,7 @@ class Program:
 
     def _searched(self, tensor: str) -> bool:
         """Whether a tensor of borders lies whole in this launch anyway."""
-        nodes = (n for e in self.segment.equations for n in e.value.walk())
-        return any(isinstance(n, Bucketize) and n.borders == tensor for n in nodes)
+        return tensor in self._borders
 
     def _take(self, read: Read, found: Access, scope: Scope) -> Tile:
         home = scope.home(set(found.needed))
@@ -399,7 +411,10 @@ class Program:
             out = self.new(f"{name}_out", name, dtype, equation.indices)
             home.statements.append(Map(out.name, Cast(dtype, Tile(value))))
             value = out.name
-        region = tuple(Slice(i, ((i, 1),), Number(0)) for i in equation.indices)
+        region = tuple(
+            Slice(None if self._counts_parts(i) else i, ((i, 1),), Number(0))
+            for i in equation.indices
+        )
         missing = tuple(sorted(self.grid.binds - set(equation.indices)))
         if home is self.top:
             missing = ()

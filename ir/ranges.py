@@ -49,6 +49,8 @@ class Ranges:
 
     def _written(self, e: Equation) -> None:
         for r in e.value.ranges if isinstance(e.value, Reduce) else ():
+            if r.partial:
+                continue
             before = self.found.setdefault(r.index, r)
             if before.jagged or r.jagged:
                 agree = before == r

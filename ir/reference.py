@@ -135,7 +135,7 @@ class _Run:
         ranges = {r.index: r for r in e.value.ranges} if isinstance(e.value, Reduce) else {}
         for i in e.reduced:
             r = ranges.get(i, self.facts.ranges[i])
-            inner[i] = self._segments(r, inner) if r.jagged else self._span(r)
+            inner[i] = self._segments(r, inner) if r.jagged or r.partial else self._span(r)
         widest, size = _widest(e, inner)
         fixed = (e.value.along,) if isinstance(e.value, Scan) else ()
         splits = [i for i in widest if i in outer and i not in fixed and outer[i].values.size > 1]
@@ -168,7 +168,7 @@ class _Run:
             return _scanned(expr, self.values.of(expr.body, inner), inner)
         if not isinstance(expr, Reduce):
             return self.values.of(expr, inner)
-        if any(r.jagged for r in expr.ranges):
+        if any(r.jagged or r.partial for r in expr.ranges):
             return self._jagged(expr, outer, inner)
         if expr.fold == "sum" and len(factors(expr.body)) > 1:
             parts = [self.values.of(f, inner) for f in factors(expr.body)]
@@ -195,7 +195,7 @@ class _Run:
         return Labelled(axes, starts), starts.ravel(), lengths.ravel()
 
     def _jagged(self, expr: Reduce, outer: Spans, inner: Spans) -> Labelled:
-        r = next(r for r in expr.ranges if r.jagged)
+        r = next(r for r in expr.ranges if r.jagged or r.partial)
         bounds, _, lengths = self._bounds(r, outer)
         segment = np.repeat(np.arange(lengths.size), lengths)
         places = np.unravel_index(segment, bounds.data.shape) if bounds.axes else ()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 
 from ir.errors import Place
 
@@ -25,17 +26,25 @@ class Expr:
 
     def children(self) -> Iterator[Expr]:
         """The expressions directly inside this one, in order."""
-        for f in fields(self):
-            value = getattr(self, f.name)
+        for name in _inside(type(self)):
+            value = getattr(self, name)
             for item in value if isinstance(value, tuple) else (value,):
                 if isinstance(item, Expr):
                     yield item
 
     def walk(self) -> Iterator[Expr]:
         """This node and all below it, outermost first."""
-        yield self
-        for child in self.children():
-            yield from child.walk()
+        todo = [self]
+        while todo:
+            node = todo.pop()
+            yield node
+            todo.extend(reversed(tuple(node.children())))
+
+
+@lru_cache
+def _inside(kind: type[Expr]) -> tuple[str, ...]:
+    """The fields of a sort of expression, `place` left out."""
+    return tuple(f.name for f in fields(kind) if f.name != "place")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +114,8 @@ class Range(Expr):
     """An index and the half-open interval it runs over.
 
     A static range starts at 0 and ends at a size expression; a jagged one runs between two
-    reads of an integer tensor.
+    reads of an integer tensor. One whose bounds have indices (only decisions make it) takes a
+    part of the range that the index has elsewhere.
     """
 
     index: str
@@ -115,6 +125,12 @@ class Range(Expr):
     @property
     def jagged(self) -> bool:
         return any(isinstance(n, Read) for e in (self.low, self.high) for n in e.walk())
+
+    @property
+    def partial(self) -> bool:
+        """Whether it is a part of its index's own range."""
+        nodes = [n for e in (self.low, self.high) for n in e.walk()]
+        return not self.jagged and any(isinstance(n, Index) for n in nodes)
 
 
 @dataclass(frozen=True, slots=True)

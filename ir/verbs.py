@@ -12,7 +12,7 @@ from ir.contraction import contraction
 from ir.errors import KernelError
 from ir.formulation import rewritten
 from ir.machine import Machine
-from ir.made import TRIPLE
+from ir.made import TRIPLE, require_registers
 from ir.precision import NARROW, require_narrow
 from ir.schedule import Decision, Schedule
 from ir.spec import DTYPES, Facts, Reduce, Spec
@@ -40,6 +40,9 @@ _TABLE = (
          {}, {}),
     Verb("defer", "sum(r * f, k) read by y -> sum(f, k), and y reads it times r", "tensor",
          {"into": "tensor"}, {}),
+    Verb("split", "a fold over an index -> folds over `parts` parts of it side by side, in a "
+         "launch that ends there, and a fold of those", "reduction",
+         {"over": "index", "parts": "positive"}, {}),
     Verb("layout", "an input w[k, n] -> a copy w_nk[n, k] in a launch of its own, read instead; "
          "a tensor in between -> computed in another order of its indices", "tensor",
          {"order": "order"}, {}),
@@ -210,6 +213,9 @@ class _Checker:
                 "for it", place=decision.place, hint=f"compute({decision.subject}, unit=matrix)",
             )
 
+    def _formed(self, decision: Decision) -> None:
+        require_registers(decision, self.machine)
+
     def _stream(self, decision: Decision) -> None:
         if self.reductions[decision.subject].value.fold != "max":
             raise KernelError(
@@ -266,6 +272,7 @@ def lane_counts(machine: Machine) -> tuple[int, ...]:
 
 
 _RULES: dict[str, Callable[[_Checker, Decision], None]] = {
+    "split": _Checker._formed,
     "compute": _Checker._compute,
     "precision": _Checker._precision,
     "stream": _Checker._stream,
