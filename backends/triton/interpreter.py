@@ -75,7 +75,7 @@ def interpreted(
         regions.append(Region(p.name, made.data_ptr(), made.nbytes, not given))
     guard = Guard(regions, interpreter._interpreter)
     addresses = {t.data_ptr(): guard.address(name) for name, t in tensors.items()}
-    become(_precision(machine), guard, addresses, order)
+    become(_builder(machine), guard, addresses, order)
     try:
         launcher(built.file, "check")(*tensors.values())
     except Stray as error:
@@ -84,7 +84,7 @@ def interpreted(
 
 
 def become(
-    precision: str, guard: Guard, addresses: Mapping[int, int], order: int
+    builder: repairs.Builder, guard: Guard, addresses: Mapping[int, int], order: int
 ) -> None:
     """Makes this process interpret: what is jitted from now on, and triton's own functions."""
     torch.set_num_threads(1)  # what ran in the parent left threads behind that are not here
@@ -92,7 +92,6 @@ def become(
     knobs.runtime.interpret = True
     interpreter._get_np_dtype = repairs.held_as
     interpreter._validate_np_data_size = lambda data, dtype: True
-    builder = repairs.Builder(precision)
     semantic = TritonSemantic(builder)
     interpreter.interpreter_builder = builder
     interpreter.interpreter_semantic = semantic
@@ -105,11 +104,14 @@ def become(
     interpreter.InterpretedFunction.__call__ = _call
 
 
-def _precision(machine: Machine) -> str:
-    """The precision of products of f32 that a source leaves open."""
+def _builder(machine: Machine) -> repairs.Builder:
+    """The operations, with the precisions of products that the target's compiler has."""
     table = machine.details[NAME]
     target = GPUTarget(table["backend"], table["arch"], table["wave"])
-    return make_backend(target).parse_options({}).default_dot_input_precision
+    options = make_backend(target).parse_options({})
+    return repairs.Builder(
+        options.default_dot_input_precision, options.allowed_dot_input_precisions
+    )
 
 
 def _rewrap() -> None:

@@ -224,7 +224,8 @@ def test_library_functions_are_interpreted(probed):
         ("h200", '"tf32x3"', 0, 2e-6),
         ("h200", '"ieee"', 0, 1e-6),
         ("h200", "None", 1e-5, 1e-3),
-        ("mi300", "None", 0, 1e-6),
+        ("mi300", "None", 1e-5, 1e-3),
+        ("mi350", "None", 0, 1e-6),
     ],
 )
 def test_products_of_f32_are_as_exact_as_the_matrix_unit(

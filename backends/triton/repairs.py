@@ -6,7 +6,7 @@ narrow, and each operation rounds what it gives. Triton computes on their bit pa
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -81,20 +81,21 @@ def handle(data: np.ndarray, dtype: tl.dtype) -> Handle:
 class Builder(interpreter.InterpreterBuilder):
     """Triton's interpreter with the operations that it gets wrong."""
 
-    def __init__(self, precision: str) -> None:
+    def __init__(self, precision: str, allowed: Sequence[str]) -> None:
+        """precision: of products of f32 that leave it open.  allowed: all that a target has."""
         super().__init__()
         # Its checks for overflow triple the cost of integers; strays are found by addresses.
         self.options = interpreter.InterpreterOptions(
             sanitize_overflow=False,
             default_dot_input_precision=precision,
-            allowed_dot_input_precisions=("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6"),
+            allowed_dot_input_precisions=tuple(allowed),
         )
 
     def get_bf16(self, value: float) -> Handle:
         return Handle(rounded(np.array([value], np.float32), tl.bfloat16), tl.bfloat16)
 
     def create_masked_load(
-        self, ptrs: Handle, mask: Handle, other: Handle | None, *rest: Any
+        self, ptrs: Handle, mask: Handle, other: Handle | None, *rest: Any, **hints: Any
     ) -> Handle:
         dtype = ptrs.get_element_ty()
         raw = _NARROW[dtype][1] if is_narrow(dtype) else held_as(dtype)
@@ -106,7 +107,9 @@ class Builder(interpreter.InterpreterBuilder):
         got = interpreter._interpreter.load(at, chosen, filled, np.dtype(raw))
         return Handle(widened(got, dtype) if is_narrow(dtype) else got, dtype)
 
-    def create_masked_store(self, ptrs: Handle, value: Handle, mask: Handle, *rest: Any) -> Any:
+    def create_masked_store(
+        self, ptrs: Handle, value: Handle, mask: Handle, *rest: Any, **hints: Any
+    ) -> Any:
         dtype = ptrs.get_element_ty()
         data = value.data
         bits = narrowed(data, dtype) if is_narrow(dtype) else data.astype(held_as(dtype))
