@@ -96,8 +96,10 @@ class Lines:
 
 
 def short(text: str) -> str:
-    """The first line of a text, cut to what a line of a log holds."""
-    line = text.strip().splitlines()[0] if text.strip() else ""
+    """The first line of a text, with the last where it only announces, cut to what a line of a
+    log holds."""
+    lines = text.strip().splitlines() or [""]
+    line = f"{lines[0]} {lines[-1].strip()}" if lines[0].endswith(":") else lines[0]
     return line if len(line) <= LONGEST else line[: LONGEST - 3] + "..."
 
 

@@ -130,5 +130,6 @@ def test_an_ended_run_leaves_a_line(frame):
 
 def test_a_long_text_is_cut_to_a_line():
     assert short("a\nb") == "a"
+    assert short("at 3:1:\n  x = y\n  ^\nunknown y") == "at 3:1: unknown y"
     assert short("") == ""
     assert len(short("x" * 300)) == 100 and short("x" * 300).endswith("...")

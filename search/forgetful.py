@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,13 +17,14 @@ class Forgetful:
     """Names runs and remembers outcomes; see `stored.Keeper`. Nothing can go on later."""
 
     def __init__(self) -> None:
-        self._runs = 0
+        self._runs: Counter[str] = Counter()
         self._outcomes: dict[tuple[str, str], Evaluated] = {}
 
     def start(self, chosen: Settings, environment: Mapping[str, Any]) -> str:
         """A new run; its name."""
-        self._runs += 1
-        return f"{chosen.kernel}-{chosen.target}-{self._runs}"
+        stem = f"{chosen.kernel}-{chosen.target}"
+        self._runs[stem] += 1
+        return f"{stem}-{self._runs[stem]}"
 
     def asked(
         self, run: str, generation: int, candidates: Sequence[Candidate], seconds: float

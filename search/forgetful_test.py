@@ -11,7 +11,9 @@ from search.settings import Settings
 def test_outcomes_are_known_in_their_context_as_long_as_it_lives():
     kept, good = Forgetful(), Evaluation(1.0, "simulated", "simulator")
     settings = Settings("rows", "", "chip", "tongue", {})
-    assert [kept.start(settings, {}), kept.start(settings, {})] == ["rows-chip-1", "rows-chip-2"]
+    others = Settings("columns", "", "chip", "tongue", {})
+    names = [kept.start(each, {}) for each in (settings, others, settings)]
+    assert names == ["rows-chip-1", "columns-chip-1", "rows-chip-2"]
     kept.evaluated("rows-chip-1", "key", "here", good, 0.0)
     assert kept.cached("key", "here") == good
     assert kept.cached("key", "there") is None
