@@ -19,7 +19,7 @@ from ir.schedule import Schedule
 from ir.scope import Scope
 from ir.spec import DTYPES, INTEGERS, Apply, Cast, Equation, Expr, Facts, Read, Spec
 
-LOWEST = -3.0e38  # below every finite f32 value that is scaled; finite, so differences are
+LOWEST = -1.0e38  # below what is scaled; finite, also in powers of two, so differences are
 NEUTRAL = {"sum": 0.0, "max": -float("inf"), "min": float("inf"), "prod": 1.0, "any": 0.0,
            "all": 1.0}
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from backends.backend import BackendError
 from backends.triton import spelling
 from backends.triton.blocks import Blocks
+from backends.triton.scales import Scaled
 from ir.functions import POINTWISE
 from ir.nest import Tile
 from ir.spec import FLOATS, Apply, Cast, Expr, Index, Number, Size
@@ -72,7 +73,7 @@ class Expressions:
     """Writes expressions for one launch.
 
     tile: gives the variable and the axes of a tile (it may load it first).  temporary: gives a
-    name to an expression that is read twice.
+    name to an expression that is read twice.  scaled: values whose factor waits.
     """
 
     def __init__(
@@ -80,7 +81,9 @@ class Expressions:
         blocks: Blocks,
         tile: Callable[[Tile], tuple[str, tuple[str, ...], str]],
         temporary: Callable[[str], str],
+        scaled: Mapping[str, Scaled],
     ):
+        self.scaled = scaled
         self.blocks = blocks
         self.tile = tile
         self.temporary = temporary
@@ -125,6 +128,8 @@ class Expressions:
 
     def _apply(self, expr: Apply, over: tuple[str, ...]) -> Text:
         function, arguments = expr.function, expr.args
+        if function == "exp" and (found := self._power(arguments[0], over)):
+            return found
         if function == "pow" and arguments[1] in (Number(2), Number(2.0)):
             function, arguments = "square", arguments[:1]
         args = [self.text(a, over) for a in arguments]
@@ -139,6 +144,22 @@ class Expressions:
         met = [*condition, *(self._meeting(t, n, dtype) for t, n in zip(data, arguments[-len(data):], strict=True))]
         code, loose = self._call(function, met)
         return Text(code, "b8" if kind == "compare" else dtype, axes, loose)
+
+    def _power(self, exponent: Expr, over: tuple[str, ...]) -> Text | None:
+        """exp(a - b) as a power of two, where b is the same along an axis of a, so that its
+        product with LOG2_E is done once for many; None for other exponents."""
+        match exponent:
+            case Apply("sub", (Tile() as a, Tile() as b)):
+                waiting = self.scaled.get(a.value)
+                left, right = self.text(a, over), self.text(b, over)
+                if {left.dtype, right.dtype} != {"f32"} or not right.axes < left.axes:
+                    return None
+                by = "LOG2_E"
+                if waiting:
+                    by = f"({self.text(waiting.factor, ()).operand} * LOG2_E)"
+                code = f"tl.exp2({left.operand} * {by} - {right.operand} * LOG2_E)"
+                return Text(code, "f32", left.axes)
+        return None
 
     def _meeting(self, text: Text, expr: Expr, dtype: str) -> Text:
         """An operand in the dtype in which operands meet; constants and sizes meet by themselves."""

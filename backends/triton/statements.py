@@ -14,6 +14,7 @@ from backends.triton.outside import Outside
 from backends.triton.products import Operand, Products
 from backends.triton.reductions import FOLDS
 from backends.triton.regions import Regions
+from backends.triton.scales import scales
 from backends.triton.uses import deferred, idle, turned
 from ir.nest import (
     Bound,
@@ -58,7 +59,8 @@ class Statements:
         parameters = {p.name: p for p in launch.parameters}
         self.regions = Regions(self.blocks, parameters, self.tile, self._named)
         self.products = Products(self.blocks)
-        self.expressions = Expressions(self.blocks, self.tile, self._temporary)
+        self.scaled = scales(launch)
+        self.expressions = Expressions(self.blocks, self.tile, self._temporary, self.scaled)
         self.loads = {s.value: s for s in launch.statements() if isinstance(s, Load)}
         self.deferred = deferred(launch)
         self.turned = turned(launch, self.deferred)
@@ -79,6 +81,9 @@ class Statements:
     def tile(self, tile: Tile) -> Known:
         """The variable, the axes and the dtype of a tile; what is loaded at its use, is here."""
         value = self.values[tile.value]
+        waiting = self.scaled.get(value.name)
+        if waiting and isinstance(waiting.of, Tile):
+            return self.tile(waiting.of)
         if value.name in self.deferred:
             name, axes = self._load_here(tile)
         else:
@@ -120,7 +125,10 @@ class Statements:
 
     def _map(self, s: Map) -> None:
         value, axes = self.values[s.value], self._axes(s.value)
-        text = self.expressions.text(s.expression, axes)
+        waiting = self.scaled.get(s.value)
+        if waiting and isinstance(waiting.of, Tile):
+            return
+        text = self.expressions.text(waiting.of if waiting else s.expression, axes)
         cast = self.expressions.cast(text, value.dtype)
         code = cast.code
         if set(axes) - cast.axes:
@@ -139,9 +147,12 @@ class Statements:
         if dtype == "b8" or kind in ("i32", "i64") and dtype != kind:
             code = f"{_operand(code)}.to({spelling.DTYPES['i32' if kind == 'b8' else kind]})"
         left = axes
+        waiting = self.scaled.get(s.source.value)
         for index in sorted(over, key=axes.index, reverse=True):
             code = FOLDS[s.fold].over.format(code, left.index(index))
             left = tuple(i for i in left if i != index)
+        if waiting:
+            code = f"{code} * {self.expressions.text(waiting.factor, ()).operand}"
         if not over and kind == "b8":
             code = f"({code} != 0)"
         elif kind == "b8":

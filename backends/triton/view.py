@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -75,7 +76,8 @@ def _launch(nest: LoopNest, launch: Launch, machine: Machine) -> dict[str, Any]:
         "descriptors": statements.descriptors,
         "sizes": [s for s in launch.sizes if s in used],
         "attributes": [
-            (n, spelling.number(v)) for n, v in nest.spec.attributes if n in used
+            (n, spelling.number(v)) for n, v in (*nest.spec.attributes, ("LOG2_E", math.log2(math.e)))
+            if n in used
         ],
         "constants": constants,
         "grid": grid,
