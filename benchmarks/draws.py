@@ -1,0 +1,110 @@
+"""Draws: schedules of a kernel found by seeded random walks over the edits of the search."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+
+from backends.triton.model import modelled
+from ir.autoschedule import autoschedule
+from ir.digest import text_digest
+from ir.edits import neighbours
+from ir.errors import KernelError
+from ir.lower import lower
+from ir.machine import Machine
+from ir.nest import LoopNest
+from ir.parse import parse_workload
+from ir.schedule import Schedule
+from ir.spec import Spec
+
+LIBRARY = Path(__file__).parent.parent / "ir" / "library"
+MOST_EDITS = 8  # of one walk
+MOST_WALKS = 40  # tries for each schedule that is wanted
+SLOWEST = 12.0  # times the guess for the first schedule: slower ones only take up the device
+
+# Sizes that keep a large GPU busy for some ten to some hundred microseconds.
+SIZES: Mapping[str, Mapping[str, int]] = {
+    "attention": dict(H=32, M=2048, N=2048, D=64),
+    "conv1d": dict(B=512, C=96, O=96, L=200),
+    "conv2d": dict(B=256, C=32, O=32, H=28, W=28),
+    "cumsum": dict(M=4096, K=4096),
+    "embedding_bag": dict(V=200_000, D=128, L=131_072, B=4096),
+    "layer_norm": dict(M=8192, K=2048),
+    "map_id": dict(U=10_000, B=1_000_000),
+    "matmul_bias_gelu": dict(M=4096, K=1024, N=4096),
+    "max_pool2d": dict(N=256, C=16, H=56, W=56),
+    "pairwise_dot": dict(B=4096, F=27, D=128),
+    "pffn": dict(B=256, N=200, D=256, K=160),
+    "rmsnorm_matmul": dict(M=4096, K=2048, N=2048),
+    "softmax": dict(M=8192, K=2048),
+    "wukong_fm": dict(B=512, N=24, D=224, K=448),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """A schedule of a kernel that lowers on a machine, and its nest."""
+
+    kernel: str
+    schedule: Schedule
+    nest: LoopNest
+
+    @property
+    def digest(self) -> str:
+        """Of the schedule's text."""
+        return text_digest(str(self.schedule))
+
+
+def spec_of(kernel: str) -> Spec:
+    """A spec of the library."""
+    text = (LIBRARY / f"{kernel}.kir").read_text(encoding="utf-8")
+    return parse_workload(text, kernel).spec
+
+
+def draws(kernel: str, machine: Machine, count: int, seed: int) -> list[Draw]:
+    """Up to `count` different schedules, the autoschedule first, the same for the same seed.
+
+    A walk starts at the autoschedule or one drawn before, and takes 1 to 8 edits that lower. What the time model guesses to be far slower than the first is left out.
+    """
+    spec, sizes = spec_of(kernel), SIZES[kernel]
+    rng = Random(f"{seed} {kernel}")
+    first = _draw(spec, autoschedule(spec, machine, sizes), machine)
+    if first is None:
+        return []
+    limit = SLOWEST * modelled(first.nest, machine, sizes, {}).us
+    found = {first.digest: first}
+    starts = [first]
+    for _ in range(MOST_WALKS * count):
+        if len(found) >= count:
+            break
+        end = _walk(spec, rng.choice(starts), machine, rng)
+        if end.digest in found or modelled(end.nest, machine, sizes, {}).us > limit:
+            continue
+        found[end.digest] = end
+        starts.append(end)
+    return list(found.values())
+
+
+def _walk(spec: Spec, start: Draw, machine: Machine, rng: Random) -> Draw:
+    at = start
+    wanted = rng.randint(1, MOST_EDITS)
+    edits = neighbours(spec, at.schedule, machine, SIZES[spec.name])
+    for _ in range(4 * MOST_EDITS):
+        if wanted == 0:
+            break
+        after = _draw(spec, rng.choice(edits).apply(at.schedule), machine)
+        if after is None:
+            continue
+        at, wanted = after, wanted - 1
+        edits = neighbours(spec, at.schedule, machine, SIZES[spec.name])
+    return at
+
+
+def _draw(spec: Spec, schedule: Schedule, machine: Machine) -> Draw | None:
+    """The schedule with its nest; None where it does not lower."""
+    try:
+        return Draw(spec.name, schedule, lower(spec, schedule, machine, SIZES[spec.name]))
+    except KernelError:
+        return None

@@ -1,0 +1,29 @@
+"""Drawn schedules: the same for the same seed, all different, all legal."""
+
+import pytest
+
+from backends.registry import target
+from benchmarks.draws import LIBRARY, SIZES, draws, spec_of
+from ir.autoschedule import autoschedule
+from ir.lower import lower
+
+CHIP = target("h200")
+
+
+def test_every_kernel_of_the_library_has_sizes():
+    assert set(SIZES) == {p.stem for p in LIBRARY.glob("*.kir")}
+
+
+def test_a_seed_determines_what_is_drawn():
+    first, again = draws("softmax", CHIP, 6, 3), draws("softmax", CHIP, 6, 3)
+    assert [d.schedule for d in first] == [d.schedule for d in again]
+    assert first[1:] != draws("softmax", CHIP, 6, 4)[1:]
+
+
+@pytest.mark.parametrize("kernel", ["softmax", "matmul_bias_gelu", "map_id"])
+def test_schedules_differ_and_lower_and_the_first_is_the_autoschedule(kernel):
+    found = draws(kernel, CHIP, 8, 0)
+    assert len({d.digest for d in found}) == len(found) == 8
+    assert found[0].schedule == autoschedule(spec_of(kernel), CHIP, SIZES[kernel])
+    for d in found:
+        assert lower(spec_of(kernel), d.schedule, CHIP, SIZES[kernel]) == d.nest

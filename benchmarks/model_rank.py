@@ -1,0 +1,242 @@
+"""Ranks drawn schedules of the library's kernels by the time model and by a device's clock.
+
+Kernels are emitted and built side by side, then timed one after the other, cold. Every row holds
+the terms of the model, so its weights can be fitted to the file without a device. A row is
+`correct` where its results agree with those of the kernel's first schedule, the autoschedule; it
+is neither true nor false where it has not run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from backends.backend import BackendError
+from backends.registry import backend_for, target
+from backends.triton.compile import FILE, NAME, warm
+from backends.triton.model import modelled
+from benchmarks.draws import SIZES, Draw, draws
+from benchmarks.rank_table import Row, read, summary, write
+from ir.cost import roofline
+from ir.errors import KernelError
+from ir.estimate import estimate
+from ir.machine import Machine
+
+EXAMPLES = """
+examples:
+  python3 -m benchmarks.model_rank --target=h200 --schedules=24 --out=rank.json
+  python3 -m benchmarks.model_rank --target=h200 --schedules=4 --kernels=softmax --dry --out=x.json
+"""
+ALIKE = 0.02  # of the norm: how far two schedules' results may lie apart
+NOT_TIMED = "not timed: "
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A schedule to be built under a folder."""
+
+    draw: Draw
+    machine: Machine
+    folder: Path
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; 0 where all that was drawn has been timed (or built, with --dry)."""
+    asked = _parser().parse_args(arguments)
+    kernels = [k for k in asked.kernels.split(",") if k] or list(SIZES)
+    try:
+        for kernel in kernels:
+            if kernel not in SIZES:
+                raise KernelError(f"no kernel `{kernel}` is ranked", allowed=", ".join(SIZES))
+        return run(asked, kernels, target(asked.target))
+    except KernelError as error:
+        print(f"model_rank: {error}", file=sys.stderr)
+        return 2
+
+
+def run(asked: argparse.Namespace, kernels: list[str], machine: Machine) -> int:
+    """Draws, builds, models, times; the file is written after each kernel that is timed."""
+    begin = time.monotonic()
+    done = read(asked.out)
+    head = _head(asked)
+    table = machine.details[NAME]
+    warm(table["backend"], table["arch"], table["wave"])
+    folder = Path(tempfile.mkdtemp(prefix="model-rank-"))
+    with ProcessPoolExecutor(asked.workers) as pool:
+        drawn = list(pool.map(_draws, kernels, *_same(len(kernels), machine, asked)))
+        tasks = _tasks(drawn, machine, folder, done)
+        _say(begin, f"{sum(map(len, drawn))} schedules drawn, {len(tasks)} to be built")
+        rows = _built(pool, tasks, begin)
+    _say(begin, f"{sum(r['correct'] is not False for r in rows.values())} of {len(rows)} built")
+    merged = {(r["kernel"], r["schedule"]): r for r in done} | rows
+    write(asked.out, head, list(merged.values()))
+    if not asked.dry:
+        for _ in _timed(tasks, rows, asked.seconds - (time.monotonic() - begin)):
+            write(asked.out, head, list(merged.values()))
+    table = summary(list(merged.values()))
+    write(asked.out, head, list(merged.values()))
+    for name, line in table["kernels"].items():
+        print(f"{name}: {line}")
+    print(table["overall"])
+    return int(any(r["reason"].startswith(NOT_TIMED) for r in rows.values()))
+
+
+def _timed(
+    tasks: list[Task], rows: dict[tuple[str, str], Row], seconds: float
+) -> Iterator[None]:
+    """Times what was built, kernel by kernel, until the seconds are over; stops after each
+    kernel."""
+    from benchmarks.stopwatch import Job, Stopwatch  # needs a device
+
+    stopwatch = Stopwatch()
+    begin, kernel = time.monotonic(), ""
+    for task in tasks:
+        row = rows[task.draw.kernel, task.draw.digest]
+        if kernel != task.draw.kernel:
+            yield
+            kernel = task.draw.kernel
+        if row["correct"] is False:
+            continue
+        if time.monotonic() - begin > seconds:
+            row |= {"correct": None, "reason": NOT_TIMED + "out of time"}
+            continue
+        nest = task.draw.nest
+        found = stopwatch(Job(task.folder / FILE, nest, dict(nest.sizes)))
+        row |= {"us": found.us or None, "time_kind": "measured", "correct": True,
+                "correct_by": "device"}  # fmt: skip
+        row |= {"measured_us": found.us or None, "us_p20": found.p20, "us_p80": found.p80,
+                "apart": found.apart}  # fmt: skip
+        if found.reason:
+            row |= {"correct": False, "reason": found.reason}
+        elif found.apart > ALIKE:
+            what = f"results lie {found.apart:.3g} from the first schedule's"
+            row |= {"correct": False, "reason": what}
+        _say(begin, f"{row['kernel']} {row['schedule'][:8]}: modelled {row['modelled_us']:.1f}, "
+             f"measured {found.us:.1f} us {row['reason']}")  # fmt: skip
+    stopwatch.close()
+    yield
+
+
+def _draws(kernel: str, machine: Machine, count: int, seed: int) -> list[Draw]:
+    try:
+        return draws(kernel, machine, count, seed)
+    except KernelError as error:
+        print(f"model_rank: {kernel}: {error}", file=sys.stderr)
+        return []
+
+
+def _same(times: int, machine: Machine, asked: argparse.Namespace) -> list[list[Any]]:
+    return [[machine] * times, [asked.schedules] * times, [asked.seed] * times]
+
+
+def _tasks(
+    drawn: list[list[Draw]], machine: Machine, folder: Path, done: list[Row]
+) -> list[Task]:
+    """What is to be done: all that no row of the file has settled."""
+    settled = {
+        (r["kernel"], r["schedule"]) for r in done
+        if r["measured_us"] or (r["correct"] is False and not r["reason"].startswith(NOT_TIMED))
+    }
+    return [
+        Task(draw, machine, folder / f"{draw.kernel}_{n}")
+        for group in drawn
+        for n, draw in enumerate(group)
+        # The first schedule is always there: the others' results are compared with its.
+        if n == 0 or (draw.kernel, draw.digest) not in settled
+    ]
+
+
+def _built(
+    pool: ProcessPoolExecutor, tasks: list[Task], begin: float
+) -> dict[tuple[str, str], Row]:
+    """A row for each task, in the tasks' order."""
+    jobs = {pool.submit(built_row, task): task for task in tasks}
+    rows = {}
+    for job in as_completed(jobs):
+        task = jobs[job]
+        rows[task.draw.kernel, task.draw.digest] = job.result()
+        if len(rows) % 20 == 0:
+            _say(begin, f"{len(rows)} of {len(tasks)} went through the compiler")
+    return {key: rows[key] for t in tasks for key in [(t.draw.kernel, t.draw.digest)]}
+
+
+def built_row(task: Task) -> Row:
+    """Emits and builds a schedule, and models it: its row, with the reason where that fails."""
+    draw, machine = task.draw, task.machine
+    sizes = dict(draw.nest.sizes)
+    task.folder.mkdir(parents=True, exist_ok=True)
+    row: Row = {
+        "kernel": draw.kernel, "problem": None, "backend": machine.backends[0],
+        "dtype": draw.nest.spec.outputs[0].dtype, "shape": sizes,
+        "schedule": draw.digest, "schedule_text": str(draw.schedule),
+        "us": None, "time_kind": "modelled", "correct": None, "correct_by": None, "reason": "",
+        "guessed_us": modelled(draw.nest, machine, sizes, {}).us,
+        "estimated_us": estimate(draw.nest, machine, sizes),
+        "roofline_us": roofline(draw.nest.spec, machine, sizes).us,
+        "modelled_us": None, "measured_us": None,
+    }  # fmt: skip
+    backend = backend_for(machine)
+    try:
+        source = backend.emit(draw.nest, machine)
+        built = backend.build(source, draw.nest, machine, task.folder)
+    except BackendError as error:
+        return row | {"correct": False, "reason": f"{error.stage}: {error.reason[:400]}"}
+    except Exception as error:  # a fault of ours in one schedule is a row, not the end
+        return row | {"correct": False, "reason": f"{type(error).__name__}: {str(error)[:400]}"}
+    timing = modelled(draw.nest, machine, sizes, built.figures)
+    return row | {
+        "us": timing.us, "modelled_us": timing.us,
+        "terms": dict(timing.figures), "figures": dict(built.figures),
+    }  # fmt: skip
+
+
+def _head(asked: argparse.Namespace) -> dict[str, Any]:
+    command = f"python3 -m benchmarks.model_rank --target={asked.target}"
+    command += f" --schedules={asked.schedules} --seed={asked.seed} --out={asked.out}"
+    head = {"command": command, "date": date.today().isoformat()}
+    if asked.dry:
+        return head | {"machine": None}
+    from benchmarks.device import facts  # needs a device
+
+    return head | facts_in_child(facts)
+
+
+def facts_in_child(facts: Any) -> dict[str, Any]:
+    """What `facts` says, from another process: none may touch the device in one that forks."""
+    import multiprocessing
+
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(facts).result()
+
+
+def _say(begin: float, text: str) -> None:
+    print(f"{time.monotonic() - begin:6.1f} s  {text}", file=sys.stderr, flush=True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        "model_rank", description=__doc__, epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    made.add_argument("--target", required=True, help="a target that Triton serves")
+    made.add_argument("--out", required=True, type=Path, help="the result file; rows in it stay")
+    made.add_argument("--schedules", type=int, default=24, help="of each kernel")
+    made.add_argument("--kernels", default="", help="only these, with commas; else all")
+    made.add_argument("--seed", type=int, default=0)
+    made.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="that build")
+    made.add_argument("--seconds", type=float, default=540.0, help="after which timing stops")
+    made.add_argument("--dry", action="store_true", help="build and model only; needs no device")
+    return made
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+"""The ranking end to end: built here, and timed by a clock that is made up."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchmarks import model_rank, stopwatch
+from benchmarks.rank_table import read, summary
+from benchmarks.stopwatch import Reading
+
+
+class Clock:
+    """Answers instead of a device; the second schedule computes something else."""
+
+    def __init__(self):
+        self.asked = 0
+
+    def __call__(self, job):
+        assert job.file.is_file()
+        self.asked += 1
+        return Reading(us=10.0 * self.asked, apart=0.5 if self.asked == 2 else 0.0)
+
+    def close(self):
+        pass
+
+
+def command(out, *more):
+    return model_rank.main(
+        ["--target=h200", "--schedules=3", "--kernels=softmax", "--workers=2", f"--out={out}", *more]
+    )
+
+
+def test_schedules_are_built_modelled_timed_and_left_alone_afterwards(tmp_path, monkeypatch):
+    out = tmp_path / "rank.json"
+    assert command(out, "--dry") == 0
+    dry = read(out)
+    assert len(dry) == 3
+    assert all(r["modelled_us"] > 0 and r["correct"] is None for r in dry)
+    assert all(any(k.endswith(".dram_us") for k in r["terms"]) for r in dry)
+    monkeypatch.setattr(stopwatch, "Stopwatch", Clock)
+    monkeypatch.setattr(model_rank, "_head", lambda asked: {"machine": "none"})
+    assert command(out) == 0
+    rows = read(out)
+    assert [r["measured_us"] for r in rows] == [10.0, 20.0, 30.0]
+    assert [r["correct"] for r in rows] == [True, False, True]
+    assert "lie 0.5 from" in rows[1]["reason"]
+    assert summary(rows)["overall"]["timed"] == 2
+    assert command(out) == 0  # only the first is timed again, to compare with
+    assert [r["measured_us"] for r in read(out)] == [10.0, 20.0, 30.0]
+
+
+def test_wrong_use_is_said(tmp_path, capsys):
+    assert model_rank.main(["--target=nowhere", f"--out={tmp_path}/x"]) == 2
+    assert "there is no target `nowhere`" in capsys.readouterr().err
+    assert model_rank.main(["--target=h200", "--kernels=no", f"--out={tmp_path}/x"]) == 2
+    assert "no kernel `no` is ranked" in capsys.readouterr().err
+
+
+def test_what_runs_on_a_device_imports_no_database_and_no_display():
+    code = "import sys, benchmarks.model_rank, benchmarks.stopwatch; print(*sys.modules)"
+    seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"sqlalchemy", "rich", "ribs", "pytest"} & set(seen.stdout.split())
+
+
+@pytest.fixture(autouse=True)
+def from_the_root(monkeypatch):
+    monkeypatch.chdir(Path(model_rank.__file__).parent.parent)
