@@ -102,8 +102,7 @@ class Guard:
             return f"{self.kernel} {verb} at no tensor's address ({share})"
         region = self.regions[number - 1]
         offset = (first & ((1 << APART) - 1)) - _MIDDLE
-        where = f"{-offset} bytes before" if offset < 0 else f"{offset - region.bytes} bytes after"
         return (
-            f"{self.kernel} {verb} outside `{region.name}`: {where} its {region.bytes} bytes, "
-            f"{size} at a time ({share})"
+            f"{self.kernel} {verb} outside `{region.name}`: {size} bytes at byte {offset}; "
+            f"it has {region.bytes} ({share})"
         )

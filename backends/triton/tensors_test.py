@@ -1,0 +1,46 @@
+"""Arrays to tensors and back."""
+
+import numpy as np
+import pytest
+import torch
+
+from backends.triton.tensors import DTYPES, array, placed, poisoned, same_bits, unplaced
+from ir.nest import Parameter
+from ir.rounding import HELD_AS, round_to
+from ir.spec import Number, Size
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_what_goes_in_comes_out(dtype):
+    given = round_to(np.arange(-6, 6).reshape(3, 4) / 3, dtype)
+    tensor = placed(given, dtype)
+    assert tensor.dtype == DTYPES[dtype] and tensor.is_contiguous()
+    got = array(tensor)
+    assert got.dtype == HELD_AS[dtype]
+    np.testing.assert_array_equal(got, given)
+
+
+def test_the_array_is_copied():
+    given = np.zeros(3, np.float32)
+    placed(given, "f32").fill_(1)
+    assert not given.any()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_poisoned_tensor_is_what_no_test_expects(dtype):
+    tensor = poisoned(Parameter("y", dtype, (Size("M"), Number(3)), "output"), {"M": 2})
+    assert tensor.shape == (2, 3)
+    got = array(tensor)
+    bad = np.isnan(got) if np.issubdtype(got.dtype, np.floating) else got != 0
+    assert bad.all()
+
+
+def test_a_tensor_on_no_device_has_shape_and_dtype():
+    tensor = unplaced(Parameter("x", "bf16", (Size("M"),), "input"), {"M": 7})
+    assert (tensor.shape, tensor.dtype, tensor.device.type) == ((7,), torch.bfloat16, "meta")
+
+
+def test_bits_are_compared_not_values():
+    nan = torch.tensor([float("nan")])
+    assert same_bits(nan, nan.clone())
+    assert not same_bits(torch.tensor([0.0]), torch.tensor([-0.0]))
