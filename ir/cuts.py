@@ -72,8 +72,13 @@ def segments(spec: Spec, schedule: Schedule) -> tuple[Segment, ...]:
     return tuple(made)
 
 
-def cuts(segment: Segment, facts: Facts, schedule: Schedule) -> Mapping[str, Cut]:
+def cuts(
+    segment: Segment, facts: Facts, schedule: Schedule, spread: bool = False
+) -> Mapping[str, Cut]:
     """The cut of every index of a launch, in the order of the schedule's `place` decisions.
+
+    spread: a launch that folds nothing, such as one that makes a copy, has all its tiles side by
+    side: what is a loop for the launch that folds is none for it.
 
     An index that is placed on the grid but folded here runs as a loop here. One that counts the
     parts of a split is on the grid, a part a tile, where the parts are made.
@@ -104,7 +109,8 @@ def cuts(segment: Segment, facts: Facts, schedule: Schedule) -> Mapping[str, Cut
             continue
         on_grid = place is not None and place.option("level") == GRID
         free = index not in segment.folded and index in apart and not span.jagged
-        level = GRID if on_grid and free else LOOP
+        wide = on_grid or spread and not segment.folded
+        level = GRID if wide and free else LOOP
         made[index] = Cut(index, level, int(tile.option("size")), span)
     return made
 

@@ -37,7 +37,7 @@ def lower(
     facts = facts_of(formulation)
     bound = bind(spec, sizes)
     parts = segments(formulation, schedule)
-    cut = tuple(cuts(segment, facts, schedule) for segment in parts)
+    cut = tuple(cuts(segment, facts, schedule, machine.has_registers) for segment in parts)
     require_met(schedule, parts, cut)
     launches = tuple(
         _launch(formulation, facts, schedule, machine, segment, one)
