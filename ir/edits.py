@@ -317,9 +317,12 @@ def _without_dangling(schedule: Schedule) -> Schedule:
             continue
         if d.verb == "group" and not {f"{d.subject}.outer", f"{d.option('over')}.outer"} <= grid:
             continue
+        walked = {"cut": (d.subject, d.option("at")), "split": (d.option("over"),)}
+        if any(f"{i}.outer" not in loops for i in walked.get(d.verb, ())):
+            continue
         if d.verb == "share" and d.option("over") not in loops:
             continue
-        at = d.option("at")
+        at = d.option("at") if d.verb == "stage" else None
         if at and at != "grid" and at not in loops:
             d = replace(d, options=tuple(o for o in d.options if o[0] != "at"))
         kept.append(d)

@@ -10,7 +10,7 @@ from ir.contraction import Contraction, factors
 from ir.cuts import LOOP, Cut, Segment
 from ir.errors import KernelError, Place
 from ir.formulation import depends, inline, pointwise
-from ir.limits import Limit, limits
+from ir.limits import NEUTRAL, Limit, limits
 from ir.machine import Machine
 from ir.made import TRIPLE, owner
 from ir.nest import Dot, Fill, Fold, Map, Scan, Tile, Value
@@ -20,8 +20,6 @@ from ir.scope import Scope
 from ir.spec import DTYPES, INTEGERS, Apply, Cast, Equation, Expr, Facts, Read, Spec
 
 LOWEST = -1.0e38  # below what is scaled; finite, also in powers of two, so differences are
-NEUTRAL = {"sum": 0.0, "max": -float("inf"), "min": float("inf"), "prod": 1.0, "any": 0.0,
-           "all": 1.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +90,9 @@ class Folds:
                 place=equation.place,
                 hint="place the loops that it keeps before the one that it folds",
             )
-        limited = limits(equation)
+        limited = self._limits(equation)
         for other in group:
-            if limits(other) != limited:
+            if self._limits(other) != limited:
                 raise KernelError(
                     f"`{other.target}` and `{equation.target}` do not run over the same part of "
                     "their loop",
@@ -218,6 +216,10 @@ class Folds:
         cuts = self.program.cuts
         return tuple(c.index for c in cuts.values()
                      if c.level == LOOP and c.index in equation.reduced)
+
+    def _limits(self, equation: Equation) -> Mapping[str, Limit]:
+        program = self.program
+        return limits(equation, program.spec, self.schedule, program.cuts)
 
     # -- groups -----------------------------------------------------------------------------
 

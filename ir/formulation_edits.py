@@ -8,6 +8,7 @@ from ir.cuts import segments
 from ir.layout import dimensions
 from ir.machine import Machine
 from ir.made import ends
+from ir.masks import borders
 from ir.schedule import Decision, Schedule
 from ir.spec import Spec
 from ir.split import FOLDS
@@ -28,6 +29,7 @@ def formulation_changes(
     if not machine.has_registers:
         return
     yield from _splits(spec, schedule)
+    yield from _cuts(spec, schedule)
     yield from _layouts(spec, formed, schedule)
 
 
@@ -42,6 +44,20 @@ def _splits(spec: Spec, schedule: Schedule) -> Iterator[Change]:
                 new = Decision("split", e.target, (("over", over), ("parts", parts)))
                 if new != old:
                     yield old, new
+        if old:
+            yield old, None
+
+
+def _cuts(spec: Spec, schedule: Schedule) -> Iterator[Change]:
+    """Loops of folds that a mask makes shorter."""
+    for index in dict.fromkeys(i for e in spec.equations for i in e.reduced):
+        old = schedule.find("cut", index)
+        folds = [e for e in spec.equations if index in e.reduced]
+        for at in folds[0].indices:
+            tiled = schedule.find("tile", index) and schedule.find("tile", at)
+            new = Decision("cut", index, (("at", at),))
+            if tiled and new != old and all(borders(spec, e.value.body, index, at) for e in folds):
+                yield old, new
         if old:
             yield old, None
 

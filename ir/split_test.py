@@ -139,3 +139,8 @@ def test_the_search_is_offered_splits():
     assert set(drop.apply(start).decisions) == set(decisions(MATMUL, *TILES).decisions)
     found = neighbours(MATMUL, decisions(MATMUL, *TILES), SMALL, SIZES)
     assert not any("split" in str(e) for e in found)
+
+
+def test_a_split_goes_with_the_tile_that_it_needs():
+    start = decisions(MATMUL, *TILES, "split(acc, over=k, parts=2)")
+    assert not Edit(start.find("tile", "k"), None).apply(start).of("split")

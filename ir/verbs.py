@@ -54,6 +54,8 @@ _TABLE = (
          {"into": "reduction"}, {}),
     Verb("stream", "a maximum, then sums that need it -> one loop with a running maximum",
          "reduction", {"into": "reduction"}, {}),
+    Verb("cut", "a loop over all of an index -> over those tiles in which a mask leaves something "
+         "to fold for the tile `at` hand", "index", {"at": "index"}, {}),
     Verb("compute", "a sum of products -> done on a unit", "reduction",
          {"unit": "unit"}, {"acc": "dtype"}),
     Verb("precision", "operands of a product -> rounded to a dtype first", "reduction",
@@ -216,6 +218,17 @@ class _Checker:
     def _formed(self, decision: Decision) -> None:
         require_registers(decision, self.machine)
 
+    def _cut(self, decision: Decision) -> None:
+        self._formed(decision)
+        index, at = decision.subject, str(decision.option("at"))
+        folded = any(index in e.reduced for e in self.reductions.values())
+        for name in (index, at):
+            if self.schedule.find("tile", name) is None or not folded or index == at:
+                raise KernelError(
+                    f"no fold over `{index}` runs in a loop, for a tile of `{at}` each",
+                    place=decision.place, hint=f"tile({name}, size=32)",
+                )
+
     def _stream(self, decision: Decision) -> None:
         if self.reductions[decision.subject].value.fold != "max":
             raise KernelError(
@@ -273,6 +286,7 @@ def lane_counts(machine: Machine) -> tuple[int, ...]:
 
 _RULES: dict[str, Callable[[_Checker, Decision], None]] = {
     "split": _Checker._formed,
+    "cut": _Checker._cut,
     "compute": _Checker._compute,
     "precision": _Checker._precision,
     "stream": _Checker._stream,
