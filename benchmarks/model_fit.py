@@ -1,0 +1,179 @@
+"""Fits the time model's weights to result files of `model_rank`; needs no device.
+
+The loss is the mean squared error of the logarithm of a kernel's times, mostly of what is left
+when each kernel's own mean error is taken off (what ranks its schedules), and a little of that
+mean; weights far from where they started cost a little too. `held out` is what the weights do on
+a kernel that they were not fitted to.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+
+import numpy as np
+
+from backends.triton.model import CHAIN, ENGINES, MEMORY, WEIGHTS, Weights
+from benchmarks.rank import geometric_mean, regret, spearman
+from benchmarks.rank_table import Row
+
+EXAMPLES = """
+examples:
+  python3 -m benchmarks.model_fit benchmarks/results/h200/model_rank.json
+  python3 -m benchmarks.model_fit --json a.json b.json
+"""
+TERMS = ("launch", *MEMORY, *ENGINES, *CHAIN)
+STEPS = (1.6, 1.25, 1.1, 1.03)  # factors that a weight is tried with
+PASSES = 6  # over all weights at each step
+ABSOLUTE = 0.1  # share of the loss that is the kernels' mean errors
+PULL = 2e-3  # of the squared logarithm of a weight over where it started
+LEAST, MOST = 0.05, 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class Data:
+    """Rows as arrays. terms: [launches, terms] in microseconds.  row: of each launch.  kernel:
+    of each row, a number.  true: the rows' measured microseconds."""
+
+    terms: np.ndarray
+    row: np.ndarray
+    kernel: np.ndarray
+    true: np.ndarray
+    names: tuple[str, ...]
+
+
+def data_of(rows: Sequence[Row]) -> Data:
+    """The rows that were measured, of all files."""
+    good = [r for r in rows if r["correct"] and r["measured_us"]]
+    names = tuple(dict.fromkeys(r["kernel"] for r in good))
+    launches = [(n, t) for n, r in enumerate(good) for t in _launches(r["terms"])]
+    return Data(
+        terms=np.array([[t[f"{term}_us"] for term in TERMS] for _, t in launches]),
+        row=np.array([n for n, _ in launches]),
+        kernel=np.array([names.index(r["kernel"]) for r in good]),
+        true=np.array([r["measured_us"] for r in good]),
+        names=names,
+    )
+
+
+def _launches(flat: Mapping[str, float]) -> list[dict[str, float]]:
+    """The terms of each launch, from `<launch>.<term>_us`."""
+    found: dict[str, dict[str, float]] = {}
+    for name, number in flat.items():
+        launch, _, term = name.rpartition(".")
+        found.setdefault(launch, {})[term] = number
+    return list(found.values())
+
+
+def predicted(data: Data, weights: Weights) -> np.ndarray:
+    """Microseconds of each row: `model.combine` for all of them at once."""
+    scaled = data.terms * np.array([getattr(weights, t) for t in TERMS])
+    beside = scaled[:, 1 : 1 + len(MEMORY) + len(ENGINES)]
+    chain = scaled[:, -len(CHAIN) :].sum(1, keepdims=True)
+    parts = np.hstack([beside, chain])
+    longest = parts.max(1)
+    us = scaled[:, 0] + longest + weights.loss * (parts.sum(1) - longest)
+    return np.bincount(data.row, us, len(data.true))
+
+
+def loss(data: Data, weights: Weights, kept: np.ndarray, start: Weights = WEIGHTS) -> float:
+    """What is made small. kept: which rows count."""
+    errors = np.log(predicted(data, weights) / data.true)
+    total, kernels = 0.0, np.unique(data.kernel[kept])
+    for k in kernels:
+        own = errors[(data.kernel == k) & kept]
+        total += own.var() + ABSOLUTE * own.mean() ** 2
+    pull = sum(np.log(getattr(weights, f.name) / getattr(start, f.name)) ** 2
+               for f in fields(Weights))  # fmt: skip
+    return total / len(kernels) + PULL * float(pull)
+
+
+def fitted(data: Data, kept: np.ndarray | None = None, start: Weights = WEIGHTS) -> Weights:
+    """The weights of the least loss that steps along one weight at a time find from `start`."""
+    kept = np.ones(len(data.true), bool) if kept is None else kept
+    best, least = start, loss(data, start, kept, start)
+    for step in STEPS:
+        for _ in range(PASSES):
+            before = least
+            for name in (f.name for f in fields(Weights)):
+                for factor in (step, 1 / step):
+                    tried = min(MOST, max(LEAST, getattr(best, name) * factor))
+                    trial = replace(best, **{name: tried})
+                    found = loss(data, trial, kept, start)
+                    if found < least:
+                        best, least = trial, found
+            if least == before:
+                break
+    return best
+
+
+def quality(data: Data, by_kernel: Mapping[int, Weights]) -> dict[str, dict[str, float | None]]:
+    """Rho and regret of each kernel under the weights given for it, then `all`: their means."""
+    found: dict[str, dict[str, float | None]] = {}
+    for k, weights in by_kernel.items():
+        own = data.kernel == k
+        guessed, true = predicted(data, weights)[own], data.true[own]
+        error = np.log(guessed / true)
+        found[data.names[k]] = {
+            "rows": float(own.sum()),
+            "rho": spearman(list(guessed), list(true)),
+            "regret": regret(list(guessed), list(true)),
+            "off": float(np.exp(error.mean())),
+        }
+    rhos = [q["rho"] for q in found.values() if q["rho"] is not None]
+    found["all"] = {
+        "rows": float(len(data.true)),
+        "rho": float(np.mean(rhos)) if rhos else None,
+        "regret": geometric_mean([q["regret"] for q in found.values()]),
+        "off": geometric_mean([q["off"] for q in found.values()]),
+    }
+    return found
+
+
+def held_out(data: Data) -> dict[int, Weights]:
+    """For each kernel the weights fitted to all others."""
+    return {k: fitted(data, data.kernel != k) for k in range(len(data.names))}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command: quality as the weights are, fitted, and held out; then the fitted weights."""
+    made = argparse.ArgumentParser(
+        "model_fit", description=__doc__, epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    made.add_argument("files", nargs="+", type=Path)
+    made.add_argument("--json", action="store_true")
+    asked = made.parse_args(arguments)
+    rows = [r for f in asked.files for r in json.loads(f.read_text(encoding="utf-8"))["rows"]]
+    data = data_of(rows)
+    if len(data.names) < 2:
+        print("model_fit: the files hold measured rows of fewer than two kernels", file=sys.stderr)
+        return 2
+    best = fitted(data)
+    kernels = range(len(data.names))
+    result = {
+        "now": quality(data, dict.fromkeys(kernels, WEIGHTS)),
+        "fitted": quality(data, dict.fromkeys(kernels, best)),
+        "held out": quality(data, held_out(data)),
+        "weights": {name: round(number, 3) for name, number in asdict(best).items()},
+    }
+    print(json.dumps(result, indent=1) if asked.json else _text(result))
+    return 0
+
+
+def _text(result: Mapping[str, Mapping[str, object]]) -> str:
+    lines = [f"{'kernel':18}" + "".join(f"{n + ': rho, regret, off':>32}"
+                                        for n in ("now", "fitted", "held out"))]  # fmt: skip
+    for kernel in result["now"]:
+        cells = [result[n][kernel] for n in ("now", "fitted", "held out")]
+        texts = [f"{c['rho'] or 0:.2f}, {c['regret']:.2f}, {c['off']:.2f}" for c in cells]
+        lines.append(f"{kernel:18}" + "".join(f"{t:>32}" for t in texts))
+    return "\n".join([*lines, f"weights: {result['weights']}"])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
