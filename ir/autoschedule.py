@@ -16,6 +16,7 @@ from ir.cuts import segments
 from ir.edits import stage
 from ir.errors import KernelError
 from ir.estimate import estimate
+from ir.estimate_lanes import roomy
 from ir.index_roles import roles
 from ir.lower import lower
 from ir.machine import Machine
@@ -69,7 +70,7 @@ def plain(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Schedule:
     facts = facts_of(spec)
     folded = {i for e in spec.equations for i in folded_by(e.value)}
     rows = {i for e in spec.equations for i in (e.indices[:-1] or e.indices) if i not in folded}
-    fault = None
+    legal, fault = None, None
     for kept, summed in product((0, 128, 32, 8, 1), (0, 128, 32, 8, 1)):
         tiles: list[Decision] = []
         for name, span in facts.ranges.items():
@@ -82,12 +83,16 @@ def plain(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Schedule:
                 tiles += tiled(name, size or 32, "loop")
         schedule = canonical(Schedule(spec.name, (*ends, *tiles)))
         try:
-            lower(spec, schedule, machine, sizes)
+            nest = lower(spec, schedule, machine, sizes)
         except KernelError as error:
             fault = error
             continue
-        return schedule
-    raise fault
+        if roomy(nest, machine, sizes):
+            return schedule
+        legal = legal or schedule
+    if legal is None:
+        raise fault
+    return legal
 
 
 def _base(spec: Spec, machine: Machine) -> tuple[Decision, ...]:

@@ -15,7 +15,7 @@ from math import ceil, inf, log2, prod
 from ir.edits import stage
 from ir.errors import KernelError
 from ir.estimate_lanes import Work, usual_lanes, work
-from ir.footprint import require_fit
+from ir.footprint import scratch_bytes
 from ir.index_roles import Roles, roles
 from ir.lower import lower
 from ir.machine import Machine
@@ -29,7 +29,8 @@ from ir.tile_choices import Tiles, tile_choices
 from ir.verbs import canonical, lane_counts
 
 MOST_TRIED = 96  # combinations of tiles that are all tried; of more, the best is climbed to
-DEPTHS = (3, 2, 1)
+DEPTHS = (3, 2)
+AHEAD = 0.9  # of scratch, that tiles under way may take: a backend needs some for itself
 BAND = 8
 OF_PRODUCT = 128  # elements of a product that one lane usually holds
 OF_ROW = 16  # elements of anything else
@@ -144,13 +145,9 @@ class _Search:
             deep = replace(launch, values=tuple(
                 replace(v, depth=depth) if v.name in names else v for v in launch.values
             ))  # fmt: skip
-            try:
-                require_fit(deep, self.machine, self.bound)
-            except KernelError:
-                continue
-            if depth == 1:
-                break
-            return deep, [stage(t, depth) for t in sorted(tensors)]
+            taken = scratch_bytes(deep, self.machine, self.bound)
+            if names and taken <= AHEAD * self.machine.scratch_bytes:
+                return deep, [stage(t, depth) for t in sorted(tensors)]
         return launch, []
 
     def _band(self, launch: Launch) -> Iterator[Decision]:

@@ -6,13 +6,29 @@ are under way at once, the busiest engine of a tile processor, and what a progra
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import ceil, prod
 
 from ir.footprint import register_bytes, scratch_bytes
 from ir.machine import Machine
-from ir.nest import Dot, Fold, Launch, Load, Loop, Map, Scan, Search, Slice, Statement, Store, Take
+from ir.nest import (
+    Dot,
+    Fold,
+    Launch,
+    Load,
+    Loop,
+    LoopNest,
+    Map,
+    Scan,
+    Search,
+    Slice,
+    Statement,
+    Store,
+    Take,
+    Value,
+)
+from ir.sizes import bind
 from ir.sizes import value as number
 from ir.spec import DTYPES, Expr
 from ir.steps import tile_axes
@@ -28,7 +44,9 @@ BESIDE = 1.4  # registers that a program takes, in terms of what it surely holds
 LEAST_SIDE = 16  # of a product's operands
 OPERAND_SIDE = 32  # products narrower than twice this wait for their operands
 SYNC_US = 0.05  # a product or a fold across lanes, when nothing else runs
+AT_ONCE = 2  # of its share of the cache's bandwidth, what one tile processor can use
 HIT = 0.3  # what a load from the cache waits, in terms of one from memory
+SPILL = 4  # what each part of the registers that is too much adds to the time
 LOSS = 0.1  # share of what should run side by side that does not
 
 
@@ -63,7 +81,7 @@ class Work:
         active = beside * here.lanes
         full = {"matrix": usual_lanes(machine), "operands": 1}
         busy = [
-            (1 + 4 * here.spilled) * seconds / min(1.0, active / full.get(engine, FULL_LANES))
+            seconds / min(1.0, active / full.get(engine, FULL_LANES))
             for engine, seconds in counter.seconds.items()
         ]
         memory = _memory_seconds(counter, machine, self.tiles, beside)
@@ -71,7 +89,8 @@ class Work:
         waiting = 1e-6 * waves * counter.waiting_us
         engines = max(rounds * alone, waiting + waves * beside * alone)
         both = LOSS * (memory + rounds * sum(busy) + waiting / here.programs)
-        return machine.launch_us + 1e6 * (max(memory, engines) + both)
+        slower = 1 + SPILL * here.spilled
+        return machine.launch_us + 1e6 * slower * (max(memory, engines) + both)
 
     def residence(self, lanes: int) -> Residence:
         """How many programs a tile processor holds, and how far registers suffice."""
@@ -106,6 +125,14 @@ def launch_us(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> flo
     return work(launch, machine, sizes).us(launch.lanes)
 
 
+def roomy(nest: LoopNest, machine: Machine, sizes: Mapping[str, int]) -> bool:
+    """Whether the registers of a program hold what it computes with, where there are any."""
+    if not machine.has_registers:
+        return True
+    bound = bind(nest.spec, sizes)
+    return not any(work(one, machine, bound).residence(one.lanes).spilled for one in nest.launches)
+
+
 def usual_lanes(machine: Machine) -> int:
     """Four waves: a backend's choice, where a schedule makes none."""
     return 4 * max(machine.wave, 32)
@@ -120,9 +147,10 @@ def _memory_seconds(counter: LanesCounter, machine: Machine, tiles: int, beside:
     )
     moved = sum(counter.moved.values()) * tiles
     units = min(machine.parallel, tiles)
+    own = AT_ONCE * cache * units / machine.parallel
     under_way = units * beside * max(counter.under_way, 1.0)
     slowest = machine.step_us * 1e-6 * sum(counter.loaded.values()) * tiles / under_way
-    return max(compulsory / machine.bandwidth, moved / cache, slowest)
+    return max(compulsory / machine.bandwidth, moved / min(cache, own), slowest)
 
 
 class LanesCounter(Counter):
@@ -218,7 +246,7 @@ class LanesCounter(Counter):
         self._busy("vector", times * 4 * count / self._rate("vector", "f32"))
         self.waiting_us += times * steps * HIT * self.machine.step_us
 
-    def _side(self, indices) -> int:
+    def _side(self, indices: Iterable[str]) -> int:
         return max(LEAST_SIDE, prod(self._extent(i) for i in indices))
 
     def _rate(self, unit: str, dtype: str) -> float:
@@ -237,7 +265,7 @@ class LanesCounter(Counter):
     def _extent(self, index: str) -> int:
         return power_of_two(super()._extent(index))
 
-    def _slice(self, one: Slice, value) -> float:
+    def _slice(self, one: Slice, value: Value) -> float:
         """Elements along one dimension that lie inside the tensor, on average over tiles."""
         if one.axis is None:
             return 1

@@ -48,6 +48,27 @@ WITH_TF32 = replace(  # its matrix unit takes tf32, and more fits
     },
 )
 
+WITH_LANES = Machine(  # the proportions of a large one
+    name="with_lanes",
+    title="128 tile processors, 224 KiB each, programs of up to 1024 lanes",
+    backends=(),
+    levels={"grid": 128, "lane": 1024, "wave": 32},
+    spaces={
+        "global": Space(bytes=2**37, bytes_per_second=4e12, granule=32),
+        "cache": Space(bytes=2**26, bytes_per_second=6e12),
+        "scratch": Space(7 * 2**15),
+        "register": Space(2**18),
+    },
+    units={
+        "matrix": Unit({"f16": 1e15, "bf16": 1e15, "f32": 6e13}, step=(16, 16, 16)),
+        "vector": Unit({"f32": 6e13}),
+        "special": Unit({"f32": 4e12}),
+    },
+    launch_us=3.0,
+    step_us=0.8,
+    engines=("bulk",),
+)
+
 
 @lru_cache
 def workload(name: str) -> Workload:

@@ -14,12 +14,13 @@ from ir.verify import facts as facts_of
 
 SIDES = (32, 64, 128, 256)  # of a product
 SMALL_SIDE = 16
-SUMMED = (32, 64, 128)  # by a product, at a time
+SUMMED = (64, 32, 128)  # by a product, at a time
 SEGMENTS = (16, 32, 64)  # of a jagged range, at a time
 ROWS = (1, 2, 4, 8, 16)  # at a time, where each is folded
 FOLDED = (4096, 2048, 1024)  # of a row that is too long to be held whole
-INNERMOST = (32, 64, 128, 256, 512, 1024, 2048)  # where nothing is folded
+INNERMOST = (128, 256, 64, 32, 512, 1024, 2048)  # where nothing is folded
 LONGEST_SIDE = 512  # that is held whole where a product needs all of it
+SHORT, LONG = 256, 1024  # extents below and from which fewer cuts of a product are worth it
 LONGEST_ROW = 16384  # elements that a program holds
 
 Tiles = tuple[Decision, ...]
@@ -42,6 +43,10 @@ def _of(index: str, roles: Roles, extents: Mapping[str, int]) -> list[Tiles]:
         return [tiled(index, 1, "loop")]
     if index in roles.stored and index not in roles.folded:
         return _on_grid(index, roles, extents)
+    if index in roles.stored and extent <= LONGEST_SIDE:
+        return [()]
+    if index in roles.multiplied and extent <= SHORT:
+        return _looped(index, extent, SUMMED[:2], LONGEST_SIDE)
     if index in roles.multiplied:
         return _looped(index, extent, SUMMED, LONGEST_SIDE)
     return _looped(index, extent, FOLDED, LONGEST_ROW)
@@ -56,11 +61,11 @@ def _on_grid(index: str, roles: Roles, extents: Mapping[str, int]) -> list[Tiles
             few = (1, 2, 4) if extents[inner] < 2 * SIDES[0] and _next(index, roles) else (1,)
             return [tiled(index, size, "grid") for size in few if size <= extent]
         sides = (SMALL_SIDE, *SIDES) if extent <= SIDES[0] else SIDES
-        return _cut(index, extent, sides, SIDES[-1])
+        return _cut(index, extent, sides if extent < LONG else SIDES[1:], SIDES[-1])
     if roles.folded - roles.taps and not roles.jagged:
         return _cut(index, extent, ROWS, 0)
     if index == roles.stored[-1]:
-        return _cut(index, extent, INNERMOST, INNERMOST[-1])
+        return _cut(index, extent, INNERMOST, max(INNERMOST))
     if len(roles.stored) > 1 and index == roles.stored[-2]:
         return _cut(index, extent, ROWS, 0)
     return [tiled(index, 1, "grid")]
@@ -75,7 +80,10 @@ def _cut(index: str, extent: int, sizes: tuple[int, ...], longest: int) -> list[
 def _looped(index: str, extent: int, sizes: tuple[int, ...], longest: int) -> list[Tiles]:
     """The same for an index whose tiles go one after another."""
     made: list[Tiles] = [tiled(index, s, "loop") for s in sizes if s < extent]
-    return [(), *made] if extent <= longest or not made else made
+    if extent > longest and made:
+        return made
+    few = longest == LONGEST_ROW or extent <= 2 * sizes[0]
+    return [(), *made] if few else [*made, ()]
 
 
 def _innermost(index: str, roles: Roles) -> str:

@@ -1,0 +1,126 @@
+"""First schedules where programs have lanes, at sizes of a large machine."""
+
+import dataclasses
+import time
+
+import pytest
+
+from ir.autoschedule import autoschedule, plain
+from ir.errors import KernelError
+from ir.estimate import estimate
+from ir.estimate_lanes import work
+from ir.lower import lower
+from ir.machine import Space
+from ir.parse_schedule import parse_schedule
+from ir.samples import KERNELS, WITH_LANES, spec_of, workload
+from ir.sizes import bind
+from ir.verbs import canonical
+
+SIZES = {
+    "attention": {"H": 64, "M": 4096, "N": 4096, "D": 128},
+    "conv1d": {"B": 2048, "C": 96, "O": 96, "L": 200},
+    "conv2d": {"B": 64, "C": 64, "O": 64, "H": 56, "W": 56},
+    "cumsum": {"M": 16384, "K": 4096},
+    "embedding_bag": {"V": 1_000_000, "D": 128, "L": 262_144, "B": 16384},
+    "layer_norm": {"M": 16384, "K": 4096},
+    "map_id": {"U": 10_000, "B": 50_000},
+    "matmul_bias_gelu": {"M": 8192, "K": 4096, "N": 4096},
+    "max_pool2d": {"N": 64, "C": 64, "H": 112, "W": 112},
+    "pairwise_dot": {"B": 4096, "F": 27, "D": 128},
+    "pffn": {"B": 1024, "N": 200, "D": 256, "K": 160},
+    "rmsnorm_matmul": {"M": 4096, "K": 4096, "N": 4096},
+    "softmax": {"M": 16384, "K": 4096},
+    "wukong_fm": {"B": 1024, "N": 40, "D": 224, "K": 448},
+}
+TIGHT = dataclasses.replace(
+    WITH_LANES, levels={"grid": 300, "lane": 1024, "wave": 64}, engines=(),
+    spaces={**WITH_LANES.spaces, "scratch": Space(2**16), "register": Space(2**19)},
+)  # fmt: skip
+
+
+def scheduled(name: str, machine=WITH_LANES):
+    return autoschedule(workload(name).spec, machine, SIZES[name])
+
+
+def tile(schedule, index: str) -> int:
+    """The tile of an index, 0: it is whole."""
+    decision = schedule.find("tile", index)
+    return decision.option("size") if decision else 0
+
+
+@pytest.mark.parametrize("machine", [WITH_LANES, TIGHT], ids=["roomy", "tight"])
+@pytest.mark.parametrize("name", KERNELS)
+def test_every_kernel_has_a_schedule_that_registers_hold(name, machine):
+    spec, sizes = workload(name).spec, SIZES[name]
+    started = time.process_time()
+    schedule = scheduled(name, machine)
+    assert time.process_time() - started < 3, "it is the first thing that a search does"
+    assert parse_schedule(str(schedule)) == schedule == canonical(schedule)
+    nest = lower(spec, schedule, machine, sizes)
+    bound = bind(spec, sizes)
+    for launch in nest.launches:
+        assert launch.lanes
+        assert not work(launch, machine, bound).residence(launch.lanes).spilled
+    untuned = plain(spec, machine, sizes)
+    slow = estimate(lower(spec, untuned, machine, sizes), machine, sizes)
+    assert estimate(nest, machine, sizes) <= 1.05 * slow
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_tiles_are_powers_of_two(name):
+    for decision in scheduled(name).of("tile"):
+        assert decision.option("size").bit_count() == 1
+
+
+@pytest.mark.parametrize("name", ["attention", "matmul_bias_gelu", "rmsnorm_matmul"])
+def test_large_products_have_large_sides(name):
+    schedule = scheduled(name)
+    assert tile(schedule, "m") >= 64 and 32 <= tile(schedule, "n") <= 256
+    assert schedule.find("lanes", "y").option("count") in (128, 256)
+
+
+def test_what_a_batch_only_repeats_and_taps_go_one_at_a_time():
+    assert tile(scheduled("attention"), "h") == 1
+    assert tile(scheduled("pffn"), "b") == 1
+    schedule = scheduled("conv2d")
+    assert (tile(schedule, "i"), tile(schedule, "j")) == (1, 1)
+    assert schedule.find("place", "i.outer").option("level") == "loop"
+
+
+def test_rows_are_whole_where_they_fit_and_the_sums_between_products_too():
+    assert tile(scheduled("softmax"), "k") == tile(scheduled("cumsum"), "k") == 0
+    schedule = scheduled("pffn")
+    assert (tile(schedule, "e"), tile(schedule, "n") >= 32) == (0, True)
+    assert not schedule.of("kernel") and not scheduled("wukong_fm").of("kernel")
+
+
+def test_only_operands_in_loops_are_staged():
+    assert not scheduled("softmax").of("stage")
+    found = scheduled("matmul_bias_gelu").of("stage")
+    assert {d.subject for d in found} == {"x", "w"}
+    assert all(d.option("depth") in (2, 3, 4) for d in found)
+
+
+def test_tiles_of_a_large_product_are_walked_in_bands():
+    assert scheduled("matmul_bias_gelu").find("group", "m").option("over") == "n"
+    assert not scheduled("wukong_fm").of("group")
+
+
+def test_a_product_of_f32_is_for_the_matrix_unit_too():
+    spec = spec_of("y[m, n] = sum(x[m, k] * w[k, n], k)",
+                   inputs="x: f32[M, K], w: f32[K, N]", result="f32[M, N]")  # fmt: skip
+    schedule = autoschedule(spec, WITH_LANES, {"M": 1024, "K": 1024, "N": 1024})
+    assert schedule.find("compute", "y").option("unit") == "matrix"
+    assert not schedule.of("precision")
+
+
+def test_a_row_that_is_too_long_is_looped():
+    sizes = {"M": 64, "K": 1_000_000}
+    schedule = autoschedule(workload("softmax").spec, WITH_LANES, sizes)
+    assert tile(schedule, "k") >= 1024 and schedule.of("stream")
+
+
+def test_what_cannot_be_lowered_is_refused_with_the_reason():
+    spec = spec_of("y[m, k] = cumsum(x[m, k], k, reverse=True)")
+    with pytest.raises(KernelError, match="reverse or exclusive scan"):
+        autoschedule(spec, WITH_LANES, {"M": 4, "K": 8})
