@@ -13,7 +13,6 @@ from itertools import product
 from ir.autoschedule_lanes import autoschedule_lanes
 from ir.contraction import contraction
 from ir.cuts import segments
-from ir.edits import stage
 from ir.errors import KernelError
 from ir.estimate import estimate
 from ir.estimate_lanes import roomy
@@ -25,6 +24,7 @@ from ir.schedule import Decision, Schedule
 from ir.sizes import bind
 from ir.sizes import value as number
 from ir.spec import Index, Spec
+from ir.stage_edits import stage
 from ir.verbs import canonical
 from ir.verify import facts as facts_of
 

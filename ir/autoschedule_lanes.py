@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from itertools import product
 from math import ceil, inf, log2, prod
 
-from ir.edits import stage
 from ir.errors import KernelError
 from ir.estimate_lanes import Work, usual_lanes, work
 from ir.footprint import scratch_bytes
@@ -25,6 +24,7 @@ from ir.schedule import Decision, Schedule
 from ir.sizes import bind
 from ir.sizes import value as number
 from ir.spec import Spec
+from ir.stage_edits import stage
 from ir.tile_choices import Tiles, tile_choices
 from ir.verbs import canonical, lane_counts
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import product
 
 from ir.contraction import contraction
 from ir.dispatch_edits import dispatch_changes
@@ -23,10 +22,10 @@ from ir.schedule import Decision, Schedule
 from ir.sizes import bind
 from ir.sizes import value as number
 from ir.spec import Equation, Facts, Reduce, Scan, Spec
+from ir.stage_edits import stage_changes
 from ir.verbs import canonical
 from ir.verify import facts as facts_of
 
-DEPTHS = (1, 2, 3, 4)
 LARGEST_TILE = 1024
 WIDEST_TILE = 4096  # where the lanes of a program share a tile out
 
@@ -172,59 +171,9 @@ class _Front(Edit):
 
 
 def _stages(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
-    """Depths of what is loaded, stored or accumulated: what can be under way more than once."""
-    if ground.machine.has_registers:
-        yield from _pipelines(ground, schedule)
-        return
-    ends = {d.subject for d in schedule.of("kernel")} | {t.name for t in ground.spec.outputs}
-    tensors = [t.name for t in ground.spec.inputs]
-    tensors += [
-        e.target for e in ground.spec.equations
-        if e.target in ends or isinstance(e.value, Reduce)
-    ]
-    loops = [
-        d.subject for d in schedule.of("tile")
-        if (p := schedule.find("place", f"{d.subject}.outer")) is None
-        or p.option("level") == "loop"
-    ]
-    inputs = {t.name for t in ground.spec.inputs}
-    for name in tensors:
-        old = schedule.find("stage", name)
-        places = ["", "grid"] if loops and name in inputs else [""]
-        for at in places:
-            for depth in DEPTHS:
-                new = stage(name, depth, at)
-                if new != old and (old or depth > 1 or at):
-                    yield Edit(old, new)
-
-
-def _pipelines(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
-    """Depths of what is loaded in loops, and which engine moves it or what is stored."""
-    ends = {d.subject for d in schedule.of("kernel")}
-    loaded = [t.name for t in ground.spec.inputs]
-    loaded += [e.target for e in ground.spec.equations if e.target in ends]
-    looped = any(_runs_in_a_loop(ground, schedule, d.subject) for d in schedule.of("tile"))
-    depths = (*DEPTHS, DEPTHS[-1] + 1) if looped else (1,)
-    engines = ("", *ground.machine.engines)
-    stored = [t.name for t in ground.spec.outputs]
-    for name, among in (*((t, depths) for t in loaded), *((t, (1,)) for t in stored)):
-        old = schedule.find("stage", name)
-        for depth, by in product(among, engines):
-            new = stage(name, depth, by=by)
-            if new != old and (old or depth > 1 or by):
-                yield Edit(old, new)
-
-
-def _runs_in_a_loop(ground: _Ground, schedule: Schedule, index: str) -> bool:
-    place = schedule.find("place", f"{index}.outer")
-    return index in ground.folded or place is None or place.option("level") == "loop"
-
-
-def stage(tensor: str, depth: int, at: str = "", by: str = "") -> Decision:
-    """The decision that puts a tensor through a buffer in scratch."""
-    where = (("at", at),) if at else ()
-    engine = (("by", by),) if by else ()
-    return Decision("stage", tensor, (*where, ("space", "scratch"), ("depth", depth), *engine))
+    """Depths of what is loaded, stored or accumulated, and which engine moves it."""
+    for old, new in stage_changes(ground.spec, schedule, ground.machine, ground.folded):
+        yield Edit(old, new)
 
 
 def _pairs(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:

@@ -5,12 +5,13 @@ import random
 import pytest
 
 from ir.autoschedule import autoschedule, plain
-from ir.edits import DEPTHS, Edit, difference, neighbours, stage
+from ir.edits import Edit, difference, neighbours
 from ir.errors import KernelError
 from ir.lower import lower
 from ir.parse_schedule import parse_schedule
 from ir.samples import KERNELS, SMALL, decisions, workload
 from ir.schedule import Decision, Schedule
+from ir.stage_edits import DEPTHS, stage
 from ir.verbs import VERBS, canonical
 
 SIZES = {"M": 64, "K": 128}
