@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -71,6 +72,17 @@ def full_precision() -> None:
     """f32 products in f32, for everyone; a baseline may not leave them changed."""
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
+
+
+def forget() -> None:
+    """Drops what a compiled baseline holds: code, graphs and their memory, global flags."""
+    torch._dynamo.reset()
+    trees = sys.modules.get("torch._inductor.cudagraph_trees")
+    if trees is not None:
+        trees.reset_cudagraph_trees()
+    if torch.cuda.is_initialized():
+        torch.cuda.empty_cache()
+    full_precision()
 
 
 def facts() -> dict[str, Any]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -50,13 +50,11 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Entrant:
-    """A built kernel. file: of its source, which has been built.  launch: takes inputs,
-    workspace, outputs.  figures: of the build."""
+    """A built kernel. file: of its source, as it was built.  figures: of the build."""
 
     choice: Choice
     source: str
     file: Path
-    launch: Any
     figures: Mapping[str, float]
 
     @property
@@ -70,7 +68,7 @@ class Entrant:
         return frozenset(launch.name for launch in self.choice.nest.launches)
 
     @contextmanager
-    def cache(self) -> Iterator[None]:
+    def as_built(self) -> Iterator[None]:
         """Within it the first call finds what the build compiled."""
         with knobs.cache.scope():
             knobs.cache.dir = str(self.file.parent / CACHE)
@@ -78,7 +76,7 @@ class Entrant:
 
     def bind(self, sizes: Mapping[str, int], device: str) -> tuple[Any, Sequence[Tensor]]:
         """A call of the inputs alone, and the poisoned outputs that it writes; the workspace
-        is poisoned too."""
+        is poisoned too. Loads the emitted module, whose `launch` takes all of them."""
         bound = bind(self.choice.nest.spec, sizes)
         made = {
             p.role + p.name: poisoned(p.dtype, tuple(value(e, bound) for e in p.shape), device)
@@ -86,7 +84,7 @@ class Entrant:
             if p.role != "input"
         }
         outputs = [t for key, t in made.items() if key.startswith("output")]
-        return partial(_call, self.launch, tuple(made.values())), outputs
+        return partial(_call, _launch(self.file), tuple(made.values())), outputs
 
 
 def choose(row: Row, spec: Spec, machine: Machine, root: Path = ROOT) -> Choice:
@@ -113,7 +111,7 @@ def enter(choice: Choice, backend: Backend, machine: Machine, folder: Path) -> E
     folder.mkdir(parents=True, exist_ok=True)
     source = backend.emit(choice.nest, machine)
     built = backend.build(source, choice.nest, machine, folder)
-    return Entrant(choice, source, built.file, load(built.file, "build").launch, built.figures)
+    return Entrant(choice, source, built.file, dict(built.figures))
 
 
 def _choice(
@@ -122,6 +120,12 @@ def _choice(
     found = _EVALUATIONS.search(text)
     nest = lower(spec, schedule, machine, row.sizes)
     return Choice(schedule, origin, int(found[1]) if found else 0, nest)
+
+
+@cache
+def _launch(file: Path) -> Any:
+    """The `launch` of an emitted file, loaded once: a module loaded anew compiles anew."""
+    return load(file, "build").launch
 
 
 def _call(launch: Any, rest: tuple[Tensor, ...], *inputs: Tensor) -> None:

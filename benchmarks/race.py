@@ -7,22 +7,19 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
 
-from backends.backend import Backend, BackendError
 from benchmarks import device as machine_room
 from benchmarks.baselines import BASELINES, COMPILE_MODES, Baseline
-from benchmarks.entrant import Entrant, choose, enter
+from benchmarks.entrant import Entrant
 from benchmarks.inputs import draw, input_bytes
 from benchmarks.judge import exact, judge, same_bits
 from benchmarks.results import Table, settle
 from benchmarks.shapes import Row
 from benchmarks.timing import Call, Device, Times, measure
 from ir.cost import roofline
-from ir.errors import KernelError
 from ir.machine import Machine
 from ir.spec import Spec
 
@@ -37,22 +34,28 @@ class OutOfTime(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """What all rows share. place: torch's name of the device.  seconds: a baseline's limit."""
+    """What all rows share. backend: its name.  place: torch's name of the device.  seconds: a
+    baseline's limit.  seen: gives the names of what runs on the device during a call."""
 
     machine: Machine
-    backend: Backend
+    backend: str
     device: Device
-    folder: Path
     place: str = machine_room.NAME
     seconds: float = 60.0
     seen: Callable[..., list[str]] = machine_room.kernels_seen
 
 
 def race(
-    row: Row, spec: Spec, names: Sequence[str], track: Track, before: Table | None = None
+    row: Row,
+    spec: Spec,
+    entrant: Entrant | str,
+    names: Sequence[str],
+    track: Track,
+    before: Table | None = None,
 ) -> Table:
-    """One row of a result file. names: the baselines to race.  before: an earlier row, whose
-    other baselines are kept. Failures of either side stand in the row, with their reason."""
+    """One row of a result file. entrant: ours, or why there is none.  names: the baselines to
+    race.  before: an earlier row, whose other baselines are kept. Failures of either side stand
+    in the row, with their reason."""
     baseline = BASELINES[row.kernel]
     made = _head(row, spec, track)
     if before:
@@ -62,7 +65,7 @@ def race(
     count = max(1, min(SETS, SETS_BYTES // max(input_bytes(spec, row.sizes), 1)))
     with torch.no_grad():
         sets = [draw(spec, row.sizes, track.place, SEED + n) for n in range(count)]
-        _ours(made, row, spec, baseline, sets, track)
+        _ours(made, row, spec, entrant, sets, track)
         for name in names:
             _theirs(made, name, baseline, sets, track)
     settle(made)
@@ -82,7 +85,7 @@ def fastest_machine(machine: Machine) -> Machine:
 def _head(row: Row, spec: Spec, track: Track) -> Table:
     bound = roofline(spec, fastest_machine(track.machine), row.sizes)
     return {
-        "kernel": row.kernel, "problem": None, "backend": track.backend.manifest.name,
+        "kernel": row.kernel, "problem": None, "backend": track.backend,
         "dtype": row.dtype, "shape": dict(row.sizes), "us": None, "time_kind": "measured",
         "baselines_us": {}, "failures": {}, "baseline_times": {},
         "roofline_us": bound.us, "bound": bound.bound, "bytes": bound.bytes,
@@ -93,35 +96,34 @@ def _head(row: Row, spec: Spec, track: Track) -> Table:
 
 
 def _ours(
-    made: Table, row: Row, spec: Spec, baseline: Baseline, sets: Sequence[Any], track: Track
+    made: Table, row: Row, spec: Spec, entrant: Entrant | str, sets: Sequence[Any], track: Track
 ) -> None:
-    """Builds, judges and times our kernel; what goes wrong becomes the row's reason."""
+    """Judges and times our kernel; what goes wrong becomes the row's reason."""
+    if isinstance(entrant, str):
+        made.update(correct=False, reason=entrant)
+        return
+    choice = entrant.choice
+    made["schedule_from"], made["evaluations"] = choice.origin, choice.evaluations
+    made["schedule"] = [str(d) for d in choice.schedule.decisions]
+    made["source"] = entrant.digest
+    made["figures"] = {k: v for k, v in entrant.figures.items() if "." not in k}
     try:
-        choice = choose(row, spec, track.machine)
-        made["schedule_from"], made["evaluations"] = choice.origin, choice.evaluations
-        made["schedule"] = [str(d) for d in choice.schedule.decisions]
-        entrant = enter(choice, track.backend, track.machine, track.folder / row.key)
-        made["source"] = entrant.digest
-        made["figures"] = {k: v for k, v in entrant.figures.items() if "." not in k}
-        _judged(made, row, spec, baseline, entrant, track)
+        _judged(made, row, spec, entrant, track)
         if made["correct"]:
             call, _ = entrant.bind(row.sizes, track.place)
             _times(made, measure(call, sets, track.device))
             _plausible(made, track.machine)
-    except (KernelError, BackendError) as error:
-        made.update(correct=False, reason=f"{type(error).__name__}: {error}")
     except Exception as error:  # a kernel is foreign code
         made.update(correct=False, reason=_words(error))
 
 
-def _judged(
-    made: Table, row: Row, spec: Spec, baseline: Baseline, entrant: Entrant, track: Track
-) -> None:
+def _judged(made: Table, row: Row, spec: Spec, entrant: Entrant, track: Track) -> None:
     """Correctness on inputs that nothing else has seen, and what ran on the device."""
+    baseline = BASELINES[row.kernel]
     inputs = draw(spec, row.sizes, track.place, SEED - 1)
     kept = [t.clone() for t in inputs]
     call, (got,) = entrant.bind(row.sizes, track.place)
-    with entrant.cache():
+    with entrant.as_built():
         call(*inputs)
         track.device.wait()
     again, (second,) = entrant.bind(row.sizes, track.place)
@@ -187,11 +189,13 @@ def _theirs(
         made["baselines_us"][name] = None
         made["failures"][name] = _words(error)
     finally:
-        torch._dynamo.reset()
-        machine_room.full_precision()
+        machine_room.forget()
 
 
 def _compiled(call: Call, mode: str) -> Call:
+    from torch._inductor import select_algorithm  # seconds to import, and only needed here
+
+    select_algorithm.PRINT_AUTOTUNE = False
     torch._dynamo.reset()
     made = torch.compile(call, mode=COMPILE_MODES[mode], dynamic=False)
     if mode != "reduce_overhead":

@@ -14,6 +14,7 @@ from benchmarks import entrant, race
 from benchmarks.rehearsal import SlowDevice, TorchBackend
 from benchmarks.shapes import Row
 from benchmarks.variants import with_dtype
+from benchmarks.workshop import built
 from ir.samples import workload
 
 MACHINE = target("h200")
@@ -25,14 +26,27 @@ GOOD = "y.copy_(torch.softmax(x, 1))"
 @pytest.fixture
 def track(tmp_path):
     def make(body, seen=("softmax_0",)):
-        return race.Track(MACHINE, TorchBackend(body), SlowDevice(), tmp_path, place="cpu",
-                          seen=lambda call, inputs: [call(*inputs)] and list(seen))  # fmt: skip
+        found = race.Track(MACHINE, "made_up", SlowDevice(), place="cpu",
+                           seen=lambda call, inputs: [call(*inputs)] and list(seen))  # fmt: skip
+        folders[found.seen] = (tmp_path / str(len(folders)), TorchBackend(body))
+        return found
 
+    folders.clear()
     return make
 
 
+folders = {}
+
+
+def raced(row, spec, names, track, before=None):
+    """A race of what the track's backend builds."""
+    folder, backend = folders[track.seen]
+    entrant = built(row, spec, MACHINE, backend, folder)
+    return race.race(row, spec, entrant, names, track, before)
+
+
 def test_a_good_kernel_has_a_full_row(track):
-    made = race.race(ROW, SPEC, ["eager"], track(GOOD))
+    made = raced(ROW, SPEC, ["eager"], track(GOOD))
     assert made["correct"] and made["own_kernels_only"] and "reason" not in made
     assert made["us"] == 100.0 and made["baselines_us"]["eager"] > 0
     assert made["rel_err"] < 1e-6 and made["reference_rel_err"] < 1e-6
@@ -52,13 +66,14 @@ def test_a_good_kernel_has_a_full_row(track):
         ("y.copy_(torch.softmax(x, 1) * 1.001)", "root mean square error"),
         ("y.copy_(torch.softmax(x, 1)); y[0, 0] += 1e-5", "element is off|root mean"),
         ("y.copy_(torch.softmax(x, 1)); x.zero_()", "changed its inputs"),
-        ("y.copy_(torch.softmax(x, 1)); y[0, 0] += 1e-9 * torch.rand(())", "runs .* differ"),
+        ("y.copy_(torch.softmax(x, 1)); launch.n = getattr(launch, 'n', 0) + 1; "
+         "y[0, 0] += 4e-9 * launch.n", "runs .* differ"),
         ("raise ValueError('odd')", "ValueError: odd"),
         ("'refuse'", "BackendError: no such thing"),
     ],
 )
 def test_a_bad_kernel_is_a_row_with_a_reason(track, body, reason):
-    made = race.race(ROW, SPEC, ["eager"], track(body))
+    made = raced(ROW, SPEC, ["eager"], track(body))
     assert not made["correct"] and made["speedup"] is None
 
     assert re.search(reason, made["reason"]), made["reason"]
@@ -66,13 +81,13 @@ def test_a_bad_kernel_is_a_row_with_a_reason(track, body, reason):
 
 
 def test_kernels_of_others_are_a_failure(track):
-    made = race.race(ROW, SPEC, [], track(GOOD, seen=("softmax_0", "cublas_gemm")))
+    made = raced(ROW, SPEC, [], track(GOOD, seen=("softmax_0", "cublas_gemm")))
     assert not made["correct"] and "cublas_gemm" in made["reason"]
     assert made["own_kernels_only"] is False
 
 
 def test_where_nobody_can_look_nothing_is_claimed(track):
-    made = race.race(ROW, SPEC, [], track(GOOD, seen=()))
+    made = raced(ROW, SPEC, [], track(GOOD, seen=()))
     assert made["correct"] and made["own_kernels_only"] is None
 
 
@@ -80,7 +95,7 @@ def test_a_time_below_the_bound_is_refused(track):
     slow = replace(MACHINE, spaces={**MACHINE.spaces, "global": replace(
         MACHINE.spaces["global"], bytes_per_second=1.0), "cache": replace(
         MACHINE.spaces["cache"], bytes=1)})  # fmt: skip
-    made = race.race(ROW, SPEC, [], replace(track(GOOD), machine=slow))
+    made = raced(ROW, SPEC, [], replace(track(GOOD), machine=slow))
     assert not made["correct"] and "below the possible" in made["reason"]
 
 
@@ -89,22 +104,22 @@ def test_a_baseline_that_fails_is_recorded(track, monkeypatch):
         raise RuntimeError("the compiler is ill\nand more")
 
     monkeypatch.setattr(race, "_compiled", lambda call, mode: fail)
-    made = race.race(ROW, SPEC, ["eager", "compile"], track(GOOD))
+    made = raced(ROW, SPEC, ["eager", "compile"], track(GOOD))
     assert made["baselines_us"]["compile"] is None and made["fastest"] == "eager"
     assert made["failures"] == {"compile": "RuntimeError: the compiler is ill"}
-    again = race.race(ROW, SPEC, ["max_autotune"], track(GOOD), before=made)
+    again = raced(ROW, SPEC, ["max_autotune"], track(GOOD), before=made)
     assert set(again["baselines_us"]) == {"eager", "compile", "max_autotune"}
 
 
 def test_a_baseline_has_a_limit_of_time(track, monkeypatch):
     monkeypatch.setattr(race, "_compiled", lambda call, mode: lambda *_: time.sleep(20))
-    made = race.race(ROW, SPEC, ["compile"], replace(track(GOOD), seconds=0.2))
+    made = raced(ROW, SPEC, ["compile"], replace(track(GOOD), seconds=0.2))
     assert made["failures"]["compile"].startswith("OutOfTime")
 
 
 def test_a_baseline_cannot_leave_tf32_on(track):
     torch.backends.cuda.matmul.allow_tf32 = True
-    race.race(ROW, SPEC, ["eager"], track(GOOD))
+    raced(ROW, SPEC, ["eager"], track(GOOD))
     assert not torch.backends.cuda.matmul.allow_tf32
 
 
@@ -118,7 +133,7 @@ def test_rows_of_other_kernels_are_raced_alike(track, kernel, monkeypatch):
     body = (f"from benchmarks.baselines import BASELINES; "
             f"{spec.outputs[0].name}.copy_(BASELINES['{kernel}'].call({names}))")  # fmt: skip
     eager = [n for n in BASELINES[kernel].names() if n.startswith("eager")]
-    made = race.race(Row(kernel, "f32", known.checks[-1]), spec, eager,
+    made = raced(Row(kernel, "f32", known.checks[-1]), spec, eager,
                      track(body, seen=()))  # fmt: skip
     assert made["correct"], made["reason"]
     assert all(made["baselines_us"][n] > 0 for n in eager), made["failures"]

@@ -21,6 +21,7 @@ from benchmarks.race import Track, fastest_machine, race
 from benchmarks.results import Table, missing, put, read, row_key, write
 from benchmarks.shapes import Row, rows
 from benchmarks.variants import with_dtype
+from benchmarks.workshop import Workshop
 from ir.errors import KernelError
 from ir.parse import parse_workload
 from ir.spec import Spec
@@ -103,35 +104,47 @@ def run(
 
     finish: adds to a row what follows from it and the matrix unit's peak at its dtype.
     """
-    machine_room.prepare()
     start = time.monotonic()
-    machine = target(asked.target)
+    machine, done = target(asked.target), read(asked.out)["rows"]
+    todo = _todo(chosen, done, asked.again)
+    backend = backend_for(machine)
+    folder = Path(tempfile.mkdtemp(prefix="race-"))
+    workshop = Workshop([(row, spec) for row, spec, _, _ in todo], machine, backend, folder)
+    machine_room.prepare()
     head = {
         "command": f"python3 -m {name} --target={asked.target} --out={asked.out}",
         "date": date.today().isoformat(),
         **machine_room.facts(),
     }
-    done = read(asked.out)["rows"]
-    folder = Path(tempfile.mkdtemp(prefix="race-"))
-    track = Track(machine, backend_for(machine), machine_room.TorchDevice(), folder,
+    track = Track(machine, backend.manifest.name, machine_room.TorchDevice(),
                   seconds=asked.row_seconds)  # fmt: skip
-    for row, spec, names in chosen:
+    for row, spec, names, before in todo:
         if time.monotonic() - start > asked.seconds:
             print(f"starter: out of time before {row.key}", file=sys.stderr)
             break
-        key = row_key({"kernel": row.kernel, "dtype": row.dtype, "shape": dict(row.sizes)})
-        before = next((r for r in done if row_key(r) == key), None)
-        todo = names if asked.again else missing(before, names)
-        if before and before["correct"] and not todo and not asked.again:
-            continue
-        made = race(row, spec, todo, track, before)
+        made = race(row, spec, workshop.entrant(row), names, track, before)
         if finish:
             made = finish(row, made, fastest_machine(machine).peak("matrix", row.dtype))
         put(done, made)
         head["clocks_mhz"] = machine_room.facts()["clocks_mhz"]
         write(asked.out, head, done)
         print(f"{time.monotonic() - start:6.1f} s  {line(made)}", file=sys.stderr, flush=True)
+    workshop.close()
     return int(any(not row["correct"] for row in done))
+
+
+def _todo(
+    chosen: Sequence[tuple[Row, Spec, list[str]]], done: Sequence[Table], again: bool
+) -> list[tuple[Row, Spec, list[str], Table | None]]:
+    """The rows that are not done, each with the baselines to race and what is known of it."""
+    made = []
+    for row, spec, names in chosen:
+        key = row_key({"kernel": row.kernel, "dtype": row.dtype, "shape": dict(row.sizes)})
+        before = next((r for r in done if row_key(r) == key), None)
+        left = names if again else missing(before, names)
+        if again or before is None or left or not before["correct"]:
+            made.append((row, spec, left, before))
+    return made
 
 
 def line(row: dict) -> str:

@@ -1,0 +1,57 @@
+"""The workshop: the entrants of many rows, built in processes side by side.
+
+Processes are forked at once, so a workshop must be opened before the device is: what is forked
+from a process that has opened one cannot use it. Rows are built while others race.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections.abc import Iterable
+from concurrent.futures import Future, ProcessPoolExecutor
+from pathlib import Path
+
+from backends.backend import Backend, BackendError
+from benchmarks.entrant import Entrant, choose, enter
+from benchmarks.shapes import Row
+from ir.errors import KernelError
+from ir.machine import Machine
+from ir.spec import Spec
+
+MOST = 8  # processes
+
+
+class Workshop:
+    """Builds the entrants of some rows. `entrant` waits for one; `close` gives up the rest."""
+
+    def __init__(
+        self, chosen: Iterable[tuple[Row, Spec]], machine: Machine, backend: Backend, folder: Path
+    ):
+        workers = max(1, min(MOST, (os.cpu_count() or 1) - 2))
+        fork = multiprocessing.get_context("fork")
+        self.pool = ProcessPoolExecutor(workers, fork)
+        self.jobs: dict[str, Future[Entrant | str]] = {
+            row.key: self.pool.submit(built, row, spec, machine, backend, folder / row.key)
+            for row, spec in chosen
+        }
+
+    def entrant(self, row: Row) -> Entrant | str:
+        """The entrant of a row, or why there is none."""
+        try:
+            return self.jobs[row.key].result()
+        except Exception as error:  # a process that died, or what could not be sent
+            return f"{type(error).__name__}: {error}"
+
+    def close(self) -> None:
+        self.pool.shutdown(wait=False, cancel_futures=True)
+
+
+def built(
+    row: Row, spec: Spec, machine: Machine, backend: Backend, folder: Path
+) -> Entrant | str:
+    """The entrant of a row, or why there is none."""
+    try:
+        return enter(choose(row, spec, machine), backend, machine, folder)
+    except (KernelError, BackendError) as error:
+        return f"{type(error).__name__}: {error}"
