@@ -31,7 +31,7 @@ class Weights:
 
     launch: float = 1.0
     dram: float = 1.1
-    cache: float = 1.0
+    cache: float = 0.8
     load: float = 1.0
     fabric: float = 1.0
     shared: float = 1.0
@@ -42,7 +42,7 @@ class Weights:
     spill: float = 1.0
     wait: float = 1.6
     start: float = 1.0
-    alone: float = 1.6
+    alone: float = 1.1
     loss: float = 0.08
 
 
@@ -198,7 +198,7 @@ def traffic(
         i: m.fresh * m.sectors * prod(together[n] for n in m.needs) for i, m in enumerate(moves)
     }
     between = sum(wave.values())
-    asked = sum(ext.programs * m.times * m.sectors for m in moves)
+    asked = sum(ext.programs * m.asked * m.sectors for m in moves)
     fetched = 0.0
     for tensor in dict.fromkeys(m.tensor for m in moves):
         own = [i for i, m in enumerate(moves) if m.tensor == tensor]

@@ -61,6 +61,18 @@ def test_columns_take_a_sector_for_each_element():
     assert found["asked_bytes"] == 2 * 4096 * 1024 * 32
 
 
+def test_taps_of_a_window_and_of_its_weights_are_touched_once():
+    sizes = {"B": 64, "C": 64, "O": 64, "L": 256}
+    lines = ("tile(b, size=1)", "place(b.outer, level=grid)", "tile(i, size=1)",
+             "place(i.outer, level=loop)", "compute(acc, unit=matrix)",
+             "precision(acc, dtype=f16)")  # fmt: skip
+    found = terms_of(nest_of("conv1d", *lines, sizes=sizes), sizes, warps=4)
+    x, w, bias, y = 64 * 64 * 256 * 2, 64 * 64 * 3 * 2, 64 * 2, 64 * 64 * 256 * 2
+    assert found["fetched_bytes"] == pytest.approx(x + w + bias + y, rel=0.02)
+    once = x + 64 * (w + bias) + y
+    assert once < found["asked_bytes"] < 2.2 * once  # some of it again for each tap
+
+
 def test_tiles_that_run_together_share_what_they_read():
     found = terms_of(product(128, 128, 64), PRODUCT, warps=8, registers=128, shared_bytes=98304)
     x, w, b, y = 2 * 4096 * 1024, 2 * 4096 * 1024, 2 * 4096, 2 * 4096 * 4096

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from math import gcd, prod
+from math import gcd, inf, prod
 
 from backends.triton.extents import Extents
 from ir.nest import Load, Slice, Store
 from ir.sizes import value as number
 from ir.spec import DTYPES
 
+NOT_KEPT = 0.3  # share of what a program reads again that its unit no longer has
 VECTOR_BYTES = 16  # what one lane moves at most with one instruction
 
 
@@ -18,7 +19,7 @@ VECTOR_BYTES = 16  # what one lane moves at most with one instruction
 class Move:
     """One execution of a load or a store, and how often a program does it.
 
-    times: executions.  fresh: those at other places than before.  requests: lane instructions,
+    times: executions.  fresh: as many of them as would touch all its places just once.  requests: lane instructions,
     with padding.  sectors: bytes of whole sectors.  needs: grid indices that the place depends
     on.  rows: bytes of one row where positions are data, else 0.
     """
@@ -31,6 +32,11 @@ class Move:
     sectors: float
     needs: frozenset[str]
     rows: float = 0.0
+
+    @property
+    def asked(self) -> float:
+        """Executions that the cache sees: the first ones, and what the unit did not keep."""
+        return self.fresh + NOT_KEPT * max(0.0, self.times - self.fresh)
 
 
 def move(
@@ -46,8 +52,8 @@ def move(
     times = fresh = 1.0
     for index, trips in around:
         times *= trips
-        fresh *= trips if index in used or _walks(s.region, ext, index) else 1.0
-    run, runs = _runs(s.region, shape, ext.region(s))
+        fresh *= _growth(s, ext, index, trips, width, sector)
+    run, runs, pitch = _runs(s.region, shape, ext.region(s))
     waste = 1 - gcd(_pitch(shape, width, sector), sector) / sector
     rows = width * run if any(one.rows is not None for one in s.region) else 0.0
     return Move(
@@ -56,7 +62,9 @@ def move(
         times=times,
         fresh=fresh,
         requests=0.0 if s.bulk else max(elements / vector, min(lanes, elements)),
-        sectors=runs * sector * (max(1.0, width * run / sector) + waste),
+        sectors=runs * min(
+            sector * (max(1.0, width * run / sector) + waste), max(width * run, width * pitch)
+        ),
         needs=frozenset(i for i in ext.grid if i in used or rows),
         rows=rows,
     )
@@ -82,9 +90,25 @@ def _fixed(s: Load | Store, ext: Extents) -> int:
     return prod(1 << (number(extents[o.axis], ext.sizes) - 1).bit_length() for o in alone)
 
 
-def _walks(region: tuple[Slice, ...], ext: Extents, index: str) -> bool:
-    """Whether positions that are data change with a loop: those that its index walks do."""
-    return any(o.rows is not None and o.axis == index for o in region)
+def _growth(
+    s: Load | Store, ext: Extents, index: str, trips: float, width: int, sector: int
+) -> float:
+    """By how much a loop makes what a region touches larger: by its trips where each is at other
+    places, by little where it shifts a window or stays in its sectors, not at all where it is
+    not in the region."""
+    extents, shape = ext.region(s), ext.shapes[s.tensor]
+    for dim, (one, extent) in enumerate(zip(s.region, extents, strict=True)):
+        if one.rows is not None and one.axis == index:
+            return trips
+        steps = dict(one.terms)
+        if one.rows is not None or index not in steps:
+            continue
+        each = abs(steps[index]) * ext.tiles.get(index, 1)
+        if len(steps) > 1:
+            return min(trips, (extent + (trips - 1) * each) / max(extent, 1.0))
+        step = width * each * prod(shape[dim + 1 :])
+        return min(trips, max(1.0, trips * step / sector))
+    return 1.0
 
 
 def _vector(
@@ -106,20 +130,21 @@ def _vector(
 
 def _runs(
     region: tuple[Slice, ...], shape: tuple[int, ...], extents: list[float]
-) -> tuple[float, float]:
-    """Elements of a contiguous run, and how many runs there are."""
-    if not region:
-        return 1.0, 1.0
-    run = 1.0
+) -> tuple[float, float, float]:
+    """Elements of a contiguous run, how many runs there are, and elements from one to the next."""
+    run = pitch = 1.0
     for one, size, extent in zip(reversed(region), reversed(shape), reversed(extents), strict=True):
-        if one.step > 1 or (one.rows is not None and one is region[-1]):
+        if one.rows is not None:
+            pitch = inf
+            break
+        if one.step > 1:
+            pitch *= one.step
             break
         run *= extent
-        if one.rows is not None:
-            run /= extent
-        if one.rows is not None or extent < size:
+        pitch *= size
+        if extent < size:
             break
-    return run, prod(extents) / run
+    return run, prod(extents) / run, pitch
 
 
 def _pitch(shape: tuple[int, ...], width: int, sector: int) -> int:

@@ -65,9 +65,9 @@ def work(
     """What a program of `warps` warps does. stages: iterations of a loop under way at once."""
     counter = _Counter(launch, ext, machine, table, warps, stages)
     for block in (launch.once, launch.body):
-        fetch, after, alone = counter.block(block, ())
+        fetch, after, moving, alone = counter.block(block, ())
         counter.work.waits += fetch + after
-        counter.work.alone += alone
+        counter.work.alone += moving + alone
     return counter.work
 
 
@@ -89,9 +89,9 @@ class _Counter:
 
     def block(
         self, block: tuple[Statement, ...], around: tuple[tuple[str, float], ...]
-    ) -> tuple[float, float, float]:
-        """Seconds of one execution: waiting for loads, for other results, and computing."""
-        fetch = after = alone = 0.0
+    ) -> tuple[float, float, float, float]:
+        """Seconds of one execution: waiting for loads, for other results, moving, computing."""
+        fetch = after = moving = alone = 0.0
         asked = False
         for s in block:
             if isinstance(s, Loop):
@@ -106,18 +106,22 @@ class _Counter:
                 asked = False
             seconds, wait = self._statement(s, around)
             after += wait
-            alone += self._busy(seconds, around)
-        return fetch, after, alone
+            busy = self._busy(seconds, around)
+            moving, alone = (
+                (moving + busy, alone) if isinstance(s, Load) else (moving, alone + busy)
+            )
+        return fetch, after, moving, alone
 
     def _loop(self, s: Loop, around: tuple[tuple[str, float], ...]) -> tuple[float, float]:
+        """Seconds of all trips: waiting, and busy. With stages, loads run beside the rest."""
         trips = self.ext.trips(s)
-        fetch, after, alone = self.block(s.body, (*around, (s.index, trips)))
+        fetch, after, moving, alone = self.block(s.body, (*around, (s.index, trips)))
         self._looped(trips, around)
-        rest = after + alone
         if self.stages < 2 or not any(isinstance(x, Load) for x in s.body):
-            return trips * (fetch + after), trips * alone
-        exposed = max(0.0, (fetch + rest) / self.stages - rest)
-        return fetch + trips * (exposed + after), trips * alone
+            return trips * (fetch + after), trips * (moving + alone)
+        busy = max(moving, alone)
+        exposed = max(0.0, (fetch + after + busy) / self.stages - after - busy)
+        return fetch + trips * (exposed + after), trips * busy
 
     def _looped(self, trips: float, around: tuple[tuple[str, float], ...]) -> None:
         self.work.loops += 1
@@ -156,7 +160,8 @@ class _Counter:
         )
         return {
             "load": cycles * self.cycle,
-            "fabric": found.sectors / self.table["cache_bytes_per_cycle"] * self.cycle,
+            "fabric": found.sectors * found.asked / max(found.times, 1e-9)
+            / self.table["cache_bytes_per_cycle"] * self.cycle,
             "vector": ADDRESS * found.requests / self._rate("vector", "i32"),
         }
 
