@@ -31,7 +31,9 @@ def conclude(asked: Arguments, around: Surroundings, session: Session) -> None:
         ended = session.ended[-1]
         data = timeline(ended.problem, ended.outcome)
         write("--trace", around.path(asked.trace), data)
-        print(f"evolve: the timeline is in {asked.trace}", file=sys.stderr)
+        best = ended.outcome.evaluation
+        kind = f", {best.time_kind}," if best else ""
+        print(f"evolve: the timeline{kind} is in {asked.trace}", file=sys.stderr)
 
 
 def how_to_go_on(asked: Arguments, around: Surroundings, session: Session) -> Iterator[str]:
