@@ -25,6 +25,7 @@ _NARROW = {
     tl.float8e4b8: (torch.float8_e4m3fnuz, np.uint8),
     tl.float8e5b16: (torch.float8_e5m2fnuz, np.uint8),
 }
+_HELD: dict[str, np.dtype] = {}  # numpy's dtype by the name of triton's
 _numpy_dtype = interpreter._get_np_dtype
 _RTZ = interpreter._ir.ROUNDING_MODE.RTZ
 
@@ -36,7 +37,11 @@ def is_narrow(dtype: tl.dtype) -> bool:
 
 def held_as(dtype: tl.dtype) -> np.dtype:
     """The numpy dtype that a triton dtype is held in."""
-    return np.dtype(np.float32) if is_narrow(dtype.scalar) else _numpy_dtype(dtype)
+    scalar = dtype.scalar
+    name = scalar.name  # triton's own way hashes all dtypes at each call
+    if name not in _HELD:
+        _HELD[name] = np.dtype(np.float32) if is_narrow(scalar) else _numpy_dtype(scalar)
+    return _HELD[name]
 
 
 def widened(raw: np.ndarray, dtype: tl.dtype) -> np.ndarray:
