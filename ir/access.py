@@ -26,6 +26,14 @@ class Access:
     rows: tuple[Expr | None, ...]
     needed: frozenset[str]
 
+    @property
+    def pointwise(self) -> bool:
+        """Whether dimensions go together element by element."""
+        pairs = list(zip(self.region, self.rows, strict=True))
+        held = [n for s, r in pairs if r for n, _ in s.terms]
+        several = any(len(s.terms) > 1 for s, r in pairs if r) or len(held) > len(set(held))
+        return several or any(s.axis in held for s, r in pairs if not r)
+
 
 def access(
     read: Read, tensor: Tensor, cuts: Mapping[str, Cut], outside: frozenset[str]
@@ -40,15 +48,18 @@ def access(
     windows: list[Window] = []
     shifted: list[str] = []
     rows: list[Expr | None] = []
+    walked: set[str] = set()  # axes that only rows walk along
     for dim, position in enumerate(read.at):
         form = affine(position)
         if form is None:
-            region.append(_indirect(position, outside))
-            axes.append(Axis(region[-1].axis, extent(cuts[region[-1].axis])))
+            region.append(_indirect(position, cuts, outside))
+            new = [i for i, _ in region[-1].terms if i not in {a.name for a in axes}]
+            axes += [Axis(i, extent(cuts[i])) for i in new]
+            walked |= set(new)
             rows.append(position)
             continue
         rows.append(None)
-        taken = {a.name for a in axes}
+        taken = {a.name for a in axes} - walked
         one, window = _slice(form, f"{tensor.name}_{dim}", taken, outside, position)
         region.append(one)
         if one.axis is None:
@@ -57,6 +68,9 @@ def access(
             windows.append(window)
         if one.whole:
             shifted.append(one.axis)
+        if one.axis in walked:
+            walked.discard(one.axis)  # beside the rows, element by element
+            continue
         axes.append(Axis(one.axis, _room(one, tensor.shape[dim], cuts)))
     needed = {
         i
@@ -75,15 +89,15 @@ def extent(cut: Cut) -> Expr:
     return Number(cut.tile) if cut.tile else cut.range.high
 
 
-def _indirect(position: Expr, outside: frozenset[str]) -> Slice:
-    free = indices(position)
-    if len(free) != 1 or free[0] in outside:
+def _indirect(position: Expr, cuts: Mapping[str, Cut], outside: frozenset[str]) -> Slice:
+    free = [i for i in cuts if i in indices(position)]
+    if not free or outside & set(free):
         raise KernelError(
-            "an indirect position is lowered along exactly one index of its own loop",
+            "an indirect position is lowered along indices of its own loops",
             place=position.place,
             hint="give the positions their own equation, with one index",
         )
-    return Slice(free[0], ((free[0], 1),), Number(0))
+    return Slice(free[0], tuple((i, 1) for i in free), Number(0))
 
 
 def _slice(

@@ -1,10 +1,14 @@
 """How a read becomes the region that is loaded."""
 
+import numpy as np
 import pytest
 
 from ir.errors import KernelError
+from ir.inputs import random_inputs
+from ir.interpret import interpret
 from ir.nest import Load
-from ir.samples import lowered, spec_of, statements
+from ir.reference import evaluate
+from ir.samples import WITH_REGISTERS, lowered, spec_of, statements
 from ir.sizes import value
 
 
@@ -72,7 +76,7 @@ def test_a_position_that_runs_backwards_is_refused():
     assert "reverse the tensor" in found.hint
 
 
-def test_rows_along_two_indices_are_refused():
+def test_rows_along_two_indices_are_refused_without_registers():
     spec = spec_of(
         "y[b, c] = x[i[b, c]]", inputs="x: f32[V], i: i32[B, C]", result="f32[B, C]"
     )
@@ -86,3 +90,27 @@ def test_a_window_is_loaded_inside_the_loops_of_its_indices():
         sizes={"B": 1, "C": 2, "O": 2, "L": 8},
     )  # fmt: skip
     assert "a window over `l` cannot be staged outside its loop" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("equation", "axes"),
+    [
+        ("y[b, c] = x[i[b, c], 0]", ["b", "c"]),
+        ("y[b, c] = x[i[b, c], c + 1]", ["b", "c"]),
+        ("y[b, c] = x[b + 1, i[b, c]]", ["b", "c"]),
+        ("y[b, c] = x[i[b, c], i[b, c] + 1]", ["b", "c"]),
+        ("y[b, c] = x[i[b, c] + 1, 2 * c]", ["b", "c"]),
+        ("y[b, c] = x[b + c, i[b, c]]", ["x_0", "b", "c"]),
+    ],
+)
+@pytest.mark.parametrize("lines", [(), ("tile(b, size=2)", "tile(c, size=3)")])
+def test_with_registers_rows_go_together_element_by_element(equation, axes, lines):
+    spec = spec_of(equation, inputs="x: f32[V, V], i: i32[B, C]", result="f32[B, C]")
+    sizes = {"V": 13, "B": 3, "C": 5}
+    nest = lowered(spec, *lines, sizes=sizes, machine=WITH_REGISTERS)
+    (load,) = statements(nest, Load, "x")
+    assert list(nest.launches[0].value(load.value).names) == axes
+    inputs = random_inputs(spec, sizes, np.random.default_rng(1))
+    inputs["i"] = inputs["i"] % 11
+    expected = evaluate(spec, inputs, sizes)["y"]
+    np.testing.assert_array_equal(interpret(nest, inputs, sizes)["y"], expected)

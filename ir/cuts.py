@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ir.errors import KernelError
-from ir.made import counts_parts
+from ir.made import counts_parts, stands_for
 from ir.made import ends as made_ends
 from ir.schedule import Schedule
 from ir.spec import Equation, Facts, Index, Range, Reduce, Scan, Spec
@@ -88,11 +88,13 @@ def cuts(
     order = [d.subject.removesuffix(".outer") for d in schedule.of("place")]
     parts = [i for i in used if counts_parts(schedule, i)]
     order = [*(i for i in parts if i not in order), *order]
-    ranked = sorted(used, key=lambda i: order.index(i) if i in order else len(order))
+    followed = {i: i if _decided(schedule, i) else stands_for(schedule, i) for i in used}
+    rank = {i: order.index(f) if f in order else len(order) for i, f in followed.items()}
+    ranked = sorted(used, key=rank.__getitem__)
     made = {}
     for index in ranked:
-        tile = schedule.find("tile", index)
-        place = schedule.find("place", f"{index}.outer")
+        tile = schedule.find("tile", followed[index])
+        place = schedule.find("place", f"{followed[index]}.outer")
         span = facts.ranges[index]
         if index in parts:
             size = int(tile.option("size")) if tile and index in segment.folded else 1
@@ -113,6 +115,10 @@ def cuts(
         level = GRID if wide and free else LOOP
         made[index] = Cut(index, level, int(tile.option("size")), span)
     return made
+
+
+def _decided(schedule: Schedule, index: str) -> bool:
+    return schedule.find("tile", index) is not None
 
 
 def _used(segment: Segment) -> tuple[str, ...]:

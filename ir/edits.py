@@ -15,7 +15,7 @@ from ir.errors import KernelError
 from ir.formulation import depends, rewritten
 from ir.formulation_edits import formulation_changes
 from ir.machine import Machine
-from ir.made import TRIPLE, names, without
+from ir.made import TRIPLE, after
 from ir.made import ends as made_ends
 from ir.precision import EXACT, NARROW, natural
 from ir.schedule import Decision, Schedule
@@ -52,7 +52,7 @@ class Edit:
             lost = {(verb, self.old.subject) for verb in ("lanes", "persist")}
             decisions = [d for d in decisions if (d.verb, d.subject) not in lost]
         changed = Schedule(schedule.kernel, tuple(decisions))
-        return canonical(_without_dangling(without(changed, names(self.old) - names(self.new))))
+        return canonical(_without_dangling(after(changed, self.old, self.new)))
 
     def __str__(self) -> str:
         if self.old and self.new:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ir.collapse import collapse
 from ir.contraction import factors, indices, product
 from ir.errors import KernelError
 from ir.layout import layout
@@ -32,6 +33,8 @@ def rewritten(spec: Spec, schedule: Schedule) -> Spec:
         spec = split(spec, decision, schedule)
     for decision in schedule.of("layout"):
         spec = layout(spec, decision)
+    for decision in schedule.of("collapse"):
+        spec = collapse(spec, decision)
     return spec
 
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
+from ir.collapse import collapse
 from ir.cuts import segments
+from ir.errors import KernelError
 from ir.layout import dimensions
 from ir.machine import Machine
 from ir.made import ends
@@ -28,9 +31,24 @@ def formulation_changes(
     """
     if not machine.has_registers:
         return
+    yield from _collapses(formed, schedule)
     yield from _splits(spec, schedule)
     yield from _cuts(spec, schedule)
     yield from _layouts(spec, formed, schedule)
+
+
+def _collapses(formed: Spec, schedule: Schedule) -> Iterator[Change]:
+    """Indices that stand side by side in what is returned."""
+    returned = [formed.equation(t.name).indices for t in formed.outputs]
+    for outer, inner in dict.fromkeys(pair for names in returned for pair in pairwise(names)):
+        new = Decision("collapse", outer, (("inner", inner),))
+        try:
+            facts(collapse(formed, new))
+        except KernelError:
+            continue
+        yield None, new
+    for old in schedule.of("collapse"):
+        yield old, None
 
 
 def _splits(spec: Spec, schedule: Schedule) -> Iterator[Change]:

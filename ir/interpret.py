@@ -34,7 +34,7 @@ from ir.nest import (
 )
 from ir.product_sum import product_sum
 from ir.rounding import round_to
-from ir.sizes import bind
+from ir.sizes import bind, shape
 from ir.sizes import value as number
 from ir.spec import FLOATS, Apply, Cast, Expr, Index, Number, Size
 from ir.steps import tile_axes
@@ -60,11 +60,14 @@ def interpret(
     stay float64, and `precision` does nothing.  rng: the grid's tiles run in its order.
     """
     scalars = {**bind(nest.spec, sizes), **dict(nest.spec.attributes)}
-    tensors = {t.name: _Array.holding(t.name, t.dtype, inputs[t.name]) for t in nest.spec.inputs}
+    tensors = {}
+    for t in nest.formulation.inputs:  # it may see the dimensions of a tensor as fewer
+        data = np.asarray(inputs[t.name]).reshape(shape(t, scalars))
+        tensors[t.name] = _Array.holding(t.name, t.dtype, data)
     with np.errstate(all="ignore"):
         for launch in nest.launches:
             _Program(launch, tensors, scalars, rounded).run(rng)
-    return {t.name: tensors[t.name].read(...) for t in nest.spec.outputs}
+    return {t.name: tensors[t.name].read(...).reshape(shape(t, scalars)) for t in nest.spec.outputs}
 
 
 @dataclass(slots=True)
@@ -178,15 +181,15 @@ class _Program:
             raise NestFault(f"`{s.tensor}` is loaded in the launch that stores it")
         if s.shared and any(s.shared in dict(one.terms) for one in s.region):
             raise NestFault(f"`{s.tensor}` is shared along `{s.shared}`, which places it")
-        places = [self._places(one, s.value) for one in s.region]
+        axes = self.values[s.value].names
+        places = [self._places(one, s.value).along(axes) for one in s.region]
         lengths = source.data.shape
-        data = source.read(np.ix_(*(p.clip(0, n - 1) for p, n in zip(places, lengths))))
-        for k, (place, length) in enumerate(zip(places, lengths, strict=True)):
+        inside = (p.clip(0, n - 1) for p, n in zip(places, lengths, strict=True))
+        data = np.asarray(source.read(tuple(inside)))
+        for place, length in zip(places, lengths, strict=True):
             if s.pad is None:
                 _require_inside(s.tensor, place, length)
-            data[(slice(None),) * k + ((place < 0) | (place >= length),)] = s.pad or 0
-        axes = tuple(one.axis for one in s.region if one.axis is not None)
-        data = data.squeeze(tuple(k for k, one in enumerate(s.region) if one.axis is None))
+            data = np.where((place < 0) | (place >= length), s.pad or 0, data).astype(data.dtype)
         self._write(s.value, Labelled(axes, data), inside=False)
 
     def _store(self, s: Store) -> None:
@@ -195,12 +198,10 @@ class _Program:
         target, value = self.tensors[s.tensor], self.values[s.value]
         if target.dtype != value.dtype:
             raise NestFault(f"`{s.tensor}` is {target.dtype}, `{s.value}` is {value.dtype}")
-        places = [self._places(one, s.value) for one in s.region]
-        at = np.ix_(*places)
+        at = tuple(self._places(one, s.value).along(value.names) for one in s.region)
         if target.written[at].any():
             raise NestFault(f"a place of `{s.tensor}` is stored twice")
-        data = self._of(Tile(s.value)).along(tuple(one.axis for one in s.region))
-        target.write(at, np.broadcast_to(data, [p.size for p in places]), self.rounded)
+        target.write(at, self._of(Tile(s.value)).data, self.rounded)
 
     def _dot(self, s: Dot) -> None:
         a, b = self._of(s.a), self._of(s.b)
@@ -240,10 +241,15 @@ class _Program:
             array.poison()
         array.write(tuple(slice(n) for n in box), np.broadcast_to(data, box), self.rounded)
 
-    def _places(self, one: Slice, value: str) -> np.ndarray:
+    def _places(self, one: Slice, value: str) -> Labelled:
         """The positions of one dimension of a region."""
         if one.rows is not None:
-            return self._of(one.rows).along((one.axis,))
+            return self._of(one.rows)
+        places = self._along(one, value)
+        return Labelled((), places[0]) if one.axis is None else Labelled((one.axis,), places)
+
+    def _along(self, one: Slice, value: str) -> np.ndarray:
+        """The positions along the one axis of a dimension."""
         offset = self._size(one.offset)
         if one.whole:
             axis = self.values[value].names.index(one.axis)
@@ -258,7 +264,8 @@ class _Program:
     def _bound(self, bound: Bound) -> int:
         if bound.size is not None:
             return self._size(renamed(bound.size, {i: Number(o) for i, o in self.origin.items()}))
-        return int(self.tensors[bound.tensor].read(tuple(self._places(bound.position, "")))[()])
+        at = self._places(bound.position, "").data
+        return int(self.tensors[bound.tensor].read((at,)))
 
     def _size(self, expr: Expr) -> int:
         return number(expr, self.scalars)

@@ -75,11 +75,13 @@ def _copied(
     name, copy = decision.subject, copy_of(decision)
     found = facts(spec)
     shape = found.tensors[name].shape
+    reads = [r for e in spec.equations for r in e.reads() if r.tensor == name]
     at = []
-    for index, size in zip(names, shape, strict=True):
+    for dim, (index, size) in enumerate(zip(names, shape, strict=True)):
         span = found.ranges.get(index)
         whole = span is not None and not span.jagged and same(span.high, size, dict(spec.derived))
-        at.append(Index(index if whole else f"{copy}_{index}"))
+        plain = all(r.at[dim] == Index(index) for r in reads)
+        at.append(Index(index if whole and plain else f"{copy}_{index}"))
     fresh = tuple(i.name for i in at if i.name.startswith(f"{copy}_"))
     require_free(spec, (copy, *fresh), decision)
     made = Equation(copy, tuple(at[d] for d in turn), Read(name, tuple(at)))

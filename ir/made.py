@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from math import prod
+
 from ir.errors import KernelError
 from ir.machine import Machine
 from ir.schedule import Argument, Decision, Schedule
 from ir.spec import Spec
 from ir.verify import facts
 
+LARGEST_INHERITED = 256  # the tile of an index that two became
 TRIPLE = "tf32x3"  # the precision of a product as three of tf32
 
 
@@ -24,6 +28,21 @@ def parts_of(decision: Decision) -> str:
 def part_of(decision: Decision) -> str:
     """The index that counts the parts of a `split`."""
     return f"{decision.subject}_s"
+
+
+def collapsed(decision: Decision) -> str:
+    """The index that a `collapse` makes of two."""
+    return f"{decision.subject}{decision.option('inner')}"
+
+
+def stands_for(schedule: Schedule, index: str) -> str:
+    """The index whose decisions one follows that has none: of a copy's own index, the one that
+    the tensor is read at."""
+    for d in schedule.of("layout"):
+        own = f"{copy_of(d)}_"
+        if index.startswith(own):
+            return index.removeprefix(own)
+    return index
 
 
 def counts_parts(schedule: Schedule, index: str) -> bool:
@@ -44,6 +63,8 @@ def names(decision: Decision | None) -> frozenset[str]:
     subject = decision.subject
     if decision.verb == "layout":
         return frozenset({copy_of(decision)})
+    if decision.verb == "collapse":
+        return frozenset({collapsed(decision)})
     if decision.verb == "split":
         return frozenset({parts_of(decision), part_of(decision)})
     if decision.verb == "precision" and decision.option("dtype") == TRIPLE:
@@ -51,7 +72,31 @@ def names(decision: Decision | None) -> frozenset[str]:
     return frozenset()
 
 
-def without(schedule: Schedule, gone: frozenset[str]) -> Schedule:
+def after(schedule: Schedule, old: Decision | None, new: Decision | None) -> Schedule:
+    """A schedule whose decision `old` was replaced by `new`: what was decided on names that are
+    gone goes too, and what was decided on two indices that became one is decided on that."""
+    if new is not None and new.verb == "collapse" and old != new:
+        schedule = _inherited(schedule, new)
+    return _without(schedule, names(old) - names(new))
+
+
+def _inherited(schedule: Schedule, collapse: Decision) -> Schedule:
+    pair, one = (collapse.subject, str(collapse.option("inner"))), collapsed(collapse)
+    tiles = [t for i in pair if (t := schedule.find("tile", i))]
+    size = prod(int(t.option("size", 1)) for t in tiles)
+    made: dict[tuple[str, str], Decision] = {}
+    for d in schedule.decisions:
+        subject, *rest = d.subject.split(".")
+        if d.verb in ("tile", "place") and subject in pair:
+            d = replace(d, subject=".".join((one, *rest)))
+            if d.verb == "tile":
+                d = replace(d, options=(("size", min(size, LARGEST_INHERITED)),))
+        if (d.verb, d.subject) not in made:
+            made[d.verb, d.subject] = d
+    return Schedule(schedule.kernel, tuple(made.values()))
+
+
+def _without(schedule: Schedule, gone: frozenset[str]) -> Schedule:
     """The schedule without the decisions on names that are gone."""
     kept = (d for d in schedule.decisions if d.subject.removesuffix(".outer") not in gone)
     return Schedule(schedule.kernel, tuple(kept))

@@ -71,8 +71,13 @@ class Slice:
     """Where one dimension of a global tensor is read or written.
 
     Positions start at sum(coefficient * origin of index) + offset and go on for the extent of
-    `axis` in steps of `step`; no axis: that one position.  rows: the value that holds the
-    positions instead.  terms: the indices that `axis` runs over, with coefficients.
+    `axis` in steps of `step`; no axis: that one position.  terms: the indices that `axis` runs
+    over, with coefficients.
+
+    rows: the value that holds the positions instead. `axis` is the first of its axes, and terms
+    are all of them, each with 1. What is loaded has an axis for each once: dimensions with rows
+    over the same axis go together element by element (`x[pq // Q + i, pq % Q + j]` for rows over
+    pq, i and over pq, j has the axes pq, i, j).
     """
 
     axis: str | None

@@ -318,6 +318,12 @@ class Program:
     def _load(self, read: Read, scope: Scope) -> Tile:
         tensor = self.facts.tensors[read.tensor]
         found = access(read, tensor, self.cuts, self._outside(read.tensor, scope))
+        if found.pointwise and not self.machine.has_registers:
+            raise KernelError(
+                "an indirect position is lowered along exactly one index of its own loop",
+                place=read.place,
+                hint="give the positions their own equation, with one index",
+            )
         if self._searched(read.tensor) and found.rows[0] is not None:
             return self._take(read, found, scope)
         key = (read.tensor, read.at, read.pad, found.shifted)

@@ -40,6 +40,8 @@ _TABLE = (
          {}, {}),
     Verb("defer", "sum(r * f, k) read by y -> sum(f, k), and y reads it times r", "tensor",
          {"into": "tensor"}, {}),
+    Verb("collapse", "two indices side by side, p and q -> one index pq of their common range",
+         "collapsed", {"inner": "collapsed"}, {}),
     Verb("split", "a fold over an index -> folds over `parts` parts of it side by side, in a "
          "launch that ends there, and a fold of those", "reduction",
          {"over": "index", "parts": "positive"}, {}),
@@ -74,6 +76,7 @@ _TABLE = (
          {"programs": "positive"}, {}),
 )
 VERBS = {v.name: v for v in _TABLE}
+_CHECKED_BEFORE = ("order", "collapsed")  # by carrying the decisions out
 MOST_RESIDENT = 16  # programs that one tile processor keeps
 RANK = {v.name: n for n, v in enumerate(_TABLE)}
 
@@ -111,7 +114,7 @@ def _either(facts: Facts, formed: Facts) -> Facts:
     if facts is formed:
         return facts
     return Facts(
-        {**formed.ranges, **facts.ranges}, {**formed.tensors, **facts.tensors}, facts.sizes
+        formed.ranges, {**formed.tensors, **facts.tensors}, facts.sizes
     )
 
 
@@ -165,8 +168,6 @@ class _Checker:
             rule(self, decision)
 
     def _option(self, kind: str, name: str, value: object, decision: Decision) -> None:
-        if kind == "order":
-            return
         if kind == "positive":
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise KernelError(
@@ -176,6 +177,8 @@ class _Checker:
         self._one_of(kind, str(value), decision)
 
     def _one_of(self, kind: str, word: str, decision: Decision) -> None:
+        if kind in _CHECKED_BEFORE:
+            return
         if word not in self.known[kind]:
             hint = "tile its index first" if kind in ("loop", "place") else ""
             raise KernelError(
@@ -286,6 +289,7 @@ def lane_counts(machine: Machine) -> tuple[int, ...]:
 
 _RULES: dict[str, Callable[[_Checker, Decision], None]] = {
     "split": _Checker._formed,
+    "collapse": _Checker._formed,
     "cut": _Checker._cut,
     "compute": _Checker._compute,
     "precision": _Checker._precision,
