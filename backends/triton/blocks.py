@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from backends.triton import spelling
 from ir.nest import Dot, Launch, Loop, Value
-from ir.spec import Expr, Number
+from ir.spec import Apply, Expr, Number
 from ir.steps import tile_axes
 
 LEAST_DOT = 16
@@ -151,7 +151,7 @@ def _sizes(launch: Launch) -> dict[str, Expr]:
     found = dict(launch.whole) | {g.index: g.size for g in launch.grid}
     for index, _ in launch.tiles:
         for loop in _loops(launch, index):
-            found.setdefault(index, loop.high.size or Number(0))
+            found.setdefault(index, _end(loop))
     return found
 
 
@@ -159,7 +159,20 @@ def _loops(launch: Launch, index: str) -> list[Loop]:
     return [s for s in launch.statements() if isinstance(s, Loop) and s.index == index]
 
 
+def _end(loop: Loop) -> Expr:
+    return spelling.settled(loop.high.size) if loop.high.size is not None else Number(0)
+
+
 def _plain(loop: Loop) -> bool:
-    """Whether a loop runs from 0 to a size."""
-    from_zero = loop.low.size == Number(0)
-    return from_zero and loop.high.size is not None and not spelling.moves(loop.high.size)
+    """Whether a loop runs through whole tiles up to a size."""
+    if loop.low.size is None or loop.high.size is None:
+        return False
+    return _multiple(loop.low.size, loop.tile) and not spelling.moves(_end(loop))
+
+
+def _multiple(expr: Expr, of: int) -> bool:
+    """Whether a size is certainly a multiple of a number."""
+    if isinstance(expr, Number):
+        return expr.value % of == 0
+    product = isinstance(expr, Apply) and expr.function == "mul"
+    return product and any(_multiple(a, of) for a in expr.args)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from backends.triton import spelling
 from backends.triton.lines import Line
-from ir.nest import GridAxis, Launch
+from ir.nest import GridAxis, Launch, Loop
+from ir.spec import Index
 
 
 def grid_lines(launch: Launch) -> tuple[Line, ...]:
     """The lines that turn the number `tile` into the origins of the grid's indices, the last of
     which changes fastest; a band walks several tiles of one index along all of another."""
     axes = _ordered(launch)
+    last = _longest_last(launch)
     lines = [Line(f"{_tiles(g)} = {_count(g)}") for g in axes[1:]]
     if launch.band is None:
-        return (*lines, *_plain(axes, "tile"))
+        lines[:0] = [Line(f"{_tiles(g)} = {_count(g)}") for g in axes[:1] if g.index in last]
+        return (*lines, *_plain(axes, "tile", last))
     outer, (index, over) = axes[:-2], axes[-2:]
     size = launch.band.size
     inside = f"{_tiles(index)} * {_tiles(over)}"
@@ -48,7 +51,20 @@ def _ordered(launch: Launch) -> tuple[GridAxis, ...]:
     return (*(g for g in launch.grid if g.index not in last), *(axes[i] for i in last))
 
 
-def _plain(axes: tuple[GridAxis, ...], number: str) -> list[Line]:
+def _longest_last(launch: Launch) -> frozenset[str]:
+    """The indices whose later tiles have longer loops; they are walked from their end, so that
+    the longest programs begin first."""
+    highs = (s.high.size for s in launch.statements() if isinstance(s, Loop))
+    moving = (spelling.settled(h) is not h and h for h in highs if h is not None)
+    cut = {n.name for h in moving if h for n in h.walk() if isinstance(n, Index)}
+    lows = (s.low.size for s in launch.statements() if isinstance(s, Loop))
+    fixed = {n.name for low in lows if low is not None for n in low.walk() if isinstance(n, Index)}
+    return frozenset(cut - fixed)
+
+
+def _plain(
+    axes: tuple[GridAxis, ...], number: str, last: frozenset[str] = frozenset()
+) -> list[Line]:
     lines = []
     for place, g in enumerate(axes):
         inner = " * ".join(_tiles(x) for x in axes[place + 1 :])
@@ -57,6 +73,8 @@ def _plain(axes: tuple[GridAxis, ...], number: str) -> list[Line]:
             code = f"{code} // ({inner})" if "*" in inner else f"{code} // {inner}"
         if place:
             code = f"{code} % {_tiles(g)}"
+        if g.index in last:
+            code = f"({_tiles(g)} - 1 - {code})"
         lines.append(Line(f"{spelling.origin(g.index)} = {_scaled(code, g)}"))
     return lines
 

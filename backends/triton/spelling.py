@@ -108,6 +108,19 @@ def total(parts: list[str]) -> str:
     return " + ".join(p for p in parts if p != "0").replace("+ -", "- ") or "0"
 
 
+def settled(expr: Expr) -> Expr:
+    """The size that a bound does not pass wherever its tile lies: minimum(moving, N) -> N.
+
+    What lies between such a bound and N within a tile does not count: it is neutral, or there
+    is nothing, as the parts of a split are whole tiles.
+    """
+    if isinstance(expr, Apply) and expr.function == "minimum":
+        still = [a for a in expr.args if not moves(a)]
+        if len(still) == 1:
+            return still[0]
+    return expr
+
+
 def moves(expr: Expr) -> bool:
     """Whether a size expression has the origin of a tile in it."""
     return any(isinstance(n, Index) for n in expr.walk())

@@ -11,6 +11,7 @@ from backends.triton.descriptors import Descriptor, describe
 from backends.triton.expressions import Expressions, spread
 from backends.triton.lines import Block, Call, Line
 from backends.triton.outside import Outside
+from backends.triton.peel import peeled, without
 from backends.triton.products import Operand, Products
 from backends.triton.reductions import FOLDS
 from backends.triton.regions import Regions
@@ -33,7 +34,7 @@ from ir.nest import (
     Tile,
     Value,
 )
-from ir.spec import Expr
+from ir.spec import Expr, Number
 from ir.steps import tile_axes
 
 UNROLLED = 8  # trips of a loop of scalars up to which it is written out
@@ -66,6 +67,7 @@ class Statements:
         self.turned = turned(launch, self.deferred)
         self.idle = idle(launch)
         self.outside = Outside(self.blocks, {n: self.loads[n] for n in self.deferred})
+        self.true: frozenset[Expr] = frozenset()  # comparisons that hold where lines are written
         self.scopes: list[_Scope] = []
         self.count = 0
         self.steps: dict[str, str] = {}
@@ -115,7 +117,10 @@ class Statements:
             case Take():
                 self._take(s)
             case Loop():
-                self._loop(s)
+                for part, true in peeled(s):
+                    self.true = true
+                    self._loop(part)
+                self.true = frozenset()
 
     def _fill(self, s: Fill) -> None:
         dtype = self.values[s.value].dtype
@@ -128,7 +133,8 @@ class Statements:
         waiting = self.scaled.get(s.value)
         if waiting and isinstance(waiting.of, Tile):
             return
-        text = self.expressions.text(waiting.of if waiting else s.expression, axes)
+        expression = without(waiting.of if waiting else s.expression, self.true)
+        text = self.expressions.text(expression, axes)
         cast = self.expressions.cast(text, value.dtype)
         code = cast.code
         if set(axes) - cast.axes:
@@ -225,7 +231,7 @@ class Statements:
         block = self.blocks[s.index]
         low, high = self._bound(s, "low", s.low), self._bound(s, "high", s.high)
         at = spelling.origin(s.index)
-        header = tuple(self._positions(s.index, high))
+        header = tuple(self.positions(s.index, self.blocks[s.index].size, high))
         inner = any(isinstance(x, Loop) for x in s.body)
         fixed = low.isdigit() and high.isdigit()
         if fixed and block.scalar and int(high) - int(low) <= UNROLLED and not inner:
@@ -247,11 +253,10 @@ class Statements:
         self._line(Line(f"{name} = tl.load({place.pointers})"))
         return name
 
-    def positions(self, index: str, size: Expr) -> list[Line]:
-        """The lines that give an index's positions from its origin."""
-        return self._positions(index, spelling.size(size))
-
-    def _positions(self, index: str, end: str) -> list[Line]:
+    def positions(self, index: str, size: Expr, jagged: str = "") -> list[Line]:
+        """The lines that give an index's positions from its origin. jagged: where a range ends
+        whose size is in the data."""
+        end = jagged if size == Number(0) else spelling.size(size)
         block = self.blocks[index]
         if block.scalar:
             return []
