@@ -189,14 +189,19 @@ def built_row(task: Task) -> Row:
         source = backend.emit(draw.nest, machine)
         built = backend.build(source, draw.nest, machine, task.folder)
     except BackendError as error:
-        return row | {"correct": False, "reason": f"{error.stage}: {error.reason[:400]}"}
+        return row | {"correct": False, "reason": f"{error.stage}: {_short(error.reason)}"}
     except Exception as error:  # a fault of ours in one schedule is a row, not the end
-        return row | {"correct": False, "reason": f"{type(error).__name__}: {str(error)[:400]}"}
+        return row | {"correct": False, "reason": f"{type(error).__name__}: {_short(str(error))}"}
     timing = modelled(draw.nest, machine, sizes, built.figures)
     return row | {
         "us": timing.us, "modelled_us": timing.us,
         "terms": dict(timing.figures), "figures": dict(built.figures),
     }  # fmt: skip
+
+
+def _short(reason: str) -> str:
+    """The two ends of a long reason: what it is about, and what a compiler says at last."""
+    return reason if len(reason) <= 500 else f"{reason[:150]} ... {reason[-340:]}"
 
 
 def _head(asked: argparse.Namespace) -> dict[str, Any]:
