@@ -66,7 +66,8 @@ def spec_of(kernel: str) -> Spec:
 def draws(kernel: str, machine: Machine, count: int, seed: int) -> list[Draw]:
     """Up to `count` different schedules, the autoschedule first, the same for the same seed.
 
-    A walk starts at the autoschedule or one drawn before, and takes 1 to 8 edits that lower. What the time model guesses to be far slower than the first is left out.
+    A walk starts at the autoschedule or one drawn before, and takes 1 to 8 edits that lower. What
+    the time model guesses to be far slower than the first is left out.
     """
     spec, sizes = spec_of(kernel), SIZES[kernel]
     rng = Random(f"{seed} {kernel}")

@@ -26,6 +26,7 @@ from backends.triton.compile import FILE, NAME, warm
 from backends.triton.model import modelled
 from benchmarks.draws import SIZES, Draw, draws
 from benchmarks.rank_table import Row, read, summary, write
+from benchmarks.stopwatch import Job, Stopwatch
 from ir.cost import roofline
 from ir.errors import KernelError
 from ir.estimate import estimate
@@ -95,9 +96,9 @@ def _timed(
 ) -> Iterator[None]:
     """Times what was built, kernel by kernel, until the seconds are over; stops after each
     kernel."""
-    from benchmarks.stopwatch import Job, Stopwatch  # needs a device
+    from benchmarks.bench import Bench  # needs a device
 
-    stopwatch = Stopwatch()
+    stopwatch = Stopwatch(Bench)
     begin, kernel = time.monotonic(), ""
     for task in tasks:
         row = rows[task.draw.kernel, task.draw.digest]

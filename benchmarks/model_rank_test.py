@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks import model_rank, stopwatch
+from benchmarks import model_rank
 from benchmarks.rank_table import read, summary
 from benchmarks.stopwatch import Reading
 
@@ -14,7 +14,7 @@ from benchmarks.stopwatch import Reading
 class Clock:
     """Answers instead of a device; the second schedule computes something else."""
 
-    def __init__(self):
+    def __init__(self, make):
         self.asked = 0
 
     def __call__(self, job):
@@ -27,9 +27,8 @@ class Clock:
 
 
 def command(out, *more):
-    return model_rank.main(
-        ["--target=h200", "--schedules=4", "--kernels=softmax", "--workers=2", f"--out={out}", *more]
-    )
+    what = ("--target=h200", "--schedules=4", "--kernels=softmax", "--workers=2")
+    return model_rank.main([*what, f"--out={out}", *more])
 
 
 def test_schedules_are_built_modelled_timed_and_left_alone_afterwards(tmp_path, monkeypatch):
@@ -43,7 +42,7 @@ def test_schedules_are_built_modelled_timed_and_left_alone_afterwards(tmp_path, 
     good = [r for r in dry if r["schedule"] in built]
     assert all(r["modelled_us"] > 0 for r in good)
     assert all(any(k.endswith(".dram_us") for k in r["terms"]) for r in good)
-    monkeypatch.setattr(stopwatch, "Stopwatch", Clock)
+    monkeypatch.setattr(model_rank, "Stopwatch", Clock)
     monkeypatch.setattr(model_rank, "_head", lambda asked: {"machine": "none"})
     assert command(out) == 0
     rows = [r for r in read(out) if r["schedule"] in built]
@@ -64,7 +63,7 @@ def test_wrong_use_is_said(tmp_path, capsys):
 
 
 def test_what_runs_on_a_device_imports_no_database_and_no_display():
-    code = "import sys, benchmarks.model_rank, benchmarks.stopwatch; print(*sys.modules)"
+    code = "import sys, benchmarks.model_rank, benchmarks.bench; print(*sys.modules)"
     seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"sqlalchemy", "rich", "ribs", "pytest"} & set(seen.stdout.split())
 

@@ -10,25 +10,10 @@ import multiprocessing
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import torch
-from triton import knobs
-
-from backends.triton.compile import CACHE
-from backends.triton.gpu import DEVICE, Gpu
-from backends.triton.module import launcher
-from backends.triton.signature import parameters
-from backends.triton.timing import measure
-from benchmarks.inputs import draw, poisoned
 from ir.nest import LoopNest
-from ir.sizes import bind, value
-
-SETS = 2  # of inputs that calls go around
-SECONDS = 0.06  # of measured calls, about
-SEED = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,55 +37,6 @@ class Reading:
     reason: str = ""
 
 
-class Bench:
-    """What one process keeps: the device, and of the kernel at hand inputs and results."""
-
-    def __init__(self, device: Any = None, place: str = DEVICE):
-        self.place = place
-        self.device = device or Gpu()
-        self.kernel = ""
-        self.sets: list[list[torch.Tensor]] = []
-        self.first: list[torch.Tensor] = []
-
-    def __call__(self, job: Job) -> Reading:
-        """Times a job; what goes wrong in it is raised."""
-        bound = bind(job.nest.spec, dict(job.sizes))
-        if self.kernel != job.nest.spec.name:
-            self.sets, self.first = [], []
-            self.sets = [draw(job.nest.spec, job.sizes, self.place, SEED + n) for n in range(SETS)]
-            self.kernel = job.nest.spec.name
-        rest = [p for p in parameters(job.nest) if p.role != "input"]
-        made = [poisoned(p.dtype, tuple(value(e, bound) for e in p.shape), self.place)
-                for p in rest]  # fmt: skip
-        with knobs.cache.scope():
-            knobs.cache.dir = str(job.file.parent / CACHE)
-            launch = launcher(job.file, "time")
-            call = partial(_call, launch, made)
-            call(self.sets[0])
-            self.device.wait()
-            outputs = [t for p, t in zip(rest, made, strict=True) if p.role == "output"]
-            apart = self._apart(outputs)
-            times = measure(call, self.sets, self.device, SECONDS)
-        return Reading(times.us, times.p20, times.p80, apart)
-
-    def _apart(self, outputs: list[torch.Tensor]) -> float:
-        """How far results lie from the first schedule's; the first ones are kept."""
-        if not self.first:
-            self.first = [t.clone() for t in outputs]
-        worst = 0.0
-        for ours, first in zip(outputs, self.first, strict=True):
-            norm = float(first.double().norm())
-            far = float((ours.double() - first.double()).norm())
-            worst = max(worst, far / norm if norm else far)
-        return worst if worst == worst else float("inf")
-
-
-def _call(
-    launch: Callable[..., Any], rest: list[torch.Tensor], inputs: list[torch.Tensor]
-) -> None:
-    launch(*inputs, *rest)
-
-
 def _serve(pipe: Any, make: Callable[[], Callable[[Job], Reading]]) -> None:
     """The process: answers jobs until the pipe closes."""
     bench = make()
@@ -122,7 +58,7 @@ class Stopwatch:
     make: gives the process what times a job.  seconds: the most that a job may take.
     """
 
-    make: Callable[[], Callable[[Job], Reading]] = Bench
+    make: Callable[[], Callable[[Job], Reading]]
     seconds: float = 60.0
     _process: Any = field(default=None, init=False)
     _pipe: Any = field(default=None, init=False)
