@@ -19,9 +19,9 @@ VECTOR_BYTES = 16  # what one lane moves at most with one instruction
 class Move:
     """One execution of a load or a store, and how often a program does it.
 
-    times: executions.  fresh: as many of them as would touch all its places just once.  requests: lane instructions,
-    with padding.  sectors: bytes of whole sectors.  needs: grid indices that the place depends
-    on.  rows: bytes of one row where positions are data, else 0.
+    times: executions.  fresh: as many of them as would touch all its places just once.
+    requests: lane instructions, with padding.  sectors: bytes of whole sectors.  needs: grid
+    indices that the place depends on.  rows: bytes of one row where positions are data, else 0.
     """
 
     tensor: str
