@@ -157,7 +157,7 @@ class Folds:
         """The products of a sum. Where there are several, each step of a loop has a sum of its
         own, which is added in full precision: a matrix unit loses bits in a long sum."""
         equation, value = member.equation, member.value
-        apart = onto and len(found) > 1
+        apart = onto and len(found) > 1 and self._operand_dtype(equation, found[0]) == "tf32"
         if apart:
             dtype = self.program.accumulator_dtype(equation)
             name = f"{equation.target}_step"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ir.associate import associate
 from ir.collapse import collapse
 from ir.contraction import factors, indices, product
 from ir.errors import KernelError
@@ -13,6 +14,7 @@ from ir.precision import triple
 from ir.schedule import Decision, Schedule
 from ir.spec import Apply, Equation, Expr, Read, Reduce, Scan, Spec
 from ir.split import split
+from ir.unroll import unroll
 from ir.visit import rebuilt, renamed
 
 
@@ -25,6 +27,8 @@ def formulate(spec: Spec, schedule: Schedule) -> Spec:
 
 def rewritten(spec: Spec, schedule: Schedule) -> Spec:
     """The spec with the decisions carried out that bring new tensors or indices."""
+    for decision in schedule.of("associate"):
+        spec = associate(spec, decision)
     for decision in schedule.of("precision"):
         if decision.option("dtype") == TRIPLE:
             _find(spec, decision.subject, decision)
@@ -33,6 +37,8 @@ def rewritten(spec: Spec, schedule: Schedule) -> Spec:
         spec = split(spec, decision, schedule)
     for decision in schedule.of("layout"):
         spec = layout(spec, decision)
+    for decision in schedule.of("unroll"):
+        spec = unroll(spec, decision)
     for decision in schedule.of("collapse"):
         spec = collapse(spec, decision)
     return spec

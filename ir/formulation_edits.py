@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from ir.associate import associable
 from ir.collapse import collapse
 from ir.cuts import segments
 from ir.errors import KernelError
@@ -15,6 +16,7 @@ from ir.masks import borders
 from ir.schedule import Decision, Schedule
 from ir.spec import Spec
 from ir.split import FOLDS
+from ir.unroll import terms
 from ir.verify import facts
 
 PARTS = (2, 4, 8, 16, 32)
@@ -31,6 +33,8 @@ def formulation_changes(
     """
     if not machine.has_registers:
         return
+    yield from _associations(spec, schedule)
+    yield from _unrolled(spec, schedule)
     yield from _collapses(formed, schedule)
     yield from _splits(spec, schedule)
     yield from _cuts(spec, schedule)
@@ -49,6 +53,22 @@ def _collapses(formed: Spec, schedule: Schedule) -> Iterator[Change]:
         yield None, new
     for old in schedule.of("collapse"):
         yield old, None
+
+
+def _associations(spec: Spec, schedule: Schedule) -> Iterator[Change]:
+    """Products of three in the other order."""
+    for target in associable(spec):
+        new = Decision("associate", target)
+        old = schedule.find("associate", target)
+        yield (old, None) if old else (None, new)
+
+
+def _unrolled(spec: Spec, schedule: Schedule) -> Iterator[Change]:
+    """Folds over a few numbers, written out or not."""
+    for index in facts(spec).ranges:
+        old = schedule.find("unroll", index)
+        if old or terms(spec, index):
+            yield (old, None) if old else (None, Decision("unroll", index))
 
 
 def _splits(spec: Spec, schedule: Schedule) -> Iterator[Change]:

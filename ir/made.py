@@ -63,6 +63,8 @@ def names(decision: Decision | None) -> frozenset[str]:
     subject = decision.subject
     if decision.verb == "layout":
         return frozenset({copy_of(decision)})
+    if decision.verb == "associate":
+        return frozenset({f"{subject}_again"})
     if decision.verb == "collapse":
         return frozenset({collapsed(decision)})
     if decision.verb == "split":

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
+from ir.associate import again, only_reader, reassociated, sums
 from ir.contraction import factors, indices, product
 from ir.errors import KernelError
 from ir.formulation import inline, pointwise
 from ir.spec import (
     Apply,
     Bucketize,
-    Cast,
     Equation,
     Expr,
     Index,
@@ -52,7 +52,7 @@ def hoist_factor(spec: Spec) -> list[Spec]:
     """
     found = []
     for e in spec.equations:
-        if _sums(e):
+        if sums(e):
             for inner, outside in _hoisted(e.value):
                 found.append(_with_part(spec, e, inner, outside))
     return _equal(spec, found)
@@ -67,10 +67,11 @@ def reassociate(spec: Spec) -> list[Spec]:
     """
     found = []
     for outer in spec.equations:
-        for part in factors(outer.value.body) if _sums(outer) else ():
-            inner = _only_reader(spec, outer, part)
+        for part in factors(outer.value.body) if sums(outer) else ():
+            inner = only_reader(spec, outer, part)
             if inner is not None:
-                found += _reassociated(spec, outer, inner, part)
+                name = _fresh(spec, again(inner.target))
+                found += reassociated(spec, outer, inner, part, name)
     return _equal(spec, found)
 
 
@@ -84,7 +85,7 @@ def expand_square(spec: Spec) -> list[Spec]:
     """
     found = []
     for e in spec.equations:
-        terms = _deviation(e.value) if _sums(e) else None
+        terms = _deviation(e.value) if sums(e) else None
         if terms is not None:
             found.append(_expanded(spec, e, *terms))
     return _equal(spec, found)
@@ -113,14 +114,6 @@ def _inlines(spec: Spec, name: str) -> bool:
     return bool(reads) and not searched and not fixed and all(r.pad is None for r in reads)
 
 
-def _sums(e: Equation) -> bool:
-    """Whether an equation is a plain sum over whole ranges."""
-    value = e.value
-    if not isinstance(value, Reduce) or value.fold != "sum" or e.accumulate:
-        return False
-    return not any(r.jagged for r in value.ranges)
-
-
 def _hoisted(value: Reduce) -> Iterator[tuple[Expr, Callable[[Expr], Expr]]]:
     """The bodies left inside, each with what is done to their sum."""
     over = set(value.over)
@@ -147,44 +140,6 @@ def _sum(name: str, body: Expr, like: Equation) -> Equation:
     """A sum over the indices of another, at those of its left side that the body has."""
     at = tuple(x for x in like.at if set(indices(x)) <= set(indices(body)))
     return Equation(name, at, replace(like.value, body=body))
-
-
-def _only_reader(spec: Spec, outer: Equation, part: Expr) -> Equation | None:
-    """The sum that a factor reads at plain indices, where nothing else needs it."""
-    read = part.value if isinstance(part, Cast) else part
-    if not isinstance(read, Read) or not all(isinstance(x, Index) for x in read.at):
-        return None
-    users = [e for e in spec.equations if read.tensor in e.sources()]
-    reads = [n for n in outer.value.walk() if isinstance(n, Read) and n.tensor == read.tensor]
-    inner = [e for e in spec.equations if e.target == read.tensor and _sums(e)]
-    returned = read.tensor in {t.name for t in spec.outputs}
-    if returned or len(users) != 1 or len(reads) != 1 or not inner:
-        return None
-    clash = set(inner[0].value.over) & set(indices(outer.value))
-    same = read.at == inner[0].at  # the same names: nothing to rename
-    return inner[0] if same and not clash else None
-
-
-def _reassociated(spec: Spec, outer: Equation, inner: Equation, part: Expr) -> list[Spec]:
-    over = set(outer.value.over)
-
-    def meets(p: Expr) -> bool:
-        return bool(over & set(indices(p)))
-
-    others = [p for p in factors(outer.value.body) if p is not part]
-    inside = factors(inner.value.body)
-    early = tuple(p for p in (*others, *inside) if meets(p))
-    late = tuple(p for p in (*others, *inside) if not meets(p))
-    if not over <= set(indices(product(early))) or not any(p in late for p in inside):
-        return []
-    names = [i for i in indices(product(early)) if i not in over]
-    first = Equation(_fresh(spec, f"{inner.target}_again"), tuple(map(Index, names)), outer.value)
-    first = replace(first, value=replace(outer.value, body=product(early)))
-    body = product((Read(first.target, first.at), *late))
-    if not set(inner.value.over) <= set(indices(body)):
-        return []
-    second = replace(outer, value=replace(inner.value, body=body))
-    return [_replaced(spec, {inner.target: (), outer.target: (first, second)})]
 
 
 def _deviation(value: Reduce) -> tuple[Expr, Expr] | None:

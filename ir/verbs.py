@@ -40,6 +40,10 @@ _TABLE = (
          {}, {}),
     Verb("defer", "sum(r * f, k) read by y -> sum(f, k), and y reads it times r", "tensor",
          {"into": "tensor"}, {}),
+    Verb("associate", "t = sum(x * y, i), z = sum(w * t, d) -> t_again = sum(w * x, d), "
+         "z = sum(t_again * y, i)", "reduction", {}, {}),
+    Verb("unroll", "a fold over an index of a few numbers -> its terms, each loaded by itself",
+         "short", {}, {}),
     Verb("collapse", "two indices side by side, p and q -> one index pq of their common range",
          "collapsed", {"inner": "collapsed"}, {}),
     Verb("split", "a fold over an index -> folds over `parts` parts of it side by side, in a "
@@ -76,7 +80,7 @@ _TABLE = (
          {"programs": "positive"}, {}),
 )
 VERBS = {v.name: v for v in _TABLE}
-_CHECKED_BEFORE = ("order", "collapsed")  # by carrying the decisions out
+_CHECKED_BEFORE = ("order", "collapsed", "short")  # by carrying the decisions out
 MOST_RESIDENT = 16  # programs that one tile processor keeps
 RANK = {v.name: n for n, v in enumerate(_TABLE)}
 
@@ -124,7 +128,8 @@ class _Checker:
     def __init__(self, spec: Spec, facts: Facts, machine: Machine, schedule: Schedule):
         self.spec = spec
         self.machine = machine
-        reductions = {e.target: e for e in spec.equations if isinstance(e.value, Reduce)}
+        made = (*rewritten(spec, schedule).equations, *spec.equations)
+        reductions = {e.target: e for e in made if isinstance(e.value, Reduce)}
         tiled = [d.subject for d in schedule.of("tile")]
         self.schedule = schedule
         self.facts = facts
@@ -288,6 +293,8 @@ def lane_counts(machine: Machine) -> tuple[int, ...]:
 
 
 _RULES: dict[str, Callable[[_Checker, Decision], None]] = {
+    "associate": _Checker._formed,
+    "unroll": _Checker._formed,
     "split": _Checker._formed,
     "collapse": _Checker._formed,
     "cut": _Checker._cut,

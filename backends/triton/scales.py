@@ -4,7 +4,7 @@ before: a = s * c; mx = max(a); p = exp(a - mx)
 after:  mx = max(s) * c; p = exp2(s * (c * LOG2_E) - mx * LOG2_E)
 
 The first is exact, as rounding keeps order; the second leaves one multiplication and addition
-for each element beside the exponential, which is what bounds attention.
+for each element beside the exponential.
 """
 
 from __future__ import annotations

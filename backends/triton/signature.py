@@ -11,13 +11,10 @@ def parameters(nest: LoopNest) -> tuple[Parameter, ...]:
     """Every global tensor of a nest, each once, in the order of `launch`: inputs as the spec
     has them, then workspace, then outputs."""
     used = {p.name: p for launch in nest.launches for p in launch.parameters}
-    declared = [t.name for t in nest.spec.inputs]
-    inputs = [
-        used.get(t.name, Parameter(t.name, t.dtype, t.shape, "input")) for t in nest.spec.inputs
-    ]
-    rest = [p for p in used.values() if p.name not in declared and p.role != "output"]
-    outputs = [used[t.name] for t in nest.spec.outputs]
-    return (*inputs, *rest, *outputs)
+    inputs = (Parameter(t.name, t.dtype, t.shape, "input") for t in nest.spec.inputs)
+    outputs = (Parameter(t.name, t.dtype, t.shape, "output") for t in nest.spec.outputs)
+    between = (p for p in used.values() if p.role == "workspace")
+    return (*inputs, *between, *outputs)
 
 
 def size_sources(nest: LoopNest) -> tuple[tuple[str, str, int, int], ...]:
