@@ -3,7 +3,8 @@
 import pytest
 
 from ir.estimate import estimate
-from ir.estimate_lanes import LanesCounter, roomy, work
+from ir.estimate_lanes import roomy, work
+from ir.lanes_counter import LanesCounter
 from ir.samples import SMALL, WITH_LANES, lowered
 from ir.sizes import bind
 

@@ -26,7 +26,9 @@ LONGEST_ROW = 16384  # elements that a program holds
 Tiles = tuple[Decision, ...]
 
 
-def tile_choices(spec: Spec, roles: Roles, sizes: Mapping[str, int]) -> tuple[tuple[Tiles, ...], ...]:
+def tile_choices(
+    spec: Spec, roles: Roles, sizes: Mapping[str, int]
+) -> tuple[tuple[Tiles, ...], ...]:
     """The cuts of each index, what is preferred first; `()` is the index as a whole."""
     ranges = facts_of(spec).ranges
     extents = {i: 0 if r.jagged else number(r.high, sizes) for i, r in ranges.items()}

@@ -1,0 +1,69 @@
+"""Roles of indices, and the cuts that follow from them."""
+
+from ir.index_roles import roles
+from ir.samples import spec_of, workload
+from ir.sizes import bind
+from ir.tile_choices import tile_choices
+from ir.verify import facts as facts_of
+
+
+def cuts(name: str, **sizes: int) -> dict[str, set[tuple[int, str]]]:
+    """Of each index the tiles and their levels; (0, "") is the index as a whole."""
+    spec = workload(name).spec
+    choices = tile_choices(spec, roles(spec), bind(spec, sizes))
+    return {
+        index: {(c[0].option("size"), c[1].option("level")) if c else (0, "") for c in of}
+        for index, of in zip(facts_of(spec).ranges, choices, strict=True)
+    }
+
+
+def test_roles_of_a_convolution():
+    found = roles(workload("conv2d").spec)
+    assert found.taps == {"i", "j"} and found.summed == {"c", "i", "j"}
+    assert found.sides == ((("b", "p", "q"), ("o",)),)
+    assert found.multiplied == {"b", "c", "i", "j", "o", "p", "q"}
+
+
+def test_roles_of_jagged_ranges_and_batches():
+    found = roles(workload("embedding_bag").spec)
+    assert (found.jagged, found.bounding, found.stored) == ({"l"}, {"b"}, ("b", "d"))
+    assert roles(workload("attention").spec).batch == {"h"}
+    assert roles(workload("pffn").spec).batch == {"b"}
+
+
+def test_a_batch_and_taps_go_one_at_a_time():
+    found = cuts("conv2d", B=4, C=64, O=64, H=56, W=56)
+    assert found["i"] == found["j"] == {(1, "loop")} and found["b"] == {(1, "grid")}
+    assert found["p"] == {(1, "grid"), (2, "grid"), (4, "grid")}
+    assert cuts("attention", H=4, M=1024, N=1024, D=128)["h"] == {(1, "grid")}
+
+
+def test_sides_of_products_are_on_the_grid_and_what_they_sum_in_loops():
+    found = cuts("matmul_bias_gelu", M=4096, N=4096, K=4096)
+    assert found["m"] == found["n"] == {(t, "grid") for t in (64, 128, 256)}
+    assert found["k"] == {(t, "loop") for t in (32, 64, 128)}
+    small = cuts("matmul_bias_gelu", M=27, N=4096, K=64)
+    assert small["m"] == {(0, ""), (16, "grid")} and (0, "") in small["k"]
+
+
+def test_rows_are_whole_or_in_long_tiles():
+    assert (0, "") in cuts("softmax", M=64, K=16384)["k"]
+    long = cuts("softmax", M=64, K=16385)["k"]
+    assert long == {(t, "loop") for t in (1024, 2048, 4096)}
+    assert cuts("softmax", M=64, K=512)["m"] == {(t, "grid") for t in (1, 2, 4, 8, 16)}
+
+
+def test_what_a_product_and_a_row_need_whole_is_whole():
+    assert cuts("attention", H=4, M=1024, N=1024, D=128)["d"] == {(0, "")}
+
+
+def test_elements_alone_are_cut_along_the_innermost_index():
+    found = cuts("max_pool2d", N=8, C=8, H=112, W=112)
+    assert found["n"] == found["c"] == {(1, "grid")}
+    assert (0, "") in found["q"] and (16, "grid") in found["p"]
+
+
+def test_an_index_alone_has_powers_of_two_below_its_size():
+    spec = spec_of("y[m] = x[m] + 1.0", inputs="x: f32[M]", result="f32[M]")
+    (choices,) = tile_choices(spec, roles(spec), {"M": 100})
+    assert {c[0].option("size") for c in choices if c} == {32, 64}
