@@ -50,7 +50,8 @@ def test_the_backend_emits_the_same_source_again(made):
     diff = difflib.unified_diff(
         made.stored.source.splitlines(), now.splitlines(), name, "emitted now", lineterm=""
     )
-    pytest.fail("\n".join([*diff, f"\nIf the new text is right: {renew(made.stored)}"]), pytrace=False)
+    remedy = f"\nIf the new text is right: {renew(made.stored)}"
+    pytest.fail("\n".join([*diff, remedy]), pytrace=False)
 
 
 def test_the_kernel_equals_the_reference_at_all_check_shapes(outcome):
@@ -69,7 +70,8 @@ def test_the_kernel_takes_the_time_that_the_record_says(made, outcome):
     if record.time_kind == "modelled" and then != now:
         pytest.skip(f"modelled from what `{then}` made; here it is `{now}`")
     assert outcome.time_kind == record.time_kind
-    assert outcome.us == pytest.approx(record.us, rel=SAME), f"if that is right: {renew(made.stored)}"
+    remedy = f"if that is right: {renew(made.stored)}"
+    assert outcome.us == pytest.approx(record.us, rel=SAME), remedy
 
 
 def renew(stored) -> str:

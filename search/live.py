@@ -67,7 +67,8 @@ class Live:
             (f"{self.title}  ", "bold"),
             f"{quantity.time(board.first_us)} -> ",
             (quantity.time(board.best_us), "bold cyan"),
-            f" {self._obtained()}  {quantity.factor(quantity.ratio(board.first_us, board.best_us))}, "
+            f" {self._obtained()}  ",
+            f"{quantity.factor(quantity.ratio(board.first_us, board.best_us))}, "
             f"{quantity.share(board.roofline_share)} of the roofline; {event.reason}",
         )
 

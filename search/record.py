@@ -191,8 +191,8 @@ def write_record(root: Path, stored: Stored, replace: bool = False) -> Written:
     """Keeps a record under a root, whole or not at all.
 
     A record that is there is replaced where the new one is faster at the same shape, where it
-    was measured and the old one was not, or with `replace`. KernelError where another spec of the same name has records there, or where the
-    root cannot be written; then nothing has changed.
+    was measured and the old one was not, or with `replace`. KernelError where another spec of
+    the same name has records there, or where the root cannot be written; then nothing has changed.
     """
     record = stored.record
     folder = root / record.kernel / record.target
