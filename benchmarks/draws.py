@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
+from backends.backend import BackendError
+from backends.registry import backend_for
 from backends.triton.model import modelled
 from ir.autoschedule import autoschedule
 from ir.digest import text_digest
@@ -45,16 +47,22 @@ SIZES: Mapping[str, Mapping[str, int]] = {
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """A schedule of a kernel that lowers on a machine, and its nest."""
+    """A schedule of a kernel that lowers on a machine, its nest, and the source of that."""
 
     kernel: str
     schedule: Schedule
     nest: LoopNest
+    source: str
 
     @property
     def digest(self) -> str:
         """Of the schedule's text."""
         return text_digest(str(self.schedule))
+
+    @property
+    def code(self) -> str:
+        """The source without its heading, which names the schedule."""
+        return self.source.split('"""', 2)[-1]
 
 
 def spec_of(kernel: str) -> Spec:
@@ -67,7 +75,8 @@ def draws(kernel: str, machine: Machine, count: int, seed: int) -> list[Draw]:
     """Up to `count` different schedules, the autoschedule first, the same for the same seed.
 
     A walk starts at the autoschedule or one drawn before, and takes 1 to 8 edits that lower. What
-    the time model guesses to be far slower than the first is left out.
+    the time model guesses to be far slower than the first is left out, as is what gives the same
+    source as another.
     """
     spec, sizes = spec_of(kernel), SIZES[kernel]
     rng = Random(f"{seed} {kernel}")
@@ -75,15 +84,15 @@ def draws(kernel: str, machine: Machine, count: int, seed: int) -> list[Draw]:
     if first is None:
         return []
     limit = SLOWEST * modelled(first.nest, machine, sizes, {}).us
-    found = {first.digest: first}
+    found = {first.code: first}
     starts = [first]
     for _ in range(MOST_WALKS * count):
         if len(found) >= count:
             break
         end = _walk(spec, rng.choice(starts), machine, rng)
-        if end.digest in found or modelled(end.nest, machine, sizes, {}).us > limit:
+        if end.code in found or modelled(end.nest, machine, sizes, {}).us > limit:
             continue
-        found[end.digest] = end
+        found[end.code] = end
         starts.append(end)
     return list(found.values())
 
@@ -104,8 +113,9 @@ def _walk(spec: Spec, start: Draw, machine: Machine, rng: Random) -> Draw:
 
 
 def _draw(spec: Spec, schedule: Schedule, machine: Machine) -> Draw | None:
-    """The schedule with its nest; None where it does not lower."""
+    """The schedule with its nest; None where it does not lower, or the backend refuses it."""
     try:
-        return Draw(spec.name, schedule, lower(spec, schedule, machine, SIZES[spec.name]))
-    except KernelError:
+        nest = lower(spec, schedule, machine, SIZES[spec.name])
+        return Draw(spec.name, schedule, nest, backend_for(machine).emit(nest, machine))
+    except (KernelError, BackendError):
         return None

@@ -23,7 +23,8 @@ def test_a_seed_determines_what_is_drawn():
 @pytest.mark.parametrize("kernel", ["softmax", "matmul_bias_gelu", "map_id"])
 def test_schedules_differ_and_lower_and_the_first_is_the_autoschedule(kernel):
     found = draws(kernel, CHIP, 8, 0)
-    assert len({d.digest for d in found}) == len(found) == 8
+    assert len({d.digest for d in found}) == len({d.code for d in found}) == len(found) == 8
+    assert found[0].digest not in found[0].code
     assert found[0].schedule == autoschedule(spec_of(kernel), CHIP, SIZES[kernel])
     for d in found:
         assert lower(spec_of(kernel), d.schedule, CHIP, SIZES[kernel]) == d.nest

@@ -171,7 +171,7 @@ def _built(
 
 
 def built_row(task: Task) -> Row:
-    """Emits and builds a schedule, and models it: its row, with the reason where that fails."""
+    """Builds a schedule and models it: its row, with the reason where that fails."""
     draw, machine = task.draw, task.machine
     sizes = dict(draw.nest.sizes)
     task.folder.mkdir(parents=True, exist_ok=True)
@@ -185,10 +185,8 @@ def built_row(task: Task) -> Row:
         "roofline_us": roofline(draw.nest.spec, machine, sizes).us,
         "modelled_us": None, "measured_us": None,
     }  # fmt: skip
-    backend = backend_for(machine)
     try:
-        source = backend.emit(draw.nest, machine)
-        built = backend.build(source, draw.nest, machine, task.folder)
+        built = backend_for(machine).build(draw.source, draw.nest, machine, task.folder)
     except BackendError as error:
         return row | {"correct": False, "reason": f"{error.stage}: {_short(error.reason)}"}
     except Exception as error:  # a fault of ours in one schedule is a row, not the end
