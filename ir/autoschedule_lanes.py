@@ -7,14 +7,16 @@ taps of a window go one at a time. The estimate chooses among them, and the lane
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import ceil, inf, log2, prod
 
+from ir.associate import associable
 from ir.errors import KernelError
 from ir.estimate_lanes import Work, usual_lanes, work
 from ir.footprint import scratch_bytes
+from ir.formulation import formulate
 from ir.index_roles import Roles, roles
 from ir.lower import lower
 from ir.machine import Machine
@@ -25,7 +27,7 @@ from ir.sizes import bind
 from ir.sizes import value as number
 from ir.spec import Spec
 from ir.stage_edits import stage
-from ir.tile_choices import Tiles, tile_choices
+from ir.tile_choices import tile_choices
 from ir.verbs import canonical, lane_counts
 
 MOST_TRIED = 96  # combinations of tiles that are all tried; of more, the best is climbed to
@@ -51,6 +53,26 @@ def autoschedule_lanes(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -
     return _Search(spec, machine, sizes).best()
 
 
+@dataclass(frozen=True, slots=True)
+class _Opening:
+    """Decisions that come before tiles. formed: the equations as they leave them, with their
+    roles.  base: what goes with these equations under any tiles.  needs_loop: whether they are
+    for a reduction in a loop only."""
+
+    made: tuple[Decision, ...]
+    formed: Spec
+    roles: Roles
+    base: tuple[Decision, ...]
+    needs_loop: bool
+
+
+def _opening(spec: Spec, machine: Machine, made: tuple[Decision, ...]) -> _Opening:
+    other = any(d.verb == "associate" for d in made)
+    formed = formulate(spec, Schedule(spec.name, made)) if other else spec
+    base = (*launch_ends(formed), *units(formed, machine))
+    return _Opening(made, formed, roles(formed), base, bool(made) and not other)
+
+
 class _Search:
     """Tries tile sizes under each opening."""
 
@@ -59,14 +81,16 @@ class _Search:
         self.machine = machine
         self.sizes = sizes
         self.bound = bind(spec, sizes)
-        self.roles: Roles = roles(spec)
-        self.base = (*launch_ends(spec), *units(spec, machine))
+        self.openings = [
+            *(_opening(spec, machine, made) for made in dict.fromkeys(
+                ((), streamed(spec), deferred(spec))
+            )),
+            *(_opening(spec, machine, (Decision("associate", t),)) for t in associable(spec)),
+        ]  # fmt: skip
         self.fault: KernelError | None = None
 
     def best(self) -> Schedule:
-        choices = tile_choices(self.spec, self.roles, self.bound)
-        openings = dict.fromkeys(((), streamed(self.spec), deferred(self.spec)))
-        found = [one for opening in openings for one in self._under(opening, choices)]
+        found = [one for opening in self.openings for one in self._under(opening)]
         least = min(f.us for f in found)
         if least == inf:
             raise self.fault or KernelError(
@@ -74,10 +98,9 @@ class _Search:
             )
         return next(f.schedule for f in found if f.us <= least * (1 + DOUBT))
 
-    def _under(
-        self, opening: tuple[Decision, ...], choices: Sequence[Sequence[Tiles]]
-    ) -> Iterator[_Found]:
+    def _under(self, opening: _Opening) -> Iterator[_Found]:
         """What was tried under an opening: every combination, or a climb to the best."""
+        choices = tile_choices(opening.formed, opening.roles, self.bound)
         tried: dict[tuple[int, ...], _Found] = {}
 
         def at(point: tuple[int, ...]) -> _Found:
@@ -93,20 +116,21 @@ class _Search:
         for start in (tuple(0 for _ in choices), tuple(len(c) // 2 for c in choices)):
             yield _climb(start, [len(c) for c in choices], at)
 
-    def _try(self, opening: tuple[Decision, ...], tiles: tuple[Decision, ...]) -> _Found:
+    def _try(self, opening: _Opening, tiles: tuple[Decision, ...]) -> _Found:
         looped = {d.subject for d in tiles if d.verb == "tile"}
         nothing = _Found(inf, Schedule(self.spec.name))
-        if opening and not looped & reduced(self.spec, opening):
+        if opening.needs_loop and not looped & reduced(self.spec, opening.made):
             return nothing
-        schedule = Schedule(self.spec.name, (*self.base, *_ordered(self.spec, tiles), *opening))
+        decisions = (*opening.base, *_ordered(self.spec, tiles), *opening.made)
+        schedule = Schedule(self.spec.name, decisions)
         try:
             nest = lower(self.spec, canonical(schedule), self.machine, self.sizes)
         except KernelError as error:
             self.fault = self.fault or error
             return nothing
-        return self._dispatched(nest)
+        return self._dispatched(nest, opening)
 
-    def _dispatched(self, nest: LoopNest) -> _Found:
+    def _dispatched(self, nest: LoopNest, opening: _Opening) -> _Found:
         """The nest's schedule with depths, lanes and orders, and its time."""
         us, more = 0.0, []
         for launch in nest.launches:
@@ -115,7 +139,7 @@ class _Search:
             lanes = self._lanes(launch, counted)
             us += counted.us(lanes)
             stored = _last_stored(launch)
-            more += [*depths, *self._band(launch)]
+            more += [*depths, *self._band(launch, opening)]
             more.append(Decision("lanes", stored, (("count", lanes),)))
         unique = {(d.verb, d.subject): d for d in more}
         schedule = canonical(
@@ -150,14 +174,14 @@ class _Search:
                 return deep, [stage(t, depth) for t in sorted(tensors)]
         return launch, []
 
-    def _band(self, launch: Launch) -> Iterator[Decision]:
+    def _band(self, launch: Launch, opening: _Opening) -> Iterator[Decision]:
         """Tiles of a large product in bands, so that both operands stay in the cache."""
         counts = {
             g.index: ceil(number(g.size, self.bound) / g.tile) for g in launch.grid
         }
         if prod(counts.values()) <= 2 * self.machine.parallel:
             return
-        for rows, columns in self.roles.sides:
+        for rows, columns in opening.roles.sides:
             pairs = product([i for i in counts if i in rows], [i for i in counts if i in columns])
             for row, column in pairs:
                 if counts[row] >= 2 * BAND and counts[column] >= BAND // 2:
@@ -165,7 +189,9 @@ class _Search:
                     return
 
 
-def _climb(start, lengths, at) -> _Found:
+def _climb(
+    start: tuple[int, ...], lengths: Sequence[int], at: Callable[[tuple[int, ...]], _Found]
+) -> _Found:
     """From a point along one axis after the other to the best, until nothing gets better."""
     point, best = start, at(start)
     better = True
