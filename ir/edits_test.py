@@ -9,7 +9,7 @@ from ir.edits import Edit, difference, neighbours
 from ir.errors import KernelError
 from ir.lower import lower
 from ir.parse_schedule import parse_schedule
-from ir.samples import KERNELS, SMALL, decisions, workload
+from ir.samples import KERNELS, SMALL, WITH_LANES, decisions, workload
 from ir.schedule import Decision, Schedule
 from ir.stage_edits import DEPTHS, stage
 from ir.verbs import VERBS, canonical
@@ -158,3 +158,25 @@ def test_equal_schedules_have_no_difference():
     s = autoschedule(SOFTMAX, SMALL, SIZES)
     assert difference(s, s) == ()
     assert difference(Schedule("softmax"), s) == tuple(Edit(None, d) for d in s.decisions)
+
+
+@pytest.mark.parametrize("name", ["attention", "conv2d", "softmax"])
+def test_where_programs_have_lanes_neighbours_are_legal_or_say_why_not(name):
+    w = workload(name)
+    sizes = w.checks[-1]
+    start = autoschedule(w.spec, WITH_LANES, sizes)
+    found = neighbours(w.spec, start, WITH_LANES, sizes)
+    assert len(set(found)) == len(found)
+    verbs = {(e.new or e.old).verb for e in found}
+    assert {"lanes", "persist", "stage"} <= verbs and "share" not in verbs
+    legal = 0
+    for edit in found[::5]:
+        changed = edit.apply(start)
+        assert parse_schedule(str(changed)) == changed == canonical(changed) != start
+        try:
+            lower(w.spec, changed, WITH_LANES, sizes)
+        except KernelError as fault:
+            assert fault.what
+        else:
+            legal += 1
+    assert legal
