@@ -17,6 +17,7 @@ from ir.spec import Expr, Number, Read, Tensor
 class Access:
     """region: a slice per dimension; an indirect one has no `rows` yet.  rows: per dimension,
     the expression of its positions, or None.  needed: indices whose origins place the region.
+    backwards: whether a position falls as an index grows; then it has rows.
     """
 
     region: tuple[Slice, ...]
@@ -25,6 +26,7 @@ class Access:
     shifted: tuple[str, ...]
     rows: tuple[Expr | None, ...]
     needed: frozenset[str]
+    backwards: bool = False
 
     @property
     def pointwise(self) -> bool:
@@ -48,10 +50,12 @@ def access(
     windows: list[Window] = []
     shifted: list[str] = []
     rows: list[Expr | None] = []
+    backwards = False
     walked: set[str] = set()  # axes that only rows walk along
     for dim, position in enumerate(read.at):
         form = affine(position)
-        if form is None:
+        backwards |= form is not None and any(c < 0 for _, c in form.terms)
+        if form is None or any(c < 0 for _, c in form.terms):
             region.append(_indirect(position, cuts, outside))
             new = [i for i, _ in region[-1].terms if i not in {a.name for a in axes}]
             axes += [Axis(i, extent(cuts[i])) for i in new]
@@ -80,7 +84,8 @@ def access(
         if cuts[i].level != WHOLE
     }
     return Access(
-        tuple(region), tuple(axes), tuple(windows), tuple(shifted), tuple(rows), frozenset(needed)
+        tuple(region), tuple(axes), tuple(windows), tuple(shifted), tuple(rows), frozenset(needed),
+        backwards,
     )
 
 
@@ -105,12 +110,6 @@ def _slice(
 ) -> tuple[Slice, Window | None]:
     if not form.terms:
         return Slice(None, (), form.offset), None
-    if any(c < 1 for _, c in form.terms):
-        raise KernelError(
-            "a position that runs backwards is not lowered",
-            place=position.place,
-            hint="reverse the tensor in an equation of its own",
-        )
     looped = [i for i, _ in form.terms if i in outside]
     (index, step), *more = form.terms
     if not more and index not in taken:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ir.errors import KernelError
-from ir.made import counts_parts, stands_for
+from ir.made import BACK, counts_parts, stands_for
 from ir.made import ends as made_ends
 from ir.schedule import Schedule
 from ir.spec import Equation, Facts, Index, Range, Reduce, Scan, Spec
@@ -47,8 +47,9 @@ def segments(spec: Spec, schedule: Schedule) -> tuple[Segment, ...]:
     """The launches of a schedule: one ends after each `kernel(t)`, after what a decision puts
     into a launch of its own, and after the last equation."""
     decided = {d.subject: d for d in schedule.of("kernel")}
-    ends = {*decided, *made_ends(schedule)}
     targets = [e.target for e in spec.equations]
+    back = (t for t in targets if t.endswith(BACK) and t.removesuffix(BACK) in targets)
+    ends = {*decided, *made_ends(schedule), *back}
     for name, decision in decided.items():
         if name not in targets:
             raise KernelError(

@@ -9,7 +9,7 @@ from typing import Protocol
 from ir.contraction import Contraction, factors
 from ir.cuts import LOOP, Cut, Segment
 from ir.errors import KernelError, Place
-from ir.formulation import depends, inline, pointwise
+from ir.formulation import depends, pointwise
 from ir.limits import NEUTRAL, Limit, limits
 from ir.machine import Machine
 from ir.made import TRIPLE, owner
@@ -18,6 +18,7 @@ from ir.precision import EXACT, NARROW, decided, natural, products, undone
 from ir.schedule import Schedule
 from ir.scope import Scope
 from ir.spec import DTYPES, INTEGERS, Apply, Cast, Equation, Expr, Facts, Read, Spec
+from ir.visit import inline
 
 LOWEST = -1.0e38  # below what is scaled; finite, also in powers of two, so differences are
 

@@ -8,6 +8,7 @@ from ir.associate import associate
 from ir.collapse import collapse
 from ir.contraction import factors, indices, product
 from ir.errors import KernelError
+from ir.expansion import expanded
 from ir.layout import layout
 from ir.made import TRIPLE
 from ir.precision import triple
@@ -15,7 +16,7 @@ from ir.schedule import Decision, Schedule
 from ir.spec import Apply, Equation, Expr, Read, Reduce, Scan, Spec
 from ir.split import split
 from ir.unroll import unroll
-from ir.visit import rebuilt, renamed
+from ir.visit import inline, pruned, rebuilt, renamed
 
 
 def formulate(spec: Spec, schedule: Schedule) -> Spec:
@@ -26,7 +27,9 @@ def formulate(spec: Spec, schedule: Schedule) -> Spec:
 
 
 def rewritten(spec: Spec, schedule: Schedule) -> Spec:
-    """The spec with the decisions carried out that bring new tensors or indices."""
+    """The spec with the decisions carried out that bring new tensors or indices, its equations
+    such as a loop nest can compute."""
+    spec = expanded(spec)
     for decision in schedule.of("associate"):
         spec = associate(spec, decision)
     for decision in schedule.of("precision"):
@@ -65,20 +68,12 @@ def defer(spec: Spec, decision: Decision) -> Spec:
         total, read = moved
         readers = [e for e in spec.equations if name in e.sources()]
         after = {e.target: _scale(e, name, read, total.indices) for e in readers}
-        return _prune(_swap(spec, {**after, name: total}))
+        return pruned(_swap(spec, {**after, name: total}))
     raise KernelError(
         f"`{factor}` is not a factor of a sum that `{into}` reads",
         place=decision.place,
         hint="defer takes a factor that lacks the summed index",
     )
-
-
-def inline(expr: Expr, equation: Equation) -> Expr:
-    """The expression with each read of the equation's target replaced by its right side."""
-    if isinstance(expr, Read) and expr.tensor == equation.target:
-        names = {i.name: p for i, p in zip(equation.at, expr.at, strict=True)}
-        return renamed(equation.value, names)
-    return rebuilt(expr, lambda e: inline(e, equation))
 
 
 def depends(spec: Spec, target: str, on: str) -> bool:
@@ -137,15 +132,6 @@ def _scale(reader: Equation, name: str, factor: Read, names: tuple[str, ...]) ->
 
 def _swap(spec: Spec, new: dict[str, Equation]) -> Spec:
     return replace(spec, equations=tuple(new.get(e.target, e) for e in spec.equations))
-
-
-def _prune(spec: Spec) -> Spec:
-    """Drops the equations that nothing needs any more."""
-    needed = {t.name for t in spec.outputs}
-    for e in reversed(spec.equations):
-        if e.target in needed:
-            needed.update(e.sources())
-    return replace(spec, equations=tuple(e for e in spec.equations if e.target in needed))
 
 
 def _find(spec: Spec, name: str, decision: Decision) -> Equation:

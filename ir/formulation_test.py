@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from ir.errors import KernelError
-from ir.formulation import depends, formulate, inline, pointwise
+from ir.formulation import depends, formulate, pointwise
 from ir.inputs import random_inputs
 from ir.parse import parse_spec
 from ir.print import equation_text, expression_text
 from ir.reference import evaluate
 from ir.samples import decisions, spec_of, workload
+from ir.visit import inline
 
 SCALED = spec_of(
     "r[m] = g[m] + 1.0",

@@ -12,6 +12,7 @@ from ir.spec import Spec
 from ir.verify import facts
 
 LARGEST_INHERITED = 256  # the tile of an index that two became
+BACK = "_back"  # ends the name of a scan that runs from the end, and so does a launch
 TRIPLE = "tf32x3"  # the precision of a product as three of tf32
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ir.contraction import Contraction, contraction, indices
 from ir.errors import KernelError
 from ir.machine import Machine
-from ir.made import TRIPLE, require_free
+from ir.made import require_free
 from ir.schedule import Decision, Schedule
 from ir.spec import Apply, Cast, Equation, Expr, Index, Read, Reduce, Spec, Tensor
 from ir.verify import facts

@@ -318,6 +318,12 @@ class Program:
     def _load(self, read: Read, scope: Scope) -> Tile:
         tensor = self.facts.tensors[read.tensor]
         found = access(read, tensor, self.cuts, self._outside(read.tensor, scope))
+        if found.backwards and not self.machine.has_registers:
+            raise KernelError(
+                "a position that runs backwards is not lowered",
+                place=read.place,
+                hint="reverse the tensor in an equation of its own",
+            )
         if found.pointwise and not self.machine.has_registers:
             raise KernelError(
                 "an indirect position is lowered along exactly one index of its own loop",

@@ -12,7 +12,7 @@ from dataclasses import replace
 from ir.associate import again, only_reader, reassociated, sums
 from ir.contraction import factors, indices, product
 from ir.errors import KernelError
-from ir.formulation import inline, pointwise
+from ir.formulation import pointwise
 from ir.spec import (
     Apply,
     Bucketize,
@@ -25,6 +25,7 @@ from ir.spec import (
     Spec,
 )
 from ir.verify import facts
+from ir.visit import inline
 
 
 def inline_pointwise(spec: Spec) -> list[Spec]:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from ir.contraction import contraction
 from ir.errors import KernelError
+from ir.expansion import require_lowered
 from ir.formulation import rewritten
 from ir.machine import Machine
 from ir.made import TRIPLE, require_registers
@@ -99,6 +100,7 @@ def require_legal(spec: Spec, schedule: Schedule, machine: Machine) -> None:
             hint=f"its first line must be schedule({spec.name})",
         )
     require_narrow(spec, machine)
+    require_lowered(spec, machine)
     facts = _either(facts_of(spec), facts_of(rewritten(spec, schedule)))
     checker = _Checker(spec, facts, machine, schedule)
     seen = set()

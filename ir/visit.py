@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from ir.spec import Expr, Index, Spec
+from ir.spec import Equation, Expr, Index, Read, Spec
 
 
 def rebuilt(expr: Expr, visit: Callable[[Expr], Expr]) -> Expr:
@@ -27,6 +27,14 @@ def renamed(expr: Expr, names: Mapping[str, Expr]) -> Expr:
     return rebuilt(expr, lambda e: renamed(e, names))
 
 
+def inline(expr: Expr, equation: Equation) -> Expr:
+    """The expression with each read of the equation's target replaced by its right side."""
+    if isinstance(expr, Read) and expr.tensor == equation.target:
+        names = {i.name: p for i, p in zip(equation.at, expr.at, strict=True)}
+        return renamed(equation.value, names)
+    return rebuilt(expr, lambda e: inline(e, equation))
+
+
 def visited(
     spec: Spec, visit: Callable[[Expr], Expr], turns: Mapping[str, tuple[int, ...]]
 ) -> Spec:
@@ -40,3 +48,12 @@ def visited(
         at = tuple(at[d] for d in turns.get(e.target, range(len(at))))
         made.append(replace(e, at=at, value=visit(e.value)))
     return replace(spec, equations=tuple(made))
+
+
+def pruned(spec: Spec) -> Spec:
+    """Drops the equations that nothing needs any more."""
+    needed = {t.name for t in spec.outputs}
+    for e in reversed(spec.equations):
+        if e.target in needed:
+            needed.update(e.sources())
+    return replace(spec, equations=tuple(e for e in spec.equations if e.target in needed))
