@@ -23,7 +23,7 @@ from triton.runtime import driver
 from triton.runtime.jit import JITFunction
 
 from backends.backend import BackendError, Built
-from backends.triton import amdgcn, sass
+from backends.triton import amdgcn, cubin, sass
 from backends.triton.child import in_child
 from backends.triton.mix import Code
 from backends.triton.module import launcher
@@ -79,7 +79,7 @@ def compiled(file: Path, nest: LoopNest, table: Mapping[str, Any]) -> list[Compi
     sizes = bind(nest.spec, dict(nest.sizes))
     with _recorded() as kernels:
         launch(*(unplaced(p, sizes) for p in parameters(nest)))
-    return _disassembled(kernels, file.parent / CACHE)
+    return _disassembled(kernels, file.parent / CACHE, table["arch"])
 
 
 @cache
@@ -145,22 +145,25 @@ def _grid(grid: Any, arguments: Mapping[str, Any]) -> tuple[int, ...]:
     return tuple(grid(arguments) if callable(grid) else grid)
 
 
-def _disassembled(kernels: list[_Kernel], folder: Path) -> list[Compiled]:
-    """The launches with their code; NVIDIA's disassemblers of all work side by side."""
+def _disassembled(kernels: list[_Kernel], folder: Path, arch: int | str) -> list[Compiled]:
+    """The launches with their code."""
     codes: dict[str, Code] = {}
-    tools = {}
     for one in kernels:
-        key, asm = one.kernel.metadata.hash, one.kernel.asm
-        if key in codes or key in tools:
-            continue
-        if "amdgcn" in asm:
-            codes[key] = amdgcn.parsed(asm["amdgcn"])
-        else:
-            cubin = folder / f"{key}.cubin"
-            cubin.write_bytes(asm["cubin"])
-            tools[key] = sass.disassembly(cubin)
-    codes |= {key: sass.parsed(sass.listing(tool)) for key, tool in tools.items()}
+        key = one.kernel.metadata.hash
+        if key not in codes:
+            codes[key] = _code(one.kernel.asm, folder / f"{key}.cubin", arch)
     return [_compiled(one, codes[one.kernel.metadata.hash]) for one in kernels]
+
+
+def _code(asm: Mapping[str, Any], file: Path, arch: int | str) -> Code:
+    """The program that a compiler left; `file` is written where a disassembler has to look."""
+    if "amdgcn" in asm:
+        return amdgcn.parsed(asm["amdgcn"])
+    try:
+        return cubin.parsed(asm["cubin"], int(arch))
+    except cubin.Unknown:
+        file.write_bytes(asm["cubin"])
+        return sass.code(file)
 
 
 def _compiled(one: _Kernel, code: Code) -> Compiled:

@@ -28,6 +28,7 @@ _CALLS = {
     "gelu": "0.5 * {0} * (1.0 + tl.erf({0} * 0.7071067811865476))",
     "floordiv": "floor_divide({}, {})", "mod": "floor_modulo({}, {})",
 }  # fmt: skip
+_WHOLE = {"floordiv": "quotient", "mod": "remainder"}  # where rounding down is toward zero
 _TWICE = ("silu", "square", "gelu")  # what reads its argument more than once
 _LOOSE = ("silu", "square", "gelu")  # what is no single call
 
@@ -132,11 +133,13 @@ class Expressions:
             return found
         if function == "pow" and arguments[1] in (Number(2), Number(2.0)):
             function, arguments = "square", arguments[:1]
+        if function in _WHOLE and all(_counts(a) for a in arguments):
+            function = _WHOLE[function]
         args = [self.text(a, over) for a in arguments]
         axes = frozenset(a for t in args for a in t.axes)
         condition, data = (args[:1], args[1:]) if function == "where" else ([], args)
         dtype = promote(tuple(t.dtype for t in data))
-        kind = POINTWISE[function].kind
+        kind = POINTWISE[expr.function].kind
         if kind == "float" and dtype not in FLOATS or function == "pow":
             dtype = "f32"
         if kind == "compare" and function not in _COMPARE:
@@ -170,6 +173,9 @@ class Expressions:
         return self.cast(text, dtype)
 
     def _call(self, function: str, args: list[Text]) -> tuple[str, bool]:
+        if function in _WHOLE.values():
+            sign = "//" if function == "quotient" else "%"
+            return f"{args[0].operand} {sign} {args[1].operand}", True
         if function in _INFIX:
             left, right = args
             return f"{left.operand} {_INFIX[function]} {right.operand}", True
@@ -186,6 +192,20 @@ class Expressions:
         if function in _TWICE:
             codes = [c if c.isidentifier() else self.temporary(c) for c in codes]
         return _CALLS[function].format(*codes), function in _LOOSE
+
+
+def _counts(expr: Expr) -> bool:
+    """Whether an expression is certainly a whole number that is not negative."""
+    match expr:
+        case Index():
+            return True
+        case Size(name):
+            return name.isupper()
+        case Number(value):
+            return isinstance(value, int) and value >= 0
+        case Apply("add" | "mul" | "floordiv" | "mod" | "minimum" | "maximum", args):
+            return all(_counts(a) for a in args)
+    return False
 
 
 def _negative(value: float | int | bool) -> bool:

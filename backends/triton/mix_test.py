@@ -16,6 +16,7 @@ SASS = """
         /*0050*/                   MUFU.EX2 R4, R4 ;
         /*0060*/                   FFMA R4, R4, R4, R4 ;
         /*0070*/                   SHFL.BFLY PT, R4, R4, 0x1, 0x1f ;
+        /*0078*/             @!UPT UIADD3 URZ, URZ, URZ, URZ ;
         /*0080*/              @UP0 UIADD3 UR4, UR4, 0x1, URZ ;
         /*0090*/               @P0 BRA 0x30 ;
         /*00a0*/                   BAR.SYNC.DEFER_BLOCKING 0x0 ;

@@ -54,7 +54,7 @@ class Regions:
             fixed, moving, used = self._position(one, over)
             indices.update(dict.fromkeys(used))
             if padded and (one.terms or one.rows) and not self._certain(one, shape[dim]):
-                at = self.named(f"{tensor}_{dim}", spelling.total([*moving, fixed]))
+                at = self.named(f"{tensor}_dim{dim}", spelling.total([*moving, fixed]))
                 checks += [f"({at} >= 0)", f"({at} < {spelling.size(shape[dim])})"]
                 fixed, moving = ("0", [at]) if moving else (at, [])
             if fixed != "0":

@@ -18,12 +18,12 @@ _LINE = re.compile(
     r"^\s+/\*([0-9a-f]{4,})\*/\s+(?:@(!?U?P[T0-9]+)\s+)?([A-Z][A-Z0-9_.]*)([^;]*);", re.MULTILINE
 )
 _TARGET = re.compile(r"0x([0-9a-f]+)")
-_NEVER = "!PT"  # the predicate of what only fills a gap
-_class = Classifier(
+_NEVER = ("!PT", "!UPT")  # predicates of what only fills a gap
+classified = Classifier(
     (
         ("matrix", r"[HIBDQOU]\w*MMA\b|UTC\w*MMA"),
         ("copy_async", r"LDGSTS|UBLK|UTMA(?!CCTL|CMDFLUSH)"),
-        ("barrier", r"BAR\b|DEPBAR|LDGDEPBAR|SYNCS|MEMBAR|FENCE|ERRBAR|WARPSYNC|WARPGROUP|UCGABAR"),
+        ("barrier", r"BAR\b|UTCBAR|DEPBAR|LDGDEPBAR|SYNCS|MEMBAR|FENCE|(CGA)?ERRBAR|WARPSYNC|WARPGROUP|UCGABAR"),
         ("shuffle", r"SHFL|REDUX|CREDUX|VOTE|MATCH"),
         ("special", r"MUFU"),
         ("shared", r"LDS|STS|ATOMS|MOVM"),
@@ -40,26 +40,16 @@ _class = Classifier(
 
 
 def code(cubin: Path) -> Code:
-    """The program of a cubin file that has one kernel; about 0.4 s, however small it is."""
-    return parsed(listing(disassembly(cubin)))
+    """The program of a cubin file that has one kernel; OSError where the tool fails.
 
-
-def disassembly(cubin: Path) -> subprocess.Popen[str]:
-    """The disassembler at work on a cubin, so that several can be at it at once."""
-    return subprocess.Popen(
-        [TOOL, "-res-usage", "-sass", os.fspath(cubin)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+    It takes about 0.4 s of a processor, however small the program is.
+    """
+    done = subprocess.run(
+        [TOOL, "-res-usage", "-sass", os.fspath(cubin)], capture_output=True, text=True
     )
-
-
-def listing(tool: subprocess.Popen[str]) -> str:
-    """What a disassembler says; OSError where it fails."""
-    text, errors = tool.communicate()
-    if tool.returncode:
-        raise OSError(f"{TOOL.name} ended with {tool.returncode}: {errors.strip()[-200:]}")
-    return text
+    if done.returncode:
+        raise OSError(f"{TOOL.name} ended with {done.returncode}: {done.stderr.strip()[-200:]}")
+    return parsed(done.stdout)
 
 
 def parsed(text: str) -> Code:
@@ -72,7 +62,7 @@ def parsed(text: str) -> Code:
     for place, predicate, name, rest in _LINE.findall(text):
         address = int(place, 16)
         at[address] = len(classes)
-        if predicate == _NEVER or name == "NOP":
+        if predicate in _NEVER or name == "NOP":
             continue
         if name.startswith("BRA") and (target := _TARGET.search(rest)):
             first = int(target[1], 16)
@@ -80,5 +70,5 @@ def parsed(text: str) -> Code:
                 continue
             if first < address:
                 loops.append((at[first], len(classes)))
-        classes.append(_class(name))
+        classes.append(classified(name))
     return Code(int(usage[1]), int(usage[2]), tuple(classes), tuple(loops))

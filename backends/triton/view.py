@@ -63,7 +63,8 @@ def _launch(nest: LoopNest, launch: Launch, machine: Machine) -> dict[str, Any]:
     once, body = _guarded(once), body
     grid = grid_lines(launch)
     words = [w for part in (once, body, grid) for w in _texts(part)]
-    used = set(_WORD.findall(" ".join(words)))
+    counted = tiles_text(launch) if launch.resident else ""
+    used = set(_WORD.findall(" ".join([*words, counted])))
     constants = [*statements.blocks.constants(), *statements.steps.items()]
     constants += [(d.flag, d.condition) for d in statements.descriptors]
     constants = [(n, text) for n, text in constants if n in used]
