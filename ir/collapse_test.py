@@ -67,7 +67,8 @@ def test_three_indices_become_one_by_two_decisions():
 
 def test_element_by_element_all_is_flat():
     spec = spec_of(
-        "m[b, c] = sum(x[b, c, h], h)", "y[b, c, h] = x[b, c, h] - m[b, c] + where(b > c, 1.0, z[c])",
+        "m[b, c] = sum(x[b, c, h], h)",
+        "y[b, c, h] = x[b, c, h] - m[b, c] + where(b > c, 1.0, z[c])",
         inputs="x: f32[B, C, H], z: f32[C]", result="f32[B, C, H]",
     )  # fmt: skip
     sizes = {"B": 3, "C": 4, "H": 9}
@@ -128,7 +129,8 @@ def test_the_search_is_offered_pairs_that_stand_side_by_side():
     assert str(changed.find("tile", "pq")) == "tile(pq, size=32)"
     assert str(changed.find("place", "pq.outer")) == "place(pq.outer, level=grid)"
     assert len(changed.decisions) == 3
-    require_right(lowered(CONV, *map(str, changed.decisions), sizes=sizes, machine=WITH_TF32), sizes)
+    lines = map(str, changed.decisions)
+    require_right(lowered(CONV, *lines, sizes=sizes, machine=WITH_TF32), sizes)
     drop = Edit(changed.find("collapse", "p"), None)
     assert drop in neighbours(CONV, changed, WITH_TF32, sizes)
     assert drop.apply(changed).decisions == ()

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ir.errors import KernelError
-from ir.made import BACK, counts_parts, stands_for
+from ir.expansion import mirrored
+from ir.made import counts_parts, stands_for
 from ir.made import ends as made_ends
 from ir.schedule import Schedule
 from ir.spec import Equation, Facts, Index, Range, Reduce, Scan, Spec
@@ -48,8 +49,7 @@ def segments(spec: Spec, schedule: Schedule) -> tuple[Segment, ...]:
     into a launch of its own, and after the last equation."""
     decided = {d.subject: d for d in schedule.of("kernel")}
     targets = [e.target for e in spec.equations]
-    back = (t for t in targets if t.endswith(BACK) and t.removesuffix(BACK) in targets)
-    ends = {*decided, *made_ends(schedule), *back}
+    ends = {*decided, *made_ends(schedule), *mirrored(spec)}
     for name, decision in decided.items():
         if name not in targets:
             raise KernelError(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from ir.contraction import contraction
 from ir.dispatch_edits import dispatch_changes
 from ir.errors import KernelError
+from ir.expansion import mirrored
 from ir.formulation import depends, rewritten
 from ir.formulation_edits import formulation_changes
 from ir.machine import Machine
@@ -243,7 +244,7 @@ def _operands(ground: _Ground, schedule: Schedule, e: Equation) -> tuple[str, ..
 
 def _kernels(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
     for e in ground.spec.equations[:-1]:
-        if e.target in made_ends(schedule):
+        if e.target in (*made_ends(schedule), *mirrored(ground.spec)):
             continue
         new = Decision("kernel", e.target)
         old = schedule.find("kernel", e.target)

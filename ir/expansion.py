@@ -7,7 +7,6 @@ from dataclasses import replace
 from ir.contraction import indices
 from ir.errors import KernelError
 from ir.machine import Machine
-from ir.made import BACK
 from ir.spec import (
     FLOATS,
     Apply,
@@ -29,6 +28,8 @@ from ir.visit import inline, pruned, rebuilt, renamed
 _NEUTRAL = {"sum": Number(0), "prod": Number(1), "max": Number(-float("inf")),
             "min": Number(float("inf"))}  # fmt: skip
 
+_BACK = "_back"  # ends the name of a scan of mirrored terms
+
 
 def expanded(spec: Spec) -> Spec:
     """The spec with positions of extremes, scatters, and scans that start anew or at the end
@@ -40,6 +41,18 @@ def expanded(spec: Spec) -> Spec:
     for e in spec.equations:
         made += _expansion(spec, known, e) if _expands(e) else [e]
     return pruned(replace(spec, equations=tuple(made)))
+
+
+def mirrored(spec: Spec) -> tuple[str, ...]:
+    """The scans of mirrored terms: another launch reads them from the end."""
+    made = {e.target: e for e in spec.equations}
+    found = []
+    for e in spec.equations:
+        scan = made.get(f"{e.target}{_BACK}")
+        if scan and isinstance(scan.value, Scan) and isinstance(e.value, Read):
+            if e.value.tensor == scan.target and e.value.at != scan.at:
+                found.append(scan.target)
+    return tuple(found)
 
 
 def require_lowered(spec: Spec, machine: Machine) -> None:
@@ -154,7 +167,7 @@ def _scan(spec: Spec, known: Facts, e: Equation) -> list[Equation]:
     plain_scan = Scan(value.fold, body, value.along)
     if not value.reverse:
         return [replace(e, value=plain_scan)]
-    name = f"{e.target}{BACK}"
+    name = f"{e.target}{_BACK}"
     _require_free(known, e, name)
     mirrored = tuple(back if p == along else p for p in e.at)
     return [replace(e, target=name, value=plain_scan), replace(e, value=Read(name, mirrored))]

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from ir.autoschedule import autoschedule, plain
+from ir.edits import neighbours
 from ir.errors import KernelError
 from ir.expansion import expanded
 from ir.inputs import random_inputs
@@ -49,7 +50,9 @@ def test_where_the_extreme_of_two_indices_lies():
 
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("scan", ["cumsum", "cumprod", "cummax", "cummin"])
-@pytest.mark.parametrize("flags", ["reverse=True", "exclusive=True", "reverse=True, exclusive=True"])
+@pytest.mark.parametrize(
+    "flags", ["reverse=True", "exclusive=True", "reverse=True, exclusive=True"]
+)
 @pytest.mark.parametrize("lines", [(), ROWS])
 def test_scans_from_the_other_end_and_of_what_came_before(scan, flags, sizes, lines):
     spec = spec_of("s[m, k] = x[m, k] * z[k] + f32(k)", f"y[m, k] = {scan}(s[m, k], k, {flags})",
@@ -111,3 +114,15 @@ def test_machines_without_registers_refuse_them():
 def test_a_spec_without_them_stays_as_it_is():
     spec = spec_of("y[m, k] = cumsum(x[m, k], k)")
     assert expanded(spec) is spec
+
+
+def test_a_tensor_that_is_only_named_like_a_mirrored_scan_ends_no_launch():
+    spec = spec_of("y_back[m, k] = cumsum(x[m, k], k)", "y[m, k] = y_back[m, k]")
+    assert len(lowered(spec, sizes=SIZES[1]).launches) == 1
+
+
+def test_the_search_ends_the_launch_of_a_mirrored_scan_once():
+    spec = spec_of("y[m, k] = cumsum(x[m, k], k, reverse=True)")
+    found = {str(e) for e in neighbours(spec, decisions(spec, *ROWS), WITH_REGISTERS, SIZES[1])}
+    assert "+ lanes(y_back, count=32)" in found or "+ layout(y_back, order=k_m)" in found
+    assert "+ kernel(y_back)" not in found

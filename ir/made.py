@@ -12,7 +12,6 @@ from ir.spec import Spec
 from ir.verify import facts
 
 LARGEST_INHERITED = 256  # the tile of an index that two became
-BACK = "_back"  # ends the name of a scan that runs from the end, and so does a launch
 TRIPLE = "tf32x3"  # the precision of a product as three of tf32
 
 
@@ -115,7 +114,8 @@ def require_registers(decision: Decision, machine: Machine) -> None:
     """Raises KernelError where a machine without registers is given what only others do."""
     if not machine.has_registers:
         raise KernelError(
-            f"`{machine.name}` has no registers, and nothing there does what `{decision.verb}` asks",
+            f"`{machine.name}` has no registers, and nothing there does what "
+            f"`{decision.verb}` asks",
             place=decision.place,
             allowed="machines with a `register` space",
             hint=f"drop {decision.verb}({decision.subject}, ...)",
