@@ -31,6 +31,15 @@ SPECS = {
         "    p[m] = argmax(x[m, n], n)\n"
         "    return y, p\n"
     ),
+    "pick": (
+        "def pick(c: b8[M], i: i64[M], h: f16[M], d: f64[M]) -> (b8[M], i64[M], f16[M], f64[M]):\n"
+        '    """Chosen and added, in each format."""\n'
+        "    a[m] = ~c[m]\n"
+        "    j[m] = where(c[m], i[m], i[m] + i[m])\n"
+        "    g[m] = h[m] + h[m]\n"
+        "    e[m] = d[m] + d[m]\n"
+        "    return a, j, g, e\n"
+    ),
     "bag": (
         "def bag(table: f32[V, D], at: i32[L], start: i32[B + 1]) -> f32[B, D]:\n"
         '    """Sums of rows of a table."""\n'

@@ -60,6 +60,26 @@ def test_bounds_from_data(results, source_of):
     np.testing.assert_allclose(got["y"], exact["y"], rtol=1e-5, atol=1e-6)
 
 
+def test_every_other_format_of_the_language(results):
+    text = (
+        f"{HEAD}@triton.jit\ndef pick_0(c, i, h, d, a, j, g, e, M, BLOCK: tl.constexpr):\n"
+        "    at = tl.arange(0, BLOCK)\n    inside = at < M\n"
+        "    flag = tl.load(c + at, mask=inside, other=0).to(tl.int1)\n"
+        "    i_ = tl.load(i + at, mask=inside)\n"
+        "    h_ = tl.load(h + at, mask=inside)\n"
+        "    d_ = tl.load(d + at, mask=inside)\n"
+        "    tl.store(a + at, ~flag, mask=inside)\n"
+        "    tl.store(j + at, tl.where(flag, i_, i_ + i_), mask=inside)\n"
+        "    tl.store(g + at, h_ + h_, mask=inside)\n"
+        "    tl.store(e + at, d_ + d_, mask=inside)\n\n\n"
+        "def launch(c, *rest):\n    pick_0[(1,)](c, *rest, c.shape[0], BLOCK=32)\n"
+    )
+    got, exact = results(text, "pick", M=19)
+    for name, dtype in dict(a=np.bool_, j=np.int64, g=np.float16, e=np.float64).items():
+        assert got[name].dtype == dtype
+        np.testing.assert_allclose(got[name].astype(float), exact[name].astype(float), rtol=1e-3)
+
+
 @pytest.mark.parametrize(
     ("source", "words"),
     [
