@@ -135,3 +135,9 @@ def test_the_search_is_offered_pairs_that_stand_side_by_side():
     assert drop in neighbours(CONV, changed, WITH_TF32, sizes)
     assert drop.apply(changed).decisions == ()
     assert not any("collapse" in str(e) for e in neighbours(CONV, start, SMALL, sizes))
+
+
+def test_a_collapse_that_leaves_no_product_of_matrices_is_not_for_the_matrix_unit():
+    lines = ("collapse(b, inner=o)", "tile(p, size=1)", "compute(acc, unit=matrix)")
+    with pytest.raises(KernelError, match="multiplies a matrix with a vector for each `bo`"):
+        lowered(CONV, *lines, sizes=workload("conv2d").checks[1], machine=WITH_TF32)

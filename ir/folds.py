@@ -165,6 +165,7 @@ class Folds:
             value = self.program.new(name, equation.target, dtype, equation.indices, 1).name
         sides: dict[Expr, Tile] = {}
         for number, one in enumerate(found):
+            self._require_matrices(equation, one)
             dtype = self._operand_dtype(equation, one)
             for label, side in (("a", one.a), ("b", one.b)):
                 if side not in sides:
@@ -175,6 +176,15 @@ class Folds:
         if apart:
             total = Apply("add", (Tile(member.value), Tile(value)))
             scope.statements.append(Map(member.value, total))
+
+    def _require_matrices(self, equation: Equation, found: Contraction) -> None:
+        """Where programs hold tiles in registers, a batch of products has rows and columns."""
+        if self.program.machine.has_registers and found.batch and not found.columns:
+            raise KernelError(
+                f"`{equation.target}` multiplies a matrix with a vector for each "
+                f"`{', '.join(found.batch)}`, which does not fill the matrix unit",
+                hint=f"compute({equation.target}, unit=vector)",
+            )
 
     def _side(self, name: str, expr: Expr, scope: Scope, dtype: str) -> Tile:
         """An operand of a product; a widened 16-bit read is taken as it lies in memory."""
@@ -335,6 +345,11 @@ class Folds:
         outer.statements.append(Fill(carry.name, NEUTRAL[value.fold]))
         source = program.operand(f"{equation.target}_term", value.body, home, dtype)
         out = program.new(equation.target, equation.target, dtype, equation.indices)
+        if sorted(program.values[source.value].names) == sorted(out.names):
+            if program.values[source.value].names != out.names:
+                turned = program.new(f"{equation.target}_turned", out.name, dtype, out.names, 1)
+                home.statements.append(Map(turned.name, source))
+                source = Tile(turned.name)
         home.statements.append(Scan(out.name, value.fold, source, value.along, carry.name))
         home.tensors[equation.target] = out.name
 

@@ -8,7 +8,7 @@ from ir.errors import KernelError
 from ir.inputs import random_inputs
 from ir.interpret import interpret
 from ir.layout import dimensions
-from ir.nest import Load, LoopNest
+from ir.nest import Load, LoopNest, Scan
 from ir.reference import evaluate
 from ir.samples import SMALL, WITH_TF32, decisions, lowered, spec_of, statements, workload
 from ir.spec import Index
@@ -112,3 +112,13 @@ def test_what_was_decided_on_a_copy_goes_with_it():
     start = decisions(MATMUL, *TILES, "layout(w, order=n_k)", "lanes(w_nk, count=32)")
     found = Edit(start.find("layout", "w"), None).apply(start)
     assert set(found.decisions) == set(decisions(MATMUL, *TILES).decisions)
+
+
+def test_a_scan_of_a_copy_runs_along_its_own_order():
+    spec, sizes = workload("cumsum").spec, workload("cumsum").checks[1]
+    lines = ("layout(x, order=k_m)", "tile(m, size=2)", "tile(k, size=4)",
+             "place(m.outer, level=grid)")  # fmt: skip
+    nest = require_right(lowered(spec, *lines, sizes=sizes, machine=WITH_TF32), sizes)
+    (scan,) = statements(nest, Scan)
+    launch = nest.launches[1]
+    assert launch.value(scan.source.value).names == launch.value(scan.value).names

@@ -144,3 +144,9 @@ def test_the_search_is_offered_splits():
 def test_a_split_goes_with_the_tile_that_it_needs():
     start = decisions(MATMUL, *TILES, "split(acc, over=k, parts=2)")
     assert not Edit(start.find("tile", "k"), None).apply(start).of("split")
+
+
+def test_an_index_whose_fold_is_split_is_not_written_out():
+    lines = ("tile(c, size=4)", "tile(i, size=1)", "split(acc, over=i, parts=2)", "unroll(i)")
+    with pytest.raises(KernelError, match="`i` is not folded over a known range"):
+        nest_of(*lines, spec=workload("conv2d").spec, sizes=workload("conv2d").checks[1])

@@ -24,7 +24,8 @@ def unroll(spec: Spec, decision: Decision) -> Spec:
     index = decision.subject
     found = [e for e in spec.equations if index in e.reduced]
     span = facts(spec).ranges.get(index)
-    if not found or span is None or not terms(spec, index):
+    parts = any(r.index == index and r.partial for e in found for r in e.value.ranges)
+    if not found or span is None or not terms(spec, index) or parts:
         raise KernelError(
             f"`{index}` is not folded over a known range of at most {MOST}",
             place=decision.place,
