@@ -8,7 +8,7 @@ from ir.errors import KernelError
 from ir.nest import Launch, Load, Slice, Store
 from ir.schedule import Decision, Schedule
 from ir.sizes import value as number
-from ir.spec import DTYPES
+from ir.spec import DTYPES, Number
 
 ALIGNED = 16  # bytes: rows of a box and of its tensor are whole multiples of it
 
@@ -63,7 +63,19 @@ def _fault(launch: Launch, move: Load | Store, sizes: Mapping[str, int]) -> str:
             return f"it is read through a window over {', '.join(i for i, _ in one.terms)}"
     if isinstance(move, Load) and move.pad:
         return f"what lies outside is {move.pad}"
-    return _unaligned(launch, move, sizes)
+    return _unaligned(launch, move, sizes) or _shifted(launch, move)
+
+
+def _shifted(launch: Launch, move: Load | Store) -> str:
+    """Why rows of a box do not begin at whole multiples of what the engine moves."""
+    last = move.region[-1]
+    if last.axis is None:
+        return ""
+    offset = last.offset.value if isinstance(last.offset, Number) else 0
+    width = DTYPES[next(p.dtype for p in launch.parameters if p.name == move.tensor)]
+    if offset * width % ALIGNED:
+        return f"its rows begin {offset * width} bytes aside, no multiple of {ALIGNED}"
+    return ""
 
 
 def _unaligned(launch: Launch, move: Load | Store, sizes: Mapping[str, int]) -> str:

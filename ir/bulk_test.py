@@ -85,3 +85,9 @@ def test_the_engine_is_a_neighbour_where_there_is_one():
     assert not {t for t in found if "depth=6" in t or "share" in t or "at=grid" in t}
     plain = {str(e) for e in neighbours(spec, start, WITH_REGISTERS, SIZES)}
     assert not {t for t in plain if "bulk" in t} and "+ stage(w, space=scratch, depth=5)" in plain
+
+
+def test_rows_that_begin_aside_are_not_moved_in_bulk():
+    decisions = ("unroll(i)", "tile(b, size=1)", "tile(l, size=16)", "stage(x, depth=2, by=bulk)")
+    caught = fault("conv1d", *decisions, sizes={"B": 1, "C": 32, "O": 32, "L": 64})
+    assert "its rows begin -2 bytes aside" in str(caught)

@@ -43,10 +43,12 @@ Known = tuple[str, tuple[str, ...], str]  # a variable, its axes, its dtype
 
 @dataclass(slots=True)
 class _Scope:
-    """The lines being written, and what is at hand in them: deferred loads by what they read."""
+    """The lines being written, and what is at hand in them: deferred loads by what they read,
+    variables by the expressions that they stand for."""
 
     lines: list[object] = field(default_factory=list)
     loaded: dict[object, str] = field(default_factory=dict)
+    named: dict[str, str] = field(default_factory=dict)
 
 
 class Statements:
@@ -359,11 +361,14 @@ class Statements:
         """A variable of a stem for an expression, unless it is one already."""
         if code.lstrip("-").isalnum():
             return code
-        line = Line(f"{stem} = {code}")
-        if line in self.scopes[-1].lines:
-            return stem
-        self._line(line)
-        return stem
+        for scope in self.scopes:
+            if code in scope.named:
+                return scope.named[code]
+        taken = {n for scope in self.scopes for n in scope.named.values()}
+        name = self._name(stem) if stem in taken else stem
+        self._line(Line(f"{name} = {code}"))
+        self.scopes[-1].named[code] = name
+        return name
 
     def _name(self, stem: str) -> str:
         self.count += 1
