@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ir.errors import KernelError
-from ir.nest import Launch, Load, Slice, Store
+from ir.nest import Launch, Load, Loop, Slice, Store
 from ir.schedule import Decision, Schedule
 from ir.sizes import value as number
 from ir.spec import DTYPES, Number
@@ -71,6 +71,9 @@ def _shifted(launch: Launch, move: Load | Store) -> str:
     last = move.region[-1]
     if last.axis is None:
         return ""
+    for s in launch.statements():
+        if isinstance(s, Loop) and s.low.tensor and s.index in dict(last.terms):
+            return f"its rows begin where `{s.low.tensor}` says"
     offset = last.offset.value if isinstance(last.offset, Number) else 0
     width = DTYPES[next(p.dtype for p in launch.parameters if p.name == move.tensor)]
     if offset * width % ALIGNED:

@@ -91,3 +91,9 @@ def test_rows_that_begin_aside_are_not_moved_in_bulk():
     decisions = ("unroll(i)", "tile(b, size=1)", "tile(l, size=16)", "stage(x, depth=2, by=bulk)")
     caught = fault("conv1d", *decisions, sizes={"B": 1, "C": 32, "O": 32, "L": 64})
     assert "its rows begin -2 bytes aside" in str(caught)
+
+
+def test_rows_that_begin_where_data_say_are_not_moved_in_bulk():
+    decisions = ("tile(b, size=1)", "tile(l, size=16)", "stage(idx, depth=2, by=bulk)")
+    caught = fault("embedding_bag", *decisions, sizes={"V": 8, "D": 8, "L": 64, "B": 4})
+    assert "its rows begin where `offsets` says" in str(caught)

@@ -27,23 +27,24 @@ from ir.spec import DTYPES
 @dataclass(frozen=True, slots=True)
 class Weights:
     """What the terms are multiplied by; 1: as the target's file says. loss: share of what runs
-    beside the longest term that shows all the same."""
+    beside the longest term that shows all the same. Fitted by benchmarks/model_fit.py to
+    measured schedules, see docs/benchmarks.md."""
 
-    launch: float = 1.0
-    dram: float = 1.1
-    cache: float = 0.8
-    load: float = 1.0
-    fabric: float = 1.0
-    shared: float = 1.0
-    matrix: float = 1.3
-    vector: float = 1.2
-    special: float = 1.0
-    issue: float = 1.0
-    spill: float = 1.0
-    wait: float = 1.6
-    start: float = 1.0
-    alone: float = 1.1
-    loss: float = 0.08
+    launch: float = 1.379
+    dram: float = 0.88
+    cache: float = 0.621
+    load: float = 1.28
+    fabric: float = 1.068
+    shared: float = 0.8
+    matrix: float = 1.04
+    vector: float = 3.728
+    special: float = 0.829
+    issue: float = 0.334
+    spill: float = 4.794
+    wait: float = 1.288
+    start: float = 0.777
+    alone: float = 1.367
+    loss: float = 0.272
 
 
 WEIGHTS = Weights()

@@ -8,7 +8,7 @@ from backends.backend import BackendError
 from backends.triton import spelling
 from backends.triton.blocks import Blocks
 from backends.triton.descriptors import Descriptor, describe
-from backends.triton.expressions import Expressions, spread
+from backends.triton.expressions import Expressions, permuted, spread
 from backends.triton.lines import Block, Call, Line
 from backends.triton.outside import Outside
 from backends.triton.peel import peeled, without
@@ -174,16 +174,9 @@ class Statements:
         a, b = (self._operand(t, s.over) for t in (s.a, s.b))
         value, axes = self.values[s.value], self._axes(s.value)
         name = spelling.value(s.value)
-        if all(i in a.axes or i not in b.axes for i in axes):  # nothing is the other side's own
-            code = f"tl.sum({a.code}.to(tl.float32) * {spread(b.code, b.axes, a.axes)}"
-            over = [i for i in a.axes if i not in axes]
-            code = f"{code}, {a.axes.index(over[0])})"
-            code = f"{name} + {code}" if s.accumulate else code
-        else:
-            code = self.products.text(name, axes, a, b, s.accumulate)
-        if value.dtype not in ("f32",):
+        if value.dtype != "f32":
             raise BackendError("emit", f"products are summed in f32, `{s.value}` is {value.dtype}")
-        self._assign(s.value, code)
+        self._assign(s.value, self.products.text(name, axes, a, b, s.accumulate))
 
     def _operand(self, tile: Tile, over: tuple[str, ...]) -> Operand:
         name, axes, dtype = self.tile(tile)
@@ -197,8 +190,9 @@ class Statements:
         kept = tuple(i for i in out if i != s.along)
         code = self.outside.neutral(s.source, source, axes, dtype, (s.along,), s.fold)
         name = source
-        if code != name:
-            name = self._temporary(code)
+        if code != name or set(axes) == set(out) and axes != out:
+            name = self._temporary(permuted(code, axes, out))
+            axes = out
         carry = spelling.value(s.carry)
         fold = FOLDS[s.fold]
         if s.along not in axes:
