@@ -63,7 +63,7 @@ KERNEL(attention_0) {
     const Index h_n = least(1, H - h_at);
     const Box box_h_m{{axis::h, h_n}, {axis::m, m_n}};
     const Box box_h_m_d{{axis::h, h_n}, {axis::m, m_n}, {axis::d, d_n}};
-    co_await pe.fill(mx_t.next(), -3e+38, box_h_m);
+    co_await pe.fill(mx_t.next(), -1e+38, box_h_m);
     co_await pe.fill(l_t.next(), 0.0, box_h_m);
     co_await pe.fill(o_t.next(), 0.0, box_h_m_d);
     co_await pe.load(q_t.next(), q_g, {Slice{h_at, axis::h, h_n}, Slice{m_at, axis::m, m_n}, Slice{d_at, axis::d, d_n}});
