@@ -10,15 +10,17 @@ import argparse
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import exp, log
 from pathlib import Path
 from statistics import median
 
+from backends.registry import target_names
 from ir.errors import KernelError
 from search.record import Record, read_record, record_folders
 
 PAGE = Path("docs/starter_kernels.md")
+NOTHING = "No records yet.\n"
 EXAMPLES = """
 examples:
   kernel_table
@@ -54,14 +56,17 @@ def table(records: Sequence[Record]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def page(text: str, records: Sequence[Record]) -> str:
+def page(text: str, records: Sequence[Record], targets: Collection[str]) -> str:
     """The page with every marked table made anew, one below the other where a target's records
-    were obtained in different ways; KernelError for a target without records."""
+    were obtained in different ways. A target without records has none yet; one that is not
+    among the targets is a KernelError."""
 
     def fill(found: re.Match[str]) -> str:
+        if found[2] not in targets:
+            raise KernelError(f"there is no target `{found[2]}`", allowed=", ".join(targets))
         rows = sorted((r for r in records if r.target == found[2]), key=lambda r: r.kernel)
         if not rows:
-            raise KernelError(f"there are no records for the target `{found[2]}`")
+            return f"{found[1]}{NOTHING}{found[3]}"
         groups = {how: [r for r in rows if _how(r) == how] for how in sorted(set(map(_how, rows)))}
         return f"{found[1]}{chr(10).join(map(table, groups.values()))}{found[3]}"
 
@@ -81,7 +86,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         folders = record_folders(root / "kernels_generated")
         records = [read_record(folder).record for folder in folders]
         before = (root / PAGE).read_text(encoding="utf-8")
-        after = page(before, records)
+        after = page(before, records, target_names())
     except (KernelError, OSError) as error:
         print(f"kernel_table: {error}", file=sys.stderr)
         return 2

@@ -8,7 +8,7 @@ import pytest
 
 from ir.errors import KernelError
 from search.record import Digests, Record
-from tools.kernel_table import page, table
+from tools.kernel_table import NOTHING, page, table
 
 DIGESTS = Digests("s", "d", "e", "t", "tool 1")
 ONE = Record(
@@ -36,20 +36,26 @@ def test_times_of_two_kinds_do_not_stand_in_one_table():
 
 
 def test_only_what_stands_between_the_markers_is_replaced():
-    made = page(TEXT, [TWO, ONE])
+    made = page(TEXT, [TWO, ONE], ["chip"])
     assert made.startswith("before\n") and made.endswith("after\n")
     assert "old" not in made and made.index("| one |") < made.index("| two |")
-    assert page(made, [ONE, TWO]) == made
+    assert page(made, [ONE, TWO], ["chip"]) == made
 
 
-def test_a_target_without_records_is_named():
-    with pytest.raises(KernelError, match="no records for the target `chip`"):
-        page(TEXT, [])
+def test_a_target_without_records_has_none_yet():
+    made = page(TEXT, [], ["chip"])
+    assert made == TEXT.replace("old\n", NOTHING)
+    assert "| one |" in page(made, [ONE], ["chip"])
+
+
+def test_a_target_that_is_not_there_is_named():
+    with pytest.raises(KernelError, match="no target `chip`"):
+        page(TEXT, [ONE], ["other"])
 
 
 def test_records_of_one_target_obtained_in_two_ways_stand_in_two_tables():
     other = replace(TWO, correct_by="device", time_kind="measured", device="Chip 9", first_us=None)
-    made = page(TEXT, [ONE, other])
+    made = page(TEXT, [ONE, other], ["chip"])
     assert made.index("| two |") < made.index("measured on Chip 9") < made.index("| one |")
     assert "| two | M=4 K=8 | 9.00 | - | 1.00 | - | 9.00 | 1.99 |" in made
-    assert page(made, [ONE, other]) == made
+    assert page(made, [ONE, other], ["chip"]) == made
