@@ -13,7 +13,7 @@ from backends.triton.lines import Block, Call, Line
 from backends.triton.outside import Outside
 from backends.triton.peel import peeled, without
 from backends.triton.products import Operand, Products
-from backends.triton.reductions import FOLDS
+from backends.triton.reductions import FOLDS, NEUTRAL
 from backends.triton.regions import Regions
 from backends.triton.scales import scales
 from backends.triton.uses import deferred, idle, turned
@@ -203,8 +203,14 @@ class Statements:
         if s.carry in self.idle:
             self._assign(s.value, run)
             return
+        run = self._temporary(run)
         self._assign(s.value, fold.onto.format(spread(carry, kept, out), run))
-        last = fold.over.format(name, axes.index(s.along))
+        # Not the fold of what was loaded: Triton gives each thread its own part of such a carry
+        # and joins them after the loop, though the carry is read in it.
+        at = f"{spelling.origin(s.along)} + {self.blocks[s.along].width - 1}"
+        last = f"{spread(spelling.offsets(s.along), (s.along,), axes)} == {at}"
+        neutral = spelling.number(spelling.typed(NEUTRAL[s.fold], dtype))
+        last = fold.over.format(f"tl.where({last}, {run}, {neutral})", axes.index(s.along))
         self._assign(s.carry, fold.onto.format(carry, last))
 
     def _search(self, s: Search) -> None:

@@ -1,0 +1,204 @@
+"""Golden texts of emitted kernels, one for each thing that emission knows how to do; each compiles
+for the targets that it is meant for, and gives what the reference gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import pytest
+
+from backends.backend import BackendError
+from backends.registry import REGISTRY, target
+from backends.triton.backend import Triton
+from backends.triton.walks import wrong
+from ir.errors import KernelError
+from ir.lower import lower
+from ir.nest import LoopNest
+from ir.parse import parse_schedule, parse_workload
+from ir.samples import workload
+from ir.workload import Workload
+
+BOTH = ("h200", "mi300")
+CAUSAL = '''
+def causal(q: bf16[H, M, D], k: bf16[H, N, D], v: bf16[H, N, D]) -> bf16[H, M, D]:
+    """Average values by a softmax over the keys up to each query's own place."""
+    s[h, m, n] = sum(f32(q[h, m, d]) * f32(k[h, n, d]), d)
+    a[h, m, n] = where(n <= m, s[h, m, n] * rsqrt(f32(D)), -inf)
+    mx[h, m] = max(a[h, m, n], n)
+    p[h, m, n] = exp(a[h, m, n] - mx[h, m])
+    l[h, m] = sum(p[h, m, n], n)
+    o[h, m, d] = sum(p[h, m, n] * f32(v[h, n, d]), n)
+    y[h, m, d] = o[h, m, d] / l[h, m]
+    return y
+
+tune(H=4, M=1024, N=1024, D=64)
+check(H=2, M=300, N=300, D=16)
+'''
+PRODUCT = '''
+def product(x: f32[M, K], w: f32[K, N]) -> f32[M, N]:
+    """Multiply two matrices."""
+    acc[m, n] = sum(x[m, k] * w[k, n], k)
+    return acc
+
+tune(M=512, K=1024, N=512)
+check(M=65, K=131, N=67)
+'''
+OTHERS = {"causal": CAUSAL, "product": PRODUCT}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A kernel with a schedule, and for which targets it is emitted; the first one's text is
+    the golden one."""
+
+    kernel: str
+    decisions: str
+    targets: tuple[str, ...] = BOTH
+
+
+ROWS = "tile(h, size=1)\ntile(m, size=128)\ntile(n, size=64)\n"
+ON_GRID = "place(h.outer, level=grid)\nplace(m.outer, level=grid)\nplace(n.outer, level=loop)\n"
+STREAMED = (
+    "fuse(l, into=o)\nstream(mx, into=o)\n{}compute(s, unit=matrix)\ncompute(o, unit=matrix)\n"
+    "precision(o, dtype=bf16)\nstage(k, space=scratch, depth=2)\nstage(v, space=scratch, depth=2)\n"
+    "lanes(y, count=256)"
+)
+TILES = (
+    "tile(m, size=64)\ntile(n, size=64)\ntile(k, size=32)\nplace(m.outer, level=grid)\n"
+    "place(n.outer, level=grid)\nplace(k.outer, level=loop)\n"
+)
+CASES = {
+    "bulk_persistent": Case(
+        "matmul_bias_gelu",
+        """
+        tile(m, size=128)
+        tile(n, size=128)
+        tile(k, size=64)
+        place(m.outer, level=grid)
+        place(n.outer, level=grid)
+        place(k.outer, level=loop)
+        compute(acc, unit=matrix)
+        stage(x, space=scratch, depth=3, by=bulk)
+        stage(w, space=scratch, depth=3, by=bulk)
+        group(m, size=8, over=n)
+        lanes(y, count=256)
+        persist(y, programs=1)
+        """,
+        ("h200",),
+    ),
+    "streamed": Case("attention", ROWS + ON_GRID + STREAMED.format("")),
+    "causal": Case("causal", ROWS + ON_GRID + STREAMED.format("cut(n, at=m)\n")),
+    "unrolled": Case(
+        "conv1d",
+        """
+        unroll(i)
+        layout(w, order=i_o_c)
+        layout(x, order=b_l_c)
+        tile(b, size=1)
+        tile(o, size=32)
+        tile(l, size=64)
+        tile(c, size=32)
+        place(b.outer, level=grid)
+        place(o.outer, level=grid)
+        place(l.outer, level=grid)
+        place(c.outer, level=loop)
+        compute(acc, unit=matrix)
+        """,
+    ),
+    "jagged": Case(
+        "embedding_bag", "tile(b, size=1)\ntile(l, size=16)\nplace(b.outer, level=grid)"
+    ),
+    "scanned": Case(
+        "cumsum",
+        """
+        tile(m, size=4)
+        tile(k, size=256)
+        place(m.outer, level=grid)
+        place(k.outer, level=loop)
+        """,
+    ),
+    "searched": Case("map_id", "tile(b, size=64)\nplace(b.outer, level=grid)\nlanes(y, count=64)"),
+    "split": Case(
+        "matmul_bias_gelu",
+        "split(acc, over=k, parts=4)\n" + TILES + "compute(acc, unit=matrix)",
+    ),
+    "tf32x3": Case(
+        "product",
+        TILES
+        + "compute(acc, unit=matrix)\nprecision(acc, dtype=tf32x3)\nkernel(acc_al)\nkernel(acc_bl)",
+        ("h200",),
+    ),
+}
+COMPILED = [(name, chip) for name, case in CASES.items() for chip in case.targets]
+
+
+@cache
+def given(kernel: str) -> Workload:
+    """A workload of the library, or one from above."""
+    return parse_workload(OTHERS[kernel], kernel) if kernel in OTHERS else workload(kernel)
+
+
+@cache
+def nest(name: str, chip: str, checked: bool = False) -> LoopNest:
+    """A case lowered for a target, for the sizes to tune for or the last ones to check."""
+    case = CASES[name]
+    work = given(case.kernel)
+    lines = "\n".join(line.strip() for line in case.decisions.strip().splitlines())
+    schedule = parse_schedule(f"schedule({work.spec.name})\n{lines}\n")
+    return lower(work.spec, schedule, target(chip), work.checks[-1] if checked else work.tune)
+
+
+@cache
+def triton() -> Triton:
+    return Triton(REGISTRY.manifest("triton"))
+
+
+@cache
+def text(name: str, chip: str) -> str:
+    return triton().emit(nest(name, chip), target(chip))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_emitted_kernel_is_the_golden_one(name, golden):
+    golden(f"backends/triton/golden/{name}.py", text(name, CASES[name].targets[0]))
+
+
+@pytest.mark.parametrize(("name", "chip"), COMPILED)
+def test_a_golden_kernel_compiles_without_spills(name, chip, tmp_path):
+    machine, made = target(chip), nest(name, chip)
+    figures = triton().build(text(name, chip), made, machine, tmp_path).figures
+    assert figures["spills"] == 0
+    assert figures["occupancy"] > 0
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_golden_kernel_gives_what_the_reference_gives(name, tmp_path):
+    chip = CASES[name].targets[0]
+    machine, made = target(chip), nest(name, chip, checked=True)
+    sizes = given(CASES[name].kernel).checks[-1]
+    assert wrong(made, machine, sizes, tmp_path) == ""
+
+
+def test_what_is_emitted_does_not_depend_on_the_sizes_to_tune_for():
+    """Sizes are arguments: a schedule's text is the same, so one file serves all shapes."""
+    chip = "h200"
+    small = triton().emit(nest("streamed", chip, checked=True), target(chip))
+    assert small == text("streamed", chip)
+
+
+def test_a_text_imports_nothing_but_torch_and_triton():
+    for name, case in CASES.items():
+        lines = text(name, case.targets[0]).splitlines()
+        modules = {ln.split()[1].split(".")[0] for ln in lines if ln.startswith(("import", "from"))}
+        assert modules <= {"torch", "triton"}, name
+
+
+def test_what_a_bulk_copy_cannot_move_is_refused():
+    """A tile of 48 is held in 64, so its box would be none of the tile's."""
+    work, machine = workload("softmax"), target("h200")
+    lines = "tile(m, size=4)\ntile(k, size=48)\nplace(m.outer, level=grid)\n"
+    lines += "place(k.outer, level=loop)\nstage(x, at=k.outer, depth=2, space=scratch, by=bulk)\n"
+    schedule = parse_schedule(f"schedule(softmax)\n{lines}")
+    with pytest.raises((BackendError, KernelError), match="`x` cannot be moved in bulk|box"):
+        triton().emit(lower(work.spec, schedule, machine, work.tune), machine)

@@ -1,0 +1,126 @@
+"""causal: Average values by a softmax over the keys up to each query's own place.
+
+Generated from spec 36ace2157074c073 and schedule 6545e75a654d81a2.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def causal_0(
+    q_ptr, k_ptr, v_ptr, y_ptr,
+    M, D, N,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
+    BLOCK_D: tl.constexpr,
+    EVEN_D: tl.constexpr,
+):
+    # s[h, m, n] = sum(f32(q[h, m, d]) * f32(k[h, n, d]), d)
+    # a[h, m, n] = where(n <= m, s[h, m, n] * rsqrt(f32(D)), -inf)
+    # mx[h, m] = max(a[h, m, n], n)
+    # p[h, m, n] = exp(a[h, m, n] - mx[h, m])
+    # l[h, m] = sum(p[h, m, n], n)
+    # o[h, m, d] = sum(p[h, m, n] * f32(v[h, n, d]), n)
+    # y[h, m, d] = o[h, m, d] / l[h, m]
+    LOG2_E: tl.constexpr = 1.4426950408889634
+    offs_d = tl.arange(0, BLOCK_D)
+    in_d = (offs_d < D) | EVEN_D
+    tile = tl.program_id(0)
+    tiles_m = tl.cdiv(M, 128)
+    h_at = tile // tiles_m
+    m_at = (tiles_m - 1 - tile % tiles_m) * 128
+    offs_m = m_at + tl.arange(0, 128)
+    in_m = (offs_m < M) | EVEN_M
+    mx = tl.full([128], -1e+38, tl.float32)
+    l = tl.full([128], 0.0, tl.float32)
+    o = tl.full([128, BLOCK_D], 0.0, tl.float32)
+    q = tl.load(
+        q_ptr + h_at * M * D + offs_m[:, None] * D + offs_d[None, :],
+        mask=in_m[:, None] & in_d[None, :],
+        other=0.0,
+    )
+    for n_at in tl.range(0, min(N, m_at // 64 * 64), 64, num_stages=2):
+        offs_n = n_at + tl.arange(0, 64)
+        in_n = (offs_n < N) | EVEN_N
+        mx_before = mx
+        k = tl.load(
+            k_ptr + h_at * N * D + offs_n[:, None] * D + offs_d[None, :],
+            mask=in_n[:, None] & in_d[None, :],
+            other=0.0,
+        )
+        s = tl.dot(q, tl.trans(k))
+        a = s
+        mx = tl.maximum(mx, tl.max(tl.where(in_n[None, :], a, float("-inf")), 1) * tl.rsqrt(tl.cast(D, tl.float32)))
+        mx_scale = tl.exp(mx_before - mx)
+        l = l * mx_scale
+        p = tl.exp2(a * (tl.rsqrt(tl.cast(D, tl.float32)) * LOG2_E) - mx[:, None] * LOG2_E)
+        l += tl.sum(tl.where(in_n[None, :], p, 0.0), 1)
+        o = o * mx_scale[:, None]
+        o_a = p.to(tl.bfloat16)
+        v = tl.load(
+            v_ptr + h_at * N * D + offs_n[:, None] * D + offs_d[None, :],
+            mask=in_n[:, None] & in_d[None, :],
+            other=0.0,
+        )
+        o = tl.dot(tl.where(in_n[None, :], o_a, 0.0), v, o)
+    for n_at in tl.range(min(N, m_at // 64 * 64), min(N, m_at + 128), 64, num_stages=2):
+        offs_n = n_at + tl.arange(0, 64)
+        in_n = (offs_n < N) | EVEN_N
+        mx_before = mx
+        k = tl.load(
+            k_ptr + h_at * N * D + offs_n[:, None] * D + offs_d[None, :],
+            mask=in_n[:, None] & in_d[None, :],
+            other=0.0,
+        )
+        s = tl.dot(q, tl.trans(k))
+        a = tl.where(offs_n[None, :] <= offs_m[:, None], s, float("-inf"))
+        mx = tl.maximum(mx, tl.max(tl.where(in_n[None, :], a, float("-inf")), 1) * tl.rsqrt(tl.cast(D, tl.float32)))
+        mx_scale = tl.exp(mx_before - mx)
+        l = l * mx_scale
+        p = tl.exp2(a * (tl.rsqrt(tl.cast(D, tl.float32)) * LOG2_E) - mx[:, None] * LOG2_E)
+        l += tl.sum(tl.where(in_n[None, :], p, 0.0), 1)
+        o = o * mx_scale[:, None]
+        o_a = p.to(tl.bfloat16)
+        v = tl.load(
+            v_ptr + h_at * N * D + offs_n[:, None] * D + offs_d[None, :],
+            mask=in_n[:, None] & in_d[None, :],
+            other=0.0,
+        )
+        o = tl.dot(tl.where(in_n[None, :], o_a, 0.0), v, o)
+    y = (o / l[:, None]).to(tl.bfloat16)
+    tl.store(
+        y_ptr + h_at * M * D + offs_m[:, None] * D + offs_d[None, :],
+        y,
+        mask=in_m[:, None] & in_d[None, :],
+    )
+
+
+def launch(q, k, v, y):
+    """Runs the kernel on contiguous tensors of one device; writes y."""
+    H = q.shape[0]
+    M = q.shape[1]
+    D = q.shape[2]
+    N = k.shape[1]
+    causal_0[(H * triton.cdiv(M, 128),)](
+        q, k, v, y,
+        M, D, N,
+        EVEN_M=M % 128 == 0,
+        EVEN_N=N % 64 == 0,
+        BLOCK_D=max(16, triton.next_power_of_2(D)),
+        EVEN_D=D == max(16, triton.next_power_of_2(D)),
+        num_warps=8,
+        num_stages=2,
+    )
+
+
+def causal(q, k, v):
+    """Average values by a softmax over the keys up to each query's own place."""
+    H = q.shape[0]
+    M = q.shape[1]
+    D = q.shape[2]
+    N = k.shape[1]
+    y = torch.empty((H, M, D), dtype=torch.bfloat16, device=q.device)
+    launch(q, k, v, y)
+    return y

@@ -1,0 +1,186 @@
+"""conv1d: Convolve each row with kernels of width 3, padded by 1, and add a bias.
+
+Generated from spec a9ddf1487adb2982 and schedule 5e0a2b27c07376bc.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def conv1d_0(
+    x_ptr, x_blc_ptr,
+    C, L,
+    EVEN_X_BLC_L: tl.constexpr,
+    EVEN_C: tl.constexpr,
+):
+    # x_blc[b, x_blc_l, c] = x[b, c, x_blc_l]
+    tile = tl.program_id(0)
+    tiles_x_blc_l = tl.cdiv(L, 64)
+    tiles_c = tl.cdiv(C, 32)
+    b_at = tile // (tiles_x_blc_l * tiles_c)
+    x_blc_l_at = tile // tiles_c % tiles_x_blc_l * 64
+    c_at = tile % tiles_c * 32
+    offs_x_blc_l = x_blc_l_at + tl.arange(0, 64)
+    in_x_blc_l = (offs_x_blc_l < L) | EVEN_X_BLC_L
+    offs_c = c_at + tl.arange(0, 32)
+    in_c = (offs_c < C) | EVEN_C
+    x = tl.load(
+        x_ptr + b_at * C * L + offs_c[:, None] * L + offs_x_blc_l[None, :],
+        mask=in_c[:, None] & in_x_blc_l[None, :],
+        other=0.0,
+    )
+    x_blc = tl.trans(x)
+    tl.store(
+        x_blc_ptr + b_at * L * C + offs_x_blc_l[:, None] * C + offs_c[None, :],
+        x_blc,
+        mask=in_x_blc_l[:, None] & in_c[None, :],
+    )
+
+
+@triton.jit
+def conv1d_1(
+    w_ptr, w_ioc_ptr,
+    C, O,
+    EVEN_O: tl.constexpr,
+    EVEN_C: tl.constexpr,
+):
+    # w_ioc[i, o, c] = w[o, c, i]
+    offs_i = tl.arange(0, 4)
+    in_i = offs_i < 3
+    tile = tl.program_id(0)
+    tiles_c = tl.cdiv(C, 32)
+    o_at = tile // tiles_c * 32
+    c_at = tile % tiles_c * 32
+    offs_o = o_at + tl.arange(0, 32)
+    in_o = (offs_o < O) | EVEN_O
+    offs_c = c_at + tl.arange(0, 32)
+    in_c = (offs_c < C) | EVEN_C
+    w = tl.load(
+        w_ptr + offs_o[:, None, None] * C * 3 + offs_c[None, :, None] * 3 + offs_i[None, None, :],
+        mask=in_o[:, None, None] & in_c[None, :, None] & in_i[None, None, :],
+        other=0.0,
+    )
+    w_ioc = tl.permute(w, 2, 0, 1)
+    tl.store(
+        w_ioc_ptr + offs_i[:, None, None] * O * C + offs_o[None, :, None] * C + offs_c[None, None, :],
+        w_ioc,
+        mask=in_i[:, None, None] & in_o[None, :, None] & in_c[None, None, :],
+    )
+
+
+@triton.jit
+def conv1d_2(
+    bias_ptr, x_blc_ptr, w_ioc_ptr, y_ptr,
+    C, L, O,
+    EVEN_O: tl.constexpr,
+    EVEN_L: tl.constexpr,
+    EVEN_C: tl.constexpr,
+):
+    # x_blc[b, x_blc_l, c] = x[b, c, x_blc_l]
+    # w_ioc[i, o, c] = w[o, c, i]
+    # acc[b, o, l] = sum(f32(pad(x_blc[b, l + 0 - 1, c], 0.0)) * f32(w_ioc[0, o, c]) + f32(pad(x_blc[b, l + 1 - 1, c], 0.0)) * f32(w_ioc[1, o, c]) + f32(pad(x_blc[b, l + 2 - 1, c], 0.0)) * f32(w_ioc[2, o, c]), c)
+    # y[b, o, l] = acc[b, o, l] + f32(bias[o])
+    tile = tl.program_id(0)
+    tiles_o = tl.cdiv(O, 32)
+    tiles_l = tl.cdiv(L, 64)
+    b_at = tile // (tiles_o * tiles_l)
+    o_at = tile // tiles_l % tiles_o * 32
+    l_at = tile % tiles_l * 64
+    offs_o = o_at + tl.arange(0, 32)
+    in_o = (offs_o < O) | EVEN_O
+    offs_l = l_at + tl.arange(0, 64)
+    in_l = (offs_l < L) | EVEN_L
+    acc = tl.full([32, 64], 0.0, tl.float32)
+    for c_at in tl.range(0, C, 32, num_stages=1):
+        offs_c = c_at + tl.arange(0, 32)
+        in_c = (offs_c < C) | EVEN_C
+        x_blc_dim1 = offs_l[:, None] - 1
+        x_blc = tl.load(
+            x_blc_ptr + b_at * L * C + x_blc_dim1 * C + offs_c[None, :],
+            mask=in_l[:, None] & in_c[None, :] & (x_blc_dim1 >= 0) & (x_blc_dim1 < L),
+            other=0.0,
+        )
+        w_ioc = tl.load(
+            w_ioc_ptr + offs_o[:, None] * C + offs_c[None, :],
+            mask=in_o[:, None] & in_c[None, :],
+            other=0.0,
+        )
+        acc = tl.dot(w_ioc, tl.trans(x_blc), acc)
+        x_blc_2 = tl.load(
+            x_blc_ptr + b_at * L * C + offs_l[:, None] * C + offs_c[None, :],
+            mask=in_l[:, None] & in_c[None, :],
+            other=0.0,
+        )
+        w_ioc_2 = tl.load(
+            w_ioc_ptr + 1 * O * C + offs_o[:, None] * C + offs_c[None, :],
+            mask=in_o[:, None] & in_c[None, :],
+            other=0.0,
+        )
+        acc = tl.dot(w_ioc_2, tl.trans(x_blc_2), acc)
+        x_blc_dim1_1 = offs_l[:, None] + 1
+        x_blc_3 = tl.load(
+            x_blc_ptr + b_at * L * C + x_blc_dim1_1 * C + offs_c[None, :],
+            mask=in_l[:, None] & in_c[None, :] & (x_blc_dim1_1 >= 0) & (x_blc_dim1_1 < L),
+            other=0.0,
+        )
+        w_ioc_3 = tl.load(
+            w_ioc_ptr + 2 * O * C + offs_o[:, None] * C + offs_c[None, :],
+            mask=in_o[:, None] & in_c[None, :],
+            other=0.0,
+        )
+        acc = tl.dot(w_ioc_3, tl.trans(x_blc_3), acc)
+    bias = tl.load(bias_ptr + offs_o, mask=in_o, other=0.0)
+    y = (acc + bias[:, None].to(tl.float32)).to(tl.float16)
+    tl.store(
+        y_ptr + b_at * O * L + offs_o[:, None] * L + offs_l[None, :],
+        y,
+        mask=in_o[:, None] & in_l[None, :],
+    )
+
+
+def launch(x, w, bias, x_blc, w_ioc, y):
+    """Runs the kernel on contiguous tensors of one device; writes x_blc, w_ioc, y."""
+    B = x.shape[0]
+    C = x.shape[1]
+    L = x.shape[2]
+    O = w.shape[0]
+    conv1d_0[(B * triton.cdiv(L, 64) * triton.cdiv(C, 32),)](
+        x, x_blc,
+        C, L,
+        EVEN_X_BLC_L=L % 64 == 0,
+        EVEN_C=C % 32 == 0,
+        num_warps=4,
+        num_stages=1,
+    )
+    conv1d_1[(triton.cdiv(O, 32) * triton.cdiv(C, 32),)](
+        w, w_ioc,
+        C, O,
+        EVEN_O=O % 32 == 0,
+        EVEN_C=C % 32 == 0,
+        num_warps=4,
+        num_stages=1,
+    )
+    conv1d_2[(B * triton.cdiv(O, 32) * triton.cdiv(L, 64),)](
+        bias, x_blc, w_ioc, y,
+        C, L, O,
+        EVEN_O=O % 32 == 0,
+        EVEN_L=L % 64 == 0,
+        EVEN_C=C % 32 == 0,
+        num_warps=4,
+        num_stages=1,
+    )
+
+
+def conv1d(x, w, bias):
+    """Convolve each row with kernels of width 3, padded by 1, and add a bias."""
+    B = x.shape[0]
+    C = x.shape[1]
+    L = x.shape[2]
+    O = w.shape[0]
+    x_blc = torch.empty((B, L, C), dtype=torch.float16, device=x.device)
+    w_ioc = torch.empty((3, O, C), dtype=torch.float16, device=x.device)
+    y = torch.empty((B, O, L), dtype=torch.float16, device=x.device)
+    launch(x, w, bias, x_blc, w_ioc, y)
+    return y

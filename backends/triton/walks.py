@@ -1,0 +1,93 @@
+"""Walks: schedules some random legal edits away from where they start, and how far what is
+emitted for one lies from the reference. For tests."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from backends.backend import Built
+from backends.emit import Templates
+from backends.triton.interpreter import interpret
+from backends.triton.view import kernel_view
+from ir.autoschedule import plain
+from ir.edits import neighbours
+from ir.errors import KernelError
+from ir.inputs import random_inputs
+from ir.lower import lower
+from ir.machine import Machine
+from ir.nest import LoopNest
+from ir.reference import evaluate
+from ir.schedule import Schedule
+from ir.spec import Spec
+from ir.verbs import canonical
+
+LONGEST = 14  # edits of a walk
+RARE = (
+    "collapse", "split", "layout", "cut", "precision", "kernel", "stream", "fuse", "defer",
+    "group", "persist", "unroll",
+)  # fmt: skip
+ELEMENT = 0.1  # of the root mean square of a result, that one element may be off
+
+
+def walk(
+    spec: Spec, machine: Machine, sizes: Mapping[str, int], seed: int, start: Schedule | None = None
+) -> Schedule:
+    """A schedule some edits away from `start`, or from the plain one; a third of all seeds
+    takes its launches together first. What rarely is among the edits is drawn as often."""
+    rng = random.Random(seed)
+    schedule = start or plain(spec, machine, sizes)
+    if seed % 3 == 0:
+        rest = tuple(d for d in schedule.decisions if d.verb != "kernel")
+        schedule = _legal(spec, canonical(Schedule(spec.name, rest)), machine, sizes) or schedule
+    for _ in range(rng.randint(4, LONGEST)):
+        found = neighbours(spec, schedule, machine, sizes)
+        verbs = sorted({(e.new or e.old).verb for e in found})
+        verb = rng.choice([v for v in verbs for _ in range(3 if v in RARE else 1)])
+        edit = rng.choice([e for e in found if (e.new or e.old).verb == verb])
+        schedule = _legal(spec, edit.apply(schedule), machine, sizes) or schedule
+    return schedule
+
+
+def _legal(
+    spec: Spec, schedule: Schedule, machine: Machine, sizes: Mapping[str, int]
+) -> Schedule | None:
+    try:
+        lower(spec, schedule, machine, sizes)
+    except KernelError:
+        return None
+    return schedule
+
+
+def emitted(nest: LoopNest, machine: Machine, folder: Path) -> Built:
+    """What is emitted for a nest, in a file, not compiled."""
+    file = folder / "kernel.py"
+    text = Templates("triton").render("kernel.py.j2", **kernel_view(nest, machine))
+    file.write_text(text, encoding="utf-8")
+    return Built(file)
+
+
+def wrong(
+    nest: LoopNest, machine: Machine, sizes: Mapping[str, int], folder: Path, order: int = 0
+) -> str:
+    """What is wrong with the interpreted results of what is emitted for a nest; empty: nothing."""
+    inputs = random_inputs(nest.spec, sizes, np.random.default_rng(1))
+    found = interpret(emitted(nest, machine, folder), nest, machine, sizes, inputs, order)
+    return "; ".join(_off(found, evaluate(nest.spec, inputs, sizes)))
+
+
+def _off(found: Mapping[str, np.ndarray], exact: Mapping[str, np.ndarray]) -> Iterator[str]:
+    for name, right in exact.items():
+        right = np.asarray(right, np.float64)
+        error = np.abs(np.asarray(found[name], np.float64) - right)
+        size = np.sqrt(np.mean(right**2)) if right.size else 0.0
+        bad = ~(error <= ELEMENT * size + ELEMENT / 2 * np.abs(right) + 1e-6)
+        if bad.any():
+            place = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
+            yield (
+                f"`{name}` has {int(bad.sum())} of {bad.size} elements wrong, the first at {place}: "
+                f"{found[name][place]}, not {right[place]:g}"
+            )
