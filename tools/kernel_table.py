@@ -18,6 +18,7 @@ from statistics import median
 from backends.registry import target_names
 from ir.errors import KernelError
 from search.record import Record, read_record, record_folders
+from tools.markdown import cut
 
 PAGE = Path("docs/starter_kernels.md")
 NOTHING = "No records yet.\n"
@@ -99,7 +100,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _row(r: Record) -> str:
     shape = " ".join(f"{k}={v}" for k, v in r.shape.items())
-    ratios = (us and _cut(us / r.us) for us in (r.first_us, r.plain_us, r.roofline_us))
+    ratios = (us and cut(us / r.us) for us in (r.first_us, r.plain_us, r.roofline_us))
     times = (us and f"{us:.2f}" for us in (r.plain_us, r.first_us, r.us))
     return f"| {r.kernel} | {shape} | {' | '.join(cell or '-' for cell in (*times, *ratios))} |"
 
@@ -112,12 +113,7 @@ def _how(r: Record) -> tuple[str, str, str]:
 def _middle(ratios: Sequence[float]) -> str:
     if not ratios:
         return "not known"
-    return f"geometric mean {_cut(_geometric(ratios))}, median {_cut(median(ratios))}"
-
-
-def _cut(ratio: float) -> str:
-    """Two digits after the point, cut and not rounded."""
-    return f"{int(ratio * 100 + 1e-9) / 100:.2f}"
+    return f"geometric mean {cut(_geometric(ratios))}, median {cut(median(ratios))}"
 
 
 def _geometric(ratios: Sequence[float]) -> float:

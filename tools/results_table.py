@@ -15,7 +15,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.results import summary
 from ir.errors import KernelError
+from tools.markdown import cut, line
+from tools.ranking_table import ranking
 
 PAGE = Path("docs/benchmarks.md")
 RESULTS = Path("benchmarks/results")
@@ -49,18 +52,27 @@ def page(text: str, results: Path) -> str:
 
 
 def table(result: Mapping[str, Any]) -> str:
-    """The tables of one result file: where it is from, its rows, its failures, its summary.
+    """The tables of one result file, of a race or of a ranking: where it is from, its rows, its
+    failures, its summary.
 
     Ratios are cut after two digits and not rounded.
     """
-    rows = result["rows"]
-    parts = [_origin(result), _rows(rows)]
-    if failures := _failures(rows):
-        parts.append(failures)
-    if rows and any("tflops" in row for row in rows):
-        parts.append(_rates(rows))
-    parts.append(_summary(result["summary"]))
+    ranked = "overall" in result["summary"]
+    parts = [_origin(result), *(ranking(result) if ranked else _race(result))]
     return "\n\n".join(parts) + "\n"
+
+
+def _race(result: Mapping[str, Any]) -> list[str]:
+    rows = result["rows"]
+    parts = [_rows(rows), _unraced(rows), _others(rows), _failures(rows)]
+    if any("tflops" in row for row in rows):
+        parts.append(_rates(rows))
+    groups = result["summary"]
+    # Fewer operations than the baseline's are no faster way to do the same ones.
+    same = [r for r in rows if not any(d.startswith("associate") for d in r.get("schedule", ()))]
+    if len(same) < len(rows):
+        groups = {**groups, "no `associate`": summary(same)["all"]}
+    return [p for p in (*parts, _summary(groups), _slower(rows)) if p]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -88,23 +100,49 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _origin(result: Mapping[str, Any]) -> str:
     versions = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
     clocks = result["clocks_mhz"]
+    command = re.sub(r"--out=\S*/", "--out=", result["command"])
     return (
-        f"`{result['command']}`, {result['date']}, {result['machine']}, driver "
+        f"`{command}`, {result['date']}, {result['machine']}, driver "
         f"{result['driver']}, {versions}; clocks at the end {clocks['sm']} MHz, memory "
         f"{clocks['memory']} MHz."
     )
 
 
 def _rows(rows: Sequence[Mapping[str, Any]]) -> str:
-    lines = [_line(_HEAD), _line(["---"] * _LEFT + ["---:"] * (len(_HEAD) - _LEFT))]
+    lines = [line(_HEAD), line(["---"] * _LEFT + ["---:"] * (len(_HEAD) - _LEFT))]
     for row in rows:
         raced = [_time(row["baselines_us"].get(name, 0)) for name in _RACED]
         mine = _time(row["us"]) if row["correct"] else "failed"
-        lines.append(_line([
-            *_names(row), mine, *raced, row["fastest"] or "-", _cut(row["speedup"]),
-            _cut(row["roofline_share"]), _error(row, "rel_err"), _error(row, "reference_rel_err"),
+        lines.append(line([
+            *_names(row), mine, *raced, row["fastest"] or "-", cut(row["speedup"]),
+            cut(row["roofline_share"]), _error(row, "rel_err"), _error(row, "reference_rel_err"),
         ]))  # fmt: skip
     return "\n".join(lines)
+
+
+def _unraced(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Modes that no row was raced against."""
+    raced = {name for row in rows for name in (*row["baselines_us"], *row.get("failures", {}))}
+    left = [name for name in _RACED if name not in raced]
+    return f"Not raced in any row: {', '.join(f'`{n}`' for n in left)}." if rows and left else ""
+
+
+def _others(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Baselines that are written in another way, which only some kernels have."""
+    lines = []
+    for row in rows:
+        times = {k: us for k, us in row["baselines_us"].items() if k not in _RACED}
+        if times:
+            said = ", ".join(f"`{name}` {_time(us)}" for name, us in times.items())
+            lines.append(f"- {' '.join(_names(row))}: {said}")
+    return "\n".join(["Other forms of the baseline, us:", "", *lines]) if lines else ""
+
+
+def _slower(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The rows that lose, the worst first."""
+    lost = sorted((r for r in rows if (r["speedup"] or 1) < 1), key=lambda r: r["speedup"])
+    lines = [f"- {cut(r['speedup'])}: {' '.join(_names(r))}, against `{r['fastest']}`" for r in lost]
+    return "\n".join(["Slower than the fastest baseline:", "", *lines]) if lines else ""
 
 
 def _failures(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -121,36 +159,32 @@ def _failures(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _rates(rows: Sequence[Mapping[str, Any]]) -> str:
-    lines = [_line(("kernel", "dtype", "shape", "TFLOP/s", "fastest baseline's", "of peak")),
-             _line(["---"] * _LEFT + ["---:"] * 3)]  # fmt: skip
+    lines = [line(("kernel", "dtype", "shape", "TFLOP/s", "fastest baseline's", "of peak")),
+             line(["---"] * _LEFT + ["---:"] * 3)]  # fmt: skip
     for row in rows:
         theirs = row["baselines_tflops"].get(row["fastest"])
         rates = (row["tflops"] if row["correct"] else None, theirs)
         share = row["peak_share"] if row["correct"] else None
-        lines.append(_line([*_names(row), *map(_time, rates), _cut(share)]))
+        lines.append(line([*_names(row), *map(_time, rates), cut(share)]))
     return "\n".join(lines)
 
 
-def _summary(summary: Mapping[str, Any]) -> str:
+def _summary(groups: Mapping[str, Any]) -> str:
     """Never the mean alone: median, worst and how many are faster stand beside it."""
     head = ("rows", "count", "failed", "faster", "geometric mean", "median", "min", "max",
             "of roofline, geometric mean")  # fmt: skip
-    lines = ["Speed-up over the fastest baseline of each row:", "", _line(head),
-             _line(["---"] + ["---:"] * (len(head) - 1))]  # fmt: skip
-    for name, s in summary.items():
+    lines = ["Speed-up over the fastest baseline of each row:", "", line(head),
+             line(["---"] + ["---:"] * (len(head) - 1))]  # fmt: skip
+    for name, s in groups.items():
         ratios = (s["geometric_mean"], s["median"], s["min"], s["max"],
                   s["roofline_share_geometric_mean"])  # fmt: skip
         counts = (s["rows"], s["failed"], s["faster"])
-        lines.append(_line([name, *map(str, counts), *map(_cut, ratios)]))
+        lines.append(line([name, *map(str, counts), *map(cut, ratios)]))
     return "\n".join(lines)
 
 
 def _names(row: Mapping[str, Any]) -> tuple[str, str, str]:
     return row["kernel"], row["dtype"], " ".join(f"{k}={v}" for k, v in row["shape"].items())
-
-
-def _line(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 def _time(us: float | None) -> str:
@@ -163,11 +197,6 @@ def _time(us: float | None) -> str:
 def _error(row: Mapping[str, Any], name: str) -> str:
     value = row.get(name)
     return "-" if value is None else f"{value:.1e}"
-
-
-def _cut(ratio: float | None) -> str:
-    """Two digits after the point, cut and not rounded."""
-    return "-" if ratio is None else f"{int(ratio * 100 + 1e-9) / 100:.2f}"
 
 
 if __name__ == "__main__":

@@ -55,6 +55,40 @@ def test_rates_have_a_table_where_there_are_rates():
     assert "| one | f16 | M=4 K=8 | 100.0 | 50.0 | 0.50 |" in made
 
 
+def test_other_forms_and_modes_that_were_not_raced_are_named():
+    made = table(result(row(baselines_us={"eager": 3.0, "eager_wide": 2.5})))
+    assert "- one f16 M=4 K=8: `eager_wide` 2.5" in made
+    assert "Not raced in any row: `max_autotune`, `reduce_overhead`." in made
+
+
+def test_rows_that_lose_are_listed_the_worst_first():
+    made = table(result(row(us=4.0), row(kernel="two", us=8.0), row(kernel="three", us=1.0)))
+    assert made.endswith("- 0.49: two f16 M=4 K=8, against `eager`\n"
+                         "- 0.99: one f16 M=4 K=8, against `eager`\n")  # fmt: skip
+
+
+def test_rows_with_fewer_operations_are_left_out_of_one_line_of_the_summary():
+    made = table(result(row(), row(us=0.5, schedule=["associate(t)"])))
+    assert "| all | 2 | 0 | 2 | 3.99 |" in made
+    assert "| no `associate` | 1 | 0 | 1 | 1.99 |" in made
+    assert "associate" not in table(result(row()))
+
+
+def test_a_failed_row_counts_and_needs_no_schedule():
+    made = table(result(row(), row(kernel="two", correct=False, us=None, reason="no")))
+    assert "| all | 2 | 1 | 1 |" in made
+
+
+def test_the_page_of_a_machine_names_each_kernel_that_loses():
+    """What falls short is said in words too."""
+    text = (ROOT / PAGE).read_text(encoding="utf-8")
+    words = text.split("## What falls short", 1)[1].split("\n## ", 1)[0]
+    for file in (ROOT / RESULTS).glob("*/*.json"):
+        for r in json.loads(file.read_text(encoding="utf-8"))["rows"]:
+            lost = "speedup" in r and (r["speedup"] or 0) < 1
+            assert not lost or f"`{r['kernel']}`" in words, r["kernel"]
+
+
 def test_only_what_stands_between_the_markers_is_replaced(tmp_path):
     made = page(TEXT, tmp_path)
     assert made == TEXT.replace("old\n", NOTHING)
@@ -70,14 +104,11 @@ def test_the_page_is_what_the_result_files_say():
     assert page(text, ROOT / RESULTS) == text, "run `bazel run //tools:results_table`"
 
 
-def test_every_result_file_of_a_race_has_a_table():
-    """Those of the programs that race; other programs' files are for other pages."""
+def test_every_result_file_has_a_table():
     text = (ROOT / PAGE).read_text(encoding="utf-8")
     for file in (ROOT / RESULTS).glob("*/*.json"):
-        command = json.loads(file.read_text(encoding="utf-8")).get("command", "")
-        if "benchmarks.starter" in command or "benchmarks.products" in command:
-            name = file.relative_to(ROOT / RESULTS).with_suffix("")
-            assert f"<!-- table: {name} -->" in text
+        name = file.relative_to(ROOT / RESULTS).with_suffix("")
+        assert f"<!-- table: {name} -->" in text
 
 
 @pytest.mark.parametrize("changed", [False, True])

@@ -1,0 +1,21 @@
+"""What tables of the documents are made of: lines of cells, and numbers that are cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import ceil, floor
+
+
+def line(cells: Iterable[str]) -> str:
+    """A line of a table."""
+    return f"| {' | '.join(cells)} |"
+
+
+def cut(ratio: float | None) -> str:
+    """Two digits after the point, cut and not rounded, so never more than it is; `-` for None."""
+    return "-" if ratio is None else f"{floor(ratio * 100 + 1e-9) / 100:.2f}"
+
+
+def over(ratio: float | None) -> str:
+    """The same for what is lost: two digits, never less than it is."""
+    return "-" if ratio is None else f"{ceil(ratio * 100 - 1e-9) / 100:.2f}"
