@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -98,9 +98,9 @@ def problems(trial: Trial) -> list[str]:
     can = trial.backend.available(trial.machine)
     found = list(_emit(trial))
     source = trial.backend.emit(trial.nest(), trial.machine)
-    found += _outside(trial, lambda: _build(trial, source))
+    built, left = _build(trial, source)
+    found += left
     found += _broken(trial, source)
-    built = _built(trial, source, "built")
     if can["correct_by"]:
         found += _run(trial, built)
     if can["time_kind"]:
@@ -119,28 +119,26 @@ def _emit(trial: Trial) -> Iterator[str]:
         yield "emit gave two texts for equal nests"
 
 
-def _build(trial: Trial, source: str) -> Iterator[str]:
-    built = _built(trial, source, "inside")
-    if not built.file.is_file() or not built.file.is_relative_to(trial.folder / "inside"):
-        yield f"build left no file under its folder: {built.file}"
-    for name, figure in built.figures.items():
-        if not math.isfinite(figure):
-            yield f"the figure `{name}` of a build is {figure}"
-
-
-def _built(trial: Trial, source: str, name: str) -> Built:
-    folder = _fresh(trial, name)
-    return trial.backend.build(source, trial.nest(), trial.machine, folder)
-
-
-def _outside(trial: Trial, act: Callable[[], Iterator[str]]) -> Iterator[str]:
-    """The problems of an act, and every file that it wrote outside the trial's folder."""
+def _build(trial: Trial, source: str) -> tuple[Built, list[str]]:
+    """What a source was built to, and what is wrong with what that left behind."""
     own = Path(__file__).parent / trial.backend.manifest.name
     watched = (own, TEMPLATES, trial.folder.parent, Path.cwd())
     before = _listing(watched, trial.folder)
-    yield from act()
-    for path in sorted(_listing(watched, trial.folder) - before):
-        yield f"build wrote outside its folder: {path[0]}"
+    built = _built(trial, source, "built")
+    stray = sorted(_listing(watched, trial.folder) - before)
+    found = [f"build wrote outside its folder: {path}" for path, _ in stray]
+    if not built.file.is_file() or not built.file.is_relative_to(trial.folder / "built"):
+        found.append(f"build left no file under its folder: {built.file}")
+    for name, figure in built.figures.items():
+        if not math.isfinite(figure):
+            found.append(f"the figure `{name}` of a build is {figure}")
+    return built, found
+
+
+def _built(trial: Trial, source: str, name: str) -> Built:
+    folder = trial.folder / name
+    folder.mkdir()
+    return trial.backend.build(source, trial.nest(), trial.machine, folder)
 
 
 def _listing(roots: tuple[Path, ...], without: Path) -> set[tuple[str, int]]:
@@ -161,11 +159,13 @@ def _broken(trial: Trial, source: str) -> Iterator[str]:
 
 
 def _run(trial: Trial, built: Built) -> Iterator[str]:
+    """At each of the sizes; a run is repeated at the first of them."""
     for sizes in trial.runs:
         try:
             check(
-                trial.backend, built, trial.nest(), trial.machine, trial.spec, sizes, SEED
-            )
+                trial.backend, built, trial.nest(), trial.machine, trial.spec, sizes, SEED,
+                repeat=sizes == trial.runs[0],
+            )  # fmt: skip
         except BackendError as e:
             yield f"run: {e.reason}"
 
@@ -205,9 +205,3 @@ def _timing(timing: Timing, kind: str) -> Iterator[str]:
     for name, figure in timing.figures.items():
         if not math.isfinite(figure):
             yield f"the figure `{name}` is {figure}"
-
-
-def _fresh(trial: Trial, name: str) -> Path:
-    folder = trial.folder / name
-    folder.mkdir()
-    return folder
