@@ -143,7 +143,8 @@ def _powers(limit: int) -> Iterator[int]:
 
 def _places(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
     for tile in schedule.of("tile"):
-        if ground.facts.ranges[tile.subject].jagged:
+        span = ground.facts.ranges.get(tile.subject)  # None: a decision brought the index
+        if span is not None and span.jagged:
             continue
         loop = f"{tile.subject}.outer"
         old = schedule.find("place", loop)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from backends.backend import Arrays, BackendError, Built, Sizes, Timing
+from backends.backend import Arrays, Built, Sizes, Timing
 from backends.emit import Templates
 from backends.manifest import Manifest
 from backends.triton import compile as compiler
@@ -84,8 +84,15 @@ class Triton:
 
     def available(self, machine: Machine) -> Mapping[str, Any]:
         """On the target's GPU everything on it; elsewhere interpreter and model."""
-        lacking = device.present(machine)
-        can = {"toolchain": compiler.version(), "devices": nodes(), "why": ""}
-        if not lacking:
-            return can | {"correct_by": "device", "time_kind": "measured", "memory": None}
-        return can | {"correct_by": "interpreter", "time_kind": "modelled", "why": lacking}
+        if lacking := device.present(machine):
+            here = {"correct_by": "interpreter", "time_kind": "modelled", "why": lacking}
+            return here | {"toolchain": compiler.version()}
+        return {
+            "correct_by": "device",
+            "time_kind": "measured",
+            "why": "",
+            "toolchain": ", ".join(f"{n} {v}" for n, v in device.toolchain().items()),
+            "device": machine.details[compiler.NAME].get("device_name", machine.title),
+            "devices": nodes(),
+            "memory": None,  # a driver reserves more addresses than there is memory
+        }
