@@ -1,0 +1,83 @@
+"""Renews the emitted kernels that docs/triton.md shows, each from the schedule that it shows.
+
+A marker `<!-- emitted: KERNEL TARGET -->` follows the schedule, a block of text that begins with
+`schedule(KERNEL)`; what stands between it and `<!-- end -->` is replaced by the kernel's functions
+as the target's backend emits them, without heading and launcher.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from backends.backend import BackendError
+from backends.registry import backend_for, target
+from ir.errors import KernelError
+from ir.lower import lower
+from ir.parse import parse_schedule, parse_workload
+from ir.samples import LIBRARY
+
+PAGE = Path("docs/triton.md")
+EXAMPLES = """
+examples:
+  emitted
+      rewrites the page's kernels
+  emitted --check
+      says whether they are what is emitted; exit code 1 where they are not
+"""
+_MARKED = re.compile(r"(<!-- emitted: (\w+) (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_SCHEDULE = re.compile(r"```text\n(schedule\((\w+)\)\n.*?)```", re.DOTALL)
+_JIT = "@triton.jit\n"
+
+
+def page(text: str) -> str:
+    """The page with every marked kernel emitted anew; KernelError, BackendError for a marker
+    without a schedule, or one that does not lower."""
+
+    def fill(found: re.Match[str]) -> str:
+        shown = [m[1] for m in _SCHEDULE.finditer(text[: found.start()]) if m[2] == found[2]]
+        if not shown:
+            raise KernelError(f"no schedule of `{found[2]}` stands above its marker",
+                              hint=f"show it as text that begins with schedule({found[2]})")  # fmt: skip
+        return f"{found[1]}```python\n{kernels(found[2], shown[-1], found[3])}```\n{found[4]}"
+
+    return _MARKED.sub(fill, text)
+
+
+def kernels(name: str, schedule: str, machine: str) -> str:
+    """The jit functions of a kernel of the library, with a schedule, for a target."""
+    workload = parse_workload((LIBRARY / f"{name}.kir").read_text(encoding="utf-8"), name)
+    found = target(machine)
+    nest = lower(workload.spec, parse_schedule(schedule, name), found, workload.tune)
+    source = backend_for(found).emit(nest, found)
+    return source[source.index(_JIT) : source.index("\n\ndef launch(")].rstrip() + "\n"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; exit code 2 for wrong use."""
+    parser = argparse.ArgumentParser(
+        prog="emitted", description=__doc__.splitlines()[0], epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    parser.add_argument("--check", action="store_true", help="compare, write nothing")
+    asked = parser.parse_args(arguments)
+    root = Path(os.environ.get("BUILD_WORKSPACE_DIRECTORY", "."))
+    try:
+        before = (root / PAGE).read_text(encoding="utf-8")
+        after = page(before)
+    except (KernelError, BackendError, OSError) as error:
+        print(f"emitted: {error}", file=sys.stderr)
+        return 2
+    if asked.check:
+        print("up to date" if before == after else f"{PAGE} is not what is emitted")
+        return int(before != after)
+    (root / PAGE).write_text(after, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
