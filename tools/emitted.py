@@ -1,4 +1,4 @@
-"""Renews the emitted kernels that docs/triton.md shows, each from the schedule that it shows.
+"""Renews the emitted kernels that pages of docs/ show, each from the schedule shown above it.
 
 A marker `<!-- emitted: KERNEL TARGET -->` follows the schedule, a block of text that begins with
 `schedule(KERNEL)`; what stands between it and `<!-- end -->` is replaced by the kernel's functions
@@ -21,11 +21,11 @@ from ir.lower import lower
 from ir.parse import parse_schedule, parse_workload
 from ir.samples import LIBRARY
 
-PAGE = Path("docs/triton.md")
+DOCS = Path("docs")
 EXAMPLES = """
 examples:
   emitted
-      rewrites the page's kernels
+      rewrites the kernels
   emitted --check
       says whether they are what is emitted; exit code 1 where they are not
 """
@@ -67,15 +67,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     root = Path(os.environ.get("BUILD_WORKSPACE_DIRECTORY", "."))
     try:
-        before = (root / PAGE).read_text(encoding="utf-8")
-        after = page(before)
+        before = {p: p.read_text(encoding="utf-8") for p in sorted((root / DOCS).glob("*.md"))}
+        after = {p: page(text) for p, text in before.items()}
     except (KernelError, BackendError, OSError) as error:
         print(f"emitted: {error}", file=sys.stderr)
         return 2
+    stale = [p for p in before if before[p] != after[p]]
     if asked.check:
-        print("up to date" if before == after else f"{PAGE} is not what is emitted")
-        return int(before != after)
-    (root / PAGE).write_text(after, encoding="utf-8")
+        print("\n".join(f"{p.name} is not what is emitted" for p in stale) or "up to date")
+        return int(bool(stale))
+    for p in stale:
+        p.write_text(after[p], encoding="utf-8")
     return 0
 
 

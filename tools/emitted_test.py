@@ -7,17 +7,18 @@ import pytest
 from ir.errors import KernelError
 from ir.samples import LIBRARY
 from tools import emitted
-from tools.emitted import PAGE, page
+from tools.emitted import DOCS, page
 
 ROOT = LIBRARY.parent.parent
 SCHEDULE = "```text\nschedule(softmax)\ntile(m, size=2)\nplace(m.outer, level=grid)\n```\n"
 MARKED = "<!-- emitted: softmax h200 -->\nold\n<!-- end -->\nafter\n"
 
 
-def test_the_page_shows_what_is_emitted():
-    text = (ROOT / PAGE).read_text(encoding="utf-8")
-    assert "<!-- emitted: " in text
-    assert page(text) == text, "run `bazel run //tools:emitted`"
+def test_the_pages_show_what_is_emitted():
+    texts = [p.read_text(encoding="utf-8") for p in (ROOT / DOCS).glob("*.md")]
+    shown = [text for text in texts if "<!-- emitted: " in text]
+    assert shown
+    assert all(page(text) == text for text in shown), "run `bazel run //tools:emitted`"
 
 
 def test_a_kernel_is_emitted_from_the_schedule_above_it():
@@ -36,8 +37,8 @@ def test_a_marker_without_a_schedule_is_refused():
 def test_the_command_checks_and_writes(tmp_path, monkeypatch, text):
     monkeypatch.setenv("BUILD_WORKSPACE_DIRECTORY", str(tmp_path))
     (tmp_path / "docs").mkdir()
-    (tmp_path / PAGE).write_text(text)
+    (tmp_path / DOCS / "one.md").write_text(text)
     assert emitted.main(["--check"]) == int(text != SCHEDULE)
     assert emitted.main([]) == 0 and emitted.main(["--check"]) == 0
-    (tmp_path / PAGE).write_text(MARKED)
+    (tmp_path / DOCS / "one.md").write_text(MARKED)
     assert emitted.main([]) == 2
