@@ -31,7 +31,7 @@ examples:
 """
 _MARKED = re.compile(r"(<!-- emitted: (\w+) (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _SCHEDULE = re.compile(r"```text\n(schedule\((\w+)\)\n.*?)```", re.DOTALL)
-_JIT = "@triton.jit\n"
+_FIRST, _AFTER = "\n@", "\n\ndef launch("  # of the functions: a decorator, and what follows
 
 
 def page(text: str) -> str:
@@ -49,12 +49,12 @@ def page(text: str) -> str:
 
 
 def kernels(name: str, schedule: str, machine: str) -> str:
-    """The jit functions of a kernel of the library, with a schedule, for a target."""
+    """The device's functions of a kernel of the library, with a schedule, for a target."""
     workload = parse_workload((LIBRARY / f"{name}.kir").read_text(encoding="utf-8"), name)
     found = target(machine)
     nest = lower(workload.spec, parse_schedule(schedule, name), found, workload.tune)
     source = backend_for(found).emit(nest, found)
-    return source[source.index(_JIT) : source.index("\n\ndef launch(")].rstrip() + "\n"
+    return source[source.index(_FIRST) : source.index(_AFTER)].strip() + "\n"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
