@@ -14,6 +14,7 @@ from ir.machine import Machine
 from ir.schedule import Decision, Schedule
 from ir.spec import Bucketize, Cast, Equation, Expr, Index, Read, Reduce, Scan, Spec
 
+
 def launch_ends(spec: Spec) -> Iterator[Decision]:
     """Launches end after what is read at other indices than it is computed at."""
     made = {e.target: e for e in spec.equations}

@@ -24,7 +24,7 @@ def split(spec: Spec, decision: Decision, schedule: Schedule) -> Spec:
     parts can be folded again, over an index with a tile and a static range, that shares its
     loop with no other.
     """
-    name, over = decision.subject, str(needed(decision, "over"))
+    over = str(needed(decision, "over"))
     count = needed(decision, "parts")
     equation = _reduction(spec, decision)
     _require_alone(schedule, decision)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from backends.backend import BackendError
 from backends.triton import spelling
 from backends.triton.blocks import Blocks
-from backends.triton.scales import Scaled
 from ir.functions import POINTWISE
 from ir.nest import Tile
 from ir.spec import FLOATS, Apply, Cast, Expr, Index, Number, Size
@@ -74,7 +73,7 @@ class Expressions:
     """Writes expressions for one launch.
 
     tile: gives the variable and the axes of a tile (it may load it first).  temporary: gives a
-    name to an expression that is read twice.  scaled: values whose factor waits.
+    name to an expression that is read twice.  factors: of values whose factor waits, its variable.
     """
 
     def __init__(
@@ -82,9 +81,9 @@ class Expressions:
         blocks: Blocks,
         tile: Callable[[Tile], tuple[str, tuple[str, ...], str]],
         temporary: Callable[[str], str],
-        scaled: Mapping[str, Scaled],
+        factors: Mapping[str, str],
     ):
-        self.scaled = scaled
+        self.factors = factors
         self.blocks = blocks
         self.tile = tile
         self.temporary = temporary
@@ -153,13 +152,11 @@ class Expressions:
         product with LOG2_E is done once for many; None for other exponents."""
         match exponent:
             case Apply("sub", (Tile() as a, Tile() as b)):
-                waiting = self.scaled.get(a.value)
                 left, right = self.text(a, over), self.text(b, over)
                 if {left.dtype, right.dtype} != {"f32"} or not right.axes < left.axes:
                     return None
-                by = "LOG2_E"
-                if waiting:
-                    by = f"({self.text(waiting.factor, ()).operand} * LOG2_E)"
+                factor = self.factors.get(a.value)
+                by = f"({factor} * LOG2_E)" if factor else "LOG2_E"
                 code = f"tl.exp2({left.operand} * {by} - {right.operand} * LOG2_E)"
                 return Text(code, "f32", left.axes)
         return None

@@ -63,7 +63,12 @@ class Statements:
         self.regions = Regions(self.blocks, parameters, self.tile, self._named)
         self.products = Products(self.blocks)
         self.scaled = scales(launch)
-        self.expressions = Expressions(self.blocks, self.tile, self._temporary, self.scaled)
+        self.factors = {n: f"{spelling.value(n)}_factor" for n in self.scaled}
+        self.expressions = Expressions(self.blocks, self.tile, self._temporary, self.factors)
+        self.factor_lines = [
+            Line(f"{self.factors[n]} = {self.expressions.text(found.factor, ()).code}")
+            for n, found in self.scaled.items()
+        ]
         self.loads = {s.value: s for s in launch.statements() if isinstance(s, Load)}
         self.deferred = deferred(launch)
         self.turned = turned(launch, self.deferred)
@@ -155,12 +160,12 @@ class Statements:
         if dtype == "b8" or kind in ("i32", "i64") and dtype != kind:
             code = f"{_operand(code)}.to({spelling.DTYPES['i32' if kind == 'b8' else kind]})"
         left = axes
-        waiting = self.scaled.get(s.source.value)
+        factor = self.factors.get(s.source.value)
         for index in sorted(over, key=axes.index, reverse=True):
             code = FOLDS[s.fold].over.format(code, left.index(index))
             left = tuple(i for i in left if i != index)
-        if waiting:
-            code = f"{code} * {self.expressions.text(waiting.factor, ()).operand}"
+        if factor:
+            code = f"{code} * {factor}"
         if not over and kind == "b8":
             code = f"({code} != 0)"
         elif kind == "b8":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import textwrap
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,6 +26,7 @@ def kernel_view(nest: LoopNest, machine: Machine) -> dict[str, Any]:
     """The values of the template `kernel.py.j2`."""
     launches = [_launch(nest, launch, machine) for launch in nest.launches]
     tensors = parameters(nest)
+    made = [p for p in tensors if p.role != "input"]
     text = " ".join(word for la in launches for word in la["words"])
     return {
         "nest": nest,
@@ -37,11 +39,11 @@ def kernel_view(nest: LoopNest, machine: Machine) -> dict[str, Any]:
         "libdevice": "libdevice." in text,
         "bulk": any(la["descriptors"] for la in launches),
         "inputs": [p.name for p in tensors if p.role == "input"],
-        "made": [_made(p) for p in tensors if p.role != "input"],
+        "made": [_made(p) for p in made],
         "outputs": [p.name for p in tensors if p.role == "output"],
         "tensors": [p.name for p in tensors],
-        "sizes": _sizes(nest),
-        "derived": [(n, spelling.size(e)) for n, e in nest.spec.derived],
+        "launch_sizes": _sizes(nest, _launcher_text(launches)),
+        "made_sizes": _sizes(nest, " ".join(m["shape"] for m in map(_made, made))),
     }
 
 
@@ -53,7 +55,8 @@ HELPERS = (
 def _launch(nest: LoopNest, launch: Launch, machine: Machine) -> dict[str, Any]:
     statements = Statements(launch)
     once_header = [
-        line for index, size in launch.whole for line in statements.positions(index, size)
+        *statements.factor_lines,
+        *(line for index, size in launch.whole for line in statements.positions(index, size)),
     ]
     once = statements.block(launch.once, tuple(once_header))
     header = [
@@ -72,7 +75,10 @@ def _launch(nest: LoopNest, launch: Launch, machine: Machine) -> dict[str, Any]:
     values = {v.tensor for v in launch.values}
     return {
         "name": launch.name,
-        "title": [equation_text(e) for e in nest.formulation.equations if e.target in values],
+        "title": [
+            line for e in nest.formulation.equations if e.target in values
+            for line in textwrap.wrap(equation_text(e), 92, subsequent_indent="    ")
+        ],
         "pointers": [(p.name, spelling.pointer(p.name)) for p in tensors],
         "descriptors": statements.descriptors,
         "sizes": [s for s in launch.sizes if s in used],
@@ -127,10 +133,25 @@ def _made(p: Parameter) -> dict[str, str]:
     }
 
 
-def _sizes(nest: LoopNest) -> list[str]:
-    """The lines of the launcher that read sizes off shapes."""
-    lines = []
+def _launcher_text(launches: list[dict[str, Any]]) -> str:
+    """What the launcher computes from sizes."""
+    parts: list[str] = []
+    for la in launches:
+        parts += [la["tiles"], *la["sizes"], *(text for _, text in la["constants"])]
+        parts += [d.made for d in la["descriptors"]]
+    return " ".join(parts)
+
+
+def _sizes(nest: LoopNest, text: str) -> list[str]:
+    """The lines that read the sizes of a text off shapes, and those that derive others."""
+    used, lines = set(_WORD.findall(text)), []
+    for name, expr in reversed(nest.spec.derived):
+        if name in used:
+            lines.insert(0, f"{name} = {spelling.size(expr)}")
+            used |= set(_WORD.findall(spelling.size(expr)))
+    read = []
     for name, tensor, dim, shift in size_sources(nest):
         by = f" {'+' if shift > 0 else '-'} {abs(shift)}" if shift else ""
-        lines.append(f"{name} = {tensor}.shape[{dim}]{by}")
-    return lines
+        if name in used:
+            read.append(f"{name} = {tensor}.shape[{dim}]{by}")
+    return [*read, *lines]

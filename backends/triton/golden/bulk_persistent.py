@@ -89,7 +89,6 @@ def launch(x, w, b, y):
 def matmul_bias_gelu(x, w, b):
     """Multiply two matrices, add a bias to each row and apply GELU."""
     M = x.shape[0]
-    K = x.shape[1]
     N = w.shape[1]
     y = torch.empty((M, N), dtype=torch.bfloat16, device=x.device)
     launch(x, w, b, y)

@@ -25,6 +25,7 @@ def causal_0(
     # o[h, m, d] = sum(p[h, m, n] * f32(v[h, n, d]), n)
     # y[h, m, d] = o[h, m, d] / l[h, m]
     LOG2_E: tl.constexpr = 1.4426950408889634
+    a_factor = tl.rsqrt(tl.cast(D, tl.float32))
     offs_d = tl.arange(0, BLOCK_D)
     in_d = (offs_d < D) | EVEN_D
     tile = tl.program_id(0)
@@ -52,10 +53,10 @@ def causal_0(
         )
         s = tl.dot(q, tl.trans(k))
         a = s
-        mx = tl.maximum(mx, tl.max(tl.where(in_n[None, :], a, float("-inf")), 1) * tl.rsqrt(tl.cast(D, tl.float32)))
+        mx = tl.maximum(mx, tl.max(tl.where(in_n[None, :], a, float("-inf")), 1) * a_factor)
         mx_scale = tl.exp(mx_before - mx)
         l = l * mx_scale
-        p = tl.exp2(a * (tl.rsqrt(tl.cast(D, tl.float32)) * LOG2_E) - mx[:, None] * LOG2_E)
+        p = tl.exp2(a * (a_factor * LOG2_E) - mx[:, None] * LOG2_E)
         l += tl.sum(tl.where(in_n[None, :], p, 0.0), 1)
         o = o * mx_scale[:, None]
         o_a = p.to(tl.bfloat16)
@@ -76,10 +77,10 @@ def causal_0(
         )
         s = tl.dot(q, tl.trans(k))
         a = tl.where(offs_n[None, :] <= offs_m[:, None], s, float("-inf"))
-        mx = tl.maximum(mx, tl.max(tl.where(in_n[None, :], a, float("-inf")), 1) * tl.rsqrt(tl.cast(D, tl.float32)))
+        mx = tl.maximum(mx, tl.max(tl.where(in_n[None, :], a, float("-inf")), 1) * a_factor)
         mx_scale = tl.exp(mx_before - mx)
         l = l * mx_scale
-        p = tl.exp2(a * (tl.rsqrt(tl.cast(D, tl.float32)) * LOG2_E) - mx[:, None] * LOG2_E)
+        p = tl.exp2(a * (a_factor * LOG2_E) - mx[:, None] * LOG2_E)
         l += tl.sum(tl.where(in_n[None, :], p, 0.0), 1)
         o = o * mx_scale[:, None]
         o_a = p.to(tl.bfloat16)
@@ -120,7 +121,6 @@ def causal(q, k, v):
     H = q.shape[0]
     M = q.shape[1]
     D = q.shape[2]
-    N = k.shape[1]
     y = torch.empty((H, M, D), dtype=torch.bfloat16, device=q.device)
     launch(q, k, v, y)
     return y

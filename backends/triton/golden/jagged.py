@@ -38,9 +38,7 @@ def embedding_bag_0(
 
 def launch(table, idx, offsets, y):
     """Runs the kernel on contiguous tensors of one device; writes y."""
-    V = table.shape[0]
     D = table.shape[1]
-    L = idx.shape[0]
     B = offsets.shape[0] - 1
     embedding_bag_0[(B,)](
         idx, table, offsets, y,
@@ -54,9 +52,7 @@ def launch(table, idx, offsets, y):
 
 def embedding_bag(table, idx, offsets):
     """Add up the rows of table that each bag names; bag b holds idx[offsets[b]:offsets[b + 1]]."""
-    V = table.shape[0]
     D = table.shape[1]
-    L = idx.shape[0]
     B = offsets.shape[0] - 1
     y = torch.empty((B, D), dtype=torch.float32, device=table.device)
     launch(table, idx, offsets, y)

@@ -60,7 +60,6 @@ def launch(ids, keys, y):
 def map_id(ids, keys):
     """Find each id among the sorted keys: its place counted from 1, or 0 where it is missing."""
     B = ids.shape[0]
-    U = keys.shape[0]
     y = torch.empty((B,), dtype=torch.int32, device=ids.device)
     launch(ids, keys, y)
     return y

@@ -16,7 +16,8 @@ def matmul_bias_gelu_0(
     EVEN_N: tl.constexpr,
     EVEN_K: tl.constexpr,
 ):
-    # acc_parts[acc_s, m, n] = sum(f32(x[m, k]) * f32(w[k, n]), k=minimum((acc_s + 1) * (32 * ((K + 127) // 128)), K))
+    # acc_parts[acc_s, m, n] = sum(f32(x[m, k]) * f32(w[k, n]), k=minimum((acc_s + 1) * (32 * ((K
+    #     + 127) // 128)), K))
     tile = tl.program_id(0)
     tiles_m = tl.cdiv(M, 64)
     tiles_n = tl.cdiv(N, 64)
@@ -56,7 +57,8 @@ def matmul_bias_gelu_1(
     EVEN_M: tl.constexpr,
     EVEN_N: tl.constexpr,
 ):
-    # acc_parts[acc_s, m, n] = sum(f32(x[m, k]) * f32(w[k, n]), k=minimum((acc_s + 1) * (32 * ((K + 127) // 128)), K))
+    # acc_parts[acc_s, m, n] = sum(f32(x[m, k]) * f32(w[k, n]), k=minimum((acc_s + 1) * (32 * ((K
+    #     + 127) // 128)), K))
     # acc[m, n] = sum(acc_parts[acc_s, m, n], acc_s=4)
     # y[m, n] = gelu(acc[m, n] + f32(b[n]))
     tile = tl.program_id(0)
@@ -108,7 +110,6 @@ def launch(x, w, b, acc_parts, y):
 def matmul_bias_gelu(x, w, b):
     """Multiply two matrices, add a bias to each row and apply GELU."""
     M = x.shape[0]
-    K = x.shape[1]
     N = w.shape[1]
     acc_parts = torch.empty((4, M, N), dtype=torch.float32, device=x.device)
     y = torch.empty((M, N), dtype=torch.bfloat16, device=x.device)

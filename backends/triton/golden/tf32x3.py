@@ -99,7 +99,8 @@ def product_2(
     # acc_al[m, k] = tf32(x[m, k] - f32(acc_ah[m, k]))
     # acc_bh[n, k] = tf32(w[k, n])
     # acc_bl[n, k] = tf32(w[k, n] - f32(acc_bh[n, k]))
-    # acc[m, n] = sum(acc_al[m, k] * acc_bh[n, k] + acc_ah[m, k] * acc_bl[n, k] + acc_ah[m, k] * acc_bh[n, k], k)
+    # acc[m, n] = sum(acc_al[m, k] * acc_bh[n, k] + acc_ah[m, k] * acc_bl[n, k] + acc_ah[m, k] *
+    #     acc_bh[n, k], k)
     tile = tl.program_id(0)
     tiles_n = tl.cdiv(N, 64)
     m_at = tile // tiles_n * 64

@@ -80,7 +80,9 @@ def conv1d_2(
 ):
     # x_blc[b, x_blc_l, c] = x[b, c, x_blc_l]
     # w_ioc[i, o, c] = w[o, c, i]
-    # acc[b, o, l] = sum(f32(pad(x_blc[b, l + 0 - 1, c], 0.0)) * f32(w_ioc[0, o, c]) + f32(pad(x_blc[b, l + 1 - 1, c], 0.0)) * f32(w_ioc[1, o, c]) + f32(pad(x_blc[b, l + 2 - 1, c], 0.0)) * f32(w_ioc[2, o, c]), c)
+    # acc[b, o, l] = sum(f32(pad(x_blc[b, l + 0 - 1, c], 0.0)) * f32(w_ioc[0, o, c]) +
+    #     f32(pad(x_blc[b, l + 1 - 1, c], 0.0)) * f32(w_ioc[1, o, c]) + f32(pad(x_blc[b, l + 2 -
+    #     1, c], 0.0)) * f32(w_ioc[2, o, c]), c)
     # y[b, o, l] = acc[b, o, l] + f32(bias[o])
     tile = tl.program_id(0)
     tiles_o = tl.cdiv(O, 32)
