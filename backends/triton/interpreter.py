@@ -11,6 +11,7 @@ import inspect
 import itertools
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -59,7 +60,15 @@ def interpret(
     def work() -> dict[str, np.ndarray]:
         return interpreted(built, nest, machine, sizes, inputs, order)
 
+    _warm()
     return in_child(work, SECONDS, "check", built.file.parent)
+
+
+@cache
+def _warm() -> None:
+    """Imports once in this process what triton imports when it first meets a number, and what
+    every child would import again."""
+    tl.str_to_ty("i32", None)
 
 
 def interpreted(
