@@ -39,7 +39,11 @@ def grid_lines(launch: Launch) -> tuple[Line, ...]:
 
 def tiles_text(launch: Launch) -> str:
     """How many tiles a grid has, for the launcher."""
-    return " * ".join(_count(g, "triton.cdiv") for g in _ordered(launch)) or "1"
+    counts = [
+        spelling.factor(g.size) if g.tile == 1 and launch.grid[1:] else _count(g, "triton.cdiv")
+        for g in _ordered(launch)
+    ]
+    return " * ".join(counts) or "1"
 
 
 def _ordered(launch: Launch) -> tuple[GridAxis, ...]:

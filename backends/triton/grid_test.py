@@ -91,3 +91,12 @@ def test_a_loop_that_starts_later_too_is_no_longer_later():
 def test_a_launch_without_a_grid_has_one_program():
     assert tiles_text(EMPTY) == "1"
     assert grid_lines(EMPTY) == ()
+
+
+def test_sizes_that_are_sums_are_counted_whole():
+    """A tile of one element counts all of an index, here of N + 1."""
+    axes = (GridAxis("m", 16, Size("M")), GridAxis("n", 1, Apply("add", (Size("N"), Number(1)))))
+    found = walked(replace(EMPTY, grid=axes))
+    assert len(found) == len(set(found)) == 7 * 38
+    assert max(n for _, n in found) == 37
+    assert len(walked(replace(EMPTY, grid=axes[1:]))) == 38

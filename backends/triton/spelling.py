@@ -66,9 +66,10 @@ def size(expr: Expr) -> str:
 
 
 def factor(expr: Expr) -> str:
-    """A size expression that something is multiplied by."""
+    """A size expression that something is multiplied by, on either side."""
     text, loose = _size(expr)
-    return f"({text})" if loose else text
+    divides = isinstance(expr, Apply) and expr.function in ("floordiv", "mod")
+    return f"({text})" if loose or divides else text
 
 
 def _size(expr: Expr) -> tuple[str, bool]:
