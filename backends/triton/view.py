@@ -30,6 +30,7 @@ def kernel_view(nest: LoopNest, machine: Machine) -> dict[str, Any]:
     text = " ".join(word for la in launches for word in la["words"])
     return {
         "nest": nest,
+        "doc": _doc(nest.spec.doc),
         "digests": {
             "spec": spec_digest(nest.spec),
             "schedule": text_digest(str(nest.schedule)),
@@ -50,6 +51,12 @@ def kernel_view(nest: LoopNest, machine: Machine) -> dict[str, Any]:
 HELPERS = (
     "larger", "smaller", "multiply", "rank", "floor_divide", "floor_modulo", "round_tf32",
 )  # fmt: skip
+
+
+def _doc(text: str) -> str:
+    """A doc as one line between three quotes, whatever is in it."""
+    plain = "".join(c if c.isprintable() else " " for c in text)
+    return plain.replace("\\", "\\\\").replace('"', '\\"')
 
 
 def _launch(nest: LoopNest, launch: Launch, machine: Machine) -> dict[str, Any]:
