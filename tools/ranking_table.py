@@ -17,7 +17,7 @@ _HEAD = ("kernel", "timed", "failed", "not timed", *(f"{g}: rho, regret" for g i
 def ranking(result: Mapping[str, Any]) -> list[str]:
     """The parts below where a file is from: rows by kernel, all together, what failed."""
     rows = result["rows"]
-    parts = [_kernels(result["summary"], rows), _overall(result["summary"]["overall"])]
+    parts = [_kernels(result["summary"], rows), _overall(result["summary"]["overall"], rows)]
     if failures := _failures(rows):
         parts.append(failures)
     return parts
@@ -33,10 +33,13 @@ def _kernels(summary: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> s
     return "\n".join(lines)
 
 
-def _overall(found: Mapping[str, Any]) -> str:
+def _overall(found: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> str:
     head = ("all kernels", "rho, mean", "rho, pooled", "regret, geometric mean")
-    lines = [f"{found['timed']} schedules timed, {found['failed']} failed.", "",
-             line(head), line(["---", *["---:"] * 3])]  # fmt: skip
+    old = sum("not_remodelled" in row for row in rows)
+    counted = f"{found['timed']} schedules timed, {found['failed']} failed."
+    if old:
+        counted += f" {old} no longer lower: their models are as they were when measured."
+    lines = [counted, "", line(head), line(["---", *["---:"] * 3])]
     for guess in GUESSES:
         of = found[guess]
         rhos = (cut(of[k]) for k in ("rho_mean", "rho_pooled"))

@@ -41,6 +41,14 @@ def test_what_failed_and_what_was_not_timed_is_counted():
     assert "- one, 2: build: it needs 8 bytes" in made and "- two" not in made
 
 
+def test_a_file_that_was_modelled_again_says_so():
+    found = result(row(1.0), row(2.0) | {"not_remodelled": "no such verb"})
+    found |= {"measured_by": found.pop("command"), "modelled_by": "python3 -m x --again"}
+    made = table(found)
+    assert made.startswith("`python3 -m x --out=y.json`, then `python3 -m x --again`, 2026-11-21")
+    assert "2 schedules timed, 0 failed. 1 no longer lower" in made
+
+
 @pytest.mark.parametrize(("reason", "said"), [
     ("CUDA error: misaligned address\nSearch for it\nCompile with x for details",
      "CUDA error: misaligned address"),

@@ -37,6 +37,7 @@ _HEAD = (
     "fastest", "speed-up", "of roofline", "error", "its error",
 )  # fmt: skip
 _LEFT = 3  # columns of words
+_FOLDER = r"--out=\S*/"  # where a file was written says nothing
 
 
 def page(text: str, results: Path) -> str:
@@ -100,9 +101,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _origin(result: Mapping[str, Any]) -> str:
     versions = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
     clocks = result["clocks_mhz"]
-    command = re.sub(r"--out=\S*/", "--out=", result["command"])
+    commands = [result.get(k) for k in ("command", "measured_by", "modelled_by")]
+    said = ", then ".join(f"`{re.sub(_FOLDER, '--out=', c)}`" for c in commands if c)
     return (
-        f"`{command}`, {result['date']}, {result['machine']}, driver "
+        f"{said}, {result['date']}, {result['machine']}, driver "
         f"{result['driver']}, {versions}; clocks at the end {clocks['sm']} MHz, memory "
         f"{clocks['memory']} MHz."
     )
