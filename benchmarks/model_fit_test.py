@@ -1,16 +1,26 @@
 """Fitting finds the weights that made-up measurements follow."""
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from random import Random
 
 import numpy as np
 import pytest
 
-from backends.triton.model import WEIGHTS, combine
-from benchmarks.model_fit import TERMS, data_of, fitted, held_out, loss, main, predicted, quality
+from backends.triton.model import Weights, combine
+from benchmarks.model_fit import (
+    TERMS,
+    data_of,
+    fitted,
+    held_out,
+    loss,
+    main,
+    predicted,
+    quality,
+)
 
-TRUE = replace(WEIGHTS, dram=1.6, matrix=2.0, wait=1.0, loss=0.15)
+START = Weights(**{f.name: 0.2 if f.name == "loss" else 1.0 for f in fields(Weights)})
+TRUE = replace(START, dram=2.5, matrix=3.0, wait=0.5, loss=0.1)
 
 
 def made_rows(weights, count=40):
@@ -42,11 +52,11 @@ def test_all_rows_at_once_are_as_one_at_a_time():
 def test_fitting_comes_near_the_weights_that_made_the_times():
     data = data_of(made_rows(TRUE))
     kept = np.ones(len(data.true), bool)
-    best = fitted(data)
-    assert loss(data, best, kept) < 0.3 * loss(data, WEIGHTS, kept)
+    best = fitted(data, start=START)
+    assert loss(data, best, kept, START) < 0.3 * loss(data, START, kept, START)
     assert best.matrix > 1.5 and best.dram > 1.3
     ranked = quality(data, dict.fromkeys(range(3), best))["all"]
-    assert ranked["rho"] > quality(data, dict.fromkeys(range(3), WEIGHTS))["all"]["rho"]
+    assert ranked["rho"] > quality(data, dict.fromkeys(range(3), START))["all"]["rho"]
     assert ranked["regret"] >= 1
 
 

@@ -26,6 +26,7 @@ from backends.triton.compile import FILE, NAME, warm
 from backends.triton.model import modelled
 from benchmarks.draws import SIZES, Draw, draws
 from benchmarks.rank_table import Row, read, summary, write
+from benchmarks.remodel import remodel
 from benchmarks.stopwatch import Job, Stopwatch
 from ir.cost import roofline
 from ir.errors import KernelError
@@ -36,6 +37,7 @@ EXAMPLES = """
 examples:
   python3 -m benchmarks.model_rank --target=h200 --schedules=24 --out=rank.json
   python3 -m benchmarks.model_rank --target=h200 --schedules=4 --kernels=softmax --dry --out=x.json
+  python3 -m benchmarks.model_rank --target=h200 --out=rank.json --remodel
 """
 ALIKE = 0.02  # of the norm: how far two schedules' results may lie apart
 NOT_TIMED = "not timed: "
@@ -58,7 +60,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for kernel in kernels:
             if kernel not in SIZES:
                 raise KernelError(f"no kernel `{kernel}` is ranked", allowed=", ".join(SIZES))
-        return run(asked, kernels, target(asked.target))
+        machine = target(asked.target)
+        if asked.remodel:
+            command = f"python3 -m benchmarks.model_rank --target={asked.target} --remodel"
+            _show(remodel(asked.out, machine, f"{command} --out={asked.out}"))
+            return 0
+        return run(asked, kernels, machine)
     except KernelError as error:
         print(f"model_rank: {error}", file=sys.stderr)
         return 2
@@ -83,12 +90,16 @@ def run(asked: argparse.Namespace, kernels: list[str], machine: Machine) -> int:
     if not asked.dry:
         for _ in _timed(tasks, rows, asked.seconds - (time.monotonic() - begin)):
             write(asked.out, head, list(merged.values()))
-    table = summary(list(merged.values()))
     write(asked.out, head, list(merged.values()))
+    _show(list(merged.values()))
+    return int(any(r["reason"].startswith(NOT_TIMED) for r in rows.values()))
+
+
+def _show(rows: list[Row]) -> None:
+    table = summary(rows)
     for name, line in table["kernels"].items():
         print(f"{name}: {line}")
     print(table["overall"])
-    return int(any(r["reason"].startswith(NOT_TIMED) for r in rows.values()))
 
 
 def _timed(
@@ -239,6 +250,8 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="that build")
     made.add_argument("--seconds", type=float, default=540.0, help="after which timing stops")
     made.add_argument("--dry", action="store_true", help="build and model only; needs no device")
+    made.add_argument("--remodel", action="store_true",
+                      help="model the file's rows again; needs no device")  # fmt: skip
     return made
 
 

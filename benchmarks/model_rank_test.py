@@ -1,5 +1,6 @@
 """The ranking end to end: built here, and timed by a clock that is made up."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import model_rank
-from benchmarks.rank_table import read, summary
+from benchmarks.rank_table import read, summary, write
 from benchmarks.stopwatch import Reading
 
 
@@ -53,6 +54,30 @@ def test_schedules_are_built_modelled_timed_and_left_alone_afterwards(tmp_path, 
     assert summary(rows)["overall"]["timed"] == (len(built) - 1 if len(built) > 2 else 0)
     assert command(out) == 0  # only the first is timed again, to compare with
     assert [r["measured_us"] for r in read(out) if r["schedule"] in built] == measured
+
+
+def test_rows_are_modelled_again_and_what_was_measured_stays(tmp_path, monkeypatch):
+    out = tmp_path / "rank.json"
+    assert command(out, "--dry") == 0
+    rows = read(out)
+    stale = [
+        r | {"modelled_us": 1.0, "guessed_us": 1.0, "terms": {}} if r.get("figures") else r
+        for r in rows
+    ]
+    stale[0] = stale[0] | {"measured_us": 7.0, "us": 7.0, "time_kind": "measured"}
+    stale[1] = stale[1] | {"schedule_text": "schedule(softmax)\ntile(none, size=3)\n"}
+    write(out, {"command": "measured so", "machine": "none"}, stale)
+    assert command(out, "--remodel") == 0
+    again = read(out)
+    assert again[0] == rows[0] | {"measured_us": 7.0, "us": 7.0, "time_kind": "measured"}
+    assert again[1].pop("not_remodelled")
+    assert again[1] == stale[1]
+    assert again[2:] == rows[2:]
+    head = json.loads(out.read_text())
+    assert (head["measured_by"], head["machine"]) == ("measured so", "none")
+    assert "--remodel" in head["modelled_by"]
+    assert command(out, "--remodel") == 0
+    assert json.loads(out.read_text())["measured_by"] == "measured so"
 
 
 def test_wrong_use_is_said(tmp_path, capsys):

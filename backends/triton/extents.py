@@ -12,6 +12,7 @@ from ir.nest import Launch, Load, Loop, Slice, Store
 from ir.sizes import value as number
 from ir.spec import Expr, Index, Number
 
+PLACES = 8  # at which bounds that depend on a tile's place are looked at
 TYPICAL_SEGMENT = 16.0  # entries of a jagged range, where no shape tells
 
 
@@ -59,9 +60,15 @@ class Extents:
         """How often a loop's body runs, on average over the programs."""
         if loop.high.size is None:
             return max(1.0, ceil(self._segment(loop) / loop.tile))
-        low = number(self._mean(loop.low.size), self.sizes) if loop.low.size else 0
-        high = number(self._mean(loop.high.size), self.sizes)
-        return max(0.0, ceil((high - low) / loop.tile))
+        moves = _moving(loop.high.size) or (loop.low.size and _moving(loop.low.size))
+        places = [(n + 0.5) / PLACES for n in range(PLACES)] if moves else [0.5]
+        return sum(self._trips(loop, place) for place in places) / len(places)
+
+    def _trips(self, loop: Loop, place: float) -> int:
+        """Trips of a program whose tiles lie at a share of the way along their indices."""
+        low = number(self._mean(loop.low.size, place), self.sizes) if loop.low.size else 0
+        high = number(self._mean(loop.high.size, place), self.sizes)
+        return max(0, ceil((high - low) / loop.tile))
 
     def at_once(self, programs: int) -> dict[str, int]:
         """Of each grid index, how many tiles are under way while `programs` programs run."""
@@ -128,16 +135,21 @@ class Extents:
     def _shape(self, s: object) -> tuple[int, ...]:
         return self.shapes.get(getattr(s, "tensor", ""), ())
 
-    def _mean(self, expr: Expr) -> Expr:
-        """A bound with the origin of each index's tile in the middle of the index."""
+    def _mean(self, expr: Expr, place: float = 0.5) -> Expr:
+        """A bound with the origin of each index's tile a share of the way along the index."""
         if isinstance(expr, Index):
-            spare = self._size(expr.name) - self.tiles.get(expr.name, 0)
-            return Number(int(max(0.0, spare) / 2))
+            size, tile = self._size(expr.name), self.tiles.get(expr.name, 1)
+            return Number(int(place * max(1, ceil(size / tile))) * tile)
         changed = {}
         for f in fields(expr):
             held = getattr(expr, f.name)
             if f.name != "place" and isinstance(held, tuple):
                 changed[f.name] = tuple(
-                    self._mean(e) if isinstance(e, Expr) else e for e in held
+                    self._mean(e, place) if isinstance(e, Expr) else e for e in held
                 )
         return replace(expr, **changed) if changed else expr
+
+
+def _moving(expr: Expr) -> bool:
+    """Whether a bound depends on where a tile lies."""
+    return any(isinstance(e, Index) for e in expr.walk())

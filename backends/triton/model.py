@@ -19,7 +19,7 @@ from backends.triton.transactions import Move
 from backends.triton.work import Work, work
 from ir.footprint import register_bytes, scratch_bytes
 from ir.machine import Machine
-from ir.nest import Launch, LoopNest
+from ir.nest import Launch, LoopNest, Store
 from ir.sizes import bind
 from ir.spec import DTYPES
 
@@ -30,38 +30,42 @@ class Weights:
     beside the longest term that shows all the same. Fitted by benchmarks/model_fit.py to
     measured schedules, see docs/benchmarks.md."""
 
-    launch: float = 1.379
-    dram: float = 0.88
-    cache: float = 0.621
-    load: float = 1.28
+    launch: float = 1.83
+    dram: float = 0.708
+    cache: float = 0.5
+    load: float = 0.964
     fabric: float = 1.068
-    shared: float = 0.8
-    matrix: float = 1.04
-    vector: float = 3.728
-    special: float = 0.829
-    issue: float = 0.334
-    spill: float = 4.794
-    wait: float = 1.288
-    start: float = 0.777
-    alone: float = 1.367
-    loss: float = 0.272
+    shared: float = 0.607
+    matrix: float = 0.889
+    vector: float = 3.0
+    special: float = 0.776
+    issue: float = 0.855
+    spill: float = 10.8
+    exchange: float = 2.9
+    wait: float = 0.886
+    start: float = 0.852
+    alone: float = 0.736
+    step: float = 0.275
+    loss: float = 0.211
 
 
 WEIGHTS = Weights()
 MEMORY = ("dram", "cache")  # of the chip
-ENGINES = ("load", "fabric", "shared", "matrix", "vector", "special", "issue", "spill")
-CHAIN = ("wait", "start", "alone")  # of one program after another
+ENGINES = ("load", "fabric", "shared", "matrix", "vector", "special", "issue", "spill",
+           "exchange")  # fmt: skip
+CHAIN = ("wait", "start", "alone", "step")  # of one program after another
 KEPT = 0.6  # share of the cache that holds what is read again
 START_CYCLES = 1500  # from one program's end to the next one's first load
 REGISTERS_BESIDE = 24  # of a lane, for addresses and the like, where no build tells
-SPILLED_IN_LOOP = 0.5  # share of the spills that a loop repeats
+STEP_CYCLES = 4  # from one instruction of a wave to the next that depends on it
+BARRIER_CYCLES = 30  # that a program's waves wait for each other
 DEFAULT_WARPS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Build:
     """What is known of a launch's build. spills: bytes of a lane. instructions: in its text;
-    inside: those in loops."""
+    barriers, exchanges: of them, those that go through shared memory or another lane."""
 
     registers: int
     shared_bytes: int
@@ -69,7 +73,8 @@ class Build:
     stages: int
     spills: float
     instructions: float
-    inside: float
+    barriers: float
+    exchanges: float
 
 
 def modelled(
@@ -118,13 +123,23 @@ def terms(
     # A build that cannot be held is refused elsewhere; here it just takes turns.
     resident = min(max(held.programs, 1), launch.resident or max(held.programs, 1))
     ext = Extents(launch, sizes)
-    done = work(launch, ext, machine, table, build.warps, build.stages)
+    free = 4 * (build.registers - REGISTERS_BESIDE)
+    done = work(launch, ext, machine, table, build.warps, build.stages, free)
     units = machine.parallel
     busiest = ceil(ext.programs / units)
     at_once = min(ext.programs, resident * units)
     rounds = ceil(ext.programs / (resident * units))
     asked, fetched = traffic(done.moves, ext, machine, at_once)
     seconds = {**done.seconds, **_of_build(build, done, table)}
+    beyond = spilled(build, done, table, resident)
+    seconds["fabric"] = seconds.get("fabric", 0.0) + (
+        beyond / table["cache_bytes_per_cycle"] / table["clock_hz"]
+    )
+    asked += ext.programs * beyond
+    fetched += ext.programs * beyond * _missed(
+        build.spills * build.warps * table["wave"] * at_once,
+        KEPT * machine.spaces["cache"].bytes,
+    )
     found = {f"{e}_us": 1e6 * busiest * seconds.get(e, 0.0) for e in ENGINES}
     starts = 1 if launch.resident else rounds
     return {
@@ -135,6 +150,7 @@ def terms(
         "wait_us": 1e6 * rounds * done.waits,
         "start_us": 1e6 * starts * START_CYCLES / table["clock_hz"],
         "alone_us": 1e6 * rounds * done.alone,
+        "step_us": 1e6 * rounds * _steps(build, done) / table["clock_hz"],
         "programs": float(ext.programs),
         "resident": float(resident),
         "rounds": float(rounds),
@@ -162,26 +178,54 @@ def _build(
                           table["registers_per_lane"])),
         shared_bytes=int(figure("shared_bytes", scratch_bytes(launch, machine, sizes))),
         warps=warps,
-        stages=int(figure("stages", depth)),
+        stages=_stages(launch, table, figures, int(figure("stages", depth))),
         spills=figure("spills", 0.0),
         instructions=figure("instructions", 0.0),
-        inside=sum(n for k, n in figures.items() if k.startswith(f"{launch.name}.loop.")),
+        barriers=figure("mix.barrier", 0.0),
+        exchanges=figure("mix.shared", 0.0) + figure("mix.shuffle", 0.0),
     )
 
 
-def _of_build(build: Build, done: Work, table: Mapping[str, Any]) -> dict[str, float]:
-    """Seconds of a unit for what only the compiler tells: instructions issued, and spills.
+def _stages(
+    launch: Launch, table: Mapping[str, Any], figures: Mapping[str, float], asked: int
+) -> int:
+    """Iterations under way at once: one where the build shows that no load runs ahead."""
+    copies = figures.get(f"{launch.name}.mix.copy_async")
+    if not table["copies_async"] or copies is None:
+        return asked
+    stored = sum(isinstance(s, Store) and s.bulk for s in launch.statements())
+    return asked if copies > stored else 1
 
-    Which loop an instruction lies in no one says: each is taken to be of the mean trips.
-    """
-    trips = done.looped / done.loops if done.loops else 1.0
-    issue = (build.instructions - build.inside + build.inside * trips) * build.warps
-    again = 1 + SPILLED_IN_LOOP * done.looped
-    spilled = 2 * build.spills * build.warps * table["wave"] * again
+
+def _of_build(build: Build, done: Work, table: Mapping[str, Any]) -> dict[str, float]:
+    """Seconds of a unit for what only the compiler tells: instructions issued, and spills."""
+    issue = build.instructions * done.repeats * build.warps
+    again = 2 * build.spills * build.warps * table["wave"] * done.repeats
+    bytes_exchanged = 4 * build.exchanges * build.warps * table["wave"] * done.repeats
     return {
+        "exchange": bytes_exchanged / (table["shared_bytes_per_cycle"] * table["clock_hz"]),
         "issue": issue / (table["partitions"] * table["clock_hz"]),
-        "spill": spilled / (table["shared_bytes_per_cycle"] * table["clock_hz"]),
+        "spill": again / (table["shared_bytes_per_cycle"] * table["clock_hz"]),
     }
+
+
+def _steps(build: Build, done: Work) -> float:
+    """Cycles of one wave that goes through a program with nothing else to wait for."""
+    each = STEP_CYCLES * build.instructions + BARRIER_CYCLES * build.barriers
+    return each * done.repeats
+
+
+def spilled(build: Build, done: Work, table: Mapping[str, Any], resident: int) -> float:
+    """Bytes of a program's spills, written and read, that its unit's own cache has no room for:
+    that is shared memory which no program takes."""
+    own = build.spills * build.warps * table["wave"]
+    room = table["shared_bytes_per_unit"] - resident * build.shared_bytes
+    return 2 * own * done.repeats * _missed(resident * own, max(0, room))
+
+
+def _missed(used: float, room: float) -> float:
+    """The share of what is used over and over that there is no room for."""
+    return 1 - room / used if used > room else 0.0
 
 
 def traffic(

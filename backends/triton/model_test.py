@@ -1,5 +1,6 @@
 """The time model: what must hold between times, and terms worked out by hand."""
 
+from math import ceil
 from time import perf_counter
 
 import pytest
@@ -119,10 +120,40 @@ def test_spills_and_issued_instructions_take_time():
     slow = terms_of(nest, sizes, spills=400, instructions=2000, warps=4)
     assert slow["spill_us"] > 1 and slow["issue_us"] > 1
     assert combine(slow) > combine(terms_of(nest, sizes, warps=4))
-    loop = product(128, 128, 64)  # 16 trips
-    once = terms_of(loop, PRODUCT, instructions=2000)
-    often = terms_of(loop, PRODUCT, instructions=2000, **{"loop.matrix": 500, "loop.other": 500})
-    assert often["issue_us"] == pytest.approx(8.5 * once["issue_us"])
+    loop = product(128, 128, 64)  # 16 trips, where most of the text lies
+    once, twice = (terms_of(loop, PRODUCT, instructions=n, warps=4) for n in (2000, 4000))
+    assert twice["issue_us"] == pytest.approx(2 * once["issue_us"])
+    rounds = ceil(once["programs"] / 132) * 2000 * 4 / (4 * 1.98e9)
+    assert 4 < once["issue_us"] / (1e6 * rounds) < 16
+
+
+def test_spills_beyond_a_units_own_cache_go_to_memory():
+    nest, sizes = copied(*row())
+    small, large = (terms_of(nest, sizes, spills=n, warps=32, registers=64) for n in (16, 4096))
+    none = terms_of(nest, sizes, warps=32, registers=64)
+    assert small["asked_bytes"] == none["asked_bytes"]
+    assert large["asked_bytes"] > 2 * none["asked_bytes"]
+    assert large["fetched_bytes"] > none["fetched_bytes"]
+
+
+def test_loads_wait_more_often_where_registers_hold_few_of_them():
+    nest, sizes = copied(*row(32))  # 256 floats a lane
+    few, many = (terms_of(nest, sizes, warps=4, registers=n) for n in (40, 255))
+    assert few["wait_us"] / few["rounds"] > 2 * many["wait_us"] / many["rounds"]
+
+
+def test_a_build_without_copies_of_their_own_hides_no_wait():
+    nest = product(128, 128, 64)
+    with_copies, without = (
+        terms_of(nest, PRODUCT, warps=8, stages=3, **{"mix.copy_async": n})["wait_us"]
+        for n in (8, 0)
+    )
+    assert without > 2 * with_copies
+    on_registers = [
+        terms_of(nest, PRODUCT, target("mi300"), warps=8, stages=3, **{"mix.copy_async": n})
+        for n in (8, 0)
+    ]
+    assert on_registers[0] == on_registers[1]
 
 
 def test_idle_lanes_do_not_make_it_faster():

@@ -22,6 +22,7 @@ class Move:
     times: executions.  fresh: as many of them as would touch all its places just once.
     requests: lane instructions, with padding.  sectors: bytes of whole sectors.  needs: grid
     indices that the place depends on.  rows: bytes of one row where positions are data, else 0.
+    bytes: that registers hold while it is under way; 0 of a bulk copy.
     """
 
     tensor: str
@@ -32,6 +33,7 @@ class Move:
     sectors: float
     needs: frozenset[str]
     rows: float = 0.0
+    bytes: float = 0.0
 
     @property
     def asked(self) -> float:
@@ -67,6 +69,7 @@ def move(
         ),
         needs=frozenset(i for i in ext.grid if i in used or rows),
         rows=rows,
+        bytes=0.0 if s.bulk else float(width * elements),
     )
 
 

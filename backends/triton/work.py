@@ -9,7 +9,7 @@ from typing import Any
 
 from backends.triton.blocks import sides
 from backends.triton.extents import Extents
-from backends.triton.transactions import Move, move
+from backends.triton.transactions import VECTOR_BYTES, Move, move
 from ir.functions import POINTWISE
 from ir.machine import Machine
 from ir.nest import (
@@ -27,7 +27,7 @@ from ir.nest import (
     Tile,
 )
 from ir.sizes import value as number
-from ir.spec import DTYPES
+from ir.spec import DTYPES, Number
 from ir.steps import Temporary, steps, tile_axes
 
 # Instructions a lane and element, where it is not one. A special one is counted apart.
@@ -41,6 +41,8 @@ SCAN_CYCLES = 240
 SCAN = 8  # instructions an element of a running fold
 DOT_CYCLES = 60  # from the last operand of a product to its result
 LEAST_ALONG = 4  # lanes that a fold is spread over at the least
+OUTSIDE = 80  # instructions of a wave that no statement stands for: origins, ranges
+MOST_UNROLLED = 4  # trips of a loop of a known size that the compiler writes out
 SHUFFLE = 2  # instructions each time that halves of a wave are folded
 
 
@@ -48,22 +50,29 @@ SHUFFLE = 2  # instructions each time that halves of a wave are folded
 class Work:
     """What one program does. seconds: busy time by engine of its unit, which it has alone.
     waits: seconds for loads, what pipelining left of them.  alone: seconds of arithmetic, at
-    the rate that its own warps reach.  loops: how many it has.  looped: trips of all of them."""
+    the rate that its own warps reach.  text: seconds of all statements as often as the compiled
+    text holds them.  run: as often as they run."""
 
     moves: list[Move] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
     waits: float = 0.0
     alone: float = 0.0
-    loops: int = 0
-    looped: float = 0.0
+    text: float = 0.0
+    run: float = 0.0
+
+    @property
+    def repeats(self) -> float:
+        """How often an instruction of the text runs, on average."""
+        return self.run / self.text if self.text else 1.0
 
 
 def work(
     launch: Launch, ext: Extents, machine: Machine, table: Mapping[str, Any],
-    warps: int, stages: int,
+    warps: int, stages: int, free: int,
 ) -> Work:  # fmt: skip
-    """What a program of `warps` warps does. stages: iterations of a loop under way at once."""
-    counter = _Counter(launch, ext, machine, table, warps, stages)
+    """What a program of `warps` warps does. stages: iterations of a loop under way at once.
+    free: bytes of a lane's registers that loads under way can be given."""
+    counter = _Counter(launch, ext, machine, table, warps, stages, free)
     for block in (launch.once, launch.body):
         fetch, after, moving, alone = counter.block(block, ())
         counter.work.waits += fetch + after
@@ -76,14 +85,17 @@ class _Counter:
 
     def __init__(
         self, launch: Launch, ext: Extents, machine: Machine, table: Mapping[str, Any],
-        warps: int, stages: int,
+        warps: int, stages: int, free: int,
     ):  # fmt: skip
         self.launch, self.ext, self.machine, self.table = launch, ext, machine, table
-        self.warps, self.stages = warps, stages
+        self.warps, self.stages, self.free = warps, stages, max(free, VECTOR_BYTES)
         self.lanes = warps * table["wave"]
         self.values = {v.name: v for v in launch.values}
         self.tables = _searched(launch)
-        self.work = Work()
+        outside = OUTSIDE * warps / table["partitions"] / table["clock_hz"]
+        self.work = Work(text=outside, run=outside)
+        self.pipelined, self.together = False, 1.0  # trips whose loads are under way at once
+        self.copies: dict[str, float] = {}  # of each unrolled loop's body in the text
         self.cycle = 1 / table["clock_hz"]
         self.share = min(1.0, warps / table["partitions"])
 
@@ -98,13 +110,14 @@ class _Counter:
                 waits, busy = self._loop(s, around)
                 after, alone, asked = after + waits, alone + busy, False
                 continue
+            seconds, wait = self._statement(s, around)
             if isinstance(s, Load) and s.value not in self.tables:
                 behind = any(one.rows is not None for one in s.region)
-                fetch += 0.0 if asked and not behind else self._latency("memory")
+                again = self._batches() - (1 if asked and not behind else 0)
+                fetch += again * self._latency("memory")
                 asked = True
             elif not isinstance(s, Load):
                 asked = False
-            seconds, wait = self._statement(s, around)
             after += wait
             busy = self._busy(seconds, around)
             moving, alone = (
@@ -115,17 +128,29 @@ class _Counter:
     def _loop(self, s: Loop, around: tuple[tuple[str, float], ...]) -> tuple[float, float]:
         """Seconds of all trips: waiting, and busy. With stages, loads run beside the rest."""
         trips = self.ext.trips(s)
+        inner = not any(isinstance(x, Loop) for x in s.body)
+        literal = isinstance(s.low.size, Number) and isinstance(s.high.size, Number)
+        pipelined = inner and self.stages > 1 and any(isinstance(x, Load) for x in s.body)
+        unrolled = inner and literal and trips <= MOST_UNROLLED and not pipelined
+        if unrolled:
+            self.copies[s.index] = trips
+        self.pipelined, self.together = pipelined, trips if unrolled else 1.0
         fetch, after, moving, alone = self.block(s.body, (*around, (s.index, trips)))
-        self._looped(trips, around)
-        if self.stages < 2 or not any(isinstance(x, Load) for x in s.body):
+        self.pipelined, self.together = False, 1.0
+        if unrolled:
+            return fetch + trips * after, trips * (moving + alone)
+        if not pipelined:
             return trips * (fetch + after), trips * (moving + alone)
         busy = max(moving, alone)
         exposed = max(0.0, (fetch + after + busy) / self.stages - after - busy)
         return fetch + trips * (exposed + after), trips * busy
 
-    def _looped(self, trips: float, around: tuple[tuple[str, float], ...]) -> None:
-        self.work.loops += 1
-        self.work.looped += trips * prod(t for _, t in around)
+    def _batches(self) -> float:
+        """How many times the last load waits: as its lanes' registers hold what is under way."""
+        if self.pipelined:  # they lie in shared memory
+            return 1.0
+        last = self.work.moves[-1]
+        return max(1.0, self.together * last.bytes / self.lanes / self.free)
 
     def _statement(
         self, s: Statement, around: tuple[tuple[str, float], ...]
@@ -144,7 +169,6 @@ class _Counter:
                 return self._fold(s, SCAN_CYCLES, SCAN)
             case Search():
                 depth = ceil(log2(number(s.count, self.ext.sizes) + 1))
-                self._looped(depth, around)
                 return self._gathered(s.source, depth), depth * self._latency("cache")
             case Take():
                 return self._gathered(s.at, 1), self._latency("cache")
@@ -232,6 +256,9 @@ class _Counter:
     def _busy(self, seconds: dict[str, float], around: tuple[tuple[str, float], ...]) -> float:
         """Adds an execution to the program's sums; returns how long its own warps take."""
         times = prod(trips for _, trips in around)
+        every = sum(seconds.values())
+        self.work.run += times * every
+        self.work.text += every * prod(self.copies.get(index, 1.0) for index, _ in around)
         for engine, each in seconds.items():
             self.work.seconds[engine] = self.work.seconds.get(engine, 0.0) + times * each
         return max(seconds.values(), default=0.0) / self.share
