@@ -7,7 +7,6 @@ from itertools import permutations
 
 from ir.contraction import indices
 from ir.errors import KernelError
-from ir.linear import same
 from ir.made import copy_of, needed, require_free
 from ir.schedule import Decision
 from ir.spec import Equation, Expr, Index, Read, Spec
@@ -17,7 +16,7 @@ from ir.visit import rebuilt, visited
 
 def layout(spec: Spec, decision: Decision) -> Spec:
     """before: y[m, n] = sum(x[m, k] * w[k, n], k)
-    after:  w_nk[n, k] = w[k, n], in a launch of its own; y[m, n] = sum(x[m, k] * w_nk[n, k], k)
+    after:  w_nk[n, k] = w[k, n] (along indices of its own), in a launch of its own; y[m, n] = sum(x[m, k] * w_nk[n, k], k)
 
     A tensor that the kernel computes, `t[k, n] = ...`, becomes `t[n, k] = ...` instead. The
     dimensions of an input are named by the index that each is read at, see `dimensions`.
@@ -73,18 +72,9 @@ def _copied(
     spec: Spec, decision: Decision, names: tuple[str, ...], turn: tuple[int, ...]
 ) -> Spec:
     name, copy = decision.subject, copy_of(decision)
-    found = facts(spec)
-    shape = found.tensors[name].shape
-    reads = [r for e in spec.equations for r in e.reads() if r.tensor == name]
-    at = []
-    for dim, (index, size) in enumerate(zip(names, shape, strict=True)):
-        span = found.ranges.get(index)
-        whole = span is not None and not span.jagged and same(span.high, size, dict(spec.derived))
-        plain = all(r.at[dim] == Index(index) for r in reads)
-        at.append(Index(index if whole and plain else f"{copy}_{index}"))
-    fresh = tuple(i.name for i in at if i.name.startswith(f"{copy}_"))
-    require_free(spec, (copy, *fresh), decision)
-    made = Equation(copy, tuple(at[d] for d in turn), Read(name, tuple(at)))
+    at = tuple(Index(f"{copy}_{index}") for index in names)
+    require_free(spec, (copy, *(i.name for i in at)), decision)
+    made = Equation(copy, tuple(at[d] for d in turn), Read(name, at))
     spec = visited(spec, lambda e: _turned(e, name, copy, turn), {})
     return replace(spec, equations=(made, *spec.equations))
 

@@ -63,13 +63,16 @@ def test_images_are_copied_with_their_channels_last(sizes):
     assert [launch.parameters[-1].name for launch in nest.launches] == ["w_oijc", "x_bpqc", "y"]
 
 
-def test_a_dimension_that_is_not_read_in_full_is_copied_along_an_index_of_its_own():
+def test_a_copy_runs_along_indices_of_its_own_which_follow_those_of_its_reader():
     spec = spec_of(
         "y[m] = sum(w[k, m + 1], k)", inputs="w: f32[K, M + 1]", result="f32[M]"
     )  # fmt: skip
     sizes = {"M": 5, "K": 7}
     nest = require_right(lowered(spec, "layout(w, order=m_k)", sizes=sizes), sizes)
-    assert nest.formulation.equations[0].at == (Index("w_mk_m"), Index("k"))
+    assert nest.formulation.equations[0].at == (Index("w_mk_m"), Index("w_mk_k"))
+    lines = ("layout(w, order=m_k)", "tile(k, size=2)", "tile(w_mk_m, size=4)")
+    tiles = dict(require_right(lowered(spec, *lines, sizes=sizes), sizes).launches[0].tiles)
+    assert tiles == {"w_mk_k": 2, "w_mk_m": 4}
 
 
 @pytest.mark.parametrize(

@@ -13,29 +13,29 @@ def conv1d_0(
     x_ptr, x_blc_ptr,
     C, L,
     EVEN_X_BLC_L: tl.constexpr,
-    EVEN_C: tl.constexpr,
+    EVEN_X_BLC_C: tl.constexpr,
 ):
-    # x_blc[b, x_blc_l, c] = x[b, c, x_blc_l]
+    # x_blc[x_blc_b, x_blc_l, x_blc_c] = x[x_blc_b, x_blc_c, x_blc_l]
     tile = tl.program_id(0)
     tiles_x_blc_l = tl.cdiv(L, 64)
-    tiles_c = tl.cdiv(C, 32)
-    b_at = tile // (tiles_x_blc_l * tiles_c)
-    x_blc_l_at = tile // tiles_c % tiles_x_blc_l * 64
-    c_at = tile % tiles_c * 32
+    tiles_x_blc_c = tl.cdiv(C, 32)
+    x_blc_b_at = tile // (tiles_x_blc_l * tiles_x_blc_c)
+    x_blc_l_at = tile // tiles_x_blc_c % tiles_x_blc_l * 64
+    x_blc_c_at = tile % tiles_x_blc_c * 32
     offs_x_blc_l = x_blc_l_at + tl.arange(0, 64)
     in_x_blc_l = (offs_x_blc_l < L) | EVEN_X_BLC_L
-    offs_c = c_at + tl.arange(0, 32)
-    in_c = (offs_c < C) | EVEN_C
+    offs_x_blc_c = x_blc_c_at + tl.arange(0, 32)
+    in_x_blc_c = (offs_x_blc_c < C) | EVEN_X_BLC_C
     x = tl.load(
-        x_ptr + b_at * C * L + offs_c[:, None] * L + offs_x_blc_l[None, :],
-        mask=in_c[:, None] & in_x_blc_l[None, :],
+        x_ptr + x_blc_b_at * C * L + offs_x_blc_c[:, None] * L + offs_x_blc_l[None, :],
+        mask=in_x_blc_c[:, None] & in_x_blc_l[None, :],
         other=0.0,
     )
     x_blc = tl.trans(x)
     tl.store(
-        x_blc_ptr + b_at * L * C + offs_x_blc_l[:, None] * C + offs_c[None, :],
+        x_blc_ptr + x_blc_b_at * L * C + offs_x_blc_l[:, None] * C + offs_x_blc_c[None, :],
         x_blc,
-        mask=in_x_blc_l[:, None] & in_c[None, :],
+        mask=in_x_blc_l[:, None] & in_x_blc_c[None, :],
     )
 
 
@@ -43,30 +43,30 @@ def conv1d_0(
 def conv1d_1(
     w_ptr, w_ioc_ptr,
     C, O,
-    EVEN_O: tl.constexpr,
-    EVEN_C: tl.constexpr,
+    EVEN_W_IOC_O: tl.constexpr,
+    EVEN_W_IOC_C: tl.constexpr,
 ):
-    # w_ioc[i, o, c] = w[o, c, i]
-    offs_i = tl.arange(0, 4)
-    in_i = offs_i < 3
+    # w_ioc[w_ioc_i, w_ioc_o, w_ioc_c] = w[w_ioc_o, w_ioc_c, w_ioc_i]
+    offs_w_ioc_i = tl.arange(0, 4)
+    in_w_ioc_i = offs_w_ioc_i < 3
     tile = tl.program_id(0)
-    tiles_c = tl.cdiv(C, 32)
-    o_at = tile // tiles_c * 32
-    c_at = tile % tiles_c * 32
-    offs_o = o_at + tl.arange(0, 32)
-    in_o = (offs_o < O) | EVEN_O
-    offs_c = c_at + tl.arange(0, 32)
-    in_c = (offs_c < C) | EVEN_C
+    tiles_w_ioc_c = tl.cdiv(C, 32)
+    w_ioc_o_at = tile // tiles_w_ioc_c * 32
+    w_ioc_c_at = tile % tiles_w_ioc_c * 32
+    offs_w_ioc_o = w_ioc_o_at + tl.arange(0, 32)
+    in_w_ioc_o = (offs_w_ioc_o < O) | EVEN_W_IOC_O
+    offs_w_ioc_c = w_ioc_c_at + tl.arange(0, 32)
+    in_w_ioc_c = (offs_w_ioc_c < C) | EVEN_W_IOC_C
     w = tl.load(
-        w_ptr + offs_o[:, None, None] * C * 3 + offs_c[None, :, None] * 3 + offs_i[None, None, :],
-        mask=in_o[:, None, None] & in_c[None, :, None] & in_i[None, None, :],
+        w_ptr + offs_w_ioc_o[:, None, None] * C * 3 + offs_w_ioc_c[None, :, None] * 3 + offs_w_ioc_i[None, None, :],
+        mask=in_w_ioc_o[:, None, None] & in_w_ioc_c[None, :, None] & in_w_ioc_i[None, None, :],
         other=0.0,
     )
     w_ioc = tl.permute(w, 2, 0, 1)
     tl.store(
-        w_ioc_ptr + offs_i[:, None, None] * O * C + offs_o[None, :, None] * C + offs_c[None, None, :],
+        w_ioc_ptr + offs_w_ioc_i[:, None, None] * O * C + offs_w_ioc_o[None, :, None] * C + offs_w_ioc_c[None, None, :],
         w_ioc,
-        mask=in_i[:, None, None] & in_o[None, :, None] & in_c[None, None, :],
+        mask=in_w_ioc_i[:, None, None] & in_w_ioc_o[None, :, None] & in_w_ioc_c[None, None, :],
     )
 
 
@@ -78,8 +78,8 @@ def conv1d_2(
     EVEN_L: tl.constexpr,
     EVEN_C: tl.constexpr,
 ):
-    # x_blc[b, x_blc_l, c] = x[b, c, x_blc_l]
-    # w_ioc[i, o, c] = w[o, c, i]
+    # x_blc[x_blc_b, x_blc_l, x_blc_c] = x[x_blc_b, x_blc_c, x_blc_l]
+    # w_ioc[w_ioc_i, w_ioc_o, w_ioc_c] = w[w_ioc_o, w_ioc_c, w_ioc_i]
     # acc[b, o, l] = sum(f32(pad(x_blc[b, l + 0 - 1, c], 0.0)) * f32(w_ioc[0, o, c]) +
     #     f32(pad(x_blc[b, l + 1 - 1, c], 0.0)) * f32(w_ioc[1, o, c]) + f32(pad(x_blc[b, l + 2 -
     #     1, c], 0.0)) * f32(w_ioc[2, o, c]), c)
@@ -152,15 +152,15 @@ def launch(x, w, bias, x_blc, w_ioc, y):
         x, x_blc,
         C, L,
         EVEN_X_BLC_L=L % 64 == 0,
-        EVEN_C=C % 32 == 0,
+        EVEN_X_BLC_C=C % 32 == 0,
         num_warps=4,
         num_stages=1,
     )
     conv1d_1[(triton.cdiv(O, 32) * triton.cdiv(C, 32),)](
         w, w_ioc,
         C, O,
-        EVEN_O=O % 32 == 0,
-        EVEN_C=C % 32 == 0,
+        EVEN_W_IOC_O=O % 32 == 0,
+        EVEN_W_IOC_C=C % 32 == 0,
         num_warps=4,
         num_stages=1,
     )
