@@ -82,9 +82,12 @@ def wrong(
 def _off(found: Mapping[str, np.ndarray], exact: Mapping[str, np.ndarray]) -> Iterator[str]:
     for name, right in exact.items():
         right = np.asarray(right, np.float64)
-        error = np.abs(np.asarray(found[name], np.float64) - right)
-        size = np.sqrt(np.mean(right**2)) if right.size else 0.0
-        bad = ~(error <= ELEMENT * size + ELEMENT / 2 * np.abs(right) + 1e-6)
+        got = np.asarray(found[name], np.float64)
+        usual = right[np.isfinite(right)]
+        size = np.sqrt(np.mean(usual**2)) if usual.size else 0.0
+        with np.errstate(invalid="ignore"):
+            near = np.abs(got - right) <= ELEMENT * size + ELEMENT / 2 * np.abs(right) + 1e-6
+        bad = ~np.where(np.isfinite(right), near, (got == right) | np.isnan(got) & np.isnan(right))
         if bad.any():
             place = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
             yield (
