@@ -68,6 +68,9 @@ def matmul_bias_gelu_0(
 
 def launch(x, w, b, y):
     """Runs the kernel on contiguous tensors of one device; writes y."""
+    for tensor in (x, w, b, y):
+        if not tensor.is_contiguous() or tensor.numel() >= 2**31:
+            raise ValueError("tensors must be contiguous, with less than 2**31 elements")
     M = x.shape[0]
     K = x.shape[1]
     N = w.shape[1]

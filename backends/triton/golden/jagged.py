@@ -38,6 +38,9 @@ def embedding_bag_0(
 
 def launch(table, idx, offsets, y):
     """Runs the kernel on contiguous tensors of one device; writes y."""
+    for tensor in (table, idx, offsets, y):
+        if not tensor.is_contiguous() or tensor.numel() >= 2**31:
+            raise ValueError("tensors must be contiguous, with less than 2**31 elements")
     D = table.shape[1]
     B = offsets.shape[0] - 1
     embedding_bag_0[(B,)](

@@ -41,6 +41,9 @@ def cumsum_0(
 
 def launch(x, y):
     """Runs the kernel on contiguous tensors of one device; writes y."""
+    for tensor in (x, y):
+        if not tensor.is_contiguous() or tensor.numel() >= 2**31:
+            raise ValueError("tensors must be contiguous, with less than 2**31 elements")
     M = x.shape[0]
     K = x.shape[1]
     cumsum_0[(triton.cdiv(M, 4),)](

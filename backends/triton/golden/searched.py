@@ -45,6 +45,9 @@ def map_id_0(
 
 def launch(ids, keys, y):
     """Runs the kernel on contiguous tensors of one device; writes y."""
+    for tensor in (ids, keys, y):
+        if not tensor.is_contiguous() or tensor.numel() >= 2**31:
+            raise ValueError("tensors must be contiguous, with less than 2**31 elements")
     B = ids.shape[0]
     U = keys.shape[0]
     map_id_0[(triton.cdiv(B, 64),)](

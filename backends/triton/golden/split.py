@@ -85,6 +85,9 @@ def matmul_bias_gelu_1(
 
 def launch(x, w, b, acc_parts, y):
     """Runs the kernel on contiguous tensors of one device; writes acc_parts, y."""
+    for tensor in (x, w, b, acc_parts, y):
+        if not tensor.is_contiguous() or tensor.numel() >= 2**31:
+            raise ValueError("tensors must be contiguous, with less than 2**31 elements")
     M = x.shape[0]
     K = x.shape[1]
     N = w.shape[1]

@@ -75,6 +75,9 @@ def attention_0(
 
 def launch(q, k, v, y):
     """Runs the kernel on contiguous tensors of one device; writes y."""
+    for tensor in (q, k, v, y):
+        if not tensor.is_contiguous() or tensor.numel() >= 2**31:
+            raise ValueError("tensors must be contiguous, with less than 2**31 elements")
     H = q.shape[0]
     M = q.shape[1]
     D = q.shape[2]

@@ -146,6 +146,9 @@ def product_2(
 
 def launch(x, w, acc_ah, acc_al, acc_bh, acc_bl, acc):
     """Runs the kernel on contiguous tensors of one device; writes acc_ah, acc_al, acc_bh, acc_bl, acc."""
+    for tensor in (x, w, acc_ah, acc_al, acc_bh, acc_bl, acc):
+        if not tensor.is_contiguous() or tensor.numel() >= 2**31:
+            raise ValueError("tensors must be contiguous, with less than 2**31 elements")
     M = x.shape[0]
     K = x.shape[1]
     N = w.shape[1]

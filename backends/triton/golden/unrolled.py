@@ -144,6 +144,9 @@ def conv1d_2(
 
 def launch(x, w, bias, x_blc, w_ioc, y):
     """Runs the kernel on contiguous tensors of one device; writes x_blc, w_ioc, y."""
+    for tensor in (x, w, bias, x_blc, w_ioc, y):
+        if not tensor.is_contiguous() or tensor.numel() >= 2**31:
+            raise ValueError("tensors must be contiguous, with less than 2**31 elements")
     B = x.shape[0]
     C = x.shape[1]
     L = x.shape[2]
