@@ -19,7 +19,8 @@ load(":pytest.bzl", "pytest_test")
 _KINDS = {
     "_slow_test.py": dict(size = "enormous", tags = ["slow"]),
     "_benchmark_test.py": dict(size = "enormous", tags = ["benchmark", "exclusive"]),
-    "_test.py": dict(size = "medium"),
+    # A quarter of an hour: those that start many processes take minutes on a busy machine.
+    "_test.py": dict(size = "medium", timeout = "long"),
 }
 
 _TESTS = ["**/*_test.py"]

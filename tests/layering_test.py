@@ -127,6 +127,17 @@ def test_only_tests_import_tests():
     assert not wrong, "\n".join(wrong)
 
 
+def test_nothing_imports_a_test_file():
+    """Under Bazel a test sees libraries alone, and test files are in none."""
+    wrong = [
+        f"{path}:{line}: imports {module}"
+        for path in files(".py")
+        for module, line in own_imports(path)
+        if module.endswith("_test")
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
 def test_a_package_knows_a_large_dependency_in_one_module():
     """But for packages that may use anything: those that are made for one dependency."""
     where = {}

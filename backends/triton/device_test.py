@@ -12,7 +12,7 @@ from triton.runtime.jit import JITFunction
 
 from backends.backend import BackendError, Built
 from backends.triton import device, gpu, nvml, timing
-from backends.triton.timing_test import Fake
+from backends.triton.fake import Fake
 from ir.inputs import random_inputs
 
 SIZES = dict(M=4, N=8)

@@ -4,47 +4,7 @@ import pytest
 
 from backends.backend import BackendError
 from backends.triton import timing
-
-
-class Fake:
-    """A device with one queue and the host's clock. late: work that no event sees, in us."""
-
-    def __init__(self, host_us=20.0, late=0.0, flushed_us=500.0):
-        self.host, self.queue = 0.0, 0.0  # what the time is, until when the device is busy
-        self.host_us, self.late, self.flushed_us = host_us, late, flushed_us
-        self.hidden = 0.0
-        self.cold = False
-        self.seen = []
-
-    def _enqueue(self, us):
-        self.queue = max(self.queue, self.host) + us
-
-    def flush(self):
-        self._enqueue(self.flushed_us)
-        self.cold = True
-
-    def spin(self, us):
-        self._enqueue(us)
-
-    def mark(self):
-        return max(self.queue, self.host)
-
-    def us_between(self, first, second):
-        return second - first
-
-    def wait(self):
-        self.host = max(self.host, self.queue, self.hidden)
-
-    def now(self):
-        return 1e-6 * self.host
-
-    def call(self, us):
-        """A kernel: four times as fast where its data is in the cache."""
-        self.host += self.host_us
-        self._enqueue(us if self.cold else us / 4)
-        self.hidden = max(self.hidden, self.host) + self.late
-        self.cold = False
-        self.seen.append(us)
+from backends.triton.fake import Fake
 
 
 def test_the_median_of_cold_calls_without_the_host(monkeypatch):
