@@ -144,6 +144,7 @@ def test_a_row_that_is_too_long_is_looped():
 
 
 def test_what_cannot_be_lowered_is_refused_with_the_reason():
-    spec = spec_of("y[at[l], k] += x[l, k]", inputs="x: f32[L, K], at: i32[L]")
-    with pytest.raises(KernelError, match="a scatter is not lowered"):
-        autoschedule(spec, WITH_LANES, {"M": 4, "K": 8, "L": 8})
+    spec = spec_of("y[m, k] = cummax(x[m, k], k, exclusive=True)",
+                   inputs="x: i32[M, K]", result="i32[M, K]")  # fmt: skip
+    with pytest.raises(KernelError, match="an exclusive cummax of integers is not lowered"):
+        autoschedule(spec, WITH_LANES, {"M": 4, "K": 8})
