@@ -222,7 +222,9 @@ class Statements:
         source, axes, _ = self.tile(s.source)
         table = self.values[s.borders.value].tensor
         constant = f"STEPS_{table.upper()}"
-        self.steps[constant] = f"{spelling.factor(s.count)}.bit_length()"
+        known = isinstance(s.count, Number)
+        steps = str(s.count.value.bit_length()) if known else f"{spelling.factor(s.count)}.bit_length()"
+        self.steps[constant] = steps
         count = spelling.size(s.count)
         call = f"rank({source}, {spelling.pointer(table)}, {count}, {constant})"
         self._assign(s.value, call)

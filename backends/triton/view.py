@@ -40,6 +40,7 @@ def kernel_view(nest: LoopNest, machine: Machine) -> dict[str, Any]:
         "libdevice": "libdevice." in text,
         "bulk": any(la["descriptors"] for la in launches),
         "inputs": [p.name for p in tensors if p.role == "input"],
+        "device": next((f"{t.name}.device" for t in nest.spec.inputs), '"cuda"'),
         "made": [_made(p) for p in made],
         "outputs": [p.name for p in tensors if p.role == "output"],
         "tensors": [p.name for p in tensors],
