@@ -330,7 +330,7 @@ class Program:
                 place=read.place,
                 hint="give the positions their own equation, with one index",
             )
-        if self._searched(read.tensor) and found.rows[0] is not None:
+        if self._searched(read.tensor) and found.rows[0] is not None and read.pad is None:
             return self._take(read, found, scope)
         key = (read.tensor, read.at, read.pad, found.shifted)
         if (name := scope.load(key)) is None:

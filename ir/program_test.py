@@ -5,7 +5,7 @@ import pytest
 from ir.errors import KernelError
 from ir.nest import Load, Loop, Search, Store, Take
 from ir.parse import parse_spec
-from ir.samples import lowered, spec_of, statements
+from ir.samples import WITH_REGISTERS, lowered, spec_of, statements
 
 BAG = ("tile(l, size=4)",)
 
@@ -81,6 +81,16 @@ def test_borders_lie_whole_before_the_grid_and_serve_search_and_look_up():
     assert [s.tensor for s in launch.once if isinstance(s, Load)] == ["keys"]
     (search,), (take,) = statements(nest, Search), statements(nest, Take)
     assert search.borders.value == take.table.value == "keys"
+
+
+def test_borders_that_are_read_with_padding_are_loaded_for_it():
+    spec = spec_of(
+        "p[m, k] = bucketize(x[m, k], b)", "y[m, k] = f32(p[m, k]) + pad(b[k % K + 1], 1.5)",
+        inputs="x: f32[M, K], b: f32[K]",
+    )  # fmt: skip
+    nest = lowered(spec, "tile(m, size=1)", sizes={"M": 2, "K": 3}, machine=WITH_REGISTERS)
+    assert not statements(nest, Take)
+    assert [s.pad for s in statements(nest, Load) if s.tensor == "b"] == [None, 1.5]
 
 
 def test_a_reading_is_loaded_once_in_a_scope_however_often_it_is_read():
