@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from backends.triton.model import CHAIN, ENGINES, MEMORY, WEIGHTS, Weights
-from benchmarks.rank import geometric_mean, regret, spearman
+from benchmarks.rank import geometric_mean, regret, relative, spearman
 from benchmarks.rank_table import Row
 
 EXAMPLES = """
@@ -47,8 +47,9 @@ class Data:
 
 
 def data_of(rows: Sequence[Row]) -> Data:
-    """The rows that were measured, of all files."""
-    good = [r for r in rows if r["correct"] and r["measured_us"]]
+    """The rows that were measured and whose terms are the model's as it is, of all files."""
+    good = [r for r in rows
+            if r["correct"] and r["measured_us"] and "not_remodelled" not in r]  # fmt: skip
     names = tuple(dict.fromkeys(r["kernel"] for r in good))
     launches = [(n, t) for n, r in enumerate(good) for t in _launches(r["terms"])]
     return Data(
@@ -112,12 +113,16 @@ def fitted(data: Data, kept: np.ndarray | None = None, start: Weights = WEIGHTS)
 
 
 def quality(data: Data, by_kernel: Mapping[int, Weights]) -> dict[str, dict[str, float | None]]:
-    """Rho and regret of each kernel under the weights given for it, then `all`: their means."""
+    """Rho and regret of each kernel under the weights given for it, then `all`: their means, and
+    `pooled`, the rho of all rows relative to their kernels' times."""
     found: dict[str, dict[str, float | None]] = {}
+    both: tuple[list[float], list[float]] = ([], [])
     for k, weights in by_kernel.items():
         own = data.kernel == k
         guessed, true = predicted(data, weights)[own], data.true[own]
         error = np.log(guessed / true)
+        both[0].extend(relative(list(guessed)))
+        both[1].extend(relative(list(true)))
         found[data.names[k]] = {
             "rows": float(own.sum()),
             "rho": spearman(list(guessed), list(true)),
@@ -128,6 +133,7 @@ def quality(data: Data, by_kernel: Mapping[int, Weights]) -> dict[str, dict[str,
     found["all"] = {
         "rows": float(len(data.true)),
         "rho": float(np.mean(rhos)) if rhos else None,
+        "pooled": spearman(*both),
         "regret": geometric_mean([q["regret"] for q in found.values()]),
         "off": geometric_mean([q["off"] for q in found.values()]),
     }
@@ -166,13 +172,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _text(result: Mapping[str, Mapping[str, object]]) -> str:
-    lines = [f"{'kernel':18}" + "".join(f"{n + ': rho, regret, off':>32}"
-                                        for n in ("now", "fitted", "held out"))]  # fmt: skip
+    names = ("now", "fitted", "held out")
+    lines = [f"{'kernel':18}" + "".join(f"{n + ': rho, regret, off':>32}" for n in names)]
     for kernel in result["now"]:
-        cells = [result[n][kernel] for n in ("now", "fitted", "held out")]
+        cells = [result[n][kernel] for n in names]
         texts = [f"{c['rho'] or 0:.2f}, {c['regret']:.2f}, {c['off']:.2f}" for c in cells]
         lines.append(f"{kernel:18}" + "".join(f"{t:>32}" for t in texts))
-    return "\n".join([*lines, f"weights: {result['weights']}"])
+    pooled = "".join(f"{result[n]['all']['pooled'] or 0:>32.2f}" for n in names)
+    return "\n".join([*lines, f"{'pooled rho':18}{pooled}", f"weights: {result['weights']}"])
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """Models the rows of a ranking again, as the models are now; needs no device.
 
 Each row's schedule is lowered again at the row's shape. What was built and measured stays; a row
-whose schedule no longer lowers keeps its old values too, and says so as `not_remodelled`.
+whose schedule no longer lowers, or lowers to other launches than were built, keeps its old values
+too, and says so as `not_remodelled`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from ir.errors import KernelError
 from ir.estimate import estimate
 from ir.lower import lower
 from ir.machine import Machine
+from ir.nest import LoopNest
 from ir.parse_schedule import parse_schedule
 
 BEHIND = ("command", "summary", "rows")  # of a head: what is written anew
@@ -55,7 +57,21 @@ def remodelled(row: Row, machine: Machine) -> Row:
     }
     if row.get("figures"):
         timing = modelled(nest, machine, sizes, row["figures"])
+        if not _built_so(nest, row["figures"], timing.figures):
+            return kept | {"not_remodelled": "its nest is not the one that was built"}
         new |= {"modelled_us": timing.us, "terms": dict(timing.figures)}
         if row["time_kind"] == "modelled":
             new["us"] = timing.us
     return kept | new
+
+
+def _built_so(nest: LoopNest, built: Mapping[str, float], terms: Mapping[str, float]) -> bool:
+    """Whether the launches are those that were built, with as many programs."""
+    known = {name.rpartition(".")[0] for name in built if name.endswith(".registers")}
+    if known != {launch.name for launch in nest.launches}:
+        return False
+    return all(
+        launch.resident or built.get(f"{launch.name}.grid", n) == n
+        for launch in nest.launches
+        for n in [terms[f"{launch.name}.programs"]]
+    )

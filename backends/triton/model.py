@@ -8,7 +8,7 @@ weights are dimensionless and fitted to measurements.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, prod
 from typing import Any
 
@@ -30,23 +30,23 @@ class Weights:
     beside the longest term that shows all the same. Fitted by benchmarks/model_fit.py to
     measured schedules, see docs/benchmarks.md."""
 
-    launch: float = 1.83
-    dram: float = 0.708
+    launch: float = 2.379
+    dram: float = 0.851
     cache: float = 0.5
-    load: float = 0.964
-    fabric: float = 1.068
-    shared: float = 0.607
-    matrix: float = 0.889
-    vector: float = 3.0
-    special: float = 0.776
-    issue: float = 0.855
-    spill: float = 10.8
-    exchange: float = 2.9
-    wait: float = 0.886
-    start: float = 0.852
-    alone: float = 0.736
-    step: float = 0.275
-    loss: float = 0.211
+    load: float = 0.927
+    fabric: float = 1.141
+    shared: float = 0.485
+    matrix: float = 0.732
+    vector: float = 3.204
+    special: float = 0.706
+    issue: float = 1.327
+    spill: float = 10.454
+    exchange: float = 4.107
+    wait: float = 0.803
+    start: float = 0.798
+    alone: float = 0.463
+    step: float = 0.584
+    loss: float = 0.14
 
 
 WEIGHTS = Weights()
@@ -130,6 +130,8 @@ def terms(
     at_once = min(ext.programs, resident * units)
     rounds = ceil(ext.programs / (resident * units))
     asked, fetched = traffic(done.moves, ext, machine, at_once)
+    if not build.instructions:
+        build = replace(build, instructions=_guessed_text(build, done, table))
     seconds = {**done.seconds, **_of_build(build, done, table)}
     beyond = spilled(build, done, table, resident)
     seconds["fabric"] = seconds.get("fabric", 0.0) + (
@@ -150,7 +152,7 @@ def terms(
         "wait_us": 1e6 * rounds * done.waits,
         "start_us": 1e6 * starts * START_CYCLES / table["clock_hz"],
         "alone_us": 1e6 * rounds * done.alone,
-        "step_us": 1e6 * rounds * _steps(build, done) / table["clock_hz"],
+        "step_us": 1e6 * rounds * _steps(build, done, table) / table["clock_hz"],
         "programs": float(ext.programs),
         "resident": float(resident),
         "rounds": float(rounds),
@@ -172,14 +174,16 @@ def _build(
     lanes = launch.lanes or DEFAULT_WARPS * table["wave"]
     warps = max(1, int(figure("warps", lanes / table["wave"])))
     guess = register_bytes(launch, machine, sizes) / (4 * warps * table["wave"])
+    most = min(
+        table["registers_per_lane"], table["registers_per_unit"] // (warps * table["wave"])
+    )
     depth = max((v.depth for v in launch.values if v.loaded), default=1)
     return Build(
-        registers=int(min(figure("registers", guess + REGISTERS_BESIDE),
-                          table["registers_per_lane"])),
+        registers=int(min(figure("registers", guess + REGISTERS_BESIDE), most)),
         shared_bytes=int(figure("shared_bytes", scratch_bytes(launch, machine, sizes))),
         warps=warps,
         stages=_stages(launch, table, figures, int(figure("stages", depth))),
-        spills=figure("spills", 0.0),
+        spills=figure("spills", 4 * max(0.0, guess + REGISTERS_BESIDE - most)),
         instructions=figure("instructions", 0.0),
         barriers=figure("mix.barrier", 0.0),
         exchanges=figure("mix.shared", 0.0) + figure("mix.shuffle", 0.0),
@@ -209,9 +213,16 @@ def _of_build(build: Build, done: Work, table: Mapping[str, Any]) -> dict[str, f
     }
 
 
-def _steps(build: Build, done: Work) -> float:
-    """Cycles of one wave that goes through a program with nothing else to wait for."""
-    each = STEP_CYCLES * build.instructions + BARRIER_CYCLES * build.barriers
+def _guessed_text(build: Build, done: Work, table: Mapping[str, Any]) -> float:
+    """Instructions of a wave in a text that is not known: what keeps the engines busy as long."""
+    return done.text * table["clock_hz"] * table["partitions"] / build.warps
+
+
+def _steps(build: Build, done: Work, table: Mapping[str, Any]) -> float:
+    """Cycles of one wave that goes through a program with nothing else to wait for than its own
+    last instruction, the other waves, and what it spilled."""
+    there_and_back = 2 * build.spills / 4 * 1e-9 * table["shared_latency_ns"] * table["clock_hz"]
+    each = STEP_CYCLES * build.instructions + BARRIER_CYCLES * build.barriers + there_and_back
     return each * done.repeats
 
 

@@ -116,7 +116,8 @@ def test_the_last_round_counts_whole():
 
 def test_spills_and_issued_instructions_take_time():
     nest, sizes = copied(*row())
-    assert terms_of(nest, sizes)["spill_us"] == terms_of(nest, sizes)["issue_us"] == 0
+    assert terms_of(nest, sizes)["spill_us"] == 0
+    assert terms_of(nest, sizes)["issue_us"] > 0  # a guess, where no build tells
     slow = terms_of(nest, sizes, spills=400, instructions=2000, warps=4)
     assert slow["spill_us"] > 1 and slow["issue_us"] > 1
     assert combine(slow) > combine(terms_of(nest, sizes, warps=4))
@@ -124,7 +125,7 @@ def test_spills_and_issued_instructions_take_time():
     once, twice = (terms_of(loop, PRODUCT, instructions=n, warps=4) for n in (2000, 4000))
     assert twice["issue_us"] == pytest.approx(2 * once["issue_us"])
     rounds = ceil(once["programs"] / 132) * 2000 * 4 / (4 * 1.98e9)
-    assert 4 < once["issue_us"] / (1e6 * rounds) < 16
+    assert 2 < once["issue_us"] / (1e6 * rounds) < 16
 
 
 def test_spills_beyond_a_units_own_cache_go_to_memory():

@@ -41,6 +41,8 @@ SCAN_CYCLES = 240
 SCAN = 8  # instructions an element of a running fold
 DOT_CYCLES = 60  # from the last operand of a product to its result
 LEAST_ALONG = 4  # lanes that a fold is spread over at the least
+# Instructions issued for each cycle that an engine is busy.
+ISSUED = {"vector": 1.0, "load": 1.0, "shared": 1 / 4, "matrix": 1 / 16}
 OUTSIDE = 80  # instructions of a wave that no statement stands for: origins, ranges
 MOST_UNROLLED = 4  # trips of a loop of a known size that the compiler writes out
 SHUFFLE = 2  # instructions each time that halves of a wave are folded
@@ -50,8 +52,8 @@ SHUFFLE = 2  # instructions each time that halves of a wave are folded
 class Work:
     """What one program does. seconds: busy time by engine of its unit, which it has alone.
     waits: seconds for loads, what pipelining left of them.  alone: seconds of arithmetic, at
-    the rate that its own warps reach.  text: seconds of all statements as often as the compiled
-    text holds them.  run: as often as they run."""
+    the rate that its own warps reach.  text: seconds to issue all statements, as often as the
+    compiled text holds them.  run: as often as they run."""
 
     moves: list[Move] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -256,7 +258,7 @@ class _Counter:
     def _busy(self, seconds: dict[str, float], around: tuple[tuple[str, float], ...]) -> float:
         """Adds an execution to the program's sums; returns how long its own warps take."""
         times = prod(trips for _, trips in around)
-        every = sum(seconds.values())
+        every = sum(share * seconds.get(engine, 0.0) for engine, share in ISSUED.items())
         self.work.run += times * every
         self.work.text += every * prod(self.copies.get(index, 1.0) for index, _ in around)
         for engine, each in seconds.items():
