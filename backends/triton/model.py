@@ -57,8 +57,7 @@ CHAIN = ("wait", "start", "alone", "step")  # of one program after another
 KEPT = 0.6  # share of the cache that holds what is read again
 START_CYCLES = 1500  # from one program's end to the next one's first load
 REGISTERS_BESIDE = 24  # of a lane, for addresses and the like, where no build tells
-STEP_CYCLES = 4  # from one instruction of a wave to the next that depends on it
-BARRIER_CYCLES = 30  # that a program's waves wait for each other
+ADDRESS_REGISTERS = 2  # that hold an address
 DEFAULT_WARPS = 4
 
 
@@ -119,10 +118,12 @@ def terms(
     `rounds`, `occupancy` and the bytes moved beside them."""
     table = machine.details["triton"]
     build = _build(launch, machine, sizes, figures)
+    ext = Extents(launch, sizes)
+    if not {f"{launch.name}.registers", f"{launch.name}.spills"} & set(figures):
+        build = _with_addresses(build, launch, ext, machine, table)
     held = programs_per_unit(table, build.registers, build.shared_bytes, build.warps)
     # A build that cannot be held is refused elsewhere; here it just takes turns.
     resident = min(max(held.programs, 1), launch.resident or max(held.programs, 1))
-    ext = Extents(launch, sizes)
     free = 4 * (build.registers - REGISTERS_BESIDE)
     done = work(launch, ext, machine, table, build.warps, build.stages, free)
     units = machine.parallel
@@ -190,6 +191,20 @@ def _build(
     )
 
 
+def _with_addresses(
+    build: Build, launch: Launch, ext: Extents, machine: Machine, table: Mapping[str, Any]
+) -> Build:
+    """A guessed build with registers for the addresses of what a lane moves one by one, and with
+    the spills of those that there are not."""
+    done = work(launch, ext, machine, table, build.warps, build.stages, 0)
+    lanes = build.warps * table["wave"]
+    scattered = [m for m in done.moves if m.bytes <= 4 * m.requests]
+    each = max((m.requests / lanes for m in scattered), default=0.0)
+    most = min(table["registers_per_lane"], table["registers_per_unit"] // lanes)
+    wanted = build.registers + build.spills / 4 + ADDRESS_REGISTERS * each
+    return replace(build, registers=int(min(wanted, most)), spills=4 * max(0.0, wanted - most))
+
+
 def _stages(
     launch: Launch, table: Mapping[str, Any], figures: Mapping[str, float], asked: int
 ) -> int:
@@ -222,8 +237,8 @@ def _steps(build: Build, done: Work, table: Mapping[str, Any]) -> float:
     """Cycles of one wave that goes through a program with nothing else to wait for than its own
     last instruction, the other waves, and what it spilled."""
     there_and_back = 2 * build.spills / 4 * 1e-9 * table["shared_latency_ns"] * table["clock_hz"]
-    each = STEP_CYCLES * build.instructions + BARRIER_CYCLES * build.barriers + there_and_back
-    return each * done.repeats
+    each = table["step_cycles"] * build.instructions + table["barrier_cycles"] * build.barriers
+    return (each + there_and_back) * done.repeats
 
 
 def spilled(build: Build, done: Work, table: Mapping[str, Any], resident: int) -> float:

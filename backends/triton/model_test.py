@@ -143,6 +143,12 @@ def test_loads_wait_more_often_where_registers_hold_few_of_them():
     assert few["wait_us"] / few["rounds"] > 2 * many["wait_us"] / many["rounds"]
 
 
+def test_a_guessed_build_has_registers_for_addresses_of_scattered_loads():
+    even = terms_of(*copied(*row(32), k=1024))  # 256 floats a lane, four at an address
+    odd = terms_of(*copied(*row(32), k=1023))
+    assert odd["spill_us"] > even["spill_us"]
+
+
 def test_a_build_without_copies_of_their_own_hides_no_wait():
     nest = product(128, 128, 64)
     with_copies, without = (
