@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
-from backends.backend import Built
+from backends.backend import BackendError, Built
 from backends.emit import Templates
 from backends.triton.interpreter import interpret
 from backends.triton.view import kernel_view
@@ -20,11 +21,52 @@ from ir.inputs import random_inputs
 from ir.lower import lower
 from ir.machine import Machine
 from ir.nest import LoopNest
+from ir.parse import parse_workload
 from ir.reference import evaluate
+from ir.samples import KERNELS, decisions, workload
 from ir.schedule import Schedule
 from ir.spec import Spec
 from ir.verbs import canonical
+from ir.workload import Sizes, Workload
 
+CAUSAL = '''
+def causal(q: bf16[H, M, D], k: bf16[H, N, D], v: bf16[H, N, D]) -> bf16[H, M, D]:
+    """Average values by a softmax over the keys up to each query's own place."""
+    s[h, m, n] = sum(f32(q[h, m, d]) * f32(k[h, n, d]), d)
+    a[h, m, n] = where(n <= m, s[h, m, n] * rsqrt(f32(D)), -inf)
+    mx[h, m] = max(a[h, m, n], n)
+    p[h, m, n] = exp(a[h, m, n] - mx[h, m])
+    l[h, m] = sum(p[h, m, n], n)
+    o[h, m, d] = sum(p[h, m, n] * f32(v[h, n, d]), n)
+    y[h, m, d] = o[h, m, d] / l[h, m]
+    return y
+
+tune(H=2, M=64, N=64, D=16)
+check(H=1, M=1, N=1, D=1)
+check(H=2, M=21, N=37, D=5)
+'''
+PRODUCT = '''
+def product(x: f32[M, K], w: f32[K, N], b: f32[N]) -> f32[M, N]:
+    """Multiply, add, and cut off."""
+    acc[m, n] = sum(x[m, k] * w[k, n], k)
+    y[m, n] = relu(acc[m, n] + b[n])
+    return y
+
+tune(M=64, K=64, N=64)
+check(M=5, K=9, N=3)
+check(M=21, K=37, N=18)
+'''
+OTHERS = {"causal": CAUSAL, "product": PRODUCT}
+STARTS = {
+    "causal": ("tile(h, size=1)", "tile(m, size=8)", "tile(n, size=16)",
+               "place(h.outer, level=grid)", "place(m.outer, level=grid)", "fuse(l, into=o)",
+               "stream(mx, into=o)", "cut(n, at=m)", "compute(s, unit=matrix)",
+               "compute(o, unit=matrix)", "precision(o, dtype=bf16)"),
+    "product": ("split(acc, over=k, parts=2)", "tile(m, size=16)", "tile(n, size=16)",
+                "tile(k, size=8)", "place(m.outer, level=grid)", "compute(acc, unit=matrix)",
+                "precision(acc, dtype=tf32x3)"),
+}  # fmt: skip
+NAMES = (*KERNELS, *OTHERS)
 LONGEST = 14  # edits of a walk
 RARE = (
     "collapse", "split", "layout", "cut", "precision", "kernel", "stream", "fuse", "defer",
@@ -94,3 +136,25 @@ def _off(found: Mapping[str, np.ndarray], exact: Mapping[str, np.ndarray]) -> It
                 f"`{name}` has {int(bad.sum())} of {bad.size} elements wrong, the first at {place}: "
                 f"{found[name][place]}, not {right[place]:g}"
             )
+
+
+@cache
+def case(name: str) -> Workload:
+    """A workload of the library, or one from above."""
+    return parse_workload(OTHERS[name], name) if name in OTHERS else workload(name)
+
+
+def require_right(
+    name: str, machine: Machine, seed: int, folder: Path, tuned: Sizes, sizes: Sizes
+) -> None:
+    """Walks at some sizes, and runs what comes out at others; AssertionError where it is wrong."""
+    spec = case(name).spec
+    start = canonical(decisions(spec, *STARTS[name])) if name in STARTS and seed % 2 else None
+    schedule = walk(spec, machine, tuned, seed, start)
+    try:
+        fault = wrong(lower(spec, schedule, machine, tuned), machine, sizes, folder, seed)
+    except BackendError as error:
+        if error.stage == "emit" and "in bulk" in error.reason:
+            return  # refused: the copy engine has no such boxes
+        raise AssertionError(f"{schedule}\n{error}") from error
+    assert not fault, f"{schedule}\n{fault}"
