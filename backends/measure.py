@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from backends.backend import Arrays, Backend, BackendError, Built, Sizes
-from backends.tolerance import LARGEST, norm_ratio, rms, tolerance
+from backends.tolerance import FINITE, LARGEST, norm_ratio, rms, tolerance
 from ir.inputs import random_inputs
 from ir.machine import Machine
 from ir.nest import LoopNest
@@ -158,7 +158,8 @@ def compare(
         return Errors()
     _require_format(sizes, name, got, dtype)
     got, exact, storage = (a.astype(np.float64) for a in (got, exact, storage))
-    exact = np.where(np.abs(exact) > LARGEST[dtype], np.copysign(np.inf, exact), exact)
+    beyond = LARGEST[dtype] if dtype in FINITE else np.inf
+    exact = np.where(np.abs(exact) > LARGEST[dtype], np.copysign(beyond, exact), exact)
     _require_specials(sizes, name, got, exact, storage)
     finite = np.isfinite(got) & np.isfinite(exact) & np.isfinite(storage)
     got, exact, storage = (np.where(finite, a, 0.0) for a in (got, exact, storage))

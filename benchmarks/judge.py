@@ -10,7 +10,7 @@ from torch import Tensor
 
 from backends.tolerance import EPSILON, FACTOR, FLOOR_ULPS, SPREAD
 from benchmarks.baselines import Baseline
-from ir.spec import FLOATS, Spec
+from ir.spec import EIGHT, FLOATS, Spec
 
 PIECES = 16  # into which a large reference is cut
 NARROWEST = ("bf16", "f16", "f32", "f64")
@@ -67,6 +67,7 @@ def judge(spec: Spec, got: Tensor, reference: Tensor, truth: Tensor) -> Verdict:
         return Verdict(float("inf"), _ratio(plain, truth), f"{count} elements are not finite")
     dtype = spec.outputs[0].dtype
     used = {t.dtype for t in (*spec.inputs, *spec.outputs)}
+    used |= {"bf16"} if used & set(EIGHT) else set()  # as `ir.reference` counts them
     factor = FACTOR[next(d for d in NARROWEST if d in used)]
     unit = FLOOR_ULPS[dtype] * EPSILON[dtype]
     most = factor * _rms(plain) + unit * _rms(truth)

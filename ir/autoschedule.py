@@ -19,7 +19,8 @@ from ir.estimate_lanes import roomy
 from ir.index_roles import roles
 from ir.lower import lower
 from ir.machine import Machine
-from ir.openings import deferred, folded_by, launch_ends, reduced, streamed, tiled
+from ir.openings import deferred, eight, folded_by, launch_ends, reduced, streamed, tiled
+from ir.precision import narrowest
 from ir.schedule import Decision, Schedule
 from ir.sizes import bind
 from ir.sizes import value as number
@@ -103,7 +104,9 @@ def _base(spec: Spec, machine: Machine) -> tuple[Decision, ...]:
         if found is None or "matrix" not in machine.units:
             continue
         made.append(Decision("compute", e.target, (("unit", "matrix"),)))
-        narrow = sorted({t.dtype for t in spec.inputs} & {"f16", "bf16"})
+        narrow = narrowest(spec)
+        if eight(spec, machine, found):
+            continue
         if narrow and machine.has_matrix(narrow[0]):
             made.append(Decision("precision", e.target, (("dtype", narrow[0]),)))
     made += [stage(t.name, 2) for t in spec.inputs]

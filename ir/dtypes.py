@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from ir.errors import KernelError
 from ir.functions import POINTWISE
 from ir.spec import (
+    EIGHT,
     FLOATS,
     Apply,
     Bucketize,
@@ -30,6 +31,7 @@ _RISING = (
     ("i32",),
     ("i64",),
     ("float",),
+    EIGHT,
     ("bf16", "f16"),
     ("tf32",),
     ("f32",),
@@ -58,10 +60,10 @@ def is_integer(dtype: str) -> bool:
 def promote(a: str, b: str) -> str:
     """The dtype of an operation on two operands.
 
-    b8 < i32 < i64 < bf16, f16 < tf32 < f32 < f64, and bf16 with f16 gives f32. A constant does not
-    raise a dtype of its kind; a decimal constant makes an integer f32.
+    b8 < i32 < i64 < f8e4m3, f8e5m2 < bf16, f16 < tf32 < f32 < f64, and two floats of one width
+    give f32. A constant does not raise a dtype of its kind; a decimal constant makes an integer f32.
     """
-    if {a, b} == {"bf16", "f16"}:
+    if {a, b} in ({"bf16", "f16"}, set(EIGHT)):
         return "f32"
     low, high = sorted((a, b), key=_ORDER.__getitem__)
     if _ORDER[low] == _ORDER[high]:
@@ -133,6 +135,13 @@ class Dtypes:
                 allowed="a whole number",
                 hint=f"cast the read, `f32({expr.tensor}[...])`, in an equation of its own",
             )
+        if dtype == "f8e4m3" and pad is not None and math.isinf(pad):
+            raise KernelError(
+                f"`{expr.tensor}` holds {dtype}, which has no infinity, and is padded with {pad}",
+                place=expr.place,
+                allowed="a number",
+                hint=f"cast the read, `f32({expr.tensor}[...])`, in an equation of its own",
+            )
         return dtype
 
     def _reduce(self, expr: Reduce) -> str:
@@ -169,11 +178,13 @@ class Dtypes:
 
 def _folded(fold: str, dtype: str) -> str:
     dtype = strong(dtype)
-    return _counted(dtype) if fold in ("sum", "prod") else dtype
+    return _counted(dtype) if fold in ("sum", "prod") or dtype in EIGHT else dtype
 
 
 def _counted(dtype: str) -> str:
-    """The dtype of arithmetic: truth values count as integers, tf32 is computed with as f32."""
+    """The dtype of arithmetic: truth values count as integers; f32 is that of tf32 and of 8 bits."""
+    if dtype in EIGHT:
+        return "f32"
     return {"b8": "i32", "bool": "int", "tf32": "f32"}.get(dtype, dtype)
 
 

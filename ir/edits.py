@@ -18,7 +18,7 @@ from ir.formulation_edits import formulation_changes
 from ir.machine import Machine
 from ir.made import TRIPLE, after
 from ir.made import ends as made_ends
-from ir.precision import EXACT, NARROW, natural
+from ir.precision import EXACT, NARROW, narrowest, natural
 from ir.schedule import Decision, Schedule
 from ir.sizes import bind
 from ir.sizes import value as number
@@ -215,7 +215,6 @@ def _toggle(
 
 
 def _units(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
-    narrow = {t.dtype for t in ground.spec.inputs} & {"f16", "bf16"}
     for e in ground.spec.equations:
         if contraction(e) is None:
             continue
@@ -225,7 +224,7 @@ def _units(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
             if new != old and unit in ground.machine.units:
                 yield Edit(old, new)
         rounded = schedule.find("precision", e.target)
-        for dtype in sorted(narrow):
+        for dtype in narrowest(ground.spec):
             new = Decision("precision", e.target, (("dtype", dtype),))
             yield Edit(rounded, None if rounded == new else new)
         for dtype in _operands(ground, schedule, e):

@@ -14,10 +14,10 @@ from ir.limits import NEUTRAL, Limit, limits
 from ir.machine import Machine
 from ir.made import TRIPLE, owner
 from ir.nest import Dot, Fill, Fold, Map, Scan, Tile, Value
-from ir.precision import EXACT, NARROW, decided, natural, products, undone
+from ir.precision import EXACT, NARROW, decided, natural, products, together, undone
 from ir.schedule import Schedule
 from ir.scope import Scope
-from ir.spec import DTYPES, INTEGERS, Apply, Cast, Equation, Expr, Facts, Read, Spec
+from ir.spec import DTYPES, EIGHT, INTEGERS, Apply, Cast, Equation, Expr, Facts, Read, Spec
 from ir.visit import inline
 
 LOWEST = -1.0e38  # below what is scaled; finite, also in powers of two, so differences are
@@ -155,10 +155,12 @@ class Folds:
     def _dots(
         self, member: Member, found: tuple[Contraction, ...], scope: Scope, onto: bool
     ) -> None:
-        """The products of a sum. Where there are several, each step of a loop has a sum of its
-        own, which is added in full precision: a matrix unit loses bits in a long sum."""
+        """The products of a sum. Where there are several, or operands of 8 bits, each step of a
+        loop has a sum of its own, which is added in full precision: a matrix unit loses bits in
+        a long sum."""
         equation, value = member.equation, member.value
-        apart = onto and len(found) > 1 and self._operand_dtype(equation, found[0]) == "tf32"
+        first = self._operand_dtype(equation, found[0])
+        apart = onto and (first in EIGHT or (len(found) > 1 and first == "tf32"))
         if apart:
             dtype = self.program.accumulator_dtype(equation)
             name = f"{equation.target}_step"
@@ -201,7 +203,7 @@ class Folds:
                 f"the operands of `{equation.target}` are {a} and {b}, which {asked} holds exactly",
                 hint=f"drop precision({equation.target}, dtype={asked})",
             )
-        dtype = NARROW if asked == TRIPLE else asked or (a if a == b else "f32")
+        dtype = NARROW if asked == TRIPLE else asked or together(a, b)
         if not self.program.machine.has_matrix(dtype):
             raise KernelError(
                 f"the matrix unit of `{self.program.machine.name}` takes no {dtype} operands, "

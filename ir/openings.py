@@ -7,12 +7,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations, permutations
 
-from ir.contraction import contraction
+from ir.contraction import Contraction, contraction
 from ir.errors import KernelError
 from ir.formulation import depends, formulate
 from ir.machine import Machine
+from ir.precision import narrowest, together
 from ir.schedule import Decision, Schedule
-from ir.spec import Bucketize, Cast, Equation, Expr, Index, Read, Reduce, Scan, Spec
+from ir.spec import EIGHT, Bucketize, Cast, Equation, Expr, Index, Read, Reduce, Scan, Spec
 
 
 def launch_ends(spec: Spec) -> Iterator[Decision]:
@@ -45,18 +46,26 @@ def tiled(index: str, size: int, level: str) -> tuple[Decision, Decision]:
 
 def units(spec: Spec, machine: Machine) -> Iterator[Decision]:
     """Products go to the matrix unit, with operands in the narrow dtype of the inputs."""
-    narrow = sorted({t.dtype for t in spec.inputs} & {"f16", "bf16"})
+    narrow = narrowest(spec)
     for e in spec.equations:
         found = contraction(e)
         if found is None:
             continue
         natural = {_natural(spec, side) for side in (found.a, found.b)}
-        if narrow and machine.has_matrix(narrow[0]):
+        if eight(spec, machine, found):
+            yield Decision("compute", e.target, (("unit", "matrix"),))
+        elif narrow and machine.has_matrix(narrow[0]):
             yield Decision("compute", e.target, (("unit", "matrix"),))
             if natural != {narrow[0]}:
                 yield Decision("precision", e.target, (("dtype", narrow[0]),))
         elif machine.has_matrix("f32"):
             yield Decision("compute", e.target, (("unit", "matrix"),))
+
+
+def eight(spec: Spec, machine: Machine, found: Contraction) -> bool:
+    """Whether both operands are inputs of one dtype of 8 bits that the matrix unit takes."""
+    dtype = together(_natural(spec, found.a), _natural(spec, found.b))
+    return dtype in EIGHT and machine.has_matrix(dtype)
 
 
 def _natural(spec: Spec, side: Expr) -> str:

@@ -10,11 +10,11 @@ from ir.errors import KernelError
 from ir.machine import Machine
 from ir.made import require_free
 from ir.schedule import Decision, Schedule
-from ir.spec import Apply, Cast, Equation, Expr, Index, Read, Reduce, Spec, Tensor
+from ir.spec import EIGHT, Apply, Cast, Equation, Expr, Index, Read, Reduce, Spec, Tensor
 from ir.verify import facts
 
 NARROW = "tf32"
-EXACT = ("bf16", "f16", "tf32")  # every value of these is one of tf32
+EXACT = (*EIGHT, "bf16", "f16", "tf32")  # every value of these is one of tf32
 
 
 def triple(spec: Spec, decision: Decision, target: str) -> Spec:
@@ -43,7 +43,7 @@ def triple(spec: Spec, decision: Decision, target: str) -> Spec:
     made = tuple(e for side in sides for e in side.equations)
     if not made:
         raise KernelError(
-            f"the operands of `{name}` are 16 bits wide, which tf32 holds exactly",
+            f"the operands of `{name}` are of 16 or 8 bits, which tf32 holds exactly",
             place=decision.place,
             hint=f"drop precision({name}, ...)",
         )
@@ -108,6 +108,26 @@ def natural(expr: Expr, tensors: Mapping[str, Tensor], computed: Collection[str]
         if inner.tensor not in computed or dtype == NARROW:
             return dtype
     return "f32"
+
+
+def together(a: str, b: str) -> str:
+    """The dtype of a product's operands of two dtypes: one that holds all values of both.
+
+    An operand of 8 bits is taken as the other's, or as bf16 where that is the other one of 8 bits.
+    """
+    if a == b:
+        return a
+    if {a, b} == set(EIGHT):
+        return "bf16"
+    wide = [d for d in (a, b) if d not in EIGHT]
+    return wide[0] if len(wide) == 1 else "f32"
+
+
+def narrowest(spec: Spec) -> tuple[str, ...]:
+    """The dtypes to which operands of products may be rounded, as an input has one of them: those
+    of 16 bits; with inputs of 8 bits also bf16, which holds all of their values."""
+    have = {"bf16" if t.dtype in EIGHT else t.dtype for t in spec.inputs}
+    return tuple(sorted(have & {"f16", "bf16"}))
 
 
 def decided(schedule: Schedule, target: str) -> str:

@@ -12,7 +12,7 @@ from ir.labelled import Labelled, counted, union
 from ir.product_sum import factors, product_sum
 from ir.rounding import BITS, round_bits, round_to
 from ir.sizes import bind, shape, value
-from ir.spec import FLOATS, Equation, Expr, Index, Range, Reduce, Scan, Spec
+from ir.spec import EIGHT, FLOATS, Equation, Expr, Index, Range, Reduce, Scan, Spec
 from ir.values import Span, Spans, Values
 from ir.verify import facts
 
@@ -49,7 +49,8 @@ def evaluate_storage(
 
     That is the narrowest float dtype of the spec's inputs and outputs. With f32 everything is
     computed in float32; with f16 and bf16 in float64 and rounded after each equation: to the
-    dtype itself where the tensor has it, else (a sum of squares in f32) to as many bits.
+    dtype itself where the tensor has it, else (a sum of squares in f32) to as many bits. Tensors
+    of 8-bit floats are rounded to them.
     """
     storage = storage_dtype(spec)
     real = np.float32 if storage == "f32" else np.float64
@@ -58,8 +59,12 @@ def evaluate_storage(
 
 
 def storage_dtype(spec: Spec) -> str:
-    """The narrowest float dtype among inputs and outputs; f32 where there is none."""
-    used = {t.dtype for t in (*spec.inputs, *spec.outputs)}
+    """The narrowest float dtype among inputs and outputs; f32 where there is none.
+
+    8-bit floats count as bf16: they are stored, not computed with, and a matrix unit that takes
+    them need not keep sums to all bits of f32.
+    """
+    used = {"bf16" if t.dtype in EIGHT else t.dtype for t in (*spec.inputs, *spec.outputs)}
     return next((d for d in _NARROWEST if d in used), "f32")
 
 
@@ -114,8 +119,9 @@ class _Run:
     def _rounded(self, name: str, array: np.ndarray) -> np.ndarray:
         if array.dtype.kind != "f" or self.storage not in BITS:
             return array
-        if self.facts.tensors[name].dtype == self.storage:
-            return round_to(array, self.storage).astype(self.real)
+        dtype = self.facts.tensors[name].dtype
+        if dtype == self.storage or dtype in EIGHT:
+            return round_to(array, dtype).astype(self.real)
         return round_bits(array, BITS[self.storage])
 
     def _equation(self, e: Equation) -> np.ndarray:

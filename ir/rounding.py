@@ -1,7 +1,8 @@
-"""Arrays in the dtypes of the language: bf16 and tf32 are held as float32 with their values.
+"""Arrays in the dtypes of the language: what numpy lacks is held as float32 with its values.
 
 tf32 has the exponents of f32 and 10 bits of fraction; like everything here it is rounded to the
-nearest, ties to even.
+nearest, ties to even. Beyond its largest value f8e4m3 (which has no infinity) gives that value,
+f8e5m2 infinity, as torch does.
 """
 
 from __future__ import annotations
@@ -14,12 +15,16 @@ HELD_AS = {
     "tf32": np.float32,
     "f16": np.float16,
     "bf16": np.float32,
+    "f8e4m3": np.float32,
+    "f8e5m2": np.float32,
     "i64": np.int64,
     "i32": np.int32,
     "b8": np.bool_,
 }
 
 _DROPPED = {"bf16": 16, "tf32": 13}  # lower bits of a float32 that the dtype lacks
+# Of floats of 8 bits: bits of the fraction, least exponent, largest value, what is beyond it.
+_EIGHT = {"f8e4m3": (3, -6, 448.0, 448.0), "f8e5m2": (2, -14, 57344.0, np.inf)}
 BITS = {"tf32": 11, "f16": 11, "bf16": 8}  # of the significand, the implied one included
 
 
@@ -27,6 +32,8 @@ def round_to(array: np.ndarray, dtype: str) -> np.ndarray:
     """The array with every entry at the nearest value of `dtype`, ties to even."""
     with np.errstate(over="ignore", invalid="ignore"):
         held = np.asarray(array).astype(HELD_AS[dtype])
+    if dtype in _EIGHT:
+        return _eight(held, *_EIGHT[dtype])
     return _cut(held, _DROPPED[dtype]) if dtype in _DROPPED else held
 
 
@@ -34,6 +41,18 @@ def round_bits(array: np.ndarray, bits: int) -> np.ndarray:
     """The array with every entry rounded to `bits` significant bits, its range kept."""
     significand, exponent = np.frexp(array)
     return np.ldexp(np.rint(significand * 2.0**bits), exponent - bits)
+
+
+def _eight(
+    array: np.ndarray, fraction: int, least: int, largest: float, beyond: float
+) -> np.ndarray:
+    """float32 rounded to a float of 8 bits, its subnormal numbers included."""
+    _, exponent = np.frexp(array)
+    step = np.maximum(exponent - 1, least) - fraction
+    with np.errstate(over="ignore", invalid="ignore"):
+        rounded = np.ldexp(np.rint(np.ldexp(array, -step)), step)
+    over = np.abs(rounded) > largest
+    return np.where(over, np.copysign(np.float32(beyond), array), rounded).astype(np.float32)
 
 
 def _cut(array: np.ndarray, dropped: int) -> np.ndarray:

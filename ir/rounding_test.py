@@ -8,7 +8,10 @@ from hypothesis import strategies as st
 
 from ir.rounding import BITS, round_bits, round_to
 
-KINDS = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
+KINDS = {
+    "bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32,
+    "f8e4m3": torch.float8_e4m3fn, "f8e5m2": torch.float8_e5m2,
+}  # fmt: skip
 SINGLES = st.lists(st.floats(width=32), min_size=1, max_size=20)
 
 
@@ -26,6 +29,16 @@ def test_significant_bits_are_those_of_the_dtype(dtype, values):
     array = np.array([v for v in values if abs(v) > 1e-4] or [1.0])
     expected = round_to(array, dtype).astype(np.float64)
     np.testing.assert_array_equal(round_bits(array, BITS[dtype]), expected)
+
+
+@pytest.mark.parametrize("dtype", ["f8e4m3", "f8e5m2"])
+def test_floats_of_8_bits_agree_with_pytorch_at_all_values_of_16(dtype):
+    """All f16 values: ties, subnormal numbers, what overflows, infinities, NaN, signed zeros."""
+    every = np.arange(2**16, dtype=np.uint16).view(np.float16).astype(np.float32)
+    expected = torch.from_numpy(every).to(KINDS[dtype]).float().numpy()
+    got = round_to(every, dtype)
+    np.testing.assert_array_equal(got, expected)
+    np.testing.assert_array_equal(np.signbit(got[every == 0]), np.signbit(every[every == 0]))
 
 
 def test_significant_bits_keep_the_range():

@@ -12,9 +12,13 @@ from functools import lru_cache
 
 from ir.errors import Place
 
-FLOATS = ("f64", "f32", "tf32", "f16", "bf16")
+EIGHT = ("f8e4m3", "f8e5m2")  # floats of 8 bits: stored and multiplied, computed with as f32
+FLOATS = ("f64", "f32", "tf32", "f16", "bf16", *EIGHT)
 INTEGERS = ("i64", "i32", "b8")
-DTYPES = {"f64": 8, "f32": 4, "tf32": 4, "f16": 2, "bf16": 2, "i64": 8, "i32": 4, "b8": 1}  # bytes
+DTYPES = {  # bytes
+    "f64": 8, "f32": 4, "tf32": 4, "f16": 2, "bf16": 2, "f8e4m3": 1, "f8e5m2": 1,
+    "i64": 8, "i32": 4, "b8": 1,
+}  # fmt: skip
 INNER = ("tf32",)  # dtypes of what lies between equations only: f32 with 10 bits of fraction
 
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 
 from ir.functions import POINTWISE
 from ir.nest import Map, Tile, Value
-from ir.spec import FLOATS, Apply, Cast, Expr, Index, Number, Size
+from ir.spec import EIGHT, FLOATS, Apply, Cast, Expr, Index, Number, Size
 
 _OLD = "old"  # stands in `alive` for a value whose old content the map reads
-_WIDTH = ("b8", "i32", "i64", "f16", "bf16", "tf32", "f32", "f64")
+_WIDTH = ("b8", "i32", "i64", *EIGHT, "f16", "bf16", "tf32", "f32", "f64")
+_NARROW = (*EIGHT, "f16", "bf16", "tf32")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +40,11 @@ class Step:
 
 
 def promote(dtypes: tuple[str, ...]) -> str:
-    """The dtype in which operands meet: 16-bit floats are widened to f32."""
+    """The dtype in which operands meet: floats narrower than f32 are widened to it."""
     if not dtypes:
         return "f32"
     widest = max(dtypes, key=_WIDTH.index)
-    return "f32" if widest in ("f16", "bf16", "tf32") else widest
+    return "f32" if widest in _NARROW else widest
 
 
 def steps(statement: Map, values: Mapping[str, Value]) -> tuple[Step, ...]:
@@ -120,7 +121,7 @@ class _Maker:
         return (
             isinstance(inner, Tile)
             and expr.dtype == "f32"
-            and self.values[inner.value].dtype in ("f16", "bf16", "tf32", "f32")
+            and self.values[inner.value].dtype in (*_NARROW, "f32")
         )
 
     def _target(self, dtype: str, axes: tuple[str, ...]) -> Temporary | Tile:

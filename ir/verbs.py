@@ -14,7 +14,7 @@ from ir.expansion import require_lowered
 from ir.formulation import rewritten
 from ir.machine import Machine
 from ir.made import TRIPLE, require_registers
-from ir.precision import NARROW, require_narrow
+from ir.precision import NARROW, narrowest, require_narrow
 from ir.schedule import Decision, Schedule
 from ir.spec import DTYPES, Facts, Reduce, Spec
 from ir.steps import promote
@@ -208,7 +208,7 @@ class _Checker:
             )
 
     def _precision(self, decision: Decision) -> None:
-        have = {t.dtype for t in self.spec.inputs} | {"f32"}
+        have = {t.dtype for t in self.spec.inputs} | {"f32", *narrowest(self.spec)}
         have |= {NARROW, TRIPLE} if self.machine.has_matrix(NARROW) else set()
         dtype = decision.option("dtype")
         if dtype not in have:

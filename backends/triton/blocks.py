@@ -1,7 +1,8 @@
 """Blocks: how wide each index of a launch is in Triton's tensors, and what masks it needs.
 
 Triton's tensors are powers of two along each axis, and operands of a product at least 16 along
-each side; a tile of one element has no axis at all: its index is a scalar.
+each side, and 32 along the summed one where they have 8 bits; a tile of one element has no axis
+at all: its index is a scalar.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from dataclasses import dataclass
 
 from backends.triton import spelling
 from ir.nest import Dot, Launch, Loop, Value
-from ir.spec import Apply, Expr, Number
+from ir.spec import EIGHT, Apply, Expr, Number
 from ir.steps import tile_axes
 
 LEAST_DOT = 16
+LEAST_DEPTH = 32  # along the summed side of operands of 8 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,16 +111,18 @@ class Blocks:
         tiles = dict(self.launch.tiles)
         sizes = dict(self.launch.whole)
         for dot in (s for s in self.launch.statements() if isinstance(s, Dot)):
-            for side in sides(dot, self.values):
+            for number, side in enumerate(sides(dot, self.values)):
+                short = number == 2 and self.values[dot.a.value].dtype in EIGHT
+                needed = LEAST_DEPTH if short else LEAST_DOT
                 known = 1
                 for i in side:
                     size = sizes.get(i)
                     number = tiles.get(i) or (size.value if isinstance(size, Number) else 1)
                     known *= power_of_two(number)
-                if known < LEAST_DOT and side:
+                if known < needed and side:
                     widest = _widest(side, tiles, sizes)
                     own = tiles.get(widest) or 1
-                    need = LEAST_DOT // (known // power_of_two(own))
+                    need = needed // (known // power_of_two(own))
                     least[widest] = max(least.get(widest, 1), need)
         return least
 

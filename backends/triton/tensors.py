@@ -17,10 +17,13 @@ DTYPES = {
     "tf32": torch.float32,
     "f16": torch.float16,
     "bf16": torch.bfloat16,
+    "f8e4m3": torch.float8_e4m3fn,
+    "f8e5m2": torch.float8_e5m2,
     "i64": torch.int64,
     "i32": torch.int32,
     "b8": torch.bool,
 }
+_WIDENED = (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2)  # numpy lacks them
 _BAD_INTEGER = -1_234_567
 
 
@@ -35,7 +38,7 @@ def unplaced(parameter: Parameter, sizes: Mapping[str, int]) -> torch.Tensor:
 
 
 def placed(array: np.ndarray, dtype: str, device: str = "cpu") -> torch.Tensor:
-    """A copy of an array on a device; bf16 comes as f32 of bf16 values, any shape."""
+    """A copy of an array on a device; what numpy lacks comes as f32 of its values, any shape."""
     held = np.array(array, HELD_AS[dtype], order="C", copy=True)
     return torch.from_numpy(held).to(device=device, dtype=DTYPES[dtype])
 
@@ -51,9 +54,9 @@ def poisoned(
 
 
 def array(tensor: torch.Tensor) -> np.ndarray:
-    """The tensor as numpy has it; bf16 as f32."""
+    """The tensor as numpy has it; what numpy lacks as f32."""
     tensor = tensor.detach().cpu()
-    return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
+    return (tensor.float() if tensor.dtype in _WIDENED else tensor).numpy()
 
 
 def same_bits(a: torch.Tensor, b: torch.Tensor) -> bool:
