@@ -13,8 +13,10 @@ from backends.triton.blocks import Blocks
 from backends.triton.expressions import spread
 from backends.triton.reductions import NEUTRAL
 from ir.nest import Load, Map, Tile
-from ir.spec import Apply, Cast, Expr
+from ir.spec import Apply, Cast, Expr, Number
 from ir.steps import tile_axes
+
+_ZERO = Number(0)
 
 
 class Outside:
@@ -25,10 +27,17 @@ class Outside:
         self.deferred = deferred
         self.zeros: dict[str, frozenset[str]] = {}
 
-    def loaded(self, s: Load, axes: tuple[str, ...]) -> None:
-        """Notes a load: it fills with 0 unless it is padded with something else."""
-        if not s.pad:
-            self.zeros[s.value] = frozenset(i for i in axes if self.blocks[i].checks)
+    def loaded(self, s: Load, axes: tuple[str, ...], shape: tuple[Expr, ...]) -> None:
+        """Notes a load from a tensor of a shape: it fills with 0 unless it is padded with something
+        else; the copy engine does so only outside the tensor, not outside an index."""
+        if s.pad:
+            return
+        zeros = {i for i in axes if self.blocks[i].checks}
+        if s.bulk:
+            dims = zip(s.region, shape, strict=True)
+            ends = {one.terms[0][0]: size for one, size in dims if one.terms and one.offset == _ZERO}
+            zeros = {i for i in zeros if ends.get(i) == self.blocks[i].size}
+        self.zeros[s.value] = frozenset(zeros)
 
     def mapped(self, s: Map) -> None:
         """Notes a map."""

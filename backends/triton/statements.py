@@ -293,7 +293,7 @@ class Statements:
             self._bulk(made, Line(f"{call.name} = {made.load(self.blocks.shape(axes))}"), call)
         else:
             self._line(call)
-        self.outside.loaded(s, axes)
+        self.outside.loaded(s, axes, self.regions.parameters[s.tensor].shape)
 
     def _loaded(self, s: Load, name: str, axes: tuple[str, ...]) -> Call:
         place = self.regions.place(s.tensor, s.region, axes, padded=s.pad is not None)

@@ -134,3 +134,16 @@ def test_products_in_every_precision(text, dtype):
     if dtype == "bf16":
         spec = ["acc[m, n] = sum(f32(x[m, k]) * f32(w[k, n]), k)", spec[1]]
     text(spec, *lines, *decided, inputs=inputs, result="f32[M, N]", sizes=dict(M=21, N=18, K=37))
+
+
+@pytest.mark.parametrize("bulk", ["", ", by=bulk"])
+@pytest.mark.parametrize("term", ["x[m, k]", "x[m + 1, k]"])
+def test_rows_beyond_an_index_that_the_tensor_has_do_not_count(text, bulk, term):
+    """The copy engine fills with 0 outside the tensor, which ends later here."""
+    found = text(
+        [f"s[k] = sum({term}, m=M)", "y[k] = s[k] + w[0]"],
+        "tile(k, size=8)", "tile(m, size=16)", "place(k.outer, level=grid)",
+        f"stage(x, space=scratch, depth=2{bulk})",
+        inputs="x: f32[M + 5, K], w: f32[M]", result="f32[K]", sizes=dict(M=21, K=40),
+    )  # fmt: skip
+    assert ("tl.where(in_m[:, None], x" in found) == bool(bulk)
