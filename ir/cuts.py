@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ir.atomic import scattered, start, updated
 from ir.errors import KernelError
 from ir.expansion import mirrored
 from ir.made import counts_parts, stands_for
@@ -46,10 +47,11 @@ class Segment:
 
 def segments(spec: Spec, schedule: Schedule) -> tuple[Segment, ...]:
     """The launches of a schedule: one ends after each `kernel(t)`, after what a decision puts
-    into a launch of its own, and after the last equation."""
+    into a launch of its own, and after the last equation. What is added to in memory is filled
+    by a launch before."""
     decided = {d.subject: d for d in schedule.of("kernel")}
     targets = [e.target for e in spec.equations]
-    ends = {*decided, *made_ends(schedule), *mirrored(spec)}
+    ends = {*decided, *made_ends(schedule), *mirrored(spec), *scattered(spec)}
     for name, decision in decided.items():
         if name not in targets:
             raise KernelError(
@@ -68,6 +70,8 @@ def segments(spec: Spec, schedule: Schedule) -> tuple[Segment, ...]:
     for number, group in enumerate(groups):
         later = {s for g in groups[number + 1 :] for e in g for s in e.sources()}
         stored = tuple(e.target for e in group if e.target in outputs or e.target in later)
+        for e in (e for e in group if e.accumulate):
+            made.append(Segment(f"{spec.name}_{len(made)}", (start(e),), (e.target,)))
         if stored:
             made.append(Segment(f"{spec.name}_{len(made)}", tuple(group), stored))
     return tuple(made)
@@ -85,7 +89,7 @@ def cuts(
     parts of a split is on the grid, a part a tile, where the parts are made.
     """
     used = _used(segment)
-    apart = {i for t in segment.stored for i in _equation(segment, t).indices}
+    apart = {i for t in segment.stored for i in updated(_equation(segment, t))}
     order = [d.subject.removesuffix(".outer") for d in schedule.of("place")]
     parts = [i for i in used if counts_parts(schedule, i)]
     order = [*(i for i in parts if i not in order), *order]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from ir.atomic import facts_with_places, scattered
 from ir.contraction import contraction
 from ir.dispatch_edits import dispatch_changes
 from ir.errors import KernelError
@@ -25,7 +26,6 @@ from ir.sizes import value as number
 from ir.spec import Equation, Facts, Reduce, Scan, Spec
 from ir.stage_edits import stage_changes
 from ir.verbs import canonical
-from ir.verify import facts as facts_of
 
 LARGEST_TILE = 1024
 WIDEST_TILE = 4096  # where the lanes of a program share a tile out
@@ -103,7 +103,7 @@ class _Ground:
 
     @staticmethod
     def of(spec: Spec, machine: Machine, sizes: tuple[tuple[str, int], ...]) -> _Ground:
-        facts = facts_of(spec)
+        facts = facts_with_places(spec)
         bound = bind(spec, dict(sizes))
         extents = {
             name: LARGEST_TILE if span.jagged else number(span.high, bound)
@@ -244,7 +244,7 @@ def _operands(ground: _Ground, schedule: Schedule, e: Equation) -> tuple[str, ..
 
 def _kernels(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
     for e in ground.spec.equations[:-1]:
-        if e.target in (*made_ends(schedule), *mirrored(ground.spec)):
+        if e.target in (*made_ends(schedule), *mirrored(ground.spec), *scattered(ground.spec)):
             continue
         new = Decision("kernel", e.target)
         old = schedule.find("kernel", e.target)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ir.atomic import places
 from ir.contraction import indices
 from ir.errors import KernelError
 from ir.machine import Machine
@@ -31,15 +32,19 @@ _NEUTRAL = {"sum": Number(0), "prod": Number(1), "max": Number(-float("inf")),
 _BACK = "_back"  # ends the name of a scan of mirrored terms
 
 
-def expanded(spec: Spec) -> Spec:
+def expanded(spec: Spec, added: frozenset[str] = frozenset()) -> Spec:
     """The spec with positions of extremes, scatters, and scans that start anew or at the end
-    written through folds and plain scans; the spec itself where it has none of them."""
-    if not any(_expands(e) for e in spec.equations):
+    written through folds and plain scans; the spec itself where it has none of them.
+
+    added: scatters that stay, as their updates are added to memory.
+    """
+    if not any(_expands(e) and e.target not in added for e in spec.equations):
         return spec
     known = facts(spec)
     made: list[Equation] = []
     for e in spec.equations:
-        made += _expansion(spec, known, e) if _expands(e) else [e]
+        stays = e.target in added or not _expands(e)
+        made += [e] if stays else _expansion(spec, known, e)
     return pruned(replace(spec, equations=tuple(made)))
 
 
@@ -114,18 +119,13 @@ def _extreme(known: Facts, e: Equation) -> list[Equation]:
 def _scatter(known: Facts, e: Equation) -> Equation:
     """before: y[i[n], d] += v[n, d]
     after:  y[y_0, d] = sum(where(i[n] == y_0, v[n, d], 0), n)"""
-    at: list[Expr] = []
+    at = places(e)
     same: list[Expr] = []
-    for dim, position in enumerate(e.at):
-        others = {i for k, p in enumerate(e.at) if k != dim for i in indices(p)}
-        if isinstance(position, Index) and position.name not in others:
-            at.append(position)
-            continue
-        own = Index(f"{e.target}_{dim}")
-        _require_free(known, e, own.name)
-        at.append(own)
-        same.append(Apply("eq", (position, own)))
-    kept = {p.name for p in at if isinstance(p, Index)}
+    for position, own in zip(e.at, at, strict=True):
+        if position is not own:
+            _require_free(known, e, own.name)
+            same.append(Apply("eq", (position, own)))
+    kept = {p.name for p in at}
     free = dict.fromkeys(i for x in (*e.at, e.value) for i in indices(x))
     over = tuple(i for i in free if i not in kept)
     if not over or any(known.ranges[i].jagged for i in over):
@@ -135,7 +135,7 @@ def _scatter(known: Facts, e: Equation) -> Equation:
         where = Apply("and", (where, one))
     body = Apply("where", (where, e.value, Number(0)))
     ranges = tuple(Range(i, Number(0), known.ranges[i].high) for i in over)
-    return replace(e, at=tuple(at), value=Reduce("sum", body, over, ranges), accumulate=False)
+    return replace(e, at=at, value=Reduce("sum", body, over, ranges), accumulate=False)
 
 
 def _scan(spec: Spec, known: Facts, e: Equation) -> list[Equation]:

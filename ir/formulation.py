@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ir.associate import associate
+from ir.atomic import decided
 from ir.collapse import collapse
 from ir.contraction import factors, indices, product
 from ir.errors import KernelError
@@ -29,7 +30,7 @@ def formulate(spec: Spec, schedule: Schedule) -> Spec:
 def rewritten(spec: Spec, schedule: Schedule) -> Spec:
     """The spec with the decisions carried out that bring new tensors or indices, its equations
     such as a loop nest can compute."""
-    spec = expanded(spec)
+    spec = expanded(spec, decided(spec, schedule))
     for decision in schedule.of("associate"):
         spec = associate(spec, decision)
     for decision in schedule.of("precision"):

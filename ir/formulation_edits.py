@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from ir.associate import associable
+from ir.atomic import DTYPES as ADDED
+from ir.atomic import scattered
 from ir.collapse import collapse
 from ir.cuts import segments
 from ir.errors import KernelError
@@ -39,6 +41,7 @@ def formulation_changes(
     yield from _splits(spec, schedule)
     yield from _cuts(spec, schedule)
     yield from _layouts(spec, formed, schedule)
+    yield from _atomics(spec, schedule)
 
 
 def _collapses(formed: Spec, schedule: Schedule) -> Iterator[Change]:
@@ -113,3 +116,12 @@ def _layouts(spec: Spec, formed: Spec, schedule: Schedule) -> Iterator[Change]:
         for last in names[:-1]:
             order = "_".join((*(n for n in names if n != last), last))
             yield None, Decision("layout", name, (("order", order),))
+
+
+def _atomics(spec: Spec, schedule: Schedule) -> Iterator[Change]:
+    """Scatters by additions to memory, or by gathering."""
+    tensors = facts(spec).tensors
+    for target in scattered(spec):
+        old = schedule.find("atomic", target)
+        if old or tensors[target].dtype in ADDED:
+            yield (old, None) if old else (None, Decision("atomic", target))

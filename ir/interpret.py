@@ -199,9 +199,20 @@ class _Program:
         if target.dtype != value.dtype:
             raise NestFault(f"`{s.tensor}` is {target.dtype}, `{s.value}` is {value.dtype}")
         at = tuple(self._places(one, s.value).along(value.names) for one in s.region)
+        if s.fold:
+            self._fold_into(s, target, at)
+            return
         if target.written[at].any():
             raise NestFault(f"a place of `{s.tensor}` is stored twice")
         target.write(at, self._of(Tile(s.value)).data, self.rounded)
+
+    def _fold_into(self, s: Store, target: _Array, at: tuple[np.ndarray, ...]) -> None:
+        """Folds a value into what memory holds; a place may come several times."""
+        for places, length in zip(at, target.data.shape, strict=True):
+            _require_inside(s.tensor, places, length)
+        target.read(at)  # it must have been filled
+        _FOLDS[s.fold].at(target.data, at, self._of(Tile(s.value)).data)
+        target.write(at, target.data[at], self.rounded)
 
     def _dot(self, s: Dot) -> None:
         a, b = self._of(s.a), self._of(s.b)

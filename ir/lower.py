@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ir.atomic import facts_with_places
 from ir.bulk import require_boxes
 from ir.cuts import Cut, Segment, cuts, segments
 from ir.dispatch import dispatch, require_met
@@ -22,7 +23,6 @@ from ir.schedule import Schedule
 from ir.sizes import bind, free_sizes
 from ir.spec import Facts, Spec, Tensor
 from ir.verbs import require_legal
-from ir.verify import facts as facts_of
 
 
 def lower(
@@ -34,7 +34,7 @@ def lower(
     """
     require_legal(spec, schedule, machine)
     formulation = formulate(spec, schedule)
-    facts = facts_of(formulation)
+    facts = facts_with_places(formulation)
     bound = bind(spec, sizes)
     parts = segments(formulation, schedule)
     cut = tuple(cuts(segment, facts, schedule, machine.has_registers) for segment in parts)

@@ -114,7 +114,8 @@ class Store(Statement):
     """The region of the tensor = value; only where the origins of `once` are all zero.
 
     In the launch's own `once` block a store is done by one program, whichever.  bulk: moved by
-    the machine's copy engine.
+    the machine's copy engine.  fold: "sum" where the value is added to what is there, in one step
+    that no other program comes between, and places may be stored again and again, in any order.
     """
 
     tensor: str
@@ -122,6 +123,7 @@ class Store(Statement):
     value: str
     once: tuple[str, ...] = ()
     bulk: bool = False
+    fold: str = ""
 
 
 @dataclass(frozen=True, slots=True)

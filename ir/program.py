@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ir.access import Access, access, extent
 from ir.affine import affine
+from ir.atomic import updated
 from ir.bulk import bulk
 from ir.cuts import GRID, LOOP, WHOLE, Cut, Segment
 from ir.errors import KernelError
@@ -28,6 +29,7 @@ from ir.nest import (
     Tile,
     Value,
 )
+from ir.scatters import add_updates
 from ir.schedule import Schedule
 from ir.scope import Scope
 from ir.spec import (
@@ -98,7 +100,7 @@ class Program:
         """Asks for every stored tensor; those under the same loops share them."""
         groups: dict[tuple[str, ...], list[str]] = {}
         for name in self.segment.stored:
-            indices = self.equations[name].indices
+            indices = updated(self.equations[name])
             loops = tuple(c.index for c in self.cuts.values()
                           if c.level == LOOP and c.index in indices)
             groups.setdefault(loops, []).append(name)
@@ -348,7 +350,7 @@ class Program:
                 place=read.place,
             )
         region = tuple(
-            one if rows is None else replace(one, rows=self._rows(read.tensor, rows, home))
+            one if rows is None else replace(one, rows=self.rows(read.tensor, rows, home))
             for one, rows in zip(found.region, found.rows, strict=True)
         )
         if key not in self._load_values:
@@ -364,7 +366,8 @@ class Program:
         self.touch(read.tensor)
         return name
 
-    def _rows(self, tensor: str, position: Expr, scope: Scope) -> Tile:
+    def rows(self, tensor: str, position: Expr, scope: Scope) -> Tile:
+        """A tile of the positions along a dimension of a tensor."""
         return self.operand(f"{tensor}_rows", position, scope, "i32")
 
     def _shared(self, tensor: str, found: Access, home: Scope) -> str | None:
@@ -407,7 +410,7 @@ class Program:
     def _take(self, read: Read, found: Access, scope: Scope) -> Tile:
         home = scope.home(set(found.needed))
         table, size = self._resident(read.tensor)
-        rows = self._rows(read.tensor, found.rows[0], home)
+        rows = self.rows(read.tensor, found.rows[0], home)
         indices = self.values[rows.value].names
         dtype = self.facts.tensors[read.tensor].dtype
         value = self.new(f"{read.tensor}_at", read.tensor, dtype, indices, depth=1)
@@ -416,6 +419,9 @@ class Program:
 
     def _store(self, name: str, scope: Scope) -> None:
         equation = self.equations[name]
+        if equation.accumulate:
+            add_updates(self, equation, scope)
+            return
         value = self.tensor(name, scope)
         home = scope.home(self.needed(equation.indices)) or scope
         dtype = self.stored_dtype(name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from ir.atomic import facts_with_places
 from ir.contraction import contraction
 from ir.errors import KernelError
 from ir.expansion import require_lowered
@@ -53,6 +54,8 @@ _TABLE = (
     Verb("layout", "an input w[k, n] -> a copy w_nk[n, k] in a launch of its own, read instead; "
          "a tensor in between -> computed in another order of its indices", "tensor",
          {"order": "order"}, {}),
+    Verb("atomic", "every place of a scatter gathers its updates -> a launch that fills it, and one "
+         "in which each update is added to memory at its place", "tensor", {}, {}),
     Verb("tile", "an index -> an outer loop over tiles and an inner one of `size`", "index",
          {"size": "positive"}, {}),
     Verb("place", "an outer loop -> tiles side by side (grid) or one after another (loop)",
@@ -101,7 +104,7 @@ def require_legal(spec: Spec, schedule: Schedule, machine: Machine) -> None:
         )
     require_narrow(spec, machine)
     require_lowered(spec, machine)
-    facts = _either(facts_of(spec), facts_of(rewritten(spec, schedule)))
+    facts = _either(facts_of(spec), facts_with_places(rewritten(spec, schedule)))
     checker = _Checker(spec, facts, machine, schedule)
     seen = set()
     for decision in schedule.decisions:
@@ -299,6 +302,7 @@ _RULES: dict[str, Callable[[_Checker, Decision], None]] = {
     "unroll": _Checker._formed,
     "split": _Checker._formed,
     "collapse": _Checker._formed,
+    "atomic": _Checker._formed,
     "cut": _Checker._cut,
     "compute": _Checker._compute,
     "precision": _Checker._precision,

@@ -37,6 +37,7 @@ from ir.nest import (
 from ir.spec import Expr, Number
 from ir.steps import tile_axes
 
+ATOMICS = {"sum": "tl.atomic_add"}  # what folds a value into what memory holds
 UNROLLED = 8  # trips of a loop of scalars up to which it is written out
 Known = tuple[str, tuple[str, ...], str]  # a variable, its axes, its dtype
 
@@ -323,6 +324,9 @@ class Statements:
         place = self.regions.place(s.tensor, s.region, axes, padded=False, extra=once)
         mask = (f"mask={place.mask}",) if place.mask else ()
         call = Call("", "tl.store", (place.pointers, spelling.value(s.value), *mask))
+        if s.fold:
+            arguments = (*call.args, 'sem="relaxed"')
+            call = Call("", ATOMICS[s.fold], arguments)
         if s.bulk:
             made = self._described(s)
             self._bulk(made, Line(made.store(spelling.value(s.value), self.blocks.shape(axes))), call)
