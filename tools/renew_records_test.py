@@ -7,6 +7,7 @@ from backends.registry import backend_for, target, target_names
 from ir.autoschedule import autoschedule
 from ir.digest import spec_digest, text_digest
 from ir.parse import parse_workload
+from search.evaluator import stages
 from search.record import Digests, Record, Stored, read_record, write_record
 from tools.renew_records import main
 
@@ -57,6 +58,14 @@ def test_sources_digests_and_figures_follow_and_lineage_stays(tree, capsys):
     assert after.record.digests.templates != "old"
     assert (after.record.lineage, after.schedule) == (before.record.lineage, before.schedule)
     assert f"scale/{TARGET}: source changed, 123 -> " in capsys.readouterr().out
+
+
+def test_where_tuning_sizes_are_not_compared_the_others_are(tree, monkeypatch):
+    monkeypatch.setattr(stages, "SLOW", ("emulator",))
+    assert main([], tree) == 0
+    after = kept(tree).record
+    assert after.checked == ({"M": 7, "K": 3},)
+    assert after.first_us and after.plain_us
 
 
 def test_renewing_again_changes_nothing(tree, capsys):
