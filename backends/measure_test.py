@@ -1,5 +1,7 @@
 """Every way of being wrong that shared correctness must see, with a kernel that is wrong so."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -42,9 +44,12 @@ class Kernel:
         return self.spoil(evaluate_storage(self.spec, inputs, sizes), inputs)
 
 
-def verdict(spec, spoil=lambda outputs, inputs: outputs, sizes=SIZES, **options):
+def verdict(
+    spec, spoil=lambda outputs, inputs: outputs, sizes=SIZES, unordered=False, **options
+):
     sizes = {name: sizes[name] for name in free_sizes(spec)}
-    return check(Kernel(spec, spoil), None, None, None, spec, sizes, 3, **options)
+    nest = SimpleNamespace(unordered=unordered)
+    return check(Kernel(spec, spoil), None, nest, None, spec, sizes, 3, **options)
 
 
 def reason(spec, spoil, **options):
@@ -177,6 +182,32 @@ def test_two_results_for_the_same_inputs_are_seen():
     assert "differs between two runs" in reason(MATMUL, on_y(alternate))
     runs.clear()
     assert not verdict(MATMUL, on_y(alternate), repeat=False).repeated
+
+
+def test_additions_in_any_order_need_not_give_the_same_bits():
+    """But the second run must be right too, and integers are the same."""
+    runs = []
+
+    def alternate(by):
+        def change(y):
+            runs.append(1)
+            return y if len(runs) % 2 else (y * np.float32(1 + by)).astype(np.float32)
+
+        runs.clear()
+        return on_y(change)
+
+    assert not verdict(MATMUL, alternate(1e-7), unordered=True).repeated
+    assert "differs between two runs" in reason(MATMUL, alternate(1e-7))
+    assert "is allowed" in reason(MATMUL, alternate(1.0), unordered=True)
+
+    def moving(outputs, inputs):
+        runs.append(1)
+        outputs["z"] = outputs["z"] + np.int32(len(runs) == 2)
+        return outputs
+
+    runs.clear()
+    text = reason(HALF, moving, unordered=True)
+    assert "output `z` differs between two runs" in text
 
 
 def test_a_missing_output_is_seen():

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ir.schedule import Schedule
-from ir.spec import Expr, Spec
+from ir.spec import FLOATS, Expr, Spec
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +295,14 @@ class LoopNest:
     machine: str
     sizes: tuple[tuple[str, int], ...]
     launches: tuple[Launch, ...]
+
+    @property
+    def unordered(self) -> bool:
+        """Whether floats are folded into memory in any order, so that bits vary from run to run."""
+        return any(
+            isinstance(s, Store) and s.fold and p.name == s.tensor and p.dtype in FLOATS
+            for launch in self.launches for s in launch.statements() for p in launch.parameters
+        )
 
 
 def _walk(block: tuple[Statement, ...]) -> Iterator[Statement]:

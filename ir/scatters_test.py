@@ -173,3 +173,9 @@ def test_it_has_an_estimate():
     nest = lowered(ROWS, "atomic(y)", *lines, sizes=sizes, machine=WITH_LANES)
     gathered = lowered(ROWS, *lines, sizes=sizes, machine=WITH_LANES)
     assert 0 < estimate(nest, WITH_LANES, sizes) < estimate(gathered, WITH_LANES, sizes)
+
+
+def test_which_nests_give_other_bits_from_run_to_run():
+    assert atomic("rows", sizes=given(ROWS, SIZES[0])[1]).unordered
+    assert not atomic("counts", sizes=given(COUNTS, SIZES[0])[1]).unordered
+    assert not lowered(ROWS, sizes=given(ROWS, SIZES[0])[1], machine=WITH_REGISTERS).unordered
