@@ -6,6 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from backends.backend import BackendError
 from backends.registry import target
 from backends.triton import compile as compiler
 from backends.triton.walks import NAMES, case, emitted, require_right, walk, wrong
@@ -15,6 +16,7 @@ from ir.random_specs import sizes_for, specs
 
 H200 = target("h200")
 SEEDS = range(100, 116)
+ALLOWED = ("bytes of shared memory", "registers", "in bulk", "still at it")  # refused in the search too
 SMALL = ("conv1d", "conv2d", "pairwise_dot")  # the interpreter takes minutes for larger ones
 
 
@@ -32,8 +34,11 @@ def test_what_lowering_accepts_is_right_whatever_was_decided(name, seed, tmp_pat
 def test_what_is_emitted_compiles(name, seed, target_name, tmp_path):
     machine, work = target(target_name), case(name)
     nest = lower(work.spec, walk(work.spec, machine, work.tune, seed), machine, work.tune)
-    text = emitted(nest, machine, tmp_path).file.read_text(encoding="utf-8")
-    assert compiler.build(text, nest, machine, tmp_path).figures["registers"] > 0
+    try:
+        text = emitted(nest, machine, tmp_path).file.read_text(encoding="utf-8")
+        assert compiler.build(text, nest, machine, tmp_path).figures["registers"] > 0
+    except BackendError as error:
+        assert any(words in error.reason for words in ALLOWED), f"{nest.schedule}\n{error}"
 
 
 @settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
