@@ -31,7 +31,7 @@ from ir.workload import Sizes, Workload
 
 CAUSAL = '''
 def causal(q: bf16[H, M, D], k: bf16[H, N, D], v: bf16[H, N, D]) -> bf16[H, M, D]:
-    """Average values by a softmax over the keys up to each query's own place."""
+    """Average values by how keys fit, over those up to each query's own place."""
     s[h, m, n] = sum(f32(q[h, m, d]) * f32(k[h, n, d]), d)
     a[h, m, n] = where(n <= m, s[h, m, n] * rsqrt(f32(D)), -inf)
     mx[h, m] = max(a[h, m, n], n)

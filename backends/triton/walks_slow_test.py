@@ -16,7 +16,7 @@ from ir.random_specs import sizes_for, specs
 
 H200 = target("h200")
 SEEDS = range(100, 116)
-ALLOWED = ("bytes of shared memory", "registers", "in bulk", "still at it")  # refused in the search too
+ALLOWED = ("bytes of shared memory", "registers", "in bulk", "still at it")  # refused then
 SMALL = ("conv1d", "conv2d", "pairwise_dot")  # the interpreter takes minutes for larger ones
 
 
