@@ -204,12 +204,14 @@ class Folds:
                 hint=f"drop precision({equation.target}, dtype={asked})",
             )
         dtype = NARROW if asked == TRIPLE else asked or together(a, b)
+        target = equation.target
         if not self.program.machine.has_matrix(dtype):
             raise KernelError(
                 f"the matrix unit of `{self.program.machine.name}` takes no {dtype} operands, "
-                f"which `{equation.target}` has",
+                f"which `{target}` has",
                 allowed=", ".join(self.program.machine.units["matrix"].flops),
-                hint=f"compute({equation.target}, unit=vector)",
+                hint=f"precision({target}, dtype=bf16)" if dtype in EIGHT
+                else f"compute({target}, unit=vector)",
             )
         return dtype
 
