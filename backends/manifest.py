@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ir.errors import KernelError
 from ir.provenance import CORRECT_BY, TIME_KINDS
 from ir.source import near
 from ir.spec import DTYPES
+
+if TYPE_CHECKING:
+    from ir.nest import LoopNest
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _EXTENSION = re.compile(r"[a-z0-9]+(\.[a-z0-9]+)*")
@@ -56,6 +59,11 @@ class Manifest:
     def module(self) -> str:
         """The module in the backend's folder that holds its class."""
         return self.object.partition(":")[0]
+
+    def lacks(self, nest: LoopNest) -> str:
+        """A dtype of a nest's tensors that the backend's kernels cannot hold; empty: there is none."""
+        held = (p.dtype for launch in nest.launches for p in launch.parameters)
+        return next((d for d in held if d not in self.dtypes), "")
 
     @property
     def class_name(self) -> str:

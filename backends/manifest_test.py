@@ -2,6 +2,7 @@ import pytest
 
 from backends.manifest import manifest
 from ir.errors import KernelError
+from ir.samples import lowered, spec_of
 
 GOOD = {
     "name": "x",
@@ -22,6 +23,13 @@ def test_a_manifest_holds_its_table_and_a_word_stands_for_a_list():
     assert made.time_kind == ("measured",)
     assert (made.module, made.class_name) == ("backend", "X")
     assert not made.for_tests
+
+
+def test_a_dtype_that_a_kernel_cannot_hold_is_found():
+    spec = spec_of("y[m, k] = 2.0 * x[m, k]", inputs="x: f8e4m3[M, K]", result="f16[M, K]")
+    nest = lowered(spec, "tile(m, size=4)", sizes={"M": 8, "K": 8})
+    assert manifest(GOOD).lacks(nest) == "f8e4m3"
+    assert not manifest({**GOOD, "dtypes": ["f16", "f8e4m3"]}).lacks(nest)
 
 
 @pytest.mark.parametrize("field", sorted(GOOD))

@@ -36,6 +36,9 @@ class Sim:
 
     def emit(self, nest: LoopNest, machine: Machine) -> str:
         """One translation unit with a kernel function for each launch."""
+        if lacking := self.manifest.lacks(nest):
+            held = ", ".join(self.manifest.dtypes)
+            raise BackendError("emit", f"tensors of {lacking} are not held here; these are: {held}")
         return self.templates.render("kernel.cc.j2", **kernel_view(nest))
 
     def build(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:

@@ -44,7 +44,16 @@ def product(x: f32[M, K], w: f32[K, N]) -> f32[M, N]:
 tune(M=512, K=1024, N=512)
 check(M=65, K=131, N=67)
 '''
-OTHERS = {"causal": CAUSAL, "product": PRODUCT}
+EIGHT = '''
+def eight(x: f8e4m3[M, K], w: f8e4m3[N, K]) -> bf16[M, N]:
+    """Multiply two matrices of 8-bit floats, the second one by its rows."""
+    acc[m, n] = sum(f32(x[m, k]) * f32(w[n, k]), k)
+    return acc
+
+tune(M=512, K=1024, N=512)
+check(M=65, K=144, N=67)
+'''
+OTHERS = {"causal": CAUSAL, "product": PRODUCT, "eight": EIGHT}
 
 
 @dataclass(frozen=True)
@@ -128,6 +137,22 @@ CASES = {
         TILES
         + "compute(acc, unit=matrix)\nprecision(acc, dtype=tf32x3)\nkernel(acc_al)\nkernel(acc_bl)",
         ("h200",),
+    ),
+    "eight": Case("eight", TILES + "compute(acc, unit=matrix)", ("h200", "mi350")),
+    "eight_bulk": Case(
+        "eight",
+        TILES
+        + """
+        compute(acc, unit=matrix)
+        stage(x, space=scratch, depth=3, by=bulk)
+        stage(w, space=scratch, depth=3, by=bulk)
+        """,
+        ("h200",),
+    ),
+    "eight_widened": Case(
+        "eight",
+        TILES + "compute(acc, unit=matrix)\nprecision(acc, dtype=bf16)",
+        ("mi300",),
     ),
 }
 COMPILED = [(name, chip) for name, case in CASES.items() for chip in case.targets]
