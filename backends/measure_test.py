@@ -10,6 +10,7 @@ from backends.backend import BackendError
 from backends.measure import References, check, reference
 from ir.parse import parse_spec
 from ir.reference import evaluate_storage
+from ir.rounding import round_to
 from ir.sizes import free_sizes
 
 MATMUL = parse_spec(
@@ -29,6 +30,11 @@ ROOT = parse_spec(
     "def root(x: f32[M]) -> f32[M]:\n"
     '    """Of both signs: not a number for half of them."""\n'
     "    z[m] = x[m] * 1.0\n    y[m] = sqrt(0.0 - z[m] + 1.0)\n    return y\n"
+)
+EIGHT = parse_spec(
+    "def eight(x: f8e4m3[M, K]) -> (f8e4m3[M, K], f8e5m2[M, K]):\n"
+    '    """Scale by little and by much."""\n'
+    "    y[m, k] = x[m, k] * 300.0\n    z[m, k] = x[m, k] * 0.7\n    return y, z\n"
 )
 SIZES = {"M": 13, "K": 67, "N": 31}
 
@@ -79,6 +85,19 @@ def test_plain_arithmetic_passes(spec):
     found = verdict(spec)
     assert found.rel_err == found.reference_rel_err < 1e-2
     assert found.repeated
+
+
+def test_results_of_8_bits_pass_where_they_are_rounded_well():
+    assert 0.01 < verdict(EIGHT).rel_err < 0.1
+    off = on_y(lambda y: round_to(y * 1.4, "f8e4m3"))
+    assert "output `y`" in reason(EIGHT, off)
+    assert "it must be a number of f8e4m3" in reason(EIGHT, on_y(lambda y: y * 1.01))
+
+
+def test_what_8_bits_without_infinity_cannot_hold_is_their_largest_number():
+    known = reference(EIGHT, {"M": 13, "K": 67}, 3)
+    assert np.max(known.storage["y"]) == 448 < np.max(known.exact["y"])
+    assert "output `y`" in reason(EIGHT, on_y(lambda y: np.where(y == 448, np.nan, y)))
 
 
 def test_figures_are_errors_relative_to_float64():

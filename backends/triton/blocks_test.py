@@ -1,8 +1,11 @@
 """How wide indices are, and when the launcher can tell that nothing lies outside."""
 
+from dataclasses import replace
+
 import pytest
 
 from backends.triton.blocks import LEAST_DOT, Blocks, power_of_two, sides
+from ir.machine import Unit
 from ir.nest import Dot
 from ir.samples import WITH_TF32, lowered, spec_of, statements
 
@@ -73,6 +76,19 @@ def test_sides_of_a_product_are_at_least_sixteen_wide(tiles, widths):
         assert found[index].least == (LEAST_DOT if tile < LEAST_DOT else 1)
         assert found[index].checks
         assert found[index].flag == (tile == width)
+
+
+def test_operands_of_8_bits_are_32_wide_along_the_summed_index():
+    unit = Unit({"f8e4m3": 1e9}, step=(16, 16, 16))
+    machine = replace(WITH_TF32, units={**WITH_TF32.units, "matrix": unit})
+    spec = spec_of("y[m, n] = sum(x[m, k] * w[k, n], k)",
+                   inputs="x: f8e4m3[M, K], w: f8e4m3[K, N]", result="f32[M, N]")  # fmt: skip
+    lines = ("tile(m, size=8)", "tile(n, size=16)", "tile(k, size=16)",
+             "place(m.outer, level=grid)", "place(n.outer, level=grid)",
+             "compute(y, unit=matrix)")  # fmt: skip
+    nest = lowered(spec, *lines, sizes=dict(M=64, N=64, K=64), machine=machine)
+    found = Blocks(nest.launches[-1])
+    assert [found[i].width for i in "mnk"] == [16, 16, 32]
 
 
 def test_a_side_of_several_indices_is_widened_along_the_largest():
