@@ -9,11 +9,11 @@ from typing import Any
 import torch
 from triton import knobs
 
-from backends.triton.compile import CACHE
-from backends.triton.gpu import DEVICE, Gpu
-from backends.triton.module import launcher
+from backends.triton.build.compile import CACHE
+from backends.triton.build.module import launcher
+from backends.triton.device.gpu import DEVICE, Gpu
+from backends.triton.device.timing import measure
 from backends.triton.signature import parameters
-from backends.triton.timing import measure
 from benchmarks.inputs import draw, poisoned
 from benchmarks.stopwatch import Job, Reading
 from ir.sizes import bind, value

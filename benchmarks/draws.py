@@ -9,7 +9,7 @@ from random import Random
 
 from backends.backend import BackendError
 from backends.registry import backend_for
-from backends.triton.model import modelled
+from backends.triton.model.model import modelled
 from ir.autoschedule import autoschedule
 from ir.digest import text_digest
 from ir.edits import neighbours

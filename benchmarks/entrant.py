@@ -14,8 +14,8 @@ from torch import Tensor
 from triton import knobs
 
 from backends.backend import Backend
-from backends.triton.compile import CACHE
-from backends.triton.module import load
+from backends.triton.build.compile import CACHE
+from backends.triton.build.module import load
 from backends.triton.signature import parameters
 from benchmarks.inputs import poisoned
 from benchmarks.shapes import Row

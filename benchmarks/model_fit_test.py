@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from backends.triton.model import Weights, combine
+from backends.triton.model.model import Weights, combine
 from benchmarks.model_fit import (
     TERMS,
     data_of,

@@ -22,8 +22,8 @@ from typing import Any
 
 from backends.backend import BackendError
 from backends.registry import backend_for, target
-from backends.triton.compile import FILE, NAME, warm
-from backends.triton.model import modelled
+from backends.triton.build.compile import FILE, NAME, warm
+from backends.triton.model.model import modelled
 from benchmarks.draws import SIZES, Draw, draws
 from benchmarks.rank_table import Row, read, summary, write
 from benchmarks.remodel import remodel

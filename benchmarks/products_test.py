@@ -9,9 +9,9 @@ from benchmarks import products, starter
 from benchmarks.entrant import ROOT, SCHEDULES, choose
 from benchmarks.shapes import Row, rows
 from ir.errors import KernelError
+from ir.parse import parse_workload
 from ir.samples import KERNELS
 from ir.workload import Workload
-from ir.parse import parse_workload
 
 MACHINE = target("h200")
 PRODUCTS = list(products.rows())

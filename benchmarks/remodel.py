@@ -13,7 +13,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from backends.triton.model import modelled
+from backends.triton.model.model import modelled
 from benchmarks.draws import spec_of
 from benchmarks.rank_table import Row, write
 from ir.cost import roofline

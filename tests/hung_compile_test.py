@@ -10,7 +10,7 @@ import pytest
 
 from backends.backend import Backend
 from backends.registry import backend_for, target
-from backends.triton import compile as compiler
+from backends.triton.build import compile as compiler
 from ir.autoschedule import autoschedule
 from ir.parse import parse_workload
 from ir.print import spec_text

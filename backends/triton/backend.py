@@ -13,12 +13,12 @@ import numpy as np
 from backends.backend import Arrays, Built, Sizes, Timing
 from backends.emit import Templates
 from backends.manifest import Manifest
-from backends.triton import compile as compiler
-from backends.triton import device
-from backends.triton.gpu import nodes
-from backends.triton.interpreter import interpret
-from backends.triton.model import modelled
-from backends.triton.view import kernel_view
+from backends.triton.build import compile as compiler
+from backends.triton.device import device
+from backends.triton.device.gpu import nodes
+from backends.triton.emit.view import kernel_view
+from backends.triton.interpret.interpreter import interpret
+from backends.triton.model.model import modelled
 from ir.machine import Machine
 from ir.nest import LoopNest
 

@@ -9,8 +9,8 @@ import pytest
 
 from backends.backend import Built
 from backends.registry import REGISTRY, target
-from backends.triton import device
 from backends.triton.backend import Triton
+from backends.triton.device import device
 from ir.inputs import random_inputs
 from ir.lower import lower
 from ir.reference import evaluate

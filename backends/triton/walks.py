@@ -12,8 +12,8 @@ import numpy as np
 
 from backends.backend import BackendError, Built
 from backends.emit import Templates
-from backends.triton.interpreter import interpret
-from backends.triton.view import kernel_view
+from backends.triton.emit.view import kernel_view
+from backends.triton.interpret.interpreter import interpret
 from ir.autoschedule import plain
 from ir.edits import neighbours
 from ir.errors import KernelError

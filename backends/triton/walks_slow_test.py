@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from backends.backend import BackendError
 from backends.registry import target
-from backends.triton import compile as compiler
+from backends.triton.build import compile as compiler
 from backends.triton.walks import NAMES, case, emitted, require_right, walk, wrong
 from ir.errors import KernelError
 from ir.lower import lower

@@ -1,0 +1,230 @@
+"""The GPU itself: whether it is there, kernels run on it and timed on it.
+
+Nothing here may touch the GPU in a process that forks afterwards; what does is called in the
+process that was forked for one candidate. Tensors lie between fences of NaN bits: a read past an
+end shows in the results, a write in the fence.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import triton
+from triton import knobs
+from triton.runtime.jit import JITFunction
+
+from backends.backend import Arrays, BackendError, Built, Sizes, Timing
+from backends.triton.build.child import fault, in_child
+from backends.triton.build.compile import CACHE, NAME
+from backends.triton.build.module import launcher
+from backends.triton.device import timing
+from backends.triton.device.gpu import DEVICE, Gpu, alone, lack
+from backends.triton.device.nvml import clocks
+from backends.triton.signature import parameters
+from backends.triton.tensors import array, placed, poisoned, same_bits
+from ir.machine import Machine
+from ir.nest import LoopNest
+from ir.sizes import bind
+
+SECONDS = 0.3  # of measured calls
+LOOK_SECONDS = 60.0
+FENCE = 4096  # bytes before and behind each tensor
+MOST_SETS = 4  # of tensors that calls go around
+FREE_SHARE = 0.5  # of the free memory that they may take
+SHIFT = 997  # entries by which inputs of the sets are shifted against each other
+
+
+def present(machine: Machine) -> str:
+    """Empty where the machine's GPU is in this computer, otherwise why not.
+
+    A child looks, once in a process; where there is one, triton's driver is loaded here, so that
+    children need not compile it. That does not touch the GPU.
+    """
+    table = machine.details[NAME]
+    return _present(table["backend"], table["arch"], table.get("device_name", ""))
+
+
+@cache
+def _present(backend: str, arch: int | str, name: str) -> str:
+    built_for = "hip" if torch.version.hip else "cuda" if torch.version.cuda else ""
+    if built_for != backend:
+        return f"torch here is built for {built_for or 'no GPU'}; the target is {backend}"
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            why = in_child(lambda: lack(arch, name), LOOK_SECONDS, "check", Path(folder))
+        if not why:
+            triton.runtime.driver.set_active(triton.backends.backends[_VENDORS[backend]].driver())
+        return why
+    except (BackendError, OSError, RuntimeError) as error:
+        return f"the GPU does not answer: {error}"
+
+
+_VENDORS = {"cuda": "nvidia", "hip": "amd"}  # triton's names of its drivers
+
+
+def run(
+    built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
+) -> dict[str, np.ndarray]:
+    """The outputs, in the dtypes of the spec, from tensors that were poisoned before."""
+    with _faults("check"):
+        launch = _launcher(built, "check")
+        fenced = _fenced(nest, sizes, inputs)
+        launch(*(f.tensor for f in fenced.values()))
+        torch.cuda.synchronize()
+        for name, f in fenced.items():
+            if not f.whole():
+                raise BackendError("check", f"the kernel writes outside `{name}`")
+        for t in nest.spec.inputs:
+            given = placed(inputs[t.name], t.dtype, DEVICE)
+            if not same_bits(fenced[t.name].tensor, given):
+                raise BackendError("check", f"the kernel changed its input `{t.name}`")
+        return {t.name: array(fenced[t.name].tensor) for t in nest.spec.outputs}
+
+
+def time(
+    built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
+) -> Timing:
+    """The median time of a call by the device's events, all launches of the kernel together."""
+    with _faults("time"):
+        launch = _launcher(built, "time")
+        sets = _sets(nest, sizes, inputs)
+        with alone():
+            gpu = Gpu()
+            times = timing.measure(lambda tensors: launch(*tensors), sets, gpu, SECONDS)
+            figures = times.figures() | clocks(gpu.uuid)
+        return Timing(times.us, "measured", figures)
+
+
+def profile(
+    built: Built,
+    nest: LoopNest,
+    machine: Machine,
+    sizes: Sizes,
+    inputs: Arrays,
+    trace: Path,
+) -> Timing:
+    """As `time`, and writes a timeline with a bar for each launch."""
+    timed = time(built, nest, machine, sizes, inputs)
+    with _faults("time"), alone():
+        launch = _launcher(built, "time")
+        bars = _bars(launch, _sets(nest, sizes, inputs)[0], Gpu(), timed.figures["host_us"])
+    facts = {n: {k: v for k, v in built.figures.items() if k.startswith(f"{n}.")} for n, *_ in bars}
+    events = [
+        {"name": n, "ph": "X", "ts": ts, "dur": us, "pid": 0, "tid": 0, "args": facts[n]}
+        for n, ts, us in bars
+    ]
+    trace.write_text(json.dumps({"displayTimeUnit": "ns", "traceEvents": events}))
+    return timed
+
+
+@dataclass(frozen=True, slots=True)
+class _Fenced:
+    """A tensor in the midst of a buffer whose ends are fences."""
+
+    tensor: torch.Tensor
+    buffer: torch.Tensor
+
+    def whole(self) -> bool:
+        """Whether nobody wrote into the fences."""
+        ends = (self.buffer[:FENCE], self.buffer[-FENCE:])
+        return all(bool((end == _BITS).all()) for end in ends)
+
+
+_BITS = 0xFF  # of every byte of a fence: NaN in all float formats
+
+
+def _fence(given: torch.Tensor) -> _Fenced:
+    """A copy of a tensor between fences; it begins and ends at multiples of 512 bytes."""
+    room = -(-given.nbytes // FENCE) * FENCE
+    buffer = torch.full((room + 2 * FENCE,), _BITS, dtype=torch.uint8, device=given.device)
+    inner = buffer[FENCE : FENCE + given.nbytes].view(given.dtype).view(given.shape)
+    return _Fenced(inner.copy_(given), buffer)
+
+
+def _fenced(nest: LoopNest, sizes: Sizes, inputs: Arrays) -> dict[str, _Fenced]:
+    """All tensors of a launch in order: inputs on the device, the rest poisoned."""
+    bound = bind(nest.spec, sizes)
+    return {
+        p.name: _fence(
+            placed(inputs[p.name], p.dtype, DEVICE)
+            if p.role == "input"
+            else poisoned(p, bound, DEVICE)
+        )
+        for p in parameters(nest)
+    }
+
+
+def _sets(nest: LoopNest, sizes: Sizes, inputs: Arrays) -> list[list[torch.Tensor]]:
+    """Several sets of all tensors: floats shifted, which keeps their range; integers as given."""
+    first = [f.tensor for f in _fenced(nest, sizes, inputs).values()]
+    given = [p.role == "input" for p in parameters(nest)]
+    bytes_of_set = max(1, sum(t.nbytes for t in first))
+    room = FREE_SHARE * torch.cuda.mem_get_info()[0]
+    count = int(min(MOST_SETS, 1 + room // bytes_of_set))
+    return [first] + [
+        [_shifted(t, n) if i else t.clone() for t, i in zip(first, given, strict=True)]
+        for n in range(1, count)
+    ]
+
+
+def _shifted(tensor: torch.Tensor, turn: int) -> torch.Tensor:
+    if not tensor.is_floating_point():
+        return tensor.clone()
+    return torch.roll(tensor.reshape(-1), turn * SHIFT).view(tensor.shape)
+
+
+def _launcher(built: Built, stage: str) -> Callable[..., Any]:
+    """The source's `launch`; triton finds what the build compiled in the same cache."""
+    knobs.cache.dir = str(built.file.parent / CACHE)
+    return launcher(built.file, stage)
+
+
+def _bars(
+    launch: Callable[..., Any], tensors: Sequence[torch.Tensor], gpu: Gpu, host_us: float
+) -> list[tuple[str, float, float]]:
+    """Each launch of one call: its name, when it began and how long it took, in microseconds."""
+    marks: list[tuple[str, Any, Any]] = []
+    plain = JITFunction.run
+
+    def marked(self: JITFunction, *args: Any, **options: Any) -> Any:
+        start = gpu.mark()
+        kernel = plain(self, *args, **options)
+        marks.append((self.__name__, start, gpu.mark()))
+        return kernel
+
+    gpu.spin(3 * host_us + 100)
+    gpu.flush()
+    JITFunction.run = marked
+    try:
+        launch(*tensors)
+    finally:
+        JITFunction.run = plain
+    gpu.wait()
+    began = marks[0][1] if marks else None
+    return [(n, gpu.us_between(began, a), gpu.us_between(a, b)) for n, a, b in marks]
+
+
+@contextmanager
+def _faults(stage: str) -> Iterator[None]:
+    """Foreign code runs within: whatever it raises is a fault of the candidate."""
+    try:
+        yield
+    except BackendError:
+        raise
+    except Exception as error:
+        raise BackendError(stage, fault(error)) from error
+
+
+def toolchain() -> Mapping[str, str]:
+    """The versions that a time depends on."""
+    runtime = torch.version.cuda or torch.version.hip or "none"
+    return {"triton": triton.__version__, "torch": torch.__version__, "runtime": runtime}

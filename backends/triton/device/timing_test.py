@@ -1,0 +1,39 @@
+"""Timing against a device of which everything is known."""
+
+import pytest
+
+from backends.backend import BackendError
+from backends.triton.device import timing
+from backends.triton.device.fake import Fake
+
+
+def test_the_median_of_cold_calls_without_the_host(monkeypatch):
+    device = Fake(host_us=200.0)
+    times = timing.measure(device.call, [40.0], device, 0.01)
+    assert times.us == times.least == times.p20 == times.p80 == pytest.approx(40.0)
+    assert times.host_us == pytest.approx(200.0)
+    assert times.wall_us == pytest.approx(240.0)
+    assert times.runs == 250
+    assert set(times.figures()) == {"us_least", "us_p20", "us_p80", "runs", "host_us", "wall_us"}
+
+
+def test_calls_go_around_the_sets():
+    device = Fake()
+    times = timing.measure(device.call, [10.0, 20.0, 30.0], device, 0.001)
+    assert {10.0, 20.0, 30.0} == set(device.seen)
+    assert times.least == pytest.approx(10.0)
+    assert times.us == pytest.approx(20.0)
+    assert times.p20 < times.us < times.p80
+
+
+@pytest.mark.parametrize(("us", "runs"), [(1.0, timing.MOST_RUNS), (1e6, timing.LEAST_RUNS)])
+def test_how_many_runs_is_bounded(us, runs):
+    device = Fake()
+    assert timing.measure(device.call, [us], device, 0.3).runs == runs
+
+
+def test_work_that_events_do_not_see_is_refused():
+    device = Fake(late=400.0)
+    with pytest.raises(BackendError, match="work that the events do not span") as seen:
+        timing.measure(device.call, [40.0], device, 0.001)
+    assert seen.value.stage == "time"

@@ -1,0 +1,1 @@
+"""Emission: a loop nest as the lines of a Triton program."""

@@ -1,0 +1,58 @@
+"""What lies outside a tile never counts, and is not masked where it is 0 anyway."""
+
+import pytest
+
+from backends.triton.emit.statements import Statements
+from ir.nest import Tile
+from ir.samples import WITH_TF32, lowered, spec_of
+
+LINES = ("tile(m, size=4)", "place(m.outer, level=grid)", "tile(k, size=16)")
+SIZES = dict(M=8, K=32)
+PADDED = "x: f32[M, K], w: f32[M], v: f32[K]"
+
+
+def outside(term, fold="sum", inputs="x: f32[M, K], w: f32[M]"):
+    """What is known after a launch was written that folds a term over k; and that term's value."""
+    rest = "".join(f" + 0.0 * {t}" for t in ("w[m]",) if t not in term)
+    spec = spec_of(
+        f"t[m, k] = {term}", f"s[m] = {fold}(t[m, k], k)", f"y[m] = s[m] + x[m, 0]{rest}",
+        inputs=inputs, result="f32[M]",
+    )  # fmt: skip
+    (launch,) = lowered(spec, *LINES, sizes=SIZES, machine=WITH_TF32).launches
+    statements = Statements(launch)
+    statements.block(launch.body)
+    return statements.outside
+
+
+def neutral(found, fold, value="t", over=("k",)):
+    return found.neutral(Tile(value), "code", ("m", "k"), "f32", over, fold)
+
+
+@pytest.mark.parametrize(
+    "term", ["x[m, k] * 2.0", "-x[m, k]", "x[m, k] ** 2", "x[m, k] * x[m, k]", "x[m, k] * w[m]"]
+)
+def test_what_is_zero_outside_is_summed_as_it_is(term):
+    assert neutral(outside(term), "sum") == "code"
+
+
+@pytest.mark.parametrize("term", ["x[m, k] + 1.0", "exp(x[m, k])", "x[m, k] * exp(x[m, k])", "cos(x[m, k])"])
+def test_other_sums_are_masked(term):
+    """An exponential there could be infinite, and 0 times that is no number."""
+    assert neutral(outside(term), "sum") == "tl.where(in_k[None, :], code, 0.0)"
+
+
+@pytest.mark.parametrize(("fold", "number"), [("max", 'float("-inf")'), ("min", 'float("inf")')])
+def test_zeros_count_for_maxima(fold, number):
+    found = outside("x[m, k] * 2.0", fold)
+    assert neutral(found, fold) == f"tl.where(in_k[None, :], code, {number})"
+
+
+def test_a_padding_other_than_zero_is_masked():
+    assert "in_k" in neutral(outside("pad(x[m, k - 1], 1.0) * v[k]", inputs=PADDED), "sum")
+    assert neutral(outside("pad(x[m, k - 1], 0.0) * v[k]", inputs=PADDED), "sum") == "code"
+
+
+def test_only_folded_indices_are_masked():
+    assert neutral(outside("x[m, k] + 1.0"), "sum", over=()) == "code"
+    both = neutral(outside("x[m, k] + 1.0"), "sum", over=("m", "k"))
+    assert both == "tl.where(in_m[:, None] & in_k[None, :], code, 0.0)"

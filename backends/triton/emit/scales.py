@@ -1,0 +1,106 @@
+"""Scales: values that are a positive number times a tile, where that number can wait.
+
+before: a = s * c; mx = max(a); p = exp(a - mx)
+after:  mx = max(s) * c; p = exp2(s * (c * LOG2_E) - mx * LOG2_E)
+
+The first is exact, as rounding keeps order; the second leaves one multiplication and addition
+for each element beside the exponential.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from backends.triton.emit.uses import tiles
+from ir.nest import Fold, Launch, Map, Tile
+from ir.spec import Apply, Cast, Expr, Number, Size
+from ir.steps import scalar
+
+LOWEST = Number(-float("inf"))
+_POSITIVE = ("rsqrt", "sqrt", "exp")
+
+
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """What a value is made of: it stands for `factor` times `of`."""
+
+    of: Expr
+    factor: Expr
+
+
+def scales(launch: Launch) -> dict[str, Scaled]:
+    """The values of a launch whose factor can wait, by name."""
+    maps: dict[str, Map] = {}
+    written: Counter[str] = Counter()
+    for s in launch.statements():
+        written.update([s.value] if hasattr(s, "value") else [])
+        if isinstance(s, Map):
+            maps[s.value] = s
+    found = {}
+    for name, s in maps.items():
+        parts = _parts(s.expression)
+        if parts and written[name] == 1 and launch.value(name).dtype == "f32":
+            if all(_waits(use, name) for use in _readers(launch, name)):
+                found[name] = parts
+    return found
+
+
+def _parts(expr: Expr) -> Scaled | None:
+    """An expression as a positive factor and the rest."""
+    match expr:
+        case Apply("mul", (a, b)):
+            for rest, factor in ((a, b), (b, a)):
+                if isinstance(rest, Tile) and scalar(factor) and _positive(factor):
+                    return Scaled(rest, factor)
+        case Apply("where", (condition, chosen, other)) if other == LOWEST:
+            inner = _parts(chosen)
+            if inner:
+                return Scaled(Apply("where", (condition, inner.of, other)), inner.factor)
+    return None
+
+
+def _positive(expr: Expr) -> bool:
+    """Whether a scalar is certainly greater than 0."""
+    match expr:
+        case Number(value):
+            return value > 0
+        case Size(name):
+            return name.isupper()
+        case Cast(_, value):
+            return _positive(value)
+        case Apply("mul" | "div", (a, b)):
+            return _positive(a) and _positive(b)
+        case Apply(function, (value,)) if function in _POSITIVE:
+            return _positive(value)
+    return False
+
+
+def _readers(launch: Launch, name: str) -> Iterator[object]:
+    for s in launch.statements():
+        if any(t.value == name for t in tiles(s)):
+            yield s
+
+
+def _waits(s: object, name: str) -> bool:
+    """Whether a statement reads a value only as a maximum, or less something in an exponential."""
+    if isinstance(s, Fold):
+        return s.fold == "max"
+    if not isinstance(s, Map):
+        return False
+    reads = sum(isinstance(n, Tile) and n.value == name for n in s.expression.walk())
+    fine = sum(
+        isinstance(n, Apply) and n.function == "exp" and _difference(n.args[0], name)
+        for n in s.expression.walk()
+    )
+    return reads == fine
+
+
+def _difference(expr: Expr, name: str) -> bool:
+    match expr:
+        case Apply("sub", (Tile(value), other)):
+            return value == name and not any(
+                isinstance(n, Tile) and n.value == name for n in other.walk()
+            )
+    return False

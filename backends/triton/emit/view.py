@@ -1,0 +1,165 @@
+"""The view of a nest that the template formats: texts and lines, nothing to decide."""
+
+from __future__ import annotations
+
+import math
+import re
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+from backends.triton.emit import spelling
+from backends.triton.emit.grid import grid_lines, tiles_text
+from backends.triton.emit.lines import Block, Call
+from backends.triton.emit.statements import Statements
+from backends.triton.signature import parameters, size_sources
+from ir.digest import spec_digest, text_digest
+from ir.machine import Machine
+from ir.nest import Launch, Load, Loop, LoopNest, Parameter
+from ir.print import equation_text
+
+DEFAULT_LANES = 4  # waves, where the schedule says nothing
+_WORD = re.compile(r"[A-Za-z_]\w*")
+
+
+def kernel_view(nest: LoopNest, machine: Machine) -> dict[str, Any]:
+    """The values of the template `kernel.py.j2`."""
+    launches = [_launch(nest, launch, machine) for launch in nest.launches]
+    tensors = parameters(nest)
+    made = [p for p in tensors if p.role != "input"]
+    text = " ".join(word for la in launches for word in la["words"])
+    return {
+        "nest": nest,
+        "doc": _doc(nest.spec.doc),
+        "digests": {
+            "spec": spec_digest(nest.spec),
+            "schedule": text_digest(str(nest.schedule)),
+        },
+        "launches": launches,
+        "helpers": [h for h in HELPERS if re.search(rf"\b{h}\(|\b{h}\)", text)],
+        "libdevice": "libdevice." in text,
+        "bulk": any(la["descriptors"] for la in launches),
+        "inputs": [p.name for p in tensors if p.role == "input"],
+        "device": next((f"{t.name}.device" for t in nest.spec.inputs), '"cuda"'),
+        "made": [_made(p) for p in made],
+        "outputs": [p.name for p in tensors if p.role == "output"],
+        "tensors": [p.name for p in tensors],
+        "launch_sizes": _sizes(nest, _launcher_text(launches)),
+        "made_sizes": _sizes(nest, " ".join(m["shape"] for m in map(_made, made))),
+    }
+
+
+HELPERS = (
+    "larger", "smaller", "multiply", "rank", "floor_divide", "floor_modulo", "round_tf32",
+)  # fmt: skip
+
+
+def _doc(text: str) -> str:
+    """A doc as one line between three quotes, whatever is in it."""
+    plain = "".join(c if c.isprintable() else " " for c in text)
+    return plain.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _launch(nest: LoopNest, launch: Launch, machine: Machine) -> dict[str, Any]:
+    statements = Statements(launch)
+    once_header = [
+        *statements.factor_lines,
+        *(line for index, size in launch.whole for line in statements.positions(index, size)),
+    ]
+    once = statements.block(launch.once, tuple(once_header))
+    header = [
+        line for g in launch.grid for line in statements.positions(g.index, g.size)
+    ]
+    body = statements.block(launch.body, tuple(header))
+    once, body = _guarded(once), body
+    grid = grid_lines(launch)
+    words = [w for part in (once, body, grid) for w in _texts(part)]
+    counted = tiles_text(launch) if launch.resident else ""
+    used = set(_WORD.findall(" ".join([*words, counted])))
+    constants = [*statements.blocks.constants(), *statements.steps.items()]
+    constants += [(d.flag, d.condition) for d in statements.descriptors]
+    constants = [(n, text) for n, text in constants if n in used]
+    tensors = [p for p in launch.parameters]
+    values = {v.tensor for v in launch.values}
+    return {
+        "name": launch.name,
+        "title": [
+            line for e in nest.formulation.equations if e.target in values
+            for line in textwrap.wrap(equation_text(e), 92, subsequent_indent="    ")
+        ],
+        "pointers": [(p.name, spelling.pointer(p.name)) for p in tensors],
+        "descriptors": statements.descriptors,
+        "sizes": [s for s in launch.sizes if s in used],
+        "attributes": [
+            (n, spelling.number(v)) for n, v in (*nest.spec.attributes, ("LOG2_E", math.log2(math.e)))
+            if n in used
+        ],
+        "constants": constants,
+        "grid": grid,
+        "tiles": tiles_text(launch),
+        "resident": machine.parallel * launch.resident,
+        "once": once,
+        "body": body,
+        "stages": max([statements.values[s.value].depth for s in _looped(launch.body)], default=1),
+        "warps": launch.lanes // machine.wave if launch.lanes else DEFAULT_LANES,
+        "words": words,
+    }
+
+
+def _looped(block: tuple) -> Iterator[Load]:
+    """The loads inside loops."""
+    for loop in (s for s in block if isinstance(s, Loop)):
+        yield from (s for s in loop.body if isinstance(s, Load))
+        yield from _looped(loop.body)
+
+
+def _guarded(once: tuple) -> tuple:
+    """Stores that one program does."""
+    made = []
+    for line in once:
+        if isinstance(line, Call) and line.function == "tl.store":
+            line = Block("if tl.program_id(0) == 0:", (line,))
+        made.append(line)
+    return tuple(made)
+
+
+def _texts(lines: tuple) -> Iterator[str]:
+    for line in lines:
+        if isinstance(line, Block):
+            yield line.header
+            yield from _texts(line.body)
+        else:
+            yield line.text
+
+
+def _made(p: Parameter) -> dict[str, str]:
+    shape = ", ".join(spelling.size(e) for e in p.shape)
+    return {
+        "name": p.name,
+        "shape": f"({shape},)" if len(p.shape) == 1 else f"({shape})",
+        "dtype": spelling.TORCH[p.dtype],
+    }
+
+
+def _launcher_text(launches: list[dict[str, Any]]) -> str:
+    """What the launcher computes from sizes."""
+    parts: list[str] = []
+    for la in launches:
+        parts += [la["tiles"], *la["sizes"], *(text for _, text in la["constants"])]
+        parts += [d.made for d in la["descriptors"]]
+    return " ".join(parts)
+
+
+def _sizes(nest: LoopNest, text: str) -> list[str]:
+    """The lines that read the sizes of a text off shapes, and those that derive others."""
+    used, lines = set(_WORD.findall(text)), []
+    for name, expr in reversed(nest.spec.derived):
+        if name in used:
+            lines.insert(0, f"{name} = {spelling.size(expr)}")
+            used |= set(_WORD.findall(spelling.size(expr)))
+    read = []
+    for name, tensor, dim, shift in size_sources(nest):
+        by = f" {'+' if shift > 0 else '-'} {abs(shift)}" if shift else ""
+        if name in used:
+            read.append(f"{name} = {tensor}.shape[{dim}]{by}")
+    return [*read, *lines]

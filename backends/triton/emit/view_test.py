@@ -1,0 +1,93 @@
+"""What the template is given, and files that are Python whatever a spec says."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+import pytest
+
+from backends.emit import Templates
+from backends.registry import target
+from backends.triton.emit.view import DEFAULT_LANES, kernel_view
+from ir.lower import lower
+from ir.nest import LoopNest
+from ir.samples import decisions, spec_of
+
+H200 = target("h200")
+PRODUCT = spec_of(
+    "acc[m, n] = sum(x[m, k] * w[k, n], k)", "y[m, n] = acc[m, n] + 1.0",
+    inputs="x: f16[M, K], w: f16[K, N]", result="f16[M, N]",
+)  # fmt: skip
+TILES = ("tile(m, size=64)", "tile(n, size=64)", "tile(k, size=32)", "place(m.outer, level=grid)",
+         "place(n.outer, level=grid)", "compute(acc, unit=matrix)")  # fmt: skip
+
+
+def nest(spec, *lines, **sizes) -> LoopNest:
+    return lower(spec, decisions(spec, *lines), H200, sizes or dict(M=256, N=256, K=256))
+
+
+def text(made: LoopNest) -> str:
+    return Templates("triton").render("kernel.py.j2", **kernel_view(made, H200))
+
+
+@pytest.mark.parametrize(
+    "doc", ['ends with "', 'has """ in it', "ends with a \\", "\\x00 and \\N{dash}", "a\nb\tc\r\x0c"]
+)
+def test_any_doc_is_one_line_of_the_file(doc):
+    made = nest(PRODUCT, *TILES)
+    made = replace(made, spec=replace(made.spec, doc=doc))
+    tree = ast.parse(text(made))
+    said = "".join(c if c.isprintable() else " " for c in doc)
+    assert ast.get_docstring(tree).splitlines()[0] == f"f: {said}"
+    function = next(n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name == "f")
+    assert ast.get_docstring(function, clean=False) == said
+
+
+def test_the_functions_of_a_file():
+    tree = ast.parse(text(nest(PRODUCT, *TILES, "kernel(acc)")))
+    functions = [n for n in tree.body if isinstance(n, ast.FunctionDef)]
+    assert [f.name for f in functions] == ["f_0", "f_1", "launch", "f"]
+    assert [a.arg for a in functions[2].args.args] == ["x", "w", "acc", "y"]
+    assert [a.arg for a in functions[3].args.args] == ["x", "w"]
+
+
+def test_only_what_is_used_is_passed():
+    """A size or a constant that no line reads would be compiled for in vain."""
+    tree = ast.parse(text(nest(PRODUCT, *TILES)))
+    kernel = next(n for n in tree.body if isinstance(n, ast.FunctionDef))
+    read = {n.id for n in ast.walk(kernel) if isinstance(n, ast.Name)}
+    assert {a.arg for a in kernel.args.args} <= read
+
+
+@pytest.mark.parametrize(("lanes", "warps"), [(0, DEFAULT_LANES), (64, 2), (256, 8)])
+def test_warps_are_lanes_by_waves(lanes, warps):
+    given = (f"lanes(y, count={lanes})",) if lanes else ()
+    (launch,) = kernel_view(nest(PRODUCT, *TILES, *given), H200)["launches"]
+    assert launch["warps"] == warps
+
+
+def test_a_launch_has_the_stages_of_its_deepest_load():
+    staged = ("stage(x, space=scratch, depth=4)", "stage(w, space=scratch, depth=2)")
+    (launch,) = kernel_view(nest(PRODUCT, *TILES, *staged), H200)["launches"]
+    assert launch["stages"] == 4
+    (launch,) = kernel_view(nest(PRODUCT, *TILES), H200)["launches"]
+    assert launch["stages"] == 1
+
+
+def test_a_persistent_launch_has_a_program_for_each_processor():
+    made = nest(PRODUCT, *TILES, "persist(y, programs=2)")
+    (launch,) = kernel_view(made, H200)["launches"]
+    assert launch["resident"] == 2 * H200.parallel
+    assert f", {2 * H200.parallel}),)](" in text(made)
+
+
+def test_a_text_is_the_same_each_time():
+    made = nest(PRODUCT, *TILES)
+    assert text(made) == text(made)
+
+
+def test_no_line_of_a_body_is_longer_than_it_need_be():
+    lines = text(nest(PRODUCT, *TILES)).splitlines()
+    calls = [line for line in lines if "tl.load(" in line or "tl.store(" in line]
+    assert calls and all(len(line) <= 100 for line in calls)

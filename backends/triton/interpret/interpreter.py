@@ -1,0 +1,251 @@
+"""Running a source on the CPU: triton's interpreter, repaired, in a child that becomes one.
+
+Triton decides at import whether functions are interpreted; here it was imported to compile. A
+child makes the change afterwards for the functions of triton's own language, whose bodies are the
+same, and loads the source anew.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+import triton.language as tl
+from triton import knobs
+from triton.backends.compiler import GPUTarget
+from triton.compiler import make_backend
+from triton.language.semantic import TritonSemantic
+from triton.runtime import interpreter
+from triton.runtime.errors import InterpreterError
+from triton.runtime.jit import JITFunction, _normalize_ty, mangle_type
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+from backends.backend import Arrays, BackendError, Built, Sizes
+from backends.triton.build.child import fault, in_child
+from backends.triton.build.module import launcher
+from backends.triton.interpret import folds, libdevice, repairs
+from backends.triton.interpret.guard import Guard, Region, Stray
+from backends.triton.signature import parameters
+from backends.triton.tensors import array, placed, poisoned
+from ir.machine import Machine
+from ir.nest import LoopNest
+from ir.sizes import bind
+
+SECONDS = 120.0
+NAME = "triton"  # of the target file's table
+
+
+def interpret(
+    built: Built,
+    nest: LoopNest,
+    machine: Machine,
+    sizes: Sizes,
+    inputs: Arrays,
+    order: int = 0,
+) -> dict[str, np.ndarray]:
+    """The outputs, in the dtypes of the spec, from tensors that were poisoned before.
+
+    order: 0 runs a grid's programs one after another as they are numbered, any other number is
+    the seed of a permutation; a kernel whose programs race gives other bits. BackendError("check")
+    for a fault of the kernel: what it raises, and any access outside its tensors.
+    """
+
+    def work() -> dict[str, np.ndarray]:
+        return interpreted(built, nest, machine, sizes, inputs, order)
+
+    _warm()
+    return in_child(work, SECONDS, "check", built.file.parent)
+
+
+@cache
+def _warm() -> None:
+    """Imports once in this process what triton imports when it first meets a number, and what
+    every child would import again."""
+    tl.str_to_ty("i32", None)
+
+
+def interpreted(
+    built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays, order: int
+) -> dict[str, np.ndarray]:
+    """The same in this process, which is good for nothing else afterwards."""
+    bound = bind(nest.spec, sizes)
+    tensors, regions = {}, []
+    for p in parameters(nest):
+        given = p.role == "input"
+        made = placed(inputs[p.name], p.dtype) if given else poisoned(p, bound)
+        tensors[p.name] = made
+        regions.append(Region(p.name, made.data_ptr(), made.nbytes, not given))
+    guard = Guard(regions, interpreter._interpreter)
+    addresses = {t.data_ptr(): guard.address(name) for name, t in tensors.items()}
+    become(_builder(machine), guard, addresses, order)
+    try:
+        launcher(built.file, "check")(*tensors.values())
+    except Stray as error:
+        raise BackendError("check", str(error)) from None
+    return {t.name: array(tensors[t.name]) for t in nest.spec.outputs}
+
+
+def become(
+    builder: repairs.Builder, guard: Guard, addresses: Mapping[int, int], order: int
+) -> None:
+    """Makes this process interpret: what is jitted from now on, and triton's own functions."""
+    torch.set_num_threads(1)  # what ran in the parent left threads behind that are not here
+    np.seterr(all="ignore")
+    knobs.runtime.interpret = True
+    interpreter._get_np_dtype = repairs.held_as
+    interpreter._validate_np_data_size = lambda data, dtype: True
+    semantic = TritonSemantic(builder)
+    interpreter.interpreter_builder = builder
+    interpreter.interpreter_semantic = semantic
+    interpreter._interpreter = guard
+    _rewrap()
+    _patch(builder)
+    libdevice.install(semantic)
+    programs = _Programs(builder, semantic, guard, addresses, order)
+    interpreter.InterpretedFunction.run = programs.run
+    interpreter.InterpretedFunction.__call__ = _call
+
+
+def _builder(machine: Machine) -> repairs.Builder:
+    """The operations, with the precisions of products that the target's compiler has."""
+    table = machine.details[NAME]
+    target = GPUTarget(table["backend"], table["arch"], table["wave"])
+    options = make_backend(target).parse_options({})
+    return repairs.Builder(
+        options.default_dot_input_precision, options.allowed_dot_input_precisions
+    )
+
+
+def _rewrap() -> None:
+    """Triton's own jitted functions become interpreted ones, each the same one everywhere."""
+    made: dict[int, interpreter.InterpretedFunction] = {}
+
+    def interpreted(function: JITFunction) -> interpreter.InterpretedFunction:
+        return made.setdefault(id(function), interpreter.InterpretedFunction(function.fn))
+
+    places = [m for name, m in sys.modules.items() if name.startswith("triton.language")]
+    for place in places:
+        for name, member in list(vars(place).items()):
+            if isinstance(member, JITFunction):
+                setattr(place, name, interpreted(member))
+    for name, member in list(vars(tl.tensor).items()):
+        if isinstance(member, JITFunction):
+            setattr(tl.tensor, name, _method(interpreted(member)))
+
+
+def _method(function: Callable) -> Callable:
+    return lambda self, *args, **options: function(self, *args, **options)
+
+
+def _patch(builder: repairs.Builder) -> None:
+    """Puts the interpreter's functions into triton's language, for good and once.
+
+    Triton does so at each call of a function, which takes most of an interpreter's time.
+    """
+    scope = interpreter._LangPatchScope()
+    interpreter._patch_lang(SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
+    interpreter._patch_lang = lambda function: scope
+    tl.tensor.__index__ = lambda self: int(self.handle.data.item())
+    for place in (tl, tl.core):
+        place.range = _range
+    for name in ("reduce", "associative_scan"):
+        for place in (tl, tl.core):
+            setattr(place, name, getattr(folds, name))
+
+
+def _range(first: Any, last: Any = None, step: Any = None, **hints: Any) -> Iterator[tl.tensor]:
+    """`tl.range`: its index is a tensor, as on a device, where Python's would be a number."""
+    low, high = (0, first) if last is None else (first, last)
+    semantic = interpreter.interpreter_semantic
+    for at in range(low, high, 1 if step is None else step):
+        yield semantic.to_tensor(at)
+
+
+def _call(self: interpreter.InterpretedFunction, *args: Any, **options: Any) -> Any:
+    """A jitted function called by another one."""
+    options.pop("_semantic", None)
+    options.pop("_generator", None)
+    return self.rewrite()(*args, **options)
+
+
+class _Programs:
+    """Runs the programs of launches, one after another."""
+
+    def __init__(
+        self,
+        builder: repairs.Builder,
+        semantic: TritonSemantic,
+        guard: Guard,
+        addresses: Mapping[int, int],
+        order: int,
+    ):
+        self.builder = builder
+        self.semantic = semantic
+        self.guard = guard
+        self.addresses = addresses
+        self.order = order
+
+    @property
+    def run(self) -> Callable:
+        """What stands in for the interpreter's own way to run a launch."""
+
+        def run(function: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> None:
+            if not warmup:
+                self._launch(function, args, grid, options)
+
+        return run
+
+    def _launch(
+        self, function: Any, args: tuple, grid: Any, options: Mapping[str, Any]
+    ) -> None:
+        body = function.rewrite()
+        known = {k: v for k, v in options.items() if k in function.arg_names}
+        bound = inspect.getcallargs(function.fn, *args, **known)
+        grid = tuple(grid(bound) if callable(grid) else grid)
+        extents = (*grid, 1, 1)[:3]
+        notes = function.fn.__annotations__
+        constant = {n for n in bound if _normalize_ty(notes.get(n, "")) == "constexpr"}
+        values = {n: v if n in constant else self._argument(v) for n, v in bound.items()}
+        self.guard.kernel = function.__name__
+        self.builder.set_grid_dim(*extents)
+        for place in self._places(extents):
+            self.builder.set_grid_idx(*place)
+            try:
+                body(**values)
+            except (Stray, InterpreterError):
+                raise
+            except Exception as error:  # foreign code: a fault there is data here
+                where = f"{function.__name__}, program {place}"
+                raise BackendError("check", f"{where}: {fault(error)}") from None
+
+    def _places(self, extents: tuple[int, ...]) -> list[tuple[int, ...]]:
+        places = list(itertools.product(*map(range, extents)))
+        if self.order:
+            np.random.default_rng(self.order).shuffle(places)
+        return places
+
+    def _argument(self, given: Any) -> Any:
+        """What a kernel gets for an argument of its launch."""
+        if isinstance(given, torch.Tensor):
+            if given.data_ptr() not in self.addresses and given.numel():
+                raise BackendError("check", "a kernel is given a tensor that is not the nest's")
+            kind = tl.str_to_ty(mangle_type(given), None)
+            address = self.addresses.get(given.data_ptr(), 0)
+            return tl.tensor(repairs.Handle(np.array([address], np.uint64), kind), kind)
+        if isinstance(given, TensorDescriptor):
+            strides = [self._argument(s) for s in given.strides]
+            return self.semantic.make_tensor_descriptor(
+                base=self._argument(given.base),
+                shape=[self._argument(s) for s in given.shape],
+                strides=[*strides[:-1], tl.constexpr(1)],
+                block_shape=[tl.constexpr(b) for b in given.block_shape],
+                padding_option=given.padding,
+            )
+        return interpreter._implicit_cvt(given)

@@ -1,0 +1,155 @@
+"""Extents: the numbers of a launch at given sizes: padded widths, trips, tiles at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from functools import cached_property
+from math import ceil, prod
+
+from backends.triton.emit.blocks import Blocks, power_of_two
+from ir.nest import Launch, Load, Loop, Slice, Store
+from ir.sizes import value as number
+from ir.spec import Expr, Index, Number
+
+PLACES = 8  # at which bounds that depend on a tile's place are looked at
+TYPICAL_SEGMENT = 16.0  # entries of a jagged range, where no shape tells
+
+
+class Extents:
+    """What a launch's indices amount to. sizes: all of the spec, derived ones included."""
+
+    def __init__(self, launch: Launch, sizes: Mapping[str, int]):
+        self.launch = launch
+        self.sizes = sizes
+        self.blocks = Blocks(launch)
+        self.tiles = dict(launch.tiles)
+        self.whole = {name: number(e, sizes) for name, e in launch.whole}
+        self.shapes = {
+            p.name: tuple(number(e, sizes) for e in p.shape) for p in launch.parameters
+        }
+        self.grid = {g.index: ceil(number(g.size, sizes) / g.tile) for g in launch.grid}
+        self._width: dict[str, int] = {}
+
+    def width(self, index: str) -> int:
+        """Elements of the axis of an index in Triton's tensors: a power of two."""
+        if index not in self._width:
+            block = self.blocks[index]
+            known = block.width or power_of_two(self.whole.get(index, 1))
+            self._width[index] = max(known, block.least, 1)
+        return self._width[index]
+
+    def elements(self, indices: tuple[str, ...]) -> int:
+        """Elements of a tensor over indices, padding included."""
+        return prod(self.width(i) for i in indices)
+
+    def filled(self, index: str) -> float:
+        """Elements of an index's tile that lie inside, on average."""
+        if index in self.whole:
+            return self.whole[index]
+        tile = self.tiles[index]
+        size = self._size(index)
+        return size / ceil(size / tile) if size else tile
+
+    @cached_property
+    def programs(self) -> int:
+        """Programs of the launch: tiles of its grid."""
+        return prod(self.grid.values())
+
+    def trips(self, loop: Loop) -> float:
+        """How often a loop's body runs, on average over the programs."""
+        if loop.high.size is None:
+            return max(1.0, ceil(self._segment(loop) / loop.tile))
+        moves = _moving(loop.high.size) or (loop.low.size and _moving(loop.low.size))
+        places = [(n + 0.5) / PLACES for n in range(PLACES)] if moves else [0.5]
+        return sum(self._trips(loop, place) for place in places) / len(places)
+
+    def _trips(self, loop: Loop, place: float) -> int:
+        """Trips of a program whose tiles lie at a share of the way along their indices."""
+        low = number(self._mean(loop.low.size, place), self.sizes) if loop.low.size else 0
+        high = number(self._mean(loop.high.size, place), self.sizes)
+        return max(0, ceil((high - low) / loop.tile))
+
+    def at_once(self, programs: int) -> dict[str, int]:
+        """Of each grid index, how many tiles are under way while `programs` programs run."""
+        left = float(programs)
+        found = {}
+        band = self.launch.band
+        if band is not None:
+            found[band.index] = min(band.size, self.grid[band.index], programs)
+            left = max(1.0, left / found[band.index])
+            found[band.over] = ceil(min(self.grid[band.over], left))
+            left = max(1.0, left / found[band.over])
+            more = min(self.grid[band.index] / found[band.index], left)
+            found[band.index] = ceil(found[band.index] * more)
+            left = max(1.0, left / more)
+        for axis in reversed(self.launch.grid):
+            if axis.index not in found:
+                found[axis.index] = ceil(min(self.grid[axis.index], left))
+                left = max(1.0, left / found[axis.index])
+        return found
+
+    def region(self, move: Load | Store) -> list[float]:
+        """Elements along each dimension that a move touches, inside the tensor."""
+        value = next(v for v in self.launch.values if v.name == move.value)
+        extents = {a.name: a.extent for a in value.axes}
+        return [
+            self._touched(one, extents, size)
+            for one, size in zip(move.region, self.shapes[move.tensor], strict=True)
+        ]
+
+    def _touched(self, one: Slice, extents: Mapping[str, Expr], size: int) -> float:
+        if one.rows is not None or one.axis is None:
+            return 1.0 if one.axis is None else self.filled_axis(one, extents)
+        if len(one.terms) == 1 and one.terms[0][1] == 1:
+            return min(size, self.filled(one.terms[0][0]))
+        return min(size, number(extents[one.axis], self.sizes))
+
+    def filled_axis(self, one: Slice, extents: Mapping[str, Expr]) -> float:
+        """Elements of a slice whose positions a value holds."""
+        if one.axis in self.tiles or one.axis in self.whole:
+            return self.filled(one.axis)
+        return number(extents[one.axis], self.sizes)
+
+    def _size(self, index: str) -> float:
+        """How long a tiled index is; of a jagged one, its mean range."""
+        for axis in self.launch.grid:
+            if axis.index == index:
+                return number(axis.size, self.sizes)
+        for s in self.launch.statements():
+            if isinstance(s, Loop) and s.index == index:
+                if s.high.size is None:
+                    return self._segment(s)
+                return number(self._mean(s.high.size), self.sizes)
+        return 0.0
+
+    def _segment(self, loop: Loop) -> float:
+        """The mean length of a jagged range: the dimension it cuts, over the number of ranges."""
+        ranges = self.shapes.get(loop.high.tensor, (0,))[0] - 1
+        for s in loop.body:
+            for one, size in zip(getattr(s, "region", ()), self._shape(s), strict=False):
+                if any(i == loop.index for i, _ in one.terms) and ranges > 0:
+                    return size / ranges
+        return TYPICAL_SEGMENT
+
+    def _shape(self, s: object) -> tuple[int, ...]:
+        return self.shapes.get(getattr(s, "tensor", ""), ())
+
+    def _mean(self, expr: Expr, place: float = 0.5) -> Expr:
+        """A bound with the origin of each index's tile a share of the way along the index."""
+        if isinstance(expr, Index):
+            size, tile = self._size(expr.name), self.tiles.get(expr.name, 1)
+            return Number(int(place * max(1, ceil(size / tile))) * tile)
+        changed = {}
+        for f in fields(expr):
+            held = getattr(expr, f.name)
+            if f.name != "place" and isinstance(held, tuple):
+                changed[f.name] = tuple(
+                    self._mean(e, place) if isinstance(e, Expr) else e for e in held
+                )
+        return replace(expr, **changed) if changed else expr
+
+
+def _moving(expr: Expr) -> bool:
+    """Whether a bound depends on where a tile lies."""
+    return any(isinstance(e, Index) for e in expr.walk())

@@ -1,0 +1,289 @@
+"""The time model: how long a built kernel would take on a target's hardware, worked out.
+
+For each launch: the terms of `terms` (microseconds, each if nothing else took time), put together
+by `combine` with the weights below. All figures of the hardware come from the target's file; the
+weights are dimensionless and fitted to measurements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import ceil, prod
+from typing import Any
+
+from backends.backend import Timing
+from backends.triton.model.extents import Extents
+from backends.triton.model.transactions import Move
+from backends.triton.model.work import Work, work
+from backends.triton.occupancy import programs_per_unit
+from ir.footprint import register_bytes, scratch_bytes
+from ir.machine import Machine
+from ir.nest import Launch, LoopNest, Store
+from ir.sizes import bind
+from ir.spec import DTYPES
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What the terms are multiplied by; 1: as the target's file says. loss: share of what runs
+    beside the longest term that shows all the same. Fitted by benchmarks/model_fit.py to
+    measured schedules, see docs/benchmarks.md."""
+
+    launch: float = 2.379
+    dram: float = 0.851
+    cache: float = 0.5
+    load: float = 0.927
+    fabric: float = 1.141
+    shared: float = 0.485
+    matrix: float = 0.732
+    vector: float = 3.204
+    special: float = 0.706
+    issue: float = 1.327
+    spill: float = 10.454
+    exchange: float = 4.107
+    wait: float = 0.803
+    start: float = 0.798
+    alone: float = 0.463
+    step: float = 0.584
+    loss: float = 0.14
+
+
+WEIGHTS = Weights()
+MEMORY = ("dram", "cache")  # of the chip
+ENGINES = ("load", "fabric", "shared", "matrix", "vector", "special", "issue", "spill",
+           "exchange")  # fmt: skip
+CHAIN = ("wait", "start", "alone", "step")  # of one program after another
+KEPT = 0.6  # share of the cache that holds what is read again
+START_CYCLES = 1500  # from one program's end to the next one's first load
+REGISTERS_BESIDE = 24  # of a lane, for addresses and the like, where no build tells
+ADDRESS_REGISTERS = 2  # that hold an address
+DEFAULT_WARPS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """What is known of a launch's build. spills: bytes of a lane. instructions: in its text;
+    barriers, exchanges: of them, those that go through shared memory or another lane."""
+
+    registers: int
+    shared_bytes: int
+    warps: int
+    stages: int
+    spills: float
+    instructions: float
+    barriers: float
+    exchanges: float
+
+
+def modelled(
+    nest: LoopNest, machine: Machine, sizes: Mapping[str, int], figures: Mapping[str, float],
+    weights: Weights = WEIGHTS,
+) -> Timing:  # fmt: skip
+    """The time of a nest. figures: of its build, as `Built.figures`; without any, they are
+    guessed from the nest. The result's figures hold the terms, `<launch>.<term>_us`. A nest with
+    jagged ranges is taken to have them all of the mean length."""
+    bound = bind(nest.spec, sizes)
+    seen: dict[str, float] = {}
+    total = 0.0
+    sums: dict[str, float] = {}
+    for launch in nest.launches:
+        found = terms(launch, machine, bound, figures)
+        us = seen[f"{launch.name}.us"] = combine(found, weights)
+        total += us
+        for name, each in found.items():
+            seen[f"{launch.name}.{name}"] = each
+            if name.endswith("_us"):
+                sums[name] = sums.get(name, 0.0) + each
+    shares = {
+        name: min(1.0, getattr(weights, name) * sums[f"{name}_us"] / total)
+        for name in (*MEMORY, *ENGINES)
+    }
+    return Timing(us=total, kind="modelled", figures=seen, engines=shares)
+
+
+def combine(found: Mapping[str, float], weights: Weights = WEIGHTS) -> float:
+    """Microseconds of one launch from its terms: the longest, and a share of the others."""
+    parts = {n: getattr(weights, n) * found[f"{n}_us"] for n in (*MEMORY, *ENGINES)}
+    parts["chain"] = sum(getattr(weights, n) * found[f"{n}_us"] for n in CHAIN)
+    longest = max(parts.values())
+    beside = weights.loss * (sum(parts.values()) - longest)
+    return weights.launch * found["launch_us"] + longest + beside
+
+
+def terms(
+    launch: Launch, machine: Machine, sizes: Mapping[str, int], figures: Mapping[str, float]
+) -> dict[str, float]:
+    """The terms of a launch, `<term>_us`, with `programs`, `resident` (a unit holds at once),
+    `rounds`, `occupancy` and the bytes moved beside them."""
+    table = machine.details["triton"]
+    build = _build(launch, machine, sizes, figures)
+    ext = Extents(launch, sizes)
+    if not {f"{launch.name}.registers", f"{launch.name}.spills"} & set(figures):
+        build = _with_addresses(build, launch, ext, machine, table)
+    held = programs_per_unit(table, build.registers, build.shared_bytes, build.warps)
+    # A build that cannot be held is refused elsewhere; here it just takes turns.
+    resident = min(max(held.programs, 1), launch.resident or max(held.programs, 1))
+    free = 4 * (build.registers - REGISTERS_BESIDE)
+    done = work(launch, ext, machine, table, build.warps, build.stages, free)
+    units = machine.parallel
+    busiest = ceil(ext.programs / units)
+    at_once = min(ext.programs, resident * units)
+    rounds = ceil(ext.programs / (resident * units))
+    asked, fetched = traffic(done.moves, ext, machine, at_once)
+    if not build.instructions:
+        build = replace(build, instructions=_guessed_text(build, done, table))
+    seconds = {**done.seconds, **_of_build(build, done, table)}
+    beyond = spilled(build, done, table, resident)
+    seconds["fabric"] = seconds.get("fabric", 0.0) + (
+        beyond / table["cache_bytes_per_cycle"] / table["clock_hz"]
+    )
+    asked += ext.programs * beyond
+    fetched += ext.programs * beyond * _missed(
+        build.spills * build.warps * table["wave"] * at_once,
+        KEPT * machine.spaces["cache"].bytes,
+    )
+    found = {f"{e}_us": 1e6 * busiest * seconds.get(e, 0.0) for e in ENGINES}
+    starts = 1 if launch.resident else rounds
+    return {
+        **found,
+        "launch_us": machine.launch_us,
+        "dram_us": 1e6 * fetched / machine.bandwidth,
+        "cache_us": 1e6 * asked / machine.spaces["cache"].bytes_per_second,
+        "wait_us": 1e6 * rounds * done.waits,
+        "start_us": 1e6 * starts * START_CYCLES / table["clock_hz"],
+        "alone_us": 1e6 * rounds * done.alone,
+        "step_us": 1e6 * rounds * _steps(build, done, table) / table["clock_hz"],
+        "programs": float(ext.programs),
+        "resident": float(resident),
+        "rounds": float(rounds),
+        "occupancy": held.share,
+        "asked_bytes": asked,
+        "fetched_bytes": fetched,
+    }
+
+
+def _build(
+    launch: Launch, machine: Machine, sizes: Mapping[str, int], figures: Mapping[str, float]
+) -> Build:
+    """A launch's build as its figures say, or a guess from the nest."""
+
+    def figure(name: str, otherwise: float) -> float:
+        return figures.get(f"{launch.name}.{name}", otherwise)
+
+    table = machine.details["triton"]
+    lanes = launch.lanes or DEFAULT_WARPS * table["wave"]
+    warps = max(1, int(figure("warps", lanes / table["wave"])))
+    guess = register_bytes(launch, machine, sizes) / (4 * warps * table["wave"])
+    most = min(
+        table["registers_per_lane"], table["registers_per_unit"] // (warps * table["wave"])
+    )
+    depth = max((v.depth for v in launch.values if v.loaded), default=1)
+    return Build(
+        registers=int(min(figure("registers", guess + REGISTERS_BESIDE), most)),
+        shared_bytes=int(figure("shared_bytes", scratch_bytes(launch, machine, sizes))),
+        warps=warps,
+        stages=_stages(launch, table, figures, int(figure("stages", depth))),
+        spills=figure("spills", 4 * max(0.0, guess + REGISTERS_BESIDE - most)),
+        instructions=figure("instructions", 0.0),
+        barriers=figure("mix.barrier", 0.0),
+        exchanges=figure("mix.shared", 0.0) + figure("mix.shuffle", 0.0),
+    )
+
+
+def _with_addresses(
+    build: Build, launch: Launch, ext: Extents, machine: Machine, table: Mapping[str, Any]
+) -> Build:
+    """A guessed build with registers for the addresses of what a lane moves one by one, and with
+    the spills of those that there are not."""
+    done = work(launch, ext, machine, table, build.warps, build.stages, 0)
+    lanes = build.warps * table["wave"]
+    scattered = [m for m in done.moves if m.bytes <= 4 * m.requests]
+    each = max((m.requests / lanes for m in scattered), default=0.0)
+    most = min(table["registers_per_lane"], table["registers_per_unit"] // lanes)
+    wanted = build.registers + build.spills / 4 + ADDRESS_REGISTERS * each
+    return replace(build, registers=int(min(wanted, most)), spills=4 * max(0.0, wanted - most))
+
+
+def _stages(
+    launch: Launch, table: Mapping[str, Any], figures: Mapping[str, float], asked: int
+) -> int:
+    """Iterations under way at once: one where the build shows that no load runs ahead."""
+    copies = figures.get(f"{launch.name}.mix.copy_async")
+    if not table["copies_async"] or copies is None:
+        return asked
+    stored = sum(isinstance(s, Store) and s.bulk for s in launch.statements())
+    return asked if copies > stored else 1
+
+
+def _of_build(build: Build, done: Work, table: Mapping[str, Any]) -> dict[str, float]:
+    """Seconds of a unit for what only the compiler tells: instructions issued, and spills."""
+    issue = build.instructions * done.repeats * build.warps
+    again = 2 * build.spills * build.warps * table["wave"] * done.repeats
+    bytes_exchanged = 4 * build.exchanges * build.warps * table["wave"] * done.repeats
+    return {
+        "exchange": bytes_exchanged / (table["shared_bytes_per_cycle"] * table["clock_hz"]),
+        "issue": issue / (table["partitions"] * table["clock_hz"]),
+        "spill": again / (table["shared_bytes_per_cycle"] * table["clock_hz"]),
+    }
+
+
+def _guessed_text(build: Build, done: Work, table: Mapping[str, Any]) -> float:
+    """Instructions of a wave in a text that is not known: what keeps the engines busy as long."""
+    return done.text * table["clock_hz"] * table["partitions"] / build.warps
+
+
+def _steps(build: Build, done: Work, table: Mapping[str, Any]) -> float:
+    """Cycles of one wave that goes through a program with nothing else to wait for than its own
+    last instruction, the other waves, and what it spilled."""
+    there_and_back = 2 * build.spills / 4 * 1e-9 * table["shared_latency_ns"] * table["clock_hz"]
+    each = table["step_cycles"] * build.instructions + table["barrier_cycles"] * build.barriers
+    return (each + there_and_back) * done.repeats
+
+
+def spilled(build: Build, done: Work, table: Mapping[str, Any], resident: int) -> float:
+    """Bytes of a program's spills, written and read, that its unit's own cache has no room for:
+    that is shared memory which no program takes."""
+    own = build.spills * build.warps * table["wave"]
+    room = table["shared_bytes_per_unit"] - resident * build.shared_bytes
+    return 2 * own * done.repeats * _missed(resident * own, max(0, room))
+
+
+def _missed(used: float, room: float) -> float:
+    """The share of what is used over and over that there is no room for."""
+    return 1 - room / used if used > room else 0.0
+
+
+def traffic(
+    moves: list[Move], ext: Extents, machine: Machine, at_once: int
+) -> tuple[float, float]:
+    """Bytes asked of the cache by all programs, and bytes that it fetches from memory.
+
+    Programs that run together share what they read. What later ones read again is still there
+    as far as the cache has room for all that is read between.
+    """
+    together = ext.at_once(at_once)
+    waves = ext.programs / max(1, at_once)
+    room = KEPT * machine.spaces["cache"].bytes
+    wave = {
+        i: m.fresh * m.sectors * prod(together[n] for n in m.needs) for i, m in enumerate(moves)
+    }
+    between = sum(wave.values())
+    asked = sum(ext.programs * m.asked * m.sectors for m in moves)
+    fetched = 0.0
+    for tensor in dict.fromkeys(m.tensor for m in moves):
+        own = [i for i, m in enumerate(moves) if m.tensor == tensor]
+        every = sum(ext.programs * moves[i].fresh * moves[i].sectors for i in own)
+        least = min(_tensor_bytes(ext, tensor), every)
+        if any(moves[i].rows for i in own):
+            lost = 1 - room / max(room, _tensor_bytes(ext, tensor))
+            fetched += least + (every - least) * lost
+            continue
+        again = max(0.0, min(every, waves * sum(wave[i] for i in own)) - least)
+        fetched += least + again * min(1.0, max(0.0, (least + between) / room - 1))
+    return asked, fetched
+
+
+def _tensor_bytes(ext: Extents, tensor: str) -> float:
+    dtype = next(p.dtype for p in ext.launch.parameters if p.name == tensor)
+    return float(DTYPES[dtype] * prod(ext.shapes[tensor]))

@@ -1,0 +1,202 @@
+"""The time model: what must hold between times, and terms worked out by hand."""
+
+from math import ceil
+from time import perf_counter
+
+import pytest
+
+from backends.registry import target
+from backends.triton.model.model import WEIGHTS, combine, modelled, terms
+from ir.autoschedule import autoschedule
+from ir.lower import lower
+from ir.samples import KERNELS, decisions, spec_of, workload
+from ir.sizes import bind
+
+CHIP = target("h200")
+ROWS = {"M": 4096, "K": 1024}
+PRODUCT = {"M": 4096, "N": 4096, "K": 1024}
+
+
+def nest_of(name, *lines, sizes, machine=CHIP):
+    spec = workload(name).spec if isinstance(name, str) else name
+    return lower(spec, decisions(spec, *lines), machine, sizes)
+
+
+def terms_of(nest, sizes, machine=CHIP, **figures):
+    (launch,) = nest.launches
+    named = {f"{launch.name}.{k}": v for k, v in figures.items()}
+    return terms(launch, machine, bind(nest.spec, sizes), named)
+
+
+def copied(*lines, k=1024):
+    spec = spec_of("y[m, k] = x[m, k] + 1.0")
+    return nest_of(spec, *lines, sizes={"M": 4096, "K": k}), {"M": 4096, "K": k}
+
+
+def row(size=1):
+    return (f"tile(m, size={size})", "place(m.outer, level=grid)")
+
+
+def product(m, n, k, *more):
+    return nest_of(
+        "matmul_bias_gelu", f"tile(m, size={m})", f"tile(n, size={n})", f"tile(k, size={k})",
+        "place(m.outer, level=grid)", "place(n.outer, level=grid)", "place(k.outer, level=loop)",
+        "compute(acc, unit=matrix)", "precision(acc, dtype=bf16)",
+        "stage(x, depth=3)", "stage(w, depth=3)", *more, sizes=PRODUCT,
+    )  # fmt: skip
+
+
+def test_bytes_of_rows_are_counted_once_and_in_whole_sectors():
+    found = terms_of(*copied(*row(4)), warps=4)
+    assert found["programs"] == 1024
+    assert found["fetched_bytes"] == found["asked_bytes"] == 2 * 4096 * 1024 * 4
+    assert found["dram_us"] == pytest.approx(1e6 * 2 * 4096 * 1024 * 4 / 4.3e12)
+    ragged = terms_of(*copied(*row(4), k=1023), warps=4)
+    assert 2 * 4096 * 1023 * 4 < ragged["asked_bytes"] < 1.05 * 2 * 4096 * 1024 * 4
+    assert ragged["vector_us"] > 1.5 * found["vector_us"]  # an address an element, not for four
+
+
+def test_columns_take_a_sector_for_each_element():
+    column = ("tile(k, size=1)", "place(k.outer, level=grid)")
+    found = terms_of(*copied(*column), warps=4)
+    assert found["asked_bytes"] == 2 * 4096 * 1024 * 32
+
+
+def test_taps_of_a_window_and_of_its_weights_are_touched_once():
+    sizes = {"B": 64, "C": 64, "O": 64, "L": 256}
+    lines = ("tile(b, size=1)", "place(b.outer, level=grid)", "tile(i, size=1)",
+             "place(i.outer, level=loop)", "compute(acc, unit=matrix)",
+             "precision(acc, dtype=f16)")  # fmt: skip
+    found = terms_of(nest_of("conv1d", *lines, sizes=sizes), sizes, warps=4)
+    x, w, bias, y = 64 * 64 * 256 * 2, 64 * 64 * 3 * 2, 64 * 2, 64 * 64 * 256 * 2
+    assert found["fetched_bytes"] == pytest.approx(x + w + bias + y, rel=0.02)
+    once = x + 64 * (w + bias) + y
+    assert once < found["asked_bytes"] < 2.2 * once  # some of it again for each tap
+
+
+def test_tiles_that_run_together_share_what_they_read():
+    found = terms_of(product(128, 128, 64), PRODUCT, warps=8, registers=128, shared_bytes=98304)
+    x, w, b, y = 2 * 4096 * 1024, 2 * 4096 * 1024, 2 * 4096, 2 * 4096 * 4096
+    assert found["fetched_bytes"] == x + w + b + y  # all of it fits the cache
+    assert found["asked_bytes"] == 32 * (x + w) + 32 * b + y
+    flops = 2 * 4096 * 4096 * 1024
+    full = found["programs"] / 132
+    assert found["matrix_us"] == pytest.approx(1e6 * flops / 989.4e12 * 8 / full)  # 7.76 -> 8
+
+
+def test_small_tiles_move_more_and_do_not_fill_the_matrix_unit():
+    large = terms_of(product(128, 128, 64), PRODUCT, warps=4)
+    small = terms_of(product(32, 32, 64), PRODUCT, warps=4)
+    assert small["asked_bytes"] > 3 * large["asked_bytes"]
+    assert small["matrix_us"] > 1.4 * large["matrix_us"]
+    assert combine(small) > combine(large)
+
+
+def test_more_stages_hide_more_of_the_wait():
+    nest = product(128, 128, 64)
+    times = [terms_of(nest, PRODUCT, warps=8, stages=s)["wait_us"] for s in (1, 2, 3)]
+    assert times[0] > times[1] >= times[2]
+
+
+def test_registers_decide_how_many_programs_take_turns():
+    nest, sizes = copied(*row())
+    few = terms_of(nest, sizes, warps=4, registers=32)
+    many = terms_of(nest, sizes, warps=4, registers=255)
+    assert (few["resident"], many["resident"]) == (16, 2)
+    assert many["rounds"] == 16 and many["wait_us"] > few["wait_us"]
+
+
+def test_the_last_round_counts_whole():
+    nest, sizes = copied(*row(8))
+    assert terms_of(nest, sizes, warps=16, registers=32)["rounds"] == 1
+    sizes = {**sizes, "M": 8 * (132 * 4 + 1)}
+    nest = nest_of(nest.spec, *row(8), sizes=sizes)
+    assert terms_of(nest, sizes, warps=16, registers=32)["rounds"] == 2
+
+
+def test_spills_and_issued_instructions_take_time():
+    nest, sizes = copied(*row())
+    assert terms_of(nest, sizes)["spill_us"] == 0
+    assert terms_of(nest, sizes)["issue_us"] > 0  # a guess, where no build tells
+    slow = terms_of(nest, sizes, spills=400, instructions=2000, warps=4)
+    assert slow["spill_us"] > 1 and slow["issue_us"] > 1
+    assert combine(slow) > combine(terms_of(nest, sizes, warps=4))
+    loop = product(128, 128, 64)  # 16 trips, where most of the text lies
+    once, twice = (terms_of(loop, PRODUCT, instructions=n, warps=4) for n in (2000, 4000))
+    assert twice["issue_us"] == pytest.approx(2 * once["issue_us"])
+    rounds = ceil(once["programs"] / 132) * 2000 * 4 / (4 * 1.98e9)
+    assert 2 < once["issue_us"] / (1e6 * rounds) < 16
+
+
+def test_spills_beyond_a_units_own_cache_go_to_memory():
+    nest, sizes = copied(*row())
+    small, large = (terms_of(nest, sizes, spills=n, warps=32, registers=64) for n in (16, 4096))
+    none = terms_of(nest, sizes, warps=32, registers=64)
+    assert small["asked_bytes"] == none["asked_bytes"]
+    assert large["asked_bytes"] > 2 * none["asked_bytes"]
+    assert large["fetched_bytes"] > none["fetched_bytes"]
+
+
+def test_loads_wait_more_often_where_registers_hold_few_of_them():
+    nest, sizes = copied(*row(32))  # 256 floats a lane
+    few, many = (terms_of(nest, sizes, warps=4, registers=n) for n in (40, 255))
+    assert few["wait_us"] / few["rounds"] > 2 * many["wait_us"] / many["rounds"]
+
+
+def test_a_guessed_build_has_registers_for_addresses_of_scattered_loads():
+    even = terms_of(*copied(*row(32), k=1024))  # 256 floats a lane, four at an address
+    odd = terms_of(*copied(*row(32), k=1023))
+    assert odd["spill_us"] > even["spill_us"]
+
+
+def test_a_build_without_copies_of_their_own_hides_no_wait():
+    nest = product(128, 128, 64)
+    with_copies, without = (
+        terms_of(nest, PRODUCT, warps=8, stages=3, **{"mix.copy_async": n})["wait_us"]
+        for n in (8, 0)
+    )
+    assert without > 2 * with_copies
+    on_registers = [
+        terms_of(nest, PRODUCT, target("mi300"), warps=8, stages=3, **{"mix.copy_async": n})
+        for n in (8, 0)
+    ]
+    assert on_registers[0] == on_registers[1]
+
+
+def test_idle_lanes_do_not_make_it_faster():
+    nest, sizes = copied("tile(m, size=1)", "place(m.outer, level=grid)", k=64)
+    few, many = (terms_of(nest, sizes, warps=w)["vector_us"] for w in (2, 8))
+    assert many > few
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("chip", ["h200", "mi300"])
+def test_every_kernel_has_a_time_that_is_found_fast_and_is_the_same_again(name, chip):
+    machine, found = target(chip), workload(name)
+    nest = lower(found.spec, autoschedule(found.spec, machine, found.tune), machine, found.tune)
+    first = modelled(nest, machine, found.tune, {})
+    begin = perf_counter()
+    again = modelled(nest, machine, found.tune, {})
+    assert perf_counter() - begin < 0.05  # 1 ms; a busy machine is slower
+    assert first == again
+    assert first.kind == "modelled"
+    assert machine.launch_us < first.us < 1e5
+    assert all(0 <= share <= 1 for share in first.engines.values())
+
+
+def test_the_time_is_that_of_the_terms():
+    found = terms_of(product(128, 128, 64), PRODUCT)
+    timing = modelled(product(128, 128, 64), CHIP, PRODUCT, {})
+    assert timing.us == combine(found, WEIGHTS)
+    (launch,) = product(128, 128, 64).launches
+    named = {f"{launch.name}.{k}": v for k, v in found.items()}
+    assert named | {f"{launch.name}.us": timing.us} == timing.figures
+
+
+def test_jagged_ranges_have_their_mean_length():
+    sizes = {"V": 1000, "D": 64, "L": 4096, "B": 128}
+    lines = ("tile(l, size=16)", "place(l.outer, level=loop)", "tile(b, size=1)",
+             "place(b.outer, level=grid)")  # fmt: skip
+    found = terms_of(nest_of("embedding_bag", *lines, sizes=sizes), sizes)
+    rows = 4096 * 64 * 4
+    assert rows < found["asked_bytes"] < 1.2 * rows

@@ -1,0 +1,155 @@
+"""Transactions: what moving a tile between registers and global memory asks of the hardware."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import gcd, inf, prod
+
+from backends.triton.model.extents import Extents
+from ir.nest import Load, Slice, Store
+from ir.sizes import value as number
+from ir.spec import DTYPES
+
+NOT_KEPT = 0.3  # share of what a program reads again that its unit no longer has
+VECTOR_BYTES = 16  # what one lane moves at most with one instruction
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One execution of a load or a store, and how often a program does it.
+
+    times: executions.  fresh: as many of them as would touch all its places just once.
+    requests: lane instructions, with padding.  sectors: bytes of whole sectors.  needs: grid
+    indices that the place depends on.  rows: bytes of one row where positions are data, else 0.
+    bytes: that registers hold while it is under way; 0 of a bulk copy.
+    """
+
+    tensor: str
+    store: bool
+    times: float
+    fresh: float
+    requests: float
+    sectors: float
+    needs: frozenset[str]
+    rows: float = 0.0
+    bytes: float = 0.0
+
+    @property
+    def asked(self) -> float:
+        """Executions that the cache sees: the first ones, and what the unit did not keep."""
+        return self.fresh + NOT_KEPT * max(0.0, self.times - self.fresh)
+
+
+def move(
+    s: Load | Store, ext: Extents, sector: int, lanes: int, around: Iterable[tuple[str, float]]
+) -> Move:
+    """What a load or store does. around: the loops around it with their trips."""
+    shape = ext.shapes[s.tensor]
+    width = DTYPES[next(p.dtype for p in ext.launch.parameters if p.name == s.tensor)]
+    spread = _spread(s.region, ext)
+    elements = ext.elements(spread) * _fixed(s, ext)
+    vector = _vector(s.region, shape, width, ext, max(1, elements // lanes))
+    used = {i for one in s.region for i in _indices(one)}
+    times = fresh = 1.0
+    for index, trips in around:
+        times *= trips
+        fresh *= _growth(s, ext, index, trips, width, sector)
+    run, runs, pitch = _runs(s.region, shape, ext.region(s))
+    waste = 1 - gcd(_pitch(shape, width, sector), sector) / sector
+    rows = width * run if any(one.rows is not None for one in s.region) else 0.0
+    return Move(
+        tensor=s.tensor,
+        store=isinstance(s, Store),
+        times=times,
+        fresh=fresh,
+        requests=0.0 if s.bulk else max(elements / vector, min(lanes, elements)),
+        sectors=runs * min(
+            sector * (max(1.0, width * run / sector) + waste), max(width * run, width * pitch)
+        ),
+        needs=frozenset(i for i in ext.grid if i in used or rows),
+        rows=rows,
+        bytes=0.0 if s.bulk else float(width * elements),
+    )
+
+
+def _spread(region: tuple[Slice, ...], ext: Extents) -> tuple[str, ...]:
+    """The indices with an axis that the elements of a region are spread over."""
+    found = dict.fromkeys(i for one in region for i in _indices(one) if i in ext.blocks.blocks)
+    return tuple(found)
+
+
+def _indices(one: Slice) -> tuple[str, ...]:
+    if one.rows is not None:
+        return (one.axis,) if one.axis else ()
+    return tuple(i for i, _ in one.terms)
+
+
+def _fixed(s: Load | Store, ext: Extents) -> int:
+    """Elements along axes of their own, which no index walks."""
+    value = next(v for v in ext.launch.values if v.name == s.value)
+    extents = {a.name: a.extent for a in value.axes}
+    alone = [o for o in s.region if o.axis and not o.terms and o.rows is None]
+    return prod(1 << (number(extents[o.axis], ext.sizes) - 1).bit_length() for o in alone)
+
+
+def _growth(
+    s: Load | Store, ext: Extents, index: str, trips: float, width: int, sector: int
+) -> float:
+    """By how much a loop makes what a region touches larger: by its trips where each is at other
+    places, by little where it shifts a window or stays in its sectors, not at all where it is
+    not in the region."""
+    extents, shape = ext.region(s), ext.shapes[s.tensor]
+    for dim, (one, extent) in enumerate(zip(s.region, extents, strict=True)):
+        if one.rows is not None and one.axis == index:
+            return trips
+        steps = dict(one.terms)
+        if one.rows is not None or index not in steps:
+            continue
+        each = abs(steps[index]) * ext.tiles.get(index, 1)
+        if len(steps) > 1:
+            return min(trips, (extent + (trips - 1) * each) / max(extent, 1.0))
+        step = width * each * prod(shape[dim + 1 :])
+        return min(trips, max(1.0, trips * step / sector))
+    return 1.0
+
+
+def _vector(
+    region: tuple[Slice, ...], shape: tuple[int, ...], width: int, ext: Extents, each: int
+) -> int:
+    """Elements that one lane moves at once: contiguous, and aligned as the shape tells."""
+    if not region:
+        return 1
+    last = region[-1]
+    plain = last.rows is None and last.step == 1 and len(last.terms) == 1
+    if not plain or last.terms[0][1] != 1:
+        return 1
+    most = VECTOR_BYTES // width
+    aligned = gcd(most, number(last.offset, ext.sizes), ext.width(last.terms[0][0]))
+    if len(shape) > 1:
+        aligned = gcd(aligned, shape[-1])
+    return max(1, min(aligned, each))
+
+
+def _runs(
+    region: tuple[Slice, ...], shape: tuple[int, ...], extents: list[float]
+) -> tuple[float, float, float]:
+    """Elements of a contiguous run, how many runs there are, and elements from one to the next."""
+    run = pitch = 1.0
+    for one, size, extent in zip(reversed(region), reversed(shape), reversed(extents), strict=True):
+        if one.rows is not None:
+            pitch = inf
+            break
+        if one.step > 1:
+            pitch *= one.step
+            break
+        run *= extent
+        pitch *= size
+        if extent < size:
+            break
+    return run, prod(extents) / run, pitch
+
+
+def _pitch(shape: tuple[int, ...], width: int, sector: int) -> int:
+    """Bytes from one row to the next; rows of a vector start aligned."""
+    return width * shape[-1] if len(shape) > 1 else sector

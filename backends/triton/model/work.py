@@ -1,0 +1,293 @@
+"""Work: what one program of a launch asks of a unit's engines, and what it waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import ceil, log2, prod
+from typing import Any
+
+from backends.triton.emit.blocks import sides
+from backends.triton.model.extents import Extents
+from backends.triton.model.transactions import VECTOR_BYTES, Move, move
+from ir.functions import POINTWISE
+from ir.machine import Machine
+from ir.nest import (
+    Dot,
+    Fold,
+    Launch,
+    Load,
+    Loop,
+    Map,
+    Scan,
+    Search,
+    Statement,
+    Store,
+    Take,
+    Tile,
+)
+from ir.sizes import value as number
+from ir.spec import DTYPES, Number
+from ir.steps import Temporary, steps, tile_axes
+
+# Instructions a lane and element, where it is not one. A special one is counted apart.
+OPERATIONS = {
+    "div": 6, "floordiv": 20, "mod": 20, "pow": 40, "sqrt": 6, "exp": 2, "log": 4, "tanh": 20,
+    "sigmoid": 8, "erf": 22, "sin": 24, "cos": 24, "silu": 9, "gelu": 26,
+}  # fmt: skip
+ADDRESS = 3  # instructions beside each load or store of a lane: its address and mask
+FOLD_CYCLES = 120  # from the last element of a fold to its result
+SCAN_CYCLES = 240
+SCAN = 8  # instructions an element of a running fold
+DOT_CYCLES = 60  # from the last operand of a product to its result
+LEAST_ALONG = 4  # lanes that a fold is spread over at the least
+# Instructions issued for each cycle that an engine is busy.
+ISSUED = {"vector": 1.0, "load": 1.0, "shared": 1 / 4, "matrix": 1 / 16}
+OUTSIDE = 80  # instructions of a wave that no statement stands for: origins, ranges
+MOST_UNROLLED = 4  # trips of a loop of a known size that the compiler writes out
+SHUFFLE = 2  # instructions each time that halves of a wave are folded
+
+
+@dataclass(slots=True)
+class Work:
+    """What one program does. seconds: busy time by engine of its unit, which it has alone.
+    waits: seconds for loads, what pipelining left of them.  alone: seconds of arithmetic, at
+    the rate that its own warps reach.  text: seconds to issue all statements, as often as the
+    compiled text holds them.  run: as often as they run."""
+
+    moves: list[Move] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+    waits: float = 0.0
+    alone: float = 0.0
+    text: float = 0.0
+    run: float = 0.0
+
+    @property
+    def repeats(self) -> float:
+        """How often an instruction of the text runs, on average."""
+        return self.run / self.text if self.text else 1.0
+
+
+def work(
+    launch: Launch, ext: Extents, machine: Machine, table: Mapping[str, Any],
+    warps: int, stages: int, free: int,
+) -> Work:  # fmt: skip
+    """What a program of `warps` warps does. stages: iterations of a loop under way at once.
+    free: bytes of a lane's registers that loads under way can be given."""
+    counter = _Counter(launch, ext, machine, table, warps, stages, free)
+    for block in (launch.once, launch.body):
+        fetch, after, moving, alone = counter.block(block, ())
+        counter.work.waits += fetch + after
+        counter.work.alone += moving + alone
+    return counter.work
+
+
+class _Counter:
+    """Goes over the statements once; times are of one execution, sums of a program."""
+
+    def __init__(
+        self, launch: Launch, ext: Extents, machine: Machine, table: Mapping[str, Any],
+        warps: int, stages: int, free: int,
+    ):  # fmt: skip
+        self.launch, self.ext, self.machine, self.table = launch, ext, machine, table
+        self.warps, self.stages, self.free = warps, stages, max(free, VECTOR_BYTES)
+        self.lanes = warps * table["wave"]
+        self.values = {v.name: v for v in launch.values}
+        self.tables = _searched(launch)
+        outside = OUTSIDE * warps / table["partitions"] / table["clock_hz"]
+        self.work = Work(text=outside, run=outside)
+        self.pipelined, self.together = False, 1.0  # trips whose loads are under way at once
+        self.copies: dict[str, float] = {}  # of each unrolled loop's body in the text
+        self.cycle = 1 / table["clock_hz"]
+        self.share = min(1.0, warps / table["partitions"])
+
+    def block(
+        self, block: tuple[Statement, ...], around: tuple[tuple[str, float], ...]
+    ) -> tuple[float, float, float, float]:
+        """Seconds of one execution: waiting for loads, for other results, moving, computing."""
+        fetch = after = moving = alone = 0.0
+        asked = False
+        for s in block:
+            if isinstance(s, Loop):
+                waits, busy = self._loop(s, around)
+                after, alone, asked = after + waits, alone + busy, False
+                continue
+            seconds, wait = self._statement(s, around)
+            if isinstance(s, Load) and s.value not in self.tables:
+                behind = any(one.rows is not None for one in s.region)
+                again = self._batches() - (1 if asked and not behind else 0)
+                fetch += again * self._latency("memory")
+                asked = True
+            elif not isinstance(s, Load):
+                asked = False
+            after += wait
+            busy = self._busy(seconds, around)
+            moving, alone = (
+                (moving + busy, alone) if isinstance(s, Load) else (moving, alone + busy)
+            )
+        return fetch, after, moving, alone
+
+    def _loop(self, s: Loop, around: tuple[tuple[str, float], ...]) -> tuple[float, float]:
+        """Seconds of all trips: waiting, and busy. With stages, loads run beside the rest."""
+        trips = self.ext.trips(s)
+        inner = not any(isinstance(x, Loop) for x in s.body)
+        literal = isinstance(s.low.size, Number) and isinstance(s.high.size, Number)
+        pipelined = inner and self.stages > 1 and any(isinstance(x, Load) for x in s.body)
+        unrolled = inner and literal and trips <= MOST_UNROLLED and not pipelined
+        if unrolled:
+            self.copies[s.index] = trips
+        self.pipelined, self.together = pipelined, trips if unrolled else 1.0
+        fetch, after, moving, alone = self.block(s.body, (*around, (s.index, trips)))
+        self.pipelined, self.together = False, 1.0
+        if unrolled:
+            return fetch + trips * after, trips * (moving + alone)
+        if not pipelined:
+            return trips * (fetch + after), trips * (moving + alone)
+        busy = max(moving, alone)
+        exposed = max(0.0, (fetch + after + busy) / self.stages - after - busy)
+        return fetch + trips * (exposed + after), trips * busy
+
+    def _batches(self) -> float:
+        """How many times the last load waits: as its lanes' registers hold what is under way."""
+        if self.pipelined:  # they lie in shared memory
+            return 1.0
+        last = self.work.moves[-1]
+        return max(1.0, self.together * last.bytes / self.lanes / self.free)
+
+    def _statement(
+        self, s: Statement, around: tuple[tuple[str, float], ...]
+    ) -> tuple[dict[str, float], float]:
+        """Busy seconds by engine, and seconds that what follows waits."""
+        match s:
+            case Load() | Store():
+                return ({}, 0.0) if s.value in self.tables else (self._moved(s, around), 0.0)
+            case Dot():
+                return self._dot(s), DOT_CYCLES * self.cycle
+            case Map():
+                return self._map(s), 0.0
+            case Fold():
+                return self._fold(s, FOLD_CYCLES, 1)
+            case Scan():
+                return self._fold(s, SCAN_CYCLES, SCAN)
+            case Search():
+                depth = ceil(log2(number(s.count, self.ext.sizes) + 1))
+                return self._gathered(s.source, depth), depth * self._latency("cache")
+            case Take():
+                return self._gathered(s.at, 1), self._latency("cache")
+            case _:
+                return {}, 0.0
+
+    def _moved(self, s: Load | Store, around: tuple[tuple[str, float], ...]) -> dict[str, float]:
+        found = move(s, self.ext, self.table["sector_bytes"], self.lanes, around)
+        self.work.moves.append(found)
+        cycles = max(
+            found.requests / self.table["load_lanes_per_cycle"],
+            found.sectors / self.table["shared_bytes_per_cycle"],
+        )
+        return {
+            "load": cycles * self.cycle,
+            "fabric": found.sectors * found.asked / max(found.times, 1e-9)
+            / self.table["cache_bytes_per_cycle"] * self.cycle,
+            "vector": ADDRESS * found.requests / self._rate("vector", "i32"),
+        }
+
+    def _gathered(self, tile: Tile, depth: int) -> dict[str, float]:
+        """Entries of a table in global memory, `depth` of them one after the other."""
+        lanes = depth * max(self._elements(tile_axes(tile, self.values)), 1)
+        sectors = lanes * self.table["sector_bytes"]
+        cycles = max(
+            lanes / self.table["load_lanes_per_cycle"],
+            sectors / self.table["shared_bytes_per_cycle"],
+        )
+        return {
+            "load": cycles * self.cycle,
+            "vector": (ADDRESS + 3) * lanes / self._rate("vector", "i32"),
+        }
+
+    def _dot(self, s: Dot) -> dict[str, float]:
+        rows, columns, depth = (
+            prod(self.ext.width(i) for i in side) for side in sides(s, self.values)
+        )
+        both = tile_axes(s.b, self.values)
+        batch = prod(
+            self.ext.width(i)
+            for i in self.values[s.value].names
+            if i in both and i in tile_axes(s.a, self.values)
+        )
+        a, b = (self.values[t.value].dtype for t in (s.a, s.b))
+        flops = 2 * batch * rows * columns * depth
+        fast = a in self.table["matrix_dtypes"]
+        full = rows >= self.table["matrix_rows"] and self.warps >= self.table["matrix_warps"]
+        part = 1.0 if full else self.table["matrix_share_below"]
+        part = part if fast else self.table["lane_product_share"]
+        # How often the left operand is read from shared memory, and the right one.
+        down = rows // self.table["matrix_rows"] if full else min(self.warps, max(1, rows // 16))
+        across = 1 if full else max(1, self.warps // down)
+        read = batch * depth * (rows * across * DTYPES[a] + columns * down * DTYPES[b])
+        return {
+            "matrix": flops / (self._rate("matrix", a) * part),
+            "shared": read / self.table["shared_bytes_per_cycle"] * self.cycle,
+        }
+
+    def _map(self, s: Map) -> dict[str, float]:
+        vector = special = 0.0
+        for step in steps(s, self.values):
+            to = step.to.axes if isinstance(step.to, Temporary) else self._axes(step.to)
+            count = max(self._elements(to), self.lanes)
+            vector += count * OPERATIONS.get(step.function, 1)
+            known = POINTWISE.get(step.function)
+            special += count if known and known.unit == "special" else 0
+        return {
+            "vector": vector / self._rate("vector", "i32"),
+            "special": special / self._rate("special", "f32"),
+        }
+
+    def _fold(self, s: Fold | Scan, cycles: int, each: int) -> tuple[dict[str, float], float]:
+        source = tile_axes(s.source, self.values)
+        count = max(self._elements(source), self.lanes)
+        kept = max(1, self._elements(self.values[s.value].names))
+        # Lanes that hold parts of one result: more where there are fewer results than lanes.
+        along = min(self.table["wave"], max(LEAST_ALONG, self.lanes / kept))
+        shuffles = SHUFFLE * log2(along) * min(kept * along, count)
+        shared = 4 * min(kept, count) * self.warps / self.table["shared_bytes_per_cycle"]
+        return {
+            "vector": (each * count + shuffles) / self._rate("vector", "i32"),
+            "shared": shared * self.cycle,
+        }, cycles * self.cycle
+
+    def _busy(self, seconds: dict[str, float], around: tuple[tuple[str, float], ...]) -> float:
+        """Adds an execution to the program's sums; returns how long its own warps take."""
+        times = prod(trips for _, trips in around)
+        every = sum(share * seconds.get(engine, 0.0) for engine, share in ISSUED.items())
+        self.work.run += times * every
+        self.work.text += every * prod(self.copies.get(index, 1.0) for index, _ in around)
+        for engine, each in seconds.items():
+            self.work.seconds[engine] = self.work.seconds.get(engine, 0.0) + times * each
+        return max(seconds.values(), default=0.0) / self.share
+
+    def _rate(self, unit: str, dtype: str) -> float:
+        """Operations a second of one unit; i32's are single instructions of the lanes."""
+        unit = unit if unit in self.machine.units else "vector"
+        return self.machine.peak(unit, dtype) / self.machine.parallel
+
+    def _latency(self, space: str) -> float:
+        return 1e-9 * self.table[f"{space}_latency_ns"]
+
+    def _axes(self, tile: Tile) -> tuple[str, ...]:
+        return tile_axes(tile, self.values)
+
+    def _elements(self, names: tuple[str, ...]) -> int:
+        """Elements over axes, padded; an axis that no index names has its value's extent."""
+        known = self.ext.blocks.blocks
+        return self.ext.elements(tuple(n for n in names if n in known))
+
+
+def _searched(launch: Launch) -> set[str]:
+    """Values that stay in global memory: tables that are searched or taken from."""
+    found = set()
+    for s in launch.statements():
+        if isinstance(s, Search):
+            found.add(s.borders.value)
+        elif isinstance(s, Take):
+            found.add(s.table.value)
+    return found
