@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import product
 
+from ir.atomic import facts_with_places
 from ir.autoschedule_lanes import autoschedule_lanes
 from ir.contraction import contraction
 from ir.cuts import segments
@@ -68,7 +69,7 @@ def plain(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Schedule:
     """
     ends = tuple(Decision("kernel", e.target) for e in spec.equations[:-1])
     taps = roles(spec).taps if machine.has_registers else frozenset()
-    facts = facts_of(spec)
+    facts = facts_with_places(spec)
     folded = {i for e in spec.equations for i in folded_by(e.value)}
     rows = {i for e in spec.equations for i in (e.indices[:-1] or e.indices) if i not in folded}
     legal, fault = None, None

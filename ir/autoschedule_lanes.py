@@ -21,7 +21,7 @@ from ir.index_roles import Roles, roles
 from ir.lower import lower
 from ir.machine import Machine
 from ir.nest import Dot, Launch, Load, Loop, LoopNest, Statement, Store
-from ir.openings import deferred, launch_ends, reduced, streamed, units
+from ir.openings import added, deferred, launch_ends, reduced, streamed, units
 from ir.schedule import Decision, Schedule
 from ir.sizes import bind
 from ir.sizes import value as number
@@ -67,7 +67,7 @@ class _Opening:
 
 
 def _opening(spec: Spec, machine: Machine, made: tuple[Decision, ...]) -> _Opening:
-    other = any(d.verb == "associate" for d in made)
+    other = any(d.verb in ("associate", "atomic") for d in made)
     formed = formulate(spec, Schedule(spec.name, made)) if other else spec
     base = (*launch_ends(formed), *units(formed, machine))
     return _Opening(made, formed, roles(formed), base, bool(made) and not other)
@@ -83,7 +83,7 @@ class _Search:
         self.bound = bind(spec, sizes)
         self.openings = [
             *(_opening(spec, machine, made) for made in dict.fromkeys(
-                ((), streamed(spec), deferred(spec))
+                ((), streamed(spec), deferred(spec), added(spec))
             )),
             *(_opening(spec, machine, (Decision("associate", t),)) for t in associable(spec)),
         ]  # fmt: skip

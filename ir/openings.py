@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations, permutations
 
+from ir.atomic import DTYPES, scattered
 from ir.contraction import Contraction, contraction
 from ir.errors import KernelError
 from ir.formulation import depends, formulate
@@ -14,6 +15,7 @@ from ir.machine import Machine
 from ir.precision import narrowest, together
 from ir.schedule import Decision, Schedule
 from ir.spec import EIGHT, Bucketize, Cast, Equation, Expr, Index, Read, Reduce, Scan, Spec
+from ir.verify import facts
 
 
 def launch_ends(spec: Spec) -> Iterator[Decision]:
@@ -102,6 +104,12 @@ def deferred(spec: Spec) -> tuple[Decision, ...]:
         if apart and set(one.reduced) == set(other.reduced):
             made.append(_fused(one.target, other.target))
     return tuple(made)
+
+
+def added(spec: Spec) -> tuple[Decision, ...]:
+    """The updates of scatters are added to memory."""
+    tensors = facts(spec).tensors if scattered(spec) else {}
+    return tuple(Decision("atomic", t) for t in scattered(spec) if tensors[t].dtype in DTYPES)
 
 
 def _fused(one: str, into: str) -> Decision:

@@ -5,11 +5,13 @@ import re
 import numpy as np
 import pytest
 
+from ir.autoschedule import autoschedule, plain
 from ir.edits import Edit, neighbours
 from ir.errors import KernelError
 from ir.estimate import estimate
 from ir.inputs import random_inputs
 from ir.interpret import NestFault, interpret
+from ir.lower import lower
 from ir.nest import LoopNest, Store
 from ir.parse import parse_spec
 from ir.reference import evaluate
@@ -179,3 +181,19 @@ def test_which_nests_give_other_bits_from_run_to_run():
     assert atomic("rows", sizes=given(ROWS, SIZES[0])[1]).unordered
     assert not atomic("counts", sizes=given(COUNTS, SIZES[0])[1]).unordered
     assert not lowered(ROWS, sizes=given(ROWS, SIZES[0])[1], machine=WITH_REGISTERS).unordered
+
+
+@pytest.mark.parametrize("machine", [WITH_REGISTERS, WITH_LANES])
+@pytest.mark.parametrize("scheduler", [plain, autoschedule])
+@pytest.mark.parametrize("name", SPECS)
+def test_scatters_have_schedules_of_their_own(name, scheduler, machine):
+    spec = SPECS[name]
+    inputs, own = given(spec, {"M": 12, "N": 7, "K": 40, "D": 6})
+    nest = lower(spec, scheduler(spec, machine, own), machine, own)
+    got, exact = interpret(nest, inputs, own)["y"], evaluate(spec, inputs, own)["y"]
+    np.testing.assert_allclose(got, exact, 1e-10, 1e-10)
+
+
+def test_long_scatters_are_added_to_memory_from_the_start():
+    sizes = {"M": 512, "K": 4096, "D": 64}
+    assert autoschedule(ROWS, WITH_LANES, sizes).find("atomic", "y")

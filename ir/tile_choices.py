@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from ir.atomic import facts_with_places, places, updated
 from ir.index_roles import Roles
 from ir.openings import tiled
 from ir.schedule import Decision
 from ir.sizes import value as number
 from ir.spec import Spec
 from ir.traffic import power_of_two
-from ir.verify import facts as facts_of
 
 SIDES = (32, 64, 128, 256)  # of a product
 SMALL_SIDE = 16
@@ -30,12 +30,28 @@ def tile_choices(
     spec: Spec, roles: Roles, sizes: Mapping[str, int]
 ) -> tuple[tuple[Tiles, ...], ...]:
     """The cuts of each index, what is preferred first; `()` is the index as a whole."""
-    ranges = facts_of(spec).ranges
+    ranges = facts_with_places(spec).ranges
     extents = {i: 0 if r.jagged else number(r.high, sizes) for i, r in ranges.items()}
-    return tuple(tuple(dict.fromkeys(_of(i, roles, extents))) for i in ranges)
+    scattered = _scattered(spec)
+    return tuple(tuple(dict.fromkeys(_of(i, roles, extents, scattered))) for i in ranges)
 
 
-def _of(index: str, roles: Roles, extents: Mapping[str, int]) -> list[Tiles]:
+def _scattered(spec: Spec) -> Mapping[str, tuple[int, ...]]:
+    """The sizes of tiles of the indices of scatters: what lies contiguous, or is the last that
+    tells updates apart where nothing does, in long ones."""
+    found: dict[str, tuple[int, ...]] = {}
+    for e in (e for e in spec.equations if e.accumulate):
+        own, along = [p.name for p in places(e)], updated(e)
+        found |= dict.fromkeys((*own, *along), ROWS)
+        found[own[-1]] = INNERMOST
+        if own[-1] not in along and along:
+            found[along[-1]] = INNERMOST
+    return found
+
+
+def _of(
+    index: str, roles: Roles, extents: Mapping[str, int], scattered: Mapping[str, tuple[int, ...]]
+) -> list[Tiles]:
     extent = extents[index]
     if index in roles.jagged:
         return [tiled(index, size, "loop") for size in SEGMENTS]
@@ -51,6 +67,8 @@ def _of(index: str, roles: Roles, extents: Mapping[str, int]) -> list[Tiles]:
         return _looped(index, extent, SUMMED[:2], LONGEST_SIDE)
     if index in roles.multiplied:
         return _looped(index, extent, SUMMED, LONGEST_SIDE)
+    if index in scattered and index not in roles.folded:
+        return _cut(index, extent, scattered[index], 0)
     return _looped(index, extent, FOLDED, LONGEST_ROW)
 
 
