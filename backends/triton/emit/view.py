@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from backends.triton.emit import spelling
@@ -15,7 +15,7 @@ from backends.triton.emit.statements import Statements
 from backends.triton.signature import parameters, size_sources
 from ir.digest import spec_digest, text_digest
 from ir.machine import Machine
-from ir.nest import Launch, Load, Loop, LoopNest, Parameter
+from ir.nest import Launch, Load, Loop, LoopNest, Parameter, Store
 from ir.print import equation_text
 
 DEFAULT_LANES = 4  # waves, where the schedule says nothing
@@ -27,6 +27,8 @@ def kernel_view(nest: LoopNest, machine: Machine) -> dict[str, Any]:
     launches = [_launch(nest, launch, machine) for launch in nest.launches]
     tensors = parameters(nest)
     made = [p for p in tensors if p.role != "input"]
+    inputs = [p.name for p in tensors if p.role == "input"]
+    asked = [name for name, tensor, *_ in size_sources(nest) if tensor not in inputs]
     text = " ".join(word for la in launches for word in la["words"])
     return {
         "nest": nest,
@@ -39,13 +41,14 @@ def kernel_view(nest: LoopNest, machine: Machine) -> dict[str, Any]:
         "helpers": [h for h in HELPERS if re.search(rf"\b{h}\(|\b{h}\)", text)],
         "libdevice": "libdevice." in text,
         "bulk": any(la["descriptors"] for la in launches),
-        "inputs": [p.name for p in tensors if p.role == "input"],
+        "inputs": inputs,
+        "asked": asked,
         "device": next((f"{t.name}.device" for t in nest.spec.inputs), '"cuda"'),
         "made": [_made(p) for p in made],
         "outputs": [p.name for p in tensors if p.role == "output"],
         "tensors": [p.name for p in tensors],
         "launch_sizes": _sizes(nest, _launcher_text(launches)),
-        "made_sizes": _sizes(nest, " ".join(m["shape"] for m in map(_made, made))),
+        "made_sizes": _sizes(nest, " ".join(m["shape"] for m in map(_made, made)), asked),
     }
 
 
@@ -81,10 +84,12 @@ def _launch(nest: LoopNest, launch: Launch, machine: Machine) -> dict[str, Any]:
     constants = [(n, text) for n, text in constants if n in used]
     tensors = [p for p in launch.parameters]
     values = {v.tensor for v in launch.values}
+    added = {s.tensor for s in launch.statements() if isinstance(s, Store) and s.fold}
     return {
         "name": launch.name,
         "title": [
-            line for e in nest.formulation.equations if e.target in values
+            line for e in nest.formulation.equations
+            if e.target in (added if e.accumulate else values)
             for line in textwrap.wrap(equation_text(e), 92, subsequent_indent="    ")
         ],
         "pointers": [(p.name, spelling.pointer(p.name)) for p in tensors],
@@ -150,8 +155,9 @@ def _launcher_text(launches: list[dict[str, Any]]) -> str:
     return " ".join(parts)
 
 
-def _sizes(nest: LoopNest, text: str) -> list[str]:
-    """The lines that read the sizes of a text off shapes, and those that derive others."""
+def _sizes(nest: LoopNest, text: str, known: Collection[str] = ()) -> list[str]:
+    """The lines that read the sizes of a text off shapes, but for what is known, and those that
+    derive others."""
     used, lines = set(_WORD.findall(text)), []
     for name, expr in reversed(nest.spec.derived):
         if name in used:
@@ -160,6 +166,6 @@ def _sizes(nest: LoopNest, text: str) -> list[str]:
     read = []
     for name, tensor, dim, shift in size_sources(nest):
         by = f" {'+' if shift > 0 else '-'} {abs(shift)}" if shift else ""
-        if name in used:
+        if name in used and name not in known:
             read.append(f"{name} = {tensor}.shape[{dim}]{by}")
     return [*read, *lines]
