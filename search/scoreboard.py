@@ -8,7 +8,9 @@ from search import difference, obtained, quantity
 from search.candidate import Candidate
 from search.evaluation import Evaluation, Failure
 from search.events import Asked, Event, Improved, Started, Stopped, Told
-from search.run import FIRST, PLAIN
+from search.first import FIRST, GIVEN, PLAIN
+
+FIRST_WORDS = {PLAIN: "the plain schedule", GIVEN: "the schedule that was given"}
 
 
 class Scoreboard:
@@ -50,8 +52,7 @@ class Scoreboard:
         """What a candidate tries, in one line: its difference from the parent it resembles."""
         parents = [self._candidates.get(key) for key in candidate.origin.parents[:1]]
         if not parents or parents[0] is None:
-            return "the plain schedule" if candidate.origin.operator == PLAIN else (
-                "the autoschedule")
+            return FIRST_WORDS.get(candidate.origin.operator, "the autoschedule")
         return "; ".join(difference.lines(parents[0], candidate)) or "the same kernel"
 
     def verdict(self, failure: Failure) -> str:
