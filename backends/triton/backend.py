@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from backends.backend import Arrays, Built, Sizes, Timing
+from backends.backend import Arrays, BackendError, Built, Sizes, Timing
 from backends.emit import Templates
 from backends.manifest import Manifest
 from backends.triton.build import compile as compiler
@@ -54,9 +54,16 @@ class Triton:
     def time(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
     ) -> Timing:
-        """Measured on the target's GPU, else modelled."""
+        """Measured on the target's GPU, else modelled; a build that spills is not modelled, as
+        what that costs no model can tell."""
         if not device.present(machine):
             return device.time(built, nest, machine, sizes, inputs)
+        if spilled := built.figures.get("spills"):
+            raise BackendError(
+                "time",
+                f"the compiler spills {spilled:g} bytes of a lane, which is measured but not "
+                "modelled: use smaller tiles or more lanes",
+            )
         return modelled(nest, machine, sizes, built.figures)
 
     def profile(

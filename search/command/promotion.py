@@ -16,7 +16,7 @@ from search import difference
 from search.command.problem import Problem
 from search.evaluation import Evaluation
 from search.outcome import Outcome
-from search.record import MEASURED, Digests, Record, Stored, Written, write_record
+from search.record import MEASURED, SCHEDULE, Digests, Record, Stored, Written, write_record
 from search.settings import Settings
 
 FOLDER = "kernels_generated"
@@ -49,12 +49,15 @@ def lineage(outcome: Outcome) -> tuple[str, ...]:
 
 
 def command(settings: Settings) -> str:
-    """The command that gives a run with these settings again."""
+    """The command that gives a run with these settings again; where a schedule was given, one
+    that starts from the record's own."""
+    kept = f"{FOLDER}/{settings.kernel}/{settings.target}/{SCHEDULE}"
     shape = ",".join(f"{name}={number}" for name, number in settings.sizes.items())
     options = {
         "target": settings.target,
         "kernel": settings.kernel,
         "shape": shape,
+        "schedule": kept if settings.schedule else None,
         "evaluations": settings.evaluations,
         "seconds": settings.seconds,
         "policy": settings.policy,

@@ -1,0 +1,62 @@
+"""embedding_bag: Add up the rows of table that each bag names; bag b holds idx[offsets[b]:offsets[b + 1]].
+
+Generated from spec a43c77321c1f0d91 and schedule a1013c970dbccd8f.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def embedding_bag_0(
+    idx_ptr, table_ptr, offsets_ptr, y_ptr,
+    D,
+    BLOCK_D: tl.constexpr,
+    EVEN_D: tl.constexpr,
+):
+    # y[b, d] = sum(table[idx[l], d], l=range(offsets[b], offsets[b + 1]))
+    offs_d = tl.arange(0, BLOCK_D)
+    in_d = (offs_d < D) | EVEN_D
+    tile = tl.program_id(0)
+    b_at = tile
+    y = tl.full([BLOCK_D], 0.0, tl.float32)
+    l_low = tl.load(offsets_ptr + b_at)
+    l_high = tl.load(offsets_ptr + b_at + 1)
+    for l_at in tl.range(l_low, l_high, 32, num_stages=1):
+        offs_l = l_at + tl.arange(0, 32)
+        in_l = offs_l < l_high
+        idx = tl.load(idx_ptr + offs_l, mask=in_l, other=0)
+        table = tl.load(
+            table_ptr + idx[:, None] * D + offs_d[None, :],
+            mask=in_l[:, None] & in_d[None, :],
+            other=0.0,
+        )
+        y += tl.sum(table, 0)
+    tl.store(y_ptr + b_at * D + offs_d, y, mask=in_d)
+
+
+def launch(table, idx, offsets, y):
+    """Runs the kernel on contiguous tensors of one device; writes y."""
+    for tensor in (table, idx, offsets, y):
+        if not tensor.is_contiguous() or tensor.numel() >= 2**31:
+            raise ValueError("tensors must be contiguous, with less than 2**31 elements")
+    D = table.shape[1]
+    B = offsets.shape[0] - 1
+    embedding_bag_0[(B,)](
+        idx, table, offsets, y,
+        D,
+        BLOCK_D=triton.next_power_of_2(D),
+        EVEN_D=D == triton.next_power_of_2(D),
+        num_warps=2,
+        num_stages=1,
+    )
+
+
+def embedding_bag(table, idx, offsets):
+    """Add up the rows of table that each bag names; bag b holds idx[offsets[b]:offsets[b + 1]]."""
+    D = table.shape[1]
+    B = offsets.shape[0] - 1
+    y = torch.empty((B, D), dtype=torch.float32, device=table.device)
+    launch(table, idx, offsets, y)
+    return y

@@ -1,0 +1,79 @@
+"""pairwise_dot: Multiply every two features of a sample; keep the products below the diagonal.
+
+Generated from spec f1630f2e12cffdbd and schedule b3ce3d6f43848369.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def pairwise_dot_0(
+    x_ptr, y_ptr,
+    F, D,
+    BLOCK_I: tl.constexpr,
+    EVEN_I: tl.constexpr,
+    BLOCK_J: tl.constexpr,
+    EVEN_J: tl.constexpr,
+    BLOCK_D: tl.constexpr,
+    EVEN_D: tl.constexpr,
+):
+    # z[b, i, j] = sum(f32(x[b, i, d]) * f32(x[b, j, d]), d)
+    # y[b, i, j] = where(i > j, z[b, i, j], 0.0)
+    offs_i = tl.arange(0, BLOCK_I)
+    in_i = (offs_i < F) | EVEN_I
+    offs_j = tl.arange(0, BLOCK_J)
+    in_j = (offs_j < F) | EVEN_J
+    offs_d = tl.arange(0, BLOCK_D)
+    in_d = (offs_d < D) | EVEN_D
+    tile = tl.program_id(0)
+    b_at = tile
+    x = tl.load(
+        x_ptr + b_at * F * D + offs_i[:, None] * D + offs_d[None, :],
+        mask=in_i[:, None] & in_d[None, :],
+        other=0.0,
+    )
+    x_2 = tl.load(
+        x_ptr + b_at * F * D + offs_j[:, None] * D + offs_d[None, :],
+        mask=in_j[:, None] & in_d[None, :],
+        other=0.0,
+    )
+    z = tl.dot(x, tl.trans(x_2))
+    y = tl.where(offs_i[:, None] > offs_j[None, :], z, 0.0).to(tl.float16)
+    tl.store(
+        y_ptr + b_at * F * F + offs_i[:, None] * F + offs_j[None, :],
+        y,
+        mask=in_i[:, None] & in_j[None, :],
+    )
+
+
+def launch(x, y):
+    """Runs the kernel on contiguous tensors of one device; writes y."""
+    for tensor in (x, y):
+        if not tensor.is_contiguous() or tensor.numel() >= 2**31:
+            raise ValueError("tensors must be contiguous, with less than 2**31 elements")
+    B = x.shape[0]
+    F = x.shape[1]
+    D = x.shape[2]
+    pairwise_dot_0[(B,)](
+        x, y,
+        F, D,
+        BLOCK_I=max(16, triton.next_power_of_2(F)),
+        EVEN_I=F == max(16, triton.next_power_of_2(F)),
+        BLOCK_J=max(16, triton.next_power_of_2(F)),
+        EVEN_J=F == max(16, triton.next_power_of_2(F)),
+        BLOCK_D=max(16, triton.next_power_of_2(D)),
+        EVEN_D=D == max(16, triton.next_power_of_2(D)),
+        num_warps=4,
+        num_stages=1,
+    )
+
+
+def pairwise_dot(x):
+    """Multiply every two features of a sample; keep the products below the diagonal."""
+    B = x.shape[0]
+    F = x.shape[1]
+    y = torch.empty((B, F, F), dtype=torch.float16, device=x.device)
+    launch(x, y)
+    return y

@@ -1,0 +1,83 @@
+"""rmsnorm_matmul: Project the RMS-normalised rows of x through w, then gate with SiLU.
+
+Generated from spec f5929ec91dac39fc and schedule fede9890012641cc.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def rmsnorm_matmul_0(
+    x_ptr, g_ptr, w_ptr, y_ptr,
+    M, K, N,
+    EVEN_M: tl.constexpr,
+    EVEN_N: tl.constexpr,
+    EVEN_K: tl.constexpr,
+):
+    # ss[m] = sum(f32(x[m, k]) ** 2, k)
+    # r[m] = rsqrt(ss[m] / K + 1e-06)
+    # acc[m, n] = sum(f32(x[m, k]) * f32(g[k]) * f32(w[k, n]), k)
+    # y[m, n] = silu(acc[m, n] * r[m])
+    tile = tl.program_id(0)
+    tiles_n = tl.cdiv(N, 256)
+    m_at = tile // tiles_n * 128
+    n_at = tile % tiles_n * 256
+    offs_m = m_at + tl.arange(0, 128)
+    in_m = (offs_m < M) | EVEN_M
+    offs_n = n_at + tl.arange(0, 256)
+    in_n = (offs_n < N) | EVEN_N
+    ss = tl.full([128], 0.0, tl.float32)
+    acc = tl.full([128, 256], 0.0, tl.float32)
+    for k_at in tl.range(0, K, 64, num_stages=3):
+        offs_k = k_at + tl.arange(0, 64)
+        in_k = (offs_k < K) | EVEN_K
+        x = tl.load(
+            x_ptr + offs_m[:, None] * K + offs_k[None, :],
+            mask=in_m[:, None] & in_k[None, :],
+            other=0.0,
+        )
+        part_1 = x.to(tl.float32)
+        ss_term = part_1 * part_1
+        ss += tl.sum(ss_term, 1)
+        g = tl.load(g_ptr + offs_k, mask=in_k, other=0.0)
+        acc_a = (x.to(tl.float32) * g[None, :].to(tl.float32)).to(tl.bfloat16)
+        w = tl.load(
+            w_ptr + offs_k[:, None] * N + offs_n[None, :],
+            mask=in_k[:, None] & in_n[None, :],
+            other=0.0,
+        )
+        acc = tl.dot(acc_a, w, acc)
+    r = tl.rsqrt((ss / K) + 1e-06)
+    part_2 = acc * r[:, None]
+    y = (part_2 * tl.sigmoid(part_2)).to(tl.bfloat16)
+    tl.store(y_ptr + offs_m[:, None] * N + offs_n[None, :], y, mask=in_m[:, None] & in_n[None, :])
+
+
+def launch(x, g, w, y):
+    """Runs the kernel on contiguous tensors of one device; writes y."""
+    for tensor in (x, g, w, y):
+        if not tensor.is_contiguous() or tensor.numel() >= 2**31:
+            raise ValueError("tensors must be contiguous, with less than 2**31 elements")
+    M = x.shape[0]
+    K = x.shape[1]
+    N = w.shape[1]
+    rmsnorm_matmul_0[(triton.cdiv(M, 128) * triton.cdiv(N, 256),)](
+        x, g, w, y,
+        M, K, N,
+        EVEN_M=M % 128 == 0,
+        EVEN_N=N % 256 == 0,
+        EVEN_K=K % 64 == 0,
+        num_warps=8,
+        num_stages=3,
+    )
+
+
+def rmsnorm_matmul(x, g, w):
+    """Project the RMS-normalised rows of x through w, then gate with SiLU."""
+    M = x.shape[0]
+    N = w.shape[1]
+    y = torch.empty((M, N), dtype=torch.bfloat16, device=x.device)
+    launch(x, g, w, y)
+    return y
