@@ -273,6 +273,7 @@ class Search:
         return outcome.us if isinstance(outcome, Evaluation) else None
 
     def _outcome(self, reason: str) -> Outcome:
+        plain = next((c for c in self._roots if c.origin.operator == PLAIN), self._roots[0])
         failures: dict[str, int] = {}
         for outcome in self.outcomes.values():
             if isinstance(outcome, Failure):
@@ -284,7 +285,7 @@ class Search:
             failures=failures,
             first=self._roots[0],
             first_us=self._us(self._roots[0]),
-            plain_us=self._us(self._roots[-1]),
+            plain_us=self._us(plain),
             best=self.best[0] if self.best else None,
             evaluation=self.best[1] if self.best else None,
             roofline_us=self.roofline_us,

@@ -22,7 +22,8 @@ from search.candidate import Candidate
 from search.context import GaveUp
 from search.evaluation import Evaluation, Failure
 from search.events import Asked, Improved, Started, Stopped, Told
-from search.run import FIRST, PLAIN, Search
+from search.first import FIRST, GIVEN, PLAIN
+from search.run import Search
 from search.settings import Settings
 from search.state import Proposal
 from search.store import Store
@@ -167,6 +168,15 @@ def test_the_first_two_are_the_autoschedule_and_the_plain_one(store):
     assert outcome.plain_us > outcome.first_us
     assert not outcome.graph.children(plain.key)
     assert plain.key not in {e.candidate.key for e in outcome.archive}
+
+
+def test_a_given_schedule_comes_third_and_is_not_taken_for_the_plain_one(store):
+    edits = neighbours(SPEC, parse_schedule(search(store).run().first.schedule), CHIP, SIZES)
+    given = str(edits[0].apply(parse_schedule(search(store).run().first.schedule)))
+    outcome = search(store, settings=replace(SETTINGS, schedule=given, evaluations=3)).run()
+    origins = [c.origin.operator for c in outcome.graph]
+    assert origins == [FIRST, PLAIN, GIVEN]
+    assert (outcome.first_us, outcome.plain_us) == (109.0, 200.0)
 
 
 @pytest.mark.parametrize("shuffle", [1, 2, 3])
