@@ -83,7 +83,7 @@ def _launch(nest: LoopNest, launch: Launch, machine: Machine) -> dict[str, Any]:
     constants += [(d.flag, d.condition) for d in statements.descriptors]
     constants = [(n, text) for n, text in constants if n in used]
     tensors = [p for p in launch.parameters]
-    values = {v.tensor for v in launch.values}
+    values = {v.tensor for v in launch.values if not v.loaded}
     added = {s.tensor for s in launch.statements() if isinstance(s, Store) and s.fold}
     return {
         "name": launch.name,

@@ -57,8 +57,6 @@ def matmul_bias_gelu_1(
     EVEN_M: tl.constexpr,
     EVEN_N: tl.constexpr,
 ):
-    # acc_parts[acc_s, m, n] = sum(f32(x[m, k]) * f32(w[k, n]), k=minimum((acc_s + 1) * (32 * ((K
-    #     + 127) // 128)), K))
     # acc[m, n] = sum(acc_parts[acc_s, m, n], acc_s=4)
     # y[m, n] = gelu(acc[m, n] + f32(b[n]))
     tile = tl.program_id(0)

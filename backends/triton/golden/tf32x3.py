@@ -95,10 +95,6 @@ def product_2(
     EVEN_N: tl.constexpr,
     EVEN_K: tl.constexpr,
 ):
-    # acc_ah[m, k] = tf32(x[m, k])
-    # acc_al[m, k] = tf32(x[m, k] - f32(acc_ah[m, k]))
-    # acc_bh[n, k] = tf32(w[k, n])
-    # acc_bl[n, k] = tf32(w[k, n] - f32(acc_bh[n, k]))
     # acc[m, n] = sum(acc_al[m, k] * acc_bh[n, k] + acc_ah[m, k] * acc_bl[n, k] + acc_ah[m, k] *
     #     acc_bh[n, k], k)
     tile = tl.program_id(0)

@@ -78,8 +78,6 @@ def conv1d_2(
     EVEN_L: tl.constexpr,
     EVEN_C: tl.constexpr,
 ):
-    # x_blc[x_blc_b, x_blc_l, x_blc_c] = x[x_blc_b, x_blc_c, x_blc_l]
-    # w_ioc[w_ioc_i, w_ioc_o, w_ioc_c] = w[w_ioc_o, w_ioc_c, w_ioc_i]
     # acc[b, o, l] = sum(f32(pad(x_blc[b, l + 0 - 1, c], 0.0)) * f32(w_ioc[0, o, c]) +
     #     f32(pad(x_blc[b, l + 1 - 1, c], 0.0)) * f32(w_ioc[1, o, c]) + f32(pad(x_blc[b, l + 2 -
     #     1, c], 0.0)) * f32(w_ioc[2, o, c]), c)

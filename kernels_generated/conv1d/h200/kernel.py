@@ -78,8 +78,6 @@ def conv1d_2(
     BLOCK_O: tl.constexpr,
     EVEN_O: tl.constexpr,
 ):
-    # x_blc[x_blc_b, x_blc_l, x_blc_c] = x[x_blc_b, x_blc_c, x_blc_l]
-    # w_ico[w_ico_i, w_ico_c, w_ico_o] = w[w_ico_o, w_ico_c, w_ico_i]
     # acc[b, o, l] = sum(f32(pad(x_blc[b, l + 0 - 1, c], 0.0)) * f32(w_ico[0, c, o]) +
     #     f32(pad(x_blc[b, l + 1 - 1, c], 0.0)) * f32(w_ico[1, c, o]) + f32(pad(x_blc[b, l + 2 -
     #     1, c], 0.0)) * f32(w_ico[2, c, o]), c)

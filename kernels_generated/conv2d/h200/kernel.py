@@ -84,8 +84,6 @@ def conv2d_2(
     BLOCK_C: tl.constexpr,
     EVEN_C: tl.constexpr,
 ):
-    # x_bpqc[x_bpqc_b, x_bpqc_p, x_bpqc_q, x_bpqc_c] = x[x_bpqc_b, x_bpqc_c, x_bpqc_p, x_bpqc_q]
-    # w_ijoc[w_ijoc_i, w_ijoc_j, w_ijoc_o, w_ijoc_c] = w[w_ijoc_o, w_ijoc_c, w_ijoc_i, w_ijoc_j]
     # acc[b, o, p, q] = sum(f32(pad(x_bpqc[b, p + 0 - 1, q + 0 - 1, c], 0.0)) * f32(w_ijoc[0, 0,
     #     o, c]) + f32(pad(x_bpqc[b, p + 0 - 1, q + 1 - 1, c], 0.0)) * f32(w_ijoc[0, 1, o, c]) +
     #     f32(pad(x_bpqc[b, p + 0 - 1, q + 2 - 1, c], 0.0)) * f32(w_ijoc[0, 2, o, c]) +
