@@ -23,7 +23,7 @@ from search.settings import Settings
 from search.store import Store
 
 CHIP = "h200"
-SOURCES = Path(compiler.__file__).parent / "testdata"
+SOURCES = Path(compiler.__file__).parents[1] / "testdata"
 SECONDS = 3.0  # that a source may take to compile here
 SIZES = {"M": 16, "N": 64}
 WORKLOAD = parse_workload(
