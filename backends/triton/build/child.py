@@ -27,6 +27,7 @@ MOST_WORDS = 700  # characters of a fault that are kept
 MOST_SAID = 1 << 20  # bytes of output that are looked through
 GRACE = 1.0  # seconds from a child's answer to its end
 _CHUNK = 1 << 20
+_REPEAT = "Repro command:"  # what follows names files that are gone by then
 _SET_PDEATHSIG = 1
 # How LLVM and its like report what they then let pass: at the start of a line, or after a place.
 _ERROR = re.compile(r"^(?:.*: )?(?:fatal )?error:.*|^LLVM ERROR.*", re.MULTILINE)
@@ -179,6 +180,7 @@ def fault(error: BaseException) -> str:
     cause = error.__cause__
     if cause is not None and str(cause) not in text:
         text = f"{text}\n{type(cause).__name__}: {cause}".strip()
+    text = text.partition(_REPEAT)[0].strip()
     return shortened(f"{type(error).__name__}: {text}" if text else type(error).__name__)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from backends.backend import BackendError
-from backends.triton.build.child import Ended, in_child
+from backends.triton.build.child import Ended, fault, in_child
 
 
 def test_the_value_comes_back_and_nothing_stays(tmp_path):
@@ -132,3 +132,8 @@ def test_an_error_that_was_only_printed_is_one(tmp_path, line):
 def test_words_that_only_look_like_it_are_none(tmp_path):
     text = b"RuntimeWarning: relative error 0.1\nno error\n"
     assert in_child(lambda: os.write(2, text), 20, "build", tmp_path) == len(text)
+
+
+def test_a_command_that_names_files_that_are_gone_is_left_out():
+    said = "line 30; error: no such name\n\nRepro command: assemble " + "/a/long/path" * 80
+    assert fault(ValueError(said)) == "ValueError: line 30; error: no such name"
