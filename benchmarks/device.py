@@ -7,57 +7,13 @@ import platform
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
-NAME = "cuda"  # what torch calls a GPU, of any vendor
-_FLUSH_OVER_CACHE = 4  # the buffer is so many times the cache
-_LEAST_FLUSH = 256 << 20
 _QUERY = "name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,power.draw"
-
-
-class TorchDevice:
-    """A GPU through torch, as `timing.Device`."""
-
-    def __init__(self) -> None:
-        cache = getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 0)
-        size = max(_LEAST_FLUSH, _FLUSH_OVER_CACHE * cache)
-        self.buffer = torch.empty(size // 4, dtype=torch.int32, device=NAME)
-        self.cycles_per_us = self._cycles_per_us()
-
-    def flush(self) -> None:
-        self.buffer.zero_()
-
-    def spin(self, us: float) -> None:
-        torch.cuda._sleep(int(us * self.cycles_per_us))
-
-    def mark(self) -> torch.cuda.Event:
-        event = torch.cuda.Event(enable_timing=True)
-        event.record()
-        return event
-
-    def us_between(self, first: torch.cuda.Event, second: torch.cuda.Event) -> float:
-        return 1e3 * first.elapsed_time(second)
-
-    def wait(self) -> None:
-        torch.cuda.synchronize()
-
-    def now(self) -> float:
-        return time.perf_counter()
-
-    def _cycles_per_us(self) -> float:
-        """The rate of the counter that `_sleep` counts with."""
-        cycles = 20_000_000
-        torch.cuda._sleep(cycles)
-        start = self.mark()
-        torch.cuda._sleep(cycles)
-        end = self.mark()
-        self.wait()
-        return cycles / max(self.us_between(start, end), 1e-3)
 
 
 def prepare(folder: Path | None = None) -> None:

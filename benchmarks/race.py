@@ -11,6 +11,8 @@ from typing import Any
 
 import torch
 
+from backends.triton.device.gpu import DEVICE
+from backends.triton.device.timing import Device
 from benchmarks import device as machine_room
 from benchmarks.baselines import BASELINES, COMPILE_MODES, Baseline
 from benchmarks.entrant import Entrant
@@ -18,7 +20,7 @@ from benchmarks.inputs import draw, input_bytes
 from benchmarks.judge import exact, judge, same_bits
 from benchmarks.results import Table, settle
 from benchmarks.shapes import Row
-from benchmarks.timing import Call, Device, Times, measure
+from benchmarks.timing import Call, Times, measure
 from ir.cost import roofline
 from ir.machine import Machine
 from ir.spec import Spec
@@ -40,7 +42,7 @@ class Track:
     machine: Machine
     backend: str
     device: Device
-    place: str = machine_room.NAME
+    place: str = DEVICE
     seconds: float = 60.0
     seen: Callable[..., list[str]] = machine_room.kernels_seen
 

@@ -15,6 +15,7 @@ from datetime import date
 from pathlib import Path
 
 from backends.registry import backend_for, target
+from backends.triton.device.gpu import Gpu
 from benchmarks import device as machine_room
 from benchmarks.baselines import BASELINES, MODES
 from benchmarks.race import Track, fastest_machine, race
@@ -116,7 +117,7 @@ def run(
         "date": date.today().isoformat(),
         **machine_room.facts(),
     }
-    track = Track(machine, backend.manifest.name, machine_room.TorchDevice(),
+    track = Track(machine, backend.manifest.name, Gpu(),
                   seconds=asked.row_seconds)  # fmt: skip
     for row, spec, names, before in todo:
         if time.monotonic() - start > asked.seconds:

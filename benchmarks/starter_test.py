@@ -9,7 +9,7 @@ from functools import partial
 
 import pytest
 
-from benchmarks import race, starter
+from benchmarks import entrant, race, starter, workshop
 from benchmarks.entrant import ROOT
 from benchmarks.rehearsal import SlowDevice, TorchBackend
 from benchmarks.shapes import Row
@@ -32,7 +32,9 @@ def command(monkeypatch, tmp_path):
     monkeypatch.setattr(starter, "rows", lambda: iter(ROWS))
     monkeypatch.setattr(starter.machine_room, "prepare", lambda: None)
     monkeypatch.setattr(starter.machine_room, "facts", lambda: dict(FACTS))
-    monkeypatch.setattr(starter.machine_room, "TorchDevice", SlowDevice)
+    monkeypatch.setattr(starter, "Gpu", SlowDevice)
+    # No record or schedule file of the checkout is in the way.
+    monkeypatch.setattr(workshop, "choose", partial(entrant.choose, root=tmp_path))
     monkeypatch.setattr(starter, "Track", partial(race.Track, place="cpu", seen=lambda *_: []))
     return run
 

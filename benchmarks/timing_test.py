@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from benchmarks.timing import LEAST_RUNS, MOST_RUNS, SLACK_US, measure
+from backends.triton.device.timing import SLACK_US
+from benchmarks.timing import LEAST_RUNS, MOST_RUNS, measure
 
 
 class FakeDevice:

@@ -82,11 +82,11 @@ def measure(call: Call, sets: Sequence[Any], device: Device, seconds: float) -> 
     for n in range(max(WARM_UP, len(sets))):
         call(sets[n % len(sets)])
     device.wait()
-    host_us = _host_us(call, sets, device)
-    first = _runs(call, sets, device, FIRST_RUNS, host_us)
+    host_us = host_time(call, sets, device)
+    first = cold_runs(call, sets, device, FIRST_RUNS, host_us)
     runs = int(1e6 * seconds / max(median(first), 1.0))
     runs = min(MOST_RUNS, max(LEAST_RUNS, runs))
-    found = sorted(_runs(call, sets, device, runs, host_us))
+    found = sorted(cold_runs(call, sets, device, runs, host_us))
     times = Times(
         us=median(found),
         least=found[0],
@@ -94,16 +94,16 @@ def measure(call: Call, sets: Sequence[Any], device: Device, seconds: float) -> 
         p80=found[int(0.8 * (runs - 1))],
         runs=runs,
         host_us=host_us,
-        wall_us=_wall_us(call, sets, device),
+        wall_us=median(wall_times(call, sets, device)),
     )
     _require_agreement(times)
     return times
 
 
-def _runs(
+def cold_runs(
     call: Call, sets: Sequence[Any], device: Device, runs: int, host_us: float
 ) -> list[float]:
-    """Microseconds of each of some calls."""
+    """Microseconds of each of some calls, cold."""
     found: list[float] = []
     while len(found) < runs:
         marks = []
@@ -118,8 +118,8 @@ def _runs(
     return found
 
 
-def _host_us(call: Call, sets: Sequence[Any], device: Device) -> float:
-    """How long the host needs to issue a call; the median of a few."""
+def host_time(call: Call, sets: Sequence[Any], device: Device) -> float:
+    """Microseconds that the host needs to issue a call; the median of a few."""
     found = []
     for n in range(WALL_RUNS):
         before = device.now()
@@ -129,8 +129,8 @@ def _host_us(call: Call, sets: Sequence[Any], device: Device) -> float:
     return median(found)
 
 
-def _wall_us(call: Call, sets: Sequence[Any], device: Device) -> float:
-    """How long a call takes by the host's clock; the median of a few."""
+def wall_times(call: Call, sets: Sequence[Any], device: Device) -> list[float]:
+    """Microseconds of each of a few calls by the host's clock."""
     found = []
     for n in range(WALL_RUNS):
         device.flush()
@@ -139,7 +139,7 @@ def _wall_us(call: Call, sets: Sequence[Any], device: Device) -> float:
         call(sets[n % len(sets)])
         device.wait()
         found.append(1e6 * (device.now() - before))
-    return median(found)
+    return found
 
 
 def _require_agreement(times: Times) -> None:
