@@ -8,6 +8,7 @@ from math import prod
 from ir.errors import KernelError
 from ir.machine import Machine
 from ir.nest import Dot, Launch, Load, Loop, Map, Search, Statement, Store, Take, Tile, Value
+from ir.sizes import power_of_two
 from ir.sizes import value as number
 from ir.spec import DTYPES
 from ir.steps import Step, Temporary, steps, tile_axes
@@ -142,7 +143,7 @@ def _operand(
     summed, kept, batch = 1, 1, 1
     both = set(tile_axes(dot.a, values)) & set(tile_axes(dot.b, values))
     for index in tile_axes(tile, values):
-        width = _power(_extent(launch, index, sizes))
+        width = power_of_two(_extent(launch, index, sizes))
         if index in dot.over:
             summed *= width
         elif index in both:
@@ -160,11 +161,7 @@ def _extent(launch: Launch, index: str, sizes: Mapping[str, int]) -> int:
 
 def _padded(value: Value, sizes: Mapping[str, int]) -> int:
     """Bytes of one slot of a value, each axis a power of two."""
-    return DTYPES[value.dtype] * prod(_power(number(a.extent, sizes)) for a in value.axes)
-
-
-def _power(count: int) -> int:
-    return 1 << max(0, count - 1).bit_length()
+    return DTYPES[value.dtype] * prod(power_of_two(number(a.extent, sizes)) for a in value.axes)
 
 
 def _alive(

@@ -21,10 +21,11 @@ from ir.nest import (
     Take,
     Value,
 )
+from ir.sizes import power_of_two
 from ir.sizes import value as number
 from ir.spec import DTYPES, Expr, Number
 from ir.steps import tile_axes
-from ir.traffic import TYPICAL_SEGMENT, Counter, power_of_two
+from ir.traffic import TYPICAL_SEGMENT, Counter
 
 ADDRESS = 8  # bytes
 LEAST_SIDE = 16  # of a product's operands

@@ -63,6 +63,11 @@ def bind(spec: Spec, given: Mapping[str, int]) -> dict[str, int]:
     return sizes
 
 
+def power_of_two(count: int) -> int:
+    """The least power of two that is not less."""
+    return 1 << max(0, count - 1).bit_length()
+
+
 def free_sizes(spec: Spec) -> tuple[str, ...]:
     """The sizes that a caller fixes, in order of first use."""
     derived = {name for name, _ in spec.derived}

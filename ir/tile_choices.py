@@ -8,9 +8,9 @@ from ir.atomic import facts_with_places, places, updated
 from ir.index_roles import Roles
 from ir.openings import tiled
 from ir.schedule import Decision
+from ir.sizes import power_of_two
 from ir.sizes import value as number
 from ir.spec import Spec
-from ir.traffic import power_of_two
 
 SIDES = (32, 64, 128, 256)  # of a product
 SMALL_SIDE = 16

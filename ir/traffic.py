@@ -189,8 +189,3 @@ class Counter:
 
 def _up(count: int, step: int) -> int:
     return ceil(count / step) * step
-
-
-def power_of_two(count: int) -> int:
-    """The least power of two that is not less."""
-    return 1 << max(0, count - 1).bit_length()

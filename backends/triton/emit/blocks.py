@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from backends.triton.emit import spelling
 from ir.nest import Dot, Launch, Loop, Value
+from ir.sizes import power_of_two
 from ir.spec import EIGHT, Apply, Expr, Number
 from ir.steps import tile_axes
 
@@ -134,11 +135,6 @@ def sides(dot: Dot, values: dict[str, Value]) -> tuple[tuple[str, ...], ...]:
     rows = tuple(i for i in out if i in a and i not in b)
     columns = tuple(i for i in out if i in b and i not in a)
     return rows, columns, tuple(i for i in a if i in dot.over)
-
-
-def power_of_two(number: int) -> int:
-    """The least power of two that is not less."""
-    return 1 << max(0, number - 1).bit_length()
 
 
 def _widest(side: tuple[str, ...], tiles: dict[str, int], sizes: dict[str, Expr]) -> str:

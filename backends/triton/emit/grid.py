@@ -59,8 +59,8 @@ def _longest_last(launch: Launch) -> frozenset[str]:
     """The indices whose later tiles have longer loops; they are walked from their end, so that
     the longest programs begin first."""
     highs = (s.high.size for s in launch.statements() if isinstance(s, Loop))
-    moving = (spelling.settled(h) is not h and h for h in highs if h is not None)
-    cut = {n.name for h in moving if h for n in h.walk() if isinstance(n, Index)}
+    moving = (h for h in highs if h is not None and spelling.settled(h) is not h)
+    cut = {n.name for h in moving for n in h.walk() if isinstance(n, Index)}
     lows = (s.low.size for s in launch.statements() if isinstance(s, Loop))
     fixed = {n.name for low in lows if low is not None for n in low.walk() if isinstance(n, Index)}
     return frozenset(cut - fixed)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from backends.triton.emit import spelling
 from backends.triton.emit.blocks import Blocks
 from backends.triton.emit.expressions import spread
-from backends.triton.emit.reductions import NEUTRAL
+from ir.limits import NEUTRAL
 from ir.nest import Load, Map, Tile
 from ir.spec import Apply, Cast, Expr, Number
 from ir.steps import tile_axes

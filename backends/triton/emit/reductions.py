@@ -15,9 +15,6 @@ class FoldText:
     scan: str = ""
 
 
-NEUTRAL = {
-    "sum": 0.0, "max": -float("inf"), "min": float("inf"), "prod": 1.0, "any": 0.0, "all": 1.0,
-}  # fmt: skip
 FOLDS = {
     "sum": FoldText("tl.sum({0}, {1})", "{0} + {1}", "tl.cumsum({0}, {1})"),
     "max": FoldText(

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from backends.triton.emit.reductions import FOLDS, NEUTRAL
+from backends.triton.emit.reductions import FOLDS
 from ir.functions import SCANS
+from ir.limits import NEUTRAL
 
 NUMPY = {"sum": np.sum, "max": np.max, "min": np.min, "prod": np.prod, "any": np.any, "all": np.all}
 

@@ -13,10 +13,11 @@ from backends.triton.emit.lines import Block, Call, Line
 from backends.triton.emit.outside import Outside
 from backends.triton.emit.peel import peeled, without
 from backends.triton.emit.products import Operand, Products
-from backends.triton.emit.reductions import FOLDS, NEUTRAL
+from backends.triton.emit.reductions import FOLDS
 from backends.triton.emit.regions import Regions
 from backends.triton.emit.scales import scales
 from backends.triton.emit.uses import deferred, idle, turned
+from ir.limits import NEUTRAL
 from ir.nest import (
     Bound,
     Dot,
@@ -77,9 +78,17 @@ class Statements:
         self.outside = Outside(self.blocks, {n: self.loads[n] for n in self.deferred})
         self.true: frozenset[Expr] = frozenset()  # comparisons that hold where lines are written
         self.scopes: list[_Scope] = []
+        self.alone = False  # whether what is written belongs to one program
         self.count = 0
         self.steps: dict[str, str] = {}
         self.descriptors: list[Descriptor] = []
+
+    def once(self, statements: tuple[Statement, ...], header: tuple[Line, ...]) -> tuple:
+        """The lines of what no grid index enters: every program does it, one stores it."""
+        self.alone = True
+        lines = self.block(statements, header)
+        self.alone = False
+        return lines
 
     def block(self, statements: tuple[Statement, ...], header: tuple[Line, ...] = ()) -> tuple:
         """The lines of a block of statements, after those of a header."""
@@ -107,6 +116,11 @@ class Statements:
             case Load():
                 if s.value not in self.deferred:
                     self._load(s)
+            case Store() if self.alone:
+                self.scopes.append(_Scope())
+                self._store(s)
+                body = tuple(self.scopes.pop().lines)
+                self._line(Block("if tl.program_id(0) == 0:", body))
             case Store():
                 self._store(s)
             case Fill():
@@ -167,11 +181,9 @@ class Statements:
             left = tuple(i for i in left if i != index)
         if factor:
             code = f"{code} * {factor}"
-        if not over and kind == "b8":
+        if kind == "b8":
             code = f"({code} != 0)"
-        elif kind == "b8":
-            code = f"({code} != 0)"
-        code = spread(code, left, self._axes(s.value)) if left != self._axes(s.value) else code
+        code = spread(code, left, self._axes(s.value))
         if s.accumulate:
             code = FOLDS[s.fold].onto.format(spelling.value(s.value), code)
         self._assign(s.value, code)

@@ -10,7 +10,7 @@ from typing import Any
 
 from backends.triton.emit import spelling
 from backends.triton.emit.grid import grid_lines, tiles_text
-from backends.triton.emit.lines import Block, Call
+from backends.triton.emit.lines import Block
 from backends.triton.emit.statements import Statements
 from backends.triton.signature import parameters, size_sources
 from ir.digest import spec_digest, text_digest
@@ -69,12 +69,11 @@ def _launch(nest: LoopNest, launch: Launch, machine: Machine) -> dict[str, Any]:
         *statements.factor_lines,
         *(line for index, size in launch.whole for line in statements.positions(index, size)),
     ]
-    once = statements.block(launch.once, tuple(once_header))
+    once = statements.once(launch.once, tuple(once_header))
     header = [
         line for g in launch.grid for line in statements.positions(g.index, g.size)
     ]
     body = statements.block(launch.body, tuple(header))
-    once, body = _guarded(once), body
     grid = grid_lines(launch)
     words = [w for part in (once, body, grid) for w in _texts(part)]
     counted = tiles_text(launch) if launch.resident else ""
@@ -82,7 +81,6 @@ def _launch(nest: LoopNest, launch: Launch, machine: Machine) -> dict[str, Any]:
     constants = [*statements.blocks.constants(), *statements.steps.items()]
     constants += [(d.flag, d.condition) for d in statements.descriptors]
     constants = [(n, text) for n, text in constants if n in used]
-    tensors = [p for p in launch.parameters]
     values = {v.tensor for v in launch.values if not v.loaded}
     added = {s.tensor for s in launch.statements() if isinstance(s, Store) and s.fold}
     return {
@@ -92,7 +90,7 @@ def _launch(nest: LoopNest, launch: Launch, machine: Machine) -> dict[str, Any]:
             if e.target in (added if e.accumulate else values)
             for line in textwrap.wrap(equation_text(e), 92, subsequent_indent="    ")
         ],
-        "pointers": [(p.name, spelling.pointer(p.name)) for p in tensors],
+        "pointers": [(p.name, spelling.pointer(p.name)) for p in launch.parameters],
         "descriptors": statements.descriptors,
         "sizes": [s for s in launch.sizes if s in used],
         "attributes": [
@@ -116,16 +114,6 @@ def _looped(block: tuple) -> Iterator[Load]:
     for loop in (s for s in block if isinstance(s, Loop)):
         yield from (s for s in loop.body if isinstance(s, Load))
         yield from _looped(loop.body)
-
-
-def _guarded(once: tuple) -> tuple:
-    """Stores that one program does."""
-    made = []
-    for line in once:
-        if isinstance(line, Call) and line.function == "tl.store":
-            line = Block("if tl.program_id(0) == 0:", (line,))
-        made.append(line)
-    return tuple(made)
 
 
 def _texts(lines: tuple) -> Iterator[str]:

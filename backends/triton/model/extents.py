@@ -7,8 +7,9 @@ from dataclasses import fields, replace
 from functools import cached_property
 from math import ceil, prod
 
-from backends.triton.emit.blocks import Blocks, power_of_two
+from backends.triton.emit.blocks import Blocks
 from ir.nest import Launch, Load, Loop, Slice, Store
+from ir.sizes import power_of_two
 from ir.sizes import value as number
 from ir.spec import Expr, Index, Number
 

@@ -8,6 +8,7 @@ from math import gcd, inf, prod
 
 from backends.triton.model.extents import Extents
 from ir.nest import Load, Slice, Store
+from ir.sizes import power_of_two
 from ir.sizes import value as number
 from ir.spec import DTYPES
 
@@ -90,7 +91,7 @@ def _fixed(s: Load | Store, ext: Extents) -> int:
     value = next(v for v in ext.launch.values if v.name == s.value)
     extents = {a.name: a.extent for a in value.axes}
     alone = [o for o in s.region if o.axis and not o.terms and o.rows is None]
-    return prod(1 << (number(extents[o.axis], ext.sizes) - 1).bit_length() for o in alone)
+    return prod(power_of_two(number(extents[o.axis], ext.sizes)) for o in alone)
 
 
 def _growth(
