@@ -12,11 +12,12 @@ import torch
 
 from backends.registry import target
 from benchmarks import entrant, race, workshop
+from benchmarks.baselines import Baseline
 from benchmarks.rehearsal import SlowDevice, TorchBackend
 from benchmarks.shapes import Row
 from benchmarks.variants import with_dtype
 from benchmarks.workshop import built
-from ir.samples import workload
+from ir.samples import spec_of, workload
 
 MACHINE = target("h200")
 ROW = Row("softmax", "f32", {"M": 64, "K": 128})
@@ -57,6 +58,7 @@ def test_a_good_kernel_has_a_full_row(track):
     assert made["fastest"] == "eager" and made["speedup"] > 0
     assert made["figures"] == {"registers": 40.0}
     assert made["schedule_from"] == "autoschedule" and made["schedule"]
+    assert made["second_run"] == "same bits"
     wanted = {"kernel", "problem", "backend", "dtype", "shape", "us", "time_kind", "baselines_us",
               "roofline_us", "rel_err", "reference_rel_err", "correct", "correct_by",
               "own_kernels_only", "degenerate", "evaluations"}  # fmt: skip
@@ -82,6 +84,30 @@ def test_a_bad_kernel_is_a_row_with_a_reason(track, body, reason):
 
     assert re.search(reason, made["reason"]), made["reason"]
     assert made["baselines_us"]["eager"] > 0
+
+
+ROWS = spec_of("y[idx[l], d] += g[l, d]", inputs="g: f32[L, D], idx: i32[L]", result="f32[V, D]")
+ADD = "y.zero_().index_add_(0, idx.long(), g); launch.n = getattr(launch, 'n', 0) + 1"
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [("y[0, 0] += 4e-9 * launch.n", ""),
+     ("y[0, 0] += 0.1 * (launch.n > 1)", "a second run on the same inputs: .*")],
+)
+def test_a_second_run_that_adds_in_another_order_is_judged_by_its_errors(
+    track, monkeypatch, more, reason
+):
+    def add(g, idx):
+        return torch.zeros(16, 32, dtype=g.dtype).index_add_(0, idx.long(), g)
+
+    monkeypatch.setitem(race.BASELINES, "f", Baseline(add, rows=False))
+    row = Row("f", "f32", {"L": 512, "D": 32, "V": 16})
+    made = raced(row, ROWS, [], track(f"{ADD}; {more}", seen=()))
+    assert any(d.startswith("atomic(y)") for d in made["schedule"])
+    assert made["second_run"] == "within tolerance"
+    assert re.fullmatch(reason, made.get("reason", "")), made.get("reason")
+    assert made["correct"] == (not reason)
 
 
 def test_kernels_of_others_are_a_failure(track):
