@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ir.errors import KernelError
+from ir.machine import Machine
 from ir.nest import Launch, Load, Loop, Slice, Store
 from ir.schedule import Decision, Schedule
+from ir.sizes import power_of_two
 from ir.sizes import value as number
 from ir.spec import DTYPES, Number
 
@@ -20,9 +22,10 @@ def bulk(schedule: Schedule, tensor: str) -> bool:
 
 
 def require_boxes(
-    launches: tuple[Launch, ...], schedule: Schedule, sizes: Mapping[str, int]
+    launches: tuple[Launch, ...], schedule: Schedule, machine: Machine, sizes: Mapping[str, int]
 ) -> None:
-    """Raises KernelError where what is to be moved in bulk is no box, or is never moved."""
+    """Raises KernelError where what is to be moved in bulk is no box that the machine's engine
+    moves, or is never moved."""
     for decision in schedule.of("stage"):
         if decision.option("by") != "bulk":
             continue
@@ -37,7 +40,7 @@ def require_boxes(
                 hint=f"drop stage({decision.subject}, ..., by=bulk)",
             )
         for launch, move in moves:
-            if fault := _fault(launch, move, sizes):
+            if fault := _fault(launch, move, sizes) or _shape(launch, move, machine, sizes):
                 raise _refused(decision, fault)
 
 
@@ -64,6 +67,19 @@ def _fault(launch: Launch, move: Load | Store, sizes: Mapping[str, int]) -> str:
     if isinstance(move, Load) and move.pad:
         return f"what lies outside is {move.pad}"
     return _unaligned(launch, move, sizes) or _shifted(launch, move)
+
+
+def _shape(launch: Launch, move: Load | Store, machine: Machine, sizes: Mapping[str, int]) -> str:
+    """Why a box has a shape that the machine does not move: tiles are powers of two where they
+    lie in registers, and boxes may be no wider than the machine says."""
+    for one in move.region:
+        tile = dict(launch.tiles).get(one.terms[0][0], 0) if one.terms else 0
+        if machine.has_registers and tile and tile != power_of_two(tile):
+            return f"its tile has {tile} elements along {one.axis}, which is no power of two"
+        width = power_of_two(_extent(launch, move, one, sizes))
+        if machine.box and width > machine.box:
+            return f"its box has {width} elements along {one.axis}, more than {machine.box}"
+    return ""
 
 
 def _shifted(launch: Launch, move: Load | Store) -> str:

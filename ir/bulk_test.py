@@ -7,7 +7,7 @@ import pytest
 from ir.edits import neighbours
 from ir.errors import KernelError
 from ir.nest import Load, Store
-from ir.samples import WITH_REGISTERS, decisions, lowered, spec_of, statements, workload
+from ir.samples import WITH_LANES, WITH_REGISTERS, decisions, lowered, spec_of, statements, workload
 
 CHIP = dataclasses.replace(WITH_REGISTERS, engines=("bulk",))
 SIZES = {"M": 64, "N": 64, "K": 64}
@@ -68,6 +68,26 @@ def test_steps_and_other_paddings_are_refused():
     assert "in steps of 2" in str(fault(spec, "stage(x, depth=1, by=bulk)", sizes=sizes))
     spec = spec_of("y[m, k] = pad(x[m, k + 4], -inf)")
     assert "lies outside is -inf" in str(fault(spec, "stage(x, depth=1, by=bulk)", sizes=sizes))
+
+
+@pytest.mark.parametrize("size, what", [
+    (128, "its box has 128 elements along m, more than 64"),
+    (24, "its tile has 24 elements along m, which is no power of two"),
+])  # fmt: skip
+def test_boxes_that_the_engine_does_not_take_are_refused(size, what):
+    chip = dataclasses.replace(WITH_LANES, box=64)
+    sizes = {"M": 256, "N": 64, "K": 64}
+    lines = tuple(t.replace("tile(m, size=16)", f"tile(m, size={size})") for t in TILED)
+    caught = fault("matmul_bias_gelu", *lines, "stage(x, depth=2, by=bulk)", sizes=sizes, machine=chip)
+    assert what in str(caught)
+
+
+def test_an_untiled_index_is_as_wide_as_it_is():
+    spec = spec_of("y[m, k] = x[m, k] * 2.0")
+    lines = ("tile(m, size=1)", "stage(x, depth=1, by=bulk)")
+    lowered(spec, *lines, sizes={"M": 4, "K": 200}, machine=WITH_LANES)
+    caught = fault(spec, *lines, sizes={"M": 4, "K": 260}, machine=WITH_LANES)
+    assert "its box has 512 elements along k, more than 256" in str(caught)
 
 
 def test_what_is_never_moved_is_not_moved_in_bulk():

@@ -43,7 +43,7 @@ def lower(
         _launch(formulation, facts, schedule, machine, segment, one)
         for segment, one in zip(parts, cut, strict=True)
     )
-    require_boxes(launches, schedule, bound)
+    require_boxes(launches, schedule, machine, bound)
     for launch in launches:
         require_fit(launch, machine, bound)
     return LoopNest(

@@ -44,7 +44,8 @@ class Machine:
 
     levels: `grid`, how many tiles run at once; `lane`, how many lanes one program may have at
     most, and `wave`, how many of them go in step, where programs have lanes.  engines: `bulk`,
-    where boxes of tensors are moved beside the programs.  launch_us: what a launch costs.
+    where boxes of tensors are moved beside the programs.  box: elements that such a box may have
+    along one dimension, 0 where any number will do.  launch_us: what a launch costs.
     step_us: from a load to the result that needs it, when nothing overlaps.  details: what only
     a backend reads, by backend.
     """
@@ -58,6 +59,7 @@ class Machine:
     launch_us: float = 0.0
     step_us: float = 0.0
     engines: tuple[str, ...] = ()
+    box: int = 0
     details: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
@@ -129,7 +131,8 @@ def machine(table: Mapping[str, Any], where: str = "") -> Machine:
         name: read.number(f"levels.{name}", int)
         for name in read.names("levels", LEVELS, ("grid",))
     }
-    known = ("name", "title", "backends", "levels", "spaces", "units", "engines", "overheads")
+    known = ("name", "title", "backends", "levels", "spaces", "units", "engines", "box",
+             "overheads")  # fmt: skip
     return Machine(
         name=read.get("name", str),
         title=read.get("title", str),
@@ -138,6 +141,7 @@ def machine(table: Mapping[str, Any], where: str = "") -> Machine:
         spaces=spaces,
         units=units,
         engines=read.words("engines", ENGINES),
+        box=read.number("box", int, default=0),
         launch_us=read.number("overheads.launch_us", float, default=0.0),
         step_us=read.number("overheads.step_us", float, default=0.0),
         details={k: v for k, v in table.items() if k not in known},

@@ -110,12 +110,13 @@ def test_an_unknown_name_is_refused_with_those_there_are(path, value, allowed):
 
 def test_lanes_and_engines_are_those_of_the_table():
     found = machine(TABLE)
-    assert (found.lanes, found.wave, found.engines, found.has_registers) == (1024, 1, (), False)
+    assert (found.lanes, found.wave, found.engines, found.box) == (1024, 1, (), 0)
+    assert not found.has_registers
     table = changed("levels", {"grid": 4, "lane": 512, "wave": 64})
-    table["engines"] = ["bulk"]
+    table["engines"], table["box"] = ["bulk"], 128
     table["spaces"]["register"] = {"bytes": 64}
     found = machine(table)
-    assert (found.lanes, found.wave, found.engines) == (512, 64, ("bulk",))
+    assert (found.lanes, found.wave, found.engines, found.box) == (512, 64, ("bulk",), 128)
     assert found.has_registers
 
 

@@ -67,6 +67,7 @@ WITH_LANES = Machine(  # the proportions of a large one
     launch_us=3.0,
     step_us=0.8,
     engines=("bulk",),
+    box=256,
 )
 
 

@@ -47,17 +47,17 @@ def describe(
     widths = [_width(s, one, blocks) for one in s.region]
     strides = [" * ".join(spelling.factor(e) for e in shape[d + 1 :]) or "1"
                for d in range(len(shape))]
+    launched = [_launched(w, one, blocks) for w, one in zip(widths, s.region, strict=True)]
     per_row = ALIGNED // DTYPES[dtype]
-    condition = "True"
-    if len(shape) > 1:
-        condition = f"{spelling.factor(shape[-1])} % {per_row} == 0"
+    conditions = [f"{spelling.factor(shape[-1])} % {per_row} == 0"] if len(shape) > 1 else []
+    conditions += [f"{w} <= {MOST}" for w in launched if not w.isdigit()]
     sizes = ", ".join(spelling.size(e) for e in shape)
     box = f"[{', '.join(widths)}]"
-    boxed = f"[{', '.join(_launched(w, one, blocks) for w, one in zip(widths, s.region))}]"
+    boxed = f"[{', '.join(launched)}]"
     return Descriptor(
         name=f"{value}_desc",
         flag=flag,
-        condition=condition,
+        condition=" and ".join(conditions) or "True",
         made=f"TensorDescriptor({s.tensor}, [{sizes}], [{', '.join(strides)}], {boxed})",
         at=", ".join(_start(one, blocks) for one in s.region),
         box=box,

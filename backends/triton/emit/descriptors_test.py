@@ -70,6 +70,7 @@ def test_the_width_of_an_untiled_index_is_the_launchers():
     assert found.box == "[16, BLOCK_N]"
     assert found.at == "k_at, 0"
     assert "max(16, triton.next_power_of_2(N))" in found.made
+    assert found.condition == "N % 8 == 0 and max(16, triton.next_power_of_2(N)) <= 256"
 
 
 @pytest.mark.parametrize("tile", [24, 512])
