@@ -10,6 +10,8 @@ from ir.errors import KernelError
 from ir.nest import Band
 from ir.schedule import Decision, Schedule
 
+OF_LAUNCH = ("lanes", "persist", "specialize")  # verbs that name a launch by a tensor it stores
+
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
@@ -18,6 +20,7 @@ class Dispatch:
     lanes: int = 0
     band: Band | None = None
     resident: int = 0
+    specialized: bool = False
 
 
 def dispatch(schedule: Schedule, segment: Segment, cuts: Mapping[str, Cut]) -> Dispatch:
@@ -35,6 +38,7 @@ def dispatch(schedule: Schedule, segment: Segment, cuts: Mapping[str, Cut]) -> D
         lanes=int(lanes.option("count")) if lanes else 0,
         band=_band(schedule, segment, grid),
         resident=int(persist.option("programs")) if persist else 0,
+        specialized=_one(schedule, "specialize", segment) is not None,
     )
 
 
@@ -43,7 +47,7 @@ def require_met(
 ) -> None:
     """Raises KernelError at a decision on a launch that no launch meets."""
     stored = tuple(dict.fromkeys(t for s in parts for t in s.stored))
-    for decision in (*schedule.of("lanes"), *schedule.of("persist")):
+    for decision in (d for verb in OF_LAUNCH for d in schedule.of(verb)):
         if decision.subject not in stored:
             raise KernelError(
                 f"no launch stores `{decision.subject}`, so `{decision.verb}` names none",

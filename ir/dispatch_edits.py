@@ -18,12 +18,15 @@ Change = tuple[Decision | None, Decision | None]  # old and new, None: not there
 
 
 def dispatch_changes(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator[Change]:
-    """Every single change of `group`, `lanes` and `persist`, in a fixed order."""
+    """Every single change of `group`, `lanes`, `persist` and `specialize`, in a fixed order."""
     yield from _bands(schedule)
     for tensor in _named(spec, schedule, "lanes"):
         yield from _values(schedule, "lanes", tensor, "count", lane_counts(machine))
     for tensor in _named(spec, schedule, "persist"):
         yield from _values(schedule, "persist", tensor, "programs", RESIDENT)
+    for tensor in _named(spec, schedule, "specialize"):
+        there, decision = schedule.find("specialize", tensor), Decision("specialize", tensor, ())
+        yield (there, None) if there else (None, decision)
 
 
 def _bands(schedule: Schedule) -> Iterator[Change]:

@@ -48,6 +48,11 @@ def test_a_launch_has_the_lanes_order_and_residence_that_were_decided():
     assert dispatch_of(launch) == Dispatch()
 
 
+def test_one_launch_may_be_compiled_for_its_sizes():
+    first, last = found("kernel(acc)", "specialize(y)")
+    assert (first.specialized, last.specialized) == (False, True)
+
+
 def test_only_the_launch_that_stores_the_tensor_is_meant():
     first, last = found("kernel(acc)", "lanes(acc, count=64)", "persist(y, programs=1)")
     assert (first.lanes, last.lanes, first.resident, last.resident) == (64, 0, 0, 1)
@@ -59,7 +64,8 @@ def test_a_group_holds_in_every_launch_that_has_both_indices_on_its_grid():
 
 
 @pytest.mark.parametrize(
-    "line", ["group(m, size=4, over=n)", "lanes(y, count=128)", "persist(y, programs=1)"]
+    "line",
+    ["group(m, size=4, over=n)", "lanes(y, count=128)", "persist(y, programs=1)", "specialize(y)"],
 )
 def test_a_machine_without_registers_has_nothing_to_dispatch(line):
     caught = fault(line, machine=SMALL)
@@ -78,7 +84,9 @@ def test_lanes_come_in_whole_waves_and_no_more_than_a_program_may_have():
     assert fault("lanes(y, count=32)", machine=WAVES).allowed == "64, 128, 256, 512"
 
 
-@pytest.mark.parametrize("verb", ["lanes(acc, count=32)", "persist(acc, programs=1)"])
+@pytest.mark.parametrize(
+    "verb", ["lanes(acc, count=32)", "persist(acc, programs=1)", "specialize(acc)"]
+)
 def test_a_launch_is_named_by_what_it_stores(verb):
     caught = fault(verb)
     assert "no launch stores `acc`" in str(caught)
@@ -127,9 +135,9 @@ def test_changes_are_of_each_launch_and_only_where_programs_have_lanes():
     assert ("", "group(m, size=8, over=n)") in changes
     assert ("lanes(acc, count=32)", "") in changes
     assert ("", "lanes(y, count=64)") in changes and ("", "lanes(y, count=32)") not in changes
-    assert ("", "persist(y, programs=1)") in changes
+    assert ("", "persist(y, programs=1)") in changes and ("", "specialize(y)") in changes
     verbs = {(e.new or e.old).verb for e in neighbours(spec, start, SMALL, {"M": 9, "N": 9, "K": 9})}
-    assert not verbs & {"lanes", "group", "persist"}
+    assert not verbs & {"lanes", "group", "persist", "specialize"}
 
 
 def test_a_launch_that_goes_takes_its_decisions_along():

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from ir.atomic import facts_with_places, scattered
 from ir.contraction import contraction
+from ir.dispatch import OF_LAUNCH
 from ir.dispatch_edits import dispatch_changes
 from ir.errors import KernelError
 from ir.expansion import mirrored
@@ -50,7 +51,7 @@ class Edit:
         elif self.new is not None:
             decisions.append(self.new)
         if self.old is not None and self.old.verb == "kernel" and self.new is None:
-            lost = {(verb, self.old.subject) for verb in ("lanes", "persist")}
+            lost = {(verb, self.old.subject) for verb in OF_LAUNCH}
             decisions = [d for d in decisions if (d.verb, d.subject) not in lost]
         changed = Schedule(schedule.kernel, tuple(decisions))
         return canonical(_without_dangling(after(changed, self.old, self.new)))

@@ -83,6 +83,7 @@ def _launch(
         lanes=on_machine.lanes,
         band=on_machine.band,
         resident=on_machine.resident,
+        specialized=on_machine.specialized,
     )
 
 

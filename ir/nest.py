@@ -253,7 +253,8 @@ class Launch:
     tiles: of every index that is cut, its tile.  whole: of every other index, its size.
     lanes: how many work on one program, 0: as many as the backend likes.  band: the order of the
     grid's tiles where it is not that of the axes.  resident: how many programs a tile processor
-    keeps, each of which walks through several tiles; 0: a program for each tile.
+    keeps, each of which walks through several tiles; 0: a program for each tile.  specialized:
+    whether it is compiled for each set of sizes anew, which are constants in it.
     """
 
     name: str
@@ -268,6 +269,7 @@ class Launch:
     lanes: int = 0
     band: Band | None = None
     resident: int = 0
+    specialized: bool = False
 
     def value(self, name: str) -> Value:
         """The value of a name; KeyError where there is none."""

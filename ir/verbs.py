@@ -82,6 +82,8 @@ _TABLE = (
     Verb("persist", "a program for each tile of the launch that stores a tensor -> `programs` on "
          "each tile processor, which walk through the tiles", "tensor",
          {"programs": "positive"}, {}),
+    Verb("specialize", "the sizes of the launch that stores a tensor are its arguments -> "
+         "constants that it is compiled for", "tensor", {}, {}),
 )
 VERBS = {v.name: v for v in _TABLE}
 _CHECKED_BEFORE = ("order", "collapsed", "short")  # by carrying the decisions out
@@ -250,7 +252,7 @@ class _Checker:
             )
 
     def _of_registers(self, decision: Decision) -> None:
-        """Whether programs of the machine have lanes at all."""
+        """Whether programs of the machine have lanes at all, and one kernel serves all sizes."""
         if not self.machine.has_registers:
             raise KernelError(
                 f"`{self.machine.name}` has no registers, so its programs have no lanes, and a "
@@ -310,4 +312,5 @@ _RULES: dict[str, Callable[[_Checker, Decision], None]] = {
     "group": _Checker._group,
     "lanes": _Checker._lanes,
     "persist": _Checker._persist,
+    "specialize": _Checker._of_registers,
 }

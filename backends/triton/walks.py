@@ -70,7 +70,7 @@ NAMES = (*KERNELS, *OTHERS)
 LONGEST = 14  # edits of a walk
 RARE = (
     "collapse", "split", "layout", "cut", "precision", "kernel", "stream", "fuse", "defer",
-    "group", "persist", "unroll",
+    "group", "persist", "specialize", "unroll",
 )  # fmt: skip
 ELEMENT = 0.1  # of the root mean square of a result, that one element may be off
 

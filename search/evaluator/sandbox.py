@@ -36,7 +36,7 @@ _RIGHTS = (  # the lowest ABI that knows it, what it forbids to do with files
 _TCP_ABI, _TCP = 4, 0b11  # bind, connect
 _SCOPE_ABI, _SCOPES = 6, 0b11  # abstract sockets, signals to processes outside
 _DEVICES = ("/dev/null",)
-
+_THREADS = "/proc/self/task"  # where a device's driver names its threads, or refuses to start
 
 _GRACE = 5  # seconds of processor time between the signal and the end
 
@@ -48,7 +48,8 @@ class Limits:
     cpu: seconds of processor time of one process, which a busy machine does not change;
     seconds: of wall-clock time, for what waits.  memory: bytes of address space beside what the
     process had mapped before, file: bytes of one file, processes: of the user's at a time; None:
-    not limited.  devices: device files that it may write to and control.
+    not limited.  devices: device files that it may write to and control; where there are some it
+    may also name its threads.
     """
 
     cpu: int | None = 60
@@ -75,7 +76,7 @@ def enter(folder: Path, limits: Limits) -> dict[str, str]:
         "killed with its parent": _told(_die_with_parent),
         "limits": _told(lambda: _limit(limits)),
         "network namespace": _told(_leave_network),
-        "read-only mounts": _told(lambda: _freeze_mounts(folder)),
+        "read-only mounts": _told(lambda: _freeze_mounts(folder, limits.devices)),
         "no new privileges": _told(_no_new_privileges),
         "landlock": _told(lambda: _landlock(folder, limits.devices)),
     }
@@ -163,12 +164,14 @@ def _leave_network() -> str:
     return "empty"
 
 
-def _freeze_mounts(folder: Path) -> str:
+def _freeze_mounts(folder: Path, devices: tuple[str, ...]) -> str:
     _call(_LIBC.unshare(_NEW_MOUNTS))
-    place = os.fsencode(folder)
-    _call(_LIBC.mount(place, place, None, ctypes.c_ulong(_BIND), None))
+    places = [os.fsencode(p) for p in (folder, *([_THREADS] if devices else []))]
+    for place in places:
+        _call(_LIBC.mount(place, place, None, ctypes.c_ulong(_BIND), None))
     _mount_attributes(b"/", _RECURSIVE, setting=_READ_ONLY, propagation=_PRIVATE)
-    _mount_attributes(place, 0, clearing=_READ_ONLY)
+    for place in places:
+        _mount_attributes(place, 0, clearing=_READ_ONLY)
     os.chdir(folder)
     return "all but the folder"
 
@@ -201,6 +204,8 @@ def _landlock(folder: Path, devices: tuple[str, ...]) -> str:
             _allow(rules, Path(device), files & (_WRITE_FILE | _TRUNCATE))
         for device in filter(os.path.exists, devices):
             _allow(rules, Path(device), files & (_WRITE_FILE | _TRUNCATE | _IOCTL_DEVICE))
+        if devices:
+            _allow(rules, Path(_THREADS), files & (_WRITE_FILE | _TRUNCATE))
         _call(_LIBC.syscall(_RESTRICT_SELF, rules, ctypes.c_uint32(0)))
     finally:
         os.close(rules)

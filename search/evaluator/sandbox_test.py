@@ -160,6 +160,25 @@ def test_it_may_write_to_and_control_the_devices_that_it_is_given(folder, layers
     assert "/dev/ptmx" in sandbox.applied(folder, given)["landlock"]
 
 
+def test_it_may_name_its_threads_where_it_has_devices_and_do_no_more_to_processes(folder, layers):
+    need(layers, "landlock", "read-only mounts")
+    given = Limits(devices=("/dev/zero",))
+
+    def name():
+        return Path(f"/proc/self/task/{os.getpid()}/comm").write_text("named")
+
+    def others():
+        return Path("/proc/sys/kernel/domainname").write_text("ours")
+
+    def own():
+        return Path("/proc/self/comm").write_text("named")
+
+    assert inside(folder, name, given) == 5
+    assert str(inside(folder, name)).endswith("Error")
+    for act in (others, own):
+        assert str(inside(folder, act, given)).endswith("Error")
+
+
 def test_a_backend_may_lift_the_limit_on_memory():
     assert Limits().suited({}) == Limits()
     assert Limits().suited({"memory": None}).memory is None

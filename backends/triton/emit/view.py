@@ -93,6 +93,7 @@ def _launch(nest: LoopNest, launch: Launch, machine: Machine) -> dict[str, Any]:
         "pointers": [(p.name, spelling.pointer(p.name)) for p in launch.parameters],
         "descriptors": statements.descriptors,
         "sizes": [s for s in launch.sizes if s in used],
+        "specialized": launch.specialized,
         "attributes": [
             (n, spelling.number(v)) for n, v in (*nest.spec.attributes, ("LOG2_E", math.log2(math.e)))
             if n in used

@@ -82,6 +82,14 @@ def test_a_persistent_launch_has_a_program_for_each_processor():
     assert f", {2 * H200.parallel}),)](" in text(made)
 
 
+def test_a_specialized_launch_has_its_sizes_as_constants():
+    sizes = dict(M=200, N=72, K=40)
+    plain, special = (text(nest(PRODUCT, *TILES, *more, **sizes)) for more in ((), ("specialize(y)",)))
+    for size in sizes:
+        assert f"    {size}: tl.constexpr,\n" in special and f" {size}: tl" not in plain
+    assert "        M, K, N,\n" in special and "    M, K, N,\n" in plain
+
+
 def test_a_text_is_the_same_each_time():
     made = nest(PRODUCT, *TILES)
     assert text(made) == text(made)

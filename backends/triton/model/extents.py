@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from functools import cached_property
-from math import ceil, prod
+from math import ceil, gcd, prod
 
 from backends.triton.emit.blocks import Blocks
 from ir.nest import Launch, Load, Loop, Slice, Store
 from ir.sizes import power_of_two
 from ir.sizes import value as number
-from ir.spec import Expr, Index, Number
+from ir.spec import Apply, Expr, Index, Number
 
+KNOWN_MULTIPLE = 16  # the compiler learns of an argument whether it is a multiple of this
 PLACES = 8  # at which bounds that depend on a tile's place are looked at
 TYPICAL_SEGMENT = 16.0  # entries of a jagged range, where no shape tells
 
@@ -31,6 +32,16 @@ class Extents:
         }
         self.grid = {g.index: ceil(number(g.size, sizes) / g.tile) for g in launch.grid}
         self._width: dict[str, int] = {}
+
+    def multiple(self, size: Expr) -> int:
+        """What the compiler knows a size to be a multiple of."""
+        if isinstance(size, Number) or self.launch.specialized:
+            return number(size, self.sizes)
+        if isinstance(size, Apply):
+            parts = [self.multiple(e) for e in size.args]
+            through = {"mul": prod, "add": lambda p: gcd(*p), "sub": lambda p: gcd(*p)}
+            return through.get(size.function, lambda p: 1)(parts)
+        return 1 if number(size, self.sizes) % KNOWN_MULTIPLE else KNOWN_MULTIPLE
 
     def width(self, index: str) -> int:
         """Elements of the axis of an index in Triton's tensors: a power of two."""

@@ -56,6 +56,15 @@ def test_bytes_of_rows_are_counted_once_and_in_whole_sectors():
     assert ragged["vector_us"] > 1.5 * found["vector_us"]  # an address an element, not for four
 
 
+def test_only_a_specialized_launch_knows_that_rows_are_aligned():
+    plain, special = (
+        terms_of(*copied(*row(4), *more, k=1000), warps=4) for more in ((), ("specialize(y)",))
+    )
+    assert special["vector_us"] < plain["vector_us"] / 1.5
+    known = [terms_of(*copied(*row(4), *more), warps=4) for more in ((), ("specialize(y)",))]
+    assert known[0]["vector_us"] == known[1]["vector_us"]
+
+
 def test_columns_take_a_sector_for_each_element():
     column = ("tile(k, size=1)", "place(k.outer, level=grid)")
     found = terms_of(*copied(*column), warps=4)

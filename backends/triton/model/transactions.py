@@ -50,7 +50,7 @@ def move(
     width = DTYPES[next(p.dtype for p in ext.launch.parameters if p.name == s.tensor)]
     spread = _spread(s.region, ext)
     elements = ext.elements(spread) * _fixed(s, ext)
-    vector = _vector(s.region, shape, width, ext, max(1, elements // lanes))
+    vector = _vector(s, width, ext, max(1, elements // lanes))
     used = {i for one in s.region for i in _indices(one)}
     times = fresh = 1.0
     for index, trips in around:
@@ -115,20 +115,20 @@ def _growth(
     return 1.0
 
 
-def _vector(
-    region: tuple[Slice, ...], shape: tuple[int, ...], width: int, ext: Extents, each: int
-) -> int:
-    """Elements that one lane moves at once: contiguous, and aligned as the shape tells."""
-    if not region:
+def _vector(s: Load | Store, width: int, ext: Extents, each: int) -> int:
+    """Elements that one lane moves at once: contiguous, and aligned for all that is known of the
+    shape when the code is compiled."""
+    if not s.region:
         return 1
-    last = region[-1]
+    last = s.region[-1]
     plain = last.rows is None and last.step == 1 and len(last.terms) == 1
     if not plain or last.terms[0][1] != 1:
         return 1
     most = VECTOR_BYTES // width
     aligned = gcd(most, number(last.offset, ext.sizes), ext.width(last.terms[0][0]))
-    if len(shape) > 1:
-        aligned = gcd(aligned, shape[-1])
+    parameter = next(p for p in ext.launch.parameters if p.name == s.tensor)
+    if len(parameter.shape) > 1:
+        aligned = gcd(aligned, ext.multiple(parameter.shape[-1]))
     return max(1, min(aligned, each))
 
 

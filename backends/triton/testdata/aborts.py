@@ -1,7 +1,6 @@
 """A source that ends its process."""
 import os
 
-import torch
 import triton
 import triton.language as tl
 

@@ -1,6 +1,5 @@
 """A kernel whose assembly the assembler refuses, which on some targets is only printed."""
 
-import torch
 import triton
 import triton.language as tl
 

@@ -1,6 +1,5 @@
 """Leaves the last block unwritten."""
 
-import torch
 import triton
 import triton.language as tl
 

@@ -1,6 +1,5 @@
 """Each program reads what its neighbour may have written: the order shows."""
 
-import torch
 import triton
 import triton.language as tl
 

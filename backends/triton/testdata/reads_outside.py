@@ -1,6 +1,5 @@
 """Reads one row after the last: there is no mask."""
 
-import torch
 import triton
 import triton.language as tl
 

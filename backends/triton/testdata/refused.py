@@ -1,6 +1,5 @@
 """Python that the compiler refuses."""
 
-import torch
 import triton
 import triton.language as tl
 

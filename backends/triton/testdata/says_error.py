@@ -1,7 +1,6 @@
 """A source that reports an error as compilers do, and goes on."""
 import sys
 
-import torch
 import triton
 import triton.language as tl
 

@@ -1,6 +1,5 @@
 """More threads than a program may have."""
 
-import torch
 import triton
 import triton.language as tl
 

@@ -1,6 +1,5 @@
 """An option that the compiler does not know."""
 
-import torch
 import triton
 import triton.language as tl
 

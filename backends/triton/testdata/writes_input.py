@@ -1,6 +1,5 @@
 """Writes its input."""
 
-import torch
 import triton
 import triton.language as tl
 

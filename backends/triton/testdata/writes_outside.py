@@ -1,6 +1,5 @@
 """Writes a block before the first: positions are shifted."""
 
-import torch
 import triton
 import triton.language as tl
 
