@@ -41,10 +41,19 @@ DOUBT = 0.01  # of the estimate: what is preferred wins where it takes so little
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A schedule that was tried, and its time in microseconds."""
+    """A schedule that was tried, and its time in microseconds. spilled: by how much registers do
+    not suffice."""
 
     us: float
     schedule: Schedule
+    spilled: float = 0.0
+
+    def beats(self, other: _Found) -> bool:
+        """Whether it is better: its registers suffice where the other's do not, or it is faster
+        by more than the doubt."""
+        if bool(self.spilled) != bool(other.spilled):
+            return not self.spilled and self.us < inf
+        return self.us * (1 + DOUBT) < other.us
 
 
 def autoschedule_lanes(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Schedule:
@@ -91,6 +100,7 @@ class _Search:
 
     def best(self) -> Schedule:
         found = [one for opening in self.openings for one in self._under(opening)]
+        found = [f for f in found if f.us < inf and not f.spilled] or found
         least = min(f.us for f in found)
         if least == inf:
             raise self.fault or KernelError(
@@ -132,12 +142,13 @@ class _Search:
 
     def _dispatched(self, nest: LoopNest, opening: _Opening) -> _Found:
         """The nest's schedule with depths, lanes and orders, and its time."""
-        us, more = 0.0, []
+        us, spilled, more = 0.0, 0.0, []
         for launch in nest.launches:
             deep, depths = self._deepest(launch)
             counted = work(deep, self.machine, self.bound)
             lanes = self._lanes(launch, counted)
             us += counted.us(lanes)
+            spilled = max(spilled, counted.residence(lanes).spilled)
             stored = _last_stored(launch)
             more += [*depths, *self._band(launch, opening)]
             more.append(Decision("lanes", stored, (("count", lanes),)))
@@ -145,10 +156,11 @@ class _Search:
         schedule = canonical(
             Schedule(nest.schedule.kernel, (*nest.schedule.decisions, *unique.values()))
         )
-        return _Found(us, schedule)
+        return _Found(us, schedule, spilled)
 
     def _lanes(self, launch: Launch, counted: Work) -> int:
-        """The fastest number of lanes; of equally fast ones, that with the usual share each."""
+        """The fastest number of lanes of those whose registers suffice; of equally fast ones, that
+        with the usual share each."""
         products = [s.value for s in launch.statements() if isinstance(s, Dot)]
         tables = counted.counter.tables
         names = products or [v.name for v in launch.values if v.name not in tables]
@@ -157,7 +169,11 @@ class _Search:
         share = max(fewest, largest / (OF_PRODUCT if products else OF_ROW))
         return min(
             lane_counts(self.machine),
-            key=lambda c: (counted.us(c) * (1 + DOUBT * abs(log2(c / share))), c),
+            key=lambda c: (
+                counted.residence(c).spilled > 0,
+                counted.us(c) * (1 + DOUBT * abs(log2(c / share))),
+                c,
+            ),
         )
 
     def _deepest(self, launch: Launch) -> tuple[Launch, list[Decision]]:
@@ -200,7 +216,7 @@ def _climb(
         for axis, length in enumerate(lengths):
             for n in range(length):
                 other = (*point[:axis], n, *point[axis + 1 :])
-                if at(other).us * (1 + DOUBT) < best.us:
+                if at(other).beats(best):
                     point, best, better = other, at(other), True
     return best
 

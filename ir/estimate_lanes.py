@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, prod
 
-from ir.footprint import register_bytes, scratch_bytes
+from ir.footprint import scratch_bytes
 from ir.lanes_counter import LanesCounter
+from ir.live import live_bytes
 from ir.machine import Machine
 from ir.nest import Launch, LoopNest
 from ir.sizes import bind
@@ -22,8 +23,8 @@ FULL_LANES = 256  # of one tile processor that keep its vector units busy
 MOST_PER_UNIT = 2048  # lanes of one tile processor
 MOST_PROGRAMS = 16  # of one tile processor
 FEWEST_AT_FULL_USE = 256  # lanes that can take all registers of a tile processor
-USED = 0.85  # share of a lane's registers that is not addresses, masks and numbers
-BESIDE = 1.25  # registers that a program takes, in terms of what it surely holds
+USED = 0.5  # share of the registers up to which what is live fits, with all that is beside it
+BESIDE = 1.25  # registers that a program takes, in terms of what is live
 AT_ONCE = 2  # of its share of the cache's bandwidth, what one tile processor can use
 SPILL = 2  # what each part of the registers that is too much adds to the time
 LOSS = 0.1  # share of what should run side by side that does not
@@ -32,7 +33,7 @@ LOSS = 0.1  # share of what should run side by side that does not
 @dataclass(frozen=True, slots=True)
 class Residence:
     """How programs of a launch share a tile processor. lanes: of a program.  programs: at once.
-    spilled: bytes that registers should hold and do not, over what they hold."""
+    spilled: by how much registers do not suffice, over what they hold."""
 
     lanes: int
     programs: int
@@ -41,8 +42,8 @@ class Residence:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a launch does, whatever its lanes. taken: bytes of registers and of scratch that a
-    program takes.  tiles: of the grid."""
+    """What a launch does, whatever its lanes. taken: bytes of registers that are live at once, and
+    of scratch, of one program.  tiles: of the grid."""
 
     counter: LanesCounter
     machine: Machine
@@ -78,7 +79,7 @@ class Work:
         registers, scratch = self.taken
         own = room * min(1.0, lanes / FEWEST_AT_FULL_USE)
         spilled = max(0.0, registers / (USED * own) - 1)
-        held = min(registers, own) + 4 * 32 * lanes
+        held = min(BESIDE * registers, own) + 4 * 32 * lanes
         programs = min(
             room // int(held),
             self.machine.scratch_bytes // max(1, scratch),
@@ -94,9 +95,8 @@ def work(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> Work:
     counter.block(launch.once, 1.0)
     counter.block(launch.body, 1.0)
     tiles = prod(ceil(number(g.size, sizes) / g.tile) for g in launch.grid)
-    registers = BESIDE * register_bytes(launch, machine, sizes) + counter.scattered
-    scratch = scratch_bytes(launch, machine, sizes)
-    return Work(counter, machine, (registers, scratch), tiles, launch.resident)
+    taken = live_bytes(launch, machine, sizes), scratch_bytes(launch, machine, sizes)
+    return Work(counter, machine, taken, tiles, launch.resident)
 
 
 def launch_us(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> float:

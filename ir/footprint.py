@@ -42,7 +42,7 @@ def scratch_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) ->
     of two.  On one without: every value, with the temporaries between the steps.
     """
     if "register" in machine.spaces:
-        return sum(_staged(launch, sizes).values())
+        return sum(_in_scratch(launch, sizes).values())
     extents = {a.name: a.extent for v in launch.values for a in v.axes}
     between = sum(
         DTYPES[t.dtype] * prod(number(extents[a], sizes) for a in t.axes)
@@ -60,7 +60,7 @@ def register_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -
     """
     if "register" not in machine.spaces:
         return 0
-    held = _held(launch, sizes)
+    held = register_values(launch, sizes)
     return max(_alive(block, held, {}) for block in (launch.once, launch.body))
 
 
@@ -69,13 +69,13 @@ def require_fit(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> N
     taken = scratch_bytes(launch, machine, sizes)
     if taken > machine.scratch_bytes:
         if "register" in machine.spaces:
-            parts = _staged(launch, sizes)
+            parts = _in_scratch(launch, sizes)
         else:
             parts = {v.name: value_bytes(v, sizes) for v in launch.values}
         raise _too_much(launch, machine, sizes, "scratch", taken, parts)
     taken = register_bytes(launch, machine, sizes)
     if taken and taken > machine.spaces["register"].bytes:
-        raise _too_much(launch, machine, sizes, "register", taken, _held(launch, sizes))
+        raise _too_much(launch, machine, sizes, "register", taken, register_values(launch, sizes))
 
 
 def _too_much(
@@ -98,13 +98,13 @@ def _too_much(
     )
 
 
-def _held(launch: Launch, sizes: Mapping[str, int]) -> dict[str, int]:
+def register_values(launch: Launch, sizes: Mapping[str, int]) -> dict[str, int]:
     """Bytes of each value that lies in registers on a machine that has them."""
-    apart = {*_staged(launch, sizes), *_tables(launch)}
-    return {v.name: _padded(v, sizes) for v in launch.values if v.name not in apart}
+    apart = {*_in_scratch(launch, sizes), *tables(launch)}
+    return {v.name: padded_bytes(v, sizes) for v in launch.values if v.name not in apart}
 
 
-def _staged(launch: Launch, sizes: Mapping[str, int]) -> dict[str, int]:
+def _in_scratch(launch: Launch, sizes: Mapping[str, int]) -> dict[str, int]:
     """Bytes of each value that lies in scratch on a machine with registers."""
     values = {v.name: v for v in launch.values}
     found: dict[str, int] = {}
@@ -117,11 +117,11 @@ def _staged(launch: Launch, sizes: Mapping[str, int]) -> dict[str, int]:
                     found[value.name] = max(found.get(value.name, 0), taken)
         elif isinstance(s, Load | Store) and s.bulk:
             value = values[s.value]
-            found.setdefault(value.name, value.depth * _padded(value, sizes))
+            found.setdefault(value.name, value.depth * padded_bytes(value, sizes))
     return found
 
 
-def _tables(launch: Launch) -> set[str]:
+def tables(launch: Launch) -> set[str]:
     """Values that are searched in or taken from, which stay in global memory."""
     found = set()
     for s in launch.statements():
@@ -159,7 +159,7 @@ def _extent(launch: Launch, index: str, sizes: Mapping[str, int]) -> int:
     return tile or number(dict(launch.whole)[index], sizes)
 
 
-def _padded(value: Value, sizes: Mapping[str, int]) -> int:
+def padded_bytes(value: Value, sizes: Mapping[str, int]) -> int:
     """Bytes of one slot of a value, each axis a power of two."""
     return DTYPES[value.dtype] * prod(power_of_two(number(a.extent, sizes)) for a in value.axes)
 
@@ -172,7 +172,7 @@ def _alive(
     most = sum(kept.values())
     for s in block:
         if isinstance(s, Loop):
-            through = {n: held[n] for n in _touched(s.body) if n in held and n in made}
+            through = {n: held[n] for n in touched(s.body) if n in held and n in made}
             most = max(most, _alive(s.body, held, {**kept, **through}))
         else:
             name = getattr(s, "value", "")
@@ -182,15 +182,15 @@ def _alive(
     return most
 
 
-def _touched(block: tuple[Statement, ...]) -> set[str]:
-    """The values that a block reads or adds to."""
+def touched(block: tuple[Statement, ...]) -> set[str]:
+    """The values that a block reads, makes or adds to."""
     return {name for s in block for name in _names(s)}
 
 
 def _names(s: Statement) -> Iterator[str]:
     match s:
         case Loop():
-            yield from _touched(s.body)
+            yield from touched(s.body)
         case Dot():
             yield from (s.value, s.a.value, s.b.value)
         case Map():

@@ -23,11 +23,10 @@ from ir.nest import (
 )
 from ir.sizes import power_of_two
 from ir.sizes import value as number
-from ir.spec import DTYPES, Expr, Number
+from ir.spec import DTYPES, Expr
 from ir.steps import tile_axes
 from ir.traffic import TYPICAL_SEGMENT, Counter
 
-ADDRESS = 8  # bytes
 LEAST_SIDE = 16  # of a product's operands
 OPERAND_SIDE = 32  # products narrower than twice this wait for their operands
 SYNC_US = 0.05  # a product or a fold across lanes, when nothing else runs
@@ -39,8 +38,7 @@ class LanesCounter(Counter):
 
     moved: bytes by tensor; loaded: of these, those read.
     under_way: bytes that are asked for at once.  waiting_us: what it waits, were it alone.
-    tables: values that numbers are looked up in.  scattered: bytes of registers that the
-    addresses of a load take whose elements are moved one by one.
+    tables: values that numbers are looked up in.
     """
 
     def __init__(self, launch: Launch, machine: Machine, sizes: Mapping[str, int]):
@@ -48,7 +46,6 @@ class LanesCounter(Counter):
         self.moved: dict[str, float] = {}
         self.loaded: dict[str, float] = {}
         self.under_way = 0.0
-        self.scattered = 0.0
         self.waiting_us = 2 * machine.step_us  # what it starts with, and its stores
         searched = {s.borders.value for s in launch.statements() if isinstance(s, Search)}
         taken = {s.table.value for s in launch.statements() if isinstance(s, Take)}
@@ -71,7 +68,6 @@ class LanesCounter(Counter):
                 case Load() if s.value in self.tables:
                     continue
                 case Load():
-                    self.scattered = max(self.scattered, self._addresses(s))
                     asked += self._move(s, times) * self.values[s.value].depth
                 case Store():
                     self._move(s, times)
@@ -151,15 +147,6 @@ class LanesCounter(Counter):
 
     def _extent(self, index: str) -> int:
         return power_of_two(super()._extent(index))
-
-    def _addresses(self, s: Load) -> float:
-        """Bytes that hold a load's elements and their addresses, where those are not aligned."""
-        last = s.region[-1] if s.region else None
-        if last is None or (last.axis and last.offset == Number(0) and len(last.terms) < 2):
-            return 0.0
-        indices = {i for one in s.region for i, _ in one.terms}
-        count = prod(self._extent(i) for i in indices)
-        return count * (ADDRESS + DTYPES[self.values[s.value].dtype])
 
     def _moved(self, s: Load | Store) -> float:
         """Bytes that a region moves, in whole granules; runs with small gaps are one run."""

@@ -5,9 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from backends.triton.build import compile as compiler
+from backends.triton.walks import emitted
+from ir.autoschedule import autoschedule
+from ir.lower import lower
 from ir.machine import machine
 from ir.nest import Launch, LoopNest, Parameter
 from ir.parse import parse_spec
+from ir.samples import workload
 from ir.schedule import Schedule
 
 HERE = Path(__file__).parent
@@ -77,3 +82,17 @@ def machine_of():
 def source_of():
     """The source in testdata of a name."""
     return lambda name: (HERE / "testdata" / f"{name}.py").read_text()
+
+
+@pytest.fixture
+def first_build(machine_of, tmp_path):
+    """The figures of the build of a library kernel's autoschedule."""
+
+    def make(kernel, target, sizes=None):
+        work, chip = workload(kernel), machine_of(target)
+        sizes = sizes or work.tune
+        nest = lower(work.spec, autoschedule(work.spec, chip, sizes), chip, sizes)
+        text = emitted(nest, chip, tmp_path).file.read_text(encoding="utf-8")
+        return compiler.build(text, nest, chip, tmp_path).figures
+
+    return make

@@ -1,0 +1,65 @@
+"""What is live at once: tiles, addresses, and what only passes through registers."""
+
+import pytest
+
+from ir.footprint import register_bytes
+from ir.live import ADDRESSES, ALONE, live_bytes
+from ir.samples import SMALL, WITH_LANES, lowered, spec_of
+from ir.sizes import bind
+
+SIZES = {"M": 256, "N": 256, "K": 256}
+PRODUCT = (
+    "tile(m, size=64)", "tile(n, size=64)", "place(m.outer, level=grid)",
+    "place(n.outer, level=grid)", "compute(acc, unit=matrix)",
+)  # fmt: skip
+LOOP = ("tile(k, size=32)", "place(k.outer, level=loop)")
+ROW = ("tile(m, size=1)", "place(m.outer, level=grid)")
+
+
+def live(kernel, *lines, sizes=None, machine=WITH_LANES) -> float:
+    nest = lowered(kernel, *lines, sizes=sizes or SIZES, machine=machine)
+    bound = bind(nest.spec, sizes or SIZES)
+    return max(live_bytes(launch, machine, bound) for launch in nest.launches)
+
+
+def test_a_machine_without_registers_holds_nothing_in_them():
+    assert live("softmax", sizes={"M": 4, "K": 64}, machine=SMALL) == 0
+
+
+def test_what_is_made_element_by_element_takes_the_place_of_what_it_is_made_from():
+    spec = spec_of("e[m, k] = exp(x[m, k])", "y[m, k] = e[m, k] * 2.0")
+    row = 4 * 256
+    assert live(spec, *ROW, sizes={"M": 4, "K": 256}) == row * (1 + ADDRESSES)
+
+
+def test_what_is_read_again_stays():
+    spec = spec_of("e[m, k] = exp(x[m, k])", "y[m, k] = e[m, k] * x[m, k]")
+    assert live(spec, *ROW, sizes={"M": 4, "K": 256}) == 2 * 4 * 256
+
+
+def test_sums_are_held_through_a_loop_with_what_passes():
+    sums, loaded = 4 * 64 * 64, 2 * 32 * 64
+    plain, staged = PRODUCT + LOOP, (*PRODUCT, *LOOP, "stage(x, depth=3)", "stage(w, depth=3)")
+    assert live("matmul_bias_gelu", *plain) == sums + loaded * (1 + ADDRESSES)
+    assert live("matmul_bias_gelu", *staged) == pytest.approx(sums + loaded * ADDRESSES, rel=0.1)
+
+
+def test_operands_that_are_not_loaded_ahead_come_through_registers():
+    loop = live("matmul_bias_gelu", *PRODUCT, *LOOP)
+    assert live("matmul_bias_gelu", *PRODUCT) > 2 * loop
+
+
+def test_elements_that_are_loaded_by_themselves_cost_more_than_runs():
+    sizes = {"B": 1, "C": 64, "O": 64, "L": 64}
+    lines = ("tile(b, size=1)", "tile(i, size=1)", "place(i.outer, level=loop)",
+             "compute(acc, unit=matrix)")  # fmt: skip
+    assert live("conv1d", *lines, sizes=sizes) >= 2 * ALONE * 64 * 64
+
+
+@pytest.mark.parametrize("kernel", ["softmax", "cumsum"])
+def test_rows_take_little_more_than_they_surely_do(kernel):
+    sizes = {"M": 16, "K": 1024}
+    nest = lowered(kernel, *ROW, sizes=sizes, machine=WITH_LANES)
+    (launch,) = nest.launches
+    surely = register_bytes(launch, WITH_LANES, bind(nest.spec, sizes))
+    assert surely <= live(kernel, *ROW, sizes=sizes) <= 2.5 * surely
