@@ -17,7 +17,6 @@ from ir.spec import Expr, Number, Read, Tensor
 class Access:
     """region: a slice per dimension; an indirect one has no `rows` yet.  rows: per dimension,
     the expression of its positions, or None.  needed: indices whose origins place the region.
-    backwards: whether a position falls as an index grows; then it has rows.
     """
 
     region: tuple[Slice, ...]
@@ -26,15 +25,6 @@ class Access:
     shifted: tuple[str, ...]
     rows: tuple[Expr | None, ...]
     needed: frozenset[str]
-    backwards: bool = False
-
-    @property
-    def pointwise(self) -> bool:
-        """Whether dimensions go together element by element."""
-        pairs = list(zip(self.region, self.rows, strict=True))
-        held = [n for s, r in pairs if r for n, _ in s.terms]
-        several = any(len(s.terms) > 1 for s, r in pairs if r) or len(held) > len(set(held))
-        return several or any(s.axis in held for s, r in pairs if not r)
 
 
 def access(
@@ -50,11 +40,9 @@ def access(
     windows: list[Window] = []
     shifted: list[str] = []
     rows: list[Expr | None] = []
-    backwards = False
     walked: set[str] = set()  # axes that only rows walk along
     for dim, position in enumerate(read.at):
         form = affine(position)
-        backwards |= form is not None and any(c < 0 for _, c in form.terms)
         if form is None or any(c < 0 for _, c in form.terms):
             region.append(_indirect(position, cuts, outside))
             new = [i for i, _ in region[-1].terms if i not in {a.name for a in axes}]
@@ -85,7 +73,6 @@ def access(
     }
     return Access(
         tuple(region), tuple(axes), tuple(windows), tuple(shifted), tuple(rows), frozenset(needed),
-        backwards,
     )
 
 

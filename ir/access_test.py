@@ -8,7 +8,7 @@ from ir.inputs import random_inputs
 from ir.interpret import interpret
 from ir.nest import Load
 from ir.reference import evaluate
-from ir.samples import WITH_REGISTERS, lowered, spec_of, statements
+from ir.samples import SMALL, WITH_REGISTERS, lowered, spec_of, statements
 from ir.sizes import value
 
 
@@ -69,19 +69,10 @@ def test_a_read_through_an_index_tensor_has_rows():
     assert load.region[0].rows is not None and load.region[1].rows is None
 
 
-def test_a_position_that_runs_backwards_is_refused():
+def test_a_position_that_runs_backwards_has_rows():
     spec = spec_of("y[k] = x[K - 1 - k]", inputs="x: f32[K]", result="f32[K]")
-    found = fault(spec, sizes={"K": 5})
-    assert "a position that runs backwards is not lowered" in str(found)
-    assert "reverse the tensor" in found.hint
-
-
-def test_rows_along_two_indices_are_refused_without_registers():
-    spec = spec_of(
-        "y[b, c] = x[i[b, c]]", inputs="x: f32[V], i: i32[B, C]", result="f32[B, C]"
-    )
-    found = fault(spec, sizes={"V": 5, "B": 2, "C": 3})
-    assert "an indirect position is lowered along exactly one index" in str(found)
+    _, (load,) = loads(spec, sizes={"K": 5})
+    assert load.region[0].rows is not None
 
 
 def test_a_window_is_loaded_inside_the_loops_of_its_indices():
@@ -104,10 +95,11 @@ def test_a_window_is_loaded_inside_the_loops_of_its_indices():
     ],
 )
 @pytest.mark.parametrize("lines", [(), ("tile(b, size=2)", "tile(c, size=3)")])
-def test_with_registers_rows_go_together_element_by_element(equation, axes, lines):
+@pytest.mark.parametrize("machine", [WITH_REGISTERS, SMALL])
+def test_rows_go_together_element_by_element(equation, axes, lines, machine):
     spec = spec_of(equation, inputs="x: f32[V, V], i: i32[B, C]", result="f32[B, C]")
     sizes = {"V": 13, "B": 3, "C": 5}
-    nest = lowered(spec, *lines, sizes=sizes, machine=WITH_REGISTERS)
+    nest = lowered(spec, *lines, sizes=sizes, machine=machine)
     (load,) = statements(nest, Load, "x")
     assert list(nest.launches[0].value(load.value).names) == axes
     inputs = random_inputs(spec, sizes, np.random.default_rng(1))

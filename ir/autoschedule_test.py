@@ -65,9 +65,9 @@ def test_a_launch_ends_before_what_reads_at_other_indices():
 
 @pytest.mark.parametrize("scheduler", [autoschedule, plain])
 def test_a_spec_that_cannot_be_lowered_is_refused_with_the_reason(scheduler):
-    spec = spec_of("y[at[l], k] += x[l, k]", inputs="x: f32[L, K], at: i32[L]")
-    with pytest.raises(KernelError, match="a scatter is not lowered"):
-        scheduler(spec, SMALL, {"M": 4, "K": 8, "L": 8})
+    spec = spec_of("y[k] = cummax(x[k], k, exclusive=True)", inputs="x: i32[K]", result="i32[K]")
+    with pytest.raises(KernelError, match="an exclusive cummax of integers is not lowered"):
+        scheduler(spec, SMALL, {"K": 8})
 
 
 @pytest.mark.parametrize("scheduler", [autoschedule, plain])

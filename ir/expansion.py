@@ -7,7 +7,6 @@ from dataclasses import replace
 from ir.atomic import places
 from ir.contraction import indices
 from ir.errors import KernelError
-from ir.machine import Machine
 from ir.spec import (
     FLOATS,
     Apply,
@@ -58,23 +57,6 @@ def mirrored(spec: Spec) -> tuple[str, ...]:
             if e.value.tensor == scan.target and e.value.at != scan.at:
                 found.append(scan.target)
     return tuple(found)
-
-
-def require_lowered(spec: Spec, machine: Machine) -> None:
-    """Raises KernelError at what is not expanded for machines whose tiles live in scratch."""
-    for e in spec.equations if not machine.has_registers else ():
-        if not _expands(e):
-            continue
-        if isinstance(e.value, Scan):
-            raise KernelError(
-                f"`{e.target}`: a reverse or exclusive scan is not lowered",
-                place=e.place,
-                hint="write it through an inclusive one",
-            )
-        what = f"`{e.value.fold}`" if isinstance(e.value, Reduce) else "a scatter"
-        raise KernelError(
-            f"{what} is not lowered", place=e.place, allowed="machines with a `register` space"
-        )
 
 
 def _expands(e: Equation) -> bool:

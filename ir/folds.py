@@ -77,11 +77,6 @@ class Folds:
 
     def reduce(self, equation: Equation, home: Scope) -> None:
         """Computes a reduction, and with it those that are fused with it."""
-        if equation.value.fold not in NEUTRAL:
-            raise KernelError(
-                f"`{equation.value.fold}` is not lowered", place=equation.place,
-                allowed=", ".join(NEUTRAL),
-            )
         loops = self._loops(equation)
         group = self._group(equation) if loops else [equation]
         running = self._running(group) if loops else None
@@ -328,12 +323,6 @@ class Folds:
     def scan(self, equation: Equation, home: Scope) -> None:
         """Computes a scan; its carry is set up outside the loop along it."""
         value = equation.value
-        if value.reverse or value.exclusive:
-            raise KernelError(
-                f"`{equation.target}`: a reverse or exclusive scan is not lowered",
-                place=equation.place,
-                hint="write it through an inclusive one",
-            )
         program = self.program
         outer = home
         if value.along in program.needed((value.along,)):

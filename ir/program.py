@@ -159,8 +159,6 @@ class Program:
         if found := scope.tensor(name):
             return found
         equation = self.equations[name]
-        if equation.accumulate:
-            raise KernelError("a scatter is not lowered", place=equation.place)
         home = scope.home(self.needed(equation.indices))
         if home is None:
             raise KernelError(
@@ -320,18 +318,6 @@ class Program:
     def _load(self, read: Read, scope: Scope) -> Tile:
         tensor = self.facts.tensors[read.tensor]
         found = access(read, tensor, self.cuts, self._outside(read.tensor, scope))
-        if found.backwards and not self.machine.has_registers:
-            raise KernelError(
-                "a position that runs backwards is not lowered",
-                place=read.place,
-                hint="reverse the tensor in an equation of its own",
-            )
-        if found.pointwise and not self.machine.has_registers:
-            raise KernelError(
-                "an indirect position is lowered along exactly one index of its own loop",
-                place=read.place,
-                hint="give the positions their own equation, with one index",
-            )
         if self._searched(read.tensor) and found.rows[0] is not None and read.pad is None:
             return self._take(read, found, scope)
         key = (read.tensor, read.at, read.pad, found.shifted)

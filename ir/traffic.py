@@ -106,6 +106,8 @@ class Counter:
         value = self.values[s.value]
         width = DTYPES[value.dtype]
         shape = next(p.shape for p in self.launch.parameters if p.name == s.tensor)
+        if any(one.rows and len(one.terms) > 1 for one in s.region):
+            return self._elements(s.value) * self.machine.granule
         extents = [self._slice(one, value) for one in s.region]
         run = 1
         for one, size, extent in zip(

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from ir.atomic import facts_with_places
 from ir.contraction import contraction
 from ir.errors import KernelError
-from ir.expansion import require_lowered
 from ir.formulation import rewritten
 from ir.machine import Machine
 from ir.made import TRIPLE, require_registers
@@ -105,7 +104,6 @@ def require_legal(spec: Spec, schedule: Schedule, machine: Machine) -> None:
             hint=f"its first line must be schedule({spec.name})",
         )
     require_narrow(spec, machine)
-    require_lowered(spec, machine)
     facts = _either(facts_of(spec), facts_with_places(rewritten(spec, schedule)))
     checker = _Checker(spec, facts, machine, schedule)
     seen = set()

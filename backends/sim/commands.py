@@ -42,23 +42,24 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """One dimension of a region; see `device::Slice`."""
+    """One dimension of a region; see `device::Slice`. along: (axis, extent) of scattered rows."""
 
     start: str
     axis: str = ""
     extent: str = ""
     step: int = 1
     rows: View | None = None
+    along: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
     """One command: `pe.method(...)`; args in the order of the device's signature, each a View,
-    a text, or a tuple of Views and texts; box: its indices, None: takes none."""
+    a text, or a tuple of Views and texts; region, box: None: takes none."""
 
     method: str
     args: tuple[object, ...] = ()
-    region: tuple[Position, ...] = ()
+    region: tuple[Position, ...] | None = None
     box: tuple[str, ...] | None = None
     tail: tuple[str, ...] = ()
     condition: str = ""
@@ -267,14 +268,22 @@ class Commands:
         return spelling.tensor(bound.tensor), at
 
     def _region(self, region: tuple[Slice, ...], value: str) -> tuple[Position, ...]:
-        return tuple(self._position(one, value) for one in region)
+        walked = [
+            i for one in region
+            for i in ([n for n, _ in one.terms] if one.rows else [one.axis]) if i is not None
+        ]
+        several = any(len(one.terms) > 1 for one in region if one.rows)
+        together = several or len(walked) > len(set(walked))
+        return tuple(self._position(one, value, together) for one in region)
 
-    def _position(self, one: Slice, value: str) -> Position:
+    def _position(self, one: Slice, value: str, together: bool) -> Position:
         if one.axis is None:
             return Position(spelling.affine(one.terms, one.offset))
         name = spelling.axis(one.axis)
         if one.rows is not None:
-            return Position("", name, spelling.count(one.axis), rows=self._view(one.rows))
+            box = tuple((spelling.axis(i), spelling.count(i)) for i, _ in one.terms)
+            rows = self._view(one.rows)
+            return Position("", name, spelling.count(one.axis), 1, rows, box if together else ())
         if one.whole:
             extent = next(a.extent for a in self.values[value].axes if a.name == one.axis)
             return Position(spelling.size(one.offset), name, spelling.size(extent), one.step)

@@ -84,7 +84,7 @@ void Element::enter(Command& command) {
   if (command.transfer.tensor != nullptr)
     for (int d = 0; d < command.transfer.tensor->rank; ++d)
       if (command.transfer.dimension[d].indirect)
-        scoreboard_.enter_read(command.hazards, command.transfer.dimension[d].rows.slot);
+        scoreboard_.enter_read(command.hazards, command.transfer.dimension[d].rows.view[0].slot);
   if (outward) return;
   scoreboard_.enter_write(command.hazards, walk.view[0].slot, unit);
   if (command.kind == Kind::scan)

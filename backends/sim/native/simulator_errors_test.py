@@ -102,11 +102,12 @@ _PROGRAMS = {
         """auto a = pe.buffer("a", Dtype::f32, {{M, 2}, {M, 2}}, 1);""",
         r"buffer 'a' names axis 0 twice",
     ),
-    "rank_above_eight": (
+    "rank_above_twelve": (
         """auto a = pe.buffer("a", Dtype::f32, {{M, 8}}, 1);
         Tile w = a.tile().window(M, {{1, 1}, {2, 1}, {3, 1}, {4, 1}, {5, 1}});
-        w = w.window(1, {{11, 1}, {12, 1}, {13, 1}, {14, 1}, {15, 1}});""",
-        r"PE 0 at cycle 0: program: more than 8 axes",
+        w = w.window(1, {{11, 1}, {12, 1}, {13, 1}, {14, 1}, {15, 1}});
+        w = w.window(2, {{21, 1}, {22, 1}, {23, 1}, {24, 1}, {25, 1}});""",
+        r"PE 0 at cycle 0: program: more than 12 axes",
     ),
     "axis_not_in_tile": (
         """auto a = pe.buffer("a", Dtype::f32, {{M, 8}}, 1);
@@ -477,7 +478,7 @@ def test_a_wrong_machine_is_refused_by_field(change, message: str) -> None:
         (np.ones((4, 4), np.float32)[:, ::2], ["x"], ["f32"], r"'x' is not C-contiguous"),
         (np.ones(4, np.float32), ["x"], ["f16"], r"'x' has elements of 4 bytes; f16 has 2"),
         (np.ones(4, np.float32), ["x"], ["f8"], r"'x' has dtype 'f8'; it must be one of"),
-        (np.ones([1] * 9, np.float32), ["x"], ["f32"], r"'x' has rank 9; at most 8"),
+        (np.ones([1] * 13, np.float32), ["x"], ["f32"], r"'x' has rank 13; at most 12"),
         (np.broadcast_to(np.float32(1), ()), ["x"], ["f32"], r"'x' is read-only"),
         (np.ones(4, np.float32), [], ["f32"], r"1 tensors have 0 names and 1 dtypes"),
     ],

@@ -156,6 +156,31 @@ def test_gather_reads_rows_and_scatter_add_accumulates() -> None:
     assert result["engines"]["dma_out"]["commands"] == 6
 
 
+_SCATTERED = """
+KERNEL(k) {
+  auto at = pe.buffer("at", Dtype::i64, {{M, 3}, {N, 5}}, 1);
+  auto t = pe.buffer("t", Dtype::f32, {{M, 3}, {K, 2}, {N, 5}}, 1);
+  if (pe.id() != 0) co_return;
+  co_await pe.load(at.tile(), args.tensor(1), {{0, M, 3}, {0, N, 5}});
+  co_await pe.load(t.tile(), args.tensor(0),
+                   {{0, M, 3}, scattered(at.tile(), {{M, 3}, {N, 5}}), {1, K, 2, 2}, {2}}, pad(-1));
+  co_await pe.store(args.tensor(2), {{0, M, 3}, {0, K, 2}, {0, N, 5}}, t.tile());
+}
+"""
+
+
+def test_scattered_rows_go_together_with_other_dimensions_element_by_element() -> None:
+    rng = np.random.default_rng(1)
+    x = rng.integers(0, 9, (3, 7, 5, 4)).astype(np.float32)
+    at = rng.integers(-1, 8, (3, 5))
+    y = np.zeros((3, 2, 5), np.float32)
+    run(_SCATTERED, {"x": x, "at": at, "y": y}, [])
+    want = np.full((3, 2, 5), -1, np.float32)
+    for m, n in zip(*np.nonzero((at >= 0) & (at < 7)), strict=True):
+        want[m, :, n] = x[m, at[m, n], 1:4:2, 2]
+    np.testing.assert_array_equal(y, want)
+
+
 _WINDOW = """
 KERNEL(k) {
   const Index n = args.size(0);

@@ -1,6 +1,7 @@
 #include "backends/sim/native/transfer.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "backends/sim/native/error.h"
 #include "backends/sim/native/value.h"
@@ -27,15 +28,37 @@ void check_range(const TensorInfo& tensor, int d, const device::Slice& slice, bo
 
 void resolve_rows(const device::Slice& slice, LocalMemory& memory, Dimension& dimension) {
   const Tile& rows = *slice.rows;
-  Walk walk;
-  start_walk(walk, Box{device::Span{slice.axis, slice.extent}});
-  add_tile(walk, rows, memory);
+  const Box one{device::Span{slice.axis, slice.extent}};
+  start_walk(dimension.rows, slice.along.size > 0 ? slice.along : one);
+  add_tile(dimension.rows, rows, memory);
   if (!is_index(rows.dtype))
     fail("positions are ", name_of(rows.dtype), " (buffer '", memory.buffer_of(rows.slot).name,
          "'); they must be i32 or i64");
   dimension.indirect = true;
-  dimension.rows = walk.view[0];
-  dimension.rows_stride = walk.loop[0].stride[0];
+}
+
+void join_axis(Box& box, device::Span span) {
+  for (const device::Span& other : box) {
+    if (other.axis != span.axis) continue;
+    if (other.extent != span.extent)
+      fail("axis ", span.axis, " of the region has extents ", other.extent, " and ", span.extent);
+    return;
+  }
+  box.add(span);
+}
+
+// The axes that a region runs along, each once where dimensions may go together.
+Box axes_of(const device::Region& region, bool scattered) {
+  Box box;
+  for (const device::Slice& slice : region) {
+    for (const device::Span& span : slice.along) join_axis(box, span);
+    if (slice.axis == device::kNoAxis) continue;
+    if (scattered)
+      join_axis(box, {slice.axis, slice.extent});
+    else
+      box.add({slice.axis, slice.extent});
+  }
+  return box;
 }
 
 }  // namespace
@@ -44,13 +67,13 @@ void resolve(Transfer& transfer, const TensorInfo& tensor, const device::Region&
              const Tile& tile, device::Outside outside, LocalMemory& memory, Walk& walk) {
   if (region.size != tensor.rank)
     fail("the region has ", region.size, " dimensions, '", tensor.name, "' has ", tensor.rank);
-  Box box;
+  transfer.scattered = false;
   for (int d = 0; d < region.size; ++d) {
     check_slice(tensor, d, region.at[d]);
-    if (region.at[d].axis != device::kNoAxis)
-      box.add({region.at[d].axis, region.at[d].extent});
+    transfer.axis[d] = region.at[d].axis;
+    transfer.scattered = transfer.scattered || region.at[d].along.size > 0;
   }
-  start_walk(walk, box);
+  start_walk(walk, axes_of(region, transfer.scattered));
   add_tile(walk, tile, memory);
   if (tile.dtype != tensor.dtype)
     fail("'", tensor.name, "' is ", name_of(tensor.dtype), ", buffer '",
@@ -66,6 +89,7 @@ void resolve(Transfer& transfer, const TensorInfo& tensor, const device::Region&
     dimension.step = slice.step;
     dimension.extent = slice.extent;
     check_range(tensor, d, slice, outside.allowed);
+    if (slice.along.size > 0) resolve_rows(slice, memory, dimension);
     if (slice.axis == device::kNoAxis) continue;
     const Loop& loop = walk.loop[walk.find(slice.axis)];
     if (loop.has == 0 && slice.extent > 1)
@@ -74,6 +98,7 @@ void resolve(Transfer& transfer, const TensorInfo& tensor, const device::Region&
     dimension.tile_stride = loop.stride[0];
     if (slice.rows != nullptr) resolve_rows(slice, memory, dimension);
   }
+  if (transfer.scattered) transfer.box = walk;
 }
 
 namespace {
@@ -86,38 +111,88 @@ Index spread(Index i, Index extent) {
 
 void find_indirect(const Dimension& dimension, Index extent, LocalMemory* memory,
                    std::vector<Index>& out) {
+  const View& rows = dimension.rows.view[0];
+  const Index count = dimension.rows.elements();
   if (memory == nullptr) {
-    for (Index i = 0; i < dimension.extent; ++i) out[i] = spread(dimension.rows.slot + i, extent);
+    for (Index i = 0; i < count; ++i) out[i] = spread(rows.slot + i, extent);
     return;
   }
-  const std::byte* data = memory->slot(dimension.rows.slot).data +
-                          dimension.rows.offset * size_of(dimension.rows.dtype);
-  read_integers(dimension.rows.dtype, data, dimension.rows_stride, dimension.extent, out.data());
+  const std::byte* data = memory->slot(rows.slot).data;
+  const Index none[kOperands] = {rows.offset};
+  Index* to = out.data();
+  for_positions(dimension.rows, 0, dimension.rows.loops, none, [&](const Index(&at)[kOperands]) {
+    read_integers(rows.dtype, data + at[0] * size_of(rows.dtype), 1, 1, to++);
+  });
+}
+
+// A position along a dimension, -1 for one that is outside and may be.
+Index checked(const Transfer& transfer, int d, Index position) {
+  const Index extent = transfer.tensor->extent[d];
+  const bool outside = position < 0 || position >= extent;
+  if (outside && !transfer.padded)
+    fail("position ", position, " along dimension ", d, " of '", transfer.tensor->name,
+         "' is out of range; its extent is ", extent);
+  return outside ? -1 : position;
+}
+
+// How far the entries of one dimension's positions move along each loop of the transfer's box.
+void strides_of(const Transfer& transfer, int d, Index (&stride)[device::kMaxRank]) {
+  const Walk& box = transfer.box;
+  const Dimension& dimension = transfer.dimension[d];
+  for (int i = 0; i < box.loops; ++i) stride[i] = 0;
+  if (!dimension.indirect || dimension.rows.loops == 0) {
+    const int i = box.find(transfer.axis[d]);
+    if (i < box.loops) stride[i] = 1;
+    return;
+  }
+  Index step = 1;
+  for (int j = dimension.rows.loops - 1; j >= 0; --j) {
+    stride[box.find(dimension.rows.loop[j].axis)] = step;
+    step *= dimension.rows.loop[j].extent;
+  }
+}
+
+// Adds what one dimension's positions give to the elements of a scattered transfer.
+void add_dimension(const Transfer& transfer, int d, const std::vector<Index>& along,
+                   std::vector<Index>& out) {
+  Index stride[device::kMaxRank];
+  strides_of(transfer, d, stride);
+  const Walk& box = transfer.box;
+  Index at[device::kMaxRank] = {};
+  Index entry = 0;
+  for (Index& element : out) {
+    const Index position = along[static_cast<std::size_t>(entry)];
+    element = element < 0 || position < 0 ? -1 : element + position * transfer.tensor->stride[d];
+    for (int i = box.loops - 1; i >= 0; --i) {
+      entry += stride[i];
+      if (++at[i] < box.loop[i].extent) break;
+      entry -= stride[i] * box.loop[i].extent;
+      at[i] = 0;
+    }
+  }
 }
 
 }  // namespace
 
 void find_positions(const Transfer& transfer, LocalMemory* memory, Positions& out) {
   const TensorInfo& tensor = *transfer.tensor;
+  std::vector<Index> elements;
+  if (transfer.scattered) elements.assign(static_cast<std::size_t>(transfer.box.elements()), 0);
   for (int d = 0; d < tensor.rank; ++d) {
     const Dimension& dimension = transfer.dimension[d];
-    const Index extent = tensor.extent[d];
+    const Index count = dimension.indirect ? dimension.rows.elements() : dimension.extent;
     std::vector<Index>& at = out.at[d];
-    at.resize(static_cast<std::size_t>(dimension.extent));
+    at.resize(static_cast<std::size_t>(count));
     if (dimension.indirect) {
-      find_indirect(dimension, extent, memory, at);
+      find_indirect(dimension, tensor.extent[d], memory, at);
     } else {
-      for (Index i = 0; i < dimension.extent; ++i) at[i] = i;
+      for (Index i = 0; i < count; ++i) at[i] = i;
     }
-    for (Index i = 0; i < dimension.extent; ++i) {
-      const Index position = dimension.start + dimension.step * at[i];
-      const bool outside = position < 0 || position >= extent;
-      if (outside && !transfer.padded)
-        fail("position ", position, " along dimension ", d, " of '", tensor.name,
-             "' is out of range; its extent is ", extent);
-      at[i] = outside ? -1 : position;
-    }
+    for (Index i = 0; i < count; ++i)
+      at[i] = checked(transfer, d, dimension.start + dimension.step * at[i]);
+    if (transfer.scattered) add_dimension(transfer, d, at, elements);
   }
+  if (transfer.scattered) out.at[0] = std::move(elements);
 }
 
 namespace {
@@ -153,10 +228,12 @@ template <class Visit>
 class Pieces {
  public:
   Pieces(const Transfer& transfer, const Positions& positions, Visit visit)
-      : transfer_(transfer), positions_(positions), plan_(plan(transfer, positions)),
-        visit_(visit) {}
+      : transfer_(transfer), positions_(positions), visit_(visit) {
+    if (!transfer.scattered) plan_ = plan(transfer, positions);
+  }
 
   void run() {
+    if (transfer_.scattered) return elements();
     if (plan_.empty) return;
     if (plan_.rank == 0) return visit_(Index{1}, plan_.outside ? -1 : plan_.base, Index{0});
     descend(0, plan_.base, 0, plan_.outside);
@@ -173,6 +250,26 @@ class Pieces {
     for (Index i = 0; i < n; ++i)
       descend(level + 1, element + std::max<Index>(at[i], 0) * stride, tile + i * tile_stride,
               outside || at[i] < 0);
+  }
+
+  // Single elements; those that lie side by side along the box's last loop are one piece.
+  void elements() {
+    const Walk& box = transfer_.box;
+    const std::vector<Index>& at = positions_.at[0];
+    const Index row = box.loops == 0 ? 1 : box.loop[box.loops - 1].extent;
+    const Index none[kOperands] = {};
+    auto first = at.begin();
+    for_positions(box, 0, std::max(0, box.loops - 1), none, [&](const Index(&tile)[kOperands]) {
+      for (Index i = 0; i < row;) {
+        Index end = i + 1;
+        const bool hole = first[i] < 0;
+        while (end < row && (hole ? first[end] < 0 : first[end] == first[end - 1] + 1)) ++end;
+        const Index step = box.loops == 0 ? 0 : box.loop[box.loops - 1].stride[0];
+        visit_(end - i, hole ? -1 : first[i], tile[0] + i * step);
+        i = end;
+      }
+      first += row;
+    });
   }
 
   void inner(const std::vector<Index>& at, Index n, Index stride, Index tile_stride,
@@ -197,6 +294,8 @@ class Pieces {
 };
 
 Index inner_tile_stride(const Transfer& transfer, const Positions& positions) {
+  const Walk& box = transfer.box;
+  if (transfer.scattered) return box.loops == 0 ? 1 : box.loop[box.loops - 1].stride[0];
   const Plan p = plan(transfer, positions);
   return p.rank == 0 ? 1 : transfer.dimension[p.dimension[p.rank - 1]].tile_stride;
 }

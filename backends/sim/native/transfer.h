@@ -18,14 +18,18 @@ struct Dimension {
   Index extent = 1;
   Index tile_stride = 0;
   bool indirect = false;
-  View rows;  // the tile that holds the positions
-  Index rows_stride = 0;
+  Walk rows;  // the tile that holds the positions, its only operand
 };
 
+// scattered: dimensions may go together, so positions are those of single elements, in the order
+// of the loops of `box`, whose only operand is the tile.
 struct Transfer {
   const TensorInfo* tensor = nullptr;
   bool padded = false;
   double pad = 0;
+  bool scattered = false;
+  Walk box;
+  Axis axis[device::kMaxRank];            // that each plain dimension runs along
   Dimension dimension[device::kMaxRank];  // tensor->rank of them
 };
 
@@ -34,7 +38,8 @@ struct Transfer {
 void resolve(Transfer& transfer, const TensorInfo& tensor, const device::Region& region,
              const Tile& tile, device::Outside outside, LocalMemory& memory, Walk& walk);
 
-// The positions of a transfer along each dimension; -1 is outside the tensor. For dimensions
+// The positions of a transfer along each dimension, of a scattered one those of its elements in
+// `at[0]`, counted from the tensor's first; -1 is outside the tensor. For dimensions
 // that another tile gives they are read from it; `memory` is null when only time is simulated,
 // and such positions are then spread over the dimension. Throws SimulationError for a position
 // outside the tensor unless the transfer is padded.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import prod
 
 from backends.triton.emit import spelling
 from ir.nest import Dot, Launch, Loop, Value
@@ -39,6 +40,11 @@ class Block:
     def scalar(self) -> bool:
         """Whether the index has no axis."""
         return self.width == 1
+
+    @property
+    def zero(self) -> bool:
+        """Whether the index is 0 throughout: all of it is one element."""
+        return self.scalar and not self.tile
 
     @property
     def text(self) -> str:
@@ -115,15 +121,11 @@ class Blocks:
             for number, side in enumerate(sides(dot, self.values)):
                 short = number == 2 and self.values[dot.a.value].dtype in EIGHT
                 needed = LEAST_DEPTH if short else LEAST_DOT
-                known = 1
-                for i in side:
-                    size = sizes.get(i)
-                    number = tiles.get(i) or (size.value if isinstance(size, Number) else 1)
-                    known *= power_of_two(number)
+                widths = {i: _known(i, tiles, sizes) for i in side}
+                known = prod(widths.values())
                 if known < needed and side:
                     widest = _widest(side, tiles, sizes)
-                    own = tiles.get(widest) or 1
-                    need = needed // (known // power_of_two(own))
+                    need = needed // (known // widths[widest])
                     least[widest] = max(least.get(widest, 1), need)
         return least
 
@@ -135,6 +137,12 @@ def sides(dot: Dot, values: dict[str, Value]) -> tuple[tuple[str, ...], ...]:
     rows = tuple(i for i in out if i in a and i not in b)
     columns = tuple(i for i in out if i in b and i not in a)
     return rows, columns, tuple(i for i in a if i in dot.over)
+
+
+def _known(index: str, tiles: dict[str, int], sizes: dict[str, Expr]) -> int:
+    """The width that an index has of itself; 1 where only the launch knows."""
+    size = sizes.get(index)
+    return power_of_two(tiles.get(index) or (size.value if isinstance(size, Number) else 1))
 
 
 def _widest(side: tuple[str, ...], tiles: dict[str, int], sizes: dict[str, Expr]) -> str:

@@ -57,6 +57,22 @@ def test_an_untiled_index_is_as_wide_as_the_launch_says():
     }
 
 
+def test_an_index_of_one_element_is_zero():
+    spec = spec_of("y[m, k] = x[m, k] * 2.0", inputs="x: f32[1, K]", result="f32[1, K]")
+    found = blocks(spec, K=5)
+    assert found["m"].scalar and found["m"].zero and not found["k"].zero
+
+
+@pytest.mark.parametrize("size", [1, 5, 16, 33])
+def test_sides_of_a_product_of_known_sizes_are_wide_enough(size):
+    spec = spec_of(
+        "y[m, n] = sum(x[m, k] * w[k, n], k)", inputs=f"x: f16[M, {size}], w: f16[{size}, N]",
+        result="f32[M, N]",
+    )  # fmt: skip
+    found = blocks(spec, "compute(y, unit=matrix)", M=64, N=64)
+    assert found["k"].width == max(LEAST_DOT, power_of_two(size))
+
+
 def test_an_index_of_a_known_size_needs_no_constant():
     spec = spec_of("y[m, i] = x[m, i] * 2.0", inputs="x: f32[M, 3]", result="f32[M, 3]")
     found = blocks(spec, "tile(m, size=16)", "place(m.outer, level=grid)", M=64)

@@ -122,6 +122,8 @@ class Expressions:
         return Text(f"{text.operand}.to({spelling.DTYPES[dtype]})", dtype, text.axes)
 
     def _index(self, name: str, over: tuple[str, ...]) -> Text:
+        if self.blocks[name].zero:
+            return Text("0", "i32")
         if self.blocks[name].scalar:
             return Text(spelling.origin(name), "i32")
         return Text(spread(spelling.offsets(name), (name,), over), "i32", frozenset({name}))

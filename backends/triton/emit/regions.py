@@ -87,6 +87,8 @@ class Regions:
             return "0", [spread(name, axes, over)], axes
         fixed, moving, used = [], [], []
         for index, step in one.terms:
+            if self.blocks[index].zero:
+                continue
             if self.blocks[index].scalar:
                 fixed.append(_times(spelling.origin(index), str(step)))
             else:

@@ -35,7 +35,7 @@ struct Misuse {
 
 enum class Dtype : std::uint8_t { f32, f16, bf16, i32, i64, b8 };
 
-inline constexpr int kMaxRank = 8;
+inline constexpr int kMaxRank = 12;
 inline constexpr Axis kNoAxis = 0xffff;
 
 // One axis of a box or of a buffer, with how many elements there are along it.
@@ -59,8 +59,16 @@ struct List {
   constexpr List(T a, T b, T c, T d, T e, T f) : size(6), at{a, b, c, d, e, f} {}
   constexpr List(T a, T b, T c, T d, T e, T f, T g) : size(7), at{a, b, c, d, e, f, g} {}
   constexpr List(T a, T b, T c, T d, T e, T f, T g, T h) : size(8), at{a, b, c, d, e, f, g, h} {}
+  constexpr List(T a, T b, T c, T d, T e, T f, T g, T h, T i)
+      : size(9), at{a, b, c, d, e, f, g, h, i} {}
+  constexpr List(T a, T b, T c, T d, T e, T f, T g, T h, T i, T j)
+      : size(10), at{a, b, c, d, e, f, g, h, i, j} {}
+  constexpr List(T a, T b, T c, T d, T e, T f, T g, T h, T i, T j, T k)
+      : size(11), at{a, b, c, d, e, f, g, h, i, j, k} {}
+  constexpr List(T a, T b, T c, T d, T e, T f, T g, T h, T i, T j, T k, T l)
+      : size(12), at{a, b, c, d, e, f, g, h, i, j, k, l} {}
   constexpr void add(T item) {
-    if (size == kMaxRank) throw Misuse{"more than 8 axes"};
+    if (size == kMaxRank) throw Misuse{"more than 12 axes"};
     at[size++] = item;
   }
   const T* begin() const { return at; }
@@ -149,6 +157,8 @@ struct Tensor {
 //   {start, axis, extent, step}    every `step`-th position
 //   indirect(rows, axis, extent)   positions that the i32 or i64 tile `rows` holds along `axis`
 //                                  (its only axis); the command reads `rows` when it runs
+//   scattered(rows, box)           likewise along the axes of a box. Then several dimensions may
+//                                  run along one axis: they go together, element by element
 // The tile has exactly the axes that the region names, and the dtype of the tensor.
 struct Slice {
   Index start = 0;
@@ -156,9 +166,13 @@ struct Slice {
   Index extent = 1;
   Index step = 1;
   const Tile* rows = nullptr;
+  Box along = {};  // of scattered rows
 };
 inline Slice indirect(const Tile& rows, Axis axis, Index extent) {
-  return {0, axis, extent, 1, &rows};
+  return {0, axis, extent, 1, &rows, {}};
+}
+inline Slice scattered(const Tile& rows, const Box& along) {
+  return {0, kNoAxis, 1, 1, &rows, along};
 }
 using Region = List<Slice>;
 
