@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from ir.errors import KernelError
-from ir.functions import POINTWISE
+from ir.functions import FOLDS, POINTWISE
 from ir.spec import (
     EIGHT,
     FLOATS,
@@ -39,7 +39,6 @@ _RISING = (
 )
 _ORDER = {dtype: k for k, dtypes in enumerate(_RISING) for dtype in dtypes}
 _CHOOSES = ("where", "minimum", "maximum")  # functions that give back one of their operands
-_LOGICAL = ("and", "or", "not")
 
 
 def is_float(dtype: str) -> bool:
@@ -55,6 +54,11 @@ def is_bool(dtype: str) -> bool:
 def is_integer(dtype: str) -> bool:
     """Whether a dtype, or the kind of a constant, counts."""
     return not is_float(dtype) and not is_bool(dtype)
+
+
+def is_long(value: float | int | bool) -> bool:
+    """Whether a constant is an integer that i32 does not hold: its dtype is i64."""
+    return type(value) is int and not -(2**31) <= value < 2**31
 
 
 def promote(a: str, b: str) -> str:
@@ -92,7 +96,7 @@ class Dtypes:
         """The dtype of an expression, "bool", "int" or "float" where it is a constant's."""
         match expr:
             case Number(value):
-                return type(value).__name__
+                return "i64" if is_long(value) else type(value).__name__
             case Size(name):
                 return "float" if isinstance(self.attributes.get(name), float) else "int"
             case Index():
@@ -160,20 +164,44 @@ class Dtypes:
     def _apply(self, expr: Apply) -> str:
         dtypes = [self.of(a) for a in expr.args]
         name, kind = expr.function, POINTWISE[expr.function].kind
-        if name in _LOGICAL:
-            for dtype, arg in zip(dtypes, expr.args, strict=True):
-                _truth(dtype, arg, POINTWISE[name].operator)
+        self._operands(expr, dtypes)
         if name == "where":
-            _truth(dtypes[0], expr.args[0], "where")
             dtypes = dtypes[1:]
-        if kind == "compare":
+        if kind in ("compare", "test") or (kind == "logic" and is_bool(dtypes[0])):
             return "b8"
+        if kind == "random":
+            return "f32"
         result = dtypes[0]
         for dtype in dtypes[1:]:
             result = promote(result, dtype)
         if kind == "float" and not is_float(result):
             return "float" if result in WEAK else "f32"
         return result if name in _CHOOSES else _counted(result)
+
+
+    def _operands(self, expr: Apply, dtypes: list[str]) -> None:
+        """Raises KernelError where an operand is of a sort that the function does not take."""
+        name, kind = expr.function, POINTWISE[expr.function].kind
+        if name == "where":
+            _truth(dtypes[0], expr.args[0], "where")
+        elif kind == "test":
+            _require(is_float, dtypes, expr, "a float", "integers are finite; cast it: `f32(x)`")
+        elif kind in ("bits", "random"):
+            _require(is_integer, dtypes, expr, "integers", "cast it: `i32(x)`")
+        elif kind == "logic" and not all(map(is_integer, dtypes)):
+            for dtype, arg in zip(dtypes, expr.args, strict=True):
+                _truth(dtype, arg, POINTWISE[name].operator)
+
+
+def _require(
+    fits: Callable[[str], bool], dtypes: list[str], expr: Apply, allowed: str, hint: str
+) -> None:
+    for dtype, arg in zip(dtypes, expr.args, strict=True):
+        if not fits(dtype):
+            name = POINTWISE[expr.function].operator or expr.function
+            raise KernelError(
+                f"`{name}` is given {strong(dtype)}", place=arg.place, allowed=allowed, hint=hint
+            )
 
 
 def _folded(fold: str, dtype: str) -> str:
@@ -190,9 +218,10 @@ def _counted(dtype: str) -> str:
 
 def _truth(dtype: str, expr: Expr, function: str) -> None:
     if not is_bool(dtype):
+        alone = function == "where" or function in FOLDS
         raise KernelError(
             f"`{function}` is given {strong(dtype)} where it needs a truth value",
             place=expr.place,
-            allowed="b8",
+            allowed="b8" if alone else "b8 alone, or integers alone",
             hint="compare it: `x != 0`",
         )

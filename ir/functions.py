@@ -11,7 +11,8 @@ class Function:
 
     unit: `vector` for what an arithmetic unit does in one operation, `special` for what needs
     a table or a series.  kind: `arithmetic` keeps the operands' dtype, `float` gives a float,
-    `compare` gives b8.
+    `compare` and `test` (of a float) give b8, `logic` b8 of b8 and bits of integers, `bits` takes
+    integers only, `random` takes integers and gives f32 (`ir/philox.py`).
     """
 
     name: str
@@ -36,15 +37,22 @@ _TABLE = (
     Function("ge", 2, ">=", kind="compare"),
     Function("eq", 2, "==", kind="compare"),
     Function("ne", 2, "!=", kind="compare"),
-    Function("and", 2, "&", kind="compare"),
-    Function("or", 2, "|", kind="compare"),
-    Function("not", 1, "~", kind="compare"),
+    Function("and", 2, "&", kind="logic"),
+    Function("or", 2, "|", kind="logic"),
+    Function("xor", 2, "^", kind="logic"),
+    Function("not", 1, "~", kind="logic"),
+    Function("shl", 2, "<<", kind="bits"),
+    Function("shr", 2, ">>", kind="bits"),
     Function("where", 3),
     Function("minimum", 2),
     Function("maximum", 2),
     Function("abs", 1),
     Function("floor", 1),
     Function("ceil", 1),
+    Function("round", 1),
+    Function("trunc", 1),
+    Function("sign", 1),
+    Function("fmod", 2),
     Function("relu", 1),
     Function("square", 1),
     Function("exp", 1, unit="special", kind="float"),
@@ -58,6 +66,18 @@ _TABLE = (
     Function("cos", 1, unit="special", kind="float"),
     Function("silu", 1, unit="special", kind="float"),
     Function("gelu", 1, unit="special", kind="float"),
+    Function("isnan", 1, kind="test"),
+    Function("isinf", 1, kind="test"),
+    Function("isfinite", 1, kind="test"),
+    Function("uniform", 2, kind="random"),
+    *(
+        Function(name, 1, unit="special", kind="float")
+        for name in (
+            *("exp2", "expm1", "log2", "log10", "log1p", "erfc", "tan", "asin", "acos", "atan"),
+            *("sinh", "cosh", "asinh", "acosh", "atanh"),
+        )
+    ),
+    Function("atan2", 2, unit="special", kind="float"),
 )
 POINTWISE = {f.name: f for f in _TABLE}
 FOLDS = ("sum", "max", "min", "prod", "any", "all", "argmax", "argmin")

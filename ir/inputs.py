@@ -25,8 +25,8 @@ from ir.spec import (
 from ir.verify import facts
 
 WHOLE = 8  # integers of no known use run from -WHOLE to WHOLE
-_CLAMPS = ("minimum", "maximum", "mod", "lt", "le", "gt", "ge", "eq", "ne")
-_POSITIVE = ("log", "sqrt", "rsqrt")
+_CLAMPS = ("minimum", "maximum", "mod", "and", "lt", "le", "gt", "ge", "eq", "ne", "uniform")
+_POSITIVE = ("log", "log2", "log10", "log1p", "sqrt", "rsqrt")
 _LEAST = 0.1  # keeps quotients and logarithms moderate
 
 

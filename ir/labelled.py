@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from ir.functions import POINTWISE
+from ir.philox import uniform
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,8 @@ def apply(function: str, args: list[Labelled], real: type[np.floating]) -> Label
     """A pointwise function of the language; `real` is the float type that is computed in."""
     axes = union(args)
     data = [a.along(axes) for a in args]
+    if function == "uniform":
+        return Labelled(axes, np.asarray(uniform(*data)).astype(real))
     condition = data[:1] if function == "where" else []
     data = _alike(data[len(condition) :], function, real)
     return Labelled(axes, np.asarray(_NUMPY[function](*condition, *data)))
@@ -47,7 +50,7 @@ def counted(data: np.ndarray) -> np.ndarray:
 def _alike(data: list[np.ndarray], function: str, real: type[np.floating]) -> list[np.ndarray]:
     """Operands of one kind: float where one is, or where the function gives a float."""
     kinds = {d.dtype.kind for d in data}
-    if "f" in kinds or POINTWISE[function].kind == "float":
+    if "f" in kinds or POINTWISE[function].kind in ("float", "test"):
         return [d.astype(real, copy=False) for d in data]
     return data if kinds == {"b"} and function in _ON_TRUTH else [counted(d) for d in data]
 
@@ -56,9 +59,18 @@ def _power(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     if b.ndim == 0 or b.size == 1:
         if b.flat[0] == 2:
             return a * a
-    if a.dtype.kind == "i" and b.min(initial=0) < 0:
-        return np.trunc(a.astype(np.float64) ** b).astype(np.int64)
+    if a.dtype.kind == "i":  # the inverse of what is not 1 or -1 is cut to 0
+        inverse = np.where(np.abs(a) == 1, np.power(a, np.abs(b)), 0)
+        return np.where(b < 0, inverse, np.power(a, np.maximum(b, 0)))
     return np.power(a, b)
+
+
+def _only_floats(function: np.ufunc) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda x: function(x) if x.dtype.kind == "f" else x
+
+
+def _sign(x: np.ndarray) -> np.ndarray:
+    return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)  # 0 of NaN
 
 
 _erf = np.frompyfunc(math.erf, 1, 1)
@@ -70,7 +82,11 @@ def _gelu(x: np.ndarray) -> np.ndarray:
     return 0.5 * x * np.asarray(_erfc(-x.astype(np.float64) / math.sqrt(2))).astype(x.dtype)
 
 
-_ON_TRUTH = ("and", "or", "not", "eq", "ne", "where", "minimum", "maximum")
+def _on_doubles(function: np.ufunc) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda x: np.asarray(function(x.astype(np.float64))).astype(x.dtype)
+
+
+_ON_TRUTH = ("and", "or", "xor", "not", "eq", "ne", "where", "minimum", "maximum")
 _NUMPY = {
     "add": np.add,
     "sub": np.subtract,
@@ -86,15 +102,26 @@ _NUMPY = {
     "ge": np.greater_equal,
     "eq": np.equal,
     "ne": np.not_equal,
-    "and": np.logical_and,
-    "or": np.logical_or,
-    "not": np.logical_not,
+    "and": np.bitwise_and,
+    "or": np.bitwise_or,
+    "xor": np.bitwise_xor,
+    "not": np.invert,
+    "shl": np.left_shift,
+    "shr": np.right_shift,
     "where": np.where,
     "minimum": np.minimum,
     "maximum": np.maximum,
     "abs": np.abs,
-    "floor": np.floor,
-    "ceil": np.ceil,
+    "floor": _only_floats(np.floor),
+    "ceil": _only_floats(np.ceil),
+    "round": _only_floats(np.rint),
+    "trunc": _only_floats(np.trunc),
+    "sign": _sign,
+    "fmod": np.fmod,
+    "isnan": np.isnan,
+    "isinf": np.isinf,
+    "isfinite": np.isfinite,
+    "uniform": uniform,
     "relu": lambda x: np.maximum(x, x.dtype.type(0)),
     "square": lambda x: x * x,
     "exp": np.exp,
@@ -103,7 +130,23 @@ _NUMPY = {
     "rsqrt": lambda x: 1 / np.sqrt(x),
     "tanh": np.tanh,
     "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
-    "erf": lambda x: np.asarray(_erf(x.astype(np.float64))).astype(x.dtype),
+    "erf": _on_doubles(_erf),
+    "erfc": _on_doubles(_erfc),
+    "exp2": np.exp2,
+    "expm1": np.expm1,
+    "log2": np.log2,
+    "log10": np.log10,
+    "log1p": np.log1p,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "atan2": np.arctan2,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
     "sin": np.sin,
     "cos": np.cos,
     "silu": lambda x: x / (1 + np.exp(-x)),

@@ -37,6 +37,9 @@ _BINARY = {
     ast.Pow: "pow",
     ast.BitAnd: "and",
     ast.BitOr: "or",
+    ast.BitXor: "xor",
+    ast.LShift: "shl",
+    ast.RShift: "shr",
 }
 _COMPARE = {
     ast.Lt: "lt",
@@ -47,7 +50,7 @@ _COMPARE = {
     ast.NotEq: "ne",
 }
 _UNARY = {ast.USub: "neg", ast.Invert: "not"}
-_OPERATORS = "+ - * / // % ** & | ~ < <= > >= == !="
+_OPERATORS = "+ - * / // % ** & | ^ ~ << >> < <= > >= == !="
 _INSTEAD = {
     ast.BoolOp: "write `&` and `|` for `and` and `or`",
     ast.Not: "write `~a` for `not a`",

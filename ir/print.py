@@ -23,13 +23,15 @@ from ir.spec import (
 )
 from ir.workload import Sizes, Workload
 
-_COMPARE, _SUM, _UNARY, _POWER, _ATOM = 1, 4, 6, 7, 8
+_COMPARE, _UNARY, _POWER, _ATOM = 1, 8, 9, 10
 _BINDS = {
     **dict.fromkeys(("lt", "le", "gt", "ge", "eq", "ne"), _COMPARE),
     "or": 2,
-    "and": 3,
-    **dict.fromkeys(("add", "sub"), _SUM),
-    **dict.fromkeys(("mul", "div", "floordiv", "mod"), 5),
+    "xor": 3,
+    "and": 4,
+    **dict.fromkeys(("shl", "shr"), 5),
+    **dict.fromkeys(("add", "sub"), 6),
+    **dict.fromkeys(("mul", "div", "floordiv", "mod"), 7),
     **dict.fromkeys(("neg", "not"), _UNARY),
     "pow": _POWER,
 }

@@ -28,7 +28,12 @@ from ir.verify import facts
 
 EXTENTS = {"m": Size("M"), "j": Size("M"), "n": Size("N"), "k": Size("K"), "i": Number(3)}
 _SAFE = ("add", "sub", "mul", "minimum", "maximum")  # keep moderate values moderate
-_ONE = ("neg", "abs", "relu", "square", "tanh", "sigmoid", "erf", "silu", "gelu", "sin", "floor")
+_ONE = (
+    *("neg", "abs", "relu", "square", "tanh", "sigmoid", "erf", "silu", "gelu", "sin", "floor"),
+    *("round", "trunc", "sign", "erfc", "expm1", "atan", "asinh", "cos"),
+)
+_BY_THREE = ("floordiv", "mod", "fmod", "shr")  # whose second operand is 3
+_BITS = ("and", "or", "xor")
 _COMPARE = ("lt", "le", "gt", "ge", "eq", "ne")
 _NUMBERS = st.sampled_from([0.5, -1.0, 2.0, 1e-06, 1.5e10]).map(Number)
 _WHOLE = st.integers(0, 3).map(Number)
@@ -102,8 +107,11 @@ class _Maker:
     def _real(self, depth: int) -> Expr:
         if depth == 0:
             return self.draw(_NUMBERS) if self.draw(st.booleans()) else self._float_read()
-        kind = self.draw(st.sampled_from(("two", "two", "one", "where", "cast", "leaf", "div")))
+        kinds = ("two", "two", "one", "where", "cast", "leaf", "div", "uniform")
+        kind = self.draw(st.sampled_from(kinds))
         inner = depth - 1
+        if kind == "uniform":
+            return Apply("uniform", (self._whole(0), self._whole(inner)))
         if kind == "two":
             return Apply(self.draw(st.sampled_from(_SAFE)), (self._real(inner), self._real(inner)))
         if kind == "one":
@@ -117,7 +125,9 @@ class _Maker:
         return self._float_read()
 
     def _truth(self, depth: int) -> Expr:
-        kind = self.draw(st.sampled_from(("compare", "compare", "and", "or", "not")))
+        kind = self.draw(st.sampled_from(("compare", "compare", *_BITS, "not", "isfinite")))
+        if kind == "isfinite":
+            return Apply(kind, (self._float_read(),))
         if depth == 0 or kind == "compare":
             make = self._whole if depth == 0 else self._real
             pair = (make(0), make(0))
@@ -130,8 +140,9 @@ class _Maker:
         if kind == "bucketize":
             return Bucketize(self._float_read(), "b")
         if kind == "two" and depth > 0:
-            function = self.draw(st.sampled_from((*_SAFE, "floordiv", "mod")))
-            other = Number(3) if function in ("floordiv", "mod") else self._whole(depth - 1)
+            functions = (*_SAFE, *_BITS, "floordiv", "mod", "fmod", "shr")
+            function = self.draw(st.sampled_from(functions))
+            other = Number(3) if function in _BY_THREE else self._whole(depth - 1)
             return Apply(function, (self._whole(depth - 1), other))
         return self.draw(_WHOLE) if kind == "number" else self._read("idx")
 

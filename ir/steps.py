@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ir.dtypes import is_long
 from ir.functions import POINTWISE
 from ir.nest import Map, Tile, Value
 from ir.spec import EIGHT, FLOATS, Apply, Cast, Expr, Index, Number, Size
@@ -89,7 +90,8 @@ class _Maker:
     def _meeting(self, expr: Apply, args: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """The operands, integer tiles made floats where they meet floats."""
         kinds = {self._operand_dtype(a) for a in args}
-        to_float = POINTWISE[expr.function].kind == "float" or kinds & set(FLOATS)
+        kind = POINTWISE[expr.function].kind
+        to_float = kind in ("float", "test") or kinds & set(FLOATS)
         if not to_float or not kinds & {"i32", "i64"}:
             return args
         return tuple(self._floating(a) for a in args)
@@ -160,18 +162,23 @@ class _Maker:
         if function == "iota":
             return "i32"
         kind = POINTWISE[function].kind
-        if kind == "compare":
+        if kind in ("compare", "test"):
             return "b8"
+        if kind == "random":
+            return "f32"
         data = args[1:] if function == "where" else args
-        wide = promote(tuple(self._operand_dtype(a) for a in data))
-        return wide if kind == "arithmetic" or wide in FLOATS else "f32"
+        dtypes = tuple(self._operand_dtype(a) for a in data)
+        if kind == "logic" and "b8" in dtypes:
+            return "b8"
+        wide = promote(dtypes)
+        return wide if kind != "float" or wide in FLOATS else "f32"
 
     def _operand_dtype(self, arg: Expr) -> str:
         if isinstance(arg, Temporary):
             return arg.dtype
         if isinstance(arg, Tile):
             return self.values[arg.value].dtype
-        return "i32" if scalar(arg) and whole(arg) else "f32"
+        return constant_dtype(arg)
 
 
 def tile_axes(tile: Tile, values: Mapping[str, Value]) -> tuple[str, ...]:
@@ -195,6 +202,15 @@ def whole(expr: Expr) -> bool:
             return False
         if isinstance(node, Cast) and node.dtype in FLOATS:
             return False
-        if isinstance(node, Apply) and POINTWISE[node.function].kind == "float":
+        if isinstance(node, Apply) and POINTWISE[node.function].kind in ("float", "random"):
             return False
     return True
+
+
+def constant_dtype(expr: Expr) -> str:
+    """The dtype of a scalar where operands meet: f32 unless it is an integer."""
+    if not (scalar(expr) and whole(expr)):
+        return "f32"
+    nodes = tuple(expr.walk())
+    long = any(isinstance(n, Number) and is_long(n.value) for n in nodes)
+    return "i64" if long or any(isinstance(n, Cast) and n.dtype == "i64" for n in nodes) else "i32"

@@ -228,8 +228,13 @@ class Commands:
             function, args = "mul", (*args, *args)
         if function not in spelling.OPS:
             raise BackendError("emit", f"`{function}` has no operation on this device")
+        whole = self._dtype(step.to) in ("i32", "i64")
+        found = whole and spelling.OF_INTEGERS.get(function) or spelling.OPS[function]
         operands = tuple(self._operand(a) for a in args)
-        return Call("map", (f"Op::{spelling.OPS[function]}", to, operands), box=names)
+        return Call("map", (f"Op::{found}", to, operands), box=names)
+
+    def _dtype(self, of: Tile | Temporary) -> str:
+        return of.dtype if isinstance(of, Temporary) else self.values[of.value].dtype
 
     def _operand(self, arg: Expr) -> object:
         if isinstance(arg, Tile):

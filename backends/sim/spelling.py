@@ -21,16 +21,34 @@ OPS = {
     "minimum": "min", "maximum": "max", "abs": "abs", "floor": "floor", "ceil": "ceil",
     "exp": "exp", "log": "log", "sqrt": "sqrt", "rsqrt": "rsqrt", "tanh": "tanh",
     "sigmoid": "sigmoid", "erf": "erf", "sin": "sin", "cos": "cos", "silu": "silu",
-    "gelu": "gelu", "copy": "copy",
+    "gelu": "gelu", "copy": "copy", "xor": "xor_", "fmod": "fmod", "uniform": "uniform",
 }
+OPS |= {name: name for name in (
+    *("round", "trunc", "sign", "isnan", "isinf", "isfinite", "shl", "shr", "exp2", "expm1"),
+    *("log2", "log10", "log1p", "erfc", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh"),
+    *("asinh", "acosh", "atanh"),
+)}  # fmt: skip
+OF_INTEGERS = {  # operations that are others where the result is an integer
+    "and": "bit_and", "or": "bit_or", "xor": "bit_xor", "not": "bit_not", "pow": "ipow",
+}  # fmt: skip
 _SCALARS = {  # of a constant of the launch, in double
     "div": "({}) / double({})", "rsqrt": "1.0 / __builtin_sqrt({})", "sqrt": "__builtin_sqrt({})",
     "exp": "__builtin_exp({})", "log": "__builtin_log({})", "pow": "__builtin_pow({}, {})",
     "tanh": "__builtin_tanh({})", "erf": "__builtin_erf({})", "abs": "__builtin_fabs({})",
     "maximum": "__builtin_fmax({}, {})", "minimum": "__builtin_fmin({}, {})", "neg": "-({})",
     "square": "__builtin_pow({}, 2)", "add": "{} + {}", "sub": "{} - ({})", "mul": "({}) * ({})",
-    "floordiv": "({}) / ({})", "mod": "({}) % ({})",
+    "floordiv": "({}) / ({})", "mod": "({}) % ({})", "round": "__builtin_rint({})",
+    "relu": "__builtin_fmax({}, 0)", "xor": "({}) ^ ({})", "and": "({}) & ({})",
+    "or": "({}) | ({})", "not": "~({})", "shl": "({}) << ({})", "shr": "({}) >> ({})",
+    "lt": "({}) < ({})", "le": "({}) <= ({})", "gt": "({}) > ({})", "ge": "({}) >= ({})",
+    "eq": "({}) == ({})", "ne": "({}) != ({})", "where": "(({}) ? ({}) : ({}))",
 }
+_SCALARS |= {name: f"__builtin_{name}({{}})" for name in (
+    *("floor", "ceil", "trunc", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh"),
+    *("asinh", "acosh", "atanh", "exp2", "expm1", "log2", "log10", "log1p", "erfc"),
+)}  # fmt: skip
+_SCALARS |= {name: f"__builtin_{name}({{}}, {{}})" for name in ("atan2", "fmod")}
+_LARGEST = 2**53  # constants come to the device as doubles
 FOLDS = {"sum": "sum", "max": "max", "min": "min", "prod": "prod", "any": "max", "all": "min"}
 
 
@@ -109,6 +127,8 @@ def span(terms: tuple[tuple[str, int], ...]) -> str:
 def number(value: float | int | bool) -> str:
     """A constant."""
     if isinstance(value, bool | int):
+        if abs(value) > _LARGEST:
+            raise BackendError("emit", f"this device has no constant as large as {value}")
         return str(int(value))
     if value in (float("inf"), -float("inf")):
         return "inf" if value > 0 else "-inf"

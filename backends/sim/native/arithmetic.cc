@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "backends/sim/native/error.h"
+#include "backends/sim/native/philox.h"
 
 namespace sim {
 namespace {
@@ -19,8 +20,10 @@ float modulo(float a, float b) {
 
 // As Python does it, so that a == floor_divide(a, b) * b + modulo(a, b) but for rounding.
 float floor_divide(float a, float b) {
-  if (b == 0 || std::isinf(a)) return a / b;
-  const float quotient = (a - modulo(a, b)) / b;
+  if (b == 0) return a / b;
+  const float rest = std::fmod(a, b);
+  const bool turned = rest != 0 && (rest < 0) != (b < 0);
+  const float quotient = (a - rest) / b - (turned ? 1.0f : 0.0f);
   const float floor = std::floor(quotient);
   return quotient - floor > 0.5f ? floor + 1 : floor;
 }
@@ -38,6 +41,21 @@ std::int64_t modulo(std::int64_t a, std::int64_t b) {
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
+std::int64_t truncated_modulo(std::int64_t a, std::int64_t b) {
+  if (b == 0) fail("an integer is taken modulo zero");
+  return b == -1 ? 0 : a % b;
+}
+
+std::int64_t power(std::int64_t base, std::int64_t exponent) {
+  if (exponent < 0 && base != 1 && base != -1) return 0;
+  std::uint64_t left = exponent < 0 ? -static_cast<std::uint64_t>(exponent)
+                                    : static_cast<std::uint64_t>(exponent);
+  std::uint64_t result = 1;
+  for (auto square = static_cast<std::uint64_t>(base); left != 0; left >>= 1, square *= square)
+    if (left & 1) result *= square;
+  return static_cast<std::int64_t>(result);
+}
+
 // Comparisons, logic and choice: the same for every type.
 template <class T>
 bool apply_common(Op op, Index n, const T* a, const T* b, const T* c, T* out) {
@@ -51,6 +69,8 @@ bool apply_common(Op op, Index n, const T* a, const T* b, const T* c, T* out) {
     case Op::ne: each(n, out, [=](Index i) { return T(a[i] != b[i]); }); return true;
     case Op::and_: each(n, out, [=](Index i) { return T((a[i] != 0) & (b[i] != 0)); }); return true;
     case Op::or_: each(n, out, [=](Index i) { return T((a[i] != 0) | (b[i] != 0)); }); return true;
+    case Op::xor_: each(n, out, [=](Index i) { return T((a[i] != 0) != (b[i] != 0)); }); return true;
+    case Op::sign: each(n, out, [=](Index i) { return T((a[i] > 0) - (a[i] < 0)); }); return true;
     case Op::not_: each(n, out, [=](Index i) { return T(a[i] == 0); }); return true;
     case Op::select: each(n, out, [=](Index i) { return a[i] != 0 ? b[i] : c[i]; }); return true;
     default: return false;
@@ -68,6 +88,12 @@ void apply(Op op, const Tables& tables, Index n, const float* a, const float* b,
     case Op::abs: return each(n, out, [=](Index i) { return std::fabs(a[i]); });
     case Op::floor: return each(n, out, [=](Index i) { return std::floor(a[i]); });
     case Op::ceil: return each(n, out, [=](Index i) { return std::ceil(a[i]); });
+    case Op::round: return each(n, out, [=](Index i) { return std::nearbyint(a[i]); });
+    case Op::trunc: return each(n, out, [=](Index i) { return std::trunc(a[i]); });
+    case Op::isnan: return each(n, out, [=](Index i) { return float(std::isnan(a[i])); });
+    case Op::isinf: return each(n, out, [=](Index i) { return float(std::isinf(a[i])); });
+    case Op::isfinite: return each(n, out, [=](Index i) { return float(std::isfinite(a[i])); });
+    case Op::fmod: return each(n, out, [=](Index i) { return std::fmod(a[i], b[i]); });
     case Op::add: return each(n, out, [=](Index i) { return a[i] + b[i]; });
     case Op::sub: return each(n, out, [=](Index i) { return a[i] - b[i]; });
     case Op::mul: return each(n, out, [=](Index i) { return a[i] * b[i]; });
@@ -95,7 +121,20 @@ void apply(Op op, const Tables&, Index n, const std::int64_t* a, const std::int6
     case Op::neg: return each(n, out, [=](Index i) { return I(-U(a[i])); });
     case Op::abs: return each(n, out, [=](Index i) { return a[i] < 0 ? I(-U(a[i])) : a[i]; });
     case Op::floor:
-    case Op::ceil: return each(n, out, [=](Index i) { return a[i]; });
+    case Op::ceil:
+    case Op::round:
+    case Op::trunc: return each(n, out, [=](Index i) { return a[i]; });
+    case Op::isnan:
+    case Op::isinf: return each(n, out, [=](Index) { return I(0); });
+    case Op::isfinite: return each(n, out, [=](Index) { return I(1); });
+    case Op::fmod: return each(n, out, [=](Index i) { return truncated_modulo(a[i], b[i]); });
+    case Op::bit_not: return each(n, out, [=](Index i) { return ~a[i]; });
+    case Op::bit_and: return each(n, out, [=](Index i) { return a[i] & b[i]; });
+    case Op::bit_or: return each(n, out, [=](Index i) { return a[i] | b[i]; });
+    case Op::bit_xor: return each(n, out, [=](Index i) { return a[i] ^ b[i]; });
+    case Op::shl: return each(n, out, [=](Index i) { return I(U(a[i]) << (U(b[i]) & 63)); });
+    case Op::shr: return each(n, out, [=](Index i) { return a[i] >> (U(b[i]) & 63); });
+    case Op::ipow: return each(n, out, [=](Index i) { return power(a[i], b[i]); });
     case Op::add: return each(n, out, [=](Index i) { return I(U(a[i]) + U(b[i])); });
     case Op::sub: return each(n, out, [=](Index i) { return I(U(a[i]) - U(b[i])); });
     case Op::mul: return each(n, out, [=](Index i) { return I(U(a[i]) * U(b[i])); });
@@ -106,6 +145,12 @@ void apply(Op op, const Tables&, Index n, const std::int64_t* a, const std::int6
     case Op::fma: return each(n, out, [=](Index i) { return I(U(a[i]) * U(b[i]) + U(c[i])); });
     default: fail("has no integer form");
   }
+}
+
+void apply(Op op, const Tables&, Index n, const std::int64_t* a, const std::int64_t* b,
+           const std::int64_t*, float* out) {
+  if (op != Op::uniform) fail("gives no floats of integers");
+  each(n, out, [=](Index i) { return uniform(a[i], b[i]); });
 }
 
 }  // namespace sim

@@ -18,6 +18,9 @@ void apply(Op op, const Tables& tables, Index n, const float* a, const float* b,
            float* out);
 void apply(Op op, const Tables& tables, Index n, const std::int64_t* a, const std::int64_t* b,
            const std::int64_t* c, std::int64_t* out);
+// Integers to floats: uniform alone.
+void apply(Op op, const Tables& tables, Index n, const std::int64_t* a, const std::int64_t* b,
+           const std::int64_t* c, float* out);
 
 }  // namespace sim
 

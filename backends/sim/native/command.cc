@@ -17,10 +17,13 @@ const char* name_of(Kind kind) {
 
 const char* name_of(Op op) {
   static constexpr const char* kNames[] = {
-      "copy", "neg", "abs", "floor", "ceil", "add", "sub", "mul", "div", "floordiv", "mod",
-      "min", "max", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "not", "select", "fma",
+      "copy", "neg", "abs", "floor", "ceil", "round", "trunc", "sign", "isnan", "isinf",
+      "isfinite", "not", "bit_not", "add", "sub", "mul", "div", "floordiv", "mod", "fmod", "min",
+      "max", "lt", "le", "gt", "ge", "eq", "ne", "and", "or", "xor", "bit_and", "bit_or",
+      "bit_xor", "shl", "shr", "ipow", "uniform", "select", "fma",
       "exp", "log", "sqrt", "rsqrt", "recip", "tanh", "sigmoid", "erf", "sin", "cos", "pow",
-      "silu", "gelu"};
+      "silu", "gelu", "exp2", "expm1", "log2", "log10", "log1p", "erfc", "tan", "asin", "acos",
+      "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "atan2"};
   return kNames[static_cast<int>(op)];
 }
 

@@ -10,6 +10,8 @@
 namespace sim {
 namespace {
 
+constexpr Index kUniform = 64;  // operations of the vector core in ten rounds of Philox
+constexpr Index kPower = 64;    // and in a power of integers, by squaring
 constexpr int kResult = 1, kFirst = 2, kSecond = 4;
 
 double rate(const Rates& rates, Dtype dtype, Unit unit) {
@@ -72,6 +74,8 @@ Time occupancy(const Command& command, const Spec& spec) {
   Index work = command.walk.elements();
   if (command.kind == Kind::bucketize)
     work *= std::bit_width(static_cast<std::uint64_t>(command.count));  // ceil(log2(count + 1))
+  if (command.kind == Kind::map && command.op == device::Op::uniform) work *= kUniform;
+  if (command.kind == Kind::map && command.op == device::Op::ipow) work *= kPower;
   return std::max<Time>(1, divide(work, slowest(command, lanes_of(command, spec).lanes)));
 }
 

@@ -58,9 +58,9 @@ void need_integer(const View& view, const char* what) {
 bool special(Op op) { return op >= Op::exp; }
 
 int operands_of(Op op) {
-  if (op <= Op::ceil || op == Op::not_) return 1;
+  if (op <= Op::bit_not) return 1;
   if (op == Op::select || op == Op::fma) return 3;
-  return op < Op::exp || op == Op::pow ? 2 : 1;
+  return op < Op::exp || op == Op::pow || op == Op::atan2 ? 2 : 1;
 }
 
 void check_mix(Op op, const Walk& walk) {

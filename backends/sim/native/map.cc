@@ -67,7 +67,8 @@ bool overlaps(const Walk& walk) {
   return false;
 }
 
-template <class T>
+// A map of operands that are read as In, with results that are written as Out.
+template <class In, class Out = In>
 class Mapper {
  public:
   Mapper(const Command& command, LocalMemory& memory, const Tables& tables)
@@ -75,20 +76,20 @@ class Mapper {
     for (int k = 0; k < walk_.operands; ++k) {
       data_[k] = data_of(walk_, k, memory);
       if (walk_.view[k].constant)
-        std::fill(in_[k], in_[k] + kRun, static_cast<T>(walk_.view[k].value));
+        std::fill(in_[k], in_[k] + kRun, static_cast<In>(walk_.view[k].value));
     }
   }
 
   void run() {
     if (!overlaps(walk_)) {
       for_pieces(walk_, [&](const Index(&at)[kOperands], Index n, const Index* stride) {
-        compute(at, n, stride, in_[0]);
-        put(at[0], n, stride[0], in_[0]);
+        compute(at, n, stride, out_);
+        put(at[0], n, stride[0], out_);
       });
       return;
     }
-    std::vector<T> all(static_cast<std::size_t>(walk_.elements()));
-    T* next = all.data();
+    std::vector<Out> all(static_cast<std::size_t>(walk_.elements()));
+    Out* next = all.data();
     for_pieces(walk_, [&](const Index(&at)[kOperands], Index n, const Index* stride) {
       compute(at, n, stride, next);
       next += n;
@@ -101,7 +102,7 @@ class Mapper {
   }
 
  private:
-  void compute(const Index (&at)[kOperands], Index n, const Index* stride, T* out) {
+  void compute(const Index (&at)[kOperands], Index n, const Index* stride, Out* out) {
     for (int k = 1; k < walk_.operands; ++k) {
       const View& view = walk_.view[k];
       if (!view.constant)
@@ -109,7 +110,7 @@ class Mapper {
     }
     apply(command_.op, tables_, n, in_[1], in_[2], in_[3], out);
   }
-  void put(Index at, Index n, Index stride, const T* values) {
+  void put(Index at, Index n, Index stride, const Out* values) {
     const Dtype dtype = walk_.view[0].dtype;
     write(dtype, data_[0] + at * size_of(dtype), stride, n, values);
   }
@@ -118,7 +119,8 @@ class Mapper {
   const Walk& walk_;
   const Tables& tables_;
   std::byte* data_[kOperands] = {};
-  T in_[kOperands][kRun];
+  In in_[kOperands][kRun];
+  Out out_[kRun];
 };
 
 bool in_floats(const Command& command) {
@@ -140,7 +142,9 @@ bool in_floats(const Command& command) {
 void execute_map(const Command& command, LocalMemory& memory, const Tables& tables) {
   for (int k = 1; k < command.walk.operands; ++k) check_written(command.walk, k, memory);
   if (command.walk.elements() > 0) {
-    if (in_floats(command)) {
+    if (command.op == Op::uniform) {
+      Mapper<std::int64_t, float>(command, memory, tables).run();
+    } else if (in_floats(command)) {
       Mapper<float>(command, memory, tables).run();
     } else {
       Mapper<std::int64_t>(command, memory, tables).run();

@@ -6,12 +6,17 @@ import numpy as np
 import pytest
 
 from backends.sim.native.kernel_fixture import from_bfloat, run, to_bfloat
+from ir.philox import uniform
 
 # In the order of the device's enum Op.
 _OPS = (
-    "copy neg abs floor ceil add sub mul div floordiv mod min max lt le gt ge eq ne and or not "
-    "select fma exp log sqrt rsqrt recip tanh sigmoid erf sin cos pow silu gelu"
+    "copy neg abs floor ceil round trunc sign isnan isinf isfinite not bit_not "
+    "add sub mul div floordiv mod fmod min max lt le gt ge eq ne and or xor "
+    "bit_and bit_or bit_xor shl shr ipow uniform select fma "
+    "exp log sqrt rsqrt recip tanh sigmoid erf sin cos pow silu gelu "
+    "exp2 expm1 log2 log10 log1p erfc tan asin acos atan sinh cosh asinh acosh atanh atan2"
 ).split()
+_INTEGER = tuple("bit_not bit_and bit_or bit_xor shl shr ipow uniform".split())  # take no floats
 _FOLDS = ["sum", "max", "min", "prod"]
 _DTYPES = {"f32": 0, "f16": 1, "bf16": 2, "i32": 3, "i64": 4, "b8": 5}
 _NUMPY = {
@@ -50,6 +55,22 @@ _REFERENCE = {
     "and": np.logical_and,
     "or": np.logical_or,
     "not": np.logical_not,
+    "round": np.rint,
+    "trunc": np.trunc,
+    "sign": np.sign,
+    "isnan": np.isnan,
+    "isinf": np.isinf,
+    "isfinite": np.isfinite,
+    "fmod": np.fmod,
+    "xor": np.logical_xor,
+    "bit_not": lambda a: np.invert(a.astype(np.int64)),
+    "bit_and": lambda a, b: a.astype(np.int64) & b.astype(np.int64),
+    "bit_or": lambda a, b: a.astype(np.int64) | b.astype(np.int64),
+    "bit_xor": lambda a, b: a.astype(np.int64) ^ b.astype(np.int64),
+    "shl": lambda a, b: a.astype(np.int64) << b.astype(np.int64),
+    "shr": lambda a, b: a.astype(np.int64) >> b.astype(np.int64),
+    "ipow": lambda a, b: np.trunc(np.power(a, b)),
+    "uniform": lambda a, b: uniform(a.astype(np.int64), b.astype(np.int64)),
     "select": lambda a, b, c: np.where(a != 0, b, c),
     "fma": lambda a, b, c: a * b + c,
     "exp": np.exp,
@@ -65,9 +86,30 @@ _REFERENCE = {
     "pow": np.power,
     "silu": lambda a: a * _sigmoid(a),
     "gelu": lambda a: a * _erfc(-a / math.sqrt(2)) / 2,
+    "exp2": np.exp2,
+    "expm1": np.expm1,
+    "log2": np.log2,
+    "log10": np.log10,
+    "log1p": np.log1p,
+    "erfc": _erfc,
+    "tan": np.tan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "atan": np.arctan,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "atan2": np.arctan2,
 }
-_POSITIVE = {"log", "sqrt", "rsqrt", "pow"}
-_BINARY = set("add sub mul div floordiv mod min max lt le gt ge eq ne and or pow".split())
+_POSITIVE = set("log sqrt rsqrt pow log2 log10 log1p shl shr ipow".split())
+_BINARY = set(
+    "add sub mul div floordiv mod fmod min max lt le gt ge eq ne and or xor pow atan2 "
+    "bit_and bit_or bit_xor shl shr ipow uniform".split()
+)
+_ABOVE_ZERO = set("div floordiv mod fmod shl shr ipow".split())
+_INVERSE = ("asin", "acos", "atanh", "acosh")
 _TERNARY = {"select", "fma"}
 
 _MAP = """
@@ -104,10 +146,12 @@ def _stored(values: np.ndarray, dtype: str) -> np.ndarray:
 
 def _draw(rng, shape, dtype: str, op: str = "") -> np.ndarray:
     if dtype in ("i32", "i64"):
-        return rng.integers(1 if op in ("div", "floordiv", "mod") else -9, 9, shape).astype(_NUMPY[dtype])
+        return rng.integers(1 if op in _ABOVE_ZERO else -9, 9, shape).astype(_NUMPY[dtype])
     if dtype == "b8":
         return rng.integers(0, 2, shape).astype(np.bool_)
     values = rng.normal(size=shape) * 3
+    if op in _INVERSE:
+        values = 1 + np.abs(values) if op == "acosh" else np.sin(values) * 0.9
     return _stored(np.abs(values) + 0.05 if op in _POSITIVE else values, dtype)
 
 
@@ -123,13 +167,14 @@ def _assert_close(got: np.ndarray, want: np.ndarray, dtype: str, ulps: float = 1
 
 def _cases():
     for op in _OPS:
-        for dtype in ("f32", "f16", "bf16"):
+        for dtype in ("f32", "f16", "bf16") if op not in _INTEGER else ():
             yield op, dtype, dtype
     for op in _OPS[: _OPS.index("exp")]:
-        if op != "div":
+        if op not in ("div", "uniform"):
             yield op, "i32", "i32"
             yield op, "i64", "i64"
     yield from (("lt", "f32", "b8"), ("eq", "i32", "b8"), ("div", "i32", "f32"))
+    yield from (("uniform", "i32", "f32"), ("uniform", "i64", "bf16"), ("isnan", "f32", "b8"))
     yield from (("copy", "b8", "f32"), ("copy", "f32", "i32"), ("copy", "i32", "f16"))
     yield from (("copy", "f32", "bf16"), ("add", "f16", "f32"), ("not", "b8", "b8"))
 
@@ -187,6 +232,23 @@ _SPECIALS = {
     "cos": ([0, 1e30, np.inf, -np.inf, -0.0], [1, _SIN_COS[1e30], np.nan, np.nan, 1]),
     "silu": ([-np.inf, np.inf, 0, -200, 200], [-0.0, np.inf, 0, -0.0, 200]),
     "gelu": ([-np.inf, np.inf, 0, -200, 200], [-0.0, np.inf, 0, -0.0, 200]),
+    "exp2": ([-np.inf, np.inf, 0, 3, -200], [0, np.inf, 1, 8, 0]),
+    "expm1": ([-np.inf, np.inf, 0, -0.0, 1e-20], [-1, np.inf, 0, -0.0, 1e-20]),
+    "log2": ([0, 1, np.inf, -1, 8], [-np.inf, 0, np.inf, np.nan, 3]),
+    "log10": ([0, 1, np.inf, -1, 1000], [-np.inf, 0, np.inf, np.nan, 3]),
+    "log1p": ([-1, -0.0, np.inf, -2, 1e-20], [-np.inf, -0.0, np.inf, np.nan, 1e-20]),
+    "erfc": ([-np.inf, np.inf, 0, -9, 20], [2, 0, 1, 2, 0]),
+    "tan": ([0, -0.0, np.inf, -np.inf, np.nan], [0, -0.0, np.nan, np.nan, np.nan]),
+    "asin": ([1, -1, -0.0, 2, np.inf], [np.pi / 2, -np.pi / 2, -0.0, np.nan, np.nan]),
+    "acos": ([1, -1, 0, 2, -np.inf], [0, np.pi, np.pi / 2, np.nan, np.nan]),
+    "atan": ([-np.inf, np.inf, 0, -0.0, 1], [-np.pi / 2, np.pi / 2, 0, -0.0, np.pi / 4]),
+    "sinh": ([-np.inf, np.inf, 0, -0.0, -200], [-np.inf, np.inf, 0, -0.0, -np.inf]),
+    "cosh": ([-np.inf, np.inf, 0, -0.0, 200], [np.inf, np.inf, 1, 1, np.inf]),
+    "asinh": ([-np.inf, np.inf, 0, -0.0, 1e-20], [-np.inf, np.inf, 0, -0.0, 1e-20]),
+    "acosh": ([1, np.inf, 0, -np.inf, np.nan], [0, np.inf, np.nan, np.nan, np.nan]),
+    "atanh": ([1, -1, 2, -0.0, -np.inf], [np.inf, -np.inf, np.nan, -0.0, np.nan]),
+    "sign": ([-np.inf, np.inf, 0, -5, np.nan], [-1, 1, 0, -1, 0]),
+    "round": ([0.5, 1.5, -2.5, np.inf, -0.0], [0, 2, -2, np.inf, -0.0]),
 }  # fmt: skip
 
 
@@ -208,6 +270,15 @@ def test_pow_at_its_limits() -> None:
     run(_MAP, {"a": a, "b": b, "c": a.copy(), "y": y}, [_OPS.index("pow"), 0, 0, 1, 10, 2])
     with np.errstate(all="ignore"):
         np.testing.assert_allclose(y[0], np.power(a[0], b), rtol=2e-7)
+
+
+def test_atan2_at_its_limits() -> None:
+    values = [0, -0.0, 1, -1, np.inf, -np.inf, np.nan]
+    a, b = (np.array(v, np.float32) for v in zip(*[(p, q) for p in values for q in values]))
+    y = np.ones((1, a.size), np.float32)
+    sizes = [_OPS.index("atan2"), 0, 0, 1, a.size, 2]
+    run(_MAP, {"a": a[None], "b": b, "c": a[None].copy(), "y": y}, sizes)
+    np.testing.assert_allclose(y[0], np.arctan2(a, b), rtol=2e-7)
 
 
 _REDUCE = """

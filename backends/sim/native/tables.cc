@@ -70,6 +70,7 @@ Tables::Tables(int bits) : bits_(bits) {
   };
   tanh_pieces_.build(1, size, ratio([](double x) { return std::tanh(x); }));
   erf_pieces_.build(1, size, ratio([](double x) { return std::erf(x); }));
+  atan_pieces_.build(1 + 1.0 / size, size + 1, ratio([](double x) { return std::atan(x); }));
   erfc_pieces_.build(kErfcEnd, static_cast<int>(kErfcEnd) * size, [](double x) {
     const auto wide = static_cast<long double>(x);
     return static_cast<double>(std::exp(wide * wide) * std::erfc(wide));
@@ -257,6 +258,22 @@ void Tables::apply(device::Op op, device::Index n, const float* a, const float* 
     case Op::pow: return each([&](auto i) { return pow(a[i], b[i]); });
     case Op::silu: return each([&](auto i) { return silu(a[i]); });
     case Op::gelu: return each([&](auto i) { return gelu(a[i]); });
+    case Op::exp2: return each([&](auto i) { return exp2(a[i]); });
+    case Op::expm1: return each([&](auto i) { return expm1(a[i]); });
+    case Op::log2: return each([&](auto i) { return log2(a[i]); });
+    case Op::log10: return each([&](auto i) { return log10(a[i]); });
+    case Op::log1p: return each([&](auto i) { return log1p(a[i]); });
+    case Op::erfc: return each([&](auto i) { return erfc(a[i]); });
+    case Op::tan: return each([&](auto i) { return tan(a[i]); });
+    case Op::asin: return each([&](auto i) { return asin(a[i]); });
+    case Op::acos: return each([&](auto i) { return acos(a[i]); });
+    case Op::atan: return each([&](auto i) { return atan(a[i]); });
+    case Op::atan2: return each([&](auto i) { return atan2(a[i], b[i]); });
+    case Op::sinh: return each([&](auto i) { return sinh(a[i]); });
+    case Op::cosh: return each([&](auto i) { return cosh(a[i]); });
+    case Op::asinh: return each([&](auto i) { return asinh(a[i]); });
+    case Op::acosh: return each([&](auto i) { return acosh(a[i]); });
+    case Op::atanh: return each([&](auto i) { return atanh(a[i]); });
     default: fail("is no operation of the special-function unit");
   }
 }

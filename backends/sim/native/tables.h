@@ -32,6 +32,22 @@ class Tables {
   double sin(float x) const;
   double cos(float x) const;
   double pow(double x, double y) const;
+  double exp2(double x) const;
+  double expm1(double x) const;
+  double log2(double x) const;
+  double log10(double x) const;
+  double log1p(double x) const;
+  double erfc(double x) const;
+  double tan(float x) const;
+  double asin(double x) const;
+  double acos(double x) const;
+  double atan(double x) const;
+  double atan2(double y, double x) const;
+  double sinh(double x) const;
+  double cosh(double x) const;
+  double asinh(double x) const;
+  double acosh(double x) const;
+  double atanh(double x) const;
 
  private:
   // x = 2^exponent * c * (1 + r), with 1 / c, log c, ... in the table.
@@ -43,8 +59,7 @@ class Tables {
   Reduced reduce(double x) const;
   double exp_reduced(double x) const;  // no special cases
   double scaled_erfc(double x) const;  // exp(x^2) * erfc(x), for 0 <= x < kErfcEnd
-  double tanh_ratio(double x) const;   // tanh(x) / x, for 0 <= x < 1
-  double erf_ratio(double x) const;    // erf(x) / x, for 0 <= x < 1
+  double atan_ratio(double x) const;   // atan(x) / x, for 0 <= x <= 1
   double sine(double angle, int quarter) const;
 
   static constexpr double kErfcEnd = 11;
@@ -68,6 +83,7 @@ class Tables {
   Pieces erfc_pieces_;
   Pieces tanh_pieces_;
   Pieces erf_pieces_;
+  Pieces atan_pieces_;
 };
 
 }  // namespace sim

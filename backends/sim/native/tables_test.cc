@@ -26,27 +26,45 @@ double ulps(float got, long double want) {
   return static_cast<double>(std::fabs(static_cast<long double>(got) - want)) / last;
 }
 
+enum class Domain { all, positive, unit, above_one };
+
 struct Function {
   Op op;
   Exact exact;
-  bool positive;
+  Domain domain = Domain::all;
 };
 
 constexpr Function kFunctions[] = {
-    {Op::exp, [](long double x, long double) { return std::exp(x); }, false},
-    {Op::log, [](long double x, long double) { return std::log(x); }, true},
-    {Op::sqrt, [](long double x, long double) { return std::sqrt(x); }, true},
-    {Op::rsqrt, [](long double x, long double) { return 1 / std::sqrt(x); }, true},
-    {Op::recip, [](long double x, long double) { return 1 / x; }, false},
-    {Op::tanh, [](long double x, long double) { return std::tanh(x); }, false},
-    {Op::sigmoid, [](long double x, long double) { return 1 / (1 + std::exp(-x)); }, false},
-    {Op::erf, [](long double x, long double) { return std::erf(x); }, false},
-    {Op::sin, [](long double x, long double) { return std::sin(x); }, false},
-    {Op::cos, [](long double x, long double) { return std::cos(x); }, false},
-    {Op::pow, [](long double x, long double y) { return std::pow(x, y); }, true},
-    {Op::silu, [](long double x, long double) { return x / (1 + std::exp(-x)); }, false},
+    {Op::exp, [](long double x, long double) { return std::exp(x); }},
+    {Op::log, [](long double x, long double) { return std::log(x); }, Domain::positive},
+    {Op::sqrt, [](long double x, long double) { return std::sqrt(x); }, Domain::positive},
+    {Op::rsqrt, [](long double x, long double) { return 1 / std::sqrt(x); }, Domain::positive},
+    {Op::recip, [](long double x, long double) { return 1 / x; }},
+    {Op::tanh, [](long double x, long double) { return std::tanh(x); }},
+    {Op::sigmoid, [](long double x, long double) { return 1 / (1 + std::exp(-x)); }},
+    {Op::erf, [](long double x, long double) { return std::erf(x); }},
+    {Op::sin, [](long double x, long double) { return std::sin(x); }},
+    {Op::cos, [](long double x, long double) { return std::cos(x); }},
+    {Op::pow, [](long double x, long double y) { return std::pow(x, y); }, Domain::positive},
+    {Op::silu, [](long double x, long double) { return x / (1 + std::exp(-x)); }},
     {Op::gelu,
-     [](long double x, long double) { return x / 2 * std::erfc(-x / std::sqrt(2.0L)); }, false},
+     [](long double x, long double) { return x / 2 * std::erfc(-x / std::sqrt(2.0L)); }},
+    {Op::exp2, [](long double x, long double) { return std::exp2(x); }},
+    {Op::expm1, [](long double x, long double) { return std::expm1(x); }},
+    {Op::log2, [](long double x, long double) { return std::log2(x); }, Domain::positive},
+    {Op::log10, [](long double x, long double) { return std::log10(x); }, Domain::positive},
+    {Op::log1p, [](long double x, long double) { return std::log1p(x); }},
+    {Op::erfc, [](long double x, long double) { return std::erfc(x); }},
+    {Op::tan, [](long double x, long double) { return std::tan(x); }},
+    {Op::asin, [](long double x, long double) { return std::asin(x); }, Domain::unit},
+    {Op::acos, [](long double x, long double) { return std::acos(x); }, Domain::unit},
+    {Op::atan, [](long double x, long double) { return std::atan(x); }},
+    {Op::sinh, [](long double x, long double) { return std::sinh(x); }},
+    {Op::cosh, [](long double x, long double) { return std::cosh(x); }},
+    {Op::asinh, [](long double x, long double) { return std::asinh(x); }},
+    {Op::acosh, [](long double x, long double) { return std::acosh(x); }, Domain::above_one},
+    {Op::atanh, [](long double x, long double) { return std::atanh(x); }, Domain::unit},
+    {Op::atan2, [](long double x, long double y) { return std::atan2(x, y); }},
 };
 
 double worst(const Tables& tables, const Function& function) {
@@ -58,7 +76,9 @@ double worst(const Tables& tables, const Function& function) {
     std::memcpy(&x, &bits, sizeof x);  // every size of number
     if (i % 2 == 0) x = static_cast<float>(static_cast<std::int32_t>(bits)) * 0x1p-27f;
     if (!std::isfinite(x)) continue;
-    if (function.positive) x = std::fabs(x);
+    if (function.domain == Domain::positive) x = std::fabs(x);
+    if (function.domain == Domain::unit) x = std::fmod(x, 1.0f);
+    if (function.domain == Domain::above_one) x = 1 + std::fabs(x);
     const float y = static_cast<float>(static_cast<std::int32_t>(random())) * 0x1p-28f;
     float got;
     tables.apply(function.op, 1, &x, &y, &got);

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from backends.backend import BackendError
 from backends.triton.emit import spelling
 from backends.triton.emit.blocks import Blocks
+from ir.dtypes import is_long
 from ir.functions import POINTWISE
 from ir.nest import Tile
 from ir.spec import FLOATS, Apply, Cast, Expr, Index, Number, Size
@@ -15,21 +16,45 @@ from ir.steps import promote
 
 NARROW = ("f16", "bf16")
 _COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
-_INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|"}
+_INFIX = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "fmod": "%",
+    "and": "&", "or": "|", "xor": "^", "shl": "<<", "shr": ">>",
+}  # fmt: skip
 _CALLS = {
     "exp": "tl.exp({})", "log": "tl.log({})", "sqrt": "tl.sqrt({})", "rsqrt": "tl.rsqrt({})",
     "sigmoid": "tl.sigmoid({})", "erf": "tl.erf({})", "sin": "tl.sin({})", "cos": "tl.cos({})",
     "abs": "tl.abs({})", "floor": "tl.floor({})", "ceil": "tl.ceil({})",
     "minimum": "tl.minimum({}, {})", "maximum": "tl.maximum({}, {})",
-    "where": "tl.where({}, {}, {})", "relu": "tl.maximum({}, 0.0)",
+    "where": "tl.where({}, {}, {})", "relu": "tl.maximum({}, 0)",
+    "sign": "tl.where({0} > 0, 1, tl.where({0} < 0, -1, 0))",
     "tanh": "libdevice.tanh({})", "pow": "libdevice.pow({}, {})",
     "silu": "{0} * tl.sigmoid({0})", "square": "{0} * {0}",
     "gelu": "0.5 * {0} * (1.0 + tl.erf({0} * 0.7071067811865476))",
     "floordiv": "floor_divide({}, {})", "mod": "floor_modulo({}, {})",
+    "powi": "integer_power({}, {})", "uniform": "uniform({}, {})",
+    "exp2": "tl.exp2({})", "log2": "tl.log2({})",
+    "isnan": "{0} != {0}", "isinf": 'tl.abs({}) == float("inf")',
+    "isfinite": 'tl.abs({}) < float("inf")',
+}  # fmt: skip
+_LIBRARY = (
+    *("expm1", "log10", "log1p", "erfc", "tan", "asin", "acos", "atan", "atan2"),
+    *("sinh", "cosh", "asinh", "acosh", "atanh"),
+)
+_OF_LIBRARY = ("pow", "fmod", "mod", "floordiv")  # which take constants, but of f32 alone
+_CALLS |= {f: f"libdevice.{f}({{}})" for f in _LIBRARY} | {"atan2": "libdevice.atan2({}, {})"}
+_ON_FLOATS = {  # where floats need another spelling than integers
+    "minimum": "tl.minimum({}, {}, propagate_nan=tl.PropagateNan.ALL)",
+    "maximum": "tl.maximum({}, {}, propagate_nan=tl.PropagateNan.ALL)",
+    "relu": "tl.maximum({}, 0.0, propagate_nan=tl.PropagateNan.ALL)",
+    "sign": "tl.where({0} > 0.0, 1.0, tl.where({0} < 0.0, -1.0, 0.0))",
+    "floordiv": "float_floor_divide({}, {})", "mod": "float_floor_modulo({}, {})",
+    "fmod": "libdevice.fmod({}, {})",
+    "round": "libdevice.rint({})", "trunc": "libdevice.trunc({})",
 }  # fmt: skip
 _WHOLE = {"floordiv": "quotient", "mod": "remainder"}  # where rounding down is toward zero
-_TWICE = ("silu", "square", "gelu")  # what reads its argument more than once
-_LOOSE = ("silu", "square", "gelu")  # what is no single call
+_ROUNDING = ("floor", "ceil", "round", "trunc")
+_TWICE = ("silu", "square", "gelu", "sign", "isnan")  # what reads its argument more than once
+_LOOSE = ("silu", "square", "gelu", "isnan", "isinf", "isfinite")  # what is no single call
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +117,7 @@ class Expressions:
         """An expression spread over axes."""
         match expr:
             case Number(value):
-                kind = "b8" if isinstance(value, bool) else "i32" if isinstance(value, int) else ""
-                return Text(spelling.number(value), kind or "f32", loose=_negative(value))
+                return Text(spelling.number(value), _constant(value), loose=_negative(value))
             case Size(name):
                 return Text(name, "f32" if name.islower() else "i32")
             case Index(name):
@@ -141,13 +165,25 @@ class Expressions:
         condition, data = (args[:1], args[1:]) if function == "where" else ([], args)
         dtype = promote(tuple(t.dtype for t in data))
         kind = POINTWISE[expr.function].kind
-        if kind == "float" and dtype not in FLOATS or function == "pow":
+        if kind == "float" and dtype not in FLOATS:
             dtype = "f32"
-        if kind == "compare" and function not in _COMPARE:
-            dtype = "b8"
+        if kind == "random":
+            return Text(self._call(function, args, "f32")[0], "f32", axes)
+        if function in _ROUNDING and dtype not in FLOATS:
+            return data[0]
+        if function == "pow" and dtype not in FLOATS:
+            function = "powi"
         met = [*condition, *(self._meeting(t, n, dtype) for t, n in zip(data, arguments[-len(data):], strict=True))]
-        code, loose = self._call(function, met)
-        return Text(code, "b8" if kind == "compare" else dtype, axes, loose)
+        if function in _LIBRARY or (dtype == "f64" and function in _OF_LIBRARY):
+            met = [self._placed(t, dtype) for t in met]
+        code, loose = self._call(function, met, dtype)
+        return Text(code, "b8" if kind in ("compare", "test") else dtype, axes, loose)
+
+    def _placed(self, text: Text, dtype: str) -> Text:
+        """An operand of the library, which takes no bare constants and sizes."""
+        if text.axes:
+            return text
+        return Text(f"tl.cast({text.code}, {spelling.DTYPES[dtype]})", dtype)
 
     def _power(self, exponent: Expr, over: tuple[str, ...]) -> Text | None:
         """exp(a - b) as a power of two, where b is the same along an axis of a, so that its
@@ -171,7 +207,9 @@ class Expressions:
             return text
         return self.cast(text, dtype)
 
-    def _call(self, function: str, args: list[Text]) -> tuple[str, bool]:
+    def _call(self, function: str, args: list[Text], dtype: str) -> tuple[str, bool]:
+        if dtype in FLOATS and function in _ON_FLOATS:
+            return self._filled(_ON_FLOATS[function], function, args), False
         if function in _WHOLE.values():
             sign = "//" if function == "quotient" else "%"
             return f"{args[0].operand} {sign} {args[1].operand}", True
@@ -187,10 +225,13 @@ class Expressions:
             return f"~{args[0].operand}", True
         if function not in _CALLS:
             raise BackendError("emit", f"`{function}` has no spelling in Triton")
+        return self._filled(_CALLS[function], function, args), function in _LOOSE
+
+    def _filled(self, call: str, function: str, args: list[Text]) -> str:
         codes = [a.code for a in args]
         if function in _TWICE:
             codes = [c if c.isidentifier() else self.temporary(c) for c in codes]
-        return _CALLS[function].format(*codes), function in _LOOSE
+        return call.format(*codes)
 
 
 def _counts(expr: Expr) -> bool:
@@ -205,6 +246,15 @@ def _counts(expr: Expr) -> bool:
         case Apply("add" | "mul" | "floordiv" | "mod" | "minimum" | "maximum", args):
             return all(_counts(a) for a in args)
     return False
+
+
+def _constant(value: float | int | bool) -> str:
+    """The dtype of a constant."""
+    if isinstance(value, bool):
+        return "b8"
+    if isinstance(value, float):
+        return "f32"
+    return "i64" if is_long(value) else "i32"
 
 
 def _negative(value: float | int | bool) -> bool:

@@ -49,7 +49,7 @@ def test_a_tensor_is_spread_over_axes():
 @pytest.mark.parametrize(
     ("expression", "text"),
     [
-        ("relu(x[m, k])", "tl.maximum(x, 0.0)"),
+        ("relu(x[m, k])", "tl.maximum(x, 0.0, propagate_nan=tl.PropagateNan.ALL)"),
         ("tanh(x[m, k])", "libdevice.tanh(x)"),
         ("x[m, k] ** 2", "x * x"),
         ("abs(x[m, k]) ** 3.0", "libdevice.pow(tl.abs(x), 3.0)"),
@@ -57,7 +57,13 @@ def test_a_tensor_is_spread_over_axes():
         ("-x[m, k] * 2.0", "(-x) * 2.0"),
         ("x[m, k] - (x[m, k] - 1.0)", "x - (x - 1.0)"),
         ("exp(x[m, k])", "tl.exp(x)"),
-        ("minimum(x[m, k], 0.5) + floor(x[m, k])", "tl.minimum(x, 0.5) + tl.floor(x)"),
+        (
+            "minimum(x[m, k], 0.5) + floor(x[m, k])",
+            "tl.minimum(x, 0.5, propagate_nan=tl.PropagateNan.ALL) + tl.floor(x)",
+        ),
+        ("sign(x[m, k] + 1.0)", "tl.where(part_1 > 0.0, 1.0, tl.where(part_1 < 0.0, -1.0, 0.0))"),
+        ("log1p(2.0) * x[m, k]", "libdevice.log1p(tl.cast(2.0, tl.float32)) * x"),
+        ("x[m, k] % 2.0", "float_floor_modulo(x, 2.0)"),
         ("where(x[m, k] > -1.0, x[m, k], -inf)", 'tl.where(x > (-1.0), x, float("-inf"))'),
     ],
 )

@@ -34,6 +34,9 @@ from ir.steps import Temporary, steps, tile_axes
 OPERATIONS = {
     "div": 6, "floordiv": 20, "mod": 20, "pow": 40, "sqrt": 6, "exp": 2, "log": 4, "tanh": 20,
     "sigmoid": 8, "erf": 22, "sin": 24, "cos": 24, "silu": 9, "gelu": 26,
+    "fmod": 20, "uniform": 90, "exp2": 2, "log2": 4, "log10": 5, "log1p": 20, "expm1": 20,
+    "erfc": 30, "tan": 30, "asin": 18, "acos": 18, "atan": 18, "atan2": 30, "sinh": 24,
+    "cosh": 16, "asinh": 28, "acosh": 26, "atanh": 26,
 }  # fmt: skip
 ADDRESS = 3  # instructions beside each load or store of a lane: its address and mask
 FOLD_CYCLES = 120  # from the last element of a fold to its result

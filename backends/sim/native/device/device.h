@@ -192,12 +192,19 @@ constexpr Outside pad(double value) { return {true, value}; }
 // both, as 0 or 1. Comparisons and logic give 0 or 1; logic takes anything but 0 as true.
 // select(c, a, b) is a where c is not 0, else b; fma(a, b, c) is a * b + c, rounded once.
 // min and max give NaN if an operand is NaN. The result is rounded to the dtype of `to`.
+// round takes ties to the even; sign is 0 of NaN; fmod has the sign of the dividend. bit_not to
+// ipow are of integers alone: shifts by 0 to 63, shr keeps the sign, and ipow of a negative
+// exponent is 0 but for a base of 1 or -1. uniform(seed, counter) is of integers and gives a float
+// of 24 bits in [0, 1): the first word of Philox4x32-10, of the key `seed`.
 enum class Op : std::uint8_t {
   // vector core
-  copy, neg, abs, floor, ceil, add, sub, mul, div, floordiv, mod, min, max,
-  lt, le, gt, ge, eq, ne, and_, or_, not_, select, fma,
+  copy, neg, abs, floor, ceil, round, trunc, sign, isnan, isinf, isfinite, not_, bit_not,
+  add, sub, mul, div, floordiv, mod, fmod, min, max, lt, le, gt, ge, eq, ne, and_, or_, xor_,
+  bit_and, bit_or, bit_xor, shl, shr, ipow, uniform, select, fma,
   // special-function unit (tables)
   exp, log, sqrt, rsqrt, recip, tanh, sigmoid, erf, sin, cos, pow, silu, gelu,
+  exp2, expm1, log2, log10, log1p, erfc, tan, asin, acos, atan, sinh, cosh, asinh, acosh, atanh,
+  atan2,
 };
 enum class Fold : std::uint8_t { sum, max, min, prod };
 

@@ -1,0 +1,56 @@
+"""Every pointwise function on the simulated device, against the reference."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from backends.backend import BackendError
+from backends.registry import REGISTRY, target
+from backends.sim.backend import Sim
+from ir.function_samples import float_inputs, float_spec, integer_inputs, integer_spec
+from ir.lower import lower
+from ir.reference import evaluate
+from ir.samples import decisions, spec_of
+
+COUNT = 400
+SIZES = {"M": COUNT}
+MACHINE = target("npu_small")
+LIMITS = ("y_silu", "y_gelu")  # here 0 at -inf, where arithmetic in IEEE 754 gives NaN
+
+
+def run(spec, inputs, folder):
+    sim = Sim(REGISTRY.manifest("sim"))
+    lines = ("tile(m, size=64)", "place(m.outer, level=grid)")
+    nest = lower(spec, decisions(spec, *lines), MACHINE, SIZES)
+    built = sim.build(sim.emit(nest, MACHINE), nest, MACHINE, folder)
+    return sim.run(built, nest, MACHINE, SIZES, inputs)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "bf16"])
+def test_functions_of_floats(dtype, tmp_path):
+    spec, inputs = float_spec(dtype), float_inputs(dtype, COUNT)
+    found = run(spec, inputs, tmp_path)
+    for name, right in evaluate(spec, inputs, SIZES).items():
+        kept = ~np.isneginf(inputs["x"]) if name in LIMITS else slice(None)
+        with np.errstate(over="ignore"):
+            held = right.astype(found[name].dtype)[kept]
+        np.testing.assert_allclose(
+            found[name][kept].astype(np.float64), held, rtol=2e-6, atol=1e-30, err_msg=name
+        )
+
+
+@pytest.mark.parametrize("dtype", ["i32", "i64"])
+def test_functions_of_integers(dtype, tmp_path):
+    spec, inputs = integer_spec(dtype), integer_inputs(dtype, COUNT)
+    found = run(spec, inputs, tmp_path)
+    for name, right in evaluate(spec, inputs, SIZES).items():
+        rtol = 2e-5 if name.startswith("n_") else 0.0
+        np.testing.assert_allclose(found[name], right, rtol=rtol, atol=rtol, err_msg=name)
+
+
+def test_a_constant_that_a_double_does_not_hold_is_refused():
+    spec = spec_of("y[m] = x[m] + 9007199254740993", inputs="x: i64[M]", result="i64[M]")
+    nest = lower(spec, decisions(spec), MACHINE, SIZES)
+    with pytest.raises(BackendError, match="no constant as large as 9007199254740993"):
+        Sim(REGISTRY.manifest("sim")).emit(nest, MACHINE)

@@ -1,0 +1,45 @@
+"""Random numbers that are functions of a seed and a counter: Philox4x32-10, in numpy.
+
+Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3 (SC 2011), and the
+authors' library Random123. One block of four words for each counter; the same bits everywhere.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+ROUNDS = 10
+MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
+WEYL = (0x9E3779B9, 0xBB67AE85)  # what the two words of the key grow by from round to round
+FRACTION = 24  # bits of a uniform number: all that f32 holds below 1
+_LOW = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+
+
+def philox(counter: tuple[np.ndarray, ...], key: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+    """Four words of a counter of four words and a key of two: uint64 arrays below 2^32, which
+    broadcast."""
+    a, b, c, d = counter
+    left, right = key
+    for _ in range(ROUNDS):
+        first, second = a * np.uint64(MULTIPLIERS[0]), c * np.uint64(MULTIPLIERS[1])
+        a, b = (second >> _HALF) ^ b ^ left, second & _LOW
+        c, d = (first >> _HALF) ^ d ^ right, first & _LOW
+        left, right = ((k + np.uint64(w)) & _LOW for k, w in zip((left, right), WEYL, strict=True))
+    return a, b, c, d
+
+
+def uniform(seed: np.ndarray, counter: np.ndarray) -> np.ndarray:
+    """float64 of multiples of 2^-24 in [0, 1), exact in f32, for integers that broadcast.
+
+    Both are taken as 64 bits, the lower half first: the seed is the key, the counter the lower
+    two words of the block's. The number is made of the upper bits of the block's first word.
+    """
+    zero = np.zeros((), np.uint64)
+    word, *_ = philox((*_halves(counter), zero, zero), _halves(seed))
+    return (word >> np.uint64(32 - FRACTION)).astype(np.float64) * 2.0**-FRACTION
+
+
+def _halves(number: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    bits = np.asarray(number).astype(np.int64).view(np.uint64)
+    return bits & _LOW, bits >> _HALF
