@@ -15,6 +15,19 @@ from ir.sizes import bind, value
 from ir.spec import Apply, Bucketize, Cast, Index, Number, Read, Reduce, Scan, Size
 from ir.verify import facts
 
+
+def uniform(seed, counter):
+    """The upper bits of the first word of a block of Philox4x32-10."""
+    c = [counter & 0xFFFFFFFF, counter >> 32 & 0xFFFFFFFF, 0, 0]
+    key = [seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF]
+    for _ in range(10):
+        first, second = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
+        c = [second >> 32 ^ c[1] ^ key[0], second & 0xFFFFFFFF,
+             first >> 32 ^ c[3] ^ key[1], first & 0xFFFFFFFF]  # fmt: skip
+        key = [(k + w) & 0xFFFFFFFF for k, w in zip(key, (0x9E3779B9, 0xBB67AE85), strict=True)]
+    return (c[0] >> 8) / 2**24
+
+
 PLAIN = {
     "add": operator.add,
     "sub": operator.sub,
@@ -29,8 +42,10 @@ PLAIN = {
     "ge": operator.ge,
     "eq": operator.eq,
     "ne": operator.ne,
-    "and": lambda a, b: bool(a) and bool(b),
-    "or": lambda a, b: bool(a) or bool(b),
+    "and": lambda a, b: int(a) & int(b),
+    "or": lambda a, b: int(a) | int(b),
+    "xor": lambda a, b: int(a) ^ int(b),
+    "shr": lambda a, b: int(a) >> int(b),
     "not": operator.not_,
     "where": lambda c, a, b: a if c else b,
     "minimum": min,
@@ -45,6 +60,16 @@ PLAIN = {
     "gelu": lambda x: 0.5 * x * math.erfc(-x / math.sqrt(2)),
     "sin": math.sin,
     "floor": math.floor,
+    "round": round,
+    "trunc": math.trunc,
+    "sign": lambda x: (x > 0) - (x < 0),
+    "fmod": math.fmod,
+    "erfc": math.erfc,
+    "atan": math.atan,
+    "asinh": math.asinh,
+    "cos": math.cos,
+    "isfinite": math.isfinite,
+    "uniform": lambda seed, counter: uniform(int(seed), int(counter)),
 }
 FOLD = {"sum": sum, "max": max, "min": min}
 

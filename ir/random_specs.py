@@ -30,7 +30,7 @@ EXTENTS = {"m": Size("M"), "j": Size("M"), "n": Size("N"), "k": Size("K"), "i": 
 _SAFE = ("add", "sub", "mul", "minimum", "maximum")  # keep moderate values moderate
 _ONE = (
     *("neg", "abs", "relu", "square", "tanh", "sigmoid", "erf", "silu", "gelu", "sin", "floor"),
-    *("round", "trunc", "sign", "erfc", "expm1", "atan", "asinh", "cos"),
+    *("round", "trunc", "sign", "erfc", "atan", "asinh", "cos"),
 )
 _BY_THREE = ("floordiv", "mod", "fmod", "shr")  # whose second operand is 3
 _BITS = ("and", "or", "xor")
