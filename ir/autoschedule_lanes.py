@@ -22,6 +22,7 @@ from ir.lower import lower
 from ir.machine import Machine
 from ir.nest import Dot, Launch, Load, Loop, LoopNest, Statement, Store
 from ir.openings import added, deferred, launch_ends, reduced, streamed, units
+from ir.parted import parted
 from ir.schedule import Decision, Schedule
 from ir.sizes import bind
 from ir.sizes import value as number
@@ -74,6 +75,19 @@ class _Opening:
     base: tuple[Decision, ...]
     needs_loop: bool
 
+    @property
+    def parts(self) -> Mapping[str, int]:
+        """Into how many parts a fold over an index is split."""
+        return {
+            str(d.option("over")): int(d.option("parts")) for d in self.made if d.verb == "split"
+        }
+
+
+def _parted_opening(spec: Spec, machine: Machine, made: tuple[Decision, ...]) -> _Opening:
+    """Folds in two stages: what is decided on the spec's own equations holds for their parts."""
+    base = (*launch_ends(spec), *units(spec, machine))
+    return _Opening(made, spec, roles(spec), base, False)
+
 
 def _opening(spec: Spec, machine: Machine, made: tuple[Decision, ...]) -> _Opening:
     other = any(d.verb in ("associate", "atomic") for d in made)
@@ -96,6 +110,8 @@ class _Search:
             )),
             *(_opening(spec, machine, (Decision("associate", t),)) for t in associable(spec)),
         ]  # fmt: skip
+        if made := parted(spec, machine, self.bound):
+            self.openings.append(_parted_opening(spec, machine, made))
         self.fault: KernelError | None = None
 
     def best(self) -> Schedule:
@@ -110,7 +126,7 @@ class _Search:
 
     def _under(self, opening: _Opening) -> Iterator[_Found]:
         """What was tried under an opening: every combination, or a climb to the best."""
-        choices = tile_choices(opening.formed, opening.roles, self.bound)
+        choices = tile_choices(opening.formed, opening.roles, self.bound, opening.parts)
         tried: dict[tuple[int, ...], _Found] = {}
 
         def at(point: tuple[int, ...]) -> _Found:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ir.spec import Apply, Cast, Equation, Expr, Index, Read, Reduce
+from ir.spec import Apply, Cast, Equation, Expr, Index, Number, Range, Read, Reduce
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,14 @@ def contraction(equation: Equation) -> Contraction | None:
             if a is not b and (found := _split(equation, parts, a, b)):
                 return found
     return None
+
+
+def fills(found: Contraction, ranges: Mapping[str, Range]) -> bool:
+    """Whether a contraction has rows and columns, more than one of each: what a matrix unit is
+    for, where programs hold tiles in registers."""
+    return all(
+        any(ranges[i].high != Number(1) for i in side) for side in (found.rows, found.columns)
+    )
 
 
 def _plain(expr: Expr) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ir.affine import affine
-from ir.contraction import Contraction, contraction
+from ir.contraction import Contraction, contraction, fills
 from ir.openings import folded_by
 from ir.spec import Index, Spec
 from ir.verify import facts as facts_of
@@ -15,8 +15,8 @@ from ir.verify import facts as facts_of
 class Roles:
     """Sets of indices. folded: reduced or scanned over.  jagged: of a range that data bounds.
     bounding: on which such a range depends.  taps: folded, and added to another index in a
-    position.  stored: of an output.  sides: rows and columns of each product.  summed: by a
-    product.  batch: of each product that has them."""
+    position.  stored: of an output.  sides: rows and columns of each product that has more than one of each.
+    summed: by one.  batch: of each that has them."""
 
     folded: frozenset[str]
     jagged: frozenset[str]
@@ -36,7 +36,7 @@ class Roles:
 def roles(spec: Spec) -> Roles:
     """The roles of a spec's indices."""
     ranges = facts_of(spec).ranges
-    products = [c for e in spec.equations if (c := contraction(e))]
+    products = [c for e in spec.equations if (c := contraction(e)) and fills(c, ranges)]
     folded = frozenset(i for e in spec.equations for i in folded_by(e.value))
     jagged = frozenset(i for i, r in ranges.items() if r.jagged)
     last = next(e for e in reversed(spec.equations) if e.target == spec.outputs[-1].name)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import combinations, permutations
 
 from ir.atomic import DTYPES, scattered
-from ir.contraction import Contraction, contraction
+from ir.contraction import Contraction, contraction, fills
 from ir.errors import KernelError
 from ir.formulation import depends, formulate
 from ir.machine import Machine
@@ -48,10 +48,10 @@ def tiled(index: str, size: int, level: str) -> tuple[Decision, Decision]:
 
 def units(spec: Spec, machine: Machine) -> Iterator[Decision]:
     """Products go to the matrix unit, with operands in the narrow dtype of the inputs."""
-    narrow = narrowest(spec)
+    narrow, ranges = narrowest(spec), facts(spec).ranges
     for e in spec.equations:
         found = contraction(e)
-        if found is None:
+        if found is None or machine.has_registers and not fills(found, ranges):
             continue
         natural = {_natural(spec, side) for side in (found.a, found.b)}
         if eight(spec, machine, found):

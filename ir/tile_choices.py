@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
+from types import MappingProxyType
 
 from ir.atomic import facts_with_places, places, updated
 from ir.index_roles import Roles
@@ -10,7 +12,7 @@ from ir.openings import tiled
 from ir.schedule import Decision
 from ir.sizes import power_of_two
 from ir.sizes import value as number
-from ir.spec import Spec
+from ir.spec import Index, Spec
 
 SIDES = (32, 64, 128, 256)  # of a product
 SMALL_SIDE = 16
@@ -22,18 +24,78 @@ INNERMOST = (128, 256, 64, 32, 512, 1024, 2048)  # where nothing is folded
 LONGEST_SIDE = 512  # that is held whole where a product needs all of it
 SHORT, LONG = 256, 1024  # extents below and from which fewer cuts of a product are worth it
 LONGEST_ROW = 16384  # elements that a program holds
+HELD = 8192  # the same, of several folded indices
+INNER = (1024, 2048, 4096, 512, 256)  # of the last of several folded indices, at a time
 
 Tiles = tuple[Decision, ...]
 
 
 def tile_choices(
-    spec: Spec, roles: Roles, sizes: Mapping[str, int]
+    spec: Spec,
+    roles: Roles,
+    sizes: Mapping[str, int],
+    parts: Mapping[str, int] = MappingProxyType({}),
 ) -> tuple[tuple[Tiles, ...], ...]:
-    """The cuts of each index, what is preferred first; `()` is the index as a whole."""
+    """The cuts of each index, what is preferred first; `()` is the index as a whole.
+
+    parts: into how many a fold over an index is split.
+    """
     ranges = facts_with_places(spec).ranges
     extents = {i: 0 if r.jagged else number(r.high, sizes) for i, r in ranges.items()}
+    extents |= {i: -(-extents[i] // n) for i, n in parts.items()}
     scattered = _scattered(spec)
-    return tuple(tuple(dict.fromkeys(_of(i, roles, extents, scattered))) for i in ranges)
+    several = _several(spec, roles, extents)
+    return tuple(
+        tuple(dict.fromkeys(
+            _parted(i, roles, extents, several) if i in parts
+            else _folded(i, roles, extents, several) if i in several
+            else _of(i, roles, extents, scattered)
+        ))
+        for i in ranges
+    )  # fmt: skip
+
+
+def _several(spec: Spec, roles: Roles, extents: Mapping[str, int]) -> tuple[str, ...]:
+    """The folded indices, the one that changes fastest in memory last, where a program cannot
+    hold all that they run over; none where it can."""
+    apart = roles.jagged | roles.taps | roles.multiplied | roles.batch
+    found = [i for i in extents if i in roles.folded and i not in apart]
+    if len(found) < 2 or prod(power_of_two(extents[i]) for i in found) <= HELD:
+        return ()
+    ends = [r.at[-1] for e in spec.equations for r in e.reads() if r.at]
+    fastest = next((p.name for p in ends if isinstance(p, Index) and p.name in found), found[-1])
+    return (*(i for i in found if i != fastest), fastest)
+
+
+def _folded(
+    index: str, roles: Roles, extents: Mapping[str, int], several: tuple[str, ...]
+) -> list[Tiles]:
+    """Cuts of one of several folded indices; where it is stored too, its tiles lie side by side
+    in launches that do not fold it."""
+    extent, level = extents[index], "grid" if index in roles.stored else "loop"
+    if index == several[-1]:
+        made: list[Tiles] = [tiled(index, size, level) for size in INNER if size < extent]
+        return [(), *made] if extent <= INNER[0] or not made else made
+    within = several[several.index(index) + 1 :]
+    room = HELD // min(HELD, prod(min(INNER[0], power_of_two(extents[i])) for i in within))
+    rows = [s for s in (*ROWS, room) if s == 1 or s < power_of_two(extent) and s <= room]
+    return [tiled(index, size, level) for size in rows]
+
+
+def _parted(
+    index: str, roles: Roles, extents: Mapping[str, int], several: tuple[str, ...]
+) -> list[Tiles]:
+    """Cuts of an index whose fold is split; extents: of a part."""
+    wide = power_of_two(extents[index])
+    sizes: tuple[int, ...] = (*FOLDED, *INNER)
+    if index in several[:-1]:
+        sizes = ROWS
+    elif index in roles.multiplied:
+        sizes = SUMMED
+    level = "grid" if index in roles.stored else "loop"
+    return [tiled(index, size, level) for size in sizes if size <= wide] or [
+        tiled(index, wide, level)
+    ]
 
 
 def _scattered(spec: Spec) -> Mapping[str, tuple[int, ...]]:
