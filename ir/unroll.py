@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from ir.errors import KernelError
 from ir.schedule import Decision
-from ir.spec import Apply, Equation, Expr, Number, Reduce, Spec
+from ir.spec import Apply, Equation, Expr, Index, Number, Read, Reduce, Spec
 from ir.verify import facts
-from ir.visit import renamed
+from ir.visit import rebuilt
 
 MOST = 16  # terms that a fold is written out into
 _FOLDS = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum"}
@@ -51,7 +51,7 @@ def _written_out(spec: Spec, equation: Equation, index: str) -> Equation:
     value = equation.value
     if not isinstance(value, Reduce) or index not in value.over:
         return equation
-    parts = [renamed(value.body, {index: Number(n)}) for n in range(terms(spec, index))]
+    parts = [_tap(value.body, index, n) for n in range(terms(spec, index))]
     body: Expr = parts[0]
     for part in parts[1:]:
         body = Apply(_FOLDS[value.fold], (body, part))
@@ -60,3 +60,41 @@ def _written_out(spec: Spec, equation: Equation, index: str) -> Equation:
     if not over:
         return replace(equation, value=body)
     return replace(equation, value=replace(value, body=body, over=over, ranges=ranges))
+
+
+def _tap(expr: Expr, index: str, number: int) -> Expr:
+    """One term of a fold, with the numbers in positions added up: x[l + 2 - 1] -> x[l + 1]."""
+    if isinstance(expr, Index):
+        return Number(number) if expr.name == index else expr
+    made = rebuilt(expr, lambda e: _tap(e, index, number))
+    if isinstance(made, Read):
+        return replace(made, at=tuple(map(_settled, made.at)))
+    return made
+
+
+def _settled(position: Expr) -> Expr:
+    """A sum with its numbers as one, at its end; other positions as they are."""
+    rest, number = _parted(position)
+    if not isinstance(position, Apply) or position.function not in ("add", "sub"):
+        return position
+    if rest is None or number == 0:
+        return rest or Number(number)
+    return Apply("add" if number > 0 else "sub", (rest, Number(abs(number))))
+
+
+def _parted(expr: Expr) -> tuple[Expr | None, int]:
+    """A sum as what has no number, None: nothing, and the total of its whole numbers."""
+    match expr:
+        case Number(int(number)):
+            return None, number
+        case Apply("mul", (Number(int(a)), Number(int(b)))):
+            return None, a * b
+        case Apply("add" | "sub" as sign, (a, b)):
+            (left, first), (right, second) = _parted(a), _parted(b)
+            total = first + second if sign == "add" else first - second
+            if left is None and right is not None and sign == "sub":
+                return expr, 0
+            if left is None or right is None:
+                return left or right, total
+            return Apply(sign, (left, right)), total
+    return expr, 0

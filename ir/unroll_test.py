@@ -12,7 +12,7 @@ from ir.nest import Dot, Loop
 from ir.parse_schedule import parse_schedule
 from ir.print import equation_text
 from ir.reference import evaluate
-from ir.samples import WITH_REGISTERS, workload
+from ir.samples import WITH_REGISTERS, spec_of, workload
 
 HEAD = "schedule({})\n{}\n"
 
@@ -26,6 +26,21 @@ def test_the_terms_of_a_sum_are_written_out():
     formed = rewritten(spec, schedule("conv1d", "unroll(i)"))
     text = equation_text(formed.equation("acc"))
     assert text.endswith(", c)") and "w[o, c, 2]" in text and "i" not in formed.equation("acc").reduced
+
+
+@pytest.mark.parametrize("position, taps", [
+    ("l + i - 1", ("l - 1", "l", "l + 1")),
+    ("2 * l + i + 3", ("2 * l + 3", "2 * l + 4", "2 * l + 5")),
+    ("l - i", ("l", "l - 1", "l - 2")),
+    ("i", ("0", "1", "2")),
+    ("3 * i + l", ("l", "l + 3", "l + 6")),
+])  # fmt: skip
+def test_numbers_in_positions_are_added_up(position, taps):
+    spec = spec_of(f"y[l, o] = sum(pad(x[{position}, c], 0.0) * w[i, c, o], c, i=3)",
+                   inputs="x: f32[L, C], w: f32[3, C, O]", result="f32[L, O]")  # fmt: skip
+    text = equation_text(rewritten(spec, schedule("f", "unroll(i)")).equation("y"))
+    for tap in taps:
+        assert f"x[{tap}, c]" in text
 
 
 def test_a_maximum_with_no_index_left_is_pointwise():

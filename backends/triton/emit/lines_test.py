@@ -2,8 +2,10 @@
 
 import textwrap
 
+import pytest
+
 from backends.emit import Templates
-from backends.triton.emit.lines import Block, Call, Line
+from backends.triton.emit.lines import Block, Call, Line, terms
 
 
 def printed(*lines):
@@ -26,6 +28,32 @@ def test_a_long_call_is_broken_into_its_arguments():
     lines = printed(call).splitlines()
     assert [line.strip() for line in lines] == ["x = tl.load(", f"{'p' * 60},", f"mask={'m' * 40},", ")"]
     compile(textwrap.dedent("\n".join(lines)), "text", "exec")
+
+
+def test_a_long_argument_is_broken_into_its_terms():
+    mask = "mask=" + " & ".join(f"({c * 12} + 1 < {c * 12})" for c in "abcd")
+    lines = printed(Call("x", "tl.load", ("p + q", mask))).splitlines()
+    assert lines[1:4] == [
+        "        p + q,",
+        f"        mask=({'a' * 12} + 1 < {'a' * 12})",
+        f"            & ({'b' * 12} + 1 < {'b' * 12})",
+    ]
+    compile(textwrap.dedent("\n".join(lines)), "text", "exec")
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [("a", ["a"]), ("a + b[i + 1] & (c + d)", ["a", "+ b[i + 1]", "& (c + d)"]), ("-1+2", ["-1+2"])],
+)
+def test_terms_are_parted_where_no_bracket_is_open(text, parts):
+    assert list(terms(text)) == parts
+
+
+def test_terms_of_a_fold_are_parted_within_it_and_within_its_groups():
+    text = "a[m] = sum(f(x + 1) * y[k + 1] + (z + w), k=minimum((s + 1) * 2, K))"
+    assert terms(text, within=1, groups=False) == (
+        "a[m] = sum(f(x + 1) * y[k + 1]", "+ (z", "+ w), k=minimum((s + 1) * 2, K))",
+    )
 
 
 def test_a_short_call_stays_on_its_line():

@@ -27,16 +27,18 @@ class Regions:
     """Writes the places of one launch.
 
     rows: gives the variable and axes of a tile of positions.  named: gives an expression a name.
+    wide: the tensors whose positions are numbers of 64 bits.
     """
 
     def __init__(
         self, blocks: Blocks, parameters: Mapping[str, Parameter], rows: Rows,
-        named: Callable[[str, str], str],
+        named: Callable[[str, str], str], wide: frozenset[str] = frozenset(),
     ):  # fmt: skip
         self.blocks = blocks
         self.parameters = parameters
         self.rows = rows
         self.named = named
+        self.wide = wide
 
     def place(
         self, tensor: str, region: tuple[Slice, ...], over: tuple[str, ...], padded: bool,
@@ -57,9 +59,10 @@ class Regions:
                 at = self.named(f"{tensor}_dim{dim}", spelling.total([*moving, fixed]))
                 checks += [f"({at} >= 0)", f"({at} < {spelling.size(shape[dim])})"]
                 fixed, moving = ("0", [at]) if moving else (at, [])
+            times = _times_wide if tensor in self.wide else _times
             if fixed != "0":
-                scalars.append(_times(fixed, stride))
-            blocks += [_times(m, stride) for m in moving]
+                scalars.append(times(fixed, stride))
+            blocks += [times(m, stride) for m in moving]
         masks = [
             spread(spelling.inside(i), (i,), over) for i in indices if self.blocks[i].checks
         ]
@@ -112,5 +115,20 @@ def _stride(inner: tuple[Expr, ...]) -> str:
 def _times(code: str, stride: str) -> str:
     if stride in ("", "1"):
         return code
+    if code.isdigit():
+        return _numbered(int(code), stride)
     loose = any(f" {sign} " in code for sign in ("+", "-"))
     return f"({code}) * {stride}" if loose else f"{code} * {stride}"
+
+
+def _times_wide(code: str, stride: str) -> str:
+    """The same in 64 bits; what lies side by side is added as it is."""
+    return f"tl.cast({code}, tl.int64) * {stride}" if stride else code
+
+
+def _numbered(number: int, stride: str) -> str:
+    """The product of a number and a stride, whose own first factor may be a number."""
+    first, _, rest = stride.partition(" * ")
+    if first.isdigit():
+        number, stride = number * int(first), rest
+    return " * ".join(part for part in ("" if number == 1 else str(number), stride) if part) or "1"

@@ -55,14 +55,14 @@ class _Scope:
 
 class Statements:
     """Writes the statements of one launch. descriptors: of what the copy engine moves.  steps:
-    of searches, the constants that a launch passes."""
+    of searches, the constants that a launch passes.  wide: tensors with positions of 64 bits."""
 
-    def __init__(self, launch: Launch):
+    def __init__(self, launch: Launch, wide: frozenset[str] = frozenset()):
         self.launch = launch
         self.values: dict[str, Value] = {v.name: v for v in launch.values}
         self.blocks = Blocks(launch)
         parameters = {p.name: p for p in launch.parameters}
-        self.regions = Regions(self.blocks, parameters, self.tile, self._named)
+        self.regions = Regions(self.blocks, parameters, self.tile, self._named, wide)
         self.products = Products(self.blocks)
         self.scaled = scales(launch)
         self.factors = {n: f"{spelling.value(n)}_factor" for n in self.scaled}

@@ -10,21 +10,24 @@ from typing import Any
 
 from backends.triton.emit import spelling
 from backends.triton.emit.grid import grid_lines, tiles_text
-from backends.triton.emit.lines import Block
+from backends.triton.emit.lines import Block, terms
 from backends.triton.emit.statements import Statements
+from backends.triton.emit.wide import wide_tensors
 from backends.triton.signature import parameters, size_sources
 from ir.digest import spec_digest, text_digest
 from ir.machine import Machine
 from ir.nest import Launch, Load, Loop, LoopNest, Parameter, Store
 from ir.print import equation_text
 
+TITLE = 92  # columns of a line that tells an equation
 DEFAULT_LANES = 4  # waves, where the schedule says nothing
 _WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 def kernel_view(nest: LoopNest, machine: Machine) -> dict[str, Any]:
     """The values of the template `kernel.py.j2`."""
-    launches = [_launch(nest, launch, machine) for launch in nest.launches]
+    wide = wide_tensors(nest)
+    launches = [_launch(nest, launch, machine, wide) for launch in nest.launches]
     tensors = parameters(nest)
     made = [p for p in tensors if p.role != "input"]
     inputs = [p.name for p in tensors if p.role == "input"]
@@ -47,6 +50,8 @@ def kernel_view(nest: LoopNest, machine: Machine) -> dict[str, Any]:
         "made": [_made(p) for p in made],
         "outputs": [p.name for p in tensors if p.role == "output"],
         "tensors": [p.name for p in tensors],
+        "narrow": [p.name for p in tensors if p.name not in wide],
+        "wide": [p.name for p in tensors if p.name in wide],
         "launch_sizes": _sizes(nest, _launcher_text(launches)),
         "made_sizes": _sizes(nest, " ".join(m["shape"] for m in map(_made, made)), asked),
     }
@@ -65,8 +70,10 @@ def _doc(text: str) -> str:
     return plain.replace("\\", "\\\\").replace('"', '\\"')
 
 
-def _launch(nest: LoopNest, launch: Launch, machine: Machine) -> dict[str, Any]:
-    statements = Statements(launch)
+def _launch(
+    nest: LoopNest, launch: Launch, machine: Machine, wide: frozenset[str]
+) -> dict[str, Any]:
+    statements = Statements(launch, wide)
     once_header = [
         *statements.factor_lines,
         *(line for index, size in launch.whole for line in statements.positions(index, size)),
@@ -90,7 +97,7 @@ def _launch(nest: LoopNest, launch: Launch, machine: Machine) -> dict[str, Any]:
         "title": [
             line for e in nest.formulation.equations
             if e.target in (added if e.accumulate else values)
-            for line in textwrap.wrap(equation_text(e), 92, subsequent_indent="    ")
+            for line in _title(equation_text(e))
         ],
         "pointers": [(p.name, spelling.pointer(p.name)) for p in launch.parameters],
         "descriptors": statements.descriptors,
@@ -110,6 +117,14 @@ def _launch(nest: LoopNest, launch: Launch, machine: Machine) -> dict[str, Any]:
         "warps": launch.lanes // machine.wave if launch.lanes else DEFAULT_LANES,
         "words": words,
     }
+
+
+def _title(equation: str) -> Iterator[str]:
+    """The lines of an equation; of a long one, a line for each term."""
+    parts = terms(equation, within=1, groups=False) if len(equation) > TITLE else (equation,)
+    for n, part in enumerate(parts):
+        indent = "    " if n else ""
+        yield from textwrap.wrap(part, TITLE, initial_indent=indent, subsequent_indent="    ")
 
 
 def _looped(block: tuple) -> Iterator[Load]:

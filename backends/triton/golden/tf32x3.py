@@ -95,8 +95,9 @@ def product_2(
     EVEN_N: tl.constexpr,
     EVEN_K: tl.constexpr,
 ):
-    # acc[m, n] = sum(acc_al[m, k] * acc_bh[n, k] + acc_ah[m, k] * acc_bl[n, k] + acc_ah[m, k] *
-    #     acc_bh[n, k], k)
+    # acc[m, n] = sum(acc_al[m, k] * acc_bh[n, k]
+    #     + acc_ah[m, k] * acc_bl[n, k]
+    #     + acc_ah[m, k] * acc_bh[n, k], k)
     tile = tl.program_id(0)
     tiles_n = tl.cdiv(N, 64)
     m_at = tile // tiles_n * 64

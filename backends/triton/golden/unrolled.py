@@ -58,13 +58,19 @@ def conv1d_1(
     offs_w_ioc_c = w_ioc_c_at + tl.arange(0, 32)
     in_w_ioc_c = (offs_w_ioc_c < C) | EVEN_W_IOC_C
     w = tl.load(
-        w_ptr + offs_w_ioc_o[:, None, None] * C * 3 + offs_w_ioc_c[None, :, None] * 3 + offs_w_ioc_i[None, None, :],
+        w_ptr
+            + offs_w_ioc_o[:, None, None] * C * 3
+            + offs_w_ioc_c[None, :, None] * 3
+            + offs_w_ioc_i[None, None, :],
         mask=in_w_ioc_o[:, None, None] & in_w_ioc_c[None, :, None] & in_w_ioc_i[None, None, :],
         other=0.0,
     )
     w_ioc = tl.permute(w, 2, 0, 1)
     tl.store(
-        w_ioc_ptr + offs_w_ioc_i[:, None, None] * O * C + offs_w_ioc_o[None, :, None] * C + offs_w_ioc_c[None, None, :],
+        w_ioc_ptr
+            + offs_w_ioc_i[:, None, None] * O * C
+            + offs_w_ioc_o[None, :, None] * C
+            + offs_w_ioc_c[None, None, :],
         w_ioc,
         mask=in_w_ioc_i[:, None, None] & in_w_ioc_o[None, :, None] & in_w_ioc_c[None, None, :],
     )
@@ -78,9 +84,9 @@ def conv1d_2(
     EVEN_L: tl.constexpr,
     EVEN_C: tl.constexpr,
 ):
-    # acc[b, o, l] = sum(f32(pad(x_blc[b, l + 0 - 1, c], 0.0)) * f32(w_ioc[0, o, c]) +
-    #     f32(pad(x_blc[b, l + 1 - 1, c], 0.0)) * f32(w_ioc[1, o, c]) + f32(pad(x_blc[b, l + 2 -
-    #     1, c], 0.0)) * f32(w_ioc[2, o, c]), c)
+    # acc[b, o, l] = sum(f32(pad(x_blc[b, l - 1, c], 0.0)) * f32(w_ioc[0, o, c])
+    #     + f32(pad(x_blc[b, l, c], 0.0)) * f32(w_ioc[1, o, c])
+    #     + f32(pad(x_blc[b, l + 1, c], 0.0)) * f32(w_ioc[2, o, c]), c)
     # y[b, o, l] = acc[b, o, l] + f32(bias[o])
     tile = tl.program_id(0)
     tiles_o = tl.cdiv(O, 32)
@@ -114,7 +120,7 @@ def conv1d_2(
             other=0.0,
         )
         w_ioc_2 = tl.load(
-            w_ioc_ptr + 1 * O * C + offs_o[:, None] * C + offs_c[None, :],
+            w_ioc_ptr + O * C + offs_o[:, None] * C + offs_c[None, :],
             mask=in_o[:, None] & in_c[None, :],
             other=0.0,
         )

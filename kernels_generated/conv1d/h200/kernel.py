@@ -78,9 +78,9 @@ def conv1d_2(
     BLOCK_O: tl.constexpr,
     EVEN_O: tl.constexpr,
 ):
-    # acc[b, o, l] = sum(f32(pad(x_blc[b, l + 0 - 1, c], 0.0)) * f32(w_ico[0, c, o]) +
-    #     f32(pad(x_blc[b, l + 1 - 1, c], 0.0)) * f32(w_ico[1, c, o]) + f32(pad(x_blc[b, l + 2 -
-    #     1, c], 0.0)) * f32(w_ico[2, c, o]), c)
+    # acc[b, o, l] = sum(f32(pad(x_blc[b, l - 1, c], 0.0)) * f32(w_ico[0, c, o])
+    #     + f32(pad(x_blc[b, l, c], 0.0)) * f32(w_ico[1, c, o])
+    #     + f32(pad(x_blc[b, l + 1, c], 0.0)) * f32(w_ico[2, c, o]), c)
     # y[b, o, l] = acc[b, o, l] + f32(bias[o])
     offs_o = tl.arange(0, BLOCK_O)
     in_o = (offs_o < O) | EVEN_O
@@ -113,7 +113,7 @@ def conv1d_2(
             other=0.0,
         )
         w_ico_2 = tl.load(
-            w_ico_ptr + 1 * C * O + offs_c[:, None] * O + offs_o[None, :],
+            w_ico_ptr + C * O + offs_c[:, None] * O + offs_o[None, :],
             mask=in_c[:, None] & in_o[None, :],
             other=0.0,
         )

@@ -30,13 +30,21 @@ def conv2d_0(
     offs_x_bpqc_p = x_bpqc_p_at + tl.arange(0, 4)
     in_x_bpqc_p = (offs_x_bpqc_p < H) | EVEN_X_BPQC_P
     x = tl.load(
-        x_ptr + x_bpqc_b_at * C * H * W + offs_x_bpqc_c[:, None, None] * H * W + offs_x_bpqc_p[None, :, None] * W + offs_x_bpqc_q[None, None, :],
+        x_ptr
+            + x_bpqc_b_at * C * H * W
+            + offs_x_bpqc_c[:, None, None] * H * W
+            + offs_x_bpqc_p[None, :, None] * W
+            + offs_x_bpqc_q[None, None, :],
         mask=in_x_bpqc_c[:, None, None] & in_x_bpqc_p[None, :, None] & in_x_bpqc_q[None, None, :],
         other=0.0,
     )
     x_bpqc = tl.permute(x, 1, 2, 0)
     tl.store(
-        x_bpqc_ptr + x_bpqc_b_at * H * W * C + offs_x_bpqc_p[:, None, None] * W * C + offs_x_bpqc_q[None, :, None] * C + offs_x_bpqc_c[None, None, :],
+        x_bpqc_ptr
+            + x_bpqc_b_at * H * W * C
+            + offs_x_bpqc_p[:, None, None] * W * C
+            + offs_x_bpqc_q[None, :, None] * C
+            + offs_x_bpqc_c[None, None, :],
         x_bpqc,
         mask=in_x_bpqc_p[:, None, None] & in_x_bpqc_q[None, :, None] & in_x_bpqc_c[None, None, :],
     )
@@ -61,13 +69,21 @@ def conv2d_1(
     w_ijoc_i_at = tile // tiles_w_ijoc_j
     w_ijoc_j_at = tile % tiles_w_ijoc_j
     w = tl.load(
-        w_ptr + w_ijoc_i_at * 3 + w_ijoc_j_at + offs_w_ijoc_o[:, None] * C * 3 * 3 + offs_w_ijoc_c[None, :] * 3 * 3,
+        w_ptr
+            + w_ijoc_i_at * 3
+            + w_ijoc_j_at
+            + offs_w_ijoc_o[:, None] * C * 3 * 3
+            + offs_w_ijoc_c[None, :] * 3 * 3,
         mask=in_w_ijoc_o[:, None] & in_w_ijoc_c[None, :],
         other=0.0,
     )
     w_ijoc = w
     tl.store(
-        w_ijoc_ptr + w_ijoc_i_at * 3 * O * C + w_ijoc_j_at * O * C + offs_w_ijoc_o[:, None] * C + offs_w_ijoc_c[None, :],
+        w_ijoc_ptr
+            + w_ijoc_i_at * 3 * O * C
+            + w_ijoc_j_at * O * C
+            + offs_w_ijoc_o[:, None] * C
+            + offs_w_ijoc_c[None, :],
         w_ijoc,
         mask=in_w_ijoc_o[:, None] & in_w_ijoc_c[None, :],
     )
@@ -84,15 +100,15 @@ def conv2d_2(
     BLOCK_C: tl.constexpr,
     EVEN_C: tl.constexpr,
 ):
-    # acc[b, o, p, q] = sum(f32(pad(x_bpqc[b, p + 0 - 1, q + 0 - 1, c], 0.0)) * f32(w_ijoc[0, 0,
-    #     o, c]) + f32(pad(x_bpqc[b, p + 0 - 1, q + 1 - 1, c], 0.0)) * f32(w_ijoc[0, 1, o, c]) +
-    #     f32(pad(x_bpqc[b, p + 0 - 1, q + 2 - 1, c], 0.0)) * f32(w_ijoc[0, 2, o, c]) +
-    #     (f32(pad(x_bpqc[b, p + 1 - 1, q + 0 - 1, c], 0.0)) * f32(w_ijoc[1, 0, o, c]) +
-    #     f32(pad(x_bpqc[b, p + 1 - 1, q + 1 - 1, c], 0.0)) * f32(w_ijoc[1, 1, o, c]) +
-    #     f32(pad(x_bpqc[b, p + 1 - 1, q + 2 - 1, c], 0.0)) * f32(w_ijoc[1, 2, o, c])) +
-    #     (f32(pad(x_bpqc[b, p + 2 - 1, q + 0 - 1, c], 0.0)) * f32(w_ijoc[2, 0, o, c]) +
-    #     f32(pad(x_bpqc[b, p + 2 - 1, q + 1 - 1, c], 0.0)) * f32(w_ijoc[2, 1, o, c]) +
-    #     f32(pad(x_bpqc[b, p + 2 - 1, q + 2 - 1, c], 0.0)) * f32(w_ijoc[2, 2, o, c])), c)
+    # acc[b, o, p, q] = sum(f32(pad(x_bpqc[b, p - 1, q - 1, c], 0.0)) * f32(w_ijoc[0, 0, o, c])
+    #     + f32(pad(x_bpqc[b, p - 1, q, c], 0.0)) * f32(w_ijoc[0, 1, o, c])
+    #     + f32(pad(x_bpqc[b, p - 1, q + 1, c], 0.0)) * f32(w_ijoc[0, 2, o, c])
+    #     + (f32(pad(x_bpqc[b, p, q - 1, c], 0.0)) * f32(w_ijoc[1, 0, o, c])
+    #     + f32(pad(x_bpqc[b, p, q, c], 0.0)) * f32(w_ijoc[1, 1, o, c])
+    #     + f32(pad(x_bpqc[b, p, q + 1, c], 0.0)) * f32(w_ijoc[1, 2, o, c]))
+    #     + (f32(pad(x_bpqc[b, p + 1, q - 1, c], 0.0)) * f32(w_ijoc[2, 0, o, c])
+    #     + f32(pad(x_bpqc[b, p + 1, q, c], 0.0)) * f32(w_ijoc[2, 1, o, c])
+    #     + f32(pad(x_bpqc[b, p + 1, q + 1, c], 0.0)) * f32(w_ijoc[2, 2, o, c])), c)
     # y[b, o, p, q] = acc[b, o, p, q] + f32(bias[o])
     offs_o = tl.arange(0, BLOCK_O)
     in_o = (offs_o < O) | EVEN_O
@@ -106,7 +122,7 @@ def conv2d_2(
         other=0.0,
     )
     w_ijoc_2 = tl.load(
-        w_ijoc_ptr + 1 * O * C + offs_o[:, None] * C + offs_c[None, :],
+        w_ijoc_ptr + O * C + offs_o[:, None] * C + offs_c[None, :],
         mask=in_o[:, None] & in_c[None, :],
         other=0.0,
     )
@@ -116,32 +132,32 @@ def conv2d_2(
         other=0.0,
     )
     w_ijoc_4 = tl.load(
-        w_ijoc_ptr + 1 * 3 * O * C + offs_o[:, None] * C + offs_c[None, :],
+        w_ijoc_ptr + 3 * O * C + offs_o[:, None] * C + offs_c[None, :],
         mask=in_o[:, None] & in_c[None, :],
         other=0.0,
     )
     w_ijoc_5 = tl.load(
-        w_ijoc_ptr + 1 * 3 * O * C + 1 * O * C + offs_o[:, None] * C + offs_c[None, :],
+        w_ijoc_ptr + 3 * O * C + O * C + offs_o[:, None] * C + offs_c[None, :],
         mask=in_o[:, None] & in_c[None, :],
         other=0.0,
     )
     w_ijoc_6 = tl.load(
-        w_ijoc_ptr + 1 * 3 * O * C + 2 * O * C + offs_o[:, None] * C + offs_c[None, :],
+        w_ijoc_ptr + 3 * O * C + 2 * O * C + offs_o[:, None] * C + offs_c[None, :],
         mask=in_o[:, None] & in_c[None, :],
         other=0.0,
     )
     w_ijoc_7 = tl.load(
-        w_ijoc_ptr + 2 * 3 * O * C + offs_o[:, None] * C + offs_c[None, :],
+        w_ijoc_ptr + 6 * O * C + offs_o[:, None] * C + offs_c[None, :],
         mask=in_o[:, None] & in_c[None, :],
         other=0.0,
     )
     w_ijoc_8 = tl.load(
-        w_ijoc_ptr + 2 * 3 * O * C + 1 * O * C + offs_o[:, None] * C + offs_c[None, :],
+        w_ijoc_ptr + 6 * O * C + O * C + offs_o[:, None] * C + offs_c[None, :],
         mask=in_o[:, None] & in_c[None, :],
         other=0.0,
     )
     w_ijoc_9 = tl.load(
-        w_ijoc_ptr + 2 * 3 * O * C + 2 * O * C + offs_o[:, None] * C + offs_c[None, :],
+        w_ijoc_ptr + 6 * O * C + 2 * O * C + offs_o[:, None] * C + offs_c[None, :],
         mask=in_o[:, None] & in_c[None, :],
         other=0.0,
     )
@@ -154,7 +170,12 @@ def conv2d_2(
     x_bpqc_dim2 = offs_q[:, None] - 1
     x_bpqc = tl.load(
         x_bpqc_ptr + b_at * H * W * C + x_bpqc_dim1 * W * C + x_bpqc_dim2 * C + offs_c[None, :],
-        mask=in_q[:, None] & in_c[None, :] & (x_bpqc_dim1 >= 0) & (x_bpqc_dim1 < H) & (x_bpqc_dim2 >= 0) & (x_bpqc_dim2 < W),
+        mask=in_q[:, None]
+            & in_c[None, :]
+            & (x_bpqc_dim1 >= 0)
+            & (x_bpqc_dim1 < H)
+            & (x_bpqc_dim2 >= 0)
+            & (x_bpqc_dim2 < W),
         other=0.0,
     )
     acc = tl.dot(w_ijoc, tl.trans(x_bpqc))
@@ -167,7 +188,12 @@ def conv2d_2(
     x_bpqc_dim2_1 = offs_q[:, None] + 1
     x_bpqc_3 = tl.load(
         x_bpqc_ptr + b_at * H * W * C + x_bpqc_dim1 * W * C + x_bpqc_dim2_1 * C + offs_c[None, :],
-        mask=in_q[:, None] & in_c[None, :] & (x_bpqc_dim1 >= 0) & (x_bpqc_dim1 < H) & (x_bpqc_dim2_1 >= 0) & (x_bpqc_dim2_1 < W),
+        mask=in_q[:, None]
+            & in_c[None, :]
+            & (x_bpqc_dim1 >= 0)
+            & (x_bpqc_dim1 < H)
+            & (x_bpqc_dim2_1 >= 0)
+            & (x_bpqc_dim2_1 < W),
         other=0.0,
     )
     acc = tl.dot(w_ijoc_3, tl.trans(x_bpqc_3), acc)
@@ -192,19 +218,33 @@ def conv2d_2(
     x_bpqc_dim1_2 = p_at + 1
     x_bpqc_7 = tl.load(
         x_bpqc_ptr + b_at * H * W * C + x_bpqc_dim1_2 * W * C + x_bpqc_dim2 * C + offs_c[None, :],
-        mask=in_q[:, None] & in_c[None, :] & (x_bpqc_dim1_2 >= 0) & (x_bpqc_dim1_2 < H) & (x_bpqc_dim2 >= 0) & (x_bpqc_dim2 < W),
+        mask=in_q[:, None]
+            & in_c[None, :]
+            & (x_bpqc_dim1_2 >= 0)
+            & (x_bpqc_dim1_2 < H)
+            & (x_bpqc_dim2 >= 0)
+            & (x_bpqc_dim2 < W),
         other=0.0,
     )
     acc = tl.dot(w_ijoc_7, tl.trans(x_bpqc_7), acc)
     x_bpqc_8 = tl.load(
-        x_bpqc_ptr + b_at * H * W * C + x_bpqc_dim1_2 * W * C + offs_q[:, None] * C + offs_c[None, :],
+        x_bpqc_ptr
+            + b_at * H * W * C
+            + x_bpqc_dim1_2 * W * C
+            + offs_q[:, None] * C
+            + offs_c[None, :],
         mask=in_q[:, None] & in_c[None, :] & (x_bpqc_dim1_2 >= 0) & (x_bpqc_dim1_2 < H),
         other=0.0,
     )
     acc = tl.dot(w_ijoc_8, tl.trans(x_bpqc_8), acc)
     x_bpqc_9 = tl.load(
         x_bpqc_ptr + b_at * H * W * C + x_bpqc_dim1_2 * W * C + x_bpqc_dim2_1 * C + offs_c[None, :],
-        mask=in_q[:, None] & in_c[None, :] & (x_bpqc_dim1_2 >= 0) & (x_bpqc_dim1_2 < H) & (x_bpqc_dim2_1 >= 0) & (x_bpqc_dim2_1 < W),
+        mask=in_q[:, None]
+            & in_c[None, :]
+            & (x_bpqc_dim1_2 >= 0)
+            & (x_bpqc_dim1_2 < H)
+            & (x_bpqc_dim2_1 >= 0)
+            & (x_bpqc_dim2_1 < W),
         other=0.0,
     )
     acc = tl.dot(w_ijoc_9, tl.trans(x_bpqc_9), acc)

@@ -48,13 +48,23 @@ def conv2d_0(
             x_dim3 = offs_q[None, None, :] + j_at - 1
             x = tl.load(
                 x_ptr + b_at * C * H * W + offs_c[:, None, None] * H * W + x_dim2 * W + x_dim3,
-                mask=in_c[:, None, None] & in_p[None, :, None] & in_q[None, None, :] & (x_dim2 >= 0) & (x_dim2 < H) & (x_dim3 >= 0) & (x_dim3 < W),
+                mask=in_c[:, None, None]
+                    & in_p[None, :, None]
+                    & in_q[None, None, :]
+                    & (x_dim2 >= 0)
+                    & (x_dim2 < H)
+                    & (x_dim3 >= 0)
+                    & (x_dim3 < W),
                 other=0.0,
             )
             acc += tl.reshape(tl.dot(w, tl.reshape(x, [BLOCK_C, 4 * BLOCK_Q])), [BLOCK_O, 4, BLOCK_Q])
     y = (acc + bias[:, None, None].to(tl.float32)).to(tl.float16)
     tl.store(
-        y_ptr + b_at * O * H * W + offs_o[:, None, None] * H * W + offs_p[None, :, None] * W + offs_q[None, None, :],
+        y_ptr
+            + b_at * O * H * W
+            + offs_o[:, None, None] * H * W
+            + offs_p[None, :, None] * W
+            + offs_q[None, None, :],
         y,
         mask=in_o[:, None, None] & in_p[None, :, None] & in_q[None, None, :],
     )

@@ -34,7 +34,12 @@ def max_pool2d_0(
             x_dim3 = offs_q[None, :] * 2 + j_at - 1
             x = tl.load(
                 x_ptr + n_at * C * H * W + c_at * H * W + x_dim2 * W + x_dim3,
-                mask=in_p[:, None] & in_q[None, :] & (x_dim2 >= 0) & (x_dim2 < H) & (x_dim3 >= 0) & (x_dim3 < W),
+                mask=in_p[:, None]
+                    & in_q[None, :]
+                    & (x_dim2 >= 0)
+                    & (x_dim2 < H)
+                    & (x_dim3 >= 0)
+                    & (x_dim3 < W),
                 other=float("-inf"),
             )
             y = tl.maximum(y, x)

@@ -37,12 +37,22 @@ def max_pool2d_0(
             x_dim3 = offs_q[None, None, :] * 2 + j_at - 1
             x = tl.load(
                 x_ptr + n_at * C * H * W + offs_c[:, None, None] * H * W + x_dim2 * W + x_dim3,
-                mask=in_c[:, None, None] & in_p[None, :, None] & in_q[None, None, :] & (x_dim2 >= 0) & (x_dim2 < H) & (x_dim3 >= 0) & (x_dim3 < W),
+                mask=in_c[:, None, None]
+                    & in_p[None, :, None]
+                    & in_q[None, None, :]
+                    & (x_dim2 >= 0)
+                    & (x_dim2 < H)
+                    & (x_dim3 >= 0)
+                    & (x_dim3 < W),
                 other=float("-inf"),
             )
             y = tl.maximum(y, x)
     tl.store(
-        y_ptr + n_at * C * P * Q + offs_c[:, None, None] * P * Q + offs_p[None, :, None] * Q + offs_q[None, None, :],
+        y_ptr
+            + n_at * C * P * Q
+            + offs_c[:, None, None] * P * Q
+            + offs_p[None, :, None] * Q
+            + offs_q[None, None, :],
         y,
         mask=in_c[:, None, None] & in_p[None, :, None] & in_q[None, None, :],
     )
