@@ -20,7 +20,7 @@ from ir.estimate_lanes import roomy
 from ir.index_roles import roles
 from ir.lower import lower
 from ir.machine import Machine
-from ir.openings import deferred, eight, folded_by, launch_ends, reduced, streamed, tiled
+from ir.openings import alongside, deferred, eight, folded_by, launch_ends, reduced, streamed, tiled
 from ir.precision import narrowest
 from ir.schedule import Decision, Schedule
 from ir.sizes import bind
@@ -41,7 +41,7 @@ def autoschedule(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Sche
     if machine.has_registers:
         return autoschedule_lanes(spec, machine, sizes)
     base = _base(spec, machine)
-    extras = ((), streamed(spec), deferred(spec))
+    extras = tuple(dict.fromkeys(((), streamed(spec), deferred(spec), alongside(spec))))
     best, least, fault = None, float("inf"), None
     for tiles in _limited(_tilings(spec, base, sizes)):
         looped = {d.subject for d in tiles if d.verb == "tile"}

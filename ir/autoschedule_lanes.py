@@ -17,11 +17,11 @@ from ir.errors import KernelError
 from ir.estimate_lanes import Work, usual_lanes, work
 from ir.footprint import scratch_bytes
 from ir.formulation import formulate
-from ir.index_roles import Roles, roles
+from ir.index_roles import Roles, last_stored, roles
 from ir.lower import lower
 from ir.machine import Machine
 from ir.nest import Dot, Launch, Load, Loop, LoopNest, Statement, Store
-from ir.openings import added, deferred, launch_ends, reduced, streamed, units
+from ir.openings import added, alongside, deferred, launch_ends, reduced, streamed, units
 from ir.parted import parted
 from ir.schedule import Decision, Schedule
 from ir.sizes import bind
@@ -106,7 +106,7 @@ class _Search:
         self.bound = bind(spec, sizes)
         self.openings = [
             *(_opening(spec, machine, made) for made in dict.fromkeys(
-                ((), streamed(spec), deferred(spec), added(spec))
+                ((), streamed(spec), deferred(spec), added(spec), alongside(spec))
             )),
             *(_opening(spec, machine, (Decision("associate", t),)) for t in associable(spec)),
         ]  # fmt: skip
@@ -163,7 +163,7 @@ class _Search:
             deep, depths = self._deepest(launch)
             counted = work(deep, self.machine, self.bound)
             lanes = self._lanes(launch, counted)
-            us += counted.us(lanes)
+            us += launch.times(self.bound) * counted.us(lanes)
             spilled = max(spilled, counted.residence(lanes).spilled)
             stored = _last_stored(launch)
             more += [*depths, *self._band(launch, opening)]
@@ -239,7 +239,7 @@ def _climb(
 
 def _ordered(spec: Spec, tiles: tuple[Decision, ...]) -> tuple[Decision, ...]:
     """Tiles with the grid's loops in the order of the last output's indices, then the others."""
-    last = next(e for e in reversed(spec.equations) if e.target == spec.outputs[-1].name).indices
+    last = last_stored(spec)
 
     def rank(d: Decision) -> int:
         index = d.subject.removesuffix(".outer")

@@ -10,15 +10,17 @@ from ir.errors import KernelError
 from ir.expansion import mirrored
 from ir.made import counts_parts, stands_for
 from ir.made import ends as made_ends
+from ir.recurrence import Recurrence, lagging, ordered, recurrences
 from ir.schedule import Schedule
 from ir.spec import Equation, Facts, Index, Range, Reduce, Scan, Spec
 
 GRID, LOOP, WHOLE = "grid", "loop", "whole"
+STEP = "step"  # of the index of a recurrence: each launch does one value of it
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """How an index is walked in a launch. level: grid, loop or whole.  tile: 0 where whole."""
+    """How an index is walked in a launch. level: grid, loop, step or whole.  tile: 0 where whole."""
 
     index: str
     level: str
@@ -28,11 +30,13 @@ class Cut:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """The equations of one launch. stored: tensors that leave it, outputs or workspace."""
+    """The equations of one launch. stored: tensors that leave it, outputs or workspace.
+    recurrence: of which this launch is part of a step."""
 
     name: str
     equations: tuple[Equation, ...]
     stored: tuple[str, ...]
+    recurrence: Recurrence | None = None
 
     @property
     def folded(self) -> frozenset[str]:
@@ -47,8 +51,8 @@ class Segment:
 
 def segments(spec: Spec, schedule: Schedule) -> tuple[Segment, ...]:
     """The launches of a schedule: one ends after each `kernel(t)`, after what a decision puts
-    into a launch of its own, and after the last equation. What is added to in memory is filled
-    by a launch before."""
+    into a launch of its own, before and after a recurrence, and after the last equation. What is
+    added to in memory is filled by a launch before."""
     decided = {d.subject: d for d in schedule.of("kernel")}
     targets = [e.target for e in spec.equations]
     ends = {*decided, *made_ends(schedule), *mirrored(spec), *scattered(spec)}
@@ -60,21 +64,37 @@ def segments(spec: Spec, schedule: Schedule) -> tuple[Segment, ...]:
                 allowed=", ".join(targets),
             )
     groups: list[list[Equation]] = [[]]
-    for e in spec.equations:
+    steps = {t: r for r in recurrences(spec) for t in r.targets}
+    for e in ordered(spec):
+        if groups[-1] and steps.get(groups[-1][-1].target) != steps.get(e.target):
+            groups.append([])
         groups[-1].append(e)
         if e.target in ends:
             groups.append([])
     groups = [g for g in groups if g]
+    behind = _behind(spec)
     outputs = {t.name for t in spec.outputs}
     made = []
     for number, group in enumerate(groups):
         later = {s for g in groups[number + 1 :] for e in g for s in e.sources()}
-        stored = tuple(e.target for e in group if e.target in outputs or e.target in later)
+        left = outputs | later | behind
+        stored = tuple(e.target for e in group if e.target in left)
         for e in (e for e in group if e.accumulate):
             made.append(Segment(f"{spec.name}_{len(made)}", (start(e),), (e.target,)))
         if stored:
-            made.append(Segment(f"{spec.name}_{len(made)}", tuple(group), stored))
+            step = steps.get(group[0].target)
+            made.append(Segment(f"{spec.name}_{len(made)}", tuple(group), stored, step))
     return tuple(made)
+
+
+def _behind(spec: Spec) -> set[str]:
+    """The tensors of recurrences that are read in them at another step."""
+    found = set()
+    for r in recurrences(spec):
+        equations = {t: spec.equation(t) for t in r.targets}
+        reads = (read for e in equations.values() for read in e.reads())
+        found |= {read.tensor for read in reads if lagging(read, r.index, equations)}
+    return found
 
 
 def cuts(
@@ -85,6 +105,7 @@ def cuts(
     spread: a launch that folds nothing, such as one that makes a copy, has all its tiles side by
     side: what is a loop for the launch that folds is none for it.
 
+    The index of a recurrence is cut into its steps, whatever is decided on it for other launches.
     An index that is placed on the grid but folded here runs as a loop here. One that counts the
     parts of a split is on the grid, a part a tile, where the parts are made.
     """
@@ -97,7 +118,11 @@ def cuts(
     rank = {i: order.index(f) if f in order else len(order) for i, f in followed.items()}
     ranked = sorted(used, key=rank.__getitem__)
     made = {}
+    step = segment.recurrence.index if segment.recurrence else ""
     for index in ranked:
+        if index == step:
+            made[index] = Cut(index, STEP, 1, facts.ranges[index])
+            continue
         tile = schedule.find("tile", followed[index])
         place = schedule.find("place", f"{followed[index]}.outer")
         span = facts.ranges[index]

@@ -20,11 +20,13 @@ def estimate(nest: LoopNest, machine: Machine, sizes: Mapping[str, int]) -> floa
 
     The longest of: compulsory bytes over bandwidth, moved bytes over the cache's, and the
     busiest engine of the busiest tile processor, plus what a chain of steps waits and a small
-    share of all that runs beside the longest. Where programs have lanes, see `estimate_lanes`.
+    share of all that runs beside the longest; a launch of a recurrence as often as it has steps. Where programs have lanes, see `estimate_lanes`.
     """
     bound = bind(nest.spec, sizes)
     if machine.has_registers:
-        return sum(launch_us(launch, machine, bound) for launch in nest.launches)
+        return sum(
+            launch.times(bound) * launch_us(launch, machine, bound) for launch in nest.launches
+        )
     total = 0.0
     for launch in nest.launches:
         t = traffic(launch, machine, bound)
@@ -34,20 +36,23 @@ def estimate(nest: LoopNest, machine: Machine, sizes: Mapping[str, int]) -> floa
         waiting = 1e-6 * machine.step_us * t.chain
         engines = rounds * (max(t.seconds.values(), default=0.0) + waiting)
         beside = OVERLAP_LOSS * (memory + rounds * sum(t.seconds.values()))
-        total += machine.launch_us + 1e6 * (max(memory, engines) + beside) + machine.step_us
+        once = machine.launch_us + 1e6 * (max(memory, engines) + beside) + machine.step_us
+        total += launch.times(bound) * once
     return total
 
 
 def intensity(nest: LoopNest, machine: Machine, sizes: Mapping[str, int]) -> dict[str, float]:
-    """Facts of a nest by which candidates are told apart: launches, tiles, scratch bytes,
-    bytes moved."""
+    """Facts of a nest by which candidates are told apart: launches, tiles and bytes moved, those
+    of every step, and scratch bytes."""
     bound = bind(nest.spec, sizes)
-    all_traffic = [traffic(launch, machine, bound) for launch in nest.launches]
+    all_traffic = [
+        (launch.times(bound), traffic(launch, machine, bound)) for launch in nest.launches
+    ]
     return {
-        "launches": float(len(nest.launches)),
-        "tiles": float(sum(t.tiles for t in all_traffic)),
+        "launches": float(sum(times for times, _ in all_traffic)),
+        "tiles": float(sum(times * t.tiles for times, t in all_traffic)),
         "scratch_bytes": float(
             max(scratch_bytes(launch, machine, bound) for launch in nest.launches)
         ),
-        "moved_bytes": float(sum(t.moved for t in all_traffic)),
+        "moved_bytes": float(sum(times * t.moved for times, t in all_traffic)),
     }

@@ -13,6 +13,7 @@ from ir.expansion import expanded
 from ir.layout import layout
 from ir.made import TRIPLE
 from ir.precision import triple
+from ir.recurrence import earlier
 from ir.schedule import Decision, Schedule
 from ir.spec import Apply, Equation, Expr, Read, Reduce, Scan, Spec
 from ir.split import split
@@ -78,7 +79,8 @@ def defer(spec: Spec, decision: Decision) -> Spec:
 
 
 def depends(spec: Spec, target: str, on: str) -> bool:
-    """Whether an equation's target needs another tensor, directly or through others."""
+    """Whether an equation's target needs another tensor, directly or through others; of a
+    recurrence, within one step."""
     if target == on:
         return True
     equations = {e.target: e for e in spec.equations}
@@ -89,7 +91,7 @@ def depends(spec: Spec, target: str, on: str) -> bool:
             return True
         if name in equations and name not in seen:
             seen.add(name)
-            todo.extend(equations[name].sources())
+            todo.extend(earlier(spec, equations[name]))
     return False
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ir.affine import affine
 from ir.contraction import Contraction, contraction, fills
 from ir.openings import folded_by
+from ir.recurrence import recurrences, stepped
 from ir.spec import Index, Spec
 from ir.verify import facts as facts_of
 
@@ -15,8 +16,9 @@ from ir.verify import facts as facts_of
 class Roles:
     """Sets of indices. folded: reduced or scanned over.  jagged: of a range that data bounds.
     bounding: on which such a range depends.  taps: folded, and added to another index in a
-    position.  stored: of an output.  sides: rows and columns of each product that has more than one of each.
-    summed: by one.  batch: of each that has them."""
+    position.  stored: of an output.  sides: rows and columns of each product that has more than one
+    of each.  summed: by one.  batch: of each that has them.  stepped: that a recurrence runs
+    along."""
 
     folded: frozenset[str]
     jagged: frozenset[str]
@@ -26,6 +28,7 @@ class Roles:
     sides: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
     summed: frozenset[str]
     batch: frozenset[str]
+    stepped: frozenset[str]
 
     @property
     def multiplied(self) -> frozenset[str]:
@@ -39,7 +42,6 @@ def roles(spec: Spec) -> Roles:
     products = [c for e in spec.equations if (c := contraction(e)) and fills(c, ranges)]
     folded = frozenset(i for e in spec.equations for i in folded_by(e.value))
     jagged = frozenset(i for i, r in ranges.items() if r.jagged)
-    last = next(e for e in reversed(spec.equations) if e.target == spec.outputs[-1].name)
     return Roles(
         folded=folded,
         jagged=jagged,
@@ -48,11 +50,19 @@ def roles(spec: Spec) -> Roles:
             if isinstance(n, Index)
         ),
         taps=_taps(spec, folded),
-        stored=last.indices,
+        stored=last_stored(spec),
         sides=tuple((c.rows, c.columns) for c in products),
         summed=frozenset(i for c in products for i in c.over),
         batch=_batch(products),
+        stepped=frozenset(r.index for r in recurrences(spec)),
     )
+
+
+def last_stored(spec: Spec) -> tuple[str, ...]:
+    """The indices of the last output; of the last that a recurrence computes, where one does."""
+    names = [t.name for t in spec.outputs]
+    carried = [n for n in names if stepped(spec, n)]
+    return spec.equation((carried or names)[-1]).indices
 
 
 def _taps(spec: Spec, folded: frozenset[str]) -> frozenset[str]:

@@ -114,18 +114,21 @@ class _Finder:
         if high != low:
             self.use.ends[low] = high
 
-    def _reach(self, expr: Expr) -> Iterator[str]:
-        """The integer inputs whose entries an expression hands on."""
+    def _reach(self, expr: Expr, seen: frozenset[str] = frozenset()) -> Iterator[str]:
+        """The integer inputs whose entries an expression hands on. seen: tensors on the way."""
         if isinstance(expr, Bucketize) or (isinstance(expr, Apply) and expr.function in _CLAMPS):
             return
         if isinstance(expr, Read):
+            if expr.tensor in seen:
+                return
             if expr.tensor not in self.inputs:
-                yield from self._reach(self.equations[expr.tensor].value)
+                inner = self.equations[expr.tensor].value
+                yield from self._reach(inner, seen | {expr.tensor})
             elif self.inputs[expr.tensor].dtype not in FLOATS:
                 yield expr.tensor
             return
         for child in expr.children():
-            yield from self._reach(child)
+            yield from self._reach(child, seen)
 
     def _floats(self, expr: Expr) -> set[str]:
         """The float inputs whose sign an expression hands on."""

@@ -65,8 +65,10 @@ def interpret(
         data = np.asarray(inputs[t.name]).reshape(shape(t, scalars))
         tensors[t.name] = _Array.holding(t.name, t.dtype, data)
     with np.errstate(all="ignore"):
-        for launch in nest.launches:
-            _Program(launch, tensors, scalars, rounded).run(rng)
+        for repeat, launches in nest.groups():
+            for step in repeat.steps(scalars) if repeat else (0,):
+                for launch in launches:
+                    _Program(launch, tensors, scalars, rounded, step).run(rng)
     return {t.name: tensors[t.name].read(...).reshape(shape(t, scalars)) for t in nest.spec.outputs}
 
 
@@ -94,8 +96,9 @@ class _Array:
         self.data[...] = _POISON[self.data.dtype.kind]
         self.written[...] = False
 
-    def read(self, at: object) -> np.ndarray:
-        if not self.written[at].all():
+    def read(self, at: object, unread: np.ndarray | bool = False) -> np.ndarray:
+        """The elements at places. unread: of which of them nothing is made."""
+        if not (self.written[at] | unread).all():
             raise NestFault(f"`{self.name}` is read where nothing was written")
         return self.data[at]
 
@@ -109,7 +112,9 @@ class _Array:
 class _Program:
     """One launch: its values, and where in its grid and loops it stands."""
 
-    def __init__(self, launch: Launch, tensors: dict[str, _Array], scalars, rounded: bool):
+    def __init__(
+        self, launch: Launch, tensors: dict[str, _Array], scalars, rounded: bool, step: int
+    ):
         self.launch, self.tensors = launch, tensors
         self.scalars, self.rounded = scalars, rounded
         self.values = {v.name: v for v in launch.values}
@@ -118,6 +123,8 @@ class _Program:
         self.kept: set[str] = set()  # what `once` wrote: it is there for every tile
         self.origin = {index: 0 for index, _ in launch.whole}
         self.count = {index: self._size(e) for index, e in launch.whole}
+        if launch.repeat:
+            self.origin[launch.repeat.index], self.count[launch.repeat.index] = step, 1
         self.stored = {s.tensor for s in launch.statements() if isinstance(s, Store)}
         for p in (p for p in launch.parameters if p.name not in tensors):
             shape = tuple(self._size(e) for e in p.shape)
@@ -177,20 +184,28 @@ class _Program:
 
     def _load(self, s: Load) -> None:
         source = self.tensors[s.tensor]
-        if s.tensor in self.stored:
+        if s.tensor in self.stored and not self._elsewhere(s):
             raise NestFault(f"`{s.tensor}` is loaded in the launch that stores it")
         if s.shared and any(s.shared in dict(one.terms) for one in s.region):
             raise NestFault(f"`{s.tensor}` is shared along `{s.shared}`, which places it")
         axes = self.values[s.value].names
         places = [self._places(one, s.value).along(axes) for one in s.region]
         lengths = source.data.shape
-        inside = (p.clip(0, n - 1) for p, n in zip(places, lengths, strict=True))
-        data = np.asarray(source.read(tuple(inside)))
+        at = tuple(p.clip(0, n - 1) for p, n in zip(places, lengths, strict=True))
+        outside = np.zeros((), np.bool_)
         for place, length in zip(places, lengths, strict=True):
             if s.pad is None:
                 _require_inside(s.tensor, place, length)
-            data = np.where((place < 0) | (place >= length), s.pad or 0, data).astype(data.dtype)
+            outside = outside | (place < 0) | (place >= length)
+        data = source.read(at, outside)
+        data = np.where(outside, s.pad or 0, data).astype(data.dtype)
         self._write(s.value, Labelled(axes, data), inside=False)
+
+    def _elsewhere(self, s: Load) -> bool:
+        """Whether a load takes what another step stored."""
+        repeat = self.launch.repeat
+        steps = [one for one in s.region if repeat and repeat.index in dict(one.terms)]
+        return any(one.offset != Number(0) for one in steps)
 
     def _store(self, s: Store) -> None:
         if any(self.origin.get(i) for i in s.once):  # `once` has no origins and runs once

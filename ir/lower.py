@@ -17,8 +17,9 @@ from ir.dispatch import dispatch, require_met
 from ir.footprint import require_fit
 from ir.formulation import formulate
 from ir.machine import Machine
-from ir.nest import GridAxis, Launch, LoopNest, Parameter
+from ir.nest import GridAxis, Launch, LoopNest, Parameter, Repeat
 from ir.program import Program
+from ir.recurrence import Recurrence
 from ir.schedule import Schedule
 from ir.sizes import bind, free_sizes
 from ir.spec import Facts, Spec, Tensor
@@ -84,7 +85,14 @@ def _launch(
         band=on_machine.band,
         resident=on_machine.resident,
         specialized=on_machine.specialized,
+        repeat=_repeat(segment.recurrence, facts),
     )
+
+
+def _repeat(step: Recurrence | None, facts: Facts) -> Repeat | None:
+    if step is None:
+        return None
+    return Repeat(step.index, facts.ranges[step.index].high, step.targets[0], step.backwards)
 
 
 def _parameters(

@@ -50,7 +50,7 @@ class _Beyond:
                 return value
             case Cast(_, value):
                 return self.of(value)
-            case Read(tensor) if tensor in self.made:
+            case Read(tensor, _, None) if tensor in self.made:
                 return self.of(_inner(expr, self.made[tensor]))
             case Apply(function, args):
                 known = self._compared(expr)
@@ -166,7 +166,7 @@ def _walk(expr: Expr, made: Mapping[str, Equation]):
     """The nodes of an expression and of the pointwise tensors that it reads."""
     for node in expr.walk():
         yield node
-        if isinstance(node, Read) and node.tensor in made:
+        if isinstance(node, Read) and node.tensor in made and node.pad is None:
             yield from _walk(_inner(node, made[node.tensor]), made)
 
 

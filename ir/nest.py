@@ -8,10 +8,12 @@ lies inside the tensor: along an index `i` that is `least(tile, size - origin)` 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 
 from ir.schedule import Schedule
+from ir.sizes import value
 from ir.spec import FLOATS, Expr, Spec
 
 
@@ -237,6 +239,23 @@ class Band:
 
 
 @dataclass(frozen=True, slots=True)
+class Repeat:
+    """Steps: launches side by side that have the same one run in order, once for each value of an
+    index, which they are given. size: of the index.  of: the first tensor of the recurrence.
+    backwards: from the last value to the first."""
+
+    index: str
+    size: Expr
+    of: str
+    backwards: bool = False
+
+    def steps(self, sizes: Mapping[str, int]) -> range:
+        """The values of the index in the order in which they are run through."""
+        forwards = range(value(self.size, sizes))
+        return forwards[::-1] if self.backwards else forwards
+
+
+@dataclass(frozen=True, slots=True)
 class Parameter:
     """A global tensor of a launch. role: input, output or workspace."""
 
@@ -254,7 +273,8 @@ class Launch:
     lanes: how many work on one program, 0: as many as the backend likes.  band: the order of the
     grid's tiles where it is not that of the axes.  resident: how many programs a tile processor
     keeps, each of which walks through several tiles; 0: a program for each tile.  specialized:
-    whether it is compiled for each set of sizes anew, which are constants in it.
+    whether it is compiled for each set of sizes anew, which are constants in it.  repeat: the
+    steps in which it runs; its index has a tile of one, whose origin is the step.
     """
 
     name: str
@@ -270,6 +290,7 @@ class Launch:
     band: Band | None = None
     resident: int = 0
     specialized: bool = False
+    repeat: Repeat | None = None
 
     def value(self, name: str) -> Value:
         """The value of a name; KeyError where there is none."""
@@ -277,6 +298,10 @@ class Launch:
             if v.name == name:
                 return v
         raise KeyError(name)
+
+    def times(self, sizes: Mapping[str, int]) -> int:
+        """How often it is launched."""
+        return len(self.repeat.steps(sizes)) if self.repeat else 1
 
     def statements(self) -> Iterator[Statement]:
         """Every statement, loops before their bodies."""
@@ -297,6 +322,11 @@ class LoopNest:
     machine: str
     sizes: tuple[tuple[str, int], ...]
     launches: tuple[Launch, ...]
+
+    def groups(self) -> Iterator[tuple[Repeat | None, tuple[Launch, ...]]]:
+        """The launches in order, those of the same steps together."""
+        for repeat, launches in groupby(self.launches, key=lambda one: one.repeat):
+            yield repeat, tuple(launches)
 
     @property
     def unordered(self) -> bool:

@@ -13,6 +13,7 @@ from ir.errors import KernelError
 from ir.formulation import depends, formulate
 from ir.machine import Machine
 from ir.precision import narrowest, together
+from ir.recurrence import lagging, recurrences, stepped
 from ir.schedule import Decision, Schedule
 from ir.spec import EIGHT, Bucketize, Cast, Equation, Expr, Index, Read, Reduce, Scan, Spec
 from ir.verify import facts
@@ -25,7 +26,7 @@ def launch_ends(spec: Spec) -> Iterator[Decision]:
     for e in spec.equations:
         for read in e.reads():
             source = made.get(read.tensor)
-            if source is None or source.target in ended:
+            if source is None or source.target in ended or _apart(spec, e, read):
                 continue
             plain_read = tuple(p.name for p in read.at if isinstance(p, Index))
             if plain_read != source.indices or len(plain_read) != len(read.at):
@@ -36,6 +37,28 @@ def launch_ends(spec: Spec) -> Iterator[Decision]:
     for e in spec.equations[:-1]:
         if e.target in ended:
             yield Decision("kernel", e.target)
+
+
+def _apart(spec: Spec, e: Equation, read: Read) -> bool:
+    """Whether what an equation reads is of another launch anyway: of an earlier step, or from
+    outside its recurrence."""
+    found = stepped(spec, e.target)
+    if found != stepped(spec, read.tensor):
+        return True
+    equations = {t: spec.equation(t) for t in (found.targets if found else ())}
+    return found is not None and lagging(read, found.index, equations)
+
+
+def alongside(spec: Spec) -> tuple[Decision, ...]:
+    """The sums of each recurrence over the same index share a loop."""
+    made: list[Decision] = []
+    for r in recurrences(spec):
+        sums = [e for e in map(spec.equation, r.targets) if _reduces(e, "sum")]
+        for n, e in enumerate(sums):
+            alike = [o for o in sums[n + 1 :] if o.value.over == e.value.over]
+            if alike and not any(depends(spec, o.target, e.target) for o in alike):
+                made.append(_fused(e.target, alike[-1].target))
+    return tuple(made)
 
 
 def tiled(index: str, size: int, level: str) -> tuple[Decision, Decision]:

@@ -9,7 +9,7 @@ from ir.access import Access, access, extent
 from ir.affine import affine
 from ir.atomic import updated
 from ir.bulk import bulk
-from ir.cuts import GRID, LOOP, WHOLE, Cut, Segment
+from ir.cuts import GRID, LOOP, STEP, WHOLE, Cut, Segment
 from ir.errors import KernelError
 from ir.folds import Folds
 from ir.limits import Limit
@@ -29,6 +29,7 @@ from ir.nest import (
     Tile,
     Value,
 )
+from ir.recurrence import lagging
 from ir.scatters import add_updates
 from ir.schedule import Schedule
 from ir.scope import Scope
@@ -71,7 +72,7 @@ class Program:
         self.cuts = cuts
         self.equations = {e.target: e for e in segment.equations}
         self.values: dict[str, Value] = {}
-        self.top = Scope(None, frozenset())
+        self.top = Scope(None, frozenset(c.index for c in cuts.values() if c.level == STEP))
         self.grid = Scope(self.top, frozenset(c.index for c in cuts.values() if c.level == GRID))
         self.folds = Folds(self)
         self._touched: dict[str, None] = {}
@@ -272,7 +273,8 @@ class Program:
 
     def read(self, read: Read, scope: Scope) -> Tile:
         """The tile of a read: of this launch's own tensor, or loaded from global memory."""
-        if read.tensor not in self.equations:
+        step = self.segment.recurrence
+        if read.tensor not in self.equations or step and lagging(read, step.index, self.equations):
             return self._load(read, scope)
         equation = self.equations[read.tensor]
         plain = tuple(p.name for p in read.at if isinstance(p, Index))

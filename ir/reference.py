@@ -10,6 +10,7 @@ import numpy as np
 from ir.errors import KernelError
 from ir.labelled import Labelled, counted, union
 from ir.product_sum import factors, product_sum
+from ir.recurrence import Recurrence, ordered, stepped
 from ir.rounding import BITS, round_bits, round_to
 from ir.sizes import bind, shape, value
 from ir.spec import EIGHT, FLOATS, Equation, Expr, Index, Range, Reduce, Scan, Spec
@@ -90,9 +91,27 @@ class _Run:
     def tensors(self) -> dict[str, np.ndarray]:
         """Every tensor of the spec."""
         with np.errstate(all="ignore"):
-            for e in self.spec.equations:
-                self.values.tensors[e.target] = self._rounded(e.target, self._equation(e))
+            for e in ordered(self.spec):
+                together = stepped(self.spec, e.target)
+                if together is None:
+                    self.values.tensors[e.target] = self._rounded(e.target, self._equation(e))
+                elif e.target == together.targets[0]:
+                    self._recurrence(together)
         return self.values.tensors
+
+    def _recurrence(self, found: Recurrence) -> None:
+        """Evaluates the equations of a recurrence, step by step."""
+        equations = [self.spec.equation(t) for t in found.targets]
+        self.values.tensors.update((e.target, self._empty(e)) for e in equations)
+        steps = range(value(self.facts.ranges[found.index].high, self.sizes))
+        for at in reversed(steps) if found.backwards else steps:
+            for e in equations:
+                out = self.values.tensors[e.target]
+                spans = {i: self._span(self.facts.ranges[i]) for i in e.indices}
+                spans[found.index] = Span.between(found.index, at, at + 1)
+                self._block(e, spans, out)
+                piece = tuple(spans[i].piece for i in e.indices)
+                out[piece] = self._rounded(e.target, out[piece])
 
     def _input(self, name: str, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
         expected = shape(self.facts.tensors[name], self.sizes)
@@ -125,12 +144,15 @@ class _Run:
         return round_bits(array, BITS[self.storage])
 
     def _equation(self, e: Equation) -> np.ndarray:
-        tensor = self.facts.tensors[e.target]
-        out = np.zeros(shape(tensor, self.sizes), self._kind(tensor.dtype))
+        out = self._empty(e)
         outer = dict.fromkeys(n.name for x in e.at for n in x.walk() if isinstance(n, Index))
         spans = {i: self._span(self.facts.ranges[i]) for i in outer}
         self._block(e, spans, out)
         return out
+
+    def _empty(self, e: Equation) -> np.ndarray:
+        tensor = self.facts.tensors[e.target]
+        return np.zeros(shape(tensor, self.sizes), self._kind(tensor.dtype))
 
     def _span(self, r: Range) -> Span:
         return Span.between(r.index, 0, value(r.high, self.sizes))

@@ -17,6 +17,8 @@ from ir.workload import Sizes, Workload
 
 LIBRARY = Path(__file__).parent / "library"
 KERNELS = tuple(sorted(f.stem for f in LIBRARY.glob("*.kir")))
+RECURRENT_SPECS = Path(__file__).parent / "testdata" / "recurrent"
+RECURRENT = tuple(sorted(f.stem for f in RECURRENT_SPECS.glob("*.kir")))
 
 _GLOBAL = Space(bytes=2**30, bytes_per_second=1e9)
 _MATRIX = Unit({"f16": 8e9, "bf16": 8e9, "f32": 1e9}, step=(4, 4, 4))
@@ -73,8 +75,9 @@ WITH_LANES = Machine(  # the proportions of a large one
 
 @lru_cache
 def workload(name: str) -> Workload:
-    """A kernel of the library."""
-    return parse_workload((LIBRARY / f"{name}.kir").read_text(encoding="utf-8"), name)
+    """A kernel of the library, or one with a recurrence."""
+    folder = RECURRENT_SPECS if name in RECURRENT else LIBRARY
+    return parse_workload((folder / f"{name}.kir").read_text(encoding="utf-8"), name)
 
 
 def spec_of(*equations: str, inputs: str = "x: f32[M, K]", result: str = "f32[M, K]") -> Spec:

@@ -20,6 +20,7 @@ SUMMED = (64, 32, 128)  # by a product, at a time
 SEGMENTS = (16, 32, 64)  # of a jagged range, at a time
 ROWS = (1, 2, 4, 8, 16)  # at a time, where each is folded
 FOLDED = (4096, 2048, 1024)  # of a row that is too long to be held whole
+STEPS = (1, 4, 8, 16)  # of a recurrence, in a product outside of it
 INNERMOST = (128, 256, 64, 32, 512, 1024, 2048)  # where nothing is folded
 LONGEST_SIDE = 512  # that is held whole where a product needs all of it
 SHORT, LONG = 256, 1024  # extents below and from which fewer cuts of a product are worth it
@@ -140,6 +141,8 @@ def _on_grid(index: str, roles: Roles, extents: Mapping[str, int]) -> list[Tiles
     if index in roles.multiplied:
         inner = _innermost(index, roles)
         if index != inner:
+            if index in roles.stepped:
+                return [tiled(index, s, "grid") for s in STEPS if s <= extent]
             few = (1, 2, 4) if extents[inner] < 2 * SIDES[0] and _next(index, roles) else (1,)
             return [tiled(index, size, "grid") for size in few if size <= extent]
         sides = (SMALL_SIDE, *SIDES) if extent <= SIDES[0] else SIDES

@@ -11,6 +11,7 @@ from ir.indices import indices_agree
 from ir.linear import added, polynomial, scaled, subtracted, turns_negative
 from ir.print import expression_text
 from ir.ranges import Ranges
+from ir.recurrence import recurrences, stepped
 from ir.sizes import free_sizes
 from ir.source import near
 from ir.spec import (
@@ -77,12 +78,15 @@ def _sizes_known(spec: Spec) -> None:
 
 
 def _defined(spec: Spec) -> None:
-    """A tensor is defined once, before it is used, and read at all its dimensions."""
+    """A tensor is defined once, before it is used or in one recurrence with its readers, and read
+    at all its dimensions."""
     ranks = {t.name: len(t.shape) for t in spec.inputs}
     for e in spec.equations:
+        together = stepped(spec, e.target)
+        fed = {t: len(spec.equation(t).at) for t in (together.targets if together else ())}
         for node in (n for x in (*e.at, e.value) for n in x.walk()):
             if isinstance(node, Read):
-                _readable(spec, ranks, node.tensor, len(node.at), node)
+                _readable(spec, {**fed, **ranks}, node.tensor, len(node.at), node)
             elif isinstance(node, Bucketize):
                 _readable(spec, ranks, node.borders, 1, node)
         if e.target in ranks:
@@ -117,7 +121,8 @@ def _readable(spec: Spec, ranks: dict[str, int], name: str, rank: int, node: Exp
             f"`{name}` is used before it is defined" if later else f"there is no tensor `{name}`",
             place=node.place,
             allowed=", ".join(ranks) or "none: nothing is defined yet",
-            hint="put the equation that defines it first; an equation cannot read itself"
+            hint="put the equation that defines it first; a recurrence reads one step away: "
+            f"`pad({name}[t - 1, ...], 0.0)`"
             if later
             else near(name, ranks, "define it with an equation of its own"),
         )
@@ -213,17 +218,25 @@ def _position(position: Expr, size: Expr, tensor: str, ranges: Ranges) -> None:
 
 
 def _dtypes(spec: Spec) -> dict[str, str]:
-    """The dtype of every tensor; an output's is the signature's."""
+    """The dtype of every tensor; an output's is the signature's. What a recurrence carries along
+    and does not return is f32 to start with, and whatever its equations then make of it."""
     known = {t.name: t.dtype for t in spec.inputs}
     outputs = {t.name: t for t in spec.outputs}
+    carried = {t for r in recurrences(spec) for t in r.targets}
+    known |= {t: outputs[t].dtype if t in outputs else "f32" for t in carried}
     rules = Dtypes(known, dict(spec.attributes))
-    for e in spec.equations:
-        rules.positions(e.at)
-        found = strong(rules.of(e.value))
-        if e.target in outputs:
-            _storable(outputs[e.target], found, e)
-            found = outputs[e.target].dtype
-        known[e.target] = found
+    before: dict[str, str] | None = None
+    while before != known:
+        before = dict(known)
+        for e in spec.equations:
+            rules.positions(e.at)
+            found = strong(rules.of(e.value))
+            if e.target in outputs:
+                _storable(outputs[e.target], found, e)
+                found = outputs[e.target].dtype
+            known[e.target] = found
+        if not carried:
+            break
     return known
 
 

@@ -28,8 +28,9 @@ def renamed(expr: Expr, names: Mapping[str, Expr]) -> Expr:
 
 
 def inline(expr: Expr, equation: Equation) -> Expr:
-    """The expression with each read of the equation's target replaced by its right side."""
-    if isinstance(expr, Read) and expr.tensor == equation.target:
+    """The expression with each read of the equation's target replaced by its right side; one that
+    is padded stays."""
+    if isinstance(expr, Read) and expr.tensor == equation.target and expr.pad is None:
         names = {i.name: p for i, p in zip(equation.at, expr.at, strict=True)}
         return renamed(equation.value, names)
     return rebuilt(expr, lambda e: inline(e, equation))
@@ -52,8 +53,9 @@ def visited(
 
 def pruned(spec: Spec) -> Spec:
     """Drops the equations that nothing needs any more."""
-    needed = {t.name for t in spec.outputs}
-    for e in reversed(spec.equations):
-        if e.target in needed:
-            needed.update(e.sources())
+    needed, before = {t.name for t in spec.outputs}, None
+    while before != (before := len(needed)):  # more than once where equations need later ones
+        for e in reversed(spec.equations):
+            if e.target in needed:
+                needed.update(e.sources())
     return replace(spec, equations=tuple(e for e in spec.equations if e.target in needed))

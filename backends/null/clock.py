@@ -24,10 +24,12 @@ def modelled_us(nest: LoopNest, machine: Machine, sizes: Mapping[str, int]) -> d
     parts = {"launch": 0.0, "issue": 0.0, "memory": 0.0, "compute": 0.0}
     details = machine.details.get("null", {})
     for launch in nest.launches:
-        parts["launch"] += float(details.get("launch_us", 1.0))
+        times = launch.times(bound)
+        parts["launch"] += times * float(details.get("launch_us", 1.0))
         tiles = math.prod(_cut(value(a.size, bound), a.tile) for a in launch.grid)
         waves = _cut(tiles, machine.parallel)
         for trips, step in _steps((*launch.once, *launch.body), bound):
+            trips *= times
             parts["issue"] += waves * trips * float(details.get("statement_us", 0.01))
             kind, us = _price(launch, step, machine, bound)
             parts[kind] += waves * trips * us

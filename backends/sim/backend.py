@@ -120,8 +120,10 @@ class Sim:
         number = {p.name: n for n, p in enumerate(parameters)}
         launches = [
             (launch.name, [number[p.name] for p in launch.parameters],
-             [bound[s] for s in launch.sizes])
-            for launch in nest.launches
+             [*(bound[s] for s in launch.sizes), *([step] if repeat else [])])
+            for repeat, group in nest.groups()
+            for step in (repeat.steps(bound) if repeat else (0,))
+            for launch in group
         ]
         try:
             result = simulator.simulate(

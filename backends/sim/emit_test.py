@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -13,9 +12,9 @@ from backends.sim import backend as sim_backend
 from backends.sim.backend import Sim
 from ir.lower import lower
 from ir.nest import LoopNest
-from ir.parse import parse_schedule, parse_workload
+from ir.parse import parse_schedule
+from ir.samples import workload
 
-LIBRARY = Path(__file__).parents[2] / "ir" / "library"
 MACHINE = target("npu")
 SCHEDULES = {
     "fused": (
@@ -90,15 +89,30 @@ SCHEDULES = {
         stage(x, at=grid, space=scratch, depth=1)
         """,
     ),
+    "recurrent": (
+        "rnn",
+        """
+        tile(t, size=4)
+        tile(j, size=32)
+        tile(i, size=128)
+        tile(k, size=64)
+        place(t.outer, level=grid)
+        place(j.outer, level=grid)
+        place(i.outer, level=loop)
+        place(k.outer, level=loop)
+        compute(gx, unit=matrix)
+        compute(a, unit=matrix)
+        """,
+    ),
     "launches": ("layer_norm", "kernel(r)\ntile(m, size=1)\nplace(m.outer, level=grid)"),
 }
 
 
 def nest(kernel: str, decisions: str) -> LoopNest:
-    workload = parse_workload((LIBRARY / f"{kernel}.kir").read_text(encoding="utf-8"))
     lines = "\n".join(line.strip() for line in decisions.strip().splitlines())
-    schedule = parse_schedule(f"schedule({workload.spec.name})\n{lines}\n")
-    return lower(workload.spec, schedule, MACHINE, workload.tune)
+    schedule = parse_schedule(f"schedule({kernel})\n{lines}\n")
+    given = workload(kernel)
+    return lower(given.spec, schedule, MACHINE, given.tune)
 
 
 def sim() -> Sim:

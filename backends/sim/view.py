@@ -28,7 +28,8 @@ def _launch(nest: LoopNest, launch: Launch) -> dict[str, Any]:
     commands = Commands(launch)
     once = commands.block(launch.once, once=True)
     body = commands.block(launch.body)
-    whole = frozenset(i for i, _ in launch.whole)
+    step = {launch.repeat.index} if launch.repeat else set()
+    whole = frozenset(i for i, _ in launch.whole) | step
     grid = frozenset(g.index for g in launch.grid)
     tensors = {v.tensor for v in launch.values}
     equations = [e for e in nest.formulation.equations if e.target in tensors]
@@ -37,6 +38,7 @@ def _launch(nest: LoopNest, launch: Launch) -> dict[str, Any]:
         "title": [equation_text(e) for e in equations],
         "axes": commands.axes(),
         "sizes": launch.sizes,
+        "step": _step(launch),
         "attributes": [(n, spelling.number(v)) for n, v in nest.spec.attributes],
         "tensors": [spelling.tensor(p.name) for p in launch.parameters],
         "grid": [_grid(g) for g in launch.grid],
@@ -54,6 +56,14 @@ def _launch(nest: LoopNest, launch: Launch) -> dict[str, Any]:
         "boxes": commands.boxes(body, whole | grid, needing=grid) if grid else (),
         "body": body,
     }
+
+
+def _step(launch: Launch) -> dict[str, str] | None:
+    """What a launch is given beside its sizes: the step of its recurrence."""
+    if launch.repeat is None:
+        return None
+    index = launch.repeat.index
+    return {"origin": spelling.origin(index), "count": spelling.count(index)}
 
 
 def _grid(g: GridAxis) -> dict[str, Any]:

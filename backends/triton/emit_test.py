@@ -127,6 +127,30 @@ CASES = {
         place(k.outer, level=loop)
         """,
     ),
+    "recurrent": Case(
+        "lstm",
+        """
+        tile(t, size=4)
+        tile(b, size=16)
+        tile(j, size=16)
+        tile(i, size=32)
+        tile(k, size=32)
+        place(t.outer, level=grid)
+        place(b.outer, level=grid)
+        place(j.outer, level=grid)
+        place(i.outer, level=loop)
+        place(k.outer, level=loop)
+        fuse(ai, into=ao)
+        fuse(af, into=ao)
+        fuse(ag, into=ao)
+        compute(gx, unit=matrix)
+        compute(ai, unit=matrix)
+        compute(af, unit=matrix)
+        compute(ag, unit=matrix)
+        compute(ao, unit=matrix)
+        stage(wh, space=scratch, depth=2)
+        """,
+    ),
     "searched": Case("map_id", "tile(b, size=64)\nplace(b.outer, level=grid)\nlanes(y, count=64)"),
     "split": Case(
         "matmul_bias_gelu",

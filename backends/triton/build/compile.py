@@ -79,7 +79,17 @@ def compiled(file: Path, nest: LoopNest, table: Mapping[str, Any]) -> list[Compi
     sizes = bind(nest.spec, dict(nest.sizes))
     with _recorded() as kernels:
         launch(*(unplaced(p, sizes) for p in parameters(nest)))
-    return _disassembled(kernels, file.parent / CACHE, table["arch"])
+    return _disassembled(_each_once(kernels, nest), file.parent / CACHE, table["arch"])
+
+
+def _each_once(kernels: list[_Kernel], nest: LoopNest) -> list[_Kernel]:
+    """The launches, those of a recurrence without the repetitions of later steps."""
+    steps = {launch.name for launch in nest.launches if launch.repeat}
+    kept: dict[object, _Kernel] = {}
+    for n, one in enumerate(kernels):
+        facts = one.kernel.metadata
+        kept.setdefault((facts.name, facts.hash) if facts.name in steps else n, one)
+    return list(kept.values())
 
 
 @cache

@@ -157,6 +157,8 @@ def _widest(side: tuple[str, ...], tiles: dict[str, int], sizes: dict[str, Expr]
 def _sizes(launch: Launch) -> dict[str, Expr]:
     """The size of every index; 0 of a jagged one, where only the data tell."""
     found = dict(launch.whole) | {g.index: g.size for g in launch.grid}
+    if launch.repeat:
+        found[launch.repeat.index] = launch.repeat.size
     for index, _ in launch.tiles:
         for loop in _loops(launch, index):
             found.setdefault(index, _end(loop))

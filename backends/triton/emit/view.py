@@ -16,7 +16,7 @@ from backends.triton.emit.wide import wide_tensors
 from backends.triton.signature import parameters, size_sources
 from ir.digest import spec_digest, text_digest
 from ir.machine import Machine
-from ir.nest import Launch, Load, Loop, LoopNest, Parameter, Store
+from ir.nest import Launch, Load, Loop, LoopNest, Parameter, Repeat, Store
 from ir.print import equation_text
 
 TITLE = 92  # columns of a line that tells an equation
@@ -27,7 +27,14 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 def kernel_view(nest: LoopNest, machine: Machine) -> dict[str, Any]:
     """The values of the template `kernel.py.j2`."""
     wide = wide_tensors(nest)
-    launches = [_launch(nest, launch, machine, wide) for launch in nest.launches]
+    groups = [
+        {
+            "steps": _steps(repeat),
+            "launches": [_launch(nest, one, machine, wide) for one in launches],
+        }
+        for repeat, launches in nest.groups()
+    ]
+    launches = [la for group in groups for la in group["launches"]]
     tensors = parameters(nest)
     made = [p for p in tensors if p.role != "input"]
     inputs = [p.name for p in tensors if p.role == "input"]
@@ -41,6 +48,7 @@ def kernel_view(nest: LoopNest, machine: Machine) -> dict[str, Any]:
             "schedule": text_digest(str(nest.schedule)),
         },
         "launches": launches,
+        "groups": groups,
         "helpers": [h for h in HELPERS if re.search(rf"\b{h}\(|\b{h}\)", text)],
         "libdevice": "libdevice." in text or any(f"{h}(" in text for h in _BY_LIBRARY),
         "bulk": any(la["descriptors"] for la in launches),
@@ -52,7 +60,7 @@ def kernel_view(nest: LoopNest, machine: Machine) -> dict[str, Any]:
         "tensors": [p.name for p in tensors],
         "narrow": [p.name for p in tensors if p.name not in wide],
         "wide": [p.name for p in tensors if p.name in wide],
-        "launch_sizes": _sizes(nest, _launcher_text(launches)),
+        "launch_sizes": _sizes(nest, _launcher_text(groups)),
         "made_sizes": _sizes(nest, " ".join(m["shape"] for m in map(_made, made)), asked),
     }
 
@@ -103,6 +111,7 @@ def _launch(
         "descriptors": statements.descriptors,
         "sizes": [s for s in launch.sizes if s in used],
         "specialized": launch.specialized,
+        "step": spelling.origin(launch.repeat.index) if launch.repeat else "",
         "attributes": [
             (n, spelling.number(v)) for n, v in (*nest.spec.attributes, ("LOG2_E", math.log2(math.e)))
             if n in used
@@ -152,10 +161,19 @@ def _made(p: Parameter) -> dict[str, str]:
     }
 
 
-def _launcher_text(launches: list[dict[str, Any]]) -> str:
+def _steps(repeat: Repeat | None) -> str:
+    """The head of the launcher's loop over the steps of a recurrence, empty where there is none."""
+    if repeat is None:
+        return ""
+    count = spelling.size(repeat.size)
+    steps = f"reversed(range({count}))" if repeat.backwards else f"range({count})"
+    return f"for {spelling.origin(repeat.index)} in {steps}:"
+
+
+def _launcher_text(groups: list[dict[str, Any]]) -> str:
     """What the launcher computes from sizes."""
-    parts: list[str] = []
-    for la in launches:
+    parts: list[str] = [group["steps"] for group in groups]
+    for la in (la for group in groups for la in group["launches"]):
         parts += [la["tiles"], *la["sizes"], *(text for _, text in la["constants"])]
         parts += [d.made for d in la["descriptors"]]
     return " ".join(parts)

@@ -7,7 +7,7 @@ weights are dimensionless and fitted to measurements.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, prod
 from typing import Any
@@ -81,25 +81,39 @@ def modelled(
     weights: Weights = WEIGHTS,
 ) -> Timing:  # fmt: skip
     """The time of a nest. figures: of its build, as `Built.figures`; without any, they are
-    guessed from the nest. The result's figures hold the terms, `<launch>.<term>_us`. A nest with
-    jagged ranges is taken to have them all of the mean length."""
+    guessed from the nest. The result's figures hold the terms, `<launch>.<term>_us`, and the sum
+    of all steps of a recurrence, `<launch>.us`, of which the terms are the first. A nest with jagged ranges is taken to have them all of the mean length."""
     bound = bind(nest.spec, sizes)
     seen: dict[str, float] = {}
     total = 0.0
     sums: dict[str, float] = {}
-    for launch in nest.launches:
-        found = terms(launch, machine, bound, figures)
-        us = seen[f"{launch.name}.us"] = combine(found, weights)
-        total += us
-        for name, each in found.items():
-            seen[f"{launch.name}.{name}"] = each
-            if name.endswith("_us"):
-                sums[name] = sums.get(name, 0.0) + each
+    for _, launches in nest.groups():
+        step = [terms(launch, machine, bound, figures) for launch in launches]
+        later = _again(step, machine)
+        for launch, found, again in zip(launches, step, later, strict=True):
+            more = launch.times(bound) - 1
+            us = combine(found, weights) + more * combine(again, weights)
+            seen[f"{launch.name}.us"] = us
+            total += us
+            for name, each in found.items():
+                seen[f"{launch.name}.{name}"] = each
+                if name.endswith("_us"):
+                    sums[name] = sums.get(name, 0.0) + each + more * again[name]
     shares = {
         name: min(1.0, getattr(weights, name) * sums[f"{name}_us"] / total)
         for name in (*MEMORY, *ENGINES)
     }
     return Timing(us=total, kind="modelled", figures=seen, engines=shares)
+
+
+def _again(
+    step: Sequence[Mapping[str, float]], machine: Machine
+) -> list[Mapping[str, float]]:
+    """The terms of the launches of a recurrence in the steps after the first: what one step
+    fetches lies in the cache by then, as far as that has room."""
+    fetched = sum(found["fetched_bytes"] for found in step)
+    lost = _missed(fetched, KEPT * machine.spaces["cache"].bytes)
+    return [{**found, "dram_us": lost * found["dram_us"]} for found in step]
 
 
 def combine(found: Mapping[str, float], weights: Weights = WEIGHTS) -> float:

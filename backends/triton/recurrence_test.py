@@ -1,0 +1,71 @@
+"""Recurrences in Triton: the launcher runs the launches of a step again and again, in order."""
+
+import numpy as np
+import pytest
+
+from backends.registry import REGISTRY, target
+from backends.triton.backend import Triton
+from backends.triton.model.model import modelled
+from backends.triton.walks import wrong
+from ir.autoschedule import autoschedule, plain
+from ir.inputs import random_inputs
+from ir.lower import lower
+from ir.samples import RECURRENT, workload
+
+CHIPS = ("h200", "mi300")
+
+
+def emitted(nest, machine):
+    return Triton(REGISTRY.manifest("triton")).emit(nest, machine)
+
+
+@pytest.mark.parametrize("scheduler", [autoschedule, plain])
+@pytest.mark.parametrize("name", RECURRENT)
+def test_what_is_interpreted_is_what_the_reference_computes(name, scheduler, tmp_path):
+    w, machine = workload(name), target("h200")
+    sizes = w.checks[-1]
+    nest = lower(w.spec, scheduler(w.spec, machine, sizes), machine, sizes)
+    for order, checked in enumerate(w.checks):
+        assert wrong(nest, machine, checked, tmp_path, order) == ""
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("name", RECURRENT)
+def test_a_step_is_compiled_once_however_many_there_are(name, chip, tmp_path):
+    machine, w = target(chip), workload(name)
+    sizes = {n: 20 for n in w.tune}
+    nest = lower(w.spec, autoschedule(w.spec, machine, sizes), machine, sizes)
+    source = emitted(nest, machine)
+    built = Triton(REGISTRY.manifest("triton")).build(source, nest, machine, tmp_path)
+    names = {launch.name for launch in nest.launches}
+    assert {f.split(".")[0] for f in built.figures if f.endswith(".registers")} == names
+
+
+def test_a_step_is_no_constant_of_its_kernel():
+    w, machine = workload("backwards"), target("h200")
+    nest = lower(w.spec, plain(w.spec, machine, w.tune), machine, w.tune)
+    text = emitted(nest, machine)
+    assert '@triton.jit(do_not_specialize=["t_at"])' in text
+    assert "for t_at in reversed(range(T)):" in text
+
+
+def test_the_model_counts_each_step_and_reads_weights_from_the_cache_after_the_first():
+    w, machine = workload("rnn"), target("h200")
+    nest = lower(w.spec, autoschedule(w.spec, machine, w.tune), machine, w.tune)
+    (step,) = (launch.name for launch in nest.launches if launch.repeat)
+
+    def us(steps):
+        return modelled(nest, machine, w.tune | {"T": steps}, {}).figures[f"{step}.us"]
+
+    later = us(2) - us(1)
+    assert 0 < later <= us(1)
+    assert us(11) - us(1) == pytest.approx(10 * later)
+
+
+@pytest.mark.parametrize("steps", [1, 2, 17])
+def test_any_number_of_steps_is_right_with_one_source(steps, tmp_path):
+    w, machine = workload("gru"), target("mi300")
+    nest = lower(w.spec, plain(w.spec, machine, w.checks[-1]), machine, w.checks[-1])
+    sizes = dict(T=steps, B=2, I=3, H=5)
+    assert random_inputs(w.spec, sizes, np.random.default_rng(0))["x"].shape[0] == steps
+    assert wrong(nest, machine, sizes, tmp_path, 3) == ""

@@ -1,0 +1,210 @@
+"""Recurrences: equations that need each other one step before, along one index.
+
+before: h[t, j] = f(pad(h[t - 1, k], 0.0), ...), a read of what is defined here or later
+after:  for t in all its values, in order: the equations of the recurrence, at that t
+
+The value before the first step is the read's `pad`; another one is chosen by
+`where(t == 0, h0[k], pad(h[t - 1, k], 0.0))`. A read at t + 1 runs from the last step to the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ir.affine import affine
+from ir.errors import KernelError
+from ir.print import expression_text
+from ir.spec import Bucketize, Equation, Index, Number, Read, Scan, Spec
+
+
+@dataclass(frozen=True, slots=True)
+class Recurrence:
+    """Equations that run together, once for each value of `index`. targets: what they define, in
+    the order of the text.  backwards: from the last value to the first."""
+
+    index: str
+    targets: tuple[str, ...]
+    backwards: bool
+
+
+@lru_cache(maxsize=1024)
+def recurrences(spec: Spec) -> tuple[Recurrence, ...]:
+    """The recurrences of a spec, in order; KernelError at a cycle that cannot be stepped through.
+
+    A read of what is not defined yet, other than one step away, belongs to none.
+    """
+    first: dict[str, int] = {}
+    for n, e in enumerate(spec.equations):
+        first.setdefault(e.target, n)
+    if not any(first.get(s, -1) >= n for n, e in enumerate(spec.equations) for s in e.sources()):
+        return ()
+    needs = _closure(spec)
+    found: list[Recurrence] = []
+    for n, e in enumerate(spec.equations):
+        if n != first[e.target] or any(e.target in r.targets for r in found):
+            continue
+        members = [o for o in spec.equations if o.target in needs[e.target]
+                   and e.target in needs[o.target]]
+        if members and (one := _stepped(members)):
+            found.append(one)
+    return tuple(found)
+
+
+def stepped(spec: Spec, target: str) -> Recurrence | None:
+    """The recurrence that a tensor is computed in, or None."""
+    return next((r for r in recurrences(spec) if target in r.targets), None)
+
+
+def lagging(read: Read, index: str, equations: Mapping[str, Equation]) -> bool:
+    """Whether a read of one of these tensors takes it at another step of `index`."""
+    e = equations.get(read.tensor)
+    if e is None or index not in e.indices or len(read.at) != len(e.at):
+        return False
+    return read.at[e.indices.index(index)] != Index(index)
+
+
+def earlier(spec: Spec, e: Equation) -> tuple[str, ...]:
+    """The sources of an equation that are not of a step before: those defined before it."""
+    if not recurrences(spec):
+        return e.sources()
+    targets = [o.target for o in spec.equations]
+    later = targets[targets.index(e.target):] if e.target in targets else ()
+    return tuple(s for s in e.sources() if s not in later)
+
+
+def ordered(spec: Spec) -> tuple[Equation, ...]:
+    """The equations, those of each recurrence side by side: what stands between them and needs
+    none of them comes before, the rest after."""
+    lines = list(spec.equations)
+    needs = _closure(spec) if recurrences(spec) else {}
+    for r in recurrences(spec):
+        places = [n for n, e in enumerate(lines) if e.target in r.targets]
+        span = slice(places[0], places[-1] + 1)
+        own = [e for e in lines[span] if e.target in r.targets]
+        rest = [e for e in lines[span] if e.target not in r.targets]
+        after = [e for e in rest if needs[e.target] & set(r.targets)]
+        lines[span] = [*(e for e in rest if e not in after), *own, *after]
+    return tuple(lines)
+
+
+def _closure(spec: Spec) -> dict[str, set[str]]:
+    """Of each target, all that it needs through any number of equations."""
+    needs = {e.target: set(e.sources()) for e in spec.equations}
+    grown = True
+    while grown:
+        grown = False
+        for mine in needs.values():
+            more = {s for name in mine if name in needs for s in needs[name]} - mine
+            mine |= more
+            grown |= bool(more)
+    return needs
+
+
+def _stepped(members: list[Equation]) -> Recurrence | None:
+    """The recurrence of a cycle; None where a read in it goes round without a step, which is an
+    equation used before it is defined."""
+    targets = [e.target for e in members]
+    equations = {e.target: e for e in members}
+    steps: dict[tuple[str, int], Read] = {}
+    for n, e in enumerate(members):
+        for read in e.reads():
+            if read.tensor in targets[n:]:
+                lags = _lags(read, equations[read.tensor])
+                if not lags:
+                    return None
+                steps |= {one: read for one in lags}
+    if not steps:
+        return None
+    index, lag = _one_step(steps)
+    for e in members:
+        _require_member(e, index, lag, equations)
+    return Recurrence(index, tuple(targets), backwards=lag > 0)
+
+
+def _lags(read: Read, source: Equation) -> list[tuple[str, int]]:
+    """The indices along which a read takes its source at another place of the same index, and
+    how far away."""
+    found = []
+    if len(read.at) != len(source.at):
+        return found
+    for own, position in zip(source.at, read.at, strict=True):
+        form = affine(position)
+        if isinstance(own, Index) and form and form.terms == ((own.name, 1),):
+            if isinstance(form.offset, Number) and form.offset.value:
+                found.append((own.name, form.offset.value))
+    return found
+
+
+def _one_step(steps: Mapping[tuple[str, int], Read]) -> tuple[str, int]:
+    for (index, lag), read in steps.items():
+        if abs(lag) != 1:
+            raise KernelError(
+                f"a recurrence reads `{read.tensor}` {abs(lag)} steps away along `{index}`",
+                place=read.place,
+                allowed=f"`{index} - 1`, `{index} + 1`",
+                hint="carry what is older along in a tensor of its own",
+            )
+    if len({index for index, _ in steps}) > 1:
+        raise KernelError(
+            f"a recurrence runs over {' and '.join(f'`{i}`' for i, _ in steps)}",
+            place=list(steps.values())[-1].place,
+            allowed="one index",
+            hint="read at plain indices in all dimensions but one",
+        )
+    if len(steps) > 1:
+        (index, _), *_ = steps
+        raise KernelError(
+            f"a recurrence runs both ways along `{index}`",
+            place=list(steps.values())[-1].place,
+            allowed=f"reads at `{index} - 1` only, or at `{index} + 1` only",
+            hint="two directions are two recurrences, each with tensors of its own",
+        )
+    return next(iter(steps))
+
+
+def _require_member(
+    e: Equation, index: str, lag: int, equations: Mapping[str, Equation]
+) -> None:
+    """Raises KernelError where an equation cannot be computed step by step."""
+    whole = f"`{e.target}` is part of a recurrence over `{index}`"
+    if index not in e.indices or e.accumulate:
+        why = "is scattered into" if e.accumulate else f"has no index `{index}`"
+        raise KernelError(
+            f"{whole} and {why}",
+            place=e.place,
+            allowed=f"tensors that are defined at each `{index}`",
+            hint=f"define `{e.target}[{index}, ...]`, or move it out of the recurrence",
+        )
+    if isinstance(e.value, Scan) and e.value.along == index:
+        raise KernelError(
+            f"{whole} and scans along `{index}`",
+            place=e.value.place,
+            hint=f"write the running value as `pad({e.target}[{index} - 1, ...], 0.0) + ...`",
+        )
+    for node in e.value.walk():
+        if isinstance(node, Bucketize) and node.borders in equations:
+            raise KernelError(
+                f"{whole} and searches in `{node.borders}`, all of which it needs",
+                place=node.place,
+                hint="search in a tensor that is computed before",
+            )
+        if isinstance(node, Read) and node.tensor in equations:
+            _require_near(node, index, lag, equations[node.tensor])
+
+
+def _require_near(read: Read, index: str, lag: int, source: Equation) -> None:
+    if index not in source.indices or len(read.at) != len(source.at):
+        return  # it is told elsewhere
+    position = read.at[source.indices.index(index)]
+    if position == Index(index) or _lags(read, source) == [(index, lag)]:
+        return
+    other = f"{index} {'-' if lag < 0 else '+'} 1"
+    raise KernelError(
+        f"`{read.tensor}` is part of a recurrence over `{index}` and is read there at "
+        f"`{expression_text(position)}`",
+        place=read.place,
+        allowed=f"`{index}`, `{other}`",
+        hint="read other steps in an equation that the recurrence does not need",
+    )
