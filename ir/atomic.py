@@ -10,7 +10,8 @@ from ir.schedule import Decision, Schedule
 from ir.spec import Equation, Facts, Index, Number, Range, Reduce, Scan, Spec
 from ir.verify import facts
 
-DTYPES = ("f32", "i32")  # that memory adds to
+DTYPES = ("f32", "i32", "f16")  # that the memory of some machine adds to
+CLOSE = ("f32", "i32")  # of these, those in which many additions lose little
 
 
 def decided(spec: Spec, schedule: Schedule) -> frozenset[str]:

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from ir.associate import associable
-from ir.atomic import DTYPES as ADDED
 from ir.atomic import scattered
 from ir.collapse import collapse
 from ir.cuts import segments
@@ -41,7 +40,7 @@ def formulation_changes(
     yield from _splits(spec, schedule)
     yield from _cuts(spec, schedule)
     yield from _layouts(spec, formed, schedule)
-    yield from _atomics(spec, schedule)
+    yield from _atomics(spec, schedule, machine)
 
 
 def _collapses(formed: Spec, schedule: Schedule) -> Iterator[Change]:
@@ -118,10 +117,10 @@ def _layouts(spec: Spec, formed: Spec, schedule: Schedule) -> Iterator[Change]:
             yield None, Decision("layout", name, (("order", order),))
 
 
-def _atomics(spec: Spec, schedule: Schedule) -> Iterator[Change]:
+def _atomics(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator[Change]:
     """Scatters by additions to memory, or by gathering."""
     tensors = facts(spec).tensors
     for target in scattered(spec):
         old = schedule.find("atomic", target)
-        if old or tensors[target].dtype in ADDED:
+        if old or tensors[target].dtype in machine.atomics:
             yield (old, None) if old else (None, Decision("atomic", target))

@@ -8,11 +8,13 @@ from math import isfinite
 from typing import Any
 
 from ir.errors import KernelError
+from ir.spec import DTYPES
 
 LEVELS = ("grid", "lane", "wave", "loop")
 SPACES = ("global", "cache", "scratch", "register")  # a cache is not scheduled, only costed
 UNITS = ("matrix", "vector", "special")
 ENGINES = ("bulk",)
+ATOMICS = ("f32", "i32")  # that memory adds to, where a machine does not say
 MOST_LANES = 1024  # of one program, where a machine does not say
 
 
@@ -45,7 +47,7 @@ class Machine:
     levels: `grid`, how many tiles run at once; `lane`, how many lanes one program may have at
     most, and `wave`, how many of them go in step, where programs have lanes.  engines: `bulk`,
     where boxes of tensors are moved beside the programs.  box: elements that such a box may have
-    along one dimension, 0 where any number will do.  launch_us: what a launch costs.
+    along one dimension, 0 where any number will do.  atomics: dtypes that memory adds to.  launch_us: what a launch costs.
     step_us: from a load to the result that needs it, when nothing overlaps.  details: what only
     a backend reads, by backend.
     """
@@ -60,6 +62,7 @@ class Machine:
     step_us: float = 0.0
     engines: tuple[str, ...] = ()
     box: int = 0
+    atomics: tuple[str, ...] = ATOMICS
     details: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @property
@@ -132,7 +135,7 @@ def machine(table: Mapping[str, Any], where: str = "") -> Machine:
         for name in read.names("levels", LEVELS, ("grid",))
     }
     known = ("name", "title", "backends", "levels", "spaces", "units", "engines", "box",
-             "overheads")  # fmt: skip
+             "atomics", "overheads")  # fmt: skip
     return Machine(
         name=read.get("name", str),
         title=read.get("title", str),
@@ -142,6 +145,7 @@ def machine(table: Mapping[str, Any], where: str = "") -> Machine:
         units=units,
         engines=read.words("engines", ENGINES),
         box=read.number("box", int, default=0),
+        atomics=read.words("atomics", tuple(DTYPES), ATOMICS),
         launch_us=read.number("overheads.launch_us", float, default=0.0),
         step_us=read.number("overheads.step_us", float, default=0.0),
         details={k: v for k, v in table.items() if k not in known},
@@ -195,8 +199,10 @@ class _Reader:
                 raise self.fault(f"{path}.{name}", "is missing")
         return found
 
-    def words(self, path: str, known: tuple[str, ...]) -> tuple[str, ...]:
-        found = self.get(path, list, default=[])
+    def words(
+        self, path: str, known: tuple[str, ...], default: tuple[str, ...] = ()
+    ) -> tuple[str, ...]:
+        found = self.get(path, list, default=list(default))
         for word in found:
             if word not in known:
                 raise self.fault(path, f"has {word!r}, which is not known", ", ".join(known))

@@ -111,7 +111,7 @@ def test_an_unknown_name_is_refused_with_those_there_are(path, value, allowed):
 def test_lanes_and_engines_are_those_of_the_table():
     found = machine(TABLE)
     assert (found.lanes, found.wave, found.engines, found.box) == (1024, 1, (), 0)
-    assert not found.has_registers
+    assert not found.has_registers and found.atomics == ("f32", "i32")
     table = changed("levels", {"grid": 4, "lane": 512, "wave": 64})
     table["engines"], table["box"] = ["bulk"], 128
     table["spaces"]["register"] = {"bytes": 64}

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations, permutations
 
-from ir.atomic import DTYPES, scattered
+from ir.atomic import CLOSE, scattered
 from ir.contraction import Contraction, contraction, fills
 from ir.errors import KernelError
 from ir.formulation import depends, formulate
@@ -130,9 +130,9 @@ def deferred(spec: Spec) -> tuple[Decision, ...]:
 
 
 def added(spec: Spec) -> tuple[Decision, ...]:
-    """The updates of scatters are added to memory."""
+    """The updates of scatters are added to memory, where that is about as exact."""
     tensors = facts(spec).tensors if scattered(spec) else {}
-    return tuple(Decision("atomic", t) for t in scattered(spec) if tensors[t].dtype in DTYPES)
+    return tuple(Decision("atomic", t) for t in scattered(spec) if tensors[t].dtype in CLOSE)
 
 
 def _fused(one: str, into: str) -> Decision:

@@ -1,6 +1,7 @@
 """Scatters by additions to memory: what they lower to, what they give, and what is refused."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -147,6 +148,19 @@ def test_what_is_refused(spec, line, message):
     with pytest.raises(KernelError) as seen:
         lowered(spec, line, sizes=sizes, machine=WITH_REGISTERS)
     assert re.search(message, str(seen.value), re.DOTALL), str(seen.value)
+
+
+def test_16_bits_are_added_to_where_the_machines_memory_does():
+    halves = spec_of("y[i[k]] += f32(x[k])", inputs="x: f16[K], i: i32[K]", result="f16[M]")
+    sizes = {"K": 5, "M": 3}
+    with pytest.raises(KernelError, match="`y` is f16, which memory here does not add to"):
+        lowered(halves, "atomic(y)", sizes=sizes, machine=WITH_REGISTERS)
+    there = replace(WITH_REGISTERS, atomics=("f32", "f16"))
+    assert lowered(halves, "atomic(y)", sizes=sizes, machine=there).unordered
+    atomic = Edit(None, Decision("atomic", "y"))
+    assert atomic in neighbours(halves, decisions(halves), there, sizes)
+    assert atomic not in neighbours(halves, decisions(halves), WITH_REGISTERS, sizes)
+    assert not autoschedule(halves, replace(WITH_LANES, atomics=("f16",)), sizes).of("atomic")
 
 
 def test_machines_without_registers_refuse_it():

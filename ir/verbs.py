@@ -231,6 +231,16 @@ class _Checker:
     def _formed(self, decision: Decision) -> None:
         require_registers(decision, self.machine)
 
+    def _atomic(self, decision: Decision) -> None:
+        self._formed(decision)
+        tensor = self.facts.tensors.get(decision.subject)
+        if tensor is not None and tensor.dtype not in self.machine.atomics:
+            raise KernelError(
+                f"`{decision.subject}` is {tensor.dtype}, which memory here does not add to",
+                place=decision.place, allowed=", ".join(self.machine.atomics),
+                hint=f"drop {decision}, or scatter into an f32 tensor and cast it afterwards",
+            )
+
     def _cut(self, decision: Decision) -> None:
         self._formed(decision)
         index, at = decision.subject, str(decision.option("at"))
@@ -302,7 +312,7 @@ _RULES: dict[str, Callable[[_Checker, Decision], None]] = {
     "unroll": _Checker._formed,
     "split": _Checker._formed,
     "collapse": _Checker._formed,
-    "atomic": _Checker._formed,
+    "atomic": _Checker._atomic,
     "cut": _Checker._cut,
     "compute": _Checker._compute,
     "precision": _Checker._precision,
