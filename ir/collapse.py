@@ -64,11 +64,13 @@ class _Pair:
 
     def equation(self, e: Equation) -> Equation:
         """An equation, with the pair as one index on its left side."""
-        at = e.at
+        at, sizes = e.at, e.sizes
         if e.target in self.flat:
             k = self.flat[e.target]
             at = (*at[:k], Index(self.name), *at[k + 2 :])
-        return replace(e, at=at, value=self.of(e.value))
+            if sizes:
+                sizes = (*sizes[:k], fold("mul", sizes[k], sizes[k + 1]), *sizes[k + 2 :])
+        return replace(e, at=at, value=self.of(e.value), sizes=sizes)
 
     def of(self, expr: Expr) -> Expr:
         """An expression in the one index."""

@@ -186,15 +186,17 @@ class _Reader:
 
     def _equation(self, node: ast.stmt) -> Equation:
         accumulate = isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add)
+        sized = isinstance(node, ast.AnnAssign) and node.value is not None
         if isinstance(node, ast.Assign) and len(node.targets) == 1:
             target = node.targets[0]
         else:
-            target = node.target if accumulate else None
+            target = node.target if accumulate or sized else None
         if not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name):
             raise self.source.fault(
                 node,
                 f"`{self.source.written(node)}` is no equation",
-                allowed="`t[i, j] = value`, `t[idx[i], j] += value`, `return t`",
+                allowed="`t[i, j] = value`, `t[i, j]: [M, 3] = value`, `t[idx[i], j] += value`, "
+                "`return t`",
                 hint="give the left side its indices, `t[()]` for a single number",
             )
         name = self.expressions.declare(target.value, target.value.id, "a tensor")
@@ -207,9 +209,21 @@ class _Reader:
                     allowed="an index; with `+=` also a computed position",
                     hint="define the tensor for every value of plain indices",
                 )
+        sizes = self._written_sizes(node.annotation, at) if sized else ()
         value = self.expressions.right_side(node.value)
         self.expressions.tensors.add(name)
-        return Equation(name, at, value, accumulate, place=self.source.place(target))
+        return Equation(name, at, value, accumulate, place=self.source.place(target), sizes=sizes)
+
+    def _written_sizes(self, node: ast.expr, at: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        """The sizes that stand between a left side and its `=`."""
+        if not isinstance(node, ast.List) or len(node.elts) != len(at):
+            raise self.source.fault(
+                node,
+                f"`{self.source.written(node)}` are no sizes for {len(at)} indices",
+                allowed="`t[i, j]: [M, 3] = value`",
+                hint="write one size for each index, between brackets",
+            )
+        return tuple(self._dimension(item) for item in node.elts)
 
     def _outputs(self, returned: ast.Return | None) -> tuple[Tensor, ...]:
         names = _items(returned.value) if returned is not None and returned.value else []

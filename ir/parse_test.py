@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from ir.errors import KernelError
 from ir.parse import parse_schedule, parse_spec, parse_workload
-from ir.print import spec_text, workload_text
+from ir.print import expression_text, spec_text, workload_text
 from ir.random_specs import specs
 from ir.spec import Number
+from ir.verify import facts
 
 LIBRARY = sorted((pathlib.Path(__file__).parent / "library").glob("*.kir"))
 TEXTS = [path.read_text() for path in LIBRARY]
@@ -204,3 +205,15 @@ def test_a_docstring_becomes_one_line_and_keeps_its_characters():
     spec = parse_spec(text)
     assert spec.doc == 'A "quoted" back\\slash, \x07 and é"'
     assert parse_spec(spec_text(spec)) == spec
+
+
+def test_sizes_written_on_a_left_side_give_indices_their_ranges():
+    text = (
+        "def up(\n    x: f32[M, K],\n) -> f32[M, K]:\n"
+        '    """Spread out, then moved."""\n'
+        "    t[m, p]: [M, 2 * K] = where(p % 2 == 0, pad(x[m, p // 2], 0.0), 0.0)\n"
+        "    y[m, k] = t[m, k + 1]\n    return y\n"
+    )
+    spec = parse_spec(text)
+    assert spec_text(spec) == text
+    assert expression_text(facts(spec).ranges["p"].high) == "2 * K"

@@ -70,8 +70,11 @@ def tensor_type(tensor: Tensor) -> str:
 def equation_text(equation: Equation) -> str:
     """`t[i, j] = value` on one line."""
     sign = "+=" if equation.accumulate else "="
+    if equation.sizes:
+        sign = f": [{', '.join(map(expression_text, equation.sizes))}] ="
     left = f"{equation.target}[{_positions(equation.at)}]"
-    return f"{left} {sign} {expression_text(equation.value)}"
+    space = "" if equation.sizes else " "
+    return f"{left}{space}{sign} {expression_text(equation.value)}"
 
 
 def expression_text(expr: Expr) -> str:

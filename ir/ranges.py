@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ir.errors import KernelError, Place
 from ir.linear import never_negative, polynomial, same, subtracted
@@ -35,6 +35,7 @@ class Ranges:
         """Finds every range and shape; KernelError where one is missing or they conflict."""
         for e in self.spec.equations:
             self._written(e)
+            self._sized(e)
         for t in self.spec.outputs:
             self._signature(t)
         self._settle(padded=False)
@@ -60,20 +61,32 @@ class Ranges:
                 raise _conflict(r.index, "another range in another equation", "this one", r.place)
             self.declared.setdefault(r.index, "the range written with it")
 
+    def _sized(self, e: Equation) -> None:
+        """Takes up the sizes that are written on a left side."""
+        shape = self.shapes[e.target]
+        for k, size in enumerate(e.sizes):
+            shape[k] = size if shape[k] is None else shape[k]
+        text = f"`{e.target}[...]: [{', '.join(map(expression_text, e.sizes))}]`"
+        self._ranged(zip(e.at, e.sizes, strict=False), e.target, text)
+
     def _signature(self, t: Tensor) -> None:
         at = self.spec.equation(t.name).at
-        for expr, size in zip(at, t.shape, strict=True):
+        self._ranged(zip(at, t.shape, strict=True), t.name, f"`-> {tensor_type(t)}`")
+
+    def _ranged(self, pairs: Iterable[tuple[Expr, Expr]], target: str, text: str) -> None:
+        """Gives the indices at dimensions the sizes that a text states."""
+        for expr, size in pairs:
             if not isinstance(expr, Index):
                 continue
             known = self.extent(expr.name)
             jagged = expr.name in self.found and known is None
             if jagged or (known is not None and not same(known, size, self.derived)):
-                text = self.declared[expr.name]
+                first = self.declared[expr.name]
                 raise _conflict(
-                    expr.name, text, f"{expression_text(size)} in `-> {tensor_type(t)}`", expr.place
+                    expr.name, first, f"{expression_text(size)} in {text}", expr.place
                 )
             self.found.setdefault(expr.name, Range(expr.name, Number(0), size))
-            self.declared.setdefault(expr.name, f"{expression_text(size)} in `{t.name}`")
+            self.declared.setdefault(expr.name, f"{expression_text(size)} in `{target}`")
 
     def _settle(self, padded: bool) -> None:
         """Carries sizes between indices and intermediates until nothing more follows."""
@@ -110,7 +123,7 @@ class Ranges:
                     f"nothing gives the index `{name}` a range",
                     place=node.place,
                     hint=f"read a tensor at plain `{name}`, or write the range: "
-                    f"`sum(..., {name}=3)`",
+                    f"`sum(..., {name}=3)`, `t[{name}]: [3] = ...`",
                 )
         for read in constraining(e):
             if read.pad is None:

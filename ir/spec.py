@@ -177,7 +177,8 @@ class Equation:
     """`target[indices] = value` for every value of the indices; `+=` where `accumulate`.
 
     `at` holds the left side's positions: plain indices, or (only with `accumulate`)
-    indirect ones.
+    indirect ones.  sizes: of the dimensions, where they are written (`t[i, j]: [M, 3] = value`),
+    which gives the indices their ranges; else empty.
     """
 
     target: str
@@ -185,6 +186,7 @@ class Equation:
     value: Expr
     accumulate: bool = False
     place: Place | None = field(default=None, compare=False, repr=False)
+    sizes: tuple[Expr, ...] = field(default=(), kw_only=True)
 
     @property
     def indices(self) -> tuple[str, ...]:

@@ -67,7 +67,7 @@ def _sizes_known(spec: Spec) -> None:
     attributes = [name for name, _ in spec.attributes]
     known = (*free_sizes(spec), *derived, *attributes)
     for e in spec.equations:
-        for node in (n for x in (*e.at, e.value) for n in x.walk()):
+        for node in (n for x in (*e.at, *e.sizes, e.value) for n in x.walk()):
             if isinstance(node, Size) and node.name not in known:
                 raise KernelError(
                     f"there is no size `{node.name}`",

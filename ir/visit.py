@@ -46,8 +46,10 @@ def visited(
     made = []
     for e in spec.equations:
         at = tuple(visit(p) for p in e.at)
-        at = tuple(at[d] for d in turns.get(e.target, range(len(at))))
-        made.append(replace(e, at=at, value=visit(e.value)))
+        turn = turns.get(e.target, range(len(at)))
+        at = tuple(at[d] for d in turn)
+        sizes = tuple(e.sizes[d] for d in turn) if e.sizes else ()
+        made.append(replace(e, at=at, value=visit(e.value), sizes=sizes))
     return replace(spec, equations=tuple(made))
 
 
