@@ -10,6 +10,7 @@ from ir.functions import FOLDS, POINTWISE
 from ir.spec import (
     EIGHT,
     FLOATS,
+    SHORT,
     Apply,
     Bucketize,
     Cast,
@@ -28,6 +29,7 @@ WEAK = {"bool": "b8", "int": "i32", "float": "f32"}
 _RISING = (
     ("b8", "bool"),
     ("int",),
+    SHORT,
     ("i32",),
     ("i64",),
     ("float",),
@@ -64,11 +66,13 @@ def is_long(value: float | int | bool) -> bool:
 def promote(a: str, b: str) -> str:
     """The dtype of an operation on two operands.
 
-    b8 < i32 < i64 < f8e4m3, f8e5m2 < bf16, f16 < tf32 < f32 < f64, and two floats of one width
-    give f32. A constant does not raise a dtype of its kind; a decimal constant makes an integer f32.
+    b8 < i8, u8, i16 < i32 < i64 < f8e4m3, f8e5m2 < bf16, f16 < tf32 < f32 < f64; two floats of one
+    width give f32, two of the integers that are only stored i32. A constant does not raise a dtype of its kind; a decimal constant makes an integer f32.
     """
     if {a, b} in ({"bf16", "f16"}, set(EIGHT)):
         return "f32"
+    if a != b and {a, b} <= set(SHORT):
+        return "i32"
     low, high = sorted((a, b), key=_ORDER.__getitem__)
     if _ORDER[low] == _ORDER[high]:
         return a if a not in WEAK else b
@@ -206,13 +210,16 @@ def _require(
 
 def _folded(fold: str, dtype: str) -> str:
     dtype = strong(dtype)
-    return _counted(dtype) if fold in ("sum", "prod") or dtype in EIGHT else dtype
+    return _counted(dtype) if fold in ("sum", "prod") or dtype in (*EIGHT, *SHORT) else dtype
 
 
 def _counted(dtype: str) -> str:
-    """The dtype of arithmetic: truth values count as integers; f32 is that of tf32 and of 8 bits."""
+    """The dtype of arithmetic: truth values count as integers; f32 is that of tf32 and of 8 bits,
+    i32 that of integers that are only stored."""
     if dtype in EIGHT:
         return "f32"
+    if dtype in SHORT:
+        return "i32"
     return {"b8": "i32", "bool": "int", "tf32": "f32"}.get(dtype, dtype)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ir.functions import POINTWISE
 from ir.parse import parse_spec
-from ir.rounding import round_to
+from ir.rounding import HELD_AS, round_to
 from ir.spec import Spec
 
 FLOAT_ONE = tuple(
@@ -65,6 +65,34 @@ TRUTH = {
     "not": "~b[m]",
     "compare": "(i[m] < j[m]) ^ (i[m] >= 3)",
 }
+SHORT_INTEGERS = '''
+def short(a: i8[M, K], b: u8[M, K], c: i16[M, K]) -> (
+    i8[M, K], u8[M, K], i16[M, K], i32[M, K], f32[M, K], u8[M, K], i32[M, K], b8[M, K],
+    i64[M, K], i8[M, K], i8[M, K], i8[M], u8[M], i32[M], i16[M, K], i32[M],
+):
+    """All."""
+    added[m, k] = a[m, k] + b[m, k]
+    turned[m, k] = ~b[m, k]
+    squared[m, k] = c[m, k] * c[m, k]
+    wide[m, k] = a[m, k] * b[m, k] - c[m, k]
+    halved[m, k] = f32(a[m, k]) * 0.5 + b[m, k]
+    cut[m, k] = u8(f32(c[m, k]) * 3.7)
+    low[m, k] = u8(c[m, k])
+    more[m, k] = low[m, k] + 1
+    less[m, k] = a[m, k] < b[m, k]
+    long[m, k] = i64(i8(c[m, k]))
+    chosen[m, k] = where(less[m, k], a[m, k], i8(b[m, k]))
+    masked[m, k] = a[m, k] & 15 ^ b[m, k] >> 4
+    most[m] = max(a[m, k], k)
+    least[m] = min(b[m, k], k)
+    total[m] = sum(c[m, k], k)
+    running[m, k] = cumsum(b[m, k], k)
+    place[m] = argmax(c[m, k], k)
+    return (
+        added, turned, squared, wide, halved, cut, more, less, long, chosen, masked, most, least,
+        total, running, place,
+    )
+'''
 SPECIAL = (0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 1e-20, 300.0, -300.0, np.inf, -np.inf, np.nan)
 
 
@@ -90,6 +118,21 @@ def integer_spec(dtype: str) -> Spec:
     size = "sqrt(-2.0 * log(1.0 - uniform(s[0], 2 * m)))"
     made["n_read"] = (f"{size} * cos(6.283185307179586 * uniform(s[0], 2 * m + 1))", "f32")
     return _spec(made, f"i: {dtype}[M], j: {dtype}[M], b: b8[M], s: i64[1]")
+
+
+def short_spec() -> Spec:
+    """Integers of 8 and 16 bits: computed with as i32, wrapped where they are stored or cast."""
+    return parse_spec(SHORT_INTEGERS)
+
+
+def short_inputs(rows: int, columns: int) -> dict[str, np.ndarray]:
+    """a, b and c, over all that their dtypes hold."""
+    rng = np.random.default_rng(5)
+    ends = {"a": ("i8", -128, 128), "b": ("u8", 0, 256), "c": ("i16", -(2**15), 2**15)}
+    return {
+        n: rng.integers(low, high, (rows, columns)).astype(HELD_AS[dtype])
+        for n, (dtype, low, high) in ends.items()
+    }
 
 
 def float_inputs(dtype: str, count: int) -> dict[str, np.ndarray]:

@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 
 from ir.errors import KernelError
-from ir.function_samples import float_inputs, float_spec, integer_inputs, integer_spec
+from ir.function_samples import (
+    float_inputs,
+    float_spec,
+    integer_inputs,
+    integer_spec,
+    short_inputs,
+    short_spec,
+)
 from ir.interpret import interpret
 from ir.labelled import Labelled, apply
 from ir.lower import lower
@@ -105,6 +112,49 @@ def test_operands_of_another_sort_are_refused(expression, fault):
     with pytest.raises(KernelError, match=fault.replace("^", r"\^")) as error:
         dtype_of(expression)
     assert error.value.place is not None
+
+
+def test_short_integers_are_computed_with_as_i32_and_wrap_where_they_are_stored():
+    inputs = short_inputs(9, 30)
+    a, b, c = (inputs[n].astype(np.int64) for n in "abc")
+    found = evaluate(short_spec(), inputs, {"M": 9, "K": 30})
+    right = {
+        "added": (a + b).astype(np.int8),
+        "turned": 255 - b,
+        "squared": (c * c).astype(np.int16),
+        "wide": a * b - c,
+        "halved": a * 0.5 + b,
+        "cut": np.trunc(c * 3.7).astype(np.int64).astype(np.uint8),
+        "more": c % 256 + 1,
+        "less": a < b,
+        "long": c.astype(np.int8),
+        "chosen": np.where(a < b, a, b.astype(np.int8)),
+        "masked": (a & 15 ^ b >> 4).astype(np.int8),
+        "most": a.max(1),
+        "least": b.min(1),
+        "total": c.sum(1),
+        "running": b.cumsum(1).astype(np.int16),
+        "place": c.argmax(1),
+    }
+    assert found.keys() == right.keys()
+    for name, array in right.items():
+        np.testing.assert_array_equal(found[name], array, err_msg=name)
+
+
+@pytest.mark.parametrize("machine", [SMALL, WITH_REGISTERS])
+def test_a_nest_of_short_integers_gives_what_the_reference_does(machine):
+    spec, inputs, sizes = short_spec(), short_inputs(9, 30), {"M": 9, "K": 30}
+    assert parse_spec(spec_text(spec)) == spec
+    nest = lower(spec, decisions(spec, "tile(m, size=4)", "tile(k, size=8)"), machine, sizes)
+    for rounded in (False, True):
+        found = interpret(nest, inputs, sizes, rounded=rounded)
+        for name, right in evaluate(spec, inputs, sizes).items():
+            np.testing.assert_array_equal(found[name], right, err_msg=name)
+
+
+def test_integers_wrap_where_they_are_stored():
+    spec = spec_of("y[m] = x[m] + 1", inputs="x: i32[M]", result="i32[M]")
+    assert list(evaluate(spec, {"x": np.array([2**31 - 1])}, {"M": 1})["y"]) == [-(2**31)]
 
 
 def of(function, *args, real=np.float64):

@@ -105,7 +105,8 @@ class _Array:
     def write(self, at: object, data: np.ndarray, rounded: bool = False) -> None:
         if data.dtype.kind == "f" and self.data.dtype.kind != "f":
             raise NestFault(f"`{self.name}` is {self.dtype} and is given floats")
-        self.data[at] = round_to(data, self.dtype) if rounded else data
+        exact = self.data.dtype.kind == "i" or rounded  # integers wrap in any case
+        self.data[at] = round_to(data, self.dtype) if exact else data
         self.written[at] = True
 
 
@@ -308,7 +309,8 @@ class _Program:
                 return Labelled((name,), self.origin[name] + np.arange(self.count[name]))
             case Cast(dtype, value):
                 found = self._of(value)
-                data = round_to(found.data, dtype) if self.rounded else found.data
+                exact = self.rounded or _kind(dtype) == "i"
+                data = round_to(found.data, dtype) if exact else found.data
                 return Labelled(found.axes, data.astype(_COMPUTED_IN[_kind(dtype)]))
             case Apply(function, args):
                 return apply(function, [self._of(a) for a in args], np.float64)

@@ -37,7 +37,7 @@ _BITS = ("and", "or", "xor")
 _COMPARE = ("lt", "le", "gt", "ge", "eq", "ne")
 _NUMBERS = st.sampled_from([0.5, -1.0, 2.0, 1e-06, 1.5e10]).map(Number)
 _WHOLE = st.integers(0, 3).map(Number)
-_INPUTS = {"x": "f32 f16 bf16", "w": "f32 f64", "idx": "i32 i64", "b": "f32"}
+_INPUTS = {"x": "f32 f16 bf16", "w": "f32 f64", "idx": "i32 i64 i16 u8", "b": "f32"}
 
 
 @st.composite

@@ -11,7 +11,7 @@ from ir.errors import KernelError
 from ir.labelled import Labelled, counted, union
 from ir.product_sum import factors, product_sum
 from ir.recurrence import Recurrence, ordered, stepped
-from ir.rounding import BITS, round_bits, round_to
+from ir.rounding import BITS, round_bits, round_to, whole
 from ir.sizes import bind, shape, value
 from ir.spec import EIGHT, FLOATS, Equation, Expr, Index, Range, Reduce, Scan, Spec
 from ir.values import Span, Spans, Values
@@ -136,9 +136,11 @@ class _Run:
         return np.bool_ if dtype == "b8" else np.int64
 
     def _rounded(self, name: str, array: np.ndarray) -> np.ndarray:
+        dtype = self.facts.tensors[name].dtype
+        if array.dtype.kind == "i":
+            return whole(array, dtype)
         if array.dtype.kind != "f" or self.storage not in BITS:
             return array
-        dtype = self.facts.tensors[name].dtype
         if dtype == self.storage or dtype in EIGHT:
             return round_to(array, dtype).astype(self.real)
         return round_bits(array, BITS[self.storage])
@@ -168,7 +170,8 @@ class _Run:
         fixed = (e.value.along,) if isinstance(e.value, Scan) else ()
         splits = [i for i in widest if i in outer and i not in fixed and outer[i].values.size > 1]
         if size <= LARGEST_BLOCK or not splits:
-            self._store(e, self._right_side(e.value, outer, inner), outer, out)
+            long = self.facts.tensors[e.target].dtype == "i64"
+            self._store(e, self._right_side(e.value, outer, inner, long), outer, out)
             return
         largest = max(splits, key=lambda i: outer[i].values.size)
         for half in outer[largest].halves():
@@ -191,13 +194,14 @@ class _Run:
                 )
         np.add.at(out, tuple(places), np.broadcast_to(found.along(axes), full))
 
-    def _right_side(self, expr: Expr, outer: Spans, inner: Spans) -> Labelled:
+    def _right_side(self, expr: Expr, outer: Spans, inner: Spans, long: bool) -> Labelled:
+        """long: integers are folded as i64, else as i32, whose ends folding nothing gives."""
         if isinstance(expr, Scan):
-            return _scanned(expr, self.values.of(expr.body, inner), inner)
+            return _scanned(expr, self.values.of(expr.body, inner), inner, long)
         if not isinstance(expr, Reduce):
             return self.values.of(expr, inner)
         if any(r.jagged or r.partial for r in expr.ranges):
-            return self._jagged(expr, outer, inner)
+            return self._jagged(expr, outer, inner, long)
         if expr.fold == "sum" and len(factors(expr.body)) > 1:
             parts = [self.values.of(f, inner) for f in factors(expr.body)]
             kinds = {p.data.dtype.kind for p in parts}
@@ -222,7 +226,7 @@ class _Run:
         lengths = np.maximum(high.along(axes) - starts, 0)
         return Labelled(axes, starts), starts.ravel(), lengths.ravel()
 
-    def _jagged(self, expr: Reduce, outer: Spans, inner: Spans) -> Labelled:
+    def _jagged(self, expr: Reduce, outer: Spans, inner: Spans, long: bool) -> Labelled:
         r = next(r for r in expr.ranges if r.jagged or r.partial)
         bounds, _, lengths = self._bounds(r, outer)
         segment = np.repeat(np.arange(lengths.size), lengths)
@@ -237,7 +241,7 @@ class _Run:
         rest = tuple(a for a in body.axes if a != _SEGMENT)
         data = body.along((_SEGMENT, *rest))
         data = counted(data) if expr.fold in ("sum", "prod") else data
-        folded = _by_segment(expr.fold, data, lengths)
+        folded = _by_segment(expr.fold, data, lengths, long)
         return Labelled(bounds.axes + rest, folded.reshape(bounds.data.shape + folded.shape[1:]))
 
 
@@ -268,9 +272,9 @@ def _folded(fold: str, body: Labelled, over: tuple[str, ...]) -> Labelled:
     return Labelled(kept, np.asarray(_FOLDS[fold].reduce(data, axis=axis)))
 
 
-def _by_segment(fold: str, data: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+def _by_segment(fold: str, data: np.ndarray, lengths: np.ndarray, long: bool) -> np.ndarray:
     """Folds consecutive segments of the first axis; an empty one gives the fold's identity."""
-    out = np.full((lengths.size, *data.shape[1:]), _identity(fold, data.dtype), data.dtype)
+    out = np.full((lengths.size, *data.shape[1:]), _identity(fold, data.dtype, long), data.dtype)
     filled = lengths > 0
     if filled.any():
         starts = (np.cumsum(lengths) - lengths)[filled]
@@ -278,24 +282,25 @@ def _by_segment(fold: str, data: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     return out
 
 
-def _identity(fold: str, dtype: np.dtype) -> float | int | bool:
+def _identity(fold: str, dtype: np.dtype, long: bool) -> float | int | bool:
     """What folding nothing gives: the lowest value for max, the highest for min."""
     if fold in ("max", "min"):
         sign = -1 if fold == "max" else 1
         if dtype.kind == "f":
             return sign * math.inf
-        limits = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        whole = np.iinfo(np.int64 if long else np.int32)
+        limits = (0, 1) if dtype.kind == "b" else (whole.min, whole.max)
         return limits[fold == "min"]
     return {"sum": 0, "prod": 1, "any": False, "all": True}[fold]
 
 
-def _scanned(expr: Scan, body: Labelled, spans: Spans) -> Labelled:
+def _scanned(expr: Scan, body: Labelled, spans: Spans, long: bool) -> Labelled:
     axis = body.axes.index(spans[expr.along].axis)
     data = counted(body.data) if expr.fold in ("sum", "prod") else body.data
     data = np.flip(data, axis) if expr.reverse else data
     result = _FOLDS[expr.fold].accumulate(data, axis=axis)
     if expr.exclusive:
-        first = np.full_like(result.take([0], axis), _identity(expr.fold, result.dtype))
+        first = np.full_like(result.take([0], axis), _identity(expr.fold, result.dtype, long))
         rest = np.delete(result, -1, axis)
         result = np.concatenate([first, rest], axis)
     return Labelled(body.axes, np.flip(result, axis) if expr.reverse else result)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ir.spec import INTEGERS
+
 HELD_AS = {
     "f64": np.float64,
     "f32": np.float32,
@@ -19,6 +21,9 @@ HELD_AS = {
     "f8e5m2": np.float32,
     "i64": np.int64,
     "i32": np.int32,
+    "i16": np.int16,
+    "i8": np.int8,
+    "u8": np.uint8,
     "b8": np.bool_,
 }
 
@@ -29,12 +34,28 @@ BITS = {"tf32": 11, "f16": 11, "bf16": 8}  # of the significand, the implied one
 
 
 def round_to(array: np.ndarray, dtype: str) -> np.ndarray:
-    """The array with every entry at the nearest value of `dtype`, ties to even."""
+    """The array with every entry at the nearest value of `dtype`, ties to even; see `whole`."""
+    if dtype in INTEGERS and dtype != "b8":
+        return whole(array, dtype).astype(HELD_AS[dtype])
     with np.errstate(over="ignore", invalid="ignore"):
         held = np.asarray(array).astype(HELD_AS[dtype])
     if dtype in _EIGHT:
         return _eight(held, *_EIGHT[dtype])
     return _cut(held, _DROPPED[dtype]) if dtype in _DROPPED else held
+
+
+def whole(array: np.ndarray, dtype: str) -> np.ndarray:
+    """int64 of what an array is in an integer dtype. Integers wrap. Floats are cut toward zero, and
+    what i64, or for narrower dtypes i32, does not hold becomes its end; NaN becomes 0."""
+    data = np.asarray(array)
+    if data.dtype.kind == "f":
+        limits = np.iinfo(np.int64 if dtype == "i64" else np.int32)
+        with np.errstate(invalid="ignore"):
+            cut = np.nan_to_num(np.trunc(data.astype(np.float64)), nan=0.0)
+            low, high = cut <= float(limits.min), cut >= float(limits.max)
+            inside = np.where(low | high, 0, cut).astype(np.int64)
+        data = np.where(low, limits.min, np.where(high, limits.max, inside))
+    return data.astype(HELD_AS[dtype]).astype(np.int64)
 
 
 def round_bits(array: np.ndarray, bits: int) -> np.ndarray:

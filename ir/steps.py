@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from ir.dtypes import is_long
 from ir.functions import POINTWISE
 from ir.nest import Map, Tile, Value
-from ir.spec import EIGHT, FLOATS, Apply, Cast, Expr, Index, Number, Size
+from ir.spec import EIGHT, FLOATS, SHORT, Apply, Cast, Expr, Index, Number, Size
 
 _OLD = "old"  # stands in `alive` for a value whose old content the map reads
-_WIDTH = ("b8", "i32", "i64", *EIGHT, "f16", "bf16", "tf32", "f32", "f64")
+_WIDTH = ("b8", *SHORT, "i32", "i64", *EIGHT, "f16", "bf16", "tf32", "f32", "f64")
+_WHOLE = ("i32", "i64", *SHORT)
 _NARROW = (*EIGHT, "f16", "bf16", "tf32")
 
 
@@ -41,10 +42,13 @@ class Step:
 
 
 def promote(dtypes: tuple[str, ...]) -> str:
-    """The dtype in which operands meet: floats narrower than f32 are widened to it."""
+    """The dtype in which operands meet: floats narrower than f32 are widened to it, integers
+    narrower than i32 likewise."""
     if not dtypes:
         return "f32"
     widest = max(dtypes, key=_WIDTH.index)
+    if widest in SHORT:
+        return "i32"
     return "f32" if widest in _NARROW else widest
 
 
@@ -69,7 +73,10 @@ class _Maker:
     def finish(self, expr: Expr) -> None:
         if any(isinstance(n, Tile) and n.value == self.value.name for n in expr.walk()):
             self.alive.add(_OLD)
-        args, function = self._operands(expr)
+        if isinstance(expr, Cast) and expr.dtype in _WHOLE and expr.dtype != self.value.dtype:
+            args, function = (self._operand(expr),), "copy"  # it wraps before it is widened
+        else:
+            args, function = self._operands(expr)
         self._release(args)
         self.steps.append(Step(Tile(self.value.name), function, args))
 
@@ -92,12 +99,12 @@ class _Maker:
         kinds = {self._operand_dtype(a) for a in args}
         kind = POINTWISE[expr.function].kind
         to_float = kind in ("float", "test") or kinds & set(FLOATS)
-        if not to_float or not kinds & {"i32", "i64"}:
+        if not to_float or not kinds & set(_WHOLE):
             return args
         return tuple(self._floating(a) for a in args)
 
     def _floating(self, arg: Expr) -> Expr:
-        if scalar(arg) or self._operand_dtype(arg) not in ("i32", "i64"):
+        if scalar(arg) or self._operand_dtype(arg) not in _WHOLE:
             return arg
         self._release((arg,))
         to = self._target("f32", self._axes((arg,)))

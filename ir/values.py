@@ -10,6 +10,7 @@ import numpy as np
 from ir.errors import KernelError
 from ir.labelled import Labelled, apply, counted, union
 from ir.print import expression_text
+from ir.rounding import whole
 from ir.spec import (
     FLOATS,
     Apply,
@@ -88,15 +89,15 @@ class Values:
     def _cast(self, dtype: str, value: Labelled) -> Labelled:
         if dtype in FLOATS:
             return Labelled(value.axes, value.data.astype(self.real, copy=False))
-        kind = np.bool_ if dtype == "b8" else np.int64
-        return Labelled(value.axes, value.data.astype(kind))
+        data = value.data.astype(np.bool_) if dtype == "b8" else whole(value.data, dtype)
+        return Labelled(value.axes, data)
 
     def _read(self, expr: Read, spans: Spans) -> Labelled:
         array = self.tensors[expr.tensor]
         pieces = [spans[e.name] for e in expr.at if isinstance(e, Index)]
         axes = tuple(p.axis for p in pieces)
-        whole = all(p.piece is not None for p in pieces) and expr.pad is None
-        if whole and len(pieces) == array.ndim and len(set(axes)) == len(axes):
+        entire = all(p.piece is not None for p in pieces) and expr.pad is None
+        if entire and len(pieces) == array.ndim and len(set(axes)) == len(axes):
             return Labelled(axes, array[tuple(p.piece for p in pieces)])
         at = [self.of(e, spans) for e in expr.at]
         axes = union(at)

@@ -11,7 +11,7 @@ from ir.sizes import value
 
 _DTYPES = {
     "f32": np.float32, "f16": np.float16, "bf16": np.uint16, "i32": np.int32, "i64": np.int64,
-    "b8": np.uint8,
+    "i16": np.int16, "i8": np.int8, "u8": np.uint8, "b8": np.uint8,
 }
 _BAD_BF16 = 0x7FC1  # a NaN
 _BAD_INTEGER = -1_234_567
@@ -40,5 +40,6 @@ def poisoned(parameter: Parameter, sizes: Mapping[str, int]) -> np.ndarray:
     if parameter.dtype == "b8":
         return np.full(shape, 0xA5, np.uint8)
     dtype = _DTYPES[parameter.dtype]
-    bad = np.nan if np.issubdtype(dtype, np.floating) else _BAD_INTEGER
-    return np.full(shape, bad, dtype)
+    if np.issubdtype(dtype, np.floating):
+        return np.full(shape, np.nan, dtype)
+    return np.full(shape, _BAD_INTEGER).astype(dtype)  # which wraps

@@ -25,7 +25,7 @@ from ir.nest import (
     Take,
     Tile,
 )
-from ir.spec import Expr, Number
+from ir.spec import SHORT, Expr, Number
 from ir.steps import Step, Temporary, steps, tile_axes
 
 
@@ -228,7 +228,7 @@ class Commands:
             function, args = "mul", (*args, *args)
         if function not in spelling.OPS:
             raise BackendError("emit", f"`{function}` has no operation on this device")
-        whole = self._dtype(step.to) in ("i32", "i64")
+        whole = self._dtype(step.to) in ("i32", "i64", *SHORT)
         found = whole and spelling.OF_INTEGERS.get(function) or spelling.OPS[function]
         operands = tuple(self._operand(a) for a in args)
         return Call("map", (f"Op::{found}", to, operands), box=names)

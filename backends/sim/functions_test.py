@@ -8,7 +8,14 @@ import pytest
 from backends.backend import BackendError
 from backends.registry import REGISTRY, target
 from backends.sim.backend import Sim
-from ir.function_samples import float_inputs, float_spec, integer_inputs, integer_spec
+from ir.function_samples import (
+    float_inputs,
+    float_spec,
+    integer_inputs,
+    integer_spec,
+    short_inputs,
+    short_spec,
+)
 from ir.lower import lower
 from ir.reference import evaluate
 from ir.samples import decisions, spec_of
@@ -19,12 +26,14 @@ MACHINE = target("npu_small")
 LIMITS = ("y_silu", "y_gelu")  # here 0 at -inf, where arithmetic in IEEE 754 gives NaN
 
 
-def run(spec, inputs, folder):
+LINES = ("tile(m, size=64)", "place(m.outer, level=grid)")
+
+
+def run(spec, inputs, folder, sizes=SIZES, lines=LINES):
     sim = Sim(REGISTRY.manifest("sim"))
-    lines = ("tile(m, size=64)", "place(m.outer, level=grid)")
-    nest = lower(spec, decisions(spec, *lines), MACHINE, SIZES)
+    nest = lower(spec, decisions(spec, *lines), MACHINE, sizes)
     built = sim.build(sim.emit(nest, MACHINE), nest, MACHINE, folder)
-    return sim.run(built, nest, MACHINE, SIZES, inputs)
+    return sim.run(built, nest, MACHINE, sizes, inputs)
 
 
 @pytest.mark.parametrize("dtype", ["f32", "bf16"])
@@ -47,6 +56,14 @@ def test_functions_of_integers(dtype, tmp_path):
     for name, right in evaluate(spec, inputs, SIZES).items():
         rtol = 2e-5 if name.startswith("n_") else 0.0
         np.testing.assert_allclose(found[name], right, rtol=rtol, atol=rtol, err_msg=name)
+
+
+def test_short_integers(tmp_path):
+    spec, inputs, sizes = short_spec(), short_inputs(9, 30), {"M": 9, "K": 30}
+    lines = ("tile(m, size=4)", "tile(k, size=8)", "place(m.outer, level=grid)")
+    found = run(spec, inputs, tmp_path, sizes, lines)
+    for name, right in evaluate(spec, inputs, sizes).items():
+        np.testing.assert_array_equal(found[name], right, err_msg=name)
 
 
 def test_a_constant_that_a_double_does_not_hold_is_refused():

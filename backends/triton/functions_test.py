@@ -19,6 +19,8 @@ from ir.function_samples import (
     float_spec,
     integer_inputs,
     integer_spec,
+    short_inputs,
+    short_spec,
 )
 from ir.lower import lower
 from ir.nest import LoopNest
@@ -135,6 +137,28 @@ def test_the_interpreter_is_as_the_reference(dtype, tmp_path):
             continue
         rtol = 1e-12 if dtype == "f64" else 2e-5 if name.startswith("n_") else 2e-6
         require_near(found[name], right, rtol, name)
+
+
+def short(chip: str) -> LoopNest:
+    lines = ("tile(m, size=4)", "tile(k, size=8)", "place(m.outer, level=grid)")
+    made = short_spec()
+    return lower(made, decisions(made, *lines), target(chip), {"M": 9, "K": 30})
+
+
+def test_short_integers_are_interpreted_as_the_reference_computes(tmp_path):
+    machine, made, sizes = target("h200"), short("h200"), {"M": 9, "K": 30}
+    given = short_inputs(9, 30)
+    found = interpret(emitted(made, machine, tmp_path), made, machine, sizes, given, 0)
+    for name, right in evaluate(made.spec, given, sizes).items():
+        np.testing.assert_array_equal(found[name], right, err_msg=name)
+
+
+@pytest.mark.parametrize("chip", ["h200", "mi300"])
+def test_a_kernel_of_short_integers_compiles(chip, tmp_path):
+    triton = Triton(REGISTRY.manifest("triton"))
+    machine, made = target(chip), short(chip)
+    built = triton.build(triton.emit(made, machine), made, machine, tmp_path)
+    assert built.figures["occupancy"] > 0
 
 
 @pytest.mark.parametrize("chip", ["h200", "mi300"])

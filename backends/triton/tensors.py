@@ -21,6 +21,9 @@ DTYPES = {
     "f8e5m2": torch.float8_e5m2,
     "i64": torch.int64,
     "i32": torch.int32,
+    "i16": torch.int16,
+    "i8": torch.int8,
+    "u8": torch.uint8,
     "b8": torch.bool,
 }
 _WIDENED = (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2)  # numpy lacks them
@@ -48,9 +51,11 @@ def poisoned(
 ) -> torch.Tensor:
     """A tensor that no kernel has written: NaN, or what no test gives; b8 is all true."""
     dtype = DTYPES[parameter.dtype]
-    bad = float("nan") if dtype.is_floating_point else _BAD_INTEGER
-    wrong = True if dtype == torch.bool else bad
-    return torch.full(shape(parameter, sizes), wrong, dtype=dtype, device=device)
+    dims = shape(parameter, sizes)
+    if dtype.is_floating_point or dtype == torch.bool:
+        wrong = float("nan") if dtype.is_floating_point else True
+        return torch.full(dims, wrong, dtype=dtype, device=device)
+    return torch.full(dims, _BAD_INTEGER, device=device).to(dtype)  # which wraps
 
 
 def array(tensor: torch.Tensor) -> np.ndarray:

@@ -1,5 +1,7 @@
 #include "backends/sim/native/fold.h"
 
+#include <limits>
+
 #include "backends/sim/native/value.h"
 
 namespace sim {
@@ -15,6 +17,11 @@ std::int64_t integer_identity(Fold how, Dtype dtype) {
   if (how == Fold::sum) return 0;
   if (how == Fold::prod) return 1;
   if (dtype == Dtype::b8) return how == Fold::min;
+  if (is_short(dtype)) {
+    const std::int64_t width = dtype == Dtype::i16 ? 1 << 16 : 1 << 8;
+    const std::int64_t least = dtype == Dtype::u8 ? 0 : -width / 2;
+    return how == Fold::max ? least : least + width - 1;
+  }
   if (dtype == Dtype::i32)
     return how == Fold::max ? std::numeric_limits<std::int32_t>::min()
                             : std::numeric_limits<std::int32_t>::max();

@@ -47,6 +47,11 @@ class Table {
     for (int i = 0; i < kDtypes; ++i)
       if (own.fields_.contains(kNames[i])) rates[static_cast<std::size_t>(i)] = own.rate(kNames[i]);
     own.end();
+    // Integers that are only stored are widened on the way, unless a machine says otherwise.
+    for (Dtype dtype : {Dtype::i16, Dtype::i8, Dtype::u8}) {
+      double& own_rate = rates[static_cast<std::size_t>(dtype)];
+      if (own_rate == 0) own_rate = rates[static_cast<std::size_t>(Dtype::i32)];
+    }
     return rates;
   }
   void end() const {

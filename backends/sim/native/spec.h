@@ -14,7 +14,7 @@ using device::Dtype;
 using device::Index;
 using Time = std::int64_t;  // cycles of the one clock
 
-inline constexpr int kDtypes = 6;
+inline constexpr int kDtypes = 9;
 // A rate for each dtype; 0 where the unit does not take it.
 using Rates = std::array<double, kDtypes>;
 

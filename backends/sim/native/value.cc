@@ -52,6 +52,11 @@ T integer_from(float value) {
   return static_cast<T>(value);
 }
 
+template <class T>
+T narrow_from(float value) {
+  return static_cast<T>(integer_from<std::int32_t>(value));
+}
+
 }  // namespace
 
 std::uint16_t half_from(float value) {
@@ -79,6 +84,9 @@ void read_floats(Dtype dtype, const std::byte* data, Index stride, Index n, floa
     case Dtype::bf16: return read_as<std::uint16_t>(data, stride, n, out, bfloat_to);
     case Dtype::i32: return read_as<std::int32_t>(data, stride, n, out, number);
     case Dtype::i64: return read_as<std::int64_t>(data, stride, n, out, number);
+    case Dtype::i16: return read_as<std::int16_t>(data, stride, n, out, number);
+    case Dtype::i8: return read_as<std::int8_t>(data, stride, n, out, number);
+    case Dtype::u8:
     case Dtype::b8: return read_as<std::uint8_t>(data, stride, n, out, number);
   }
 }
@@ -89,6 +97,9 @@ void read_integers(Dtype dtype, const std::byte* data, Index stride, Index n,
   switch (dtype) {
     case Dtype::i32: return read_as<std::int32_t>(data, stride, n, out, number);
     case Dtype::i64: return read_as<std::int64_t>(data, stride, n, out, number);
+    case Dtype::i16: return read_as<std::int16_t>(data, stride, n, out, number);
+    case Dtype::i8: return read_as<std::int8_t>(data, stride, n, out, number);
+    case Dtype::u8:
     case Dtype::b8: return read_as<std::uint8_t>(data, stride, n, out, number);
     default: fail("values of ", name_of(dtype), " are read as integers");
   }
@@ -103,6 +114,9 @@ void write_floats(Dtype dtype, std::byte* data, Index stride, Index n, const flo
       return write_as<std::int32_t>(data, stride, n, in, integer_from<std::int32_t>);
     case Dtype::i64:
       return write_as<std::int64_t>(data, stride, n, in, integer_from<std::int64_t>);
+    case Dtype::i16: return write_as<std::int16_t>(data, stride, n, in, narrow_from<std::int16_t>);
+    case Dtype::i8: return write_as<std::int8_t>(data, stride, n, in, narrow_from<std::int8_t>);
+    case Dtype::u8: return write_as<std::uint8_t>(data, stride, n, in, narrow_from<std::uint8_t>);
     case Dtype::b8:
       return write_as<std::uint8_t>(data, stride, n, in,
                                     [](float v) { return static_cast<std::uint8_t>(v != 0); });
@@ -125,6 +139,15 @@ void write_integers(Dtype dtype, std::byte* data, Index stride, Index n,
       return write_as<std::int32_t>(data, stride, n, in,
                                     [](I v) { return static_cast<std::int32_t>(v); });
     case Dtype::i64: return write_as<I>(data, stride, n, in, [](I v) { return v; });
+    case Dtype::i16:
+      return write_as<std::int16_t>(data, stride, n, in,
+                                    [](I v) { return static_cast<std::int16_t>(v); });
+    case Dtype::i8:
+      return write_as<std::int8_t>(data, stride, n, in,
+                                   [](I v) { return static_cast<std::int8_t>(v); });
+    case Dtype::u8:
+      return write_as<std::uint8_t>(data, stride, n, in,
+                                    [](I v) { return static_cast<std::uint8_t>(v); });
     case Dtype::b8:
       return write_as<std::uint8_t>(data, stride, n, in,
                                     [](I v) { return static_cast<std::uint8_t>(v != 0); });

@@ -13,13 +13,16 @@ namespace sim {
 using device::Dtype;
 using device::Index;
 
-inline constexpr int kSizes[] = {4, 2, 2, 4, 8, 1};
-inline constexpr const char* kNames[] = {"f32", "f16", "bf16", "i32", "i64", "b8"};
+inline constexpr int kSizes[] = {4, 2, 2, 4, 8, 1, 2, 1, 1};
+inline constexpr const char* kNames[] = {"f32", "f16", "bf16", "i32", "i64", "b8",
+                                         "i16", "i8",  "u8"};
 
 inline int size_of(Dtype dtype) { return kSizes[static_cast<int>(dtype)]; }
 inline const char* name_of(Dtype dtype) { return kNames[static_cast<int>(dtype)]; }
 inline bool is_float(Dtype dtype) { return dtype <= Dtype::bf16; }
 inline bool is_index(Dtype dtype) { return dtype == Dtype::i32 || dtype == Dtype::i64; }
+// Integers that are only stored: what is computed of them is wider.
+inline bool is_short(Dtype dtype) { return dtype >= Dtype::i16; }
 
 // Round to nearest, ties to even; NaN stays NaN, what is too great becomes infinite.
 std::uint16_t half_from(float value);
@@ -40,7 +43,8 @@ inline float bfloat_to(std::uint16_t bits) {
 }
 
 // `n` values, `stride` elements apart, the first at `data`. Integers wrap when narrowed; floats
-// become integers toward zero, saturating, and a NaN throws SimulationError.
+// become integers toward zero, saturating (to i32 before they are narrowed further), and a NaN
+// throws SimulationError.
 void read_floats(Dtype dtype, const std::byte* data, Index stride, Index n, float* out);
 void read_integers(Dtype dtype, const std::byte* data, Index stride, Index n, std::int64_t* out);
 void write_floats(Dtype dtype, std::byte* data, Index stride, Index n, const float* in);

@@ -11,7 +11,7 @@ from backends.triton.emit.blocks import Blocks
 from ir.dtypes import is_long
 from ir.functions import POINTWISE
 from ir.nest import Tile
-from ir.spec import FLOATS, Apply, Cast, Expr, Index, Number, Size
+from ir.spec import FLOATS, SHORT, Apply, Cast, Expr, Index, Number, Size
 from ir.steps import promote
 
 NARROW = ("f16", "bf16")
@@ -137,6 +137,8 @@ class Expressions:
             return text
         if dtype == "tf32":
             return Text(f"round_tf32({self.cast(text, 'f32').code})", dtype, text.axes)
+        if dtype in SHORT and text.dtype in FLOATS:
+            text = self.cast(text, "i32")  # beyond i32 its ends, then it wraps
         if text.dtype == "tf32" and dtype == "f32":
             return Text(text.code, dtype, text.axes, text.loose)
         if not text.axes:

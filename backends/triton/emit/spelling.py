@@ -8,12 +8,14 @@ from ir.spec import INTEGERS, Apply, Expr, Index, Number, Size
 DTYPES = {
     "f64": "tl.float64", "f32": "tl.float32", "f16": "tl.float16", "bf16": "tl.bfloat16",
     "tf32": "tl.float32", "i64": "tl.int64", "i32": "tl.int32", "b8": "tl.int1",
+    "i16": "tl.int16", "i8": "tl.int8", "u8": "tl.uint8",
     "f8e4m3": "tl.float8e4nv", "f8e5m2": "tl.float8e5",
 }  # fmt: skip
 TORCH = {
     "f64": "torch.float64", "f32": "torch.float32", "f16": "torch.float16",
     "bf16": "torch.bfloat16", "tf32": "torch.float32", "i64": "torch.int64",
     "i32": "torch.int32", "b8": "torch.bool",
+    "i16": "torch.int16", "i8": "torch.int8", "u8": "torch.uint8",
     "f8e4m3": "torch.float8_e4m3fn", "f8e5m2": "torch.float8_e5m2",
 }  # fmt: skip
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%"}

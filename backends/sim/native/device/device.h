@@ -33,7 +33,7 @@ struct Misuse {
   const char* what;
 };
 
-enum class Dtype : std::uint8_t { f32, f16, bf16, i32, i64, b8 };
+enum class Dtype : std::uint8_t { f32, f16, bf16, i32, i64, b8, i16, i8, u8 };
 
 inline constexpr int kMaxRank = 12;
 inline constexpr Axis kNoAxis = 0xffff;
