@@ -67,11 +67,12 @@ def test_rows_that_lose_are_listed_the_worst_first():
                          "- 0.99: one f16 M=4 K=8, against `eager`\n")  # fmt: skip
 
 
-def test_rows_with_fewer_operations_are_left_out_of_one_line_of_the_summary():
-    made = table(result(row(), row(us=0.5, schedule=["associate(t)"])))
-    assert "| all | 2 | 0 | 2 | 3.99 |" in made
-    assert "| no `associate` | 1 | 0 | 1 | 1.99 |" in made
-    assert "associate" not in table(result(row()))
+def test_one_line_of_the_summary_is_over_the_plain_form_of_the_baseline_alone():
+    other = row(baselines_us={"eager": 7.999, "eager_turned": 2.0})
+    made = table(result(row(), other))
+    assert "| all | 2 | 0 | 1 | 1.41 |" in made
+    assert "| all, over the plain form | 2 | 0 | 2 | 2.82 |" in made
+    assert "plain form" not in table(result(row()))
 
 
 def test_a_failed_row_counts_and_needs_no_schedule():

@@ -1,6 +1,6 @@
 """attention: Average the values v by the softmax of the scaled products of queries and keys.
 
-Generated from spec 0ff4dd0fe3eb9b35 and schedule e978fe6b709ecf89.
+Generated from spec 0ff4dd0fe3eb9b35 and schedule 53cc8fd51dd21eba.
 """
 
 import torch
@@ -11,7 +11,9 @@ import triton.language as tl
 @triton.jit
 def attention_0(
     q_ptr, k_ptr, v_ptr, y_ptr,
-    M, D, N,
+    M: tl.constexpr,
+    D: tl.constexpr,
+    N: tl.constexpr,
     EVEN_M: tl.constexpr,
     EVEN_N: tl.constexpr,
     BLOCK_D: tl.constexpr,
@@ -29,14 +31,14 @@ def attention_0(
     offs_d = tl.arange(0, BLOCK_D)
     in_d = (offs_d < D) | EVEN_D
     tile = tl.program_id(0)
-    tiles_m = tl.cdiv(M, 256)
+    tiles_m = tl.cdiv(M, 128)
     h_at = tile // tiles_m
-    m_at = tile % tiles_m * 256
-    offs_m = m_at + tl.arange(0, 256)
+    m_at = tile % tiles_m * 128
+    offs_m = m_at + tl.arange(0, 128)
     in_m = (offs_m < M) | EVEN_M
-    mx = tl.full([256], -1e+38, tl.float32)
-    l = tl.full([256], 0.0, tl.float32)
-    o = tl.full([256, BLOCK_D], 0.0, tl.float32)
+    mx = tl.full([128], -1e+38, tl.float32)
+    l = tl.full([128], 0.0, tl.float32)
+    o = tl.full([128, BLOCK_D], 0.0, tl.float32)
     q = tl.load(
         q_ptr + h_at * M * D + offs_m[:, None] * D + offs_d[None, :],
         mask=in_m[:, None] & in_d[None, :],
@@ -82,14 +84,14 @@ def launch(q, k, v, y):
     M = q.shape[1]
     D = q.shape[2]
     N = k.shape[1]
-    attention_0[(H * triton.cdiv(M, 256),)](
+    attention_0[(H * triton.cdiv(M, 128),)](
         q, k, v, y,
         M, D, N,
-        EVEN_M=M % 256 == 0,
+        EVEN_M=M % 128 == 0,
         EVEN_N=N % 64 == 0,
         BLOCK_D=max(16, triton.next_power_of_2(D)),
         EVEN_D=D == max(16, triton.next_power_of_2(D)),
-        num_warps=8,
+        num_warps=4,
         num_stages=3,
     )
 

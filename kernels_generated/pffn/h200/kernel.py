@@ -1,23 +1,29 @@
 """pffn: Per-sample feed-forward: two batched products, each followed by an RMS normalisation.
 
-Generated from spec 3cc97ce2ceb59d96 and schedule 2a01f368dbea51a1.
+Generated from spec 3cc97ce2ceb59d96 and schedule c8aec08234fd0c62.
 """
 
 import torch
 import triton
 import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 
 @triton.jit
 def pffn_0(
     x_ptr, w1_ptr, b1_ptr, g1_ptr, w2_ptr, g2_ptr, y_ptr,
-    N, D, K,
+    w1_desc, w2_desc,
+    N: tl.constexpr,
+    D: tl.constexpr,
+    K: tl.constexpr,
     EVEN_N: tl.constexpr,
     EVEN_K: tl.constexpr,
     BLOCK_D: tl.constexpr,
     EVEN_D: tl.constexpr,
     BLOCK_E: tl.constexpr,
     EVEN_E: tl.constexpr,
+    BULK_W1: tl.constexpr,
+    BULK_W2: tl.constexpr,
 ):
     # u[b, n, k] = sum(f32(x[b, n, d]) * f32(w1[b, d, k]), d)
     # h[b, n, k] = gelu(u[b, n, k] + f32(b1[b, k]))
@@ -49,11 +55,14 @@ def pffn_0(
     for k_at in tl.range(0, K, 32, num_stages=3):
         offs_k = k_at + tl.arange(0, 32)
         in_k = (offs_k < K) | EVEN_K
-        w1 = tl.load(
-            w1_ptr + b_at * D * K + offs_d[:, None] * K + offs_k[None, :],
-            mask=in_d[:, None] & in_k[None, :],
-            other=0.0,
-        )
+        if BULK_W1:
+            w1 = tl.reshape(w1_desc.load([b_at, 0, k_at]), [BLOCK_D, 32])
+        else:
+            w1 = tl.load(
+                w1_ptr + b_at * D * K + offs_d[:, None] * K + offs_k[None, :],
+                mask=in_d[:, None] & in_k[None, :],
+                other=0.0,
+            )
         u = tl.dot(x, w1)
         b1 = tl.load(b1_ptr + b_at * K + offs_k, mask=in_k, other=0.0)
         part_1 = u + b1[None, :].to(tl.float32)
@@ -62,11 +71,14 @@ def pffn_0(
         hs += tl.sum(tl.where(in_k[None, :], hs_term, 0.0), 1)
         g1 = tl.load(g1_ptr + offs_k, mask=in_k, other=0.0)
         z_a = (h * g1[None, :].to(tl.float32)).to(tl.float16)
-        w2 = tl.load(
-            w2_ptr + b_at * K * D + offs_k[:, None] * D + offs_e[None, :],
-            mask=in_k[:, None] & in_e[None, :],
-            other=0.0,
-        )
+        if BULK_W2:
+            w2 = tl.reshape(w2_desc.load([b_at, k_at, 0]), [32, BLOCK_E])
+        else:
+            w2 = tl.load(
+                w2_ptr + b_at * K * D + offs_k[:, None] * D + offs_e[None, :],
+                mask=in_k[:, None] & in_e[None, :],
+                other=0.0,
+            )
         z = tl.dot(tl.where(in_k[None, :], z_a, 0.0), w2, z)
     r1 = tl.rsqrt((hs / K) + eps)
     part_2 = z * r1[:, None]
@@ -92,6 +104,8 @@ def launch(x, w1, b1, g1, w2, g2, y):
     K = w1.shape[2]
     pffn_0[(B * triton.cdiv(N, 128),)](
         x, w1, b1, g1, w2, g2, y,
+        TensorDescriptor(w1, [B, D, K], [D * K, K, 1], [1, max(16, triton.next_power_of_2(D)), 32]) if K % 8 == 0 and max(16, triton.next_power_of_2(D)) <= 256 else None,
+        TensorDescriptor(w2, [B, K, D], [K * D, D, 1], [1, 32, max(16, triton.next_power_of_2(D))]) if D % 8 == 0 and max(16, triton.next_power_of_2(D)) <= 256 else None,
         N, D, K,
         EVEN_N=N % 128 == 0,
         EVEN_K=K % 32 == 0,
@@ -99,6 +113,8 @@ def launch(x, w1, b1, g1, w2, g2, y):
         EVEN_D=D == max(16, triton.next_power_of_2(D)),
         BLOCK_E=max(16, triton.next_power_of_2(D)),
         EVEN_E=D == max(16, triton.next_power_of_2(D)),
+        BULK_W1=K % 8 == 0 and max(16, triton.next_power_of_2(D)) <= 256,
+        BULK_W2=D % 8 == 0 and max(16, triton.next_power_of_2(D)) <= 256,
         num_warps=8,
         num_stages=3,
     )

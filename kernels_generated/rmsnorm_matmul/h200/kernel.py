@@ -1,29 +1,37 @@
 """rmsnorm_matmul: Project the RMS-normalised rows of x through w, then gate with SiLU.
 
-Generated from spec f5929ec91dac39fc and schedule fede9890012641cc.
+Generated from spec f5929ec91dac39fc and schedule 369ab62f77a03500.
 """
 
 import torch
 import triton
 import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 
 @triton.jit
 def rmsnorm_matmul_0(
     x_ptr, g_ptr, w_ptr, y_ptr,
+    x_desc, w_desc,
     M, K, N,
     EVEN_M: tl.constexpr,
     EVEN_N: tl.constexpr,
     EVEN_K: tl.constexpr,
+    BULK_X: tl.constexpr,
+    BULK_W: tl.constexpr,
 ):
     # ss[m] = sum(f32(x[m, k]) ** 2, k)
     # r[m] = rsqrt(ss[m] / K + 1e-06)
     # acc[m, n] = sum(f32(x[m, k]) * f32(g[k]) * f32(w[k, n]), k)
     # y[m, n] = silu(acc[m, n] * r[m])
     tile = tl.program_id(0)
+    tiles_m = tl.cdiv(M, 128)
     tiles_n = tl.cdiv(N, 256)
-    m_at = tile // tiles_n * 128
-    n_at = tile % tiles_n * 256
+    band_start = tile // (8 * tiles_n) * 8
+    band_height = min(tiles_m - band_start, 8)
+    in_band = tile % (8 * tiles_n)
+    m_at = (band_start + in_band % band_height) * 128
+    n_at = in_band // band_height * 256
     offs_m = m_at + tl.arange(0, 128)
     in_m = (offs_m < M) | EVEN_M
     offs_n = n_at + tl.arange(0, 256)
@@ -33,21 +41,27 @@ def rmsnorm_matmul_0(
     for k_at in tl.range(0, K, 64, num_stages=3):
         offs_k = k_at + tl.arange(0, 64)
         in_k = (offs_k < K) | EVEN_K
-        x = tl.load(
-            x_ptr + offs_m[:, None] * K + offs_k[None, :],
-            mask=in_m[:, None] & in_k[None, :],
-            other=0.0,
-        )
+        if BULK_X:
+            x = x_desc.load([m_at, k_at])
+        else:
+            x = tl.load(
+                x_ptr + offs_m[:, None] * K + offs_k[None, :],
+                mask=in_m[:, None] & in_k[None, :],
+                other=0.0,
+            )
         part_1 = x.to(tl.float32)
         ss_term = part_1 * part_1
         ss += tl.sum(ss_term, 1)
         g = tl.load(g_ptr + offs_k, mask=in_k, other=0.0)
         acc_a = (x.to(tl.float32) * g[None, :].to(tl.float32)).to(tl.bfloat16)
-        w = tl.load(
-            w_ptr + offs_k[:, None] * N + offs_n[None, :],
-            mask=in_k[:, None] & in_n[None, :],
-            other=0.0,
-        )
+        if BULK_W:
+            w = w_desc.load([k_at, n_at])
+        else:
+            w = tl.load(
+                w_ptr + offs_k[:, None] * N + offs_n[None, :],
+                mask=in_k[:, None] & in_n[None, :],
+                other=0.0,
+            )
         acc = tl.dot(acc_a, w, acc)
     r = tl.rsqrt((ss / K) + 1e-06)
     part_2 = acc * r[:, None]
@@ -65,10 +79,14 @@ def launch(x, g, w, y):
     N = w.shape[1]
     rmsnorm_matmul_0[(triton.cdiv(M, 128) * triton.cdiv(N, 256),)](
         x, g, w, y,
+        TensorDescriptor(x, [M, K], [K, 1], [128, 64]) if K % 8 == 0 else None,
+        TensorDescriptor(w, [K, N], [N, 1], [64, 256]) if N % 8 == 0 else None,
         M, K, N,
         EVEN_M=M % 128 == 0,
         EVEN_N=N % 256 == 0,
         EVEN_K=K % 64 == 0,
+        BULK_X=K % 8 == 0,
+        BULK_W=N % 8 == 0,
         num_warps=8,
         num_stages=3,
     )

@@ -1,6 +1,6 @@
 """wukong_fm: Interact the N embeddings of each sample: x times its transpose times y.
 
-Generated from spec 52228c1f379b2f9f and schedule 05ae4acf59f5f4b4.
+Generated from spec 52228c1f379b2f9f and schedule 334a4301d0c06514.
 """
 
 import torch
@@ -11,7 +11,9 @@ import triton.language as tl
 @triton.jit
 def wukong_fm_0(
     x_ptr, y_ptr, out_ptr,
-    N, D, K,
+    N: tl.constexpr,
+    D: tl.constexpr,
+    K: tl.constexpr,
     EVEN_K: tl.constexpr,
     BLOCK_N: tl.constexpr,
     EVEN_N: tl.constexpr,
@@ -41,8 +43,8 @@ def wukong_fm_0(
         other=0.0,
     )
     t_again = tl.dot(x, tl.trans(x_2))
-    for k_at in tl.range(0, K, 64, num_stages=3):
-        offs_k = k_at + tl.arange(0, 64)
+    for k_at in tl.range(0, K, 128, num_stages=3):
+        offs_k = k_at + tl.arange(0, 128)
         in_k = (offs_k < K) | EVEN_K
         out_a = t_again.to(tl.float16)
         y = tl.load(
@@ -71,7 +73,7 @@ def launch(x, y, out):
     wukong_fm_0[(B,)](
         x, y, out,
         N, D, K,
-        EVEN_K=K % 64 == 0,
+        EVEN_K=K % 128 == 0,
         BLOCK_N=max(16, triton.next_power_of_2(N)),
         EVEN_N=N == max(16, triton.next_power_of_2(N)),
         BLOCK_I=max(16, triton.next_power_of_2(N)),
