@@ -20,12 +20,17 @@ DTYPES = {  # bytes
     "f64": 8, "f32": 4, "tf32": 4, "f16": 2, "bf16": 2, "f8e4m3": 1, "f8e5m2": 1,
     "i64": 8, "i32": 4, "i16": 2, "i8": 1, "u8": 1, "b8": 1,
 }  # fmt: skip
+Operand = "Expr | float | int | bool"
 INNER = ("tf32",)  # dtypes of what lies between equations only: f32 with 10 bits of fraction
 
 
 @dataclass(frozen=True, slots=True)
 class Expr:
-    """A node of an expression; `place` is where it was written and is not compared."""
+    """A node of an expression; `place` is where it was written and is not compared.
+
+    Arithmetic, logic and order of expressions, or of one and a constant, make expressions.
+    Equality does not: `==` says whether two are the same expression.
+    """
 
     place: Place | None = field(default=None, compare=False, repr=False, kw_only=True)
 
@@ -37,6 +42,60 @@ class Expr:
                 if isinstance(item, Expr):
                     yield item
 
+    def __add__(self, other: Operand) -> Expr:
+        return _applied("add", self, other)
+
+    def __radd__(self, other: Operand) -> Expr:
+        return _applied("add", other, self)
+
+    def __sub__(self, other: Operand) -> Expr:
+        return _applied("sub", self, other)
+
+    def __rsub__(self, other: Operand) -> Expr:
+        return _applied("sub", other, self)
+
+    def __mul__(self, other: Operand) -> Expr:
+        return _applied("mul", self, other)
+
+    def __rmul__(self, other: Operand) -> Expr:
+        return _applied("mul", other, self)
+
+    def __truediv__(self, other: Operand) -> Expr:
+        return _applied("div", self, other)
+
+    def __rtruediv__(self, other: Operand) -> Expr:
+        return _applied("div", other, self)
+
+    def __floordiv__(self, other: Operand) -> Expr:
+        return _applied("floordiv", self, other)
+
+    def __mod__(self, other: Operand) -> Expr:
+        return _applied("mod", self, other)
+
+    def __neg__(self) -> Expr:
+        return Apply("neg", (self,))
+
+    def __and__(self, other: Operand) -> Expr:
+        return _applied("and", self, other)
+
+    def __or__(self, other: Operand) -> Expr:
+        return _applied("or", self, other)
+
+    def __invert__(self) -> Expr:
+        return Apply("not", (self,))
+
+    def __lt__(self, other: Operand) -> Expr:
+        return _applied("lt", self, other)
+
+    def __le__(self, other: Operand) -> Expr:
+        return _applied("le", self, other)
+
+    def __gt__(self, other: Operand) -> Expr:
+        return _applied("gt", self, other)
+
+    def __ge__(self, other: Operand) -> Expr:
+        return _applied("ge", self, other)
+
     def walk(self) -> Iterator[Expr]:
         """This node and all below it, outermost first."""
         todo = [self]
@@ -44,6 +103,10 @@ class Expr:
             node = todo.pop()
             yield node
             todo.extend(reversed(tuple(node.children())))
+
+
+def _applied(function: str, *terms: Operand) -> Expr:
+    return Apply(function, tuple(t if isinstance(t, Expr) else Number(t) for t in terms))
 
 
 @lru_cache

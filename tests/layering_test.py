@@ -24,7 +24,10 @@ ALL = ("ir", "backends", "frontends", "search", "kernels_generated", "benchmarks
 # the longest package that holds it; `*` is any backend's folder; None: anything.
 TABLE = {
     "ir": ((), ("numpy",)),
-    "frontends": (("ir",), ("torch",)),
+    "frontends": (("ir",), None),
+    "frontends/aten": (("ir", "frontends"), None),
+    "frontends/pytorch": (("ir", "frontends", "frontends/aten"), None),
+    "frontends/kernelbench": (("ir", "frontends", "frontends/pytorch"), None),
     "backends": (("ir",), ("jinja2", "torch", "numpy")),
     "backends/*": (("ir", "backends"), None),
     "search": (("ir",), ("sqlalchemy", "rich")),
@@ -34,7 +37,10 @@ TABLE = {
     "search/prompt": (("ir", "search", "backends/manifest"), ("jinja2",)),
     "search/report": (("ir", "search"), ("jinja2", "markupsafe")),
     "search/evaluator": (("ir", "search", "backends"), ("ray", "psutil", "numpy")),
-    "search/command": (("ir", "search", "backends", "frontends"), ("rich", "numpy")),
+    "search/command": (
+        ("ir", "search", "backends", "frontends", "frontends/pytorch", "frontends/kernelbench"),
+        ("rich", "numpy"),
+    ),
     "search/evolve": (("ir", "search", "backends", "frontends"), ()),
     "kernels_generated": (("ir", "search", "search/evaluator", "backends"), ()),
     "benchmarks": (ALL, None),

@@ -1,0 +1,1 @@
+"""Ways into the language: PyTorch modules, ATen operators, problem files."""

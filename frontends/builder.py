@@ -1,0 +1,270 @@
+"""A builder: tensors and equations as rules make them, one operator after another.
+
+What it holds is a spec of its own at any time. Index names are of one equation each; which
+equations share a kernel, and so an index, is decided later (`ir/partition.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from frontends.expressions import Term, cast, constant, expr, product
+from ir.dtypes import Dtypes, promote, strong
+from ir.spec import (
+    Bucketize,
+    Equation,
+    Expr,
+    Index,
+    Number,
+    Range,
+    Read,
+    Reduce,
+    Scan,
+    Spec,
+    Tensor,
+)
+
+NARROW = ("f16", "bf16")  # floats that PyTorch computes with as f32
+Shape = tuple[Expr, ...]
+Body = Callable[..., Term]
+
+
+@dataclass(frozen=True, slots=True)
+class Meta:
+    """What is known of a result before it is computed."""
+
+    dtype: str
+    shape: Shape
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A tensor: an input, or what an equation defines. shape: sizes, as expressions."""
+
+    name: str
+    dtype: str
+    shape: Shape
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def meta(self) -> Meta:
+        return Meta(self.dtype, self.shape)
+
+    def at(self, *positions: Term, pad: float | None = None) -> Expr:
+        """An element. pad: what a position outside reads as."""
+        if len(positions) != self.rank:
+            raise AssertionError(f"`{self.name}` has {self.rank} dimensions, not {len(positions)}")
+        return Read(self.name, tuple(map(expr, positions)), pad)
+
+    def wide(self, *positions: Term, pad: float | None = None) -> Expr:
+        """An element to compute with: f32 where the tensor holds 16-bit floats."""
+        read = self.at(*positions, pad=pad)
+        return cast("f32", read) if self.dtype in NARROW else read
+
+
+class Builder:
+    """Equations under construction. aliases: results that hold the elements of another tensor in
+    the same order, under another shape."""
+
+    def __init__(self) -> None:
+        self.inputs: list[Value] = []
+        self.equations: list[Equation] = []
+        self.values: dict[str, Value] = {}
+        self.aliases: dict[str, str] = {}
+        self._indices = 0
+
+    def input(self, name: str, dtype: str, shape: Sequence[Expr | int]) -> Value:
+        """A tensor that is given."""
+        made = Value(self.fresh(name), dtype, tuple(map(expr, shape)))
+        self.inputs.append(made)
+        self.values[made.name] = made
+        return made
+
+    def define(self, meta: Meta, body: Body, name: str = "t") -> Value:
+        """`t[i, j] = body(i, j)`, rounded to the dtype of `meta`. The body may be a fold, of
+        `reduce`, or a scan."""
+        at = self.indices(len(meta.shape))
+        return self._stored(meta, at, expr(body(*at)), name)
+
+    def fold(
+        self, kind: str, meta: Meta, over: Sequence[Expr | int], body: Body, name: str = "t"
+    ) -> Value:
+        """`t[i] = sum(body(i, k), k)`. kind: of `ir.functions.FOLDS`.  over: the sizes of the
+        folded indices.  body: is given the indices of the result, then the folded ones."""
+        at = self.indices(len(meta.shape))
+        folded = self.indices(len(over))
+        if not folded:
+            return self._stored(meta, at, expr(body(*at)), name)
+        ranges = tuple(
+            Range(i.name, Number(0), expr(size)) for i, size in zip(folded, over, strict=True)
+        )
+        names = tuple(i.name for i in folded)
+        value = Reduce(kind, expr(body(*at, *folded)), names, ranges)
+        return self._stored(meta, at, value, name)
+
+    def scan(
+        self, kind: str, meta: Meta, dim: int, body: Body, name: str = "t",
+        reverse: bool = False, exclusive: bool = False,
+    ) -> Value:  # fmt: skip
+        """`t[i, k] = cumsum(body(i, k), k)` along one dimension. kind: sum, prod, max or min."""
+        at = self.indices(len(meta.shape))
+        value = Scan(kind, expr(body(*at)), at[dim].name, reverse, exclusive)
+        return self._stored(meta, at, value, name)
+
+    def scatter(
+        self, meta: Meta, over: Sequence[Expr | int], to: Body, body: Body, name: str = "t"
+    ) -> Value:
+        """`t[to(k)...] += body(k)` for all k, from zeros. over: the sizes of k, which reads of
+        tensors must tell too.  to: gives the positions, of which one at least is no plain index;
+        those outside are the caller's fault."""
+        at = self.indices(len(over))
+        made = Value(self.fresh(name), meta.dtype, meta.shape)
+        positions, value = tuple(map(expr, to(*at))), expr(body(*at))
+        self.equations.append(
+            Equation(made.name, positions, value, accumulate=True, sizes=meta.shape)
+        )
+        self.values[made.name] = made
+        return made
+
+    def declare(self, meta: Meta, name: str = "t") -> Value:
+        """A tensor that is read before its equation stands, as recurrences do; see `settle`."""
+        made = Value(self.fresh(name), meta.dtype, meta.shape)
+        self.values[made.name] = made
+        return made
+
+    def settle(self, value: Value, body: Body, over: Sequence[Expr | int] = (), kind: str = "sum") -> None:
+        """The equation of a declared tensor; with `over`, a fold as of `fold`."""
+        at, folded = self.indices(value.rank), self.indices(len(over))
+        made = expr(body(*at, *folded))
+        if folded:
+            ranges = tuple(
+                Range(i.name, Number(0), expr(s)) for i, s in zip(folded, over, strict=True)
+            )
+            made = Reduce(kind, made, tuple(i.name for i in folded), ranges)
+        self.equations.append(Equation(value.name, at, made, sizes=value.shape))
+
+    def pointwise(
+        self, meta: Meta, function: Body, *operands: Value | Term, compute: str | None = None,
+        name: str = "t",
+    ) -> Value:  # fmt: skip
+        """`t[i, j] = function(a[i, j], b[j], 2.0)`, broadcast as PyTorch does.
+
+        compute: the dtype in which operands meet; else what they promote to, f32 for 16-bit floats.
+        """
+        kinds = [o.dtype for o in operands if isinstance(o, Value)]
+        if compute is None and kinds:
+            compute = kinds[0]
+            for kind in kinds[1:]:
+                compute = promote(compute, kind)
+            compute = "f32" if compute in NARROW else compute
+
+        def body(*at: Index) -> Expr:
+            return expr(function(*(self._operand(o, at, compute) for o in operands)))
+
+        return self.define(meta, body, name)
+
+    def _operand(self, operand: Value | Term, at: Sequence[Index], compute: str | None) -> Expr:
+        if not isinstance(operand, Value):
+            return expr(operand)
+        read = operand.at(*self.broadcast(operand, at))
+        return read if operand.dtype == compute or compute is None else cast(compute, read)
+
+    def broadcast(self, value: Value, at: Sequence[Term]) -> tuple[Expr, ...]:
+        """Where a result's positions read a tensor that is broadcast to it: from the last
+        dimension, 0 where it has one element."""
+        last = at[len(at) - value.rank :]
+        return tuple(
+            Number(0) if constant(size) == 1 else expr(i)
+            for i, size in zip(last, value.shape, strict=True)
+        )
+
+    def reshape(self, value: Value, shape: Sequence[Expr | int], name: str = "t") -> Value:
+        """The same elements in the same order under another shape."""
+        sizes = tuple(map(expr, shape))
+        if sizes == value.shape:
+            return value
+
+        def body(*at: Index) -> Expr:
+            place = linear(at, sizes)
+            return value.at(*unravelled(place, value.shape))
+
+        made = self.define(Meta(value.dtype, sizes), body, name)
+        self.aliases[made.name] = value.name
+        return made
+
+    def copy(self, value: Value, name: str = "t") -> Value:
+        """An equation of its own for the same elements."""
+        return self.define(value.meta, value.at, name)
+
+    def bucketize(self, term: Term, borders: Value) -> Expr:
+        """How many entries of sorted borders are less than a term."""
+        return Bucketize(expr(term), borders.name)
+
+    def indices(self, count: int) -> tuple[Index, ...]:
+        """Indices that no other equation has."""
+        start = self._indices
+        self._indices += count
+        return tuple(Index(f"i{n}") for n in range(start, start + count))
+
+    def fresh(self, name: str) -> str:
+        """A tensor's name that is not taken."""
+        stem, number, made = name, 1, name
+        while made in self.values:
+            number += 1
+            made = f"{stem}_{number}"
+        return made
+
+    def dtype_of(self, value: Expr) -> str:
+        """The dtype of an expression over what is defined."""
+        return strong(Dtypes({v.name: v.dtype for v in self.values.values()}, {}).of(value))
+
+    def _stored(self, meta: Meta, at: tuple[Index, ...], value: Expr, name: str) -> Value:
+        found = self.dtype_of(value)
+        if found != meta.dtype and isinstance(value, Reduce | Scan):
+            whole = self._stored(Meta(found, meta.shape), at, value, f"{name}_sum")
+            at = self.indices(len(at))
+            value = whole.at(*at)
+        made = Value(self.fresh(name), meta.dtype, meta.shape)
+        if found != meta.dtype:
+            value = cast(meta.dtype, value)
+        self.equations.append(Equation(made.name, at, value, sizes=meta.shape))
+        self.values[made.name] = made
+        return made
+
+    def spec(self, name: str, outputs: Sequence[Value], doc: str = "") -> Spec:
+        """All equations so far as a spec. An output that is an input is copied."""
+        given = {v.name for v in self.inputs}
+        kept = [self.copy(v, f"{v.name}_out") if v.name in given else v for v in outputs]
+        tensors = [Tensor(v.name, v.dtype, v.shape) for v in kept]
+        return Spec(
+            name, doc or name,
+            tuple(Tensor(v.name, v.dtype, v.shape) for v in self.inputs),
+            tuple(dict.fromkeys(tensors)), tuple(self.equations),
+        )  # fmt: skip
+
+
+def linear(at: Sequence[Expr], shape: Shape) -> Expr:
+    """The place of an element in row-major order."""
+    place: Expr = Number(0)
+    for position, size in zip(at, shape, strict=True):
+        place = position if place == Number(0) else place * size + position
+    return place
+
+
+def unravelled(place: Expr, shape: Shape) -> tuple[Expr, ...]:
+    """Positions of the element at a place in row-major order."""
+    made: list[Expr] = []
+    below: Expr = Number(1)
+    for n, size in reversed(list(enumerate(shape))):
+        position = place if below == Number(1) else place // below
+        if constant(size) == 1:
+            position = Number(0)
+        elif n and any(constant(s) != 1 for s in shape[:n]):
+            position = position % size
+        made.insert(0, position)
+        below = product((below, size))
+    return tuple(made)

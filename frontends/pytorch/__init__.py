@@ -1,0 +1,1 @@
+"""PyTorch modules as equations, by way of torch.export."""
