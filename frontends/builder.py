@@ -136,7 +136,9 @@ class Builder:
         self.values[made.name] = made
         return made
 
-    def settle(self, value: Value, body: Body, over: Sequence[Expr | int] = (), kind: str = "sum") -> None:
+    def settle(
+        self, value: Value, body: Body, over: Sequence[Expr | int] = (), kind: str = "sum"
+    ) -> None:
         """The equation of a declared tensor; with `over`, a fold as of `fold`."""
         at, folded = self.indices(value.rank), self.indices(len(over))
         made = expr(body(*at, *folded))

@@ -63,7 +63,9 @@ def _evaluated(
     return [found[name] for name in names]
 
 
-def agree(operator: OpOverload, *args: Any, rtol: float = 1e-9, atol: float = 1e-11, **kwargs: Any) -> None:
+def agree(
+    operator: OpOverload, *args: Any, rtol: float = 1e-9, atol: float = 1e-11, **kwargs: Any
+) -> None:
     """Raises AssertionError where the equations of a call give anything else than PyTorch."""
     expected, found = results(operator, *args, **kwargs)
     assert len(expected) == len(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from frontends.aten.table import rule
 from frontends.builder import Builder, Meta, Value
-from frontends.expressions import Term
+from frontends.expressions import Term, call
 
 
 @rule("add")
@@ -14,6 +14,4 @@ def add(b: Builder, out: Meta, self: Value, other: Value | Term, alpha: Term = 1
 
 @rule("relu")
 def relu(b: Builder, out: Meta, self: Value) -> Value:
-    from frontends.expressions import call
-
     return b.pointwise(out, lambda x: call("relu", x), self)

@@ -9,13 +9,16 @@ names of the operator's schema, tensors as `Value`, sizes as int or expression. 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib import import_module
+from pathlib import Path
+from pkgutil import iter_modules
 from typing import Any
 
 from ir.errors import KernelError
 
 Rule = Callable[..., Any]
-SORTS = ("pointwise",)  # modules beside this one that hold rules
+_NO_RULES = ("apply", "against", "table")  # modules beside this one; all others hold rules
 
 _RULES: dict[str, Rule] = {}
 
@@ -34,10 +37,12 @@ def rule(*operators: str) -> Callable[[Rule], Rule]:
     return registered
 
 
+@cache
 def rules() -> Mapping[str, Rule]:
     """Every rule by the operator's name."""
-    for sort in SORTS:
-        import_module(f"frontends.aten.{sort}")
+    for module in iter_modules([str(Path(__file__).parent)]):
+        if module.name not in _NO_RULES and not module.name.endswith("_test"):
+            import_module(f"frontends.aten.{module.name}")
     return _RULES
 
 
