@@ -20,7 +20,17 @@ from ir.estimate_lanes import roomy
 from ir.index_roles import roles
 from ir.lower import lower
 from ir.machine import Machine
-from ir.openings import alongside, deferred, eight, folded_by, launch_ends, reduced, streamed, tiled
+from ir.openings import (
+    alongside,
+    deferred,
+    eight,
+    folded_by,
+    launch_ends,
+    reduced,
+    streamed,
+    tiled,
+    walked,
+)
 from ir.precision import narrowest
 from ir.schedule import Decision, Schedule
 from ir.sizes import bind
@@ -41,12 +51,14 @@ def autoschedule(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Sche
     if machine.has_registers:
         return autoschedule_lanes(spec, machine, sizes)
     base = _base(spec, machine)
-    extras = tuple(dict.fromkeys(((), streamed(spec), deferred(spec), alongside(spec))))
+    openings = ((), streamed(spec), deferred(spec), alongside(spec), walked(spec))
+    extras = tuple(dict.fromkeys(openings))
     best, least, fault = None, float("inf"), None
     for tiles in _limited(_tilings(spec, base, sizes)):
         looped = {d.subject for d in tiles if d.verb == "tile"}
         for extra in extras:
-            if extra and not looped & reduced(spec, extra):
+            folds = any(d.verb in ("stream", "fuse", "defer") for d in extra)
+            if folds and not looped & reduced(spec, extra):
                 continue
             schedule = canonical(Schedule(spec.name, (*base, *tiles, *extra)))
             try:

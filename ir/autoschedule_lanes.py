@@ -21,8 +21,9 @@ from ir.index_roles import Roles, last_stored, roles
 from ir.lower import lower
 from ir.machine import Machine
 from ir.nest import Dot, Launch, Load, Loop, LoopNest, Statement, Store
-from ir.openings import added, alongside, deferred, launch_ends, reduced, streamed, units
+from ir.openings import added, alongside, deferred, launch_ends, reduced, streamed, units, walked
 from ir.parted import parted
+from ir.recurrence import recurrences
 from ir.schedule import Decision, Schedule
 from ir.sizes import bind
 from ir.sizes import value as number
@@ -90,7 +91,7 @@ def _parted_opening(spec: Spec, machine: Machine, made: tuple[Decision, ...]) ->
 
 
 def _opening(spec: Spec, machine: Machine, made: tuple[Decision, ...]) -> _Opening:
-    other = any(d.verb in ("associate", "atomic") for d in made)
+    other = any(d.verb in ("associate", "atomic", "carry") for d in made)
     formed = formulate(spec, Schedule(spec.name, made)) if other else spec
     base = (*launch_ends(formed), *units(formed, machine))
     return _Opening(made, formed, roles(formed), base, bool(made) and not other)
@@ -104,9 +105,10 @@ class _Search:
         self.machine = machine
         self.sizes = sizes
         self.bound = bind(spec, sizes)
+        self.stepped = frozenset(r.index for r in recurrences(spec))
         self.openings = [
             *(_opening(spec, machine, made) for made in dict.fromkeys(
-                ((), streamed(spec), deferred(spec), added(spec), alongside(spec))
+                ((), streamed(spec), deferred(spec), added(spec), alongside(spec), walked(spec))
             )),
             *(_opening(spec, machine, (Decision("associate", t),)) for t in associable(spec)),
         ]  # fmt: skip
@@ -194,7 +196,7 @@ class _Search:
 
     def _deepest(self, launch: Launch) -> tuple[Launch, list[Decision]]:
         """The launch with operands of products in loops as deep as scratch allows."""
-        names = _pipelined(launch)
+        names = _pipelined(launch, self.stepped)
         values = {v.name: v for v in launch.values}
         tensors = {values[n].tensor for n in names}
         for depth in DEPTHS:
@@ -249,8 +251,8 @@ def _ordered(spec: Spec, tiles: tuple[Decision, ...]) -> tuple[Decision, ...]:
     return tuple(sorted(tiles, key=rank))
 
 
-def _pipelined(launch: Launch) -> set[str]:
-    """Values loaded in a loop and taken by a product there."""
+def _pipelined(launch: Launch, stepped: frozenset[str]) -> set[str]:
+    """Values loaded in a loop and taken by a product there, or loaded in one over steps."""
     found: set[str] = set()
 
     def walk(block: tuple[Statement, ...]) -> None:
@@ -264,6 +266,8 @@ def _pipelined(launch: Launch) -> set[str]:
     for s in launch.body:
         if isinstance(s, Loop):
             walk(s.body)
+            if s.index in stepped and s.tile == 1:
+                found |= {x.value for x in s.body if isinstance(x, Load)}
     return found
 
 

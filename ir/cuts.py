@@ -10,8 +10,8 @@ from ir.errors import KernelError
 from ir.expansion import mirrored
 from ir.made import counts_parts, stands_for
 from ir.made import ends as made_ends
-from ir.recurrence import Recurrence, lagging, ordered, recurrences
-from ir.schedule import Schedule
+from ir.recurrence import Recurrence, carried, lagging, ordered, recurrences
+from ir.schedule import Decision, Schedule
 from ir.spec import Equation, Facts, Index, Range, Reduce, Scan, Spec
 
 GRID, LOOP, WHOLE = "grid", "loop", "whole"
@@ -20,7 +20,8 @@ STEP = "step"  # of the index of a recurrence: each launch does one value of it
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """How an index is walked in a launch. level: grid, loop, step or whole.  tile: 0 where whole."""
+    """How an index is walked in a launch. level: grid, loop, step or whole.  tile: 0 where
+    whole."""
 
     index: str
     level: str
@@ -31,12 +32,14 @@ class Cut:
 @dataclass(frozen=True, slots=True)
 class Segment:
     """The equations of one launch. stored: tensors that leave it, outputs or workspace.
-    recurrence: of which this launch is part of a step."""
+    recurrence: of which this launch is part of a step.  carried: those whose steps it goes
+    through."""
 
     name: str
     equations: tuple[Equation, ...]
     stored: tuple[str, ...]
     recurrence: Recurrence | None = None
+    carried: tuple[Recurrence, ...] = ()
 
     @property
     def folded(self) -> frozenset[str]:
@@ -64,7 +67,8 @@ def segments(spec: Spec, schedule: Schedule) -> tuple[Segment, ...]:
                 allowed=", ".join(targets),
             )
     groups: list[list[Equation]] = [[]]
-    steps = {t: r for r in recurrences(spec) for t in r.targets}
+    walked = carried(spec, schedule)
+    steps = {t: r for r in recurrences(spec) if r not in walked for t in r.targets}
     for e in ordered(spec):
         if groups[-1] and steps.get(groups[-1][-1].target) != steps.get(e.target):
             groups.append([])
@@ -72,7 +76,8 @@ def segments(spec: Spec, schedule: Schedule) -> tuple[Segment, ...]:
         if e.target in ends:
             groups.append([])
     groups = [g for g in groups if g]
-    behind = _behind(spec)
+    _require_whole(groups, walked)
+    behind = _behind(spec, tuple(steps.values()))
     outputs = {t.name for t in spec.outputs}
     made = []
     for number, group in enumerate(groups):
@@ -83,14 +88,28 @@ def segments(spec: Spec, schedule: Schedule) -> tuple[Segment, ...]:
             made.append(Segment(f"{spec.name}_{len(made)}", (start(e),), (e.target,)))
         if stored:
             step = steps.get(group[0].target)
-            made.append(Segment(f"{spec.name}_{len(made)}", tuple(group), stored, step))
+            here = {e.target for e in group}
+            inside = tuple(r for r in walked if r.targets[0] in here)
+            made.append(Segment(f"{spec.name}_{len(made)}", tuple(group), stored, step, inside))
     return tuple(made)
 
 
-def _behind(spec: Spec) -> set[str]:
-    """The tensors of recurrences that are read in them at another step."""
+def _require_whole(groups: list[list[Equation]], walked: Mapping[Recurrence, Decision]) -> None:
+    """Raises KernelError where a launch ends within steps that one program goes through."""
+    for r, decision in walked.items():
+        if not any(set(r.targets) <= {e.target for e in group} for group in groups):
+            raise KernelError(
+                f"a launch ends between the equations of the recurrence of `{decision.subject}`, "
+                "so its steps are not gone through in one",
+                place=decision.place,
+                hint=f"drop {decision}, or the `kernel` decisions on {', '.join(r.targets)}",
+            )
+
+
+def _behind(spec: Spec, stepped: tuple[Recurrence, ...]) -> set[str]:
+    """The tensors of recurrences that are read in them at another step, by another launch."""
     found = set()
-    for r in recurrences(spec):
+    for r in stepped:
         equations = {t: spec.equation(t) for t in r.targets}
         reads = (read for e in equations.values() for read in e.reads())
         found |= {read.tensor for read in reads if lagging(read, r.index, equations)}
@@ -122,6 +141,9 @@ def cuts(
     for index in ranked:
         if index == step:
             made[index] = Cut(index, STEP, 1, facts.ranges[index])
+            continue
+        if any(r.index == index for r in segment.carried):
+            made[index] = Cut(index, LOOP, 1, facts.ranges[index])
             continue
         tile = schedule.find("tile", followed[index])
         place = schedule.find("place", f"{followed[index]}.outer")

@@ -21,6 +21,7 @@ from ir.machine import Machine
 from ir.made import TRIPLE, after
 from ir.made import ends as made_ends
 from ir.precision import EXACT, NARROW, narrowest, natural
+from ir.recurrence import recurrences
 from ir.schedule import Decision, Schedule
 from ir.sizes import bind
 from ir.sizes import value as number
@@ -250,6 +251,9 @@ def _kernels(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
         new = Decision("kernel", e.target)
         old = schedule.find("kernel", e.target)
         yield Edit(old, None) if old else Edit(None, new)
+    for r in recurrences(ground.spec):
+        old = next((d for d in schedule.of("carry") if d.subject in r.targets), None)
+        yield Edit(old, None if old else Decision("carry", r.targets[-1]))
 
 
 def _launches(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:

@@ -121,6 +121,7 @@ class _Program:
         self.values = {v.name: v for v in launch.values}
         rooms = {v.name: tuple(self._size(a.extent) for a in v.axes) for v in launch.values}
         self.held = {v.name: _Array.poisoned(v.name, v.dtype, rooms[v.name]) for v in launch.values}
+        self.tiles = dict(launch.tiles)
         self.kept: set[str] = set()  # what `once` wrote: it is there for every tile
         self.origin = {index: 0 for index, _ in launch.whole}
         self.count = {index: self._size(e) for index, e in launch.whole}
@@ -155,7 +156,14 @@ class _Program:
 
     def _map(self, s: Map) -> None:
         own = any(isinstance(n, Tile) and n.value == s.value for n in s.expression.walk())
-        self._write(s.value, self._of(s.expression), fresh=not own)
+        found = self._of(s.expression)
+        lost = [n for n in found.axes if n not in self.values[s.value].names]
+        if all(self.tiles.get(n) == 1 for n in lost):
+            found = Labelled(
+                tuple(n for n in found.axes if n not in lost),
+                found.along((*lost, *(n for n in found.axes if n not in lost)))[(0,) * len(lost)],
+            )
+        self._write(s.value, found, fresh=not own)
 
     def _fold(self, s: Fold) -> None:
         self._onto(s, _folded(s.fold, self._of(s.source), s.over), s.fold)

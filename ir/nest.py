@@ -138,7 +138,8 @@ class Fill(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Map(Statement):
-    """value = expression over tiles, sizes, numbers and indices, element by element."""
+    """value = expression over tiles, sizes, numbers and indices, element by element; an index with
+    a tile of one that the value lacks is dropped."""
 
     value: str
     expression: Expr

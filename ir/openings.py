@@ -4,7 +4,7 @@ deferrals.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import combinations, permutations
 
 from ir.atomic import CLOSE, scattered
@@ -13,7 +13,7 @@ from ir.errors import KernelError
 from ir.formulation import depends, formulate
 from ir.machine import Machine
 from ir.precision import narrowest, together
-from ir.recurrence import lagging, recurrences, stepped
+from ir.recurrence import lagging, ordered, recurrences, stepped
 from ir.schedule import Decision, Schedule
 from ir.spec import EIGHT, Bucketize, Cast, Equation, Expr, Index, Read, Reduce, Scan, Spec
 from ir.verify import facts
@@ -59,6 +59,37 @@ def alongside(spec: Spec) -> tuple[Decision, ...]:
             if alike and not any(depends(spec, o.target, e.target) for o in alike):
                 made.append(_fused(e.target, alike[-1].target))
     return tuple(made)
+
+
+def walked(spec: Spec) -> tuple[Decision, ...]:
+    """Recurrences whose programs need nothing of each other are gone through in one launch, which
+    ends before what reads their tensors elsewhere; products before them have one of their own."""
+    made: dict[Decision, None] = {}
+    lines = ordered(spec)
+    for r in recurrences(spec):
+        equations = {t: spec.equation(t) for t in r.targets}
+        inside = [read for e in equations.values() for read in e.reads()]
+        if r.backwards or any(_elsewhere(read, equations, r.index) for read in inside):
+            continue
+        made[Decision("carry", r.targets[-1])] = None
+        for before, e in zip((None, *lines), lines, strict=False):
+            if e.target in r.targets:
+                continue
+            if contraction(e) and r.index in e.indices:
+                made[Decision("kernel", e.target)] = None
+            if any(_elsewhere(read, equations, "") for read in e.reads()):
+                made[Decision("kernel", before.target)] = None
+    known = {*launch_ends(spec), Decision("kernel", lines[-1].target)}
+    return tuple(d for d in made if d not in known)
+
+
+def _elsewhere(read: Read, equations: Mapping[str, Equation], but: str) -> bool:
+    """Whether a read of one of these tensors is not at the indices that it is computed at, in
+    other dimensions than that of one index."""
+    if read.tensor not in equations:
+        return False
+    pairs = zip(read.at, equations[read.tensor].at, strict=True)
+    return any(at != own and own != Index(but) for at, own in pairs)
 
 
 def tiled(index: str, size: int, level: str) -> tuple[Decision, Decision]:

@@ -9,6 +9,7 @@ from ir.access import Access, access, extent
 from ir.affine import affine
 from ir.atomic import updated
 from ir.bulk import bulk
+from ir.carries import Carries
 from ir.cuts import GRID, LOOP, STEP, WHOLE, Cut, Segment
 from ir.errors import KernelError
 from ir.folds import Folds
@@ -29,7 +30,7 @@ from ir.nest import (
     Tile,
     Value,
 )
-from ir.recurrence import lagging
+from ir.recurrence import lagging, step_before
 from ir.scatters import add_updates
 from ir.schedule import Schedule
 from ir.scope import Scope
@@ -75,6 +76,7 @@ class Program:
         self.top = Scope(None, frozenset(c.index for c in cuts.values() if c.level == STEP))
         self.grid = Scope(self.top, frozenset(c.index for c in cuts.values() if c.level == GRID))
         self.folds = Folds(self)
+        self.carries = Carries(self)
         self._touched: dict[str, None] = {}
         nodes = (n for e in segment.equations for n in e.value.walk())
         self._borders = {n.borders for n in nodes if isinstance(n, Bucketize)}
@@ -129,6 +131,7 @@ class Program:
             reversed(chain[1:]), reversed(chain[:-1]), reversed(loops), strict=True
         ):
             cut = self.cuts[index]
+            self.carries.hand_on(inner)
             span = limited.get(index, Limit(cut.range.low, cut.range.high))
             low, high = (self._bound(cut, e, outer) for e in (span.low, span.high))
             outer.statements.append(Loop(index, cut.tile, low, high, tuple(inner.statements)))
@@ -274,6 +277,9 @@ class Program:
     def read(self, read: Read, scope: Scope) -> Tile:
         """The tile of a read: of this launch's own tensor, or loaded from global memory."""
         step = self.segment.recurrence
+        for walked in self.segment.carried:
+            if step_before(read, walked, self.equations):
+                return self.carries.read(read, walked, scope)
         if read.tensor not in self.equations or step and lagging(read, step.index, self.equations):
             return self._load(read, scope)
         equation = self.equations[read.tensor]

@@ -16,6 +16,7 @@ from functools import lru_cache
 from ir.affine import affine
 from ir.errors import KernelError
 from ir.print import expression_text
+from ir.schedule import Decision, Schedule
 from ir.spec import Bucketize, Equation, Index, Number, Read, Scan, Spec
 
 
@@ -63,6 +64,42 @@ def lagging(read: Read, index: str, equations: Mapping[str, Equation]) -> bool:
     if e is None or index not in e.indices or len(read.at) != len(e.at):
         return False
     return read.at[e.indices.index(index)] != Index(index)
+
+
+def step_before(read: Read, found: Recurrence, equations: Mapping[str, Equation]) -> bool:
+    """Whether a read takes a tensor of a recurrence as the step before left it."""
+    if read.tensor not in found.targets or read.tensor not in equations:
+        return False
+    lag = 1 if found.backwards else -1
+    return (found.index, lag) in _lags(read, equations[read.tensor])
+
+
+def carried(spec: Spec, schedule: Schedule) -> Mapping[Recurrence, Decision]:
+    """The recurrences whose steps are gone through in one launch; KernelError where a decision
+    names none, or one that runs backwards."""
+    found: dict[Recurrence, Decision] = {}
+    for decision in schedule.of("carry"):
+        one = next((r for r in recurrences(spec) if decision.subject in r.targets), None)
+        if one is None:
+            raise KernelError(
+                f"`{decision.subject}` is part of no recurrence, so nothing is carried",
+                place=decision.place,
+                allowed=", ".join(t for r in recurrences(spec) for t in r.targets) or "none",
+            )
+        if one in found:
+            raise KernelError(
+                f"`{decision}` is decided for the recurrence of `{found[one].subject}` already",
+                place=decision.place,
+                hint=f"drop {decision}",
+            )
+        if one.backwards:
+            raise KernelError(
+                f"the recurrence of `{decision.subject}` runs from the end, which no loop does",
+                place=decision.place,
+                hint=f"drop {decision}",
+            )
+        found[one] = decision
+    return found
 
 
 def earlier(spec: Spec, e: Equation) -> tuple[str, ...]:

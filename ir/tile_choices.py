@@ -120,6 +120,8 @@ def _of(
         return [tiled(index, size, "loop") for size in SEGMENTS]
     if index in roles.bounding or index in roles.batch:
         return [tiled(index, 1, "grid")]
+    if index in roles.stepped and index not in roles.multiplied | roles.folded:
+        return [tiled(index, 1, "grid")]
     if index in roles.taps:
         return [tiled(index, 1, "loop")]
     if index in roles.stored and index not in roles.folded:

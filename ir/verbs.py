@@ -55,6 +55,9 @@ _TABLE = (
          {"order": "order"}, {}),
     Verb("atomic", "every place of a scatter gathers its updates -> a launch that fills it, and one "
          "in which each update is added to memory at its place", "tensor", {}, {}),
+    Verb("carry", "a launch for each step of the recurrence of a tensor -> one launch, each "
+         "program of which goes through all steps and keeps what the next one needs", "tensor",
+         {}, {}),
     Verb("tile", "an index -> an outer loop over tiles and an inner one of `size`", "index",
          {"size": "positive"}, {}),
     Verb("place", "an outer loop -> tiles side by side (grid) or one after another (loop)",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from backends.backend import BackendError
 from backends.sim import spelling
@@ -31,13 +31,14 @@ from ir.steps import Step, Temporary, steps, tile_axes
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A tile of a buffer. fresh: its next slot.  shifts: (axis, start).  windows: (axis, its
-    parts as (axis, stride))."""
+    """A tile of a buffer. fresh: its next slot.  fixed: axes of which the first place is meant.
+    shifts: (axis, start).  windows: (axis, its parts as (axis, stride))."""
 
     buffer: str
     fresh: bool = False
     shifts: tuple[tuple[str, str], ...] = ()
     windows: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = ()
+    fixed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,15 +231,17 @@ class Commands:
             raise BackendError("emit", f"`{function}` has no operation on this device")
         whole = self._dtype(step.to) in ("i32", "i64", *SHORT)
         found = whole and spelling.OF_INTEGERS.get(function) or spelling.OPS[function]
-        operands = tuple(self._operand(a) for a in args)
+        operands = tuple(self._operand(a, names) for a in args)
         return Call("map", (f"Op::{found}", to, operands), box=names)
 
     def _dtype(self, of: Tile | Temporary) -> str:
         return of.dtype if isinstance(of, Temporary) else self.values[of.value].dtype
 
-    def _operand(self, arg: Expr) -> object:
+    def _operand(self, arg: Expr, names: tuple[str, ...]) -> object:
+        """An operand; of an axis of one element that the result lacks, that element."""
         if isinstance(arg, Tile):
-            return self._view(arg)
+            lost = [i for i in tile_axes(arg, self.values) if i not in names]
+            return replace(self._view(arg), fixed=tuple(map(spelling.axis, lost)))
         if isinstance(arg, Temporary):
             return View(spelling.buffer(arg.name))
         return spelling.scalar(arg)
