@@ -8,10 +8,13 @@ of `cost`. The search starts from it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import product
+from math import inf, prod
 
 from ir.atomic import facts_with_places
 from ir.autoschedule_lanes import autoschedule_lanes
+from ir.climb import climb
 from ir.contraction import contraction
 from ir.cuts import segments
 from ir.errors import KernelError
@@ -38,11 +41,12 @@ from ir.sizes import value as number
 from ir.spec import Index, Spec
 from ir.stage_edits import stage
 from ir.verbs import canonical
-from ir.verify import facts as facts_of
 
-MOST_TRIED = 400
-GRID_TILES = (1, 4, 16, 64)
-LOOP_TILES = (0, 32, 128)  # 0: the whole index
+MOST_TRIED = 64  # combinations of tiles that are all tried; of more, the best is climbed to
+GRID_TILES = (64, 16, 4, 1)
+LOOP_TILES = (8192, 1024, 128, 32, 8, 1)
+LONGEST = 4096  # of an index that may be whole
+DOUBT = 0.01  # of the estimate: larger tiles win where they take so little more
 
 
 def autoschedule(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Schedule:
@@ -50,28 +54,75 @@ def autoschedule(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Sche
     cannot be lowered at all."""
     if machine.has_registers:
         return autoschedule_lanes(spec, machine, sizes)
-    base = _base(spec, machine)
-    openings = ((), streamed(spec), deferred(spec), alongside(spec), walked(spec))
-    extras = tuple(dict.fromkeys(openings))
-    best, least, fault = None, float("inf"), None
-    for tiles in _limited(_tilings(spec, base, sizes)):
+    return _Search(spec, machine, sizes).best()
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A schedule that was tried, and its time in microseconds."""
+
+    us: float
+    schedule: Schedule
+
+    def beats(self, other: _Found) -> bool:
+        """Whether it is faster."""
+        return self.us < other.us
+
+
+class _Search:
+    """Tries tile sizes, with and without what goes with loops."""
+
+    def __init__(self, spec: Spec, machine: Machine, sizes: Mapping[str, int]):
+        self.spec = spec
+        self.machine = machine
+        self.sizes = sizes
+        self.base = _base(spec, machine)
+        openings = ((), streamed(spec), deferred(spec), alongside(spec), walked(spec))
+        self.extras = tuple(dict.fromkeys(openings))
+        self.fault: KernelError | None = None
+
+    def best(self) -> Schedule:
+        """The fastest of all choices where there are few, else the best that is climbed to."""
+        choices = list(_tilings(self.spec, self.base, self.sizes))
+        tried: dict[tuple[int, ...], _Found] = {}
+
+        def at(point: tuple[int, ...]) -> _Found:
+            if point not in tried:
+                parts = (c[n] for c, n in zip(choices, point, strict=True))
+                tried[point] = self._try(tuple(d for part in parts for d in part))
+            return tried[point]
+
+        lengths = [len(c) for c in choices]
+        if prod(lengths) <= MOST_TRIED:
+            for point in product(*map(range, lengths)):
+                at(point)
+        else:
+            for start in _starts(choices):
+                climb(start, lengths, at)
+        least = min(f.us for f in tried.values())
+        if least == inf:
+            raise self.fault or KernelError(
+                f"`{self.spec.name}` has no schedule on `{self.machine.name}`"
+            )
+        near = (point for point, f in tried.items() if f.us <= least * (1 + DOUBT))
+        return tried[min(near)].schedule
+
+    def _try(self, tiles: tuple[Decision, ...]) -> _Found:
         looped = {d.subject for d in tiles if d.verb == "tile"}
-        for extra in extras:
+        best = _Found(inf, Schedule(self.spec.name))
+        for extra in self.extras:
             folds = any(d.verb in ("stream", "fuse", "defer") for d in extra)
-            if folds and not looped & reduced(spec, extra):
+            if folds and not looped & reduced(self.spec, extra):
                 continue
-            schedule = canonical(Schedule(spec.name, (*base, *tiles, *extra)))
+            schedule = canonical(Schedule(self.spec.name, (*self.base, *tiles, *extra)))
             try:
-                nest = lower(spec, schedule, machine, sizes)
+                nest = lower(self.spec, schedule, self.machine, self.sizes)
             except KernelError as error:
-                fault = fault or error
+                self.fault = self.fault or error
                 continue
-            time = estimate(nest, machine, sizes)
-            if time < least:
-                best, least = schedule, time
-    if best is None:
-        raise fault or KernelError(f"`{spec.name}` has no schedule on `{machine.name}`")
-    return best
+            found = _Found(estimate(nest, self.machine, self.sizes), schedule)
+            best = found if found.beats(best) else best
+        return best
 
 
 def plain(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Schedule:
@@ -127,42 +178,42 @@ def _base(spec: Spec, machine: Machine) -> tuple[Decision, ...]:
     return tuple(made)
 
 
+def _starts(choices: list[list[tuple[Decision, ...]]]) -> dict[tuple[int, ...], None]:
+    """Where to climb from: small tiles but for the last index on the grid, whose are large or
+    middling, and loops whole or middling; then everything small."""
+    lengths = [len(c) for c in choices]
+    small, middling = [n - 1 for n in lengths], [n // 2 for n in lengths]
+    grid = [a for a, c in enumerate(choices) if any(d.option("level") == "grid" for d in c[-1])]
+    made: dict[tuple[int, ...], None] = {}
+    for loops, part in (([0] * len(lengths), 4), ([0] * len(lengths), 2), (middling, 4)):
+        start = [small[a] if a in grid else loops[a] for a in range(len(lengths))]
+        for last in grid[-1:]:
+            start[last] = lengths[last] // part
+        made[tuple(start)] = None
+    return {**made, tuple(small): None}
+
+
 def _tilings(
     spec: Spec, base: tuple[Decision, ...], sizes: Mapping[str, int]
-) -> Iterator[tuple[Decision, ...]]:
-    """Choices of tile sizes: stored indices on the grid, folded ones whole or in a loop."""
+) -> Iterator[list[tuple[Decision, ...]]]:
+    """For each index, choices of its tiles, the smallest last: stored indices on the grid, folded
+    ones whole or in a loop."""
     bound = bind(spec, sizes)
-    facts = facts_of(spec)
+    facts = facts_with_places(spec)
     parts = segments(spec, Schedule(spec.name, base))
     folded = {i for s in parts for i in s.folded}
     scalar = {n.name for r in facts.ranges.values() if r.jagged
               for e in (r.low, r.high) for n in e.walk() if isinstance(n, Index)}
     stored = {i for s in parts for e in s.equations if e.target in s.stored for i in e.indices}
-    options = []
     for name, span in facts.ranges.items():
         extent = 0 if span.jagged else number(span.high, bound)
         if span.jagged:
-            options.append([tiled(name, 32, "loop"), tiled(name, 128, "loop")])
+            yield [tiled(name, 128, "loop"), tiled(name, 32, "loop")]
         elif name in scalar:
-            options.append([tiled(name, 1, "grid")])
+            yield [tiled(name, 1, "grid")]
         elif name in stored and name not in folded:
-            options.append([
-                *([()] if extent <= 4096 else []),
-                *(tiled(name, t, "grid") for t in GRID_TILES if t <= max(1, extent // 2)),
-            ])
+            tiles = [tiled(name, t, "grid") for t in GRID_TILES if t <= max(1, extent // 2)]
+            yield [*([()] if extent <= LONGEST else []), *tiles]
         else:
-            options.append([
-                tiled(name, t, "loop") if t else () for t in LOOP_TILES if t < extent
-            ])
-    for choice in product(*options):
-        yield tuple(d for part in choice for d in part)
-
-
-def _limited(choices: Iterator[tuple[Decision, ...]]) -> Iterator[tuple[Decision, ...]]:
-    """All choices where there are few, else an even sample of them."""
-    listed = list(choices)
-    step = max(1, -(-len(listed) // MOST_TRIED))
-    offset = 0
-    for at in range(0, len(listed), step):
-        yield listed[(at + offset) % len(listed)]
-        offset = (offset + 7) % step if step > 1 else 0
+            whole = [()] if extent <= LONGEST else []
+            yield [*whole, *(tiled(name, t, "loop") for t in LOOP_TILES if t < extent)]

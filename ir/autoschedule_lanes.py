@@ -7,12 +7,13 @@ taps of a window go one at a time. The estimate chooses among them, and the lane
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from math import ceil, inf, log2, prod
 
 from ir.associate import associable
+from ir.climb import climb
 from ir.errors import KernelError
 from ir.estimate_lanes import Work, usual_lanes, work
 from ir.footprint import scratch_bytes
@@ -142,7 +143,7 @@ class _Search:
                 yield at(point)
             return
         for start in (tuple(0 for _ in choices), tuple(len(c) // 2 for c in choices)):
-            yield _climb(start, [len(c) for c in choices], at)
+            yield climb(start, [len(c) for c in choices], at)
 
     def _try(self, opening: _Opening, tiles: tuple[Decision, ...]) -> _Found:
         looped = {d.subject for d in tiles if d.verb == "tile"}
@@ -221,22 +222,6 @@ class _Search:
                 if counts[row] >= 2 * BAND and counts[column] >= BAND // 2:
                     yield Decision("group", row, (("size", BAND), ("over", column)))
                     return
-
-
-def _climb(
-    start: tuple[int, ...], lengths: Sequence[int], at: Callable[[tuple[int, ...]], _Found]
-) -> _Found:
-    """From a point along one axis after the other to the best, until nothing gets better."""
-    point, best = start, at(start)
-    better = True
-    while better:
-        better = False
-        for axis, length in enumerate(lengths):
-            for n in range(length):
-                other = (*point[:axis], n, *point[axis + 1 :])
-                if at(other).beats(best):
-                    point, best, better = other, at(other), True
-    return best
 
 
 def _ordered(spec: Spec, tiles: tuple[Decision, ...]) -> tuple[Decision, ...]:

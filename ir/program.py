@@ -72,6 +72,7 @@ class Program:
         self.segment = segment
         self.cuts = cuts
         self.equations = {e.target: e for e in segment.equations}
+        self._sources = {name for e in segment.equations for name in e.sources()}
         self.values: dict[str, Value] = {}
         self.top = Scope(None, frozenset(c.index for c in cuts.values() if c.level == STEP))
         self.grid = Scope(self.top, frozenset(c.index for c in cuts.values() if c.level == GRID))
@@ -201,8 +202,7 @@ class Program:
     def _dtype(self, equation: Equation) -> str:
         """The dtype of a pointwise tensor's tile: the stored one where it is only stored."""
         name = equation.target
-        read = any(name in e.sources() for e in self.segment.equations)
-        if name in self.segment.stored and not read:
+        if name in self.segment.stored and name not in self._sources:
             return self.stored_dtype(name)
         return self.accumulator_dtype(equation)
 

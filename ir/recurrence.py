@@ -15,6 +15,7 @@ from functools import lru_cache
 
 from ir.affine import affine
 from ir.errors import KernelError
+from ir.memo import by_identity
 from ir.print import expression_text
 from ir.schedule import Decision, Schedule
 from ir.spec import Bucketize, Equation, Index, Number, Read, Scan, Spec
@@ -30,6 +31,7 @@ class Recurrence:
     backwards: bool
 
 
+@by_identity
 @lru_cache(maxsize=1024)
 def recurrences(spec: Spec) -> tuple[Recurrence, ...]:
     """The recurrences of a spec, in order; KernelError at a cycle that cannot be stepped through.

@@ -111,8 +111,8 @@ def _applied(function: str, *terms: Operand) -> Expr:
 
 @lru_cache
 def _inside(kind: type[Expr]) -> tuple[str, ...]:
-    """The fields of a sort of expression, `place` left out."""
-    return tuple(f.name for f in fields(kind) if f.name != "place")
+    """The fields of a sort of expression that hold others."""
+    return tuple(f.name for f in fields(kind) if "Expr" in f.type or "Range" in f.type)
 
 
 @dataclass(frozen=True, slots=True)

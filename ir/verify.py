@@ -9,6 +9,7 @@ from ir.dtypes import Dtypes, is_bool, is_float, strong
 from ir.errors import KernelError
 from ir.indices import indices_agree
 from ir.linear import added, polynomial, scaled, subtracted, turns_negative
+from ir.memo import by_identity
 from ir.print import expression_text
 from ir.ranges import Ranges
 from ir.recurrence import recurrences, stepped
@@ -29,6 +30,7 @@ from ir.spec import (
 )
 
 
+@by_identity
 def facts(spec: Spec) -> Facts:
     """What follows from a spec; KernelError at the first rule that it breaks."""
     # 1 and 1.0 are one key to a cache but two dtypes, so the attributes' types are in the key

@@ -20,15 +20,15 @@ _BAD_INTEGER = -1_234_567
 def to_device(array: np.ndarray, dtype: str) -> np.ndarray:
     """A contiguous copy in the device's form; bf16 comes as f32 of bf16 values, any shape."""
     if dtype == "bf16":
-        bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
-        return (bits >> 16).astype(np.uint16)
+        bits = np.array(array, np.float32, order="C").view(np.uint32)
+        return np.asarray(bits >> 16).astype(np.uint16)
     return np.array(array, _DTYPES[dtype], order="C", copy=True)
 
 
 def from_device(array: np.ndarray, dtype: str) -> np.ndarray:
     """The array as numpy has it; bf16 as f32."""
     if dtype == "bf16":
-        return (array.astype(np.uint32) << 16).view(np.float32)
+        return np.asarray(array.astype(np.uint32) << 16).view(np.float32)
     return array.astype(bool) if dtype == "b8" else array
 
 

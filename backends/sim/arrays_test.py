@@ -40,3 +40,10 @@ def test_a_poisoned_buffer_holds_nothing_that_looks_computed(dtype):
         assert np.isnan(buffer).all()
     elif dtype != "b8":
         assert (buffer == -1_234_567).all()
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16", "bf16", "i32", "i64", "b8"])
+def test_a_single_number_has_no_dimensions(dtype):
+    sent = to_device(np.array(1), dtype)
+    assert isinstance(sent, np.ndarray) and sent.shape == ()
+    assert from_device(sent, dtype).shape == () and from_device(sent, dtype) == 1

@@ -9,14 +9,6 @@
 namespace sim {
 namespace {
 
-// The buffer's dimension that a step of `stride` elements moves along, or -1.
-int dimension_of(const BufferInfo& buffer, Index stride) {
-  const Index size = stride < 0 ? -stride : stride;
-  for (int d = 0; d < buffer.rank; ++d)
-    if (buffer.extent[d] > 1 && buffer.stride[d] <= size && size % buffer.stride[d] == 0) return d;
-  return -1;
-}
-
 struct Range {
   Index least;
   Index most;
@@ -34,13 +26,14 @@ void reach(const Walk& walk, int operand, const BufferInfo& buffer, Index extra_
   }
   const auto extend = [&](Index stride, Index extent) {
     if (extent <= 1 || stride == 0) return;
-    const int d = dimension_of(buffer, stride);
-    if (d < 0) {
-      outside = true;
-      return;
+    Index rest = stride;  // a diagonal moves along several dimensions
+    for (int d = 0; d < buffer.rank; ++d) {
+      if (buffer.extent[d] <= 1) continue;
+      const Index moved = rest / buffer.stride[d] * (extent - 1);
+      (moved < 0 ? range[d].least : range[d].most) += moved;
+      rest %= buffer.stride[d];
     }
-    const Index moved = stride / buffer.stride[d] * (extent - 1);
-    (moved < 0 ? range[d].least : range[d].most) += moved;
+    outside = outside || rest != 0;
   };
   for (int i = 0; i < walk.loops; ++i)
     extend(walk.loop[i].stride[operand], walk.loop[i].extent);
