@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from frontends.expressions import Term, cast, constant, expr, product
+from frontends.expressions import Term, call, cast, constant, expr, plus, product
 from ir.dtypes import Dtypes, promote, strong
 from ir.spec import (
     Bucketize,
@@ -76,6 +76,8 @@ class Builder:
         self.values: dict[str, Value] = {}
         self.aliases: dict[str, str] = {}
         self._indices = 0
+        self._drawn: Expr = Number(0)
+        self._seed: Value | None = None
 
     def input(self, name: str, dtype: str, shape: Sequence[Expr | int]) -> Value:
         """A tensor that is given."""
@@ -83,6 +85,22 @@ class Builder:
         self.inputs.append(made)
         self.values[made.name] = made
         return made
+
+    def seed(self) -> Value:
+        """The input that all random numbers are drawn from: `seed: i64[1]`."""
+        self._seed = self._seed or self.input("seed", "i64", [1])
+        return self._seed
+
+    def draw(self, count: Expr | int) -> Callable[[Term], Expr]:
+        """`count` random numbers, uniform in [0, 1), that nothing else draws: a function of the
+        place of one, from 0."""
+        seed, first = self.seed(), self._drawn
+        self._drawn = plus(first, expr(count))
+
+        def at(place: Term) -> Expr:
+            return call("uniform", seed.at(0), plus(first, expr(place)))
+
+        return at
 
     def define(self, meta: Meta, body: Body, name: str = "t") -> Value:
         """`t[i, j] = body(i, j)`, rounded to the dtype of `meta`. The body may be a fold, of
