@@ -18,10 +18,12 @@ from ir.function_samples import (
 from ir.interpret import interpret
 from ir.labelled import Labelled, apply
 from ir.lower import lower
+from ir.nest import Map
 from ir.parse import parse_spec
 from ir.print import spec_text
 from ir.reference import evaluate
 from ir.samples import SMALL, WITH_REGISTERS, decisions, spec_of
+from ir.steps import Temporary, steps
 from ir.verify import facts
 
 COUNT = 150
@@ -150,6 +152,30 @@ def test_a_nest_of_short_integers_gives_what_the_reference_does(machine):
         found = interpret(nest, inputs, sizes, rounded=rounded)
         for name, right in evaluate(spec, inputs, sizes).items():
             np.testing.assert_array_equal(found[name], right, err_msg=name)
+
+
+@pytest.mark.parametrize("machine", [SMALL, WITH_REGISTERS])
+def test_attributes_that_are_integers_are_computed_with_as_integers(machine):
+    spec = parse_spec(
+        "def f(x: i32[M], seed=2147483647, flip=5) -> (i32[M], f32[M]):\n"
+        '    """F."""\n    y[m] = x[m] & seed ^ flip\n'
+        "    z[m] = uniform(seed, x[m] + flip)\n    return y, z\n"
+    )
+    nest = lower(spec, decisions(spec), machine, {"M": 3})
+    inputs = {"x": np.array([1, -2, 2**24 + 1])}
+    right = evaluate(spec, inputs, {"M": 3})
+    assert list(right["y"]) == [4, 2147483643, (2**24 + 1) ^ 5]
+    assert {s.to.dtype for s in _temporaries(nest)} <= {"i32"}
+    for name, found in interpret(nest, inputs, {"M": 3}).items():
+        np.testing.assert_array_equal(found, right[name])
+
+
+def _temporaries(nest):
+    for launch in nest.launches:
+        values = {v.name: v for v in launch.values}
+        for s in launch.statements():
+            if isinstance(s, Map):
+                yield from (p for p in steps(s, values) if isinstance(p.to, Temporary))
 
 
 def test_integers_wrap_where_they_are_stored():

@@ -47,6 +47,7 @@ from ir.spec import (
     Read,
     Reduce,
     Scan,
+    Size,
     Spec,
     Tensor,
 )
@@ -260,6 +261,9 @@ class Program:
                 return replace(expr, args=tuple(self.expression(a, scope) for a in expr.args))
             case Cast():
                 return replace(expr, value=self.expression(expr.value, scope))
+            case Size(name):
+                number = dict(self.spec.attributes).get(name)
+                return Number(number) if isinstance(number, int) else expr
         return expr
 
     def operand(self, name: str, expr: Expr, scope: Scope, dtype: str) -> Tile:

@@ -196,8 +196,13 @@ def tile_axes(tile: Tile, values: Mapping[str, Value]) -> tuple[str, ...]:
 
 
 def scalar(expr: Expr) -> bool:
-    """Whether an expression is one number for the whole launch: of sizes and constants only."""
-    return not any(isinstance(n, Tile | Temporary | Index) for n in expr.walk())
+    """Whether an expression is one number for the whole launch: of sizes and constants only.
+    A random number is not: it is drawn where it is used."""
+    return not any(isinstance(n, Tile | Temporary | Index) or _random(n) for n in expr.walk())
+
+
+def _random(expr: Expr) -> bool:
+    return isinstance(expr, Apply) and POINTWISE[expr.function].kind == "random"
 
 
 def whole(expr: Expr) -> bool:
@@ -209,7 +214,7 @@ def whole(expr: Expr) -> bool:
             return False
         if isinstance(node, Cast) and node.dtype in FLOATS:
             return False
-        if isinstance(node, Apply) and POINTWISE[node.function].kind in ("float", "random"):
+        if isinstance(node, Apply) and POINTWISE[node.function].kind == "float":
             return False
     return True
 
