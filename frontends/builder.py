@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from frontends.expressions import Term, call, cast, constant, expr, plus, product
-from ir.dtypes import Dtypes, promote, strong
+from ir.dtypes import Dtypes, is_float, promote, strong
 from ir.spec import (
     Bucketize,
     Equation,
@@ -64,6 +64,11 @@ class Value:
         """An element to compute with: f32 where the tensor holds 16-bit floats."""
         read = self.at(*positions, pad=pad)
         return cast("f32", read) if self.dtype in NARROW else read
+
+
+def computed(dtype: str) -> str:
+    """The dtype in which values of a dtype are computed: f32 for 16-bit floats."""
+    return "f32" if dtype in NARROW else dtype
 
 
 class Builder:
@@ -173,25 +178,29 @@ class Builder:
     ) -> Value:  # fmt: skip
         """`t[i, j] = function(a[i, j], b[j], 2.0)`, broadcast as PyTorch does.
 
-        compute: the dtype in which operands meet; else what they promote to, f32 for 16-bit floats.
+        compute: the dtype in which operands meet; else the result's where that is a float, with f32
+        for 16 bits, and for other results what the operands promote to.
         """
         kinds = [o.dtype for o in operands if isinstance(o, Value)]
-        if compute is None and kinds:
+        if compute is None and is_float(meta.dtype):
+            compute = computed(meta.dtype)
+        elif compute is None and kinds:
             compute = kinds[0]
             for kind in kinds[1:]:
                 compute = promote(compute, kind)
-            compute = "f32" if compute in NARROW else compute
+            compute = computed(compute)
 
         def body(*at: Index) -> Expr:
-            return expr(function(*(self._operand(o, at, compute) for o in operands)))
+            return expr(function(*(self.operand(o, at, compute) for o in operands)))
 
         return self.define(meta, body, name)
 
-    def _operand(self, operand: Value | Term, at: Sequence[Index], compute: str | None) -> Expr:
+    def operand(self, operand: Value | Term, at: Sequence[Term], dtype: str | None = None) -> Expr:
+        """What an operand has at a result's positions, broadcast, in a dtype or as it is."""
         if not isinstance(operand, Value):
             return expr(operand)
         read = operand.at(*self.broadcast(operand, at))
-        return read if operand.dtype == compute or compute is None else cast(compute, read)
+        return read if dtype in (None, operand.dtype) else cast(dtype, read)
 
     def broadcast(self, value: Value, at: Sequence[Term]) -> tuple[Expr, ...]:
         """Where a result's positions read a tensor that is broadcast to it: from the last
@@ -256,15 +265,28 @@ class Builder:
         return made
 
     def spec(self, name: str, outputs: Sequence[Value], doc: str = "") -> Spec:
-        """All equations so far as a spec. An output that is an input is copied."""
+        """What the outputs need, as a spec. An output that is an input is copied."""
         given = {v.name for v in self.inputs}
         kept = [self.copy(v, f"{v.name}_out") if v.name in given else v for v in outputs]
         tensors = [Tensor(v.name, v.dtype, v.shape) for v in kept]
+        needed = self._needed({v.name for v in kept})
         return Spec(
             name, doc or name,
-            tuple(Tensor(v.name, v.dtype, v.shape) for v in self.inputs),
-            tuple(dict.fromkeys(tensors)), tuple(self.equations),
+            tuple(Tensor(v.name, v.dtype, v.shape) for v in self.inputs if v.name in needed),
+            tuple(dict.fromkeys(tensors)),
+            tuple(e for e in self.equations if e.target in needed),
         )  # fmt: skip
+
+    def _needed(self, names: set[str]) -> set[str]:
+        """These tensors and all that they are computed from."""
+        defined = {e.target: e for e in self.equations}
+        found, todo = set(names), list(names)
+        while todo:
+            e = defined.get(todo.pop())
+            fresh = set(e.sources()) - found if e else set()
+            found |= fresh
+            todo.extend(fresh)
+        return found
 
 
 def linear(at: Sequence[Expr], shape: Shape) -> Expr:

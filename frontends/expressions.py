@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from ir.functions import POINTWISE
 from ir.spec import Apply, Cast, Expr, Number
 
@@ -9,7 +11,9 @@ Term = Expr | float | int | bool  # what stands for an expression: constants bec
 
 
 def expr(term: Term) -> Expr:
-    """A term as an expression."""
+    """A term as an expression. NaN, which has no text, is infinity less infinity."""
+    if isinstance(term, float) and math.isnan(term):
+        return Number(math.inf) - math.inf
     return term if isinstance(term, Expr) else Number(term)
 
 

@@ -20,9 +20,13 @@ from ir.reference import evaluate
 from ir.spec import Number
 from ir.verify import facts
 
+_LOOSE = {torch.float32: 1e-5, torch.float16: 4e-3, torch.bfloat16: 3e-2}  # rtol and atol
+
 
 def meta_of(tensor: torch.Tensor) -> Meta:
-    """What a tensor of known sizes is."""
+    """What a tensor of known sizes is. A complex one is real, with a last dimension of 2 for the
+    real and the imaginary part, as `torch.view_as_real` gives it."""
+    tensor = torch.view_as_real(tensor) if tensor.is_complex() else tensor
     return Meta(name_of(tensor.dtype), tuple(Number(n) for n in tensor.shape))
 
 
@@ -34,9 +38,10 @@ def tensors_of(result: Any) -> tuple[torch.Tensor, ...]:
 
 
 def results(
-    operator: OpOverload, *args: Any, **kwargs: Any
+    operator: OpOverload, *args: Any, seed: int = 0, **kwargs: Any
 ) -> tuple[tuple[torch.Tensor, ...], list[np.ndarray]]:
-    """PyTorch's results of a call, and those of its equations."""
+    """PyTorch's results of a call, and those of its equations; without those that the rule gives
+    None for. seed: of random numbers."""
     expected = tensors_of(operator(*args, **kwargs))
     builder, held = Builder(), {}
 
@@ -45,31 +50,42 @@ def results(
             return item
         meta = meta_of(item)
         value = builder.input("x", meta.dtype, meta.shape)
-        held[value.name] = item.detach().numpy()
+        held[value.name] = _array(item)
         return value
 
     args, kwargs = tree_map(placed, args), tree_map(placed, kwargs)
+    held["seed"] = np.array([seed])
     made = apply(builder, operator, args, kwargs, tuple(map(meta_of, expected)))
+    expected = tuple(t for t, value in zip(expected, made, strict=True) if value)
     return expected, _evaluated(builder, made, held)
 
 
 def _evaluated(
-    builder: Builder, made: tuple[Value, ...], held: Mapping[str, np.ndarray]
+    builder: Builder, made: tuple[Value | None, ...], held: Mapping[str, np.ndarray]
 ) -> list[np.ndarray]:
-    spec = builder.spec("f", list(made))
+    copies = [builder.copy(v) for v in made if v]  # a tensor is returned once at most
+    spec = builder.spec("f", copies)
     facts(spec)
     found = evaluate(spec, {t.name: held[t.name] for t in spec.inputs}, {})
-    names = [t.name for t in spec.outputs]
-    return [found[name] for name in names]
+    return [found[v.name] for v in copies]
 
 
 def agree(
     operator: OpOverload, *args: Any, rtol: float = 1e-9, atol: float = 1e-11, **kwargs: Any
 ) -> None:
-    """Raises AssertionError where the equations of a call give anything else than PyTorch."""
+    """Raises AssertionError where the equations of a call give anything else than PyTorch. What
+    PyTorch computes in fewer bits than float64 may differ by what those cannot hold."""
     expected, found = results(operator, *args, **kwargs)
     assert len(expected) == len(found)
     for theirs, ours in zip(expected, found, strict=True):
+        theirs = torch.view_as_real(theirs) if theirs.is_complex() else theirs
+        loose = _LOOSE.get(theirs.dtype, 0.0)
         np.testing.assert_allclose(
-            ours, theirs.detach().numpy(), rtol=rtol, atol=atol, err_msg=str(operator)
+            ours, _array(theirs), max(rtol, loose), max(atol, loose), err_msg=str(operator)
         )
+
+
+def _array(tensor: torch.Tensor) -> np.ndarray:
+    """As numpy holds it, which has no bf16."""
+    tensor = tensor.detach()
+    return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
