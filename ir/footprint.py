@@ -7,13 +7,11 @@ from math import prod
 
 from ir.errors import KernelError
 from ir.machine import Machine
-from ir.nest import Dot, Launch, Load, Loop, Map, Search, Statement, Store, Take, Tile, Value
-from ir.sizes import power_of_two
+from ir.nest import Dot, Launch, Loop, Map, Search, Statement, Take, Tile, Value
+from ir.scratch import padded_bytes, scratch_parts, staged_values
 from ir.sizes import value as number
 from ir.spec import DTYPES
-from ir.steps import Step, Temporary, steps, tile_axes
-
-LEAST_SIDE = 16  # of an operand of a product that is held in registers, or comes from there
+from ir.steps import Step, Temporary, steps
 
 
 def value_bytes(value: Value, sizes: Mapping[str, int]) -> int:
@@ -38,11 +36,11 @@ def temporaries(launch: Launch) -> tuple[Temporary, ...]:
 def scratch_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> int:
     """Bytes of scratch that one tile of a launch takes.
 
-    On a machine with registers: what is loaded for a product or moved in bulk, padded to powers
-    of two.  On one without: every value, with the temporaries between the steps.
+    On a machine with registers: what products are loaded and laid out in, and what moves in bulk,
+    padded to powers of two.  On one without: every value, with the temporaries between the steps.
     """
     if "register" in machine.spaces:
-        return sum(_in_scratch(launch, sizes).values())
+        return sum(scratch_parts(launch, machine, sizes).values())
     extents = {a.name: a.extent for v in launch.values for a in v.axes}
     between = sum(
         DTYPES[t.dtype] * prod(number(extents[a], sizes) for a in t.axes)
@@ -69,7 +67,7 @@ def require_fit(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> N
     taken = scratch_bytes(launch, machine, sizes)
     if taken > machine.scratch_bytes:
         if "register" in machine.spaces:
-            parts = _in_scratch(launch, sizes)
+            parts = scratch_parts(launch, machine, sizes)
         else:
             parts = {v.name: value_bytes(v, sizes) for v in launch.values}
         raise _too_much(launch, machine, sizes, "scratch", taken, parts)
@@ -100,25 +98,8 @@ def _too_much(
 
 def register_values(launch: Launch, sizes: Mapping[str, int]) -> dict[str, int]:
     """Bytes of each value that lies in registers on a machine that has them."""
-    apart = {*_in_scratch(launch, sizes), *tables(launch)}
+    apart = staged_values(launch) | tables(launch)
     return {v.name: padded_bytes(v, sizes) for v in launch.values if v.name not in apart}
-
-
-def _in_scratch(launch: Launch, sizes: Mapping[str, int]) -> dict[str, int]:
-    """Bytes of each value that lies in scratch on a machine with registers."""
-    values = {v.name: v for v in launch.values}
-    found: dict[str, int] = {}
-    for s in launch.statements():
-        if isinstance(s, Dot):
-            for tile in (s.a, s.b):
-                value = values[tile.value]
-                if value.loaded:
-                    taken = value.depth * _operand(launch, s, tile, values, sizes)
-                    found[value.name] = max(found.get(value.name, 0), taken)
-        elif isinstance(s, Load | Store) and s.bulk:
-            value = values[s.value]
-            found.setdefault(value.name, value.depth * padded_bytes(value, sizes))
-    return found
 
 
 def tables(launch: Launch) -> set[str]:
@@ -130,38 +111,6 @@ def tables(launch: Launch) -> set[str]:
         elif isinstance(s, Take):
             found.add(s.table.value)
     return found
-
-
-def _operand(
-    launch: Launch,
-    dot: Dot,
-    tile: Tile,
-    values: Mapping[str, Value],
-    sizes: Mapping[str, int],
-) -> int:
-    """Bytes of one operand of a product, over the indices that it is seen through."""
-    summed, kept, batch = 1, 1, 1
-    both = set(tile_axes(dot.a, values)) & set(tile_axes(dot.b, values))
-    for index in tile_axes(tile, values):
-        width = power_of_two(_extent(launch, index, sizes))
-        if index in dot.over:
-            summed *= width
-        elif index in both:
-            batch *= width
-        else:
-            kept *= width
-    padded = batch * max(summed, LEAST_SIDE) * max(kept, LEAST_SIDE)
-    return DTYPES[values[tile.value].dtype] * padded
-
-
-def _extent(launch: Launch, index: str, sizes: Mapping[str, int]) -> int:
-    tile = dict(launch.tiles).get(index)
-    return tile or number(dict(launch.whole)[index], sizes)
-
-
-def padded_bytes(value: Value, sizes: Mapping[str, int]) -> int:
-    """Bytes of one slot of a value, each axis a power of two."""
-    return DTYPES[value.dtype] * prod(power_of_two(number(a.extent, sizes)) for a in value.axes)
 
 
 def _alive(

@@ -11,14 +11,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import prod
 
-from ir.footprint import padded_bytes, register_values, tables, touched
+from ir.footprint import register_values, tables, touched
 from ir.machine import Machine
-from ir.nest import Launch, Load, Loop, Map, Scan, Statement, Store
+from ir.nest import Dot, Launch, Load, Loop, Map, Scan, Statement, Store
+from ir.scratch import padded_bytes
 from ir.sizes import power_of_two
 from ir.sizes import value as number
 from ir.spec import DTYPES, Number
 
 ADDRESSES = 0.5  # bytes of addresses for each byte that is moved, in runs of 16
+SHARED = 3  # times that an operand is held, by waves side by side along the other one
 ALONE = 20  # bytes for each element that is loaded by itself: address, check, number, and the next
 RUN = 4  # bytes of the shortest run that is copied to scratch without the lanes
 
@@ -28,7 +30,7 @@ def live_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> fl
     to powers of two; 0 on a machine without registers."""
     if not machine.has_registers:
         return 0.0
-    counter = _Live(launch, sizes)
+    counter = _Live(launch, machine, sizes)
     most, needed = counter.block(launch.body, frozenset(), counter.names(launch.once))
     return max(most, counter.block(launch.once, needed, frozenset())[0])
 
@@ -36,7 +38,8 @@ def live_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> fl
 class _Live:
     """Walks blocks from their ends."""
 
-    def __init__(self, launch: Launch, sizes: Mapping[str, int]):
+    def __init__(self, launch: Launch, machine: Machine, sizes: Mapping[str, int]):
+        self.fragments = not machine.reads_scratch
         self.sizes = sizes
         self.values = {v.name: v for v in launch.values}
         self.held = register_values(launch, sizes)
@@ -59,10 +62,11 @@ class _Live:
                 most = max(most, self.block(s.body, needed, known)[0])
                 continue
             after, start = self._around(s, needed)
-            if isinstance(s, Map | Scan):  # element by element: what dies makes room for what is made
+            if isinstance(s, Map | Scan):  # element by element: what dies makes room
                 most = max(most, self._bytes(after), self._bytes(start))
             else:
-                most = max(most, self._bytes(after | start) + self._addresses(s))
+                beside = self._addresses(s) + self._fragments(s)
+                most = max(most, self._bytes(after | start) + beside)
             alone += self._alone(s)
             needed = start
         return most + alone, needed
@@ -94,6 +98,13 @@ class _Live:
         own = padded_bytes(value, self.sizes)
         passes = isinstance(s, Load) and s.value not in self.held and value.depth == 1
         return own * (ADDRESSES + passes)
+
+    def _fragments(self, s: Statement) -> float:
+        """Bytes of a product's loaded operands, where it takes them from registers."""
+        if not isinstance(s, Dot) or not self.fragments:
+            return 0.0
+        loaded = (self.values[t.value] for t in (s.a, s.b) if self.values[t.value].loaded)
+        return float(SHARED * sum(padded_bytes(v, self.sizes) for v in loaded))
 
     def _alone(self, s: Statement) -> float:
         """Bytes for the elements of a load that do not lie in runs, which is found out before

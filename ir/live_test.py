@@ -1,12 +1,17 @@
 """What is live at once: tiles, addresses, and what only passes through registers."""
 
+from dataclasses import replace
+
 import pytest
 
 from ir.footprint import register_bytes
-from ir.live import ADDRESSES, ALONE, live_bytes
+from ir.live import ADDRESSES, ALONE, SHARED, live_bytes
 from ir.samples import SMALL, WITH_LANES, lowered, spec_of
 from ir.sizes import bind
 
+REGISTERS = replace(WITH_LANES, units={
+    **WITH_LANES.units, "matrix": replace(WITH_LANES.units["matrix"], reads="register"),
+})  # fmt: skip
 SIZES = {"M": 256, "N": 256, "K": 256}
 PRODUCT = (
     "tile(m, size=64)", "tile(n, size=64)", "place(m.outer, level=grid)",
@@ -49,6 +54,12 @@ def test_operands_that_are_not_loaded_ahead_come_through_registers():
     assert live("matmul_bias_gelu", *PRODUCT) > 2 * loop
 
 
+def test_operands_that_are_not_read_from_scratch_are_held_too():
+    loaded = 2 * 32 * (64 + 64)
+    less = live("matmul_bias_gelu", *PRODUCT, *LOOP) - 2 * 32 * 64 * (1 + ADDRESSES)
+    assert live("matmul_bias_gelu", *PRODUCT, *LOOP, machine=REGISTERS) == less + SHARED * loaded
+
+
 def test_elements_that_are_loaded_by_themselves_cost_more_than_runs():
     sizes = {"B": 1, "C": 64, "O": 64, "L": 64}
     lines = ("tile(b, size=1)", "tile(i, size=1)", "place(i.outer, level=loop)",
@@ -59,7 +70,7 @@ def test_elements_that_are_loaded_by_themselves_cost_more_than_runs():
 @pytest.mark.parametrize("kernel", ["softmax", "cumsum"])
 def test_rows_take_little_more_than_they_surely_do(kernel):
     sizes = {"M": 16, "K": 1024}
-    nest = lowered(kernel, *ROW, sizes=sizes, machine=WITH_LANES)
+    nest = lowered(kernel, *ROW, sizes=sizes, machine=REGISTERS)
     (launch,) = nest.launches
     surely = register_bytes(launch, WITH_LANES, bind(nest.spec, sizes))
     assert surely <= live(kernel, *ROW, sizes=sizes) <= 2.5 * surely

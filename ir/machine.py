@@ -33,11 +33,13 @@ class Space:
 class Unit:
     """An arithmetic unit. flops: operations a second of the whole chip, by operand dtype.
 
-    step: the multiples (rows, columns, depth) that fill a matrix unit.
+    step: the multiples (rows, columns, depth) that fill a matrix unit.  reads: the space that its
+    operands come from as it runs.
     """
 
     flops: Mapping[str, float]
     step: tuple[int, ...] = ()
+    reads: str = "register"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +49,9 @@ class Machine:
     levels: `grid`, how many tiles run at once; `lane`, how many lanes one program may have at
     most, and `wave`, how many of them go in step, where programs have lanes.  engines: `bulk`,
     where boxes of tensors are moved beside the programs.  box: elements that such a box may have
-    along one dimension, 0 where any number will do.  atomics: dtypes that memory adds to.  launch_us: what a launch costs.
-    step_us: from a load to the result that needs it, when nothing overlaps.  details: what only
-    a backend reads, by backend.
+    along one dimension, 0 where any number will do.  atomics: dtypes that memory adds to.
+    launch_us: what a launch costs.  step_us: from a load to the result that needs it, when nothing
+    overlaps.  details: what only a backend reads, by backend.
     """
 
     name: str
@@ -74,6 +76,11 @@ class Machine:
     def has_registers(self) -> bool:
         """Whether computed tiles live in registers, which the lanes of a program share out."""
         return "register" in self.spaces
+
+    @property
+    def reads_scratch(self) -> bool:
+        """Whether the matrix unit takes operands out of scratch, not out of registers."""
+        return "matrix" in self.units and self.units["matrix"].reads == "scratch"
 
     @property
     def lanes(self) -> int:
@@ -127,6 +134,7 @@ def machine(table: Mapping[str, Any], where: str = "") -> Machine:
         name: Unit(
             flops=read.rates(f"units.{name}.flops"),
             step=tuple(read.get(f"units.{name}.step", list, default=[])),
+            reads=read.get(f"units.{name}.reads", str, default="register"),
         )
         for name in read.names("units", UNITS, ("vector",))
     }

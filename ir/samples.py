@@ -62,7 +62,7 @@ WITH_LANES = Machine(  # the proportions of a large one
         "register": Space(2**18),
     },
     units={
-        "matrix": Unit({"f16": 1e15, "bf16": 1e15, "f32": 6e13}, step=(16, 16, 16)),
+        "matrix": Unit({"f16": 1e15, "bf16": 1e15, "f32": 6e13}, (16, 16, 16), reads="scratch"),
         "vector": Unit({"f32": 6e13}),
         "special": Unit({"f32": 4e12}),
     },
