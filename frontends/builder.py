@@ -28,6 +28,7 @@ from ir.spec import (
 NARROW = ("f16", "bf16")  # floats that PyTorch computes with as f32
 Shape = tuple[Expr, ...]
 Body = Callable[..., Term]
+Segment = Callable[..., tuple[Expr, Expr]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +73,20 @@ def computed(dtype: str) -> str:
 
 
 class Builder:
-    """Equations under construction. aliases: results that hold the elements of another tensor in
-    the same order, under another shape."""
+    """Equations under construction.
+
+    aliases: results that hold the elements of another tensor in the same order, under another
+    shape.  counts: results whose size along a dimension depends on data: the tensor has its largest
+    size there, and only what lies below a count, an i64 without dimensions, is the result: by
+    name, the count's name and the dimension.
+    """
 
     def __init__(self) -> None:
         self.inputs: list[Value] = []
         self.equations: list[Equation] = []
         self.values: dict[str, Value] = {}
         self.aliases: dict[str, str] = {}
+        self.counts: dict[str, tuple[str, int]] = {}
         self._indices = 0
         self._drawn: Expr = Number(0)
         self._seed: Value | None = None
@@ -114,17 +121,18 @@ class Builder:
         return self._stored(meta, at, expr(body(*at)), name)
 
     def fold(
-        self, kind: str, meta: Meta, over: Sequence[Expr | int], body: Body, name: str = "t"
-    ) -> Value:
+        self, kind: str, meta: Meta, over: Sequence[Expr | int | Segment], body: Body,
+        name: str = "t",
+    ) -> Value:  # fmt: skip
         """`t[i] = sum(body(i, k), k)`. kind: of `ir.functions.FOLDS`.  over: the sizes of the
-        folded indices.  body: is given the indices of the result, then the folded ones."""
+        folded indices; of one, a function of the result's indices that gives both ends, as reads
+        of 1-D tensors.  body: is given the indices of the result, then the folded ones."""
         at = self.indices(len(meta.shape))
         folded = self.indices(len(over))
         if not folded:
             return self._stored(meta, at, expr(body(*at)), name)
-        ranges = tuple(
-            Range(i.name, Number(0), expr(size)) for i, size in zip(folded, over, strict=True)
-        )
+        ends = [size(*at) if callable(size) else (Number(0), expr(size)) for size in over]
+        ranges = tuple(Range(i.name, *both) for i, both in zip(folded, ends, strict=True))
         names = tuple(i.name for i in folded)
         value = Reduce(kind, expr(body(*at, *folded)), names, ranges)
         return self._stored(meta, at, value, name)
@@ -224,6 +232,11 @@ class Builder:
         made = self.define(Meta(value.dtype, sizes), body, name)
         self.aliases[made.name] = value.name
         return made
+
+    def counted(self, value: Value, count: Value, dim: int = 0) -> Value:
+        """The value, of which only what lies below a count along a dimension is the result."""
+        self.counts[value.name] = (count.name, dim)
+        return value
 
     def copy(self, value: Value, name: str = "t") -> Value:
         """An equation of its own for the same elements."""

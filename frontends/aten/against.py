@@ -63,11 +63,20 @@ def results(
 def _evaluated(
     builder: Builder, made: tuple[Value | None, ...], held: Mapping[str, np.ndarray]
 ) -> list[np.ndarray]:
-    copies = [builder.copy(v) for v in made if v]  # a tensor is returned once at most
-    spec = builder.spec("f", copies)
+    """The arrays, cut where their size depends on data."""
+    kept = [v for v in made if v]
+    copies = [builder.copy(v) for v in kept]  # a tensor is returned once at most
+    counts = {v.name: builder.counts[v.name] for v in kept if v.name in builder.counts}
+    totals = {name: builder.copy(builder.values[name]) for name, _ in counts.values()}
+    spec = builder.spec("f", copies + list(totals.values()))
     facts(spec)
     found = evaluate(spec, {t.name: held[t.name] for t in spec.inputs}, {})
-    return [found[v.name] for v in copies]
+    arrays = [found[v.name] for v in copies]
+    for n, value in enumerate(kept):
+        if value.name in counts:
+            name, dim = counts[value.name]
+            arrays[n] = arrays[n].take(range(int(found[totals[name].name])), axis=dim)
+    return arrays
 
 
 def agree(
@@ -79,6 +88,7 @@ def agree(
     assert len(expected) == len(found)
     for theirs, ours in zip(expected, found, strict=True):
         theirs = torch.view_as_real(theirs) if theirs.is_complex() else theirs
+        assert ours.shape == tuple(theirs.shape), f"{operator}: {ours.shape}, not {theirs.shape}"
         loose = _LOOSE.get(theirs.dtype, 0.0)
         np.testing.assert_allclose(
             ours, _array(theirs), max(rtol, loose), max(atol, loose), err_msg=str(operator)

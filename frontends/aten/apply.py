@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from torch._ops import OpOverload
+from torch.utils._pytree import tree_leaves
 
 from frontends.aten.table import require
 from frontends.builder import Builder, Meta, Value
@@ -29,7 +30,8 @@ def apply(
     """The results of a call whose tensors are Values.
 
     out: a Meta for each result that PyTorch computes.  where: the module line, for errors. Raises
-    KernelError for an operator without a rule, and for arguments that its rule does not take.
+    KernelError for an operator without a rule, and for arguments that its rule does not take: a
+    tensor whose size depends on data (`Builder.counts`) is one. Such a result has its largest size.
     """
     rule = require(operator_name(operator), where)
     schema = operator._schema.arguments
@@ -37,11 +39,32 @@ def apply(
     bound |= dict(zip((a.name for a in schema), args, strict=False)) | dict(kwargs)
     for ignored in ("layout", "device", "pin_memory", "memory_format", "dtype", "generator", "out"):
         bound.pop(ignored, None)
+    _sized(builder, operator, bound)
     made = rule(builder, out[0] if len(out) == 1 else out, **bound)
     results = made if isinstance(made, tuple) else (made,)
     if len(results) != len(out):
         raise AssertionError(f"{operator}: {len(results)} results, not {len(out)}")
     for result, meta in zip(results, out, strict=True):
-        if result is not None and result.meta != meta:
+        if result is not None and not _fits(builder, result, meta):
             raise KernelError(f"{operator}: the rule gives {result.meta}, PyTorch {meta}")
     return results
+
+
+def _sized(builder: Builder, operator: OpOverload, bound: Mapping[str, Any]) -> None:
+    for item in tree_leaves(list(bound.values())):
+        if isinstance(item, Value) and item.name in builder.counts:
+            raise KernelError(
+                f"`aten.{operator_name(operator)}` is given a tensor whose size depends on data",
+                allowed="such a tensor as a result only",
+                hint="compute with all elements and a mask: `torch.where(mask, x, 0)`",
+            )
+
+
+def _fits(builder: Builder, result: Value, meta: Meta) -> bool:
+    """Whether a result is what PyTorch says, but for a size that depends on data."""
+    _, dim = builder.counts.get(result.name, ("", None))
+    sizes = [
+        made == theirs or n == dim
+        for n, (made, theirs) in enumerate(zip(result.shape, meta.shape, strict=False))
+    ]
+    return result.dtype == meta.dtype and result.rank == len(meta.shape) and all(sizes)
