@@ -1,19 +1,106 @@
-"""Pointwise operators equal PyTorch's in float64."""
+"""Functions of one element, choices and casts equal PyTorch's in float64."""
 
+import math
+
+import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frontends.aten.against import agree
+from frontends.aten.against import agree, results
+from frontends.aten.arguments import INTEGERS, SEEDS, SHAPES, integers, reals, truths
+from frontends.aten.pointwise import _NAMED
 
 ATEN = torch.ops.aten
+_WHOLE = ("abs", "neg", "sign", "ceil", "floor", "trunc", "square", "relu")  # keep integers
 
 
-@given(st.lists(st.integers(1, 4), max_size=4), st.integers(0, 2**31))
-def test_sums_are_broadcast(shape, seed):
-    torch.manual_seed(seed)
-    x, y = torch.randn(shape, dtype=torch.float64), torch.randn(shape[1:], dtype=torch.float64)
-    agree(ATEN.add.Tensor, x, y)
-    agree(ATEN.add.Tensor, x, y, alpha=2.5)
-    agree(ATEN.add.Tensor, x, 3)
-    agree(ATEN.relu.default, x)
+@pytest.mark.parametrize("name", _NAMED)
+@settings(max_examples=12, deadline=None)
+@given(shape=SHAPES, seed=SEEDS)
+def test_functions(name, shape, seed):
+    operator = getattr(ATEN, name).default
+    agree(operator, reals(shape, seed, special=True))
+    agree(operator, reals(shape, seed, torch.float16))
+    for dtype in INTEGERS if name in _WHOLE else (torch.int64,):
+        agree(operator, integers(shape, seed, dtype))
+
+
+@settings(max_examples=30, deadline=None)
+@given(SHAPES, SEEDS, st.integers(-2, 4))
+def test_rounding(shape, seed, decimals):
+    x = reals(shape, seed, special=True)
+    agree(ATEN.round.default, x)
+    agree(ATEN.round.decimals, x * 10, decimals=decimals)
+    agree(ATEN.round.default, integers(shape, seed))
+
+
+@settings(max_examples=30, deadline=None)
+@given(SHAPES, SEEDS)
+def test_functions_of_two(shape, seed):
+    x, y = reals(shape, seed, special=True), reals(shape[1:], seed + 1, special=True)
+    agree(ATEN.atan2.default, x, y)
+    agree(ATEN.logaddexp.default, x, y)
+    agree(ATEN.xlogy.Tensor, x, y)
+    agree(ATEN.xlogy.Scalar_Self, 0, y)
+    agree(ATEN.xlogy.Scalar_Other, x, 2)
+    agree(ATEN.angle.default, x)
+    agree(ATEN.angle.default, integers(shape, seed))
+    agree(ATEN.polar.default, reals(shape, seed).abs(), reals(shape, seed + 1))
+
+
+@settings(max_examples=30, deadline=None)
+@given(SHAPES, SEEDS)
+def test_the_inverse_of_the_error_function(shape, seed):
+    x = torch.erf(reals(shape, seed) / 2)
+    agree(ATEN.erfinv.default, x, rtol=1e-7)  # steep near 1
+    agree(ATEN.erfinv.default, torch.tensor([0.0, 1.0, -1.0, 0.7, -0.7, 2.0, 0.999999]).double())
+
+
+@settings(max_examples=30, deadline=None)
+@given(SHAPES, SEEDS, st.sampled_from((torch.float64, torch.float32, torch.float16)))
+def test_numbers_for_what_is_none(shape, seed, dtype):
+    x = reals(shape, seed, dtype, special=True)
+    agree(ATEN.nan_to_num.default, x)
+    agree(ATEN.nan_to_num.default, x, 1.0, 2.0, -3.0)
+    agree(ATEN.nan_to_num.default, integers(shape, seed))
+
+
+@settings(max_examples=30, deadline=None)
+@given(SHAPES, SEEDS)
+def test_choices(shape, seed):
+    x, y = reals(shape, seed, special=True), reals(shape[1:], seed + 1)
+    mask = truths(shape[:1] and (shape[0], *(1 for _ in shape[1:])), seed)
+    whole = integers((), seed)
+    agree(ATEN.where.self, mask, x, y)
+    agree(ATEN.where.self, mask, x, whole)
+    agree(ATEN.where.ScalarOther, mask, x, 2)
+    agree(ATEN.where.ScalarSelf, mask, 2.5, y)
+    agree(ATEN.where.Scalar, mask, 2, 3)
+    agree(ATEN.where.self, mask, mask, ~mask)
+    agree(ATEN.masked_fill.Scalar, x, mask, -math.inf)
+    agree(ATEN.masked_fill.Tensor, x, mask, whole)
+    agree(ATEN.masked_fill.Scalar, integers(shape, seed), mask, 3)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    SHAPES, SEEDS,
+    st.sampled_from((torch.float64, torch.float16, torch.bool, *INTEGERS)),
+    st.sampled_from((torch.float64, torch.float32, torch.bfloat16, torch.bool, *INTEGERS)),
+)  # fmt: skip
+def test_casts(shape, seed, given, wanted):
+    real = given.is_floating_point
+    x = reals(shape, seed).abs().to(given) if real else integers(shape, seed, given)
+    agree(ATEN._to_copy.default, x, dtype=wanted)
+    agree(ATEN.to.dtype, x, wanted)
+
+
+def test_nothing_is_computed_of_real_numbers_that_are_resolved():
+    agree(ATEN.resolve_conj.default, torch.ones(3))
+    agree(ATEN.resolve_neg.default, torch.ones(3))
+
+
+def test_complex_results_have_a_dimension_for_their_parts():
+    (theirs,), (ours,) = results(ATEN.polar.default, torch.ones(3), torch.zeros(3))
+    assert theirs.shape == (3,) and ours.shape == (3, 2)

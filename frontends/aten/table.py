@@ -18,7 +18,8 @@ from typing import Any
 from ir.errors import KernelError
 
 Rule = Callable[..., Any]
-_NO_RULES = ("apply", "against", "table")  # modules beside this one; all others hold rules
+# Modules beside this one that hold no rules; all others do.
+_NO_RULES = ("apply", "against", "arguments", "table")
 
 _RULES: dict[str, Rule] = {}
 
