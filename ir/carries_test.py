@@ -115,6 +115,37 @@ def test_carrying_is_an_edit_and_so_is_not_carrying():
     assert any(e.old == carry and e.new is None for e in neighbours(spec, walked, SMALL, sizes))
 
 
+@pytest.mark.parametrize("machine", [SMALL, WITH_LANES], ids=lambda m: m.name)
+def test_steps_from_the_last_to_the_first_are_gone_through_that_way(machine):
+    w = workload("backwards")
+    nest = lowered("backwards", "carry(s)", *GRID, sizes=w.checks[-1], machine=machine)
+    assert [s.backwards for s in nest.launches[0].body if isinstance(s, Loop)] == [True]
+    for checked in w.checks:
+        require_right(w.spec, nest, checked)
+
+
+BOTH_WAYS = spec_of(
+    "a[m, k] = pad(a[m - 1, k], 0.0) * 0.5 + x[m, k]",
+    "y[m, k] = pad(y[m + 1, k], 0.0) * 0.5 + a[m, k]",
+)
+
+
+def test_two_directions_are_two_launches():
+    with pytest.raises(KernelError, match="`y` are gone through from the last, those of `a`"):
+        lowered(BOTH_WAYS, "carry(a)", "carry(y)", sizes={"M": 5, "K": 3})
+    nest = lowered(BOTH_WAYS, "carry(a)", "carry(y)", "kernel(a)", sizes={"M": 5, "K": 3})
+    assert len(nest.launches) == 2
+    require_right(BOTH_WAYS, nest, {"M": 5, "K": 3})
+
+
+def test_a_scan_does_not_run_from_the_last_step():
+    spec = spec_of(
+        "a[m, k] = pad(a[m + 1, k], 0.0) * 0.5 + x[m, k]", "y[m, k] = cumsum(a[m, k], m)"
+    )
+    with pytest.raises(KernelError, match="those of `y` in the same launch from the first"):
+        lowered(spec, "carry(a)", sizes={"M": 5, "K": 3})
+
+
 FAULTS = [
     ("ssm", ("carry(x)",), "`x` is part of no recurrence, so nothing is carried"),
     ("softmax", ("carry(y)",), "`y` is part of no recurrence, so nothing is carried"),
@@ -125,7 +156,6 @@ FAULTS = [
      "a launch ends between the equations of the recurrence of `h`"),
     ("ssm", ("carry(h)", "tile(d, size=4)", "tile(t, size=2)", "place(t.outer, level=loop)",
              "place(d.outer, level=loop)"), "a program would need `h` of the step before"),
-    ("backwards", ("carry(s)",), "the recurrence of `s` runs from the end"),
 ]  # fmt: skip
 
 

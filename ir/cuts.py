@@ -90,6 +90,7 @@ def segments(spec: Spec, schedule: Schedule) -> tuple[Segment, ...]:
             step = steps.get(group[0].target)
             here = {e.target for e in group}
             inside = tuple(r for r in walked if r.targets[0] in here)
+            _require_one_way(group, inside, walked)
             made.append(Segment(f"{spec.name}_{len(made)}", tuple(group), stored, step, inside))
     return tuple(made)
 
@@ -103,6 +104,23 @@ def _require_whole(groups: list[list[Equation]], walked: Mapping[Recurrence, Dec
                 "so its steps are not gone through in one",
                 place=decision.place,
                 hint=f"drop {decision}, or the `kernel` decisions on {', '.join(r.targets)}",
+            )
+
+
+def _require_one_way(
+    group: list[Equation], inside: tuple[Recurrence, ...], walked: Mapping[Recurrence, Decision]
+) -> None:
+    """Raises KernelError where one loop over steps would have to run both ways."""
+    for r in (r for r in inside if r.backwards):
+        forwards = [o.targets[-1] for o in inside if o.index == r.index and not o.backwards]
+        forwards += [e.target for e in group
+                     if isinstance(e.value, Scan) and e.value.along == r.index]
+        if forwards:
+            raise KernelError(
+                f"the steps of `{walked[r].subject}` are gone through from the last, those of "
+                f"`{forwards[0]}` in the same launch from the first",
+                place=walked[r].place,
+                hint="end a launch between them by `kernel`",
             )
 
 

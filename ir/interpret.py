@@ -183,7 +183,8 @@ class _Program:
         low, high = self._bound(s.low), self._bound(s.high)
         if s.index in self.origin:
             raise NestFault(f"`{s.index}` is looped over inside its own loop")
-        for origin in range(low, high, s.tile):
+        origins = range(low, high, s.tile)
+        for origin in reversed(origins) if s.backwards else origins:
             self._enter(s.index, origin, s.tile, high)
             self._block(s.body)
             del self.origin[s.index], self.count[s.index]

@@ -211,13 +211,15 @@ class Bound:
 
 @dataclass(frozen=True, slots=True)
 class Loop(Statement):
-    """The body for each tile of an index, in order."""
+    """The body for each tile of an index, in order. backwards: from the last to the first, of tiles
+    of one."""
 
     index: str
     tile: int
     low: Bound
     high: Bound
     body: tuple[Statement, ...]
+    backwards: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ def walked(spec: Spec) -> tuple[Decision, ...]:
     for r in recurrences(spec):
         equations = {t: spec.equation(t) for t in r.targets}
         inside = [read for e in equations.values() for read in e.reads()]
-        if r.backwards or any(_elsewhere(read, equations, r.index) for read in inside):
+        if any(_elsewhere(read, equations, r.index) for read in inside):
             continue
         made[Decision("carry", r.targets[-1])] = None
         for before, e in zip((None, *lines), lines, strict=False):

@@ -136,7 +136,9 @@ class Program:
             self.carries.hand_on(inner)
             span = limited.get(index, Limit(cut.range.low, cut.range.high))
             low, high = (self._bound(cut, e, outer) for e in (span.low, span.high))
-            outer.statements.append(Loop(index, cut.tile, low, high, tuple(inner.statements)))
+            back = any(r.index == index and r.backwards for r in self.segment.carried)
+            body = tuple(inner.statements)
+            outer.statements.append(Loop(index, cut.tile, low, high, body, back))
 
     def _bound(self, cut: Cut, expr: Expr, scope: Scope) -> Bound:
         if not isinstance(expr, Read):

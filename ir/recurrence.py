@@ -78,7 +78,7 @@ def step_before(read: Read, found: Recurrence, equations: Mapping[str, Equation]
 
 def carried(spec: Spec, schedule: Schedule) -> Mapping[Recurrence, Decision]:
     """The recurrences whose steps are gone through in one launch; KernelError where a decision
-    names none, or one that runs backwards."""
+    names none, or one again."""
     found: dict[Recurrence, Decision] = {}
     for decision in schedule.of("carry"):
         one = next((r for r in recurrences(spec) if decision.subject in r.targets), None)
@@ -91,12 +91,6 @@ def carried(spec: Spec, schedule: Schedule) -> Mapping[Recurrence, Decision]:
         if one in found:
             raise KernelError(
                 f"`{decision}` is decided for the recurrence of `{found[one].subject}` already",
-                place=decision.place,
-                hint=f"drop {decision}",
-            )
-        if one.backwards:
-            raise KernelError(
-                f"the recurrence of `{decision.subject}` runs from the end, which no loop does",
                 place=decision.place,
                 hint=f"drop {decision}",
             )

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from ir.atomic import facts_with_places, places, updated
 from ir.index_roles import Roles
 from ir.openings import tiled
+from ir.precision import narrowest
 from ir.schedule import Decision
 from ir.sizes import power_of_two
 from ir.sizes import value as number
@@ -17,6 +18,7 @@ from ir.spec import Index, Spec
 SIDES = (32, 64, 128, 256)  # of a product
 SMALL_SIDE = 16
 SUMMED = (64, 32, 128)  # by a product, at a time
+WIDE_SUMMED = 32  # at a time, by several products of f32 in one launch, as recurrences have
 SEGMENTS = (16, 32, 64)  # of a jagged range, at a time
 ROWS = (1, 2, 4, 8, 16)  # at a time, where each is folded
 FOLDED = (4096, 2048, 1024)  # of a row that is too long to be held whole
@@ -46,10 +48,12 @@ def tile_choices(
     extents |= {i: -(-extents[i] // n) for i, n in parts.items()}
     scattered = _scattered(spec)
     several = _several(spec, roles, extents)
+    wide = roles.summed - set(roles.stored) if roles.stepped and not narrowest(spec) else ()
     return tuple(
         tuple(dict.fromkeys(
             _parted(i, roles, extents, several) if i in parts
             else _folded(i, roles, extents, several) if i in several
+            else _looped(i, extents[i], (WIDE_SUMMED,), WIDE_SUMMED) if i in wide
             else _of(i, roles, extents, scattered)
         ))
         for i in ranges

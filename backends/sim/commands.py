@@ -85,6 +85,7 @@ class Walk:
     index: str
     body: tuple[object, ...]
     boxes: tuple[Box, ...]
+    backwards: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +264,7 @@ class Commands:
             index=s.index, origin=spelling.origin(s.index), count=spelling.count(s.index),
             tile=s.tile, low=self._bound(s.low), high=self._bound(s.high),
             low_read=self._read(s.low), high_read=self._read(s.high),
-            body=body, boxes=boxes,
+            body=body, boxes=boxes, backwards=s.backwards,
         )
 
     def _bound(self, bound: Bound) -> str:

@@ -33,17 +33,18 @@ def test_what_is_interpreted_is_what_the_reference_computes(name, scheduler, tmp
 @pytest.mark.parametrize("name", RECURRENT)
 def test_a_step_is_compiled_once_however_many_there_are(name, chip, tmp_path):
     machine, w = target(chip), workload(name)
-    sizes = {n: 20 for n in w.tune}
-    nest = lower(w.spec, autoschedule(w.spec, machine, sizes), machine, sizes)
+    nest = lower(w.spec, autoschedule(w.spec, machine, w.tune), machine, w.tune)
     source = emitted(nest, machine)
     built = Triton(REGISTRY.manifest("triton")).build(source, nest, machine, tmp_path)
     names = {launch.name for launch in nest.launches}
     assert {f.split(".")[0] for f in built.figures if f.endswith(".registers")} == names
+    assert built.figures["spills"] == 0
 
 
 def test_a_step_is_no_constant_of_its_kernel():
     w, machine = workload("backwards"), target("h200")
     nest = lower(w.spec, plain(w.spec, machine, w.tune), machine, w.tune)
+    assert not nest.schedule.of("carry")
     text = emitted(nest, machine)
     assert '@triton.jit(do_not_specialize=["t_at"])' in text
     assert "for t_at in reversed(range(T)):" in text
@@ -59,7 +60,7 @@ def test_the_model_counts_each_step_and_reads_weights_from_the_cache_after_the_f
 
     later = us(2) - us(1)
     assert 0 < later <= us(1)
-    assert us(11) - us(1) == pytest.approx(10 * later)
+    assert us(11) - us(1) == pytest.approx(10 * later, rel=1e-3)
 
 
 @pytest.mark.parametrize("steps", [1, 2, 17])

@@ -254,6 +254,10 @@ class Statements:
         low, high = self._bound(s, "low", s.low), self._bound(s, "high", s.high)
         at = spelling.origin(s.index)
         header = tuple(self.positions(s.index, self.blocks[s.index].size, high))
+        if s.backwards:
+            step = f"{s.index}_step"
+            header = (Line(f"{at} = {high} - 1 - {step}"), *header)
+            at = step
         inner = any(isinstance(x, Loop) for x in s.body)
         fixed = low.isdigit() and high.isdigit()
         if fixed and block.scalar and int(high) - int(low) <= UNROLLED and not inner:
