@@ -89,7 +89,7 @@ class Builder:
         self.counts: dict[str, tuple[str, int]] = {}
         self._indices = 0
         self._drawn: Expr = Number(0)
-        self._seed: Value | None = None
+        self.seeded: Value | None = None
 
     def input(self, name: str, dtype: str, shape: Sequence[Expr | int]) -> Value:
         """A tensor that is given."""
@@ -100,8 +100,8 @@ class Builder:
 
     def seed(self) -> Value:
         """The input that all random numbers are drawn from: `seed: i64[1]`."""
-        self._seed = self._seed or self.input("seed", "i64", [1])
-        return self._seed
+        self.seeded = self.seeded or self.input("seed", "i64", [1])
+        return self.seeded
 
     def draw(self, count: Expr | int) -> Callable[[Term], Expr]:
         """`count` random numbers, uniform in [0, 1), that nothing else draws: a function of the

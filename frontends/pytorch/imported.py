@@ -1,0 +1,95 @@
+"""An imported module: one spec, and what its tensors are to the module."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.utils._pytree import TreeSpec
+
+from frontends.pytorch.open_sizes import OpenSize
+from ir.spec import Spec
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A leaf of the call's arguments. name: the spec's input, None where nothing reads it.
+    tensor: whether it is one; else the graph holds for this value alone."""
+
+    name: str | None
+    tensor: bool
+    value: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A parameter or buffer that the spec is given. path: its name in the module."""
+
+    name: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A leaf of what the call returns.
+
+    kind, key: `output`, the spec's output; `argument`, the place of the argument that is returned
+    as it is; `held`, the path of a parameter or buffer; `constant`, the value itself.
+    """
+
+    kind: str
+    key: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Mutation:
+    """What the call leaves behind in a buffer, or a parameter (path), or in an argument (place)."""
+
+    target: str | int
+    result: Result
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A tensor of the spec in a foreign call's arguments."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """A call that is left to PyTorch. args, kwargs: with Operands, which the spec returns or is
+    given.  outputs: inputs of the spec, None for a result that nothing reads."""
+
+    operator: str
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    outputs: tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """A module's call as equations.
+
+    spec: all of them; its outputs are the results, the mutations' values, then the foreign calls'
+    operands, each once.  aliases: tensors that hold another's elements under another shape.
+    constants: inputs of the spec that the module fixes.  seed: the input that random numbers are
+    drawn from.  arguments, results: the leaves of the structures beside them, in order.  counts:
+    outputs of which only what lies below a count (an output too) along a dimension is the result.
+    """
+
+    spec: Spec
+    aliases: Mapping[str, str]
+    arguments: tuple[Argument, ...]
+    argument_structure: TreeSpec
+    held: tuple[Held, ...]
+    constants: Mapping[str, torch.Tensor]
+    seed: str | None
+    results: tuple[Result, ...]
+    structure: TreeSpec
+    mutations: tuple[Mutation, ...] = ()
+    counts: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    sizes: tuple[OpenSize, ...] = ()
+    foreign: tuple[Foreign, ...] = ()

@@ -1,0 +1,263 @@
+"""A module of PyTorch as one spec: the walk through its exported graph."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Collection, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+from torch.export import ExportedProgram
+from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind, TensorArgument
+from torch.fx import Node
+from torch.utils._pytree import tree_flatten, tree_map
+
+from frontends.aten.apply import apply, operator_name
+from frontends.builder import Builder, Meta, Value
+from frontends.dtypes import name_of
+from frontends.pytorch.imported import (
+    Argument,
+    Foreign,
+    Held,
+    Imported,
+    Mutation,
+    Operand,
+    Result,
+)
+from frontends.pytorch.names import tensor_name
+from frontends.pytorch.open_sizes import OpenSizes
+from frontends.pytorch.place import place_of
+from frontends.pytorch.trace import Dynamic, called, trace
+from ir.errors import KernelError
+from ir.spec import Number
+
+_CHECKS = ("_assert", "sym_constrain", "_assert_tensor_metadata")  # operators without results
+_MUTATIONS = (OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION)
+
+
+def imported(
+    subject: torch.nn.Module | Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    name: str | None = None,
+    dynamic: Dynamic | None = None,
+    allow_torch: Collection[str] = (),
+) -> Imported:
+    """The equations of a call of a module or function.
+
+    name: of the spec; else the module's own.  dynamic: the sizes that stay open, by argument and
+    dimension: `{"x": {0: "B"}}`.  allow_torch: operators left to PyTorch, named without overload.
+    Raises KernelError where the module cannot be exported, or an operator has no equations.
+    """
+    program = trace(subject, args, kwargs, dynamic, allow_torch)
+    return of_program(program, tensor_name(name or called(subject)), dynamic or {}, allow_torch)
+
+
+def of_program(
+    program: ExportedProgram, name: str, dynamic: Dynamic, allow_torch: Collection[str] = ()
+) -> Imported:
+    """The equations of an exported graph."""
+    walk = _Walk(program, OpenSizes(program, dynamic), allow_torch)
+    walk.placeholders()
+    for node in program.graph.nodes:
+        if node.op not in ("placeholder", "output"):
+            walk.node(node)
+    return walk.finished(name)
+
+
+class _Walk:
+    """One graph on its way into a builder. values: of nodes: Values, lists of them, sizes."""
+
+    def __init__(self, program: ExportedProgram, sizes: OpenSizes, allow_torch: Collection[str]):
+        self.program = program
+        self.signature = program.graph_signature
+        self.sizes = sizes
+        self.allow_torch = allow_torch
+        self.builder = Builder()
+        self.values: dict[str, Any] = {}
+        self.origins: dict[str, Result] = {}
+        self.arguments: list[Argument] = []
+        self.held: list[Held] = []
+        self.constants: dict[str, torch.Tensor] = {}
+        self.foreign: list[Foreign] = []
+        self.left: dict[str, Value] = {}
+
+    def placeholders(self) -> None:
+        """The inputs: the call's own arguments first, then what the module holds."""
+        nodes = {n.name: n for n in self.program.graph.nodes if n.op == "placeholder"}
+        specs = sorted(self.signature.input_specs, key=lambda s: s.kind != InputKind.USER_INPUT)
+        for given in specs:
+            if given.kind == InputKind.USER_INPUT:
+                self._argument(given.arg, nodes[given.arg.name])
+            elif given.kind in (InputKind.PARAMETER, InputKind.BUFFER):
+                value = self._input(nodes[given.arg.name], given.target)
+                self.held.append(Held(value.name, given.target))
+                self.origins[given.arg.name] = Result("held", given.target)
+            elif given.kind == InputKind.CONSTANT_TENSOR:
+                self._constant(nodes[given.arg.name], self.program.constants[given.target])
+            else:
+                raise KernelError(f"the module holds `{given.target}`, which is no tensor")
+
+    def _argument(self, given: Any, node: Node) -> None:
+        place = len(self.arguments)
+        if not isinstance(given, TensorArgument):
+            self.values[node.name] = value = getattr(given, "value", None)
+            self.arguments.append(Argument(None, False, value))
+            return
+        self.arguments.append(Argument(self._input(node, node.name).name, True))
+        self.origins[node.name] = Result("argument", place)
+
+    def _input(self, node: Node, path: str) -> Value:
+        meta = self._meta(node.meta["val"])
+        value = self.builder.input(tensor_name(path), meta.dtype, meta.shape)
+        self.values[node.name] = value
+        return value
+
+    def _constant(self, node: Node, tensor: torch.Tensor) -> None:
+        known = getattr(tensor, "constant", None) if _is_fake(tensor) else tensor
+        self.origins[node.name] = Result("constant", tensor)
+        if known is not None and known.numel() == 1 and known.item() == known.item():
+            number = Number(known.item())
+            self.values[node.name] = self.builder.define(
+                self._meta(tensor), lambda *_: number, "constant"
+            )
+            return
+        self.constants[self._input(node, node.name).name] = tensor
+
+    def node(self, node: Node) -> None:
+        """One call."""
+        try:
+            self.values[node.name] = self._called(node)
+        except KernelError as error:
+            raise error if error.where else error.within(place_of(node)) from error
+
+    def _called(self, node: Node) -> Any:
+        val = node.meta.get("val")
+        if isinstance(val, torch.SymInt | torch.SymFloat | int | float | bool):
+            return self.sizes.of(val)
+        if node.target is operator.getitem:
+            return self.values[node.args[0].name][node.args[1]]
+        if not isinstance(node.target, OpOverload):
+            if isinstance(val, torch.SymBool) or val is None and node.op != "call_function":
+                return None
+            raise KernelError(
+                f"`{node.target}` is no operator of ATen",
+                hint="control flow by the values of tensors has no equations; write torch.where",
+            )
+        if node.target._schema.name.partition("::")[2].startswith(_CHECKS):
+            return None
+        args, kwargs = self._resolved(node.args), self._resolved(node.kwargs)
+        out = tuple(self._meta(t) for t in tree_flatten(val)[0] if t is not None)
+        if operator_name(node.target).partition(".")[0] in self.allow_torch:
+            made = self._foreign(node.target, args, kwargs, out)
+        elif node.target.namespace != "aten":
+            raise KernelError(f"the operator `{node.target}` is not of ATen and has no equations")
+        else:
+            made = apply(self.builder, node.target, args, kwargs, out)
+            self._sized(made)
+        return made[0] if isinstance(val, torch.Tensor) else list(made)
+
+    def _sized(self, made: Sequence[Value | None]) -> None:
+        """No size depends on data but for one that has a count."""
+        for size in (s for v in made if v and v.name not in self.builder.counts for s in v.shape):
+            if not self.sizes.known(size):
+                raise KernelError(
+                    "the size of a result depends on the values of tensors",
+                    hint="compute with all elements and a mask: `torch.where(mask, x, 0)`",
+                )
+
+    def _resolved(self, item: Any) -> Any:
+        return torch.fx.map_arg(item, lambda n: self._plain(self.values[n.name]))
+
+    def _plain(self, value: Any) -> Any:
+        return value.value if isinstance(value, Number) else value
+
+    def _meta(self, tensor: torch.Tensor) -> Meta:
+        if not isinstance(tensor, torch.Tensor):
+            raise KernelError("a number depends on the values of tensors (`item`)")
+        if tensor.layout != torch.strided:
+            raise KernelError(f"a tensor is {tensor.layout}", allowed="strided tensors")
+        return Meta(name_of(tensor.dtype), tuple(map(self.sizes.written, tensor.shape)))
+
+    def _foreign(
+        self, target: OpOverload, args: Any, kwargs: Any, out: tuple[Meta, ...]
+    ) -> tuple[Value, ...]:
+        given = {v.name for v in self.builder.inputs}
+
+        def named(item: Any) -> Any:
+            if not isinstance(item, Value):
+                return item
+            if item.name not in given:
+                self.left[item.name] = item
+            return Operand(item.name)
+
+        args, kwargs = tree_map(named, args), tree_map(named, kwargs)
+        made = tuple(self.builder.input(f"{_stem(target)}_out", m.dtype, m.shape) for m in out)
+        names = tuple(v.name for v in made)
+        self.foreign.append(Foreign(str(target), tuple(args), dict(kwargs), names))
+        return made
+
+    def _result(self, argument: Any) -> Result:
+        if isinstance(argument, ConstantArgument):
+            return Result("constant", argument.value)
+        value = self.values.get(argument.name)
+        if argument.name in self.origins:
+            return self.origins[argument.name]
+        if not isinstance(value, Value):
+            return Result("constant", self._plain(value))
+        return Result("output", value.name)
+
+    def finished(self, name: str) -> Imported:
+        """What the walk has found."""
+        results, mutations = [], []
+        for made in self.signature.output_specs:
+            result = self._result(made.arg)
+            if made.kind == OutputKind.USER_OUTPUT:
+                results.append(result)
+            elif made.kind in _MUTATIONS or made.kind.name == "PARAMETER_MUTATION":
+                mutations.append(Mutation(self._mutated(made), result))
+        outputs = self._outputs([*results, *(m.result for m in mutations)])
+        spec = self.builder.spec(name, outputs, name)
+        read = {t.name for t in spec.inputs}
+        returned = {t.name for t in spec.outputs}
+        there = {e.target for e in spec.equations}
+        seed = self.builder.seeded
+        return Imported(
+            spec,
+            MappingProxyType({a: b for a, b in self.builder.aliases.items() if a in there}),
+            tuple(a if a.name in read else Argument(None, a.tensor, a.value)
+                  for a in self.arguments),
+            self.program.call_spec.in_spec,
+            tuple(h for h in self.held if h.name in read),
+            MappingProxyType({n: t for n, t in self.constants.items() if n in read}),
+            seed.name if seed and seed.name in read else None,
+            tuple(results), self.program.call_spec.out_spec, tuple(mutations),
+            MappingProxyType({n: c for n, c in self.builder.counts.items() if n in returned}),
+            tuple(self.sizes.symbols.values()), tuple(self.foreign),
+        )  # fmt: skip
+
+    def _outputs(self, results: Sequence[Result]) -> list[Value]:
+        names = [r.key for r in results if r.kind == "output"] + list(self.left)
+        if not names:
+            raise KernelError(
+                "nothing is computed: the results are inputs or constants",
+                hint="import a module that does something with its arguments",
+            )
+        names += [self.builder.counts[n][0] for n in names if n in self.builder.counts]
+        return [self.builder.values[n] for n in dict.fromkeys(names)]
+
+    def _mutated(self, made: Any) -> str | int:
+        if made.kind != OutputKind.USER_INPUT_MUTATION:
+            return made.target
+        return self.origins[made.target].key
+
+
+def _stem(target: OpOverload) -> str:
+    return tensor_name(target._schema.name.partition("::")[2])
+
+
+def _is_fake(tensor: torch.Tensor) -> bool:
+    return isinstance(tensor, torch._subclasses.fake_tensor.FakeTensor)

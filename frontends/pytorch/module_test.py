@@ -1,0 +1,183 @@
+"""An imported module gives what the module gives: results, structures, buffers; errors say where."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+from torch.utils._pytree import tree_flatten, tree_map
+
+from frontends.pytorch.module import imported
+from frontends.pytorch.reference import answer
+from ir.errors import KernelError
+from ir.parse import parse_spec
+from ir.print import spec_text
+from ir.verify import facts
+
+
+def wide(item):
+    floats = isinstance(item, torch.Tensor) and item.is_floating_point()
+    return item.detach().clone().double() if floats else item
+
+
+def checked(subject, *args, kwargs=None, calls=(), **options):
+    """Imports a call and compares it, and further calls, with PyTorch in float64."""
+    module = subject if isinstance(subject, nn.Module) else None
+    made = imported(subject, args, kwargs, **options)
+    facts(made.spec)
+    assert parse_spec(spec_text(made.spec)) == made.spec
+    for given in (args, *calls):
+        theirs = copy.deepcopy(module).double() if module else subject
+        before = copy.deepcopy(module).double() if module else None
+        inputs = tree_map(wide, (given, kwargs or {}))
+        found = answer(made, before, *tree_map(wide, (given, kwargs or {})))
+        expected = theirs(*inputs[0], **inputs[1])
+        same(found.result, expected)
+        for target, value in found.left.items():
+            now = tree_flatten(inputs)[0][target] if isinstance(target, int) else held(theirs, target)
+            same(value, now)
+    return made
+
+
+def held(module, path):
+    parent, _, name = path.rpartition(".")
+    return getattr(module.get_submodule(parent), name)
+
+
+def same(ours, theirs):
+    (ours, shape), (theirs, expected) = tree_flatten(ours), tree_flatten(theirs)
+    assert shape == expected
+    for a, b in zip(ours, theirs, strict=True):
+        if isinstance(b, torch.Tensor):
+            torch.testing.assert_close(a, b, rtol=1e-6, atol=1e-7)
+        else:
+            assert a == b
+
+
+def test_results_come_back_in_their_structure():
+    x, y = torch.randn(2, 3), torch.randn(3)
+    checked(lambda x, y: {"sum": x + y, "more": [x, (3, None, y + 1)]}, x, y)
+
+
+def test_what_is_returned_twice_is_computed_once():
+    made = checked(lambda x: [x + 1] * 2, torch.randn(2, 3))
+    assert len(made.spec.outputs) == 1
+
+
+def test_arguments_may_be_nested_and_named():
+    x, y = torch.randn(2, 3), torch.randn(2, 3)
+    made = checked(lambda pair, *, z: pair["a"] + pair["b"] + z, {"a": x, "b": y}, kwargs={"z": x})
+    assert [a.tensor for a in made.arguments] == [True] * 3
+
+
+def test_arguments_that_nothing_reads_are_not_given():
+    made = checked(lambda x, y: x + 1, torch.randn(2), torch.randn(3))
+    assert [a.name for a in made.arguments] == ["x", None]
+    assert [t.name for t in made.spec.inputs] == ["x"]
+
+
+def test_plain_arguments_are_fixed():
+    made = checked(lambda x, n: x + n, torch.randn(2), 3)
+    with pytest.raises(KernelError, match="an argument is 4"):
+        answer(made, None, (torch.randn(2), 4))
+
+
+def test_arguments_of_another_structure_are_refused():
+    made = imported(lambda x: x + 1, [torch.randn(2)])
+    with pytest.raises(KernelError, match="the arguments are"):
+        answer(made, None, (torch.randn(2), torch.randn(2)))
+
+
+def test_names_of_the_language_are_free_for_it():
+    def added(exp, i0, Range):
+        return exp + i0 + Range
+
+    made = checked(added, *(torch.randn(2) for _ in range(3)))
+    assert [t.name for t in made.spec.inputs] == ["x_exp", "x_i0", "x_range"]
+
+
+class Counted(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("steps", torch.zeros(3))
+        self.scale = nn.Parameter(torch.randn(3))
+        self.last = torch.ones(3)
+
+    def forward(self, x):
+        self.steps.add_(1)
+        self.last = self.last + x
+        return self.last + self.scale
+
+
+def test_buffers_and_attributes_that_change_are_returned():
+    module = Counted()
+    made = checked(module, torch.randn(3))
+    assert {m.target for m in made.mutations} == {"steps", "last"}
+    assert {h.path for h in made.held} == {"steps", "scale", "last"}
+    assert "last" in vars(module)
+
+
+def test_arguments_that_change_are_returned():
+    made = checked(lambda x, y: y.add_(x).add(1), torch.randn(3), torch.randn(3))
+    assert [m.target for m in made.mutations] == [1]
+
+
+def test_a_size_may_stay_open():
+    made = checked(
+        lambda x, y: x + y, torch.randn(4, 3), torch.randn(4, 3),
+        calls=[(torch.randn(7, 3), torch.randn(7, 3))],
+        dynamic={"x": {0: "B"}, "y": {0: "C"}},
+    )  # fmt: skip
+    assert [s.name for s in made.sizes] == ["B"]
+
+
+def test_a_size_that_the_code_fixes_is_refused():
+    with pytest.raises(KernelError, match="fixes a size"):
+        imported(lambda x: x.reshape(2, 3) + 1, [torch.randn(2, 3)], dynamic={"x": {0: "B"}})
+
+
+@pytest.mark.parametrize("name", ["b", "1B", "B c"])
+def test_sizes_have_names_of_the_language(name):
+    with pytest.raises(KernelError, match="cannot name a size"):
+        imported(lambda x: x + 1, [torch.randn(2, 3)], dynamic={"x": {0: name}})
+
+
+def test_open_sizes_are_of_arguments():
+    with pytest.raises(KernelError, match="no argument `z`"):
+        imported(lambda x: x + 1, [torch.randn(2, 3)], dynamic={"z": {0: "B"}})
+
+
+class Solver(nn.Module):
+    def forward(self, x):
+        return torch.linalg.eigvalsh(x) + 1
+
+
+def test_an_operator_without_a_rule_says_where_it_is_called():
+    module = nn.Sequential(nn.Identity(), Solver())
+    with pytest.raises(KernelError) as caught:
+        imported(module, [torch.randn(3, 3)])
+    assert "aten._linalg_eigh" in str(caught.value)
+    assert "module_test.py" in str(caught.value) and "torch.linalg.eigvalsh(x)" in str(caught.value)
+    assert "1 (Solver)" in str(caught.value)
+
+
+def test_an_operator_may_be_left_to_pytorch():
+    made = imported(Solver(), [torch.randn(3, 3)], allow_torch=["_linalg_eigh"])
+    (call,) = made.foreign
+    assert call.operator == "aten._linalg_eigh.default"
+    with pytest.raises(KernelError, match="left to PyTorch"):
+        answer(made, None, [torch.randn(3, 3)])
+
+
+@pytest.mark.parametrize(
+    ("function", "fault"),
+    [
+        (lambda x: x + 1 if x.sum() > 0 else x, "decides by the values"),
+        (lambda x: x + 1j, "complex64"),
+        (lambda x: x, "nothing is computed"),
+        (lambda x: x @ x, "cannot be exported"),
+    ],
+)
+def test_what_has_no_equations_is_refused(function, fault):
+    with pytest.raises(KernelError, match=fault):
+        imported(function, [torch.randn(2, 3)])
