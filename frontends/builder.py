@@ -168,10 +168,13 @@ class Builder:
         return made
 
     def settle(
-        self, value: Value, body: Body, over: Sequence[Expr | int] = (), kind: str = "sum"
-    ) -> None:
-        """The equation of a declared tensor; with `over`, a fold as of `fold`."""
+        self, value: Value, body: Body, over: Sequence[Expr | int] = (), kind: str = "sum",
+        step: Index | None = None,
+    ) -> None:  # fmt: skip
+        """The equation of a declared tensor; with `over`, a fold as of `fold`. step: the index of
+        the first dimension, which all equations of a recurrence share; see `indices`."""
         at, folded = self.indices(value.rank), self.indices(len(over))
+        at = (step, *at[1:]) if step else at
         made = expr(body(*at, *folded))
         if folded:
             ranges = tuple(

@@ -83,3 +83,17 @@ def plus(a: Expr, b: Expr) -> Expr:
     if a == Number(0):
         return b
     return a if b == Number(0) else Apply("add", (a, b))
+
+
+def minus(a: Expr, b: Expr) -> Expr:
+    """The difference of two sizes."""
+    if isinstance(a, Number) and isinstance(b, Number):
+        return Number(a.value - b.value)
+    return a if b == Number(0) else Apply("sub", (a, b))
+
+
+def quotient(a: Expr, b: Expr) -> Expr:
+    """The quotient of two sizes, rounded down."""
+    if isinstance(a, Number) and isinstance(b, Number):
+        return Number(a.value // b.value)
+    return a if b == Number(1) else Apply("floordiv", (a, b))

@@ -30,11 +30,13 @@ def meta_of(tensor: torch.Tensor) -> Meta:
     return Meta(name_of(tensor.dtype), tuple(Number(n) for n in tensor.shape))
 
 
-def tensors_of(result: Any) -> tuple[torch.Tensor, ...]:
-    """The results of a call in order."""
+def tensors_of(result: Any) -> tuple[torch.Tensor | None, ...]:
+    """The results of a call in order; None for one that it leaves out."""
     if isinstance(result, torch.Tensor):
         return (result,)
-    return tuple(t for t in result if isinstance(t, torch.Tensor))
+    if isinstance(result, bool):
+        return (torch.tensor(result),)
+    return tuple(t for t in result if t is None or isinstance(t, torch.Tensor))
 
 
 def results(
@@ -55,7 +57,8 @@ def results(
 
     args, kwargs = tree_map(placed, args), tree_map(placed, kwargs)
     held["seed"] = np.array([seed])
-    made = apply(builder, operator, args, kwargs, tuple(map(meta_of, expected)))
+    out = tuple(None if t is None else meta_of(t) for t in expected)
+    made = apply(builder, operator, args, kwargs, out)
     expected = tuple(t for t, value in zip(expected, made, strict=True) if value)
     return expected, _evaluated(builder, made, held)
 

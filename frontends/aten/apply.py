@@ -24,13 +24,13 @@ def apply(
     operator: OpOverload,
     args: Sequence[Any],
     kwargs: Mapping[str, Any],
-    out: tuple[Meta, ...],
+    out: tuple[Meta | None, ...],
     where: str = "",
-) -> tuple[Value, ...]:
+) -> tuple[Value | None, ...]:
     """The results of a call whose tensors are Values.
 
-    out: a Meta for each result that PyTorch computes.  where: the module line, for errors. Raises
-    KernelError for an operator without a rule, and for arguments that its rule does not take: a
+    out: a Meta for each result that PyTorch computes, None for one that it leaves out.  where: the
+    module line, for errors. Raises KernelError for an operator without a rule, and for arguments that its rule does not take: a
     tensor whose size depends on data (`Builder.counts`) is one. Such a result has its largest size.
     """
     rule = require(operator_name(operator), where)
