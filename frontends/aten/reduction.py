@@ -7,16 +7,11 @@ from collections.abc import Callable
 
 from frontends.aten.table import rule
 from frontends.axes import Dims, axes, extent, fold, without
-from frontends.builder import NARROW, Builder, Meta, Value
+from frontends.builder import NARROW, Builder, Meta, Value, computed
 from frontends.expressions import Term, call, cast, where
 from ir.spec import Expr
 
 Element = Callable[[Expr], Expr]
-
-
-def wide(dtype: str) -> str:
-    """The dtype that is computed with."""
-    return "f32" if dtype in NARROW else dtype
 
 
 def into(dtype: str, x: Value, *at: Expr) -> Expr:
@@ -29,7 +24,7 @@ def reduced(
     b: Builder, kind: str, out: Meta, x: Value, dims: Dims, element: Element | None = None
 ) -> Value:
     """A fold of elements in the dtype of the result, each changed by `element` first."""
-    dtype = wide(out.dtype)
+    dtype = computed(out.dtype)
 
     def body(*at: Expr) -> Expr:
         read = into(dtype, x, *at)
@@ -57,7 +52,7 @@ def prod(b: Builder, out: Meta, self: Value, dim: Dims = None, keepdim: bool = F
 
 @rule("mean")
 def mean(b: Builder, out: Meta, self: Value, dim: Dims = None, keepdim: bool = False) -> Value:
-    total = reduced(b, "sum", Meta(wide(out.dtype), out.shape), self, dim)
+    total = reduced(b, "sum", Meta(computed(out.dtype), out.shape), self, dim)
     count = extent(self.shape, axes(dim, self.rank))
     return b.define(out, lambda *at: total.at(*at) / count, "mean")
 
@@ -150,7 +145,7 @@ def equal(b: Builder, out: Meta, self: Value, other: Value) -> Value:
 
 @rule("logsumexp")
 def logsumexp(b: Builder, out: Meta, self: Value, dim: Dims, keepdim: bool = False) -> Value:
-    dtype, dims = wide(out.dtype), axes(dim, self.rank)
+    dtype, dims = computed(out.dtype), axes(dim, self.rank)
     small = Meta(dtype, without(self.shape, dims))
     top = fold(b, "max", small, self, dims, lambda *at: into(dtype, self, *at), "max")
     # an infinite maximum would make inf - inf
@@ -210,7 +205,7 @@ def var(
     keepdim: bool = False, correction: float | None = None,
 ) -> Value:  # fmt: skip
     dims = axes(dim, self.rank)
-    _, found = moments(b, self, dims, wide(out.dtype), _correction(unbiased, correction))
+    _, found = moments(b, self, dims, computed(out.dtype), _correction(unbiased, correction))
     return _spread(b, out, self, dims, lambda v: v, found)
 
 
@@ -220,7 +215,7 @@ def std(
     keepdim: bool = False, correction: float | None = None,
 ) -> Value:  # fmt: skip
     dims = axes(dim, self.rank)
-    _, found = moments(b, self, dims, wide(out.dtype), _correction(unbiased, correction))
+    _, found = moments(b, self, dims, computed(out.dtype), _correction(unbiased, correction))
     return _spread(b, out, self, dims, lambda v: call("sqrt", v), found)
 
 
@@ -230,7 +225,7 @@ def var_mean(
     unbiased: bool | None = None, keepdim: bool = False, correction: float | None = None,
 ) -> tuple[Value, Value]:  # fmt: skip
     dims = axes(dim, self.rank)
-    middle, found = moments(b, self, dims, wide(out[0].dtype), _correction(unbiased, correction))
+    middle, found = moments(b, self, dims, computed(out[0].dtype), _correction(unbiased, correction))
     return (
         _spread(b, out[0], self, dims, lambda v: v, found),
         _spread(b, out[1], self, dims, lambda v: v, middle),
@@ -243,7 +238,7 @@ def std_mean(
     unbiased: bool | None = None, keepdim: bool = False, correction: float | None = None,
 ) -> tuple[Value, Value]:  # fmt: skip
     dims = axes(dim, self.rank)
-    middle, found = moments(b, self, dims, wide(out[0].dtype), _correction(unbiased, correction))
+    middle, found = moments(b, self, dims, computed(out[0].dtype), _correction(unbiased, correction))
     return (
         _spread(b, out[0], self, dims, lambda v: call("sqrt", v), found),
         _spread(b, out[1], self, dims, lambda v: v, middle),
@@ -262,7 +257,7 @@ def linalg_vector_norm(
     if ord == 1:
         return reduced(b, "sum", out, self, dim, lambda x: call("abs", x))
     powers: Element = lambda x: call("pow", call("abs", x), float(ord))  # noqa: E731
-    whole = Meta(wide(out.dtype), out.shape)
+    whole = Meta(computed(out.dtype), out.shape)
     if ord == 2:
         total = reduced(b, "sum", whole, self, dim, lambda x: call("square", x))
         return b.pointwise(out, lambda x: call("sqrt", x), total, name="norm")

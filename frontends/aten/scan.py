@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from frontends.aten.reduction import into, wide
+from frontends.aten.reduction import into
 from frontends.aten.table import rule
 from frontends.axes import axis
-from frontends.builder import Builder, Meta, Value
+from frontends.builder import Builder, Meta, Value, computed
 from frontends.expressions import call, cast, either, where
 from ir.spec import Expr
 
 
 def _scan(b: Builder, kind: str, out: Meta, x: Value, dim: int) -> Value:
-    dtype = wide(out.dtype)
+    dtype = computed(out.dtype)
     if not x.rank:
         return b.define(out, lambda: into(dtype, x), kind)
     return b.scan(kind, out, axis(dim, x.rank), lambda *at: into(dtype, x, *at), kind)
@@ -60,7 +60,7 @@ def logcumsumexp(b: Builder, out: Meta, self: Value, dim: int) -> Value:
     if not self.rank:
         return b.copy(self)
     dim = axis(dim, self.rank)
-    dtype = wide(out.dtype)
+    dtype = computed(out.dtype)
     whole = Meta(dtype, out.shape)
     top = _scan(b, "max", whole, self, dim)
     shift = b.pointwise(whole, lambda t: where(call("isinf", t), 0.0, t), top, name="shift")
