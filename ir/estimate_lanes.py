@@ -12,7 +12,7 @@ from math import ceil, prod
 
 from ir.footprint import scratch_bytes
 from ir.lanes_counter import LanesCounter
-from ir.live import live_bytes
+from ir.live import live_bytes, too_deep
 from ir.machine import Machine
 from ir.nest import Launch, LoopNest
 from ir.sizes import bind
@@ -43,13 +43,15 @@ class Residence:
 @dataclass(frozen=True, slots=True)
 class Work:
     """What a launch does, whatever its lanes. taken: bytes of registers that are live at once, and
-    of scratch, of one program.  tiles: of the grid."""
+    of scratch, of one program.  tiles: of the grid.  deep: by how much products of its lanes are
+    too deep."""
 
     counter: LanesCounter
     machine: Machine
     taken: tuple[float, int]
     tiles: int
     resident: int
+    deep: float = 0.0
 
     def us(self, lanes: int) -> float:
         """A first estimate of the launch's time in microseconds, 0 lanes: the usual number."""
@@ -78,7 +80,7 @@ class Work:
         room = self.machine.spaces["register"].bytes
         registers, scratch = self.taken
         own = room * min(1.0, lanes / FEWEST_AT_FULL_USE)
-        spilled = max(0.0, registers / (USED * own) - 1)
+        spilled = max(0.0, self.deep, registers / (USED * own) - 1)
         held = min(BESIDE * registers, own) + 4 * 32 * lanes
         programs = min(
             room // int(held),
@@ -96,7 +98,8 @@ def work(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> Work:
     counter.block(launch.body, 1.0)
     tiles = prod(ceil(number(g.size, sizes) / g.tile) for g in launch.grid)
     taken = live_bytes(launch, machine, sizes), scratch_bytes(launch, machine, sizes)
-    return Work(counter, machine, taken, tiles, launch.resident)
+    deep = too_deep(launch, machine, sizes)
+    return Work(counter, machine, taken, tiles, launch.resident, deep)
 
 
 def launch_us(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> float:

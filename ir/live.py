@@ -14,7 +14,7 @@ from math import prod
 from ir.footprint import register_values, tables, touched
 from ir.machine import Machine
 from ir.nest import Dot, Launch, Load, Loop, Map, Scan, Statement, Store
-from ir.scratch import padded_bytes
+from ir.scratch import LEAST_SIDE, padded_bytes
 from ir.sizes import power_of_two
 from ir.sizes import value as number
 from ir.spec import DTYPES, Number
@@ -22,7 +22,9 @@ from ir.spec import DTYPES, Number
 ADDRESSES = 0.5  # bytes of addresses for each byte that is moved, in runs of 16
 SHARED = 3  # times that an operand is held, by waves side by side along the other one
 ALONE = 20  # bytes for each element that is loaded by itself: address, check, number, and the next
+STAGED = 16  # bytes for each element that is copied to scratch by itself
 RUN = 4  # bytes of the shortest run that is copied to scratch without the lanes
+DEEPEST = 64  # steps of a product that lanes compute: compilers write them out and load ahead
 
 
 def live_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> float:
@@ -35,6 +37,25 @@ def live_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> fl
     return max(most, counter.block(launch.once, needed, frozenset())[0])
 
 
+def too_deep(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> float:
+    """By how much products that are left to the lanes, as the matrix unit has no such operands, are
+    deeper than their registers suffice for; 0: they are not."""
+    units = machine.units
+    if not machine.has_registers or "matrix" not in units:
+        return 0.0
+    dtype = {v.name: v.dtype for v in launch.values}
+    extents = {a.name: a.extent for v in launch.values for a in v.axes}
+    most = DEEPEST
+    for s in launch.statements():
+        if not isinstance(s, Dot) or dtype[s.a.value] != "f32":
+            continue
+        if units["matrix"].flops.get("f32", 0.0) > units["vector"].flops.get("f32", 0.0):
+            continue
+        tiles = (number(extents[i], sizes) for i in s.over if i in extents)
+        most = max(most, prod(power_of_two(t) for t in tiles))
+    return most / DEEPEST - 1
+
+
 class _Live:
     """Walks blocks from their ends."""
 
@@ -44,6 +65,10 @@ class _Live:
         self.values = {v.name: v for v in launch.values}
         self.held = register_values(launch, sizes)
         self.tables = tables(launch)
+        tiles = dict(launch.tiles)
+        dots = (s.over for s in launch.statements() if isinstance(s, Dot))
+        deep = ([i for i in over if tiles.get(i) != 1] for over in dots)
+        self.summed = {over[0] for over in deep if len(over) == 1}
 
     def block(
         self, block: tuple[Statement, ...], needed: frozenset[str], made: frozenset[str]
@@ -113,14 +138,20 @@ class _Live:
             return 0.0
         value, last = self.values[s.value], s.region[-1]
         width = DTYPES[value.dtype]
-        if not value.axes or width >= RUN and value.depth > 1:
+        if not value.axes:
             return 0.0
         extents = {a.name: number(a.extent, self.sizes) for a in value.axes}
         run = width * extents.get(last.axis, 1)
         aligned = last.rows is None and last.offset == Number(0) and len(last.terms) < 2
-        if aligned and last.axis is not None and run >= RUN:
+        staged = width >= RUN and value.depth > 1
+        if aligned and last.axis is not None and run >= (RUN + 1 if staged else RUN):
             return 0.0
-        return ALONE * prod(power_of_two(e) for e in extents.values())
+        each = STAGED if staged else ALONE
+        return each * prod(self._width(a, e) for a, e in extents.items())
+
+    def _width(self, axis: str, extent: int) -> int:
+        """Elements along an axis, padded; operands of products have a least depth."""
+        return max(power_of_two(extent), LEAST_SIDE if axis in self.summed else 1)
 
 
 def _made(s: Statement) -> str:

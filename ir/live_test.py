@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ir.footprint import register_bytes
-from ir.live import ADDRESSES, ALONE, SHARED, live_bytes
+from ir.live import ADDRESSES, ALONE, DEEPEST, SHARED, STAGED, live_bytes, too_deep
 from ir.samples import SMALL, WITH_LANES, lowered, spec_of
 from ir.sizes import bind
 
@@ -65,6 +65,28 @@ def test_elements_that_are_loaded_by_themselves_cost_more_than_runs():
     lines = ("tile(b, size=1)", "tile(i, size=1)", "place(i.outer, level=loop)",
              "compute(acc, unit=matrix)")  # fmt: skip
     assert live("conv1d", *lines, sizes=sizes) >= 2 * ALONE * 64 * 64
+
+
+def test_elements_that_are_copied_to_scratch_by_themselves_hold_addresses():
+    spec = spec_of(
+        "acc[m, n] = sum(x[m, k, 0] * w[k, n], k)", "y[m, n] = acc[m, n] + 1.0",
+        inputs="x: f32[M, K, 3], w: f32[K, N]", result="f32[M, N]",
+    )  # fmt: skip
+    staged = (*PRODUCT, *LOOP, "stage(x, depth=3)", "stage(w, depth=3)")
+    assert live(spec, *staged) >= STAGED * 64 * 32
+
+
+@pytest.mark.parametrize(("dtype", "tile", "found"), [
+    ("f32", DEEPEST, 0.0), ("f32", 2 * DEEPEST, 1.0), ("f16", 2 * DEEPEST, 0.0),
+])  # fmt: skip
+def test_products_that_lanes_compute_can_be_too_deep(dtype, tile, found):
+    spec = spec_of(
+        "acc[m, n] = sum(x[m, k] * w[k, n], k)", "y[m, n] = acc[m, n] + 1.0",
+        inputs=f"x: {dtype}[M, K], w: {dtype}[K, N]", result="f32[M, N]",
+    )  # fmt: skip
+    lines = (*PRODUCT, f"tile(k, size={tile})", "place(k.outer, level=loop)")
+    (launch,) = lowered(spec, *lines, sizes=SIZES, machine=WITH_LANES).launches
+    assert too_deep(launch, WITH_LANES, SIZES) == found
 
 
 @pytest.mark.parametrize("kernel", ["softmax", "cumsum"])
