@@ -67,16 +67,6 @@ def amin(b: Builder, out: Meta, self: Value, dim: Dims = None, keepdim: bool = F
     return reduced(b, "min", out, self, dim)
 
 
-@rule("max.other")
-def max_other(b: Builder, out: Meta, self: Value, other: Value) -> Value:
-    return b.pointwise(out, lambda x, y: call("maximum", x, y), self, other)
-
-
-@rule("min.other")
-def min_other(b: Builder, out: Meta, self: Value, other: Value) -> Value:
-    return b.pointwise(out, lambda x, y: call("minimum", x, y), self, other)
-
-
 @rule("max.dim")
 def max_dim(
     b: Builder, out: tuple[Meta, Meta], self: Value, dim: int, keepdim: bool = False
