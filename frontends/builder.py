@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from frontends.expressions import Term, call, cast, constant, expr, plus, product
+from frontends.expressions import Term, both, call, cast, constant, expr, plus, product, where
 from ir.dtypes import Dtypes, is_float, promote, strong
 from ir.spec import (
     Bucketize,
@@ -126,15 +126,20 @@ class Builder:
     ) -> Value:  # fmt: skip
         """`t[i] = sum(body(i, k), k)`. kind: of `ir.functions.FOLDS`.  over: the sizes of the
         folded indices; of one, a function of the result's indices that gives both ends, as reads
-        of 1-D tensors.  body: is given the indices of the result, then the folded ones."""
+        of 1-D tensors.  body: is given the indices of the result, then the folded ones. One of
+        size 1 that it does not have is left out."""
         at = self.indices(len(meta.shape))
         folded = self.indices(len(over))
-        if not folded:
-            return self._stored(meta, at, expr(body(*at)), name)
+        value = expr(body(*at, *folded))
         ends = [size(*at) if callable(size) else (Number(0), expr(size)) for size in over]
-        ranges = tuple(Range(i.name, *both) for i, both in zip(folded, ends, strict=True))
-        names = tuple(i.name for i in folded)
-        value = Reduce(kind, expr(body(*at, *folded)), names, ranges)
+        ranges = tuple(
+            Range(i.name, low, high)
+            for i, (low, high) in zip(folded, ends, strict=True)
+            if constant(high) != 1 or i in value.walk()
+        )
+        if not ranges:
+            return self._stored(meta, at, Number(0) if kind.startswith("arg") else value, name)
+        value = Reduce(kind, value, tuple(r.index for r in ranges), ranges)
         return self._stored(meta, at, value, name)
 
     def scan(
@@ -143,7 +148,9 @@ class Builder:
     ) -> Value:  # fmt: skip
         """`t[i, k] = cumsum(body(i, k), k)` along one dimension. kind: sum, prod, max or min."""
         at = self.indices(len(meta.shape))
-        value = Scan(kind, expr(body(*at)), at[dim].name, reverse, exclusive)
+        value = expr(body(*at))
+        if exclusive or constant(meta.shape[dim]) != 1:
+            value = Scan(kind, value, at[dim].name, reverse, exclusive)
         return self._stored(meta, at, value, name)
 
     def scatter(
@@ -153,8 +160,10 @@ class Builder:
         tensors must tell too.  to: gives the positions, of which one at least is no plain index;
         those outside are the caller's fault."""
         at = self.indices(len(over))
-        made = Value(self.fresh(name), meta.dtype, meta.shape)
         positions, value = tuple(map(expr, to(*at))), expr(body(*at))
+        if not any(isinstance(n, Index) for e in (*positions, value) for n in e.walk()):
+            return self.define(meta, lambda *own: where(_equal(positions, own), value, 0), name)
+        made = Value(self.fresh(name), meta.dtype, meta.shape)
         self.equations.append(
             Equation(made.name, positions, value, accumulate=True, sizes=meta.shape)
         )
@@ -303,6 +312,10 @@ class Builder:
             found |= fresh
             todo.extend(fresh)
         return found
+
+
+def _equal(positions: Sequence[Expr], others: Sequence[Expr]) -> Expr:
+    return both(*(call("eq", a, b) for a, b in zip(positions, others, strict=True)))
 
 
 def linear(at: Sequence[Expr], shape: Shape) -> Expr:
