@@ -1,0 +1,101 @@
+"""A compiled network: every kernel scheduled, emitted and built for a target, run step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from backends.backend import Arrays, Backend, Built, Sizes
+from ir.autoschedule import autoschedule
+from ir.lower import lower
+from ir.machine import Machine
+from ir.nest import LoopNest
+from ir.network import Network
+from ir.partition import partition
+from ir.sizes import shape
+from ir.spec import Spec
+from ir.stepwise import seen
+
+Progress = Callable[[int, int, Spec], None]  # kernels built so far, of how many, the next one
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A kernel for a target. source: its text."""
+
+    spec: Spec
+    nest: LoopNest
+    source: str
+    built: Built
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A network whose kernels are built. kernels: by spec."""
+
+    network: Network
+    machine: Machine
+    backend: Backend
+    kernels: Mapping[Spec, Kernel]
+
+    def __call__(self, inputs: Arrays) -> list[np.ndarray]:
+        """The outputs in order; raises BackendError where a step fails."""
+        held = dict(inputs)
+        for step in self.network.steps:
+            kernel = self.kernels[step.spec]
+            given = {
+                t.name: seen(held[name], shape(t, {}))
+                for t, name in zip(step.spec.inputs, step.inputs, strict=True)
+            }
+            made = self.backend.run(kernel.built, kernel.nest, self.machine, {}, given)
+            for t, name in zip(step.spec.outputs, step.outputs, strict=True):
+                held[name] = made[t.name]
+        return [seen(held[name], sizes) for name, sizes in self.network.outputs]
+
+
+class Kernels:
+    """Kernels of a target, each scheduled and emitted once, when it is first asked for."""
+
+    def __init__(self, machine: Machine, backend: Backend):
+        self.machine, self.backend = machine, backend
+        self.emitted: dict[Spec, tuple[LoopNest, str]] = {}
+
+    def emit(self, spec: Spec) -> tuple[LoopNest, str]:
+        """The nest and the source of a kernel; KernelError where there is none."""
+        if spec not in self.emitted:
+            schedule = autoschedule(spec, self.machine, {})
+            nest = lower(spec, schedule, self.machine, {})
+            self.emitted[spec] = nest, self.backend.emit(nest, self.machine)
+        return self.emitted[spec]
+
+
+def compiled(
+    spec: Spec,
+    sizes: Sizes,
+    aliases: Mapping[str, str],
+    machine: Machine,
+    backend: Backend,
+    folder: Path,
+    progress: Progress = lambda *_: None,
+) -> Compiled:
+    """A spec of many equations as kernels for a target, built below a folder.
+
+    aliases: see `ir.partition.partition`. Raises KernelError for what no kernel can compute, and
+    BackendError for what does not build.
+    """
+    kernels = Kernels(machine, backend)
+    network = partition(spec, sizes, aliases, kernels.emit)
+    wanted = network.kernels()
+    built = {}
+    for n, one in enumerate(wanted):
+        progress(n, len(wanted), one)
+        nest, source = kernels.emit(one)
+        place = folder / one.name
+        place.mkdir(parents=True, exist_ok=True)
+        built[one] = Kernel(one, nest, source, backend.build(source, nest, machine, place))
+    return Compiled(network, machine, backend, built)
+
+

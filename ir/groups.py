@@ -1,0 +1,177 @@
+"""Groups: equations that share a kernel, put together one after the other.
+
+A group is a map (all over the same indices), rows (folds over short rows, with what each row
+needs before and after), or one heavy equation (a product, a window, a long fold) with what is
+done to each of its results. Index names are unified within a group: what is read where it is
+computed is so by the same names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from ir.affine import affine
+from ir.contraction import contraction
+from ir.spec import Equation, Expr, Facts, Index, Number, Range, Reduce, Scan
+from ir.visit import rebuilt
+
+LONGEST_ROW = 8192  # elements of a row that one program holds
+MOST_EQUATIONS = 24
+MAP, ROWS, HEAVY, ALONE = "map", "rows", "heavy", "alone"
+
+
+@dataclass(slots=True)
+class Group:
+    """A group under construction. at: the unified indices of each tensor.  space: those of its
+    last results.  rows: those that its folds keep."""
+
+    kind: str
+    equations: list[Equation] = field(default_factory=list)
+    at: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    ranges: dict[str, Expr] = field(default_factory=dict)
+    rows: frozenset[str] | None = None
+
+    @property
+    def targets(self) -> frozenset[str]:
+        return frozenset(self.at)
+
+
+def begun(e: Equation, facts: Facts) -> Group:
+    """A group of one equation."""
+    made = Group(_kind(e, facts))
+    ranges = {i: facts.ranges[i].high for i in _all_indices(e)}
+    _added(made, e, {i: i for i in ranges}, ranges)
+    return made
+
+
+def joined(group: Group, e: Equation, facts: Facts) -> bool:
+    """Puts an equation into a group that computes some of what it reads, where that is right;
+    False where it is not."""
+    if group.kind == ALONE or len(group.equations) >= MOST_EQUATIONS:
+        return False
+    kind = _kind(e, facts)
+    if kind in (HEAVY, ALONE) or e.accumulate:
+        return False
+    names = _unified(group, e, facts)
+    if names is None:
+        return False
+    left = frozenset(names[i] for i in e.indices)
+    folded = frozenset(names[i] for i in e.reduced)
+    if not _fits(group, e, left, folded, names, facts):
+        return False
+    _added(group, e, names, {names[i]: facts.ranges[i].high for i in _all_indices(e)})
+    return True
+
+
+def _fits(
+    group: Group, e: Equation, left: frozenset[str], folded: frozenset[str],
+    names: Mapping[str, str], facts: Facts,
+) -> bool:  # fmt: skip
+    space = max((frozenset(at) for at in group.at.values()), key=len)
+    if group.kind == HEAVY:
+        return not folded and left == frozenset(group.at[group.equations[0].target])
+    if group.kind == MAP and not folded:
+        return left == space
+    rows = group.rows if group.kind == ROWS else left if folded else None
+    if rows is None or not rows <= left:
+        return False
+    if folded and (left != rows or (group.kind == MAP and not rows <= space)):
+        return False
+    inner = {**group.ranges, **{names[i]: facts.ranges[i].high for i in _all_indices(e)}}
+    return _extent([inner[i] for i in inner if i not in rows]) <= LONGEST_ROW
+
+
+def _extent(sizes: list[Expr]) -> float:
+    """The number of elements, taking a size that is not known for small."""
+    total = 1.0
+    for size in sizes:
+        total *= float(size.value) if isinstance(size, Number) else 1.0
+    return total
+
+
+def _kind(e: Equation, facts: Facts) -> str:
+    if e.accumulate or isinstance(e.value, Scan):
+        return ALONE
+    if not isinstance(e.value, Reduce):
+        return MAP
+    if any(r.jagged for r in e.value.ranges):
+        return ALONE
+    row = _extent([facts.ranges[i].high for i in e.reduced])
+    short = row <= LONGEST_ROW and not _windowed(e) and e.value.fold not in ("argmax", "argmin")
+    return ROWS if short and contraction(e) is None else HEAVY
+
+
+def _windowed(e: Equation) -> bool:
+    """Whether a fold reads where several indices meet, as convolutions and pools do."""
+    for read in e.reads():
+        forms = [affine(p) for p in read.at]
+        if any(f is None or len(f.terms) > 1 or read.pad is not None for f in forms):
+            return True
+    return False
+
+
+def _unified(group: Group, e: Equation, facts: Facts) -> dict[str, str] | None:
+    """The names of an equation's indices in a group; None where it reads something of the group
+    other than where that is computed."""
+    names: dict[str, str] = {}
+    for read in e.reads():
+        if read.tensor not in group.at:
+            continue
+        for position, index in zip(read.at, group.at[read.tensor], strict=True):
+            if read.pad is not None or not isinstance(position, Index):
+                return None
+            if names.setdefault(position.name, index) != index:
+                return None
+    if len(set(names.values())) < len(names):
+        return None
+    for index in _all_indices(e):
+        if index in names:
+            continue
+        size = facts.ranges[index].high
+        same = (n for n, s in group.ranges.items() if s == size and n not in names.values()
+                and _may_share(group, n))  # fmt: skip
+        names[index] = next(same, index)
+    return names
+
+
+def _may_share(group: Group, index: str) -> bool:
+    """Whether a new index may take the name of one that is there: of a row's own elements."""
+    return group.kind == ROWS and group.rows is not None and index not in group.rows
+
+
+def _added(
+    group: Group, e: Equation, names: Mapping[str, str], ranges: Mapping[str, Expr]
+) -> None:
+    made = _named(e, names)
+    group.equations.append(made)
+    group.at[e.target] = made.indices
+    group.ranges.update(ranges)
+    if isinstance(e.value, Reduce) and group.kind in (MAP, ROWS):
+        group.kind, group.rows = ROWS, frozenset(made.indices)
+
+
+def _named(e: Equation, names: Mapping[str, str]) -> Equation:
+    """The equation with its indices renamed."""
+    at = tuple(_renamed(p, names) for p in e.at)
+    return replace(e, at=at, value=_renamed(e.value, names))
+
+
+def _renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
+    if isinstance(expr, Index):
+        return replace(expr, name=names.get(expr.name, expr.name))
+    made = rebuilt(expr, lambda x: _renamed(x, names))
+    if isinstance(made, Reduce):
+        return replace(made, over=tuple(names.get(i, i) for i in made.over))
+    if isinstance(made, Scan):
+        return replace(made, along=names.get(made.along, made.along))
+    if isinstance(made, Range):
+        return replace(made, index=names.get(made.index, made.index))
+    return made
+
+
+def _all_indices(e: Equation) -> tuple[str, ...]:
+    found = [n.name for p in (*e.at, e.value) for n in p.walk() if isinstance(n, Index)]
+    return tuple(dict.fromkeys((*e.indices, *found, *e.reduced)))
+
+

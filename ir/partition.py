@@ -1,0 +1,256 @@
+"""The partition: one large spec -> a network of kernels.
+
+Which equations share a kernel is a choice that changes no result. What is chosen here is what is
+nearly always right: maps into their neighbours, what is done to the results of a product into
+the product, norms in one pass over short rows. A kernel that a machine cannot lower is parted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+
+from ir.digest import spec_digest
+from ir.errors import KernelError
+from ir.groups import ALONE, Group, begun, joined
+from ir.literal import literal
+from ir.network import Buffer, Network, Step
+from ir.recurrence import ordered, stepped
+from ir.sizes import shape
+from ir.spec import (
+    Bucketize,
+    Equation,
+    Expr,
+    Facts,
+    Index,
+    Range,
+    Read,
+    Reduce,
+    Scan,
+    Spec,
+)
+from ir.squeezed import squeezed
+from ir.verify import facts
+from ir.views import through_views
+from ir.visit import rebuilt
+
+Lowers = Callable[[Spec], object]  # raises KernelError at a kernel that cannot be had
+_LETTERS = "ijklmnpqrstuvwbcdfgh"
+
+
+def partition(
+    spec: Spec,
+    sizes: Mapping[str, int],
+    aliases: Mapping[str, str] | None = None,
+    lowers: Lowers = lambda _: None,
+) -> Network:
+    """A network that computes a spec at one set of sizes.
+
+    aliases: tensors that hold another's elements in its order under another shape; no kernel
+    computes them.  lowers: looks at each kernel once; one that it refuses is parted into smaller
+    ones. Raises what it raises where a kernel of one equation is refused.
+    """
+    aliases, spec = dict(aliases or {}), literal(spec, sizes)
+    flat = squeezed(through_views(spec, aliases))
+    return _Partition(spec, flat, aliases, lowers).network()
+
+
+class _Partition:
+    """One partition. flat: the spec without views and dimensions of one element."""
+
+    def __init__(self, spec: Spec, flat: Spec, aliases: Mapping[str, str], lowers: Lowers):
+        self.spec, self.flat, self.aliases, self.lowers = spec, flat, aliases, lowers
+        self.facts = facts(flat)
+        self.seen: dict[Spec, KernelError | None] = {}
+        self.outputs = {self.root(t.name) for t in spec.outputs}
+
+    def network(self) -> Network:
+        groups: list[Group] = []
+        for group in self.groups():
+            groups += [group] if self.had(group) else self.parts(group)
+        return self.assembled(groups)
+
+    def root(self, tensor: str) -> str:
+        """The tensor whose elements another one shows."""
+        while tensor in self.aliases:
+            tensor = self.aliases[tensor]
+        return tensor
+
+    def groups(self) -> list[Group]:
+        """The equations in groups, each after those that it needs."""
+        groups: list[Group] = []
+        home: dict[str, int] = {}
+        for e in ordered(self.flat):
+            if e.target in self.aliases or e.target in home:
+                continue
+            together = stepped(self.flat, e.target)
+            if together:
+                groups.append(self.recurring(together.targets))
+                home |= {t: len(groups) - 1 for t in together.targets}
+                continue
+            latest = max((home[r] for s in e.sources() if (r := self.root(s)) in home), default=-1)
+            if latest < 0 or not self.join(groups[latest], e):
+                groups.append(begun(e, self.facts))
+                latest = len(groups) - 1
+            home[e.target] = latest
+        return groups
+
+    def join(self, group: Group, e: Equation) -> bool:
+        """Whether an equation could be put into a group. What it sees under another shape has to
+        lie in memory before."""
+        shown = {self.root(s) for s in e.sources() if s in self.aliases}
+        return not shown & group.targets and joined(group, e, self.facts)
+
+    def recurring(self, targets: Sequence[str]) -> Group:
+        first, *rest = (self.flat.equation(t) for t in targets)
+        made = begun(first, self.facts)
+        made.kind = ALONE
+        for e in rest:
+            made.equations.append(e)
+            made.at[e.target] = e.indices
+        return made
+
+    def parts(self, group: Group) -> list[Group]:
+        """A group that cannot be had, as several that can."""
+        if len(group.equations) == 1 or stepped(self.flat, group.equations[0].target):
+            raise self.seen[self.kernel(group).spec] or AssertionError("it can be had")
+        made: list[Group] = []
+        for e in (self.flat.equation(e.target) for e in group.equations):
+            if made and (wider := self.widened(made[-1], e)):
+                made[-1] = wider
+                continue
+            alone = begun(e, self.facts)
+            if not self.had(alone):
+                raise self.seen[self.kernel(alone).spec] or AssertionError("it can be had")
+            made.append(alone)
+        return made
+
+    def widened(self, group: Group, e: Equation) -> Group | None:
+        """A group with one equation more, where that can be had."""
+        copy = Group(group.kind, list(group.equations), dict(group.at), dict(group.ranges), group.rows)
+        reads = any(s in group.targets for s in e.sources())
+        return copy if reads and self.join(copy, e) and self.had(copy) else None
+
+    def had(self, group: Group) -> bool:
+        """Whether a kernel of a group is not refused."""
+        spec = self.kernel(group).spec
+        if spec not in self.seen:
+            try:
+                self.lowers(spec)
+                self.seen[spec] = None
+            except KernelError as error:
+                self.seen[spec] = error
+        return self.seen[spec] is None
+
+    def kernel(self, group: Group) -> Step:
+        """The step of a group. Names are of the step alone, so that equal ones are equal specs."""
+        own = group.targets
+        needed = {s for e in self.flat.equations if e.target not in own for s in e.sources()}
+        needed = {self.root(s) for s in needed} | self.outputs
+        stored = [e.target for e in group.equations if e.target in needed]
+        inputs = list(dict.fromkeys(
+            s for e in group.equations for s in e.sources() if s not in own
+        ))  # fmt: skip
+        spec = canonical(self.facts, group, inputs, stored)
+        return Step(spec, tuple(map(self.root, inputs)), tuple(stored))
+
+    def assembled(self, groups: Sequence[Group]) -> Network:
+        steps = tuple(self.kernel(g) for g in groups)
+        tensors = {t.name: t for t in (*self.spec.inputs, *self.spec.outputs)}
+        given = [t.name for t in self.spec.inputs]
+        buffers = []
+        for name in dict.fromkeys((*given, *(o for s in steps for o in s.outputs))):
+            t = tensors.get(name) or self.facts.tensors[name]
+            role = "input" if name in given else "output" if name in self.outputs else "between"
+            buffers.append(Buffer(name, t.dtype, shape(t, {}), role))
+        outputs = tuple((self.root(t.name), shape(t, {})) for t in self.spec.outputs)
+        return Network(self.spec.name, tuple(buffers), steps, outputs)
+
+
+def canonical(known: Facts, group: Group, inputs: Sequence[str], stored: Sequence[str]) -> Spec:
+    """A group's spec, under names that depend on its equations alone."""
+    tensors = {name: f"x{n}" if len(inputs) > 1 else "x" for n, name in enumerate(inputs)}
+    for e in group.equations:
+        tensors[e.target] = _fresh(_stem(e.target), tensors.values())
+    names: dict[str, str] = {}
+    for e in group.equations:
+        for node in (n for p in (*e.at, e.value) for n in p.walk()):
+            for index in _indices(node):
+                names.setdefault(index, _letter(len(names)))
+    given = tuple(
+        replace(known.tensors[name], name=tensors[name], place=None) for name in inputs
+    )
+    made = tuple(replace(known.tensors[name], name=tensors[name], place=None) for name in stored)
+    equations = tuple(_spelled(e, names, tensors, known) for e in group.equations)
+    stem = "_".join(dict.fromkeys(_stem(e.target) for e in group.equations if e.target in stored))
+    spec = Spec("kernel", "kernel", given, made, equations)
+    spec = _plain(spec)
+    name = f"{stem[:40]}_{spec_digest(spec)[:8]}"
+    return replace(spec, name=name, doc=f"{stem}.")
+
+
+def _plain(spec: Spec) -> Spec:
+    """The spec without the sizes and ranges that follow from the rest."""
+    bare = replace(spec, equations=tuple(
+        replace(e, sizes=(), value=replace(e.value, ranges=()) if isinstance(e.value, Reduce)
+                else e.value)
+        for e in spec.equations
+    ))  # fmt: skip
+    try:
+        return bare if facts(bare).ranges == facts(spec).ranges else spec
+    except KernelError:
+        return spec
+
+
+def _indices(node: Expr) -> tuple[str, ...]:
+    match node:
+        case Index(name) | Range(name):
+            return (name,)
+        case Reduce(_, _, over):
+            return over
+    return ()
+
+
+def _stem(name: str) -> str:
+    """A tensor's name without its number."""
+    return name.rstrip("0123456789").rstrip("_") or "t"
+
+
+def _fresh(stem: str, taken: Collection[str]) -> str:
+    name, n = stem, 1
+    while name in taken:
+        n += 1
+        name = f"{stem}_{n}"
+    return name
+
+
+def _letter(n: int) -> str:
+    turn, at = divmod(n, len(_LETTERS))
+    return f"{_LETTERS[at]}{turn or ''}"
+
+
+def _spelled(
+    e: Equation, indices: Mapping[str, str], tensors: Mapping[str, str], known: Facts
+) -> Equation:
+    def visit(expr: Expr) -> Expr:
+        made = rebuilt(expr, visit)
+        match made:
+            case Index(name):
+                return Index(indices[name])
+            case Read(tensor, at, pad):
+                return Read(tensors[tensor], at, pad)
+            case Bucketize(value, borders):
+                return Bucketize(value, tensors[borders])
+            case Reduce():
+                return replace(made, over=tuple(indices[i] for i in made.over))
+            case Range():
+                return replace(made, index=indices[made.index])
+            case Scan():
+                return replace(made, along=indices[made.along])
+        return made
+
+    sizes = known.tensors[e.target].shape
+    return replace(
+        e, target=tensors[e.target], at=tuple(map(visit, e.at)), value=visit(e.value), sizes=sizes,
+        place=None,
+    )  # fmt: skip

@@ -1,0 +1,127 @@
+"""A network computes what its spec does, with kernels that are as few as it is safe to have."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ir.errors import KernelError
+from ir.inputs import random_inputs
+from ir.parse import parse_spec
+from ir.partition import partition
+from ir.random_specs import sizes_for, specs
+from ir.reference import evaluate
+from ir.samples import KERNELS, workload
+from ir.spec import Spec
+from ir.stepwise import evaluate as evaluate_network
+
+
+def agree(spec: Spec, sizes, aliases=None, inputs=None, **options):
+    """The network of a spec, after it has given what the spec does."""
+    made = partition(spec, sizes, aliases, **options)
+    inputs = inputs or random_inputs(spec, sizes, np.random.default_rng(1))
+    expected = evaluate(spec, inputs, sizes)
+    found = evaluate_network(made, inputs)
+    for t, ours in zip(spec.outputs, found, strict=True):
+        np.testing.assert_allclose(ours, expected[t.name], rtol=1e-9, atol=1e-12)
+    return made
+
+
+def spec_of(inputs: str, result: str, *lines: str, returned: str = "y") -> Spec:
+    body = "\n".join(f"    {line}" for line in (*lines, f"return {returned}"))
+    return parse_spec(f'def f({inputs}) -> {result}:\n    """F."""\n{body}\n')
+
+
+@given(st.data(), specs())
+def test_any_spec_is_computed_by_its_network(data, spec):
+    agree(spec, data.draw(sizes_for(spec)))
+
+
+@given(st.data(), specs())
+def test_so_it_is_where_each_equation_has_a_kernel_of_its_own(data, spec):
+    def alone(one: Spec) -> None:
+        if len(one.equations) > 1:
+            raise KernelError("too large")
+
+    made = agree(spec, data.draw(sizes_for(spec)), lowers=alone)
+    assert all(len(step.spec.equations) == 1 for step in made.steps)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_library_is_computed_by_its_networks(name):
+    found = workload(name)
+    agree(found.spec, found.checks[-1])
+
+
+def test_what_is_done_to_results_of_a_product_is_done_in_its_kernel():
+    made = agree(spec_of(
+        "x: f32[4, 6], w: f32[6, 3], b: f32[3]", "f32[4, 3]",
+        "a[m, n] = sum(x[m, k] * w[k, n], k)", "c[i, j] = a[i, j] + b[j]", "y[p, q] = relu(c[p, q])",
+    ), {})  # fmt: skip
+    (step,) = made.steps
+    assert [e.target for e in step.spec.equations] == ["a", "c", "y"]
+    assert {e.indices for e in step.spec.equations} == {("i", "j")}
+
+
+def test_a_softmax_is_one_kernel_over_one_pair_of_indices():
+    made = agree(spec_of(
+        "x: f32[4, 6]", "f32[4, 6]", "m[i]: [4] = max(x[i, j], j)",
+        "p[a, b] = exp(x[a, b] - m[a])", "l[c] = sum(p[c, d], d)", "y[e, f] = p[e, f] / l[e]",
+    ), {})  # fmt: skip
+    (step,) = made.steps
+    assert {i for e in step.spec.equations for i in (*e.indices, *e.reduced)} == {"i", "j"}
+
+
+def test_views_cost_no_kernel():
+    made = agree(spec_of(
+        "x: f32[4, 6]", "f32[3, 4]", "t[i, j] = x[j, i]", "h[i, j]: [3, 4] = t[2 * i, j]",
+        "y[i, j] = exp(h[i, j])",
+    ), {})  # fmt: skip
+    assert len(made.steps) == 1 and len(made.steps[0].spec.equations) == 1
+
+
+def test_another_shape_of_what_lies_in_memory_costs_no_kernel():
+    spec = spec_of(
+        "x: f32[4, 6]", "f32[8, 3]", "t[i, j] = x[i, j] + 1.0",
+        "v[i, j]: [8, 3] = t[(i * 3 + j) // 6, (i * 3 + j) % 6]", "y[i, j] = exp(v[i, j])",
+    )  # fmt: skip
+    made = agree(spec, {}, aliases={"v": "t"})
+    assert [s.outputs for s in made.steps] == [("t",), ("y",)]
+    assert made.steps[1].spec.inputs[0].shape == spec.outputs[0].shape
+
+
+def test_an_output_may_be_another_shape_of_an_input():
+    spec = spec_of("x: f32[4, 6]", "f32[24]", "y[i]: [24] = x[i // 6, i % 6]")
+    assert agree(spec, {}, aliases={"y": "x"}).steps == ()
+
+
+def test_dimensions_of_one_element_are_not_computed_with():
+    made = agree(spec_of(
+        "x: f32[4, 6]", "f32[4, 6]", "m[i, j]: [4, 1] = sum(x[i, k], k)",
+        "y[i, j] = x[i, j] - m[i, 0]",
+    ), {})  # fmt: skip
+    (step,) = made.steps
+    assert [len(e.at) for e in step.spec.equations] == [1, 2]
+
+
+def test_equal_steps_share_a_kernel():
+    lines = []
+    for n, before in enumerate(("x", "a", "b")):
+        name = "abc"[n]
+        lines += [f"s{n}[m, n] = sum({before}[m, k] * w{n}[k, n], k)", f"{name}[m, n] = relu(s{n}[m, n])"]
+    made = agree(spec_of("x: f32[4, 4], w0: f32[4, 4], w1: f32[4, 4], w2: f32[4, 4]", "f32[4, 4]",
+                         *lines, returned="c"), {})  # fmt: skip
+    kernels = {replace(s.spec, name="k", doc="k") for s in made.steps}
+    assert len(made.steps) == 3 and len(kernels) <= 3
+
+
+def test_a_kernel_that_no_machine_takes_is_an_error():
+    def never(_: Spec) -> None:
+        raise KernelError("no such thing")
+
+    with pytest.raises(KernelError, match="no such thing"):
+        partition(spec_of("x: f32[4]", "f32[4]", "y[i] = exp(x[i])"), {}, lowers=never)

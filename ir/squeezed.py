@@ -1,0 +1,109 @@
+"""Squeezing: tensors without their dimensions of one element.
+
+before: m[i, j]: [N, 1] = ..., y[i, k] = x[i, k] - m[i, 0]
+after:  m[i] = ..., y[i, k] = x[i, k] - m[i]
+
+A dimension stays where a padded read may leave it. Memory is the same before and after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import inf
+
+from ir.contraction import indices
+from ir.spec import (
+    Bucketize,
+    Cast,
+    Equation,
+    Expr,
+    Facts,
+    Index,
+    Number,
+    Read,
+    Reduce,
+    Scan,
+    Spec,
+    Tensor,
+)
+from ir.verify import facts
+from ir.visit import pruned, rebuilt, renamed
+
+_ONE, _FIRST = Number(1), Number(0)
+_NEUTRAL = {"sum": 0, "prod": 1, "max": -inf, "min": inf}
+
+
+def squeezed(spec: Spec) -> Spec:
+    """The spec over tensors that lack dimensions of one element, without what is then not read."""
+    known = facts(spec)
+    kept = {name: _kept(t) for name, t in known.tensors.items()}
+    _widen(spec, kept, known.tensors)
+    if all(len(dims) == len(known.tensors[name].shape) for name, dims in kept.items()):
+        return spec
+    made = replace(
+        spec,
+        inputs=tuple(_tensor(t, kept) for t in spec.inputs),
+        outputs=tuple(_tensor(t, kept) for t in spec.outputs),
+        equations=tuple(_equation(e, kept, known) for e in spec.equations),
+    )
+    return _read(pruned(made))
+
+
+def _read(spec: Spec) -> Spec:
+    """The spec without inputs that nothing reads any more."""
+    read = {s for e in spec.equations for s in e.sources()}
+    return replace(spec, inputs=tuple(t for t in spec.inputs if t.name in read))
+
+
+def _kept(tensor: Tensor) -> list[int]:
+    return [d for d, size in enumerate(tensor.shape) if size != _ONE]
+
+
+def _widen(spec: Spec, kept: dict[str, list[int]], tensors: Mapping[str, Tensor]) -> None:
+    """Keeps what padded reads may leave, and the one dimension of borders."""
+    for e in spec.equations:
+        for node in (n for x in (*e.at, e.value) for n in x.walk()):
+            if isinstance(node, Bucketize):
+                kept[node.borders] = [0]
+            elif isinstance(node, Read) and node.pad is not None:
+                outside = {d for d, p in enumerate(node.at) if p != _FIRST}
+                kept[node.tensor] = sorted({*kept[node.tensor], *outside})
+
+
+def _tensor(tensor: Tensor, kept: Mapping[str, list[int]]) -> Tensor:
+    return replace(tensor, shape=tuple(tensor.shape[d] for d in kept[tensor.name]))
+
+
+def _equation(e: Equation, kept: Mapping[str, list[int]], known: Facts) -> Equation:
+    tensors = known.tensors
+    dims = kept[e.target]
+    gone = {
+        p.name: _FIRST for d, p in enumerate(e.at) if d not in dims and isinstance(p, Index)
+    }
+    ones = {i for i in indices(e.value) if known.ranges[i].high == _ONE and i not in e.indices}
+    gone |= {i: _FIRST for i in ones}
+    value = _dropped(renamed(_of_one(e.value, gone, tensors[e.target].dtype), gone), kept)
+    at = tuple(_dropped(e.at[d], kept) for d in dims)
+    sizes = e.sizes or tensors[e.target].shape
+    return replace(e, at=at, value=value, sizes=tuple(sizes[d] for d in dims))
+
+
+def _of_one(value: Expr, gone: Mapping[str, Expr], dtype: str) -> Expr:
+    """A fold or a scan without the indices that have one value."""
+    if isinstance(value, Scan) and value.along in gone:
+        return Cast(dtype, Number(_NEUTRAL[value.fold]) if value.exclusive else value.body)
+    if not isinstance(value, Reduce):
+        return value
+    over = tuple(i for i in value.over if i not in gone)
+    if not over:
+        return Cast(dtype, _FIRST if value.fold.startswith("arg") else value.body)
+    return replace(value, over=over, ranges=tuple(r for r in value.ranges if r.index in over))
+
+
+def _dropped(expr: Expr, kept: Mapping[str, list[int]]) -> Expr:
+    """The expression with the positions left out that its tensors no longer have."""
+    made = rebuilt(expr, lambda x: _dropped(x, kept))
+    if isinstance(made, Read):
+        return replace(made, at=tuple(made.at[d] for d in kept[made.tensor]))
+    return made
