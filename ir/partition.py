@@ -23,6 +23,7 @@ from ir.spec import (
     Expr,
     Facts,
     Index,
+    Number,
     Range,
     Read,
     Reduce,
@@ -108,6 +109,7 @@ class _Partition:
         for e in rest:
             made.equations.append(e)
             made.at[e.target] = e.indices
+            made.ranges |= begun(e, self.facts).ranges
         return made
 
     def parts(self, group: Group) -> list[Group]:
@@ -177,11 +179,12 @@ def canonical(known: Facts, group: Group, inputs: Sequence[str], stored: Sequenc
         for node in (n for p in (*e.at, e.value) for n in p.walk()):
             for index in _indices(node):
                 names.setdefault(index, _letter(len(names)))
+    ranges = {i: Range(i, Number(0), size) for i, size in group.ranges.items()}
     given = tuple(
         replace(known.tensors[name], name=tensors[name], place=None) for name in inputs
     )
     made = tuple(replace(known.tensors[name], name=tensors[name], place=None) for name in stored)
-    equations = tuple(_spelled(e, names, tensors, known) for e in group.equations)
+    equations = tuple(_spelled(e, names, tensors, known, ranges) for e in group.equations)
     stem = "_".join(dict.fromkeys(_stem(e.target) for e in group.equations if e.target in stored))
     spec = Spec("kernel", "kernel", given, made, equations)
     spec = _plain(spec)
@@ -230,8 +233,9 @@ def _letter(n: int) -> str:
 
 
 def _spelled(
-    e: Equation, indices: Mapping[str, str], tensors: Mapping[str, str], known: Facts
-) -> Equation:
+    e: Equation, indices: Mapping[str, str], tensors: Mapping[str, str], known: Facts,
+    ranges: Mapping[str, Range],
+) -> Equation:  # fmt: skip
     def visit(expr: Expr) -> Expr:
         made = rebuilt(expr, visit)
         match made:
@@ -241,13 +245,18 @@ def _spelled(
                 return Read(tensors[tensor], at, pad)
             case Bucketize(value, borders):
                 return Bucketize(value, tensors[borders])
-            case Reduce():
-                return replace(made, over=tuple(indices[i] for i in made.over))
+            case Reduce(_, _, over, ranges):
+                written = {r.index: r for r in ranges}
+                spans = (written.get(indices[i]) or ranged(i) for i in over)
+                return replace(made, over=tuple(indices[i] for i in over), ranges=tuple(spans))
             case Range():
                 return replace(made, index=indices[made.index])
             case Scan():
                 return replace(made, along=indices[made.along])
         return made
+
+    def ranged(index: str) -> Range:
+        return replace(ranges[index], index=indices[index])
 
     sizes = known.tensors[e.target].shape
     return replace(

@@ -78,7 +78,7 @@ def test_a_softmax_is_one_kernel_over_one_pair_of_indices():
 
 def test_views_cost_no_kernel():
     made = agree(spec_of(
-        "x: f32[4, 6]", "f32[3, 4]", "t[i, j] = x[j, i]", "h[i, j]: [3, 4] = t[2 * i, j]",
+        "x: f32[4, 6]", "f32[3, 4]", "t[a, b] = x[b, a]", "h[i, j]: [3, 4] = t[2 * i, j]",
         "y[i, j] = exp(h[i, j])",
     ), {})  # fmt: skip
     assert len(made.steps) == 1 and len(made.steps[0].spec.equations) == 1
@@ -86,7 +86,7 @@ def test_views_cost_no_kernel():
 
 def test_another_shape_of_what_lies_in_memory_costs_no_kernel():
     spec = spec_of(
-        "x: f32[4, 6]", "f32[8, 3]", "t[i, j] = x[i, j] + 1.0",
+        "x: f32[4, 6]", "f32[8, 3]", "t[a, b] = x[a, b] + 1.0",
         "v[i, j]: [8, 3] = t[(i * 3 + j) // 6, (i * 3 + j) % 6]", "y[i, j] = exp(v[i, j])",
     )  # fmt: skip
     made = agree(spec, {}, aliases={"v": "t"})
@@ -101,7 +101,7 @@ def test_an_output_may_be_another_shape_of_an_input():
 
 def test_dimensions_of_one_element_are_not_computed_with():
     made = agree(spec_of(
-        "x: f32[4, 6]", "f32[4, 6]", "m[i, j]: [4, 1] = sum(x[i, k], k)",
+        "x: f32[4, 6]", "f32[4, 6]", "m[i, o]: [4, 1] = sum(x[i, j], j)",
         "y[i, j] = x[i, j] - m[i, 0]",
     ), {})  # fmt: skip
     (step,) = made.steps

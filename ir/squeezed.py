@@ -61,14 +61,19 @@ def _kept(tensor: Tensor) -> list[int]:
 
 
 def _widen(spec: Spec, kept: dict[str, list[int]], tensors: Mapping[str, Tensor]) -> None:
-    """Keeps what padded reads may leave, and the one dimension of borders."""
+    """Keeps what padded reads may leave, what data chooses, and the one dimension of borders."""
     for e in spec.equations:
         for node in (n for x in (*e.at, e.value) for n in x.walk()):
             if isinstance(node, Bucketize):
                 kept[node.borders] = [0]
-            elif isinstance(node, Read) and node.pad is not None:
-                outside = {d for d, p in enumerate(node.at) if p != _FIRST}
+            elif isinstance(node, Read):
+                outside = {d for d, p in enumerate(node.at) if _moves(p, node.pad is not None)}
                 kept[node.tensor] = sorted({*kept[node.tensor], *outside})
+
+
+def _moves(position: Expr, padded: bool) -> bool:
+    """Whether a position may be another than the first, or is data."""
+    return position != _FIRST if padded else any(isinstance(n, Read) for n in position.walk())
 
 
 def _tensor(tensor: Tensor, kept: Mapping[str, list[int]]) -> Tensor:
@@ -83,19 +88,21 @@ def _equation(e: Equation, kept: Mapping[str, list[int]], known: Facts) -> Equat
     }
     ones = {i for i in indices(e.value) if known.ranges[i].high == _ONE and i not in e.indices}
     gone |= {i: _FIRST for i in ones}
-    value = _dropped(renamed(_of_one(e.value, gone, tensors[e.target].dtype), gone), kept)
+    if isinstance(e.value, Scan) and known.ranges[e.value.along].high == _ONE:
+        ones.add(e.value.along)
+    value = _dropped(renamed(_of_one(e.value, ones, tensors[e.target].dtype), gone), kept)
     at = tuple(_dropped(e.at[d], kept) for d in dims)
     sizes = e.sizes or tensors[e.target].shape
     return replace(e, at=at, value=value, sizes=tuple(sizes[d] for d in dims))
 
 
-def _of_one(value: Expr, gone: Mapping[str, Expr], dtype: str) -> Expr:
+def _of_one(value: Expr, ones: set[str], dtype: str) -> Expr:
     """A fold or a scan without the indices that have one value."""
-    if isinstance(value, Scan) and value.along in gone:
+    if isinstance(value, Scan) and value.along in ones:
         return Cast(dtype, Number(_NEUTRAL[value.fold]) if value.exclusive else value.body)
     if not isinstance(value, Reduce):
         return value
-    over = tuple(i for i in value.over if i not in gone)
+    over = tuple(i for i in value.over if i not in ones)
     if not over:
         return Cast(dtype, _FIRST if value.fold.startswith("arg") else value.body)
     return replace(value, over=over, ranges=tuple(r for r in value.ranges if r.index in over))
