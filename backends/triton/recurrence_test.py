@@ -10,7 +10,8 @@ from backends.triton.walks import wrong
 from ir.autoschedule import autoschedule, plain
 from ir.inputs import random_inputs
 from ir.lower import lower
-from ir.samples import RECURRENT, workload
+from ir.parse import parse_spec
+from ir.samples import RECURRENT, decisions, workload
 
 CHIPS = ("h200", "mi300")
 
@@ -70,3 +71,30 @@ def test_any_number_of_steps_is_right_with_one_source(steps, tmp_path):
     sizes = dict(T=steps, B=2, I=3, H=5)
     assert random_inputs(w.spec, sizes, np.random.default_rng(0))["x"].shape[0] == steps
     assert wrong(nest, machine, sizes, tmp_path, 3) == ""
+
+
+DECAYING = """
+def decaying(x: f32[T, D, N], z: f32[T, D]) -> f32[T, D]:
+    \"\"\"Rows added up, scaled as they were before each.\"\"\"
+    a[t, d] = {fold}(x[t, d, n], n)
+    s[t, d] = {onto}
+    y[t, d] = z[t, d] * pad(s[t - 1, d], 0.0)
+    return y
+"""
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize(
+    ("fold", "onto"),
+    [
+        ("sum", "pad(s[t - 1, d], 0.0) + a[t, d]"),
+        ("max", "maximum(pad(s[t - 1, d], 0.0), a[t, d])"),
+    ],
+)
+def test_what_is_handed_on_is_whole_in_each_step(fold, onto, chip, tmp_path):
+    spec = parse_spec(DECAYING.format(fold=fold, onto=onto))
+    machine, sizes = target(chip), dict(T=64, D=256, N=256)
+    lines = ("carry(s)", "tile(d, size=16)", "place(d.outer, level=grid)")
+    nest = lower(spec, decisions(spec, *lines), machine, sizes)
+    Triton(REGISTRY.manifest("triton")).build(emitted(nest, machine), nest, machine, tmp_path)
+    assert wrong(nest, machine, dict(T=9, D=32, N=100), tmp_path) == ""

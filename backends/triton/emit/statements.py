@@ -16,7 +16,7 @@ from backends.triton.emit.products import Operand, Products
 from backends.triton.emit.reductions import FOLDS
 from backends.triton.emit.regions import Regions
 from backends.triton.emit.scales import scales
-from backends.triton.emit.uses import deferred, idle, turned
+from backends.triton.emit.uses import deferred, hands_on, idle, turned
 from ir.limits import NEUTRAL
 from ir.nest import (
     Bound,
@@ -35,7 +35,7 @@ from ir.nest import (
     Tile,
     Value,
 )
-from ir.spec import Expr, Number
+from ir.spec import FLOATS, Expr, Number
 from ir.steps import tile_axes
 
 ATOMICS = {"sum": "tl.atomic_add"}  # what folds a value into what memory holds
@@ -75,6 +75,7 @@ class Statements:
         self.deferred = deferred(launch)
         self.turned = turned(launch, self.deferred)
         self.idle = idle(launch)
+        self.hands_on = hands_on(launch)
         self.outside = Outside(self.blocks, {n: self.loads[n] for n in self.deferred})
         self.true: frozenset[Expr] = frozenset()  # comparisons that hold where lines are written
         self.scopes: list[_Scope] = []
@@ -174,6 +175,10 @@ class Statements:
         code = self.outside.neutral(s.source, source, axes, dtype, over, s.fold)
         if dtype == "b8" or kind in ("i32", "i64") and dtype != kind:
             code = f"{_operand(code)}.to({spelling.DTYPES['i32' if kind == 'b8' else kind]})"
+        if self.hands_on and not s.accumulate and s.source.value in self.loads and dtype in FLOATS:
+            # Not the fold of what was loaded: where its sum with what was handed on is handed on,
+            # Triton folds in each thread first and joins them after the loop, or fails to.
+            code = f"{_operand(code)} + 0.0"
         left = axes
         factor = self.factors.get(s.source.value)
         for index in sorted(over, key=axes.index, reverse=True):

@@ -5,7 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from ir.nest import Dot, Fold, Launch, Load, Map, Scan, Search, Statement, Store, Take, Tile
+from ir.nest import (
+    Dot,
+    Fill,
+    Fold,
+    Launch,
+    Load,
+    Loop,
+    Map,
+    Scan,
+    Search,
+    Statement,
+    Store,
+    Take,
+    Tile,
+)
 
 
 def deferred(launch: Launch) -> frozenset[str]:
@@ -45,6 +59,18 @@ def idle(launch: Launch) -> frozenset[str]:
     whole = dict(launch.whole)
     scans = (s for s in launch.statements() if isinstance(s, Scan))
     return frozenset(s.carry for s in scans if s.along in whole)
+
+
+def hands_on(launch: Launch) -> bool:
+    """Whether a loop of the launch hands what it computed on to its next trip, other than by
+    folding onto it: what it reads of that is of the trip before."""
+    filled = {s.value for s in launch.statements() if isinstance(s, Fill)}
+    for loop in (s for s in launch.statements() if isinstance(s, Loop)):
+        own = {s.value for s in loop.body if isinstance(s, Fill)}
+        for s in (s for s in loop.body if isinstance(s, Map) and s.value in filled - own):
+            if s.value not in {t.value for t in tiles(s)}:
+                return True
+    return False
 
 
 def tiles(s: Statement) -> Iterator[Tile]:

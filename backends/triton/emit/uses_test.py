@@ -1,6 +1,6 @@
 """What is known of a launch before its first line."""
 
-from backends.triton.emit.uses import deferred, idle, tiles, turned
+from backends.triton.emit.uses import deferred, hands_on, idle, tiles, turned
 from ir.nest import Dot, Fold, Map, Scan, Search
 from ir.samples import WITH_TF32, lowered, spec_of, statements
 
@@ -62,3 +62,11 @@ def test_every_tile_that_a_statement_reads():
     assert all(list(tiles(s)) for s in statements(nest(spec_of("y[m, k] = cumsum(x[m, k], k)")), Scan))
     found = nest("map_id", U=7, B=33)
     assert all(list(tiles(s)) for s in statements(found, Search))
+
+
+def test_a_loop_that_keeps_what_a_trip_computed_hands_it_on_and_one_that_folds_does_not():
+    spec = spec_of("y[m, k] = pad(y[m - 1, k], 0.0) * 0.5 + x[m, k]")
+    (launch,) = nest(spec, "carry(y)").launches
+    assert hands_on(launch)
+    (launch,) = nest("softmax", *GRID, "tile(k, size=8)", "stream(mx, into=s)").launches
+    assert not hands_on(launch)
