@@ -14,8 +14,9 @@ from ir.inputs import random_inputs
 from ir.parse import parse_spec
 from ir.partition import partition
 from ir.random_specs import sizes_for, specs
+from ir.recurrence import recurrences
 from ir.reference import evaluate
-from ir.samples import KERNELS, workload
+from ir.samples import KERNELS, RECURRENT, workload
 from ir.spec import Spec
 from ir.stepwise import evaluate as evaluate_network
 
@@ -55,6 +56,14 @@ def test_so_it_is_where_each_equation_has_a_kernel_of_its_own(data, spec):
 def test_the_library_is_computed_by_its_networks(name):
     found = workload(name)
     agree(found.spec, found.checks[-1])
+
+
+@pytest.mark.parametrize("name", RECURRENT)
+def test_a_recurrence_is_one_kernel(name):
+    found = workload(name)
+    for sizes in found.checks:
+        made = agree(found.spec, sizes)
+        assert sum(bool(recurrences(step.spec)) for step in made.steps) == 1
 
 
 def test_what_is_done_to_results_of_a_product_is_done_in_its_kernel():

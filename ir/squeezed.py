@@ -13,6 +13,7 @@ from dataclasses import replace
 from math import inf
 
 from ir.contraction import indices
+from ir.recurrence import recurrences
 from ir.spec import (
     Bucketize,
     Cast,
@@ -61,7 +62,8 @@ def _kept(tensor: Tensor) -> list[int]:
 
 
 def _widen(spec: Spec, kept: dict[str, list[int]], tensors: Mapping[str, Tensor]) -> None:
-    """Keeps what padded reads may leave, what data chooses, and the one dimension of borders."""
+    """Keeps what padded reads may leave, what data chooses, the one dimension of borders, and the
+    steps of recurrences."""
     for e in spec.equations:
         for node in (n for x in (*e.at, e.value) for n in x.walk()):
             if isinstance(node, Bucketize):
@@ -69,6 +71,10 @@ def _widen(spec: Spec, kept: dict[str, list[int]], tensors: Mapping[str, Tensor]
             elif isinstance(node, Read):
                 outside = {d for d, p in enumerate(node.at) if _moves(p, node.pad is not None)}
                 kept[node.tensor] = sorted({*kept[node.tensor], *outside})
+    for found in recurrences(spec):
+        for target in found.targets:
+            step = spec.equation(target).indices.index(found.index)
+            kept[target] = sorted({*kept[target], step})
 
 
 def _moves(position: Expr, padded: bool) -> bool:
