@@ -13,7 +13,7 @@ def test_only_what_a_padded_read_may_leave_stays():
     return y
 ''')
     made = squeezed(spec)
-    assert [len(t.shape) for t in (*made.inputs, *made.outputs)] == [1, 1, 1] or "x[0" in spec_text(made)
+    assert [len(t.shape) for t in made.inputs] == [2, 1]
     assert [len(e.at) for e in made.equations] == [1, 1]
 
 
