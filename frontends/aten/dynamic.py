@@ -121,19 +121,6 @@ def _unique2(
     return values, inverse, counts
 
 
-@rule("repeat_interleave.Tensor")
-def repeat_interleave(
-    b: Builder, out: Meta, repeats: Value, output_size: int | None = None
-) -> Value:
-    if output_size is None:
-        raise KernelError(
-            "`repeat_interleave` has a result whose size is not known",
-            allowed="output_size=...", hint="give the number of elements of the result",
-        )  # fmt: skip
-    ends = b.scan("sum", Meta("i32", repeats.shape), 0, repeats.at, "ends")
-    return b.define(out, lambda i: b.bucketize(i + 1, ends))
-
-
 def broadcast_shape(shapes: Sequence[Sequence[Expr]]) -> tuple[Expr, ...]:
     """The sizes that tensors of these sizes are broadcast to."""
     rank = max(map(len, shapes), default=0)

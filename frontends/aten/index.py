@@ -8,7 +8,7 @@ from frontends.aten.dynamic import broadcast_shape, nonzero
 from frontends.aten.ranks import swapped
 from frontends.aten.table import rule
 from frontends.builder import Builder, Meta, Value
-from frontends.expressions import Term, cast, constant, product, where
+from frontends.expressions import cast, product, where
 from ir.errors import KernelError
 from ir.spec import Apply, Expr, Number
 
@@ -66,30 +66,12 @@ def take(b: Builder, out: Meta, self: Value, index: Value) -> Value:
     return b.define(out, lambda *at: flat.at(wrapped(index.at(*at), flat.shape[0])))
 
 
-@rule("select")
-def select(b: Builder, out: Meta, self: Value, dim: int, index: int) -> Value:
-    dim %= self.rank
-    place = self.shape[dim] + index if isinstance(index, int) and index < 0 else index
-    if isinstance(index, int) and constant(self.shape[dim]) is not None:
-        place = index % constant(self.shape[dim])
-    return b.define(out, lambda *at: self.at(*at[:dim], place, *at[dim:]))
-
-
 @rule("one_hot")
 def one_hot(b: Builder, out: Meta, self: Value, num_classes: int = -1) -> Value:
     def hot(*at: Expr) -> Expr:
         return cast(out.dtype, Apply("eq", (self.at(*at[:-1]), at[-1])))
 
     return b.define(out, hot)
-
-
-@rule("masked_fill")
-def masked_fill(b: Builder, out: Meta, self: Value, mask: Value, value: Value | Term) -> Value:
-    def element(*at: Expr) -> Expr:
-        other = b.operand(value, at, out.dtype)
-        return where(b.operand(mask, at), other, b.operand(self, at))
-
-    return b.define(out, element)
 
 
 @rule("masked_scatter")
