@@ -83,7 +83,9 @@ def extent(cut: Cut) -> Expr:
 
 def _indirect(position: Expr, cuts: Mapping[str, Cut], outside: frozenset[str]) -> Slice:
     free = [i for i in cuts if i in indices(position)]
-    if not free or outside & set(free):
+    if not free:
+        return Slice(None, (), Number(0))
+    if outside & set(free):
         raise KernelError(
             "an indirect position is lowered along indices of its own loops",
             place=position.place,

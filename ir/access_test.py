@@ -75,6 +75,17 @@ def test_a_position_that_runs_backwards_has_rows():
     assert load.region[0].rows is not None
 
 
+@pytest.mark.parametrize("machine", [WITH_REGISTERS, SMALL])
+@pytest.mark.parametrize("position", ["i[0]", "i[1]"])
+def test_a_position_in_memory_may_be_one_number(position, machine):
+    spec = spec_of(f"y[d] = x[{position}, d]", inputs="x: f32[V, D], i: i32[3]", result="f32[D]")
+    sizes = {"V": 5, "D": 4}
+    nest = lowered(spec, "tile(d, size=2)", sizes=sizes, machine=machine)
+    inputs = random_inputs(spec, sizes, np.random.default_rng(1))
+    expected = evaluate(spec, inputs, sizes)["y"]
+    np.testing.assert_array_equal(interpret(nest, inputs, sizes)["y"], expected)
+
+
 def test_a_window_is_loaded_inside_the_loops_of_its_indices():
     found = fault(
         "conv1d", "tile(l, size=4)", "place(l.outer, level=loop)", "stage(x, at=grid, depth=2)",

@@ -102,7 +102,8 @@ class Expr:
         while todo:
             node = todo.pop()
             yield node
-            todo.extend(reversed(tuple(node.children())))
+            if _inside(type(node)):
+                todo.extend(reversed(tuple(node.children())))
 
 
 def _applied(function: str, *terms: Operand) -> Expr:

@@ -21,6 +21,7 @@ SUMMED = (64, 32, 128)  # by a product, at a time
 WIDE_SUMMED = 32  # at a time, by several products of f32 in one launch, as recurrences have
 SEGMENTS = (16, 32, 64)  # of a jagged range, at a time
 ROWS = (1, 2, 4, 8, 16)  # at a time, where each is folded
+FEW_ROWS = (1, 4, 16)  # of several folded indices
 FOLDED = (4096, 2048, 1024)  # of a row that is too long to be held whole
 STEPS = (1, 4, 8, 16)  # of a recurrence, in a product outside of it
 INNERMOST = (128, 256, 64, 32, 512, 1024, 2048)  # where nothing is folded
@@ -83,7 +84,7 @@ def _folded(
         return [(), *made] if extent <= INNER[0] or not made else made
     within = several[several.index(index) + 1 :]
     room = HELD // min(HELD, prod(min(INNER[0], power_of_two(extents[i])) for i in within))
-    rows = [s for s in (*ROWS, room) if s == 1 or s < power_of_two(extent) and s <= room]
+    rows = [s for s in dict.fromkeys((*FEW_ROWS, room)) if s == 1 or s < power_of_two(extent) and s <= room]
     return [tiled(index, size, level) for size in rows]
 
 

@@ -286,6 +286,8 @@ class Commands:
         return tuple(self._position(one, value, together) for one in region)
 
     def _position(self, one: Slice, value: str, together: bool) -> Position:
+        if one.axis is None and one.rows is not None:
+            return Position("", "kNoAxis", "1", 1, self._view(one.rows))
         if one.axis is None:
             return Position(spelling.affine(one.terms, one.offset))
         name = spelling.axis(one.axis)

@@ -89,8 +89,10 @@ void resolve(Transfer& transfer, const TensorInfo& tensor, const device::Region&
     dimension.step = slice.step;
     dimension.extent = slice.extent;
     check_range(tensor, d, slice, outside.allowed);
-    if (slice.along.size > 0) resolve_rows(slice, memory, dimension);
-    if (slice.axis == device::kNoAxis) continue;
+    if (slice.axis == device::kNoAxis) {
+      if (slice.rows != nullptr) resolve_rows(slice, memory, dimension);
+      continue;
+    }
     const Loop& loop = walk.loop[walk.find(slice.axis)];
     if (loop.has == 0 && slice.extent > 1)
       fail("the tile of buffer '", memory.buffer_of(tile.slot).name, "' lacks axis ", slice.axis,
@@ -147,7 +149,8 @@ void strides_of(const Transfer& transfer, int d, Index (&stride)[device::kMaxRan
   }
   Index step = 1;
   for (int j = dimension.rows.loops - 1; j >= 0; --j) {
-    stride[box.find(dimension.rows.loop[j].axis)] = step;
+    const int i = box.find(dimension.rows.loop[j].axis);
+    if (i < box.loops) stride[i] = step;
     step *= dimension.rows.loop[j].extent;
   }
 }

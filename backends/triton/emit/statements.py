@@ -218,6 +218,9 @@ class Statements:
             axes = out
         carry = spelling.value(s.carry)
         fold = FOLDS[s.fold]
+        if s.along not in axes and s.carry in self.idle:
+            self._assign(s.value, name)
+            return
         if s.along not in axes:
             self._assign(s.value, fold.onto.format(carry, name))
             self._assign(s.carry, spelling.value(s.value))

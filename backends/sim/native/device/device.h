@@ -156,7 +156,8 @@ struct Tensor {
 //   {start, axis, extent}  `extent` consecutive positions, along `axis` of the tile
 //   {start, axis, extent, step}    every `step`-th position
 //   indirect(rows, axis, extent)   positions that the i32 or i64 tile `rows` holds along `axis`
-//                                  (its only axis); the command reads `rows` when it runs
+//                                  (its only axis); the command reads `rows` when it runs. Without
+//                                  axes (kNoAxis, 1) it is one position
 //   scattered(rows, box)           likewise along the axes of a box. Then several dimensions may
 //                                  run along one axis: they go together, element by element
 // The tile has exactly the axes that the region names, and the dtype of the tensor.
