@@ -150,11 +150,12 @@ def _quantile(
         return where(count < line.size, last, share * last)
 
     places = b.define(Meta(wide, out.shape), place, "place")
-    ends = [
-        b.define(Meta("i32", out.shape), lambda *at, f=f: cast("i32", call(f, places.at(*at))), "at")
+    found = [
+        line.value(
+            Meta(wide, out.shape), lambda *at, f=f: cast("i32", call(f, places.at(*at))), lead
+        )
         for f in _ends(interpolation)
     ]
-    found = [line.value(Meta(wide, out.shape), end.at, lead) for end in ends]
     if len(found) == 1:
         return found[0] if wide == out.dtype else b.define(out, found[0].at)
 
