@@ -128,11 +128,6 @@ def mish(b: Builder, out: Meta, self: Value) -> Value:
     return b.pointwise(out, lambda x: x * call("tanh", softplus_of(x)), self)
 
 
-@rule("softsign")
-def softsign(b: Builder, out: Meta, self: Value) -> Value:
-    return b.pointwise(out, lambda x: x / (1.0 + call("abs", x)), self)
-
-
 def _small(x: Expr) -> Expr:
     return call("exp", -call("abs", x))
 

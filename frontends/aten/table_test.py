@@ -1,0 +1,30 @@
+"""The table holds one rule for each operator, all of them ATen's."""
+
+import pytest
+import torch
+
+from frontends.aten.table import find, require, rule, rules
+from ir.errors import KernelError
+
+
+@pytest.mark.parametrize("name", sorted(rules()))
+def test_rules_are_of_operators_that_there_are(name):
+    packet, _, overload = name.partition(".")
+    assert not overload or overload in getattr(torch.ops.aten, packet).overloads()
+    assert hasattr(torch.ops.aten, packet)
+
+
+def test_an_operator_has_one_rule():
+    rules()
+    with pytest.raises(AssertionError, match="`relu` has two rules"):
+        rule("relu")(lambda b, out: None)
+
+
+def test_an_overload_may_have_a_rule_of_its_own():
+    assert find("add.Scalar") is find("add") is not None
+    assert find("repeat_interleave.self_int") is not find("repeat_interleave.Tensor")
+
+
+def test_an_operator_without_a_rule_is_named():
+    with pytest.raises(KernelError, match=r"`aten.nothing.here` has no equations \(line 3\)"):
+        require("nothing.here", "line 3")
