@@ -27,7 +27,8 @@ from ir.errors import KernelError
 
 Dynamic = Mapping[str, Mapping[int, str]]  # an argument's dimensions whose sizes have names
 _WHOLE = ("lstm", "gru", "rnn_tanh", "rnn_relu")  # decomposed, they are as long as their sequences
-_LOGS = ("torch.fx.experimental.symbolic_shapes", "torch.export", "torch._export")
+_LOGS = ("torch.fx.experimental.symbolic_shapes", "torch.export", "torch._export",
+         "torch._subclasses.fake_tensor")  # fmt: skip
 _LIBRARY = str(Path(torch.__file__).parent)
 _MOST_WORDS = 1200  # characters of PyTorch's message in an error
 
@@ -52,7 +53,7 @@ def trace(
     """
     module = subject if isinstance(subject, torch.nn.Module) else _Wrapped(subject)
     shapes = _dynamic_shapes(module, dynamic or {})
-    with _quiet(), _no_fast_path(), _registered(module):
+    with quiet(), _no_fast_path(), _registered(module):
         try:
             program = export(
                 module, tuple(args), dict(kwargs or {}), strict=False, dynamic_shapes=shapes
@@ -171,7 +172,8 @@ def _registered(module: torch.nn.Module) -> Any:
 
 
 @contextmanager
-def _quiet() -> Any:
+def quiet() -> Any:
+    """Keeps PyTorch from telling what an error says anyway."""
     logs = [logging.getLogger(name) for name in _LOGS]
     before = [log.level for log in logs]
     for log in logs:

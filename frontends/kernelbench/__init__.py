@@ -1,0 +1,1 @@
+"""KernelBench: its problem files in, its solution files out."""

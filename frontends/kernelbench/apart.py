@@ -1,0 +1,56 @@
+"""Apart: a function called in a process of its own, with limits on time and memory."""
+
+from __future__ import annotations
+
+import multiprocessing
+import resource
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any
+
+from ir.errors import KernelError
+
+_PRELOADED = ("torch", "frontends.pytorch.module", "frontends.pytorch.reference")
+
+
+def apart(
+    work: Callable[..., Any], *args: Any, seconds: float = 300.0, gigabytes: float = 16.0
+) -> Any:
+    """What `work(*args)` returns; function, arguments and result can be pickled.
+
+    gigabytes: of data that the process may hold. A KernelError of the work is raised here; that the
+    process dies, or takes too long, is one.
+    """
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(list(_PRELOADED))
+    ours, theirs = context.Pipe(duplex=False)
+    child = context.Process(target=_child, args=(theirs, work, args, gigabytes), daemon=True)
+    child.start()
+    theirs.close()
+    try:
+        if not ours.poll(seconds):
+            raise KernelError(f"the work takes longer than {seconds:g} s", hint="give it more time")
+        found, error = ours.recv()
+    except EOFError:
+        child.join()
+        raise KernelError(
+            f"the process ended with {child.exitcode}",
+            hint=f"it may hold {gigabytes:g} GB; a problem can be scaled down",
+        ) from None
+    finally:
+        child.kill()
+        child.join()
+    if error is not None:
+        raise error
+    return found
+
+
+def _child(out: Connection, work: Callable[..., Any], args: tuple[Any, ...], gigabytes: float):
+    limit = int(gigabytes * 2**30)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    try:
+        out.send((work(*args), None))
+    except KernelError as error:
+        out.send((None, error))
+    except Exception as error:  # code of others
+        out.send((None, KernelError(f"{type(error).__name__}: {error}")))

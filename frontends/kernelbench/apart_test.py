@@ -1,0 +1,57 @@
+"""What runs apart returns values and errors, and cannot outlive its limits."""
+
+import os
+import time
+
+import pytest
+
+from frontends.kernelbench.apart import apart
+from ir.errors import KernelError
+
+
+def doubled(x):
+    return 2 * x
+
+
+def refused(x):
+    raise KernelError("no", where=x, hint="another")
+
+
+def broken(x):
+    return 1 / x
+
+
+def asleep(seconds):
+    time.sleep(seconds)
+
+
+def gone(code):
+    os._exit(code)
+
+
+def hungry(gigabytes):
+    return len(bytearray(int(gigabytes * 2**30)))
+
+
+def test_the_result_comes_back():
+    assert apart(doubled, 21) == 42
+
+
+def test_an_error_comes_back_whole():
+    with pytest.raises(KernelError) as caught:
+        apart(refused, "here")
+    assert str(caught.value) == "here: no\n  hint: another"
+
+
+@pytest.mark.parametrize(
+    ("work", "argument", "fault"),
+    [
+        (broken, 0, "ZeroDivisionError"),
+        (asleep, 60, "longer than 0.5 s"),
+        (gone, 3, "ended with 3"),
+        (hungry, 64, "MemoryError"),
+    ],
+)
+def test_faults_are_told(work, argument, fault):
+    with pytest.raises(KernelError, match=fault):
+        apart(work, argument, seconds=0.5 if work is asleep else 60, gigabytes=4)

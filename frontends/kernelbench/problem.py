@@ -1,0 +1,89 @@
+"""A problem of KernelBench: a Python file that defines `Model`, `get_inputs` and `get_init_inputs`.
+
+The file is code of others and runs when a problem is made: do that in a process of its own
+(`frontends/kernelbench/apart.py`).
+"""
+
+from __future__ import annotations
+
+import linecache
+import sys
+import types
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from frontends.pytorch.trace import fake_mode
+from ir.errors import KernelError
+
+NEEDED = ("Model", "get_inputs", "get_init_inputs")
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A problem that has run: its model in training mode, as KernelBench calls it, and inputs."""
+
+    model: torch.nn.Module
+    inputs: tuple[Any, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A problem's text. name: the file's, without ending."""
+
+    name: str
+    source: str
+    path: str
+
+    @staticmethod
+    def read(path: str | Path) -> Problem:
+        """The problem in a file; nothing runs. KernelError where it cannot be read."""
+        try:
+            return Problem(Path(path).stem, Path(path).read_text(encoding="utf-8"), str(path))
+        except (OSError, UnicodeDecodeError) as error:
+            raise KernelError(f"cannot read the problem: {error}", where=str(path)) from error
+
+    def made(self, seed: int = 0, fake: bool = False) -> Made:
+        """Runs the file: a model and its inputs, drawn with a seed.
+
+        fake: tensors without memory and values, for what would not fit. KernelError where the code
+        raises, or lacks a definition.
+        """
+        with fake_mode() if fake else nullcontext():
+            return self._run(lambda names: self._made(names, seed))
+
+    def _made(self, names: dict[str, Any], seed: int) -> Made:
+        torch.manual_seed(seed)
+        model = names["Model"](*names["get_init_inputs"]())
+        if not isinstance(model, torch.nn.Module):
+            raise KernelError("`Model` is no torch.nn.Module", where=self.path)
+        torch.manual_seed(seed)
+        return Made(model, tuple(names["get_inputs"]()))
+
+    def _run(self, work: Callable[[dict[str, Any]], Made]) -> Made:
+        module = types.ModuleType("kernelbench_problem")
+        module.__file__ = self.path
+        sys.modules[module.__name__] = module  # where dataclasses and pickles look for it
+        lines = self.source.splitlines(keepends=True)
+        linecache.cache[self.path] = (len(self.source), None, lines, self.path)
+        try:
+            exec(compile(self.source, self.path, "exec"), vars(module))
+            missing = [name for name in NEEDED if name not in vars(module)]
+            if missing:
+                raise KernelError(
+                    f"the problem defines no `{missing[0]}`",
+                    where=self.path,
+                    allowed=", ".join(NEEDED),
+                    hint="KernelBench's format: a model, and functions for its arguments and inputs",
+                )
+            return work(vars(module))
+        except KernelError:
+            raise
+        except Exception as error:  # code of others
+            raise KernelError(
+                f"the problem raises {type(error).__name__}: {error}", where=self.path
+            ) from error
