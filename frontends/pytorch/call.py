@@ -11,18 +11,20 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 from frontends.pytorch.imported import Imported, Result
 from ir.errors import KernelError
 
+State = Mapping[str, torch.Tensor]  # parameters and buffers by path
+
 
 def given(
     made: Imported,
-    module: torch.nn.Module | None,
+    state: State,
     args: Sequence[Any],
     kwargs: Mapping[str, Any] | None = None,
     seed: int = 0,
 ) -> dict[str, torch.Tensor]:
     """The spec's inputs by name, but for the results of foreign calls.
 
-    module: holds the parameters and buffers; None for a function. KernelError where the arguments
-    have another structure, or another plain value, than in the call that was traced.
+    KernelError where the arguments have another structure, or another plain value, than in the call
+    that was traced.
     """
     found = dict(made.constants)
     for argument, leaf in zip(made.arguments, _leaves(made, args, kwargs), strict=True):
@@ -33,7 +35,7 @@ def given(
         if argument.name is not None:
             found[argument.name] = leaf
     for held in made.held:
-        found[held.name] = tensor_of(module, held.path)
+        found[held.name] = _held(state, held.path)
     if made.seed is not None:
         found[made.seed] = torch.tensor([seed])
     return found
@@ -42,34 +44,46 @@ def given(
 def returned(
     made: Imported,
     outputs: Mapping[str, torch.Tensor],
-    module: torch.nn.Module | None,
+    state: State,
     args: Sequence[Any],
     kwargs: Mapping[str, Any] | None = None,
 ) -> Any:
     """What the module's call returns, from the spec's outputs."""
     leaves = _leaves(made, args, kwargs)
-    whole = [_result(r, outputs, module, leaves) for r in made.results]
+    whole = [_result(r, outputs, state, leaves) for r in made.results]
     return tree_unflatten(whole, made.structure)
 
 
 def left_behind(
     made: Imported,
     outputs: Mapping[str, torch.Tensor],
-    module: torch.nn.Module | None,
+    state: State,
     args: Sequence[Any],
     kwargs: Mapping[str, Any] | None = None,
 ) -> dict[str | int, torch.Tensor]:
     """The new values of buffers, by path, and of arguments, by place."""
     leaves = _leaves(made, args, kwargs)
-    return {m.target: _result(m.result, outputs, module, leaves) for m in made.mutations}
+    return {m.target: _result(m.result, outputs, state, leaves) for m in made.mutations}
 
 
-def tensor_of(module: torch.nn.Module | None, path: str) -> torch.Tensor:
-    """The parameter or buffer of a module by its path."""
-    if module is None:
-        raise KernelError(f"`{path}` is of a module, and none is given")
+def state_of(made: Imported, module: torch.nn.Module | None) -> dict[str, torch.Tensor]:
+    """What a call needs of the parameters and buffers of a module; None for a function."""
+    results = (*made.results, *(m.result for m in made.mutations))
+    paths = [h.path for h in made.held] + [r.key for r in results if r.kind == "held"]
+    if paths and module is None:
+        raise KernelError(f"`{paths[0]}` is of a module, and none is given")
+    return {path: _tensor(module, path) for path in paths}
+
+
+def _tensor(module: torch.nn.Module, path: str) -> torch.Tensor:
     parent, _, name = path.rpartition(".")
     return getattr(module.get_submodule(parent), name)
+
+
+def _held(state: State, path: str) -> torch.Tensor:
+    if path not in state:
+        raise KernelError(f"the module's `{path}` is not given")
+    return state[path]
 
 
 def _leaves(made: Imported, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> list[Any]:
@@ -85,11 +99,11 @@ def _leaves(made: Imported, args: Sequence[Any], kwargs: Mapping[str, Any] | Non
 def _result(
     result: Result,
     outputs: Mapping[str, torch.Tensor],
-    module: torch.nn.Module | None,
+    state: State,
     leaves: Sequence[Any],
 ) -> Any:
     if result.kind == "output":
         return outputs[result.key]
     if result.kind == "argument":
         return leaves[result.key]
-    return tensor_of(module, result.key) if result.kind == "held" else result.key
+    return _held(state, result.key) if result.kind == "held" else result.key

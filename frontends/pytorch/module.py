@@ -31,7 +31,7 @@ from frontends.pytorch.open_sizes import OpenSizes
 from frontends.pytorch.place import place_of
 from frontends.pytorch.trace import Dynamic, called, trace
 from ir.errors import KernelError
-from ir.spec import Number
+from ir.spec import Expr, Number
 
 _CHECKS = ("_assert", "sym_constrain", "_assert_tensor_metadata")  # operators without results
 _MUTATIONS = (OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION)
@@ -137,7 +137,7 @@ class _Walk:
     def _called(self, node: Node) -> Any:
         val = node.meta.get("val")
         if isinstance(val, torch.SymInt | torch.SymFloat | int | float | bool):
-            return self.sizes.of(val)
+            return self.sizes.written(val)
         if node.target is operator.getitem:
             return self.values[node.args[0].name][node.args[1]]
         if not isinstance(node.target, OpOverload):
@@ -173,7 +173,9 @@ class _Walk:
         return torch.fx.map_arg(item, lambda n: self._plain(self.values[n.name]))
 
     def _plain(self, value: Any) -> Any:
-        return value.value if isinstance(value, Number) else value
+        if isinstance(value, Number):
+            return value.value
+        return self.sizes.settled(value) if isinstance(value, Expr) else value
 
     def _meta(self, tensor: torch.Tensor) -> Meta:
         if not isinstance(tensor, torch.Tensor):

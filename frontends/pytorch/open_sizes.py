@@ -69,21 +69,20 @@ class OpenSizes:
                 made = env.create_symintnode(symbol, hint=int(env.size_hint(symbol)))
                 self._named(made, f"S{len(self.symbols)}")
 
-    def of(self, size: Any) -> Expr:
-        """A size as an expression. KernelError for one that depends on data."""
-        made = self.written(size)
-        if not self.known(made):
-            raise KernelError(
-                f"the size `{size}` depends on the values of tensors",
-                hint="compute with all elements and a mask: `torch.where(mask, x, 0)`",
-            )
-        return made
-
     def written(self, size: Any) -> Expr:
         """A size as an expression, with a name of its own for what depends on data."""
         if not isinstance(size, torch.SymInt | torch.SymFloat):
             return Number(size)
         return self._expression(size.node.expr)
+
+    def settled(self, size: Expr) -> Expr:
+        """The size. KernelError for one that depends on data."""
+        if not self.known(size):
+            raise KernelError(
+                "a size depends on the values of tensors",
+                hint="compute with all elements and a mask: `torch.where(mask, x, 0)`",
+            )
+        return size
 
     def known(self, size: Expr) -> bool:
         """Whether a size follows from the shapes of the inputs."""

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from frontends.dtypes import TORCH
-from frontends.pytorch.call import given, left_behind, returned
+from frontends.pytorch.call import given, left_behind, returned, state_of
 from frontends.pytorch.imported import Imported
 from ir.errors import KernelError
 from ir.reference import evaluate
@@ -36,7 +36,8 @@ def answer(
     """A call's results, floats in float64. Foreign calls cannot be evaluated: KernelError."""
     if made.foreign:
         raise KernelError(f"`{made.foreign[0].operator}` is left to PyTorch and has no equations")
-    tensors = given(made, module, args, kwargs, seed)
+    state = state_of(made, module)
+    tensors = given(made, state, args, kwargs, seed)
     arrays = {name: _array(t) for name, t in tensors.items()}
     found = evaluate(made.spec, arrays, sizes_of(made, tensors))
     dtypes = {t.name: t.dtype for t in made.spec.outputs}
@@ -44,8 +45,8 @@ def answer(
     for name, (count, dim) in made.counts.items():
         outputs[name] = outputs[name].narrow(dim, 0, int(outputs[count]))
     return Answer(
-        returned(made, outputs, module, args, kwargs),
-        left_behind(made, outputs, module, args, kwargs),
+        returned(made, outputs, state, args, kwargs),
+        left_behind(made, outputs, state, args, kwargs),
     )
 
 

@@ -1,0 +1,99 @@
+"""A bound module: an imported one with its tensors and with something that computes its spec.
+
+It is called as the module is. What computes is given from outside: kernels of a target, or the
+reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch.utils._pytree import tree_flatten
+
+from frontends.dtypes import NAMES, TORCH
+from frontends.pytorch.call import given, left_behind, returned
+from frontends.pytorch.imported import Imported
+from frontends.pytorch.reference import sizes_of
+from ir.errors import KernelError
+from ir.rounding import HELD_AS
+from ir.sizes import bind, shape
+from ir.spec import Tensor
+
+Arrays = Mapping[str, np.ndarray]
+Run = Callable[[Arrays], Sequence[np.ndarray]]  # the spec's inputs by name -> its outputs in order
+
+
+class Bound:
+    """A call of an imported module by `run`.
+
+    state: parameters and buffers by path (`frontends.pytorch.call.state_of`); what a call leaves in
+    buffers replaces them here, and the module that they are from keeps its own.  seed: of the first
+    call that draws random numbers; each call has the next. Raises KernelError for a module with
+    calls that are left to PyTorch.
+    """
+
+    def __init__(
+        self, made: Imported, state: Mapping[str, torch.Tensor], run: Run, seed: int = 0
+    ):
+        if made.foreign:
+            raise KernelError(f"`{made.foreign[0].operator}` is left to PyTorch, no kernel calls it")
+        self.made, self.state, self.run, self.seed = made, dict(state), run, seed
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module's call returns, in its structure; arguments that the module changes are
+        changed. KernelError where arguments are not as the module was imported with."""
+        tensors = given(self.made, self.state, args, kwargs, self.seed)
+        found = self.run(self._arrays(tensors))
+        outputs = {
+            t.name: tensor(a, t.dtype) for t, a in zip(self.made.spec.outputs, found, strict=True)
+        }
+        for name, (count, dim) in self.made.counts.items():
+            outputs[name] = outputs[name].narrow(dim, 0, int(outputs[count]))
+        result = returned(self.made, outputs, self.state, args, kwargs)
+        left = left_behind(self.made, outputs, self.state, args, kwargs)
+        self._leave(left, tree_flatten((args, kwargs))[0])
+        self.seed += self.made.seed is not None
+        return result
+
+    def _arrays(self, tensors: Mapping[str, torch.Tensor]) -> dict[str, np.ndarray]:
+        inputs = self.made.spec.inputs
+        for t in inputs:
+            if tensors[t.name].ndim != len(t.shape):
+                raise KernelError(
+                    f"`{t.name}` has {tensors[t.name].ndim} dimensions", allowed=str(len(t.shape))
+                )
+        sizes = bind(self.made.spec, sizes_of(self.made, tensors))
+        return {t.name: _checked(tensors[t.name], t, shape(t, sizes)) for t in inputs}
+
+    def _leave(self, left: Mapping[str | int, torch.Tensor], leaves: Sequence[Any]) -> None:
+        for target, value in left.items():
+            if isinstance(target, str):
+                self.state[target] = value
+            else:
+                with torch.no_grad():
+                    leaves[target].copy_(value)
+
+
+def array(given: torch.Tensor) -> np.ndarray:
+    """A tensor as backends take it; what numpy lacks as f32 of its values."""
+    held = HELD_AS[NAMES[given.dtype]]
+    there = given.detach().cpu()
+    wide = torch.float32 if held == np.float32 else there.dtype
+    return np.ascontiguousarray(there.to(wide).numpy(), held).reshape(given.shape)
+
+
+def tensor(made: np.ndarray, dtype: str) -> torch.Tensor:
+    """An array of a backend as a tensor of one of the language's dtypes."""
+    return torch.from_numpy(np.ascontiguousarray(made)).reshape(made.shape).to(TORCH[dtype])
+
+
+def _checked(found: torch.Tensor, t: Tensor, expected: tuple[int, ...]) -> np.ndarray:
+    if NAMES.get(found.dtype) != t.dtype or tuple(found.shape) != expected:
+        raise KernelError(
+            f"`{t.name}` is {found.dtype}{list(found.shape)}",
+            allowed=f"{TORCH[t.dtype]}{list(expected)}, as it was imported with",
+        )
+    return array(found)
