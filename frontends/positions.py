@@ -9,11 +9,6 @@ from ir.errors import KernelError
 from ir.spec import Expr, Number
 
 
-def dimension(dim: int, rank: int) -> int:
-    """A dimension counted from 0; those below 0 count from the end."""
-    return dim % max(rank, 1)
-
-
 def moved(at: Sequence[Term], dim: int, to: Term) -> tuple[Expr, ...]:
     """The positions with another one along a dimension."""
     return tuple(expr(to if d == dim else i) for d, i in enumerate(at))

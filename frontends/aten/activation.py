@@ -6,9 +6,10 @@ import math
 
 from frontends.aten.arithmetic import clamp
 from frontends.aten.table import rule
+from frontends.axes import axis
 from frontends.builder import Builder, Meta, Value
 from frontends.expressions import Term, call, where
-from frontends.positions import dimension, moved
+from frontends.positions import moved
 from ir.spec import Expr, Index
 
 SELU = (1.6732632423543772, 1.0507009873554805)  # alpha, scale
@@ -34,7 +35,7 @@ def gelu(b: Builder, out: Meta, self: Value, approximate: str = "none") -> Value
 @rule("glu")
 def glu(b: Builder, out: Meta, self: Value, dim: int = -1) -> Value:
     """The first half along a dimension, times the sigmoid of the second."""
-    dim = dimension(dim, self.rank)
+    dim = axis(dim, self.rank)
     half = out.shape[dim]
 
     def gated(*at: Index) -> Expr:

@@ -6,9 +6,10 @@ import math
 
 from frontends.aten.activation import TANH_GELU, softplus_of
 from frontends.aten.table import rule
+from frontends.axes import axis
 from frontends.builder import Builder, Meta, Value
 from frontends.expressions import Term, both, call, either, where
-from frontends.positions import dimension, moved
+from frontends.positions import moved
 from ir.spec import Expr, Index
 
 
@@ -146,7 +147,7 @@ def log_sigmoid_backward(
 
 @rule("glu_backward")
 def glu_backward(b: Builder, out: Meta, grad_output: Value, self: Value, dim: int) -> Value:
-    dim = dimension(dim, self.rank)
+    dim = axis(dim, self.rank)
     half = grad_output.shape[dim]
 
     def body(*at: Index) -> Expr:

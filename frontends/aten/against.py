@@ -99,6 +99,7 @@ def agree(
 
 
 def _array(tensor: torch.Tensor) -> np.ndarray:
-    """As numpy holds it, which has no bf16."""
+    """As numpy holds it, which has no bf16; a complex one as `meta_of` says."""
     tensor = tensor.detach()
+    tensor = torch.view_as_real(tensor) if tensor.is_complex() else tensor
     return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()

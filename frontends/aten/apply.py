@@ -29,9 +29,11 @@ def apply(
 ) -> tuple[Value | None, ...]:
     """The results of a call whose tensors are Values.
 
-    out: a Meta for each result that PyTorch computes, None for one that it leaves out.  where: the
-    module line, for errors. Raises KernelError for an operator without a rule, and for arguments that its rule does not take: a
-    tensor whose size depends on data (`Builder.counts`) is one. Such a result has its largest size.
+    out: a Meta for each result that PyTorch computes, None for one that it leaves out; that of a
+    complex one is real, with a last dimension of 2 (`torch.view_as_real`).  where: the module line,
+    for errors. Raises KernelError for an operator without a rule, and for arguments that its rule
+    does not take: a tensor whose size depends on data (`Builder.counts`) is one. Such a result has
+    its largest size.
     """
     rule = require(operator_name(operator), where)
     schema = operator._schema.arguments

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from frontends.aten.table import rule
+from frontends.axes import axis
 from frontends.builder import Body, Builder, Meta, Value
 from frontends.expressions import call, where
-from frontends.positions import dimension
 from ir.spec import Expr, Index
 
 
@@ -16,7 +16,7 @@ def diagonal(
     b: Builder, out: Meta, self: Value, offset: int = 0, dim1: int = 0, dim2: int = 1
 ) -> Value:
     """The diagonal is the last dimension of the result."""
-    one, other = dimension(dim1, self.rank), dimension(dim2, self.rank)
+    one, other = axis(dim1, self.rank), axis(dim2, self.rank)
 
     def body(*at: Index) -> Expr:
         *rest, d = at
@@ -67,7 +67,7 @@ def _placed(
 ) -> Value:
     """The last dimension of a tensor on a diagonal (offset, dim1, dim2) of the result."""
     offset, *dims = diagonal
-    one, other = (dimension(d, len(out.shape)) for d in dims)
+    one, other = (axis(d, len(out.shape)) for d in dims)
 
     def body(*at: Index) -> Expr:
         rest = [i for n, i in enumerate(at) if n not in (one, other)]

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from frontends.aten.table import rule
 from frontends.aten.views import clipped, stepped
+from frontends.axes import axis
 from frontends.builder import Builder, Meta, Value
 from frontends.expressions import both, call, cast, constant, expr, plus, times, where
-from frontends.positions import counted, dimension, moved
+from frontends.positions import counted, moved
 from ir.spec import Expr, Index, Number
 
 Metas = Meta | tuple[Meta, ...]
@@ -22,7 +23,7 @@ def _in(dtype: str, read: Expr, value: Value) -> Expr:
 def cat(b: Builder, out: Meta, tensors: Sequence[Value], dim: int = 0) -> Value:
     """Empty tensors of one dimension join anything, as in PyTorch."""
     tensors = [t for t in tensors if tuple(map(constant, t.shape)) != (0,)]
-    dim = dimension(dim, len(out.shape))
+    dim = axis(dim, len(out.shape))
 
     def joined(*at: Index) -> Expr:
         pieces, start = [], expr(0)
@@ -44,7 +45,7 @@ def cat(b: Builder, out: Meta, tensors: Sequence[Value], dim: int = 0) -> Value:
 
 @rule("stack")
 def stack(b: Builder, out: Meta, tensors: Sequence[Value], dim: int = 0) -> Value:
-    dim = dimension(dim, len(out.shape))
+    dim = axis(dim, len(out.shape))
 
     def stacked(*at: Index) -> Expr:
         rest = at[:dim] + at[dim + 1 :]
@@ -84,7 +85,7 @@ def split(
     b: Builder, out: Metas, self: Value, *_: object, dim: int = 0, **__: object
 ) -> tuple[Value, ...]:
     """Parts that follow each other along a dimension; PyTorch has worked out their sizes."""
-    dim = dimension(dim, self.rank)
+    dim = axis(dim, self.rank)
     parts, start = [], expr(0)
     for meta in out if isinstance(out, tuple) else (out,):
         parts.append(_part(b, meta, self, dim, start))
@@ -100,7 +101,7 @@ def _part(b: Builder, out: Meta, self: Value, dim: int, start: Expr) -> Value:
 
 @rule("unbind", "unbind_copy")
 def unbind(b: Builder, out: Metas, self: Value, dim: int = 0) -> tuple[Value, ...]:
-    dim = dimension(dim, self.rank)
+    dim = axis(dim, self.rank)
 
     def part(n: int, meta: Meta) -> Value:
         return b.define(meta, lambda *at: self.at(*at[:dim], Number(n), *at[dim:]))
@@ -114,7 +115,7 @@ def slice_scatter(
     end: int | Expr | None = None, step: int = 1,
 ) -> Value:  # fmt: skip
     """`self` with a slice of it replaced."""
-    return _sliced(b, out, self, src, dimension(dim, self.rank), start, step)
+    return _sliced(b, out, self, src, axis(dim, self.rank), start, step)
 
 
 @rule("slice_backward")
@@ -123,7 +124,7 @@ def slice_backward(
     start: int | Expr, end: int | Expr, step: int,
 ) -> Value:  # fmt: skip
     """Zeros, with a slice of them replaced."""
-    return _sliced(b, out, None, grad_output, dimension(dim, grad_output.rank), start, step)
+    return _sliced(b, out, None, grad_output, axis(dim, grad_output.rank), start, step)
 
 
 def _sliced(
@@ -148,7 +149,7 @@ def select_scatter(
     b: Builder, out: Meta, self: Value, src: Value, dim: int, index: int | Expr
 ) -> Value:
     """`self` with one position of a dimension replaced."""
-    return _selected(b, out, self, src, dimension(dim, self.rank), index)
+    return _selected(b, out, self, src, axis(dim, self.rank), index)
 
 
 @rule("select_backward")
@@ -157,7 +158,7 @@ def select_backward(
     index: int | Expr,
 ) -> Value:  # fmt: skip
     """Zeros, with one position of a dimension replaced."""
-    return _selected(b, out, None, grad_output, dimension(dim, len(out.shape)), index)
+    return _selected(b, out, None, grad_output, axis(dim, len(out.shape)), index)
 
 
 def _selected(
@@ -224,7 +225,7 @@ def repeat_interleave_places(
 def _along(b: Builder, self: Value, dim: int | None) -> tuple[Value, int]:
     """A tensor and a dimension of it; where none is given, of its elements in one row."""
     if dim is not None:
-        return self, dimension(dim, self.rank)
+        return self, axis(dim, self.rank)
     count: Expr = Number(1)
     for size in self.shape:
         count = times(count, size)

@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 
 from frontends.aten.table import rule
+from frontends.axes import axis
 from frontends.builder import Builder, Meta, Value
 from frontends.expressions import Term
-from frontends.positions import counted, dimension, known, moved
+from frontends.positions import counted, known, moved
 from ir.errors import KernelError
 from ir.spec import Expr, Index, Number
 
@@ -51,7 +52,7 @@ def copy(b: Builder, out: Meta, self: Value, src: Value, *_: object, **__: objec
 
 @rule("permute", "permute_copy")
 def permute(b: Builder, out: Meta, self: Value, dims: Sequence[int]) -> Value:
-    order = [dimension(d, self.rank) for d in dims]
+    order = [axis(d, self.rank) for d in dims]
     if order == sorted(order):
         return self
     return b.define(out, lambda *at: self.at(*(at[order.index(d)] for d in range(self.rank))))
@@ -61,7 +62,7 @@ def permute(b: Builder, out: Meta, self: Value, dims: Sequence[int]) -> Value:
 def transpose(b: Builder, out: Meta, self: Value, dim0: int, dim1: int) -> Value:
     order = list(range(self.rank))
     if order:
-        one, other = dimension(dim0, self.rank), dimension(dim1, self.rank)
+        one, other = axis(dim0, self.rank), axis(dim1, self.rank)
         order[one], order[other] = order[other], order[one]
     return permute(b, out, self, order)
 
@@ -73,8 +74,8 @@ def t(b: Builder, out: Meta, self: Value) -> Value:
 
 @rule("movedim", "moveaxis")
 def movedim(b: Builder, out: Meta, self: Value, source: Dims, destination: Dims) -> Value:
-    sources = [dimension(d, self.rank) for d in _list(source)]
-    targets = [dimension(d, self.rank) for d in _list(destination)]
+    sources = [axis(d, self.rank) for d in _list(source)]
+    targets = [axis(d, self.rank) for d in _list(destination)]
     order = [d for d in range(self.rank) if d not in sources]
     for to, d in sorted(zip(targets, sources, strict=True)):
         order.insert(to, d)
@@ -87,7 +88,7 @@ def _list(dims: Dims) -> list[int]:
 
 @rule("select", "select_copy")
 def select(b: Builder, out: Meta, self: Value, dim: int, index: int | Expr) -> Value:
-    dim = dimension(dim, self.rank)
+    dim = axis(dim, self.rank)
     place = counted(index, self.shape[dim])
     return b.define(out, lambda *at: self.at(*at[:dim], place, *at[dim:]))
 
@@ -112,7 +113,7 @@ def slice(
     end: int | Expr | None = None, step: int = 1,
 ) -> Value:  # fmt: skip
     """Every `step`th element from `start` on, as many as the result has."""
-    dim = dimension(dim, self.rank)
+    dim = axis(dim, self.rank)
     if self.shape == out.shape:
         return self
     first = clipped(start, self.shape[dim])
@@ -130,7 +131,7 @@ def narrow(
 
 @rule("flip", "fliplr", "flipud")
 def flip(b: Builder, out: Meta, self: Value, dims: Sequence[int]) -> Value:
-    turned = {dimension(d, self.rank) for d in dims}
+    turned = {axis(d, self.rank) for d in dims}
 
     def mirrored(*at: Index) -> Expr:
         return self.at(
@@ -149,7 +150,7 @@ def roll(b: Builder, out: Meta, self: Value, shifts: Dims, dims: Dims = ()) -> V
         return b.reshape(roll(b, flat.meta, flat, shifts, 0), out.shape)
     by = dict.fromkeys(range(self.rank), 0)
     for shift, d in zip(_list(shifts), _list(dims), strict=True):
-        by[dimension(d, self.rank)] += shift
+        by[axis(d, self.rank)] += shift
 
     def rolled(*at: Index) -> Expr:
         return self.at(

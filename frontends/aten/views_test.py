@@ -120,3 +120,9 @@ def test_copies(shape, dtype):
 def test_bits_are_not_seen_as_another_dtype():
     with pytest.raises(KernelError, match="seen as i32"):
         agree(ATEN.view.dtype, torch.ones(3), torch.int32)
+
+
+def test_complex_numbers_are_held_as_two():
+    x = numbered((3, 2))
+    agree(ATEN.view_as_complex.default, x)
+    agree(ATEN.view_as_real.default, torch.view_as_complex(x))
