@@ -71,6 +71,8 @@ def times(a: Expr, b: Expr) -> Expr:
     """The product of two sizes."""
     if isinstance(a, Number) and isinstance(b, Number):
         return Number(a.value * b.value)
+    if Number(0) in (a, b):
+        return Number(0)
     if a == Number(1):
         return b
     return a if b == Number(1) else Apply("mul", (a, b))
