@@ -1,0 +1,63 @@
+"""Recurrent networks equal PyTorch's modules in float64."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from frontends.aten.against import agree
+from ir.errors import KernelError
+
+ATEN = torch.ops.aten
+NETS = {
+    "lstm": (torch.nn.LSTM, {}),
+    "gru": (torch.nn.GRU, {}),
+    "rnn_tanh": (torch.nn.RNN, {}),
+    "rnn_relu": (torch.nn.RNN, {"nonlinearity": "relu"}),
+}
+
+
+def arguments(kind, steps, rows, given_, size, layers, bias, both, batch_first, **more):
+    """Of an operator, from the module that calls it."""
+    made, how = NETS[kind]
+    module = made(
+        given_, size, layers, bias=bias, bidirectional=both, batch_first=batch_first,
+        dtype=torch.float64, **how, **more,
+    )  # fmt: skip
+    x = torch.randn(*((rows, steps) if batch_first else (steps, rows)), given_).double()
+    start = torch.randn(2, layers * (2 if both else 1), rows, size, dtype=torch.float64)
+    hx = list(start) if kind == "lstm" else start[0]
+    params = [p.detach() for p in module._flat_weights]
+    return module, x, hx, params
+
+
+@given(
+    st.sampled_from(list(NETS)), st.integers(1, 4), st.integers(1, 3), st.integers(1, 4),
+    st.integers(1, 4), st.integers(1, 2), st.booleans(), st.booleans(), st.booleans(),
+)  # fmt: skip
+def test_recurrent_networks(kind, steps, rows, given_, size, layers, bias, both, batch_first):
+    module, x, hx, params = arguments(
+        kind, steps, rows, given_, size, layers, bias, both, batch_first
+    )
+    operator = getattr(ATEN, kind).input
+    how = (bias, layers, 0.0, True, both, batch_first)
+    agree(operator, x, hx, params, *how)
+    theirs, _ = module(x, tuple(hx) if kind == "lstm" else hx)
+    torch.testing.assert_close(operator(x, hx, params, *how)[0], theirs)
+
+
+@pytest.mark.parametrize("train", [True, False])
+def test_dropout_is_refused_in_training(train):
+    _, x, hx, params = arguments("gru", 2, 2, 3, 3, 2, True, False, False)
+    how = (True, 2, 0.5, train, False, False)
+    if not train:
+        agree(ATEN.gru.input, x, hx, params, *how)
+        return
+    with pytest.raises(KernelError, match="drops 0.5 of what goes from layer to layer"):
+        agree(ATEN.gru.input, x, hx, params, *how)
+
+
+def test_projected_states_are_refused():
+    _, x, hx, params = arguments("lstm", 2, 1, 3, 4, 1, True, False, False, proj_size=2)
+    with pytest.raises(KernelError, match="a recurrent layer has 5 parameters"):
+        agree(ATEN.lstm.input, x, [hx[0][..., :2], hx[1]], params, True, 1, 0.0, False, False, False)
