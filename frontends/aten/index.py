@@ -134,7 +134,7 @@ class Indexed:
         return tuple(found[d] for d in range(len(self.shape)))
 
 
-@rule("index")
+@rule("index", "_unsafe_index")
 def index(b: Builder, out: Meta, self: Value, indices: Places) -> Value:
     masks = [i for i in indices if i is not None and i.dtype in ("b8", "u8")]
     count = None

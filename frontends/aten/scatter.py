@@ -115,6 +115,26 @@ def scatter_add(
     return scatter_reduce(b, out, self, dim, index, src, "sum")
 
 
+@rule("gather_backward")
+def gather_backward(
+    b: Builder, out: Meta, grad: Value, self: Value, dim: int, index: Value,
+    sparse_grad: bool = False,
+) -> Value:  # fmt: skip
+    if sparse_grad:
+        raise KernelError(
+            "the gradient of gather is sparse", allowed="sparse_grad=False", hint="leave it out"
+        )
+    if not self.rank or not index.rank:
+        made = gather_backward(
+            b, Meta(out.dtype, line(b, self).shape), line(b, grad), line(b, self), 0,
+            line(b, index),
+        )  # fmt: skip
+        return b.reshape(made, out.shape)
+    wide = computed(out.dtype)
+    added = Updates(b, self.shape, dim % self.rank, index, grad).folded("sum", wide, 0)
+    return added if wide == out.dtype else b.define(out, added.at)
+
+
 @rule("scatter_reduce")
 def scatter_reduce(
     b: Builder, out: Meta, self: Value, dim: int, index: Value, src: Value | Term, reduce: str,
@@ -194,7 +214,7 @@ def index_fill(
     return b.define(out, element)
 
 
-@rule("index_put")
+@rule("index_put", "_unsafe_index_put")
 def index_put(
     b: Builder, out: Meta, self: Value, indices: Places, values: Value, accumulate: bool = False
 ) -> Value:

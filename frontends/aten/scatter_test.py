@@ -52,6 +52,16 @@ def test_updates_are_folded(reduce, shape, dim, count, smaller, dtype, seed):
         agree(ATEN.scatter_reduce.two, x, dim, index, source, reduce, include_self=own)
 
 
+@given(SHAPES, st.integers(0, 2), st.integers(1, 5), st.integers(0, 1), SEEDS)
+def test_gradients_of_gathers(shape, dim, count, smaller, seed):
+    dim %= len(shape)
+    x = drawn(shape, seed)
+    index, _ = updates(shape, dim, count, seed, smaller)
+    agree(ATEN.gather_backward.default, drawn(index.shape, seed), x, dim, index, False)
+    one = torch.tensor(0)
+    agree(ATEN.gather_backward.default, drawn([], seed), drawn([], seed), 0, one, False)
+
+
 def test_numbers_are_lines_of_one_element():
     x, zero, y = torch.tensor(2.0), torch.tensor(0), torch.tensor(3.0)
     agree(ATEN.scatter.src, x, 0, zero, y)
