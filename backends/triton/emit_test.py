@@ -151,6 +151,21 @@ CASES = {
         stage(wh, space=scratch, depth=2)
         """,
     ),
+    "carried": Case(
+        "ssm",
+        """
+        carry(h)
+        tile(b, size=1)
+        tile(d, size=64)
+        place(b.outer, level=grid)
+        place(d.outer, level=grid)
+        stage(x, space=scratch, depth=3)
+        stage(dt, space=scratch, depth=3)
+        stage(wb, space=scratch, depth=3)
+        stage(wc, space=scratch, depth=3)
+        lanes(y, count=128)
+        """,
+    ),
     "searched": Case("map_id", "tile(b, size=64)\nplace(b.outer, level=grid)\nlanes(y, count=64)"),
     "split": Case(
         "matmul_bias_gelu",

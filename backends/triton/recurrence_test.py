@@ -98,3 +98,31 @@ def test_what_is_handed_on_is_whole_in_each_step(fold, onto, chip, tmp_path):
     nest = lower(spec, decisions(spec, *lines), machine, sizes)
     Triton(REGISTRY.manifest("triton")).build(emitted(nest, machine), nest, machine, tmp_path)
     assert wrong(nest, machine, dict(T=9, D=32, N=100), tmp_path) == ""
+
+
+ROWS = """
+def rows(x: f32[T, I], w: f32[J, I]) -> f32[T, J]:
+    \"\"\"A product of each step, added up.\"\"\"
+    a[t, j] = sum(x[t, i] * w[j, i], i)
+    s[t, j] = pad(s[t - 1, j], 0.0) * 0.5 + a[t, j]
+    h[t, j] = tanh(s[t, j]) + sigmoid(pad(h[t - 1, j], 0.0))
+    return h
+"""
+
+
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("lines", [("carry(s)", "carry(h)"), ("carry(h)",), ()])
+def test_a_step_that_is_one_row_of_a_product_is_that_row(lines, chip, tmp_path):
+    spec, machine, sizes = parse_spec(ROWS), target(chip), dict(T=9, I=40, J=33)
+    lines = (*lines, "tile(j, size=16)", "place(j.outer, level=grid)", "compute(a, unit=matrix)")
+    nest = lower(spec, decisions(spec, *lines), machine, sizes)
+    Triton(REGISTRY.manifest("triton")).build(emitted(nest, machine), nest, machine, tmp_path)
+    assert wrong(nest, machine, sizes, tmp_path) == ""
+
+
+def test_a_step_of_one_row_has_its_place_in_a_wider_block(tmp_path):
+    w, machine = workload("rnn"), target("h200")
+    lines = ("tile(t, size=1)", "tile(b, size=1)", "place(t.outer, level=grid)",
+             "place(b.outer, level=grid)", "compute(gx, unit=matrix)", "compute(a, unit=matrix)")  # fmt: skip
+    nest = lower(w.spec, decisions(w.spec, *lines), machine, w.checks[-1])
+    assert wrong(nest, machine, w.checks[-1], tmp_path) == ""

@@ -35,7 +35,7 @@ from ir.nest import (
     Tile,
     Value,
 )
-from ir.spec import FLOATS, Expr, Number
+from ir.spec import FLOATS, Cast, Expr, Number
 from ir.steps import tile_axes
 
 ATOMICS = {"sum": "tl.atomic_add"}  # what folds a value into what memory holds
@@ -156,6 +156,8 @@ class Statements:
         waiting = self.scaled.get(s.value)
         if waiting and isinstance(waiting.of, Tile):
             return
+        if self._dropped(s):
+            return
         expression = without(waiting.of if waiting else s.expression, self.true)
         text = self.expressions.text(expression, axes)
         cast = self.expressions.cast(text, value.dtype)
@@ -167,6 +169,25 @@ class Statements:
                 code = f"tl.full({self.blocks.shape(axes)}, {cast.code}, {kind})"
         self.outside.mapped(s)
         self._assign(s.value, code)
+
+    def _dropped(self, s: Map) -> bool:
+        """Writes a tile into a value that lacks an axis of it, of one element in a wider block."""
+        held = s.expression.value if isinstance(s.expression, Cast) else s.expression
+        if not isinstance(held, Tile):
+            return False
+        source, axes, dtype = self.tile(held)
+        lost = tuple(i for i in axes if i not in self.values[s.value].names)
+        if not lost:
+            return False
+        masks = " & ".join(spread(spelling.inside(i), (i,), axes) for i in lost)
+        zero = spelling.number(spelling.typed(0, dtype))
+        code, left = f"tl.where({masks}, {source}, {zero})", axes
+        for index in sorted(lost, key=axes.index, reverse=True):
+            code = FOLDS["sum"].over.format(code, left.index(index))
+            left = tuple(i for i in left if i != index)
+        code = spread(code, left, self._axes(s.value))
+        self._assign(s.value, f"{_operand(code)}.to({spelling.DTYPES[self.values[s.value].dtype]})")
+        return True
 
     def _fold(self, s: Fold) -> None:
         source, axes, dtype = self.tile(s.source)

@@ -85,6 +85,7 @@ def _launch(
     once_header = [
         *statements.factor_lines,
         *(line for index, size in launch.whole for line in statements.positions(index, size)),
+        *(statements.positions(launch.repeat.index, launch.repeat.size) if launch.repeat else ()),
     ]
     once = statements.once(launch.once, tuple(once_header))
     header = [
