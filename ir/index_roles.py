@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from ir.affine import affine
 from ir.contraction import Contraction, contraction, fills
-from ir.openings import folded_by
+from ir.openings import folded_by, launch_ends
 from ir.recurrence import recurrences, stepped
-from ir.spec import Index, Spec
+from ir.spec import Equation, Index, Spec
 from ir.verify import facts as facts_of
 
 
@@ -16,15 +16,17 @@ from ir.verify import facts as facts_of
 class Roles:
     """Sets of indices. folded: reduced or scanned over.  jagged: of a range that data bounds.
     bounding: on which such a range depends.  taps: folded, and added to another index in a
-    position.  stored: of an output.  sides: rows and columns of each product that has more than one
-    of each.  summed: by one.  batch: of each that has them.  stepped: that a recurrence runs
-    along."""
+    position.  stored: of the last output, and before them those of others that leave a launch,
+    but for folded ones.  fastest: of these others, those that change fastest in memory.  sides:
+    rows and columns of each product that has more than one of each.  summed: by one.  batch: of
+    each that has them.  stepped: that a recurrence runs along."""
 
     folded: frozenset[str]
     jagged: frozenset[str]
     bounding: frozenset[str]
     taps: frozenset[str]
     stored: tuple[str, ...]
+    fastest: frozenset[str]
     sides: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
     summed: frozenset[str]
     batch: frozenset[str]
@@ -42,6 +44,9 @@ def roles(spec: Spec) -> Roles:
     products = [c for e in spec.equations if (c := contraction(e)) and fills(c, ranges)]
     folded = frozenset(i for e in spec.equations for i in folded_by(e.value))
     jagged = frozenset(i for i, r in ranges.items() if r.jagged)
+    last = last_stored(spec)
+    leaving = [] if recurrences(spec) else _leaving(spec)
+    others = (i for e in leaving for i in e.indices if i not in folded and i not in last)
     return Roles(
         folded=folded,
         jagged=jagged,
@@ -50,7 +55,8 @@ def roles(spec: Spec) -> Roles:
             if isinstance(n, Index)
         ),
         taps=_taps(spec, folded),
-        stored=last_stored(spec),
+        stored=(*dict.fromkeys(others), *last),
+        fastest=frozenset(e.indices[-1] for e in leaving if e.indices) - {*folded, *last},
         sides=tuple((c.rows, c.columns) for c in products),
         summed=frozenset(i for c in products for i in c.over),
         batch=_batch(products),
@@ -63,6 +69,12 @@ def last_stored(spec: Spec) -> tuple[str, ...]:
     names = [t.name for t in spec.outputs]
     carried = [n for n in names if stepped(spec, n)]
     return spec.equation((carried or names)[-1]).indices
+
+
+def _leaving(spec: Spec) -> list[Equation]:
+    """The equations of tensors that leave the launch that computes them."""
+    left = {t.name for t in spec.outputs} | {d.subject for d in launch_ends(spec)}
+    return [e for e in spec.equations if e.target in left]
 
 
 def _taps(spec: Spec, folded: frozenset[str]) -> frozenset[str]:

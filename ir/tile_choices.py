@@ -84,7 +84,8 @@ def _folded(
         return [(), *made] if extent <= INNER[0] or not made else made
     within = several[several.index(index) + 1 :]
     room = HELD // min(HELD, prod(min(INNER[0], power_of_two(extents[i])) for i in within))
-    rows = [s for s in dict.fromkeys((*FEW_ROWS, room)) if s == 1 or s < power_of_two(extent) and s <= room]
+    most = min(room, power_of_two(extent) - 1)
+    rows = (size for size in dict.fromkeys((*FEW_ROWS, room)) if size == 1 or size <= most)
     return [tiled(index, size, level) for size in rows]
 
 
@@ -154,6 +155,8 @@ def _on_grid(index: str, roles: Roles, extents: Mapping[str, int]) -> list[Tiles
             return [tiled(index, size, "grid") for size in few if size <= extent]
         sides = (SMALL_SIDE, *SIDES) if extent <= SIDES[0] else SIDES
         return _cut(index, extent, sides if extent < LONG else SIDES[1:], SIDES[-1])
+    if index in roles.fastest:
+        return _cut(index, extent, INNERMOST, max(INNERMOST))
     if roles.folded - roles.taps and not roles.jagged:
         return _cut(index, extent, ROWS, 0)
     if index == roles.stored[-1]:

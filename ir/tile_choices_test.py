@@ -1,7 +1,8 @@
 """Roles of indices, and the cuts that follow from them."""
 
+from ir.autoschedule import autoschedule
 from ir.index_roles import roles
-from ir.samples import spec_of, workload
+from ir.samples import WITH_LANES, spec_of, workload
 from ir.sizes import bind
 from ir.tile_choices import tile_choices
 from ir.verify import facts as facts_of
@@ -67,3 +68,12 @@ def test_an_index_alone_has_powers_of_two_below_its_size():
     spec = spec_of("y[m] = x[m] + 1.0", inputs="x: f32[M]", result="f32[M]")
     (choices,) = tile_choices(spec, roles(spec), {"M": 100})
     assert {c[0].option("size") for c in choices if c} == {32, 64}
+
+
+def test_indices_of_a_tensor_between_launches_lie_side_by_side():
+    spec = spec_of(
+        "z[i, j]: [M, 2 * K] = pad(x[i, j // 2], 0.0)", "y[m, k] = z[M - 1 - m, k + 1]"
+    )
+    schedule = autoschedule(spec, WITH_LANES, {"M": 4096, "K": 4096})
+    placed = {d.subject for d in schedule.of("place") if d.option("level") == "grid"}
+    assert {"i.outer", "j.outer", "m.outer", "k.outer"} <= placed
