@@ -15,6 +15,7 @@ from ir.errors import KernelError
 from ir.groups import ALONE, Group, begun, joined
 from ir.literal import literal
 from ir.network import Buffer, Network, Step
+from ir.parse_expression import RESERVED
 from ir.recurrence import ordered, stepped
 from ir.sizes import shape
 from ir.spec import (
@@ -129,7 +130,9 @@ class _Partition:
 
     def widened(self, group: Group, e: Equation) -> Group | None:
         """A group with one equation more, where that can be had."""
-        copy = Group(group.kind, list(group.equations), dict(group.at), dict(group.ranges), group.rows)
+        copy = Group(
+            group.kind, list(group.equations), dict(group.at), dict(group.ranges), group.rows
+        )
         reads = any(s in group.targets for s in e.sources())
         return copy if reads and self.join(copy, e) and self.had(copy) else None
 
@@ -220,8 +223,8 @@ def _stem(name: str) -> str:
 
 
 def _fresh(stem: str, taken: Collection[str]) -> str:
-    name, n = stem, 1
-    while name in taken:
+    name, n = stem, 0
+    while name in taken or name in RESERVED:
         n += 1
         name = f"{stem}_{n}"
     return name

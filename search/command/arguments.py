@@ -29,6 +29,8 @@ class Arguments:
 
     targets: tuple[str, ...]
     kernels: tuple[str, ...]
+    problem: str | None
+    reduced: bool
     shape: dict[str, int] | None
     schedule: str | None
     evaluations: int | None
@@ -62,6 +64,8 @@ def arguments(words: Sequence[str], target: str, kernel: str) -> Arguments:
     return Arguments(
         targets=tuple(dict.fromkeys(found.target)),
         kernels=tuple(dict.fromkeys(found.kernel)),
+        problem=found.problem,
+        reduced=found.reduced,
         shape=_shape(found.shape),
         schedule=found.schedule,
         evaluations=_whole("--evaluations", found.evaluations, 1),
@@ -119,6 +123,11 @@ def _what(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--kernel", action="append", default=[], metavar="NAME",
                        help="of the library, or a .kir file; repeatable "
                             "(default: the whole starter suite)")
+    group.add_argument("--problem", metavar="FILE.py",
+                       help="every kernel of a PyTorch module, from a file that defines Model, "
+                            "get_inputs and get_init_inputs")
+    group.add_argument("--reduced", action="store_true",
+                       help="with --problem: at sizes that can be simulated and interpreted")
     group.add_argument("--shape", metavar="M=2048,K=512",
                        help="sizes to tune for; those not named are as in the kernel's file")
     group.add_argument("--schedule", metavar="FILE.sched",

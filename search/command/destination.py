@@ -14,11 +14,14 @@ from search.command.surroundings import Surroundings
 def destination(
     asked: Arguments, around: Surroundings, problems: Sequence[Problem]
 ) -> Path | None:
-    """Where winners go; None for nowhere. KernelError where the user wants what cannot be."""
+    """Where winners go; None for nowhere. KernelError where the user wants what cannot be.
+
+    Kernels of a module are of no suite: they go nowhere unless it is asked for.
+    """
     foreign = [p.machine.name for p in problems if not p.ours]
     if not asked.promote:
         proof = all(not p.backend.manifest.for_tests for p in problems)
-        by_itself = asked.promote is None and proof and not foreign
+        by_itself = asked.promote is None and proof and not foreign and asked.problem is None
         return around.checkout if by_itself else None
     if around.checkout is None:
         raise KernelError(

@@ -19,6 +19,7 @@ from ir.source import near
 from ir.workload import Sizes, Workload
 from search.command.arguments import EVALUATIONS, Arguments
 from search.command.given import given_schedule, text_of
+from search.command.module import workloads
 from search.command.problem import Problem
 from search.policy import policy
 from search.settings import Settings
@@ -39,6 +40,10 @@ def suite(asked: Arguments, path: Callable[[str], Path]) -> tuple[Problem, ...]:
             where="--target",
             hint="for what it can be, see --list-targets",
         )
+    if asked.problem is not None:
+        return _module(asked, path)
+    if asked.reduced:
+        raise KernelError("--reduced is of a --problem", where="--reduced", hint="leave it out")
     kernels = asked.kernels or library()
     if asked.shape is not None and len(kernels) != 1:
         raise KernelError(
@@ -61,6 +66,25 @@ def suite(asked: Arguments, path: Callable[[str], Path]) -> tuple[Problem, ...]:
     given = path(asked.schedule) if asked.schedule is not None else None
     return tuple(
         _problem(asked, workload, m, ours, given) for m, ours in machines for workload in workloads
+    )
+
+
+def _module(asked: Arguments, path: Callable[[str], Path]) -> tuple[Problem, ...]:
+    """Every kernel of a problem file for every target."""
+    for option, value in (("--kernel", asked.kernels), ("--shape", asked.shape),
+                          ("--schedule", asked.schedule)):  # fmt: skip
+        if value:
+            raise KernelError(
+                f"{option} and --problem do not go together", where=option,
+                hint="a problem file says which kernels there are, and their sizes",
+            )  # fmt: skip
+    machines = [machine(name, path) for name in asked.targets]
+    _require_distinct("--target", [m.name for m, _ in machines])
+    file = path(asked.problem)
+    return tuple(
+        _problem(asked, workload, m, ours, None)
+        for m, ours in machines
+        for workload in workloads(file, asked.reduced, m, usable(m, asked.backend))
     )
 
 

@@ -238,8 +238,9 @@ class Stages:
 def _shapes(bench: Bench, bound: Roofline, correct_by: str) -> tuple[Sizes, ...]:
     """The sizes at which results are compared: the tuning sizes too, where that is affordable."""
     cheap = bound.flops <= AFFORDABLE_FLOPS and bound.bytes <= AFFORDABLE_BYTES
-    tuned = (bench.sizes,) if cheap and correct_by not in SLOW else ()
-    return (*(s for s in bench.checks if s != bench.sizes), *tuned)
+    others = tuple(s for s in bench.checks if s != bench.sizes)
+    tuned = (bench.sizes,) if cheap and (correct_by not in SLOW or not others) else ()
+    return (*others, *tuned)
 
 
 def _depends_on_data(spec: Spec) -> bool:
