@@ -33,13 +33,16 @@ def ranked(b: Builder, value: Value, dim: int, descending: bool = False) -> Valu
     return b.fold("sum", meta, (value.shape[dim],), one, "rank")
 
 
-def places(b: Builder, ranks: Value, dim: int) -> Value:
-    """Where the element of each rank stands along a dimension."""
+def places(b: Builder, ranks: Value, dim: int, count: Expr | None = None) -> Value:
+    """Where the element of each rank stands along a dimension; of the first ranks, or of all."""
+    size = ranks.shape[dim]
+    shape = swapped(ranks.shape, dim, size if count is None else count)
 
-    def to(*at: Expr) -> tuple[Expr, ...]:
-        return swapped(at, dim, ranks.at(*at))
+    def place(*at: Expr) -> Expr:
+        here = swapped(at[:-1], dim, at[-1])
+        return where(Apply("eq", (ranks.at(*here), at[dim])), at[-1], 0)
 
-    return b.scatter(ranks.meta, ranks.shape, to, lambda *at: at[dim], "places")
+    return b.fold("sum", Meta("i32", shape), (size,), place, "places")
 
 
 def sorted_line(b: Builder, value: Value, ranks: Value) -> Value:

@@ -49,13 +49,7 @@ def topk(
     if not self.rank:
         return b.copy(self), b.define(out[1], lambda: 0)
     dim %= self.rank
-    ranks = ranked(b, self, dim, descending=largest)
-
-    def place(*at: Expr) -> Expr:
-        here = swapped(at[:-1], dim, at[-1])
-        return where(Apply("eq", (ranks.at(*here), at[dim])), at[-1], 0)
-
-    found = b.fold("sum", Meta("i32", out[1].shape), (self.shape[dim],), place, "places")
+    found = places(b, ranked(b, self, dim, descending=largest), dim, out[1].shape[dim])
     values = b.define(out[0], lambda *at: self.at(*swapped(at, dim, found.at(*at))), "top")
     return values, b.define(out[1], found.at, "order")
 
