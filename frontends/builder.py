@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from frontends.expressions import Term, both, call, cast, constant, expr, plus, product, where
 from ir.dtypes import Dtypes, is_float, promote, strong
+from ir.parse_expression import RESERVED
 from ir.spec import (
     Bucketize,
     Equation,
@@ -260,14 +261,18 @@ class Builder:
 
     def indices(self, count: int) -> tuple[Index, ...]:
         """Indices that no other equation has."""
-        start = self._indices
-        self._indices += count
-        return tuple(Index(f"i{n}") for n in range(start, start + count))
+        made = []
+        while len(made) < count:
+            name = f"i{self._indices}"
+            self._indices += 1
+            if name not in RESERVED:  # i8 is a dtype
+                made.append(Index(name))
+        return tuple(made)
 
     def fresh(self, name: str) -> str:
-        """A tensor's name that is not taken."""
+        """A tensor's name that is not taken, and no word of the language."""
         stem, number, made = name, 1, name
-        while made in self.values:
+        while made in self.values or made in RESERVED:
             number += 1
             made = f"{stem}_{number}"
         return made

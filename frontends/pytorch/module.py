@@ -210,6 +210,8 @@ class _Walk:
             return self.origins[argument.name]
         if not isinstance(value, Value):
             return Result("constant", self._plain(value))
+        if value in self.builder.inputs:  # an operator that changes nothing, as `clone`
+            value = self.values[argument.name] = self.builder.copy(value, f"{value.name}_out")
         return Result("output", value.name)
 
     def finished(self, name: str) -> Imported:

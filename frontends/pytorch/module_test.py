@@ -1,57 +1,13 @@
 """An imported module gives what the module gives: results, structures, buffers; errors say where."""
 
-import copy
-
 import pytest
 import torch
 from torch import nn
-from torch.utils._pytree import tree_flatten, tree_map
 
+from frontends.pytorch.against import checked
 from frontends.pytorch.module import imported
 from frontends.pytorch.reference import answer
 from ir.errors import KernelError
-from ir.parse import parse_spec
-from ir.print import spec_text
-from ir.verify import facts
-
-
-def wide(item):
-    floats = isinstance(item, torch.Tensor) and item.is_floating_point()
-    return item.detach().clone().double() if floats else item
-
-
-def checked(subject, *args, kwargs=None, calls=(), **options):
-    """Imports a call and compares it, and further calls, with PyTorch in float64."""
-    module = subject if isinstance(subject, nn.Module) else None
-    made = imported(subject, args, kwargs, **options)
-    facts(made.spec)
-    assert parse_spec(spec_text(made.spec)) == made.spec
-    for given in (args, *calls):
-        theirs = copy.deepcopy(module).double() if module else subject
-        before = copy.deepcopy(module).double() if module else None
-        inputs = tree_map(wide, (given, kwargs or {}))
-        found = answer(made, before, *tree_map(wide, (given, kwargs or {})))
-        expected = theirs(*inputs[0], **inputs[1])
-        same(found.result, expected)
-        for target, value in found.left.items():
-            now = tree_flatten(inputs)[0][target] if isinstance(target, int) else held(theirs, target)
-            same(value, now)
-    return made
-
-
-def held(module, path):
-    parent, _, name = path.rpartition(".")
-    return getattr(module.get_submodule(parent), name)
-
-
-def same(ours, theirs):
-    (ours, shape), (theirs, expected) = tree_flatten(ours), tree_flatten(theirs)
-    assert shape == expected
-    for a, b in zip(ours, theirs, strict=True):
-        if isinstance(b, torch.Tensor):
-            torch.testing.assert_close(a, b, rtol=1e-6, atol=1e-7)
-        else:
-            assert a == b
 
 
 def test_results_come_back_in_their_structure():
