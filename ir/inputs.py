@@ -87,7 +87,7 @@ class _Finder:
             match node:
                 case Read(tensor, at):
                     self._positions(tensor, at)
-                case Bucketize(searched, borders):
+                case Bucketize(searched, borders) if borders in self.inputs:
                     found = self.use.borders.setdefault(borders, [])
                     found += [n for n in self._reach(searched) if n not in found]
                 case Apply("div", (_, b)):
@@ -110,8 +110,10 @@ class _Finder:
             for expr, size in zip(n.at, self.tensors[n.tensor].shape, strict=True)
             if isinstance(expr, Index) and expr.name == index
         ]
+        if low not in self.inputs:
+            return
         self.use.bounds[low] = min([*walked, self.use.bounds.get(low, 2**31 - 1)])
-        if high != low:
+        if high != low and high in self.inputs:
             self.use.ends[low] = high
 
     def _reach(self, expr: Expr, seen: frozenset[str] = frozenset()) -> Iterator[str]:

@@ -91,6 +91,14 @@ def test_float_borders_are_sorted():
     assert (np.diff(found["b"]) >= 0).all()
 
 
+def test_borders_and_ends_that_are_computed_are_no_inputs():
+    line = "e[b] = o[b] + 1; y[b] = sum(v[l], l=range(o[b], e[b]))"
+    found = made(line, "v: f32[L], o: i32[B]", "f32[B]", {"L": 9, "B": 3}, 0)
+    assert set(found) == {"v", "o"} and found["o"][0] == 0
+    line = "e[b] = cumsum(square(x[b]), b); y[m] = bucketize(v[m], e)"
+    assert set(made(line, "v: f32[M], x: f32[B]", "i32[M]", {"M": 9, "B": 3}, 0)) == {"v", "x"}
+
+
 POSITIVE = ["sqrt(x[m] + 1e-05)", "log(x[m])", "1.0 / x[m]", "rsqrt(f32(x[m]))"]
 
 
