@@ -256,8 +256,13 @@ class Builder:
         return self.define(value.meta, value.at, name)
 
     def bucketize(self, term: Term, borders: Value) -> Expr:
-        """How many entries of sorted borders are less than a term."""
-        return Bucketize(expr(term), borders.name)
+        """How many entries of sorted borders are less than a term, which is compared in their
+        dtype where that holds it."""
+        value = expr(term)
+        found = self.dtype_of(value)
+        if found != borders.dtype and promote(found, borders.dtype) == borders.dtype:
+            value = cast(borders.dtype, value)
+        return Bucketize(value, borders.name)
 
     def indices(self, count: int) -> tuple[Index, ...]:
         """Indices that no other equation has."""

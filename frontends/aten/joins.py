@@ -10,6 +10,7 @@ from frontends.axes import axis
 from frontends.builder import Builder, Meta, Value
 from frontends.expressions import both, call, cast, constant, expr, plus, times, where
 from frontends.positions import counted, moved
+from ir.errors import KernelError
 from ir.spec import Expr, Index, Number
 
 Metas = Meta | tuple[Meta, ...]
@@ -206,7 +207,7 @@ def repeat_interleave_by(
 ) -> Value:  # fmt: skip
     """Each element as often as `repeats` says, which is one for all or has one for each."""
     self, dim = _along(b, self, dim)
-    source = repeat_interleave_places(b, Meta("i64", (out.shape[dim],)), repeats)
+    source = repeat_interleave_places(b, Meta("i64", (out.shape[dim],)), repeats, output_size)
     return b.define(out, lambda *at: self.at(*moved(at, dim, source.at(at[dim]))))
 
 
@@ -215,6 +216,12 @@ def repeat_interleave_places(
     b: Builder, out: Meta, repeats: Value, output_size: int | None = None
 ) -> Value:
     """Which element stands at each place: as many runs have ended before it."""
+    if output_size is None:
+        raise KernelError(
+            "`repeat_interleave` has a result whose size is not known",
+            allowed="output_size=...",
+            hint="give the number of elements of the result",
+        )
     if repeats.rank == 0 or constant(repeats.shape[0]) == 1:
         one = repeats.at(*(0 for _ in repeats.shape))
         return b.define(out, lambda i: i // one)

@@ -1,11 +1,13 @@
 """Joins and parts equal PyTorch's."""
 
+import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from frontends.aten.against import agree
 from frontends.aten.arguments import SEEDS, integers, numbered, reals
+from ir.errors import KernelError
 
 ATEN = torch.ops.aten
 SHAPES = st.lists(st.integers(1, 4), min_size=1, max_size=4).map(tuple)
@@ -96,9 +98,13 @@ def test_elements_as_often_as_a_tensor_says(shape, seed, data):
     total = int(repeats.sum())
     if shape[dim] > 1:
         agree(ATEN.repeat_interleave.self_Tensor, x, repeats, dim, output_size=total)
-        agree(ATEN.repeat_interleave.self_Tensor, x, repeats, dim)
-    agree(ATEN.repeat_interleave.self_Tensor, x, torch.tensor([3]))
+    agree(ATEN.repeat_interleave.self_Tensor, x, torch.tensor([3]), output_size=3 * x.numel())
     agree(ATEN.repeat_interleave.Tensor, repeats, output_size=total)
+
+
+def test_a_size_that_depends_on_data_is_refused():
+    with pytest.raises(KernelError, match="size is not known"):
+        agree(ATEN.repeat_interleave.Tensor, torch.ones(3, dtype=torch.int64))
 
 
 @MANY
