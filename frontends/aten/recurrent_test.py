@@ -60,4 +60,5 @@ def test_dropout_is_refused_in_training(train):
 def test_projected_states_are_refused():
     _, x, hx, params = arguments("lstm", 2, 1, 3, 4, 1, True, False, False, proj_size=2)
     with pytest.raises(KernelError, match="a recurrent layer has 5 parameters"):
-        agree(ATEN.lstm.input, x, [hx[0][..., :2], hx[1]], params, True, 1, 0.0, False, False, False)
+        how = (True, 1, 0.0, False, False, False)
+        agree(ATEN.lstm.input, x, [hx[0][..., :2], hx[1]], params, *how)

@@ -215,7 +215,8 @@ def var_mean(
     unbiased: bool | None = None, keepdim: bool = False, correction: float | None = None,
 ) -> tuple[Value, Value]:  # fmt: skip
     dims = axes(dim, self.rank)
-    middle, found = moments(b, self, dims, computed(out[0].dtype), _correction(unbiased, correction))
+    less = _correction(unbiased, correction)
+    middle, found = moments(b, self, dims, computed(out[0].dtype), less)
     return (
         _spread(b, out[0], self, dims, lambda v: v, found),
         _spread(b, out[1], self, dims, lambda v: v, middle),
@@ -228,7 +229,8 @@ def std_mean(
     unbiased: bool | None = None, keepdim: bool = False, correction: float | None = None,
 ) -> tuple[Value, Value]:  # fmt: skip
     dims = axes(dim, self.rank)
-    middle, found = moments(b, self, dims, computed(out[0].dtype), _correction(unbiased, correction))
+    less = _correction(unbiased, correction)
+    middle, found = moments(b, self, dims, computed(out[0].dtype), less)
     return (
         _spread(b, out[0], self, dims, lambda v: call("sqrt", v), found),
         _spread(b, out[1], self, dims, lambda v: v, middle),
