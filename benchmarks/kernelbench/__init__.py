@@ -1,0 +1,1 @@
+"""KernelBench: which of its problems are imported, and rightly."""
