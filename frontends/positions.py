@@ -21,9 +21,9 @@ def counted(position: int | Expr, size: Expr) -> Expr:
     return expr(position)
 
 
-def known(size: Expr, what: str) -> int:
-    """A size that a rule must know; KernelError where it is symbolic."""
-    found = constant(size)
+def known(size: int | Expr, what: str) -> int:
+    """A size that a rule must know; KernelError where it is open."""
+    found = constant(expr(size))
     if found is None:
-        raise KernelError(f"{what} is symbolic", allowed="a number", hint="export it fixed")
+        raise KernelError(f"{what} is open", allowed="a number", hint="fix the size it comes from")
     return found

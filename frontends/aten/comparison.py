@@ -76,7 +76,7 @@ def isclose(
     real = is_float(self.dtype)
 
     def close(x: Expr, y: Expr) -> Expr:
-        wide_x, wide_y = (x, y) if real else (cast("f64", x), cast("f64", y))
+        wide_x, wide_y = (x, y) if real else (cast("f32", x), cast("f32", y))
         apart = call("abs", wide_x - wide_y)
         near = apart <= atol + rtol * call("abs", wide_y)
         made = either(call("eq", x, y), both(near, call("isfinite", apart)) if real else near)

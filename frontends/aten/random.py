@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from frontends.aten.table import rule
 from frontends.builder import Builder, Meta, Value, computed, linear
 from frontends.expressions import Term, both, call, cast, either, product, where
+from frontends.positions import known
 from ir.dtypes import is_float
 from ir.spec import Expr, Index, Number
 
@@ -87,6 +88,7 @@ def exponential(b: Builder, out: Meta, self: Value, lambd: float = 1) -> Value:
 def randint(b: Builder, out: Meta, high: int, low: int = 0, **_: object) -> Value:
     """low to high - 1. Beyond 2^16 values two numbers are drawn for each, so that all of them are
     met alike."""
+    low, high = (known(n, "a bound of `randint`") for n in (low, high))
     span = high - low
     if span <= 2**16:
         drawn = _uniform(b, Meta("f32", out.shape))

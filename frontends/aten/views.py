@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from frontends.aten.table import rule
 from frontends.axes import axis
 from frontends.builder import Builder, Meta, Value
-from frontends.expressions import Term
+from frontends.expressions import Term, product
 from frontends.positions import counted, known, moved
 from ir.errors import KernelError
 from ir.spec import Expr, Index, Number
@@ -145,8 +144,7 @@ def flip(b: Builder, out: Meta, self: Value, dims: Sequence[int]) -> Value:
 def roll(b: Builder, out: Meta, self: Value, shifts: Dims, dims: Dims = ()) -> Value:
     """Without dims, of the elements in row-major order."""
     if not _list(dims):
-        count = math.prod(known(s, "a size of `roll`") for s in self.shape)
-        flat = b.reshape(self, (count,))
+        flat = b.reshape(self, (product(self.shape),))
         return b.reshape(roll(b, flat.meta, flat, shifts, 0), out.shape)
     by = dict.fromkeys(range(self.rank), 0)
     for shift, d in zip(_list(shifts), _list(dims), strict=True):
@@ -175,8 +173,9 @@ def as_strided(
     storage_offset: int | None = None,
 ) -> Value:  # fmt: skip
     """Places in memory, where the tensor is taken to lie in row-major order from the start on."""
-    count = math.prod(known(s, "a size of `as_strided`") for s in self.shape)
-    first = storage_offset or 0
+    size, stride = ([known(n, "a size of `as_strided`") for n in ns] for ns in (size, stride))
+    count = known(product(self.shape), "a size of `as_strided`")
+    first = known(storage_offset or 0, "the offset of `as_strided`")
     last = first + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
     if last >= count:
         raise KernelError(
