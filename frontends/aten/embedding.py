@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from frontends.aten.table import rule
 from frontends.builder import Builder, Meta, Value, computed
 from frontends.expressions import call, cast, constant, where
@@ -57,6 +59,34 @@ def embedding_backward(
     return embedding_dense_backward(
         b, out, grad, indices, num_weights, padding_idx, scale_grad_by_freq
     )
+
+
+@rule("embedding_renorm")
+def embedding_renorm(
+    b: Builder, out: Meta, self: Value, indices: Value, max_norm: float, norm_type: float
+) -> Value:
+    """The table with its used rows made as long as `max_norm`, where they are longer."""
+    wide = computed(out.dtype)
+    rows, width = self.shape
+
+    def size(row: Expr, d: Expr) -> Expr:
+        found = call("abs", self.wide(row, d))
+        return found if math.isinf(norm_type) else call("pow", found, float(norm_type))
+
+    def named(row: Expr, *at: Expr) -> Expr:
+        return Apply("eq", (indices.at(*at), row))
+
+    kind = "max" if math.isinf(norm_type) else "sum"
+    powers = b.fold(kind, Meta(wide, (rows,)), (width,), size, "powers")
+    used = b.fold("any", Meta("b8", (rows,)), indices.shape, named, "used")
+
+    def element(row: Expr, d: Expr) -> Expr:
+        norm = powers.at(row)
+        norm = norm if math.isinf(norm_type) else call("pow", norm, 1.0 / norm_type)
+        scaled = self.wide(row, d) * (max_norm / (norm + 1e-7))
+        return where(used.at(row) & (norm > max_norm), scaled, self.wide(row, d))
+
+    return b.define(out, element)
 
 
 @rule("_embedding_bag", "embedding_bag")

@@ -20,6 +20,8 @@ def test_rows_are_looked_up_and_gradients_added(shape, rows, width, seed):
     grad = torch.randn(*shape, width, dtype=torch.float64)
     agree(ATEN.embedding.default, weight, indices)
     agree(ATEN.embedding.default, weight, indices.int(), 0)
+    for kind in (1.0, 2.0, float("inf")):
+        agree(ATEN.embedding_renorm.default, weight, indices, 1.0, kind)
     for padding in (-1, 0):
         for scaled in (False, True):
             args = (grad, indices, rows, padding, scaled)
