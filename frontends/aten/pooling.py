@@ -121,17 +121,27 @@ def _avg_pools(count: int) -> None:
 
         total = b.fold("sum", Meta(dtype, out.shape), over, element, "total")
 
-        def divisor(*at: Expr) -> Expr:
+        def mean(*at: Expr) -> Expr:
             if divisor_override is not None:
-                return Number(divisor_override)
+                return total.at(*at) / divisor_override
             if pad is None or (count_include_pad and not ceil_mode):
-                return product(tuple(map(Number, kernel)))
-            starts = taps(at[lead:], (Number(0),) * count, *how)
+                return total.at(*at) / product(tuple(map(Number, kernel)))
             sizes = self.shape[lead:]
-            each = zip(starts, kernel, sizes, low, strict=True)
-            return cast(dtype, product(tuple(_held(*one, count_include_pad) for one in each)))
+            held = held_by(at[lead:], kernel, how[0], low, sizes, count_include_pad)
+            return total.at(*at) / cast(dtype, held)
 
-        return b.define(out, lambda *at: total.at(*at) / divisor(*at), "avg_pool")
+        return b.define(out, mean, "avg_pool")
+
+
+def held_by(
+    places: Sequence[Expr], kernel: Sequence[int], stride: Sequence[int], low: Sequence[int],
+    sizes: Sequence[Expr], padded: bool,
+) -> Expr:  # fmt: skip
+    """How many elements a window has; padded: with those that it is padded with."""
+    nothing, ones = (Number(0),) * len(kernel), (1,) * len(kernel)
+    starts = taps(places, nothing, stride, ones, low)
+    each = zip(starts, kernel, sizes, low, strict=True)
+    return product(tuple(_held(*one, padded) for one in each))
 
 
 def _held(start: Expr, kernel: int, size: Expr, low: int, padded: bool) -> Expr:
@@ -141,7 +151,7 @@ def _held(start: Expr, kernel: int, size: Expr, low: int, padded: bool) -> Expr:
     return call("minimum", plus(start, Number(kernel)), size) - call("maximum", start, 0)
 
 
-def _bounds(at: Expr, size: Expr, parts: Expr) -> tuple[Expr, Expr]:
+def part(at: Expr, size: Expr, parts: Expr) -> tuple[Expr, Expr]:
     """Where a part of a dimension begins and ends, which need not divide it: parts overlap."""
     end = quotient(plus(times(plus(at, Number(1)), size), minus(parts, Number(1))), parts)
     return quotient(times(at, size), parts), end
@@ -177,7 +187,7 @@ class _Parts:
             if self._even(n):
                 source.append(plus(times(p, self.sizes[n]), i))
                 continue
-            start, end = _bounds(p, *self.pairs[n])
+            start, end = part(p, *self.pairs[n])
             source.append(plus(start, i))
             held.append(plus(start, i) < end)
         read = self.x.wide(*at[: self.lead], *source, pad=outside if held else None)
@@ -187,7 +197,7 @@ class _Parts:
         """How many elements a part has."""
         found: Expr = Number(1)
         for n, p in enumerate(at[self.lead :]):
-            start, end = _bounds(p, *self.pairs[n])
+            start, end = part(p, *self.pairs[n])
             found = times(found, self.sizes[n] if self._even(n) else end - start)
         return found
 
@@ -196,7 +206,7 @@ class _Parts:
         made: Expr = Number(0)
         for n, i in enumerate(unravelled(nth, self.sizes)):
             size, _ = self.pairs[n]
-            start, _ = _bounds(at[self.lead + n], *self.pairs[n])
+            start, _ = part(at[self.lead + n], *self.pairs[n])
             made = plus(times(made, size), plus(start, i))
         return made
 
