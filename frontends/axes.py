@@ -47,7 +47,7 @@ def without(shape: Sequence[Expr], dims: Sequence[int]) -> Shape:
 
 
 def fold(
-    b: Builder, kind: str, meta: Meta, x: Value, dims: Sequence[int], body, name: str = "t"
+    b: Builder, kind: str, meta: Meta, x: Value, dims: Sequence[int], body, name: str = ""
 ) -> Value:
     """A fold of x along dimensions, which the result lacks or has with one element.
 

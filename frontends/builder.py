@@ -79,7 +79,8 @@ class Builder:
     aliases: results that hold the elements of another tensor in the same order, under another
     shape.  counts: results whose size along a dimension depends on data: the tensor has its largest
     size there, and only what lies below a count, an i64 without dimensions, is the result: by
-    name, the count's name and the dimension.
+    name, the count's name and the dimension.  stem: what tensors are called that are given no
+    name: after the operator at work.
     """
 
     def __init__(self) -> None:
@@ -88,6 +89,7 @@ class Builder:
         self.values: dict[str, Value] = {}
         self.aliases: dict[str, str] = {}
         self.counts: dict[str, tuple[str, int]] = {}
+        self.stem = "t"
         self._indices = 0
         self._drawn: Expr = Number(0)
         self.seeded: Value | None = None
@@ -115,7 +117,7 @@ class Builder:
 
         return at
 
-    def define(self, meta: Meta, body: Body, name: str = "t") -> Value:
+    def define(self, meta: Meta, body: Body, name: str = "") -> Value:
         """`t[i, j] = body(i, j)`, rounded to the dtype of `meta`. The body may be a fold, of
         `reduce`, or a scan."""
         at = self.indices(len(meta.shape))
@@ -123,7 +125,7 @@ class Builder:
 
     def fold(
         self, kind: str, meta: Meta, over: Sequence[Expr | int | Segment], body: Body,
-        name: str = "t",
+        name: str = "",
     ) -> Value:  # fmt: skip
         """`t[i] = sum(body(i, k), k)`. kind: of `ir.functions.FOLDS`.  over: the sizes of the
         folded indices; of one, a function of the result's indices that gives both ends, as reads
@@ -144,7 +146,7 @@ class Builder:
         return self._stored(meta, at, value, name)
 
     def scan(
-        self, kind: str, meta: Meta, dim: int, body: Body, name: str = "t",
+        self, kind: str, meta: Meta, dim: int, body: Body, name: str = "",
         reverse: bool = False, exclusive: bool = False,
     ) -> Value:  # fmt: skip
         """`t[i, k] = cumsum(body(i, k), k)` along one dimension. kind: sum, prod, max or min."""
@@ -155,7 +157,7 @@ class Builder:
         return self._stored(meta, at, value, name)
 
     def scatter(
-        self, meta: Meta, over: Sequence[Expr | int], to: Body, body: Body, name: str = "t"
+        self, meta: Meta, over: Sequence[Expr | int], to: Body, body: Body, name: str = ""
     ) -> Value:
         """`t[to(k)...] += body(k)` for all k, from zeros. over: the sizes of k, which reads of
         tensors must tell too.  to: gives the positions, of which one at least is no plain index;
@@ -171,7 +173,7 @@ class Builder:
         self.values[made.name] = made
         return made
 
-    def declare(self, meta: Meta, name: str = "t") -> Value:
+    def declare(self, meta: Meta, name: str = "") -> Value:
         """A tensor that is read before its equation stands, as recurrences do; see `settle`."""
         made = Value(self.fresh(name), meta.dtype, meta.shape)
         self.values[made.name] = made
@@ -195,7 +197,7 @@ class Builder:
 
     def pointwise(
         self, meta: Meta, function: Body, *operands: Value | Term, compute: str | None = None,
-        name: str = "t",
+        name: str = "",
     ) -> Value:  # fmt: skip
         """`t[i, j] = function(a[i, j], b[j], 2.0)`, broadcast as PyTorch does.
 
@@ -232,7 +234,7 @@ class Builder:
             for i, size in zip(last, value.shape, strict=True)
         )
 
-    def reshape(self, value: Value, shape: Sequence[Expr | int], name: str = "t") -> Value:
+    def reshape(self, value: Value, shape: Sequence[Expr | int], name: str = "") -> Value:
         """The same elements in the same order under another shape."""
         sizes = tuple(map(expr, shape))
         if sizes == value.shape:
@@ -251,7 +253,7 @@ class Builder:
         self.counts[value.name] = (count.name, dim)
         return value
 
-    def copy(self, value: Value, name: str = "t") -> Value:
+    def copy(self, value: Value, name: str = "") -> Value:
         """An equation of its own for the same elements."""
         return self.define(value.meta, value.at, name)
 
@@ -275,8 +277,10 @@ class Builder:
         return tuple(made)
 
     def fresh(self, name: str) -> str:
-        """A tensor's name that is not taken, and no word of the language."""
-        stem, number, made = name, 1, name
+        """A tensor's name that is not taken, nor a word of the language; without one, after the
+        operator at work."""
+        stem, number = name or self.stem, 1
+        made = stem
         while made in self.values or made in RESERVED:
             number += 1
             made = f"{stem}_{number}"
@@ -289,7 +293,7 @@ class Builder:
     def _stored(self, meta: Meta, at: tuple[Index, ...], value: Expr, name: str) -> Value:
         found = self.dtype_of(value)
         if found != meta.dtype and isinstance(value, Reduce | Scan):
-            whole = self._stored(Meta(found, meta.shape), at, value, f"{name}_sum")
+            whole = self._stored(Meta(found, meta.shape), at, value, f"{name or self.stem}_sum")
             at = self.indices(len(at))
             value = whole.at(*at)
         made = Value(self.fresh(name), meta.dtype, meta.shape)

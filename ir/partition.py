@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 
 from ir.digest import spec_digest
 from ir.errors import KernelError
@@ -178,10 +179,13 @@ def canonical(known: Facts, group: Group, inputs: Sequence[str], stored: Sequenc
     for e in group.equations:
         tensors[e.target] = _fresh(_stem(e.target), tensors.values())
     names: dict[str, str] = {}
+    taken = {*tensors.values(), *RESERVED}
+    letters = (name for name in map(_letter, count()) if name not in taken)
     for e in group.equations:
         for node in (n for p in (*e.at, e.value) for n in p.walk()):
             for index in _indices(node):
-                names.setdefault(index, _letter(len(names)))
+                if index not in names:
+                    names[index] = next(letters)
     ranges = {i: Range(i, Number(0), size) for i, size in group.ranges.items()}
     given = tuple(
         replace(known.tensors[name], name=tensors[name], place=None) for name in inputs

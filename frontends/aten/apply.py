@@ -42,6 +42,7 @@ def apply(
     for ignored in ("layout", "device", "pin_memory", "memory_format", "dtype", "generator", "out"):
         bound.pop(ignored, None)
     _sized(builder, operator, bound)
+    builder.stem = operator_name(operator).partition(".")[0].strip("_").lower()
     made = rule(builder, out[0] if len(out) == 1 else out, **bound)
     results = made if isinstance(made, tuple) else (made,)
     if len(results) != len(out):
