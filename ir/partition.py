@@ -18,6 +18,7 @@ from ir.literal import literal
 from ir.network import Buffer, Network, Step
 from ir.parse_expression import RESERVED
 from ir.recurrence import ordered, stepped
+from ir.repeated import once
 from ir.sizes import shape
 from ir.spec import (
     Bucketize,
@@ -54,7 +55,7 @@ def partition(
     ones. Raises what it raises where a kernel of one equation is refused.
     """
     aliases, spec = dict(aliases or {}), literal(spec, sizes)
-    flat = squeezed(through_views(spec, aliases))
+    flat = squeezed(once(through_views(spec, aliases), aliases))
     return _Partition(spec, flat, aliases, lowers).network()
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from ir.spec import Apply, Bucketize, Equation, Expr, Index, Read, Reduce, Scan, Spec
+from ir.spec import Apply, Bucketize, Equation, Expr, Index, Range, Read, Reduce, Scan, Spec
 from ir.visit import pruned, rebuilt, renamed
 
 SMALL = 8  # nodes of an expression without reads that is computed anew wherever it is needed
@@ -52,7 +52,10 @@ def _is_constant(value: Expr) -> bool:
 
 
 def _seen(expr: Expr, views: Mapping[str, Equation]) -> Expr:
-    """The expression with its reads of views replaced by what they show."""
+    """The expression with its reads of views replaced by what they show. Where a jagged range
+    begins and ends is read from memory."""
+    if isinstance(expr, Range):
+        return expr
     expr = rebuilt(expr, lambda x: _seen(x, views))
     if not isinstance(expr, Read) or expr.tensor not in views:
         return expr

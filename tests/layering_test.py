@@ -45,6 +45,7 @@ TABLE = {
     "kernels_generated": (("ir", "search", "search/evaluator", "backends"), ()),
     "benchmarks": (ALL, None),
     "benchmarks/kernelbench": (ALL, None),
+    "examples": (ALL, None),
     "tools": (ALL, ()),
     "tests": (ALL, None),
     "bazel": ((), ("pytest",)),

@@ -10,7 +10,7 @@ from backends.registry import backend_names
 
 ROOT = Path(__file__).parent.parent
 FOLDERS = ("ir", "backends", "templates", "search", "frontends", "kernels_generated",
-           "benchmarks", "tests", "tools", "bazel")  # fmt: skip
+           "benchmarks", "examples", "tests", "tools", "bazel")  # fmt: skip
 SKIPPED = {"__pycache__", "testdata", "golden"}
 TESTING = {"pytest", "hypothesis"}
 

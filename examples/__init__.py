@@ -1,0 +1,1 @@
+"""Examples: whole models through all of it."""

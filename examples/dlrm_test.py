@@ -1,0 +1,20 @@
+"""The example runs to its end, and is as close to float64 as PyTorch is."""
+
+import re
+
+import pytest
+
+from examples.dlrm import main
+
+
+@pytest.mark.parametrize("target", ["npu", "mi300"])
+def test_the_model_is_computed_by_kernels(target, capsys):
+    assert main([f"--target={target}", "--seed=3"]) == 0
+    said = capsys.readouterr().out
+    ours, theirs = map(float, re.findall(r": (\S+e-\d+)", said))
+    assert ours <= 4 * theirs + 1e-6, said
+
+
+def test_a_target_that_is_not_there_is_told(capsys):
+    assert main(["--target=none"]) == 2
+    assert "none" in capsys.readouterr().err
