@@ -86,7 +86,6 @@ def _max_pools(count: int) -> None:
         found = maxima(self, kernel_size, stride, padding, dilation, ceil_mode)
         return found.values(b, out[0]), found.places(b, out[1])
 
-    @rule(f"max_pool{count}d_with_indices_backward")
     def max_pool_backward(
         b: Builder, out: Meta, grad_output: Value, self: Value, kernel_size: Lengths,
         stride: Lengths, padding: Lengths, dilation: Lengths, ceil_mode: bool, indices: Value,
@@ -100,6 +99,9 @@ def _max_pools(count: int) -> None:
         )  # fmt: skip
         whole = b.reshape(made, out.shape)
         return whole if flat.dtype == out.dtype else b.define(out, whole.at, "grad")
+
+    if count > 1:  # of one dimension it is that of two
+        rule(f"max_pool{count}d_with_indices_backward")(max_pool_backward)
 
 
 def _avg_pools(count: int) -> None:
