@@ -94,7 +94,7 @@ class Recurrent(nn.Module):
 
 
 def batch_norm():
-    made = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU())
+    made = nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2))
     with torch.no_grad():
         made[1].running_mean.uniform_(-1, 1)
         made[1].running_var.uniform_(0.5, 2)
@@ -108,6 +108,8 @@ CASES = {
     "views": (Views(), (2, 4, 5)),
     "in place": (InPlace(), (3, 3)),
     "norms": (nn.Sequential(nn.GroupNorm(2, 4), nn.InstanceNorm2d(4), nn.SiLU()), (2, 4, 3, 5)),
+    "pools": (nn.Sequential(nn.AvgPool2d(2), nn.Upsample(scale_factor=2), nn.AdaptiveAvgPool2d(1)),
+              (2, 3, 8, 6)),
     "transposed": (nn.ConvTranspose2d(4, 6, 3, stride=2, padding=1, groups=2), (2, 4, 5, 4)),
     "lstm": (Recurrent("LSTM", num_layers=2, batch_first=True), (2, 3, 4)),
     "gru both ways": (Recurrent("GRU", bidirectional=True), (3, 2, 4)),

@@ -1,0 +1,116 @@
+"""A solution file runs as its problem does, with the calls of a network in between."""
+
+import pytest
+import torch
+
+from frontends.kernelbench.model_new import model_new
+from frontends.kernelbench.problem import Problem
+from frontends.pytorch.module import imported
+from ir.errors import KernelError
+from ir.network import Buffer, Network, Step
+from ir.parse import parse_spec
+
+PROBLEM = """
+import torch
+
+class Model(torch.nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.scales = torch.nn.ModuleList([torch.nn.Linear(n, 1, bias=False)])
+        self.register_buffer("calls", torch.zeros(1))
+
+    def forward(self, x):
+        self.calls.add_(1)
+        y = (x * self.scales[0].weight).reshape(3, 2, 4)
+        return {"y": y + 1, "all": [x, 7]}
+
+def get_inputs():
+    return [torch.rand(6, 4)]
+
+def get_init_inputs():
+    return [4]
+"""
+SCALE = '''
+import torch
+
+def launch(x, w, y):
+    y.copy_(x * w)
+
+def scale(x, w):
+    """Not `launch` itself."""
+    y = torch.empty_like(x)
+    launch(x, w, y)
+    return y
+'''
+MORE = '''
+import torch
+
+SIZE = 1
+
+def launch(x, y):
+    y.copy_(x + SIZE)
+
+def more(x):
+    assert x.shape in ((1,), (3, 2, 4))
+    y = torch.empty_like(x)
+    launch(x, y)
+    return y
+'''
+
+
+def network(made):
+    scale = parse_spec(
+        'def scale(x: f32[6, 4], w: f32[1, 4]) -> f32[6, 4]:\n    """s"""\n'
+        "    y[m, n] = x[m, n] * w[0, n]\n    return y\n"
+    )
+    more, count = (
+        parse_spec(f'def more(x: f32[{sizes}]) -> f32[{sizes}]:\n    """m"""\n'
+                   f"    y[{at}] = x[{at}] + 1.0\n    return y\n")
+        for sizes, at in (("3, 2, 4", "a, b, c"), ("1", "a"))
+    )  # fmt: skip
+    weight, calls = (h.name for h in sorted(made.held, key=lambda h: h.path, reverse=True))
+    result, mutated = (t.name for t in made.spec.outputs)
+    buffers = (
+        Buffer("x", "f32", (6, 4), "input"), Buffer(weight, "f32", (1, 4), "input"),
+        Buffer(calls, "f32", (1,), "input"), Buffer("between", "f32", (6, 4), "between"),
+        Buffer(result, "f32", (3, 2, 4), "output"), Buffer(mutated, "f32", (1,), "output"),
+    )  # fmt: skip
+    steps = (
+        Step(scale, ("x", weight), ("between",)), Step(more, ("between",), (result,)),
+        Step(count, (calls,), (mutated,)),
+    )  # fmt: skip
+    return Network("p", buffers, steps, ((result, (3, 2, 4)), (mutated, (1,))))
+
+
+def solution():
+    problem = Problem("p", PROBLEM, "p.py")
+    given = problem.made()
+    made = imported(given.model, given.inputs)
+    return model_new(problem, made, network(made), {"scale": SCALE, "more": MORE}), given
+
+
+def test_the_solution_does_what_the_problem_does():
+    text, given = solution()
+    names = {}
+    exec(compile(text, "new.py", "exec"), names)
+    torch.manual_seed(0)
+    new = names["ModelNew"](4)
+    found, expected = new(*given.inputs), given.model(*given.inputs)
+    assert torch.equal(found["y"], expected["y"])
+    assert found["all"][0] is given.inputs[0] and found["all"][1] == 7
+    assert torch.equal(new.calls, given.model.calls)
+
+
+def test_names_that_kernels_share_are_parted():
+    text, _ = solution()
+    assert "def launch_scale(" in text and "def launch_more(" in text
+    assert '"""Not `launch` itself."""' in text
+    assert "SIZE = 1" in text
+
+
+def test_what_is_left_to_pytorch_is_refused():
+    problem = Problem("p", PROBLEM, "p.py")
+    made = imported(lambda x: torch.linalg.eigvalsh(x) + 1, [torch.eye(3)],
+                    allow_torch=["_linalg_eigh"])  # fmt: skip
+    with pytest.raises(KernelError, match="left to PyTorch"):
+        model_new(problem, made, Network("p", (), (), ()), {})
