@@ -87,15 +87,19 @@ def compiled(
     BackendError for what does not build.
     """
     kernels = Kernels(machine, backend)
-    network = partition(spec, sizes, aliases, kernels.emit)
-    wanted = network.kernels()
-    built = {}
+    return built(partition(spec, sizes, aliases, kernels.emit), kernels, folder, progress)
+
+
+def built(
+    network: Network, kernels: Kernels, folder: Path, progress: Progress = lambda *_: None
+) -> Compiled:
+    """A network with each of its kernels built below a folder; raises as `compiled` does."""
+    machine, backend, wanted = kernels.machine, kernels.backend, network.kernels()
+    made = {}
     for n, one in enumerate(wanted):
         progress(n, len(wanted), one)
         nest, source = kernels.emit(one)
         place = folder / one.name
         place.mkdir(parents=True, exist_ok=True)
-        built[one] = Kernel(one, nest, source, backend.build(source, nest, machine, place))
-    return Compiled(network, machine, backend, built)
-
-
+        made[one] = Kernel(one, nest, source, backend.build(source, nest, machine, place))
+    return Compiled(network, machine, backend, made)

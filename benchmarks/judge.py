@@ -50,26 +50,33 @@ def exact(baseline: Baseline, spec: Spec, inputs: Sequence[Tensor]) -> Tensor:
 
 
 def judge(spec: Spec, got: Tensor, reference: Tensor, truth: Tensor) -> Verdict:
-    """The gate of `backends.tolerance`: the root mean square error at most twice (f32) or three
-    times (16-bit) the reference's plus a floor, one element's likewise; integers equal.
+    """The verdict on the only output of a spec; see `judged`."""
+    used = {t.dtype for t in (*spec.inputs, *spec.outputs)}
+    used |= {"bf16"} if used & set(EIGHT) else set()  # as `ir.reference` counts them
+    precision = next(d for d in NARROWEST if d in used)
+    return judged(spec.outputs[0].dtype, precision, got, reference, truth)
 
-    reference: the plain baseline at the row's precision.  truth: float64's.
+
+def judged(dtype: str, precision: str, got: Tensor, reference: Tensor, truth: Tensor) -> Verdict:
+    """The gate of `backends.tolerance`: the root mean square error at most twice (f32) or three
+    times (16-bit) the reference's plus a floor, one element's likewise; integers equal, and what is
+    not finite.
+
+    dtype: of the result.  precision: the narrowest float that it is computed in.  reference: the
+    plain baseline at that precision.  truth: float64's.
     """
     if got.shape != truth.shape:
         return Verdict(float("inf"), 0.0, f"the shape is {list(got.shape)}")
     if not truth.is_floating_point():
         wrong = int((got != truth).sum())
         return Verdict(0.0, 0.0, f"{wrong} integers differ" if wrong else "")
-    off = (got.double() - truth).abs_()
-    plain = (reference.double() - truth).abs_()
+    off, plain = _off(got, truth), _off(reference, truth)
     if not bool(torch.isfinite(off).all()):
         count = int((~torch.isfinite(off)).sum())
         return Verdict(float("inf"), _ratio(plain, truth), f"{count} elements are not finite")
-    dtype = spec.outputs[0].dtype
-    used = {t.dtype for t in (*spec.inputs, *spec.outputs)}
-    used |= {"bf16"} if used & set(EIGHT) else set()  # as `ir.reference` counts them
-    factor = FACTOR[next(d for d in NARROWEST if d in used)]
+    factor = FACTOR[precision]
     unit = FLOOR_ULPS[dtype] * EPSILON[dtype]
+    truth = truth.where(truth.isfinite(), 0.0)
     most = factor * _rms(plain) + unit * _rms(truth)
     one = max(SPREAD * most, factor * float(plain.max()))
     reason = ""
@@ -88,6 +95,12 @@ def same_bits(a: Tensor, b: Tensor) -> bool:
 def named(spec: Spec, inputs: Sequence[Tensor]) -> Mapping[str, Tensor]:
     """The inputs by name."""
     return dict(zip((t.name for t in spec.inputs), inputs, strict=True))
+
+
+def _off(values: Tensor, truth: Tensor) -> Tensor:
+    """How far values are off: 0 where both are the same infinity, or NaN."""
+    same = (values == truth) | (values.isnan() & truth.isnan())
+    return (values.double() - truth).abs_().masked_fill_(same, 0.0)
 
 
 def _rms(values: Tensor) -> float:

@@ -1,1 +1,1 @@
-"""KernelBench: which of its problems are imported, and rightly."""
+"""KernelBench's problems as kernels of a target: how many are right, and what it takes."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from ir.errors import KernelError
 
-_PRELOADED = ("torch", "frontends.pytorch.module", "frontends.pytorch.reference")
+_PRELOADED = "frontends.kernelbench.ready"
 
 
 def apart(
@@ -22,7 +22,7 @@ def apart(
     process dies, or takes too long, is one.
     """
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(list(_PRELOADED))
+    context.set_forkserver_preload([_PRELOADED, work.__module__])  # read when the first one starts
     ours, theirs = context.Pipe(duplex=False)
     child = context.Process(target=_child, args=(theirs, work, args, gigabytes), daemon=True)
     child.start()

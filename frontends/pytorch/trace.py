@@ -12,6 +12,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +66,7 @@ def trace(
 
 def decomposed(program: ExportedProgram, left: Collection[str] = ()) -> ExportedProgram:
     """The same graph in operators that have rules, as far as decompositions are known."""
-    table = dict(default_decompositions().items()) | _DECOMPOSITIONS
-    return program.run_decompositions({o: f for o, f in table.items() if not _whole(o, left)})
+    return program.run_decompositions(dict(_table(frozenset(left))))
 
 
 def operators(program: ExportedProgram) -> tuple[OpOverload, ...]:
@@ -74,6 +74,13 @@ def operators(program: ExportedProgram) -> tuple[OpOverload, ...]:
     graphs = [m.graph for m in program.graph_module.modules() if hasattr(m, "graph")]
     targets = (n.target for g in graphs for n in g.nodes if n.op == "call_function")
     return tuple(dict.fromkeys(t for t in targets if isinstance(t, OpOverload)))
+
+
+@cache
+def _table(left: frozenset[str]) -> Mapping[OpOverload, Callable[..., Any]]:
+    """The decompositions of operators that have no rule, and are not left to PyTorch."""
+    table = dict(default_decompositions().items()) | _DECOMPOSITIONS
+    return {o: f for o, f in table.items() if not _whole(o, left)}
 
 
 def _whole(operator: Any, left: Collection[str]) -> bool:

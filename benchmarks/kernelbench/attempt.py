@@ -1,0 +1,161 @@
+"""An attempt at a problem: scaled, imported, lowered, built, run and judged; for a process apart.
+
+What is known after each stage is written into a file, so that it is there when the process is not.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_map
+
+from backends.backend import BackendError
+from backends.compiled import Compiled, Kernels, built
+from backends.registry import backend_for, target
+from benchmarks.kernelbench.verdict import Trial, verdict
+from frontends.kernelbench.problem import Made, Problem
+from frontends.kernelbench.scaled import scaled
+from frontends.pytorch.bound import Bound, Run
+from frontends.pytorch.call import state_of
+from frontends.pytorch.imported import Imported
+from frontends.pytorch.module import imported
+from ir.errors import KernelError
+from ir.network import Network
+from ir.partition import partition
+from ir.reference import evaluate as evaluate_spec
+from ir.reference import evaluate_storage
+from ir.spec import Spec
+from ir.stepwise import evaluate
+
+SEEDS = (0, 1)
+MOST_WORDS = 400  # characters of a reason
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a process is asked for. notes: the file that its row is written into."""
+
+    path: Path
+    target: str
+    reduced: bool
+    notes: Path
+
+
+class Notes:
+    """A row under construction: what a file knows of an attempt, with the stage it is in."""
+
+    def __init__(self, file: Path):
+        self.file = file
+        self.row: dict[str, Any] = {"correct": False}
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """A stage, and how long it takes, in seconds."""
+        self.note(stage=name)
+        began = time.perf_counter()
+        yield
+        self.note(**{f"{name}_s": round(time.perf_counter() - began, 3)})
+
+    def note(self, **facts: Any) -> None:
+        self.row |= facts
+        self.file.write_text(json.dumps(self.row), encoding="utf-8")
+
+
+def attempt(task: Task) -> dict[str, Any]:
+    """The row of a problem; whatever goes wrong with it is its reason."""
+    notes = Notes(task.notes)
+    try:
+        with tempfile.TemporaryDirectory(prefix="problem-") as folder:
+            _attempt(task, notes, Path(folder))
+    except BackendError as error:
+        notes.note(reason=f"{error.stage}: {error.reason}"[:MOST_WORDS])
+    except KernelError as error:
+        notes.note(reason=str(error)[:MOST_WORDS])
+    except Exception as error:  # the problem is code of others
+        notes.note(reason=f"{type(error).__name__}: {error}"[:MOST_WORDS])
+    return notes.row
+
+
+def _attempt(task: Task, notes: Notes, folder: Path) -> None:
+    problem = Problem.read(task.path)
+    if task.reduced:
+        with notes.stage("scale"):
+            problem = scaled(problem)
+    with notes.stage("read"):
+        calls = [problem.made(seed) for seed in SEEDS]
+    shapes = [list(t.shape) for t in calls[0].inputs if isinstance(t, torch.Tensor)]
+    notes.note(shapes=shapes)
+    with notes.stage("import"):
+        made = imported(copy.deepcopy(calls[0].model), calls[0].inputs, name=problem.name)
+    against = "module" if made.seed is None else "equations"
+    notes.note(equations=len(made.spec.equations), against=against)
+    compiled = _compiled(made, task.target, notes, folder)
+    with notes.stage("run"):
+        got = [_bound(made, call, compiled)(*_copied(call.inputs)) for call in calls]
+    with notes.stage("check"):
+        trials = [_trial(made, compiled.network, *pair) for pair in zip(calls, got, strict=True)]
+        found = verdict(trials)
+    notes.note(rel_err=found.rel_err, reference_rel_err=found.reference_rel_err)
+    if found.reason:
+        notes.note(reason=found.reason)
+    else:
+        notes.row.pop("stage")
+        notes.note(correct=True)
+
+
+def _compiled(made: Imported, name: str, notes: Notes, folder: Path) -> Compiled:
+    machine = target(name)
+    kernels = Kernels(machine, backend_for(machine))
+    tried: list[Spec] = []
+
+    def emitted(spec: Spec) -> None:
+        tried.append(spec)
+        kernels.emit(spec)
+
+    with notes.stage("lower"):
+        network = partition(made.spec, {}, made.aliases, emitted)
+    notes.note(
+        steps=len(network.steps), kernels=len(network.kernels()), lowered=len(tried),
+        launches=sum(len(kernels.emit(s.spec)[0].launches) for s in network.steps),
+    )  # fmt: skip
+    with notes.stage("build"):
+        return built(network, kernels, folder)
+
+
+def _bound(made: Imported, call: Made, run: Run) -> Bound:
+    return Bound(made, state_of(made, call.model), run)
+
+
+def _trial(made: Imported, network: Network, call: Made, got: Any) -> Trial:
+    """What PyTorch gives, at the problem's dtypes and in float64. Where numbers are drawn, which no
+    two libraries do alike, both are what the equations give by the reference."""
+    if made.seed is None:
+        with torch.no_grad():
+            plain = copy.deepcopy(call.model)(*_copied(call.inputs))
+            truth = copy.deepcopy(call.model).double()(*_copied(call.inputs, wide=True))
+        return Trial(got, plain, truth)
+    plain, truth = (
+        _bound(made, call, partial(evaluate, network, by=by))(*_copied(call.inputs))
+        for by in (evaluate_storage, evaluate_spec)
+    )
+    return Trial(got, plain, tree_map(_wide, truth))
+
+
+def _wide(item: Any) -> Any:
+    floats = isinstance(item, torch.Tensor) and item.is_floating_point()
+    return item.double() if floats else item
+
+
+def _copied(inputs: tuple[Any, ...], wide: bool = False) -> tuple[Any, ...]:
+    inputs = copy.deepcopy(inputs)
+    return tree_map(_wide, inputs) if wide else inputs

@@ -1,0 +1,75 @@
+"""The problems of a checkout of KernelBench, by level and number."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from ir.errors import KernelError
+
+_FILE = re.compile(r"(\d+)_\w+\.py")
+
+# Problems that can be answered without the work, with why; counted on their own as well.
+CONSTANT, ZEROS, IGNORES, DEAD, STATE = (
+    "the output is constant", "zeros are near enough", "the inputs hardly matter",
+    "parts are never used", "it keeps state between calls, or draws numbers",
+)  # fmt: skip
+DEGENERATE = {
+    **{(1, n): ZEROS for n in (23, 37)},
+    **{(1, n): IGNORES for n in (90, 95, 97, 100)},
+    **{(2, n): CONSTANT for n in (9, 23, 36, 80, 83)},
+    **{(2, n): IGNORES for n in (66, 84)},
+    **{(3, n): DEAD for n in (36, 37, 49)},
+    **{(3, n): STATE for n in (33, 35)},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A problem's file. path: of the file."""
+
+    level: int
+    number: int
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.path.stem
+
+    @property
+    def degenerate(self) -> str:
+        """Why the problem can be answered without the work; empty where it cannot."""
+        return DEGENERATE.get((self.level, self.number), "")
+
+
+def entries(folder: Path, level: int, only: str = "") -> list[Entry]:
+    """A level's problems in the order of their numbers. folder: with `level1` and so on.
+
+    only: numbers and ranges of them, `1,5-9`; all where it is empty. KernelError for a folder
+    without problems, and for words that are no numbers.
+    """
+    here = folder / f"level{level}"
+    found = [
+        Entry(level, int(named[1]), path)
+        for path in here.glob("*.py")
+        if (named := _FILE.fullmatch(path.name))
+    ]
+    if not found:
+        raise KernelError(
+            "there are no problems", where=str(here), hint="give the folder that holds `level1`"
+        )
+    wanted = numbers(only)
+    chosen = (e for e in found if not wanted or e.number in wanted)
+    return sorted(chosen, key=lambda e: e.number)
+
+
+def numbers(text: str) -> set[int]:
+    """The numbers in a text such as `1,5-9`."""
+    found: set[int] = set()
+    for word in filter(None, text.split(",")):
+        ends = re.fullmatch(r"(\d+)(?:-(\d+))?", word)
+        if not ends:
+            raise KernelError(f"`{word}` is no number of a problem", allowed="such as 1,5-9")
+        found.update(range(int(ends[1]), int(ends[2] or ends[1]) + 1))
+    return found
