@@ -161,15 +161,14 @@ class Builder:
     ) -> Value:
         """`t[to(k)...] += body(k)` for all k, from zeros. over: the sizes of k, which reads of
         tensors must tell too.  to: gives the positions, of which one at least is no plain index;
-        those outside are the caller's fault."""
+        those outside are the caller's fault. The language has no sizes for it: it is returned, or
+        something reads it at plain indices, which gives it its own."""
         at = self.indices(len(over))
         positions, value = tuple(map(expr, to(*at))), expr(body(*at))
         if not any(isinstance(n, Index) for e in (*positions, value) for n in e.walk()):
             return self.define(meta, lambda *own: where(_equal(positions, own), value, 0), name)
         made = Value(self.fresh(name), meta.dtype, meta.shape)
-        self.equations.append(
-            Equation(made.name, positions, value, accumulate=True, sizes=meta.shape)
-        )
+        self.equations.append(Equation(made.name, positions, value, accumulate=True))
         self.values[made.name] = made
         return made
 

@@ -31,7 +31,10 @@ def embedding_dense_backward(
     used = None
     if scale_grad_by_freq:
         counts = Meta("i32", (out.shape[0],))
-        used = b.scatter(counts, rows, lambda *at: (indices.at(*at),), lambda *at: 1, "used")
+        used = b.fold(
+            "sum", counts, rows,
+            lambda v, *at: where(Apply("eq", (indices.at(*at), v)), 1, 0), "used",
+        )  # fmt: skip
 
     def update(*at: Expr) -> Expr:
         grad, row = grad_output.wide(*at), indices.at(*at[:-1])
@@ -43,7 +46,7 @@ def embedding_dense_backward(
         Meta(wide, out.shape), (*rows, out.shape[1]),
         lambda *at: (indices.at(*at[:-1]), at[-1]), update, "dw",
     )  # fmt: skip
-    return summed if wide == out.dtype else b.define(out, summed.at)
+    return b.define(out, summed.at)
 
 
 @rule("embedding_backward")

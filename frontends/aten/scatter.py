@@ -132,7 +132,7 @@ def gather_backward(
         return b.reshape(made, out.shape)
     wide = computed(out.dtype)
     added = Updates(b, self.shape, dim % self.rank, index, grad).folded("sum", wide, 0)
-    return added if wide == out.dtype else b.define(out, added.at)
+    return b.define(out, added.at)
 
 
 @rule("scatter_reduce")
