@@ -17,6 +17,7 @@ from typing import Any
 
 from benchmarks.results import settle, summary
 from ir.errors import KernelError
+from tools.coverage_table import coverage
 from tools.markdown import cut, line
 from tools.ranking_table import ranking
 
@@ -53,11 +54,13 @@ def page(text: str, results: Path) -> str:
 
 
 def table(result: Mapping[str, Any]) -> str:
-    """The tables of one result file, of a race or of a ranking: where it is from, its rows, its
-    failures, its summary.
+    """The tables of one result file, of a race, a ranking or a coverage: where it is from, its
+    rows, its failures, its summary.
 
     Ratios are cut after two digits and not rounded.
     """
+    if "reduced" in result:
+        return "\n\n".join(coverage(result)) + "\n"
     ranked = "overall" in result["summary"]
     parts = [_origin(result), *(ranking(result) if ranked else _race(result))]
     return "\n\n".join(parts) + "\n"

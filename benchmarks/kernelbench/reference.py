@@ -31,7 +31,6 @@ from frontends.pytorch.reference import answer
 from ir.errors import KernelError
 from ir.verify import facts
 
-
 LEAST = 1e-6  # a largest value below is what rounding leaves of a sum to zero
 
 

@@ -1,0 +1,63 @@
+"""The tables of a coverage's result file: how many problems of a benchmark are right, and what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tools.markdown import line
+
+_MOST = 160  # characters of a reason
+_HEAD = (
+    "problems", "count", "correct", "without degenerate ones", "failed at", "kernels, median",
+    "import, s, median", "lowering, ms a kernel, median",
+)  # fmt: skip
+
+
+def coverage(result: Mapping[str, Any]) -> list[str]:
+    """All parts: where the file is from, levels, failures."""
+    return [p for p in (_origin(result), _levels(result["summary"]), _failures(result["rows"])) if p]
+
+
+def _origin(result: Mapping[str, Any]) -> str:
+    versions = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
+    how = ", ".join(sorted({row["correct_by"] for row in result["rows"]}))
+    sizes = result["reduced"]
+    at = "at their own sizes"
+    if sizes:
+        at = (f"at reduced sizes (inputs and parameters of up to {sizes['elements']:,} elements, "
+              f"about {sizes['work']:,} operations)")  # fmt: skip
+    return (
+        f"`{result['command']}`, {result['date']}, {result['machine']}, by the {how}, {at}; "
+        f"{versions}."
+    )
+
+
+def _levels(summary: Mapping[str, Any]) -> str:
+    lines = [line(_HEAD), line(["---"] + ["---:"] * (len(_HEAD) - 1))]
+    for name, found in summary.items():
+        failed = ", ".join(f"{stage} {n}" for stage, n in found["failed_at"].items())
+        lines.append(line([
+            name, str(found["problems"]), str(found["correct"]),
+            f"{found['correct_not_degenerate']} of {found['not_degenerate']}", failed or "-",
+            _number(found["kernels"], "g"), _number(found["import_s"], ".1f"),
+            _number(found["lower_ms_per_kernel"], ".0f"),
+        ]))  # fmt: skip
+    return "\n".join(lines)
+
+
+def _failures(rows: Sequence[Mapping[str, Any]]) -> str:
+    lines = [
+        f"- level {r['level']}, {r['problem']}, {r['stage']}: {_short(r['reason'])}"
+        for r in rows if not r["correct"]
+    ]  # fmt: skip
+    return "\n".join(["Failures:", "", *lines]) if lines else ""
+
+
+def _short(reason: str) -> str:
+    words = " ".join(reason.split())
+    return words if len(words) <= _MOST else f"{words[:_MOST]} ..."
+
+
+def _number(value: float | None, how: str) -> str:
+    return "-" if value is None else format(value, how)
