@@ -45,7 +45,7 @@ def compared(path: str) -> dict[str, Any]:
     seconds = time.perf_counter() - start
     module, inputs = _wide(made.model, made.inputs)
     found = answer(call, *_wide(made.model, made.inputs))
-    worst = _worst(found.result, module(*inputs))
+    worst = _worst(found.result, _called(module, inputs))
     for target, value in found.left.items():
         if isinstance(target, str):
             parent, _, name = target.rpartition(".")
@@ -54,6 +54,16 @@ def compared(path: str) -> dict[str, Any]:
         "import_s": round(seconds, 2), "evaluate_s": round(time.perf_counter() - start - seconds, 2),
         "elements": load.elements, "work": load.work, "error": worst,
     }  # fmt: skip
+
+
+def _called(module: torch.nn.Module, inputs: tuple[Any, ...]) -> Any:
+    """The module's result, where tensors that it makes are float64 too."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        return module(*inputs)
+    finally:
+        torch.set_default_dtype(before)
 
 
 def whole(path: str) -> dict[str, Any]:
