@@ -35,6 +35,9 @@ NAMES = set((Path(__file__).parent / "aten_160.txt").read_text().split())
 SAMPLES = 16  # of one operator and dtype
 LEFT_OUT = ("allclose", "normal.in_place", "sparse.mm")  # a bool, random numbers, sparse tensors
 UNORDERED = (torch.ops.aten.sort.default, torch.ops.aten.topk.default)  # of equal elements
+REPEATED = (  # whose rules ask for the result's size
+    torch.ops.aten.repeat_interleave.Tensor, torch.ops.aten.repeat_interleave.self_Tensor,
+)  # fmt: skip
 OPEN = ("bernoulli", "copy_", "empty", "multinomial", "native_dropout", "normal", "rand", "uniform")
 
 
@@ -62,6 +65,10 @@ class Checked(Interpreter):
         tensors = [t for t in tree_leaves((args, kwargs, result)) if isinstance(t, torch.Tensor)]
         if any(t.numel() == 0 or t.is_complex() for t in tensors):
             return result
+        if target in REPEATED and kwargs.get("output_size") is None:
+            dim = args[2] if len(args) > 2 else kwargs.get("dim")
+            size = result.numel() if dim is None else result.shape[dim]
+            kwargs = {**kwargs, "output_size": size}
         if any(isinstance(t, torch.Tensor) for t in tree_leaves(result)):
             (_agree_in_values if target in UNORDERED else agree)(target, *args, **kwargs)
         return result
