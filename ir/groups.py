@@ -8,7 +8,7 @@ computed is so by the same names.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ir.affine import affine
@@ -43,6 +43,32 @@ def begun(e: Equation, facts: Facts) -> Group:
     ranges = {i: facts.ranges[i].high for i in _all_indices(e)}
     _added(made, e, {i: i for i in ranges}, ranges)
     return made
+
+
+def recurring(equations: Sequence[Equation], facts: Facts) -> Group:
+    """The group of a recurrence. Dimensions of one size in one place have one index, so that its
+    equations can share their loops; what is read in one way only is computed so."""
+    named = {e.target: _named(e, _lanes(e, facts)) for e in equations}
+    made = Group(ALONE)
+    for e in equations:
+        places = {r.at for other in named.values() for r in other.reads() if r.tensor == e.target}
+        names = _lanes(e, facts)
+        if len(places) == 1 and not e.reduced and all(isinstance(p, Index) for p in (*places,)[0]):
+            names |= {i: p.name for i, p in zip(e.indices, (*places,)[0], strict=True)}
+        _added(made, e, names, {names[i]: facts.ranges[i].high for i in names})
+    return made
+
+
+def _lanes(e: Equation, facts: Facts) -> dict[str, str]:
+    """Names of an equation's indices by where they stand and their size."""
+    names = {i: _lane("d", n, facts.ranges[i].high) for n, i in enumerate(e.indices)}
+    folded = [i for i in _all_indices(e) if i not in names]
+    return names | {i: _lane("f", n, facts.ranges[i].high) for n, i in enumerate(folded)}
+
+
+def _lane(kind: str, place: int, size: Expr) -> str:
+    """A name for indices of one size in one place."""
+    return f"{kind}{place}_{size.value if isinstance(size, Number) else 'n'}"
 
 
 def joined(group: Group, e: Equation, facts: Facts) -> bool:

@@ -13,7 +13,7 @@ from itertools import count
 
 from ir.digest import spec_digest
 from ir.errors import KernelError
-from ir.groups import ALONE, Group, begun, joined
+from ir.groups import Group, begun, joined, recurring
 from ir.literal import literal
 from ir.network import Buffer, Network, Step
 from ir.parse_expression import RESERVED
@@ -89,7 +89,8 @@ class _Partition:
                 continue
             together = stepped(self.flat, e.target)
             if together:
-                groups.append(self.recurring(together.targets))
+                members = [self.flat.equation(t) for t in together.targets]
+                groups.append(recurring(members, self.facts))
                 home |= {t: len(groups) - 1 for t in together.targets}
                 continue
             latest = max((home[r] for s in e.sources() if (r := self.root(s)) in home), default=-1)
@@ -104,16 +105,6 @@ class _Partition:
         lie in memory before."""
         shown = {self.root(s) for s in e.sources() if s in self.aliases}
         return not shown & group.targets and joined(group, e, self.facts)
-
-    def recurring(self, targets: Sequence[str]) -> Group:
-        first, *rest = (self.flat.equation(t) for t in targets)
-        made = begun(first, self.facts)
-        made.kind = ALONE
-        for e in rest:
-            made.equations.append(e)
-            made.at[e.target] = e.indices
-            made.ranges |= begun(e, self.facts).ranges
-        return made
 
     def parts(self, group: Group) -> list[Group]:
         """A group that cannot be had, as several that can."""

@@ -134,3 +134,11 @@ def test_a_kernel_that_no_machine_takes_is_an_error():
 
     with pytest.raises(KernelError, match="no such thing"):
         partition(spec_of("x: f32[4]", "f32[4]", "y[i] = exp(x[i])"), {}, lowers=never)
+
+
+def test_the_equations_of_a_recurrence_share_their_loops():
+    found = workload_of("lstm")
+    made = agree(found.spec, found.checks[-1])
+    (step,) = [s for s in made.steps if "h" in [e.target for e in s.spec.equations]]
+    folds = {e.reduced for e in step.spec.equations if e.reduced}
+    assert len(folds) == 1 and len({e.indices for e in step.spec.equations if e.reduced}) == 1

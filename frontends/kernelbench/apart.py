@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import multiprocessing
+import multiprocessing.util
 import resource
+import tempfile
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
 from ir.errors import KernelError
 
+LONGEST = 50  # characters of a folder in which a socket can be named: 107 are all there are
 _PRELOADED = "frontends.kernelbench.ready"
 
 
@@ -21,6 +24,7 @@ def apart(
     gigabytes: of data that the process may hold. A KernelError of the work is raised here; that the
     process dies, or takes too long, is one.
     """
+    _shorten()
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([_PRELOADED, work.__module__])  # read when the first one starts
     ours, theirs = context.Pipe(duplex=False)
@@ -43,6 +47,17 @@ def apart(
     if error is not None:
         raise error
     return found
+
+
+def _shorten() -> None:
+    """The server's socket lies in the folder for temporary files, which may have too long a name."""
+    if len(tempfile.gettempdir()) <= LONGEST:
+        return
+    before, tempfile.tempdir = tempfile.tempdir, "/tmp"
+    try:
+        multiprocessing.util.get_temp_dir()  # is kept from the first call on
+    finally:
+        tempfile.tempdir = before
 
 
 def _child(out: Connection, work: Callable[..., Any], args: tuple[Any, ...], gigabytes: float):
