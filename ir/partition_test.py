@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from ir.errors import KernelError
 from ir.inputs import random_inputs
-from ir.parse import parse_spec
+from ir.parse import parse_spec, parse_workload
 from ir.partition import partition
 from ir.random_specs import sizes_for, specs
 from ir.recurrence import recurrences
 from ir.reference import evaluate
-from ir.samples import KERNELS, RECURRENT, workload
+from ir.samples import KERNELS, RECURRENT, RECURRENT_SPECS, workload
 from ir.spec import Spec
 from ir.stepwise import evaluate as evaluate_network
 
@@ -137,7 +137,7 @@ def test_a_kernel_that_no_machine_takes_is_an_error():
 
 
 def test_the_equations_of_a_recurrence_share_their_loops():
-    found = workload_of("lstm")
+    found = parse_workload((RECURRENT_SPECS / "lstm.kir").read_text())
     made = agree(found.spec, found.checks[-1])
     (step,) = [s for s in made.steps if "h" in [e.target for e in s.spec.equations]]
     folds = {e.reduced for e in step.spec.equations if e.reduced}
