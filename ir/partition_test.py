@@ -69,7 +69,8 @@ def test_a_recurrence_is_one_kernel(name):
 def test_what_is_done_to_results_of_a_product_is_done_in_its_kernel():
     made = agree(spec_of(
         "x: f32[4, 6], w: f32[6, 3], b: f32[3]", "f32[4, 3]",
-        "a[m, n] = sum(x[m, k] * w[k, n], k)", "c[i, j] = a[i, j] + b[j]", "y[p, q] = relu(c[p, q])",
+        "a[m, n] = sum(x[m, k] * w[k, n], k)", "c[i, j] = a[i, j] + b[j]",
+        "y[p, q] = relu(c[p, q])",
     ), {})  # fmt: skip
     (step,) = made.steps
     assert [e.target for e in step.spec.equations] == ["a", "c", "y"]
@@ -118,14 +119,12 @@ def test_dimensions_of_one_element_are_not_computed_with():
 
 
 def test_equal_steps_share_a_kernel():
-    lines = []
-    for n, before in enumerate(("x", "a", "b")):
-        name = "abc"[n]
-        lines += [f"s{n}[m, n] = sum({before}[m, k] * w{n}[k, n], k)", f"{name}[m, n] = relu(s{n}[m, n])"]
-    made = agree(spec_of("x: f32[4, 4], w0: f32[4, 4], w1: f32[4, 4], w2: f32[4, 4]", "f32[4, 4]",
-                         *lines, returned="c"), {})  # fmt: skip
-    kernels = {replace(s.spec, name="k", doc="k") for s in made.steps}
-    assert len(made.steps) == 3 and len(kernels) <= 3
+    steps = (("x", "a_0"), ("a_0", "a_1"), ("a_1", "a_2"))
+    layer = "s{n}[m, n] = sum({x}[m, k] * w{n}[k, n], k)", "{y}[m, n] = relu(s{n}[m, n])"
+    lines = [line.format(n=n, x=x, y=y) for n, (x, y) in enumerate(steps) for line in layer]  # fmt: skip
+    inputs = ", ".join(f"{name}: f32[4, 4]" for name in ("x", "w0", "w1", "w2"))
+    made = agree(spec_of(inputs, "f32[4, 4]", *lines, returned="a_2"), {})
+    assert (len(made.steps), len(made.kernels())) == (3, 1)
 
 
 def test_a_kernel_that_no_machine_takes_is_an_error():
