@@ -23,8 +23,8 @@ MAP, ROWS, HEAVY, ALONE = "map", "rows", "heavy", "alone"
 
 @dataclass(slots=True)
 class Group:
-    """A group under construction. at: the unified indices of each tensor.  space: those of its
-    last results.  rows: those that its folds keep."""
+    """A group under construction. at: the unified indices of each tensor.  ranges: the size of each
+    index.  rows: those that its folds keep, None where there are none."""
 
     kind: str
     equations: list[Equation] = field(default_factory=list)

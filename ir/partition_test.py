@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -121,7 +119,7 @@ def test_dimensions_of_one_element_are_not_computed_with():
 def test_equal_steps_share_a_kernel():
     steps = (("x", "a_0"), ("a_0", "a_1"), ("a_1", "a_2"))
     layer = "s{n}[m, n] = sum({x}[m, k] * w{n}[k, n], k)", "{y}[m, n] = relu(s{n}[m, n])"
-    lines = [line.format(n=n, x=x, y=y) for n, (x, y) in enumerate(steps) for line in layer]  # fmt: skip
+    lines = [text.format(n=n, x=x, y=y) for n, (x, y) in enumerate(steps) for text in layer]
     inputs = ", ".join(f"{name}: f32[4, 4]" for name in ("x", "w0", "w1", "w2"))
     made = agree(spec_of(inputs, "f32[4, 4]", *lines, returned="a_2"), {})
     assert (len(made.steps), len(made.kernels())) == (3, 1)
