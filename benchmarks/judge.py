@@ -58,13 +58,15 @@ def judge(spec: Spec, got: Tensor, reference: Tensor, truth: Tensor) -> Verdict:
     return judged(spec.outputs[0].dtype, precision, got, reference, truth)
 
 
-def judged(dtype: str, precision: str, got: Tensor, reference: Tensor, truth: Tensor) -> Verdict:
+def judged(
+    dtype: str, precision: str, got: Tensor, reference: Tensor, truth: Tensor, times: float = 1.0
+) -> Verdict:
     """The gate of `backends.tolerance`: the root mean square error at most twice (f32) or three
     times (16-bit) the reference's plus a floor, one element's likewise, which alone counts where there
     are few; integers equal, and what is not finite.
 
     dtype: of the result.  precision: the narrowest float that it is computed in.  reference: the
-    plain baseline at that precision.  truth: float64's.
+    plain baseline at that precision.  truth: float64's.  times: what is allowed, in such gates.
     """
     if got.shape != truth.shape:
         return Verdict(float("inf"), 0.0, f"the shape is {list(got.shape)}")
@@ -75,8 +77,8 @@ def judged(dtype: str, precision: str, got: Tensor, reference: Tensor, truth: Te
     if not bool(torch.isfinite(off).all()):
         count = int((~torch.isfinite(off)).sum())
         return Verdict(float("inf"), _ratio(plain, truth), f"{count} elements are not finite")
-    factor = FACTOR[precision]
-    unit = FLOOR_ULPS[dtype] * EPSILON[dtype]
+    factor = times * FACTOR[precision]
+    unit = times * FLOOR_ULPS[dtype] * EPSILON[dtype]
     truth = truth.where(truth.isfinite(), 0.0)
     most = factor * _rms(plain) + unit * _rms(truth)
     one = max(SPREAD * most, factor * float(plain.max()))

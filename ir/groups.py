@@ -2,7 +2,7 @@
 
 A group is a map (all over the same indices), rows (folds over short rows, with what each row
 needs before and after), or one heavy equation (a product, a window, a long fold) with what is
-done to each of its results. Index names are unified within a group: what is read where it is
+done to each of its results, and of a long fold with what is done to each of its terms. Index names are unified within a group: what is read where it is
 computed is so by the same names.
 """
 
@@ -24,7 +24,7 @@ MAP, ROWS, HEAVY, ALONE = "map", "rows", "heavy", "alone"
 @dataclass(slots=True)
 class Group:
     """A group under construction. at: the unified indices of each tensor.  ranges: the size of each
-    index.  rows: those that its folds keep, None where there are none."""
+    index.  rows: those that its folds keep, or its heavy equation has; None where there are none."""
 
     kind: str
     equations: list[Equation] = field(default_factory=list)
@@ -40,6 +40,8 @@ class Group:
 def begun(e: Equation, facts: Facts) -> Group:
     """A group of one equation."""
     made = Group(_kind(e, facts))
+    if made.kind == HEAVY:
+        made.rows = frozenset(e.indices)
     ranges = {i: facts.ranges[i].high for i in _all_indices(e)}
     _added(made, e, {i: i for i in ranges}, ranges)
     return made
@@ -77,17 +79,41 @@ def joined(group: Group, e: Equation, facts: Facts) -> bool:
     if group.kind == ALONE or len(group.equations) >= MOST_EQUATIONS:
         return False
     kind = _kind(e, facts)
-    if kind in (HEAVY, ALONE) or e.accumulate:
+    if kind == ALONE or e.accumulate or (kind == HEAVY and not _of_terms(group, e)):
         return False
     names = _unified(group, e, facts)
-    if names is None:
-        return False
+    return names is not None and _put(group, e, names, facts)
+
+
+def beside(group: Group, maps: Sequence[Equation], facts: Facts) -> Group | None:
+    """A group with maps that it reads nothing of, and that read nothing of it, over the same
+    indices; None where it has no such indices."""
+    made = replace(group, equations=list(group.equations), at=dict(group.at), ranges=dict(group.ranges))
+    space = max(group.at.values(), key=len)
+    for e in maps:
+        names = dict(zip(e.indices, space, strict=False))
+        alike = all(facts.ranges[i].high == group.ranges[n] for i, n in names.items())
+        fits = alike and len(e.indices) == len(space) and len(made.equations) < MOST_EQUATIONS
+        if group.kind == ALONE or not fits or not _put(made, e, names, facts):
+            return None
+    return made
+
+
+def _put(group: Group, e: Equation, names: Mapping[str, str], facts: Facts) -> bool:
+    """Puts an equation into a group under some names where it fits there."""
     left = frozenset(names[i] for i in e.indices)
     folded = frozenset(names[i] for i in e.reduced)
     if not _fits(group, e, left, folded, names, facts):
         return False
     _added(group, e, names, {names[i]: facts.ranges[i].high for i in _all_indices(e)})
+    if _kind(e, facts) == HEAVY:
+        group.kind = HEAVY
     return True
+
+
+def _of_terms(group: Group, e: Equation) -> bool:
+    """Whether a heavy equation may be in a group with what computes its terms."""
+    return group.kind == MAP and contraction(e) is None and not _windowed(e)
 
 
 def _fits(
@@ -96,7 +122,9 @@ def _fits(
 ) -> bool:  # fmt: skip
     space = max((frozenset(at) for at in group.at.values()), key=len)
     if group.kind == HEAVY:
-        return not folded and left == frozenset(group.at[group.equations[0].target])
+        return not folded and left == group.rows
+    if _kind(e, facts) == HEAVY:
+        return space == left | folded
     if group.kind == MAP and not folded:
         return left == space
     rows = group.rows if group.kind == ROWS else left if folded else None

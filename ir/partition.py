@@ -13,7 +13,7 @@ from itertools import count
 
 from ir.digest import spec_digest
 from ir.errors import KernelError
-from ir.groups import Group, begun, joined, recurring
+from ir.groups import MAP, Group, begun, beside, joined, recurring
 from ir.literal import literal
 from ir.network import Buffer, Network, Step
 from ir.parse_expression import RESERVED
@@ -56,7 +56,19 @@ def partition(
     """
     aliases, spec = dict(aliases or {}), literal(spec, sizes)
     flat = squeezed(once(through_views(spec, aliases), aliases))
-    return _Partition(spec, flat, aliases, lowers).network()
+    return _Partition(spec, flat, aliases | _copies(flat), lowers).network()
+
+
+def _copies(spec: Spec) -> dict[str, str]:
+    """Equations that copy a tensor as it is: they show what lies in memory already."""
+    tensors = facts(spec).tensors
+    return {
+        e.target: e.value.tensor
+        for e in spec.equations
+        if isinstance(e.value, Read) and not e.accumulate and e.value.pad is None
+        and e.value.at == e.at and len(set(e.indices)) == len(e.at)
+        and tensors[e.target] == replace(tensors[e.value.tensor], name=e.target)
+    }  # fmt: skip
 
 
 class _Partition:
@@ -65,6 +77,7 @@ class _Partition:
     def __init__(self, spec: Spec, flat: Spec, aliases: Mapping[str, str], lowers: Lowers):
         self.spec, self.flat, self.aliases, self.lowers = spec, flat, aliases, lowers
         self.facts = facts(flat)
+        self.place = {e.target: n for n, e in enumerate(ordered(flat))}
         self.seen: dict[Spec, KernelError | None] = {}
         self.outputs = {self.root(t.name) for t in spec.outputs}
 
@@ -93,12 +106,35 @@ class _Partition:
                 groups.append(recurring(members, self.facts))
                 home |= {t: len(groups) - 1 for t in together.targets}
                 continue
-            latest = max((home[r] for s in e.sources() if (r := self.root(s)) in home), default=-1)
-            if latest < 0 or not self.join(groups[latest], e):
+            homes = sorted({home[r] for s in e.sources() if (r := self.root(s)) in home})
+            if not homes or not self.placed(groups, homes, e):
                 groups.append(begun(e, self.facts))
-                latest = len(groups) - 1
-            home[e.target] = latest
-        return groups
+                homes = [len(groups) - 1]
+            home |= dict.fromkeys(groups[homes[-1]].targets | {e.target}, homes[-1])
+        return [g for g in groups if g.equations]
+
+    def placed(self, groups: list[Group], homes: Sequence[int], e: Equation) -> bool:
+        """Whether an equation could be put into the last group of which it reads something: with
+        the maps that it reads too, or else alone."""
+        *others, last = homes
+        made, taken = groups[last], []
+        for n in others:
+            maps = [self.flat.equation(t) for t in groups[n].at]
+            if groups[n].kind == MAP and not self.read(groups[n], groups[n + 1 : last + 1]):
+                wider = beside(made, maps, self.facts)
+                made, taken = (wider, [*taken, n]) if wider else (made, taken)
+        if not taken or not self.join(made, e):
+            return self.join(groups[last], e)
+        made.equations.sort(key=lambda one: self.place[one.target])
+        groups[last] = made
+        for n in taken:
+            groups[n] = Group(MAP)
+        return True
+
+    def read(self, group: Group, later: Sequence[Group]) -> bool:
+        """Whether some of these groups read what one computes."""
+        sources = {self.root(s) for g in later for e in g.equations for s in e.sources()}
+        return bool(sources & group.targets)
 
     def join(self, group: Group, e: Equation) -> bool:
         """Whether an equation could be put into a group. What it sees under another shape has to

@@ -116,6 +116,58 @@ def test_dimensions_of_one_element_are_not_computed_with():
     assert [len(e.at) for e in step.spec.equations] == [1, 2]
 
 
+def test_copies_show_what_lies_in_memory():
+    spec = spec_of(
+        "x: f32[2, 6], w: f32[6, 4]", "f32[8]", "t[a, o, b]: [2, 1, 6] = x[a, b]",
+        "u[c, d, r]: [2, 6, 1] = t[c, 0, d]", "v[i, j]: [2, 6] = u[(i * 6 + j) // 6, j, 0]",
+        "p[m, n] = sum(v[m, k] * w[k, n], k)", "q[z]: [8] = p[z // 4, z % 4]", returned="q",
+    )  # fmt: skip
+    made = agree(spec, {}, aliases={"v": "u", "q": "p"})
+    (step,) = made.steps
+    assert step.inputs == ("x", "w") and made.outputs == (("p", (8,)),)
+
+
+def test_terms_of_a_long_sum_are_computed_in_its_kernel():
+    made = agree(spec_of(
+        "x: f32[3, 9000], w: f32[9000]", "f32[3]", "t[i, j] = x[i, j] * w[j]", "a[i, j] = abs(t[i, j])",
+        "s[i] = sum(a[i, j], j)", "y[i] = s[i] / 9000.0",
+    ), {})  # fmt: skip
+    assert [[t.name for t in s.spec.outputs] for s in made.steps] == [["y"]]
+
+
+def test_maps_that_meet_later_share_a_kernel():
+    made = agree(spec_of(
+        "x: f32[4, 6]", "f32[4, 6]", "h[i, j] = x[i, j] * 0.5", "t[a, b] = tanh(x[a, b])",
+        "y[p, q] = h[p, q] * t[p, q]",
+    ), {})  # fmt: skip
+    (step,) = made.steps
+    assert {e.indices for e in step.spec.equations} == {("i", "j")}
+
+
+def test_a_map_beside_a_product_joins_it():
+    made = agree(spec_of(
+        "x: f32[4, 4], w: f32[4, 4]", "f32[4, 4]", "h[i, j] = exp(x[i, j])",
+        "s[m, n] = sum(x[m, k] * w[k, n], k)", "y[p, q] = s[p, q] + h[p, q]",
+    ), {})  # fmt: skip
+    assert len(made.steps) == 1
+
+
+def test_maps_that_meet_turned_do_not_share_a_kernel():
+    agree(spec_of(
+        "x: f32[4, 4]", "f32[4, 4]", "h[i, j] = exp(x[i, j])", "t[a, b] = tanh(x[a, b])",
+        "y[p, q] = h[p, q] * t[q, p]",
+    ), {})  # fmt: skip
+
+
+def test_a_map_that_another_kernel_needs_before_stays_before_it():
+    made = agree(spec_of(
+        "x: f32[4, 4], w: f32[4, 4]", "f32[4, 4]", "h[i, j] = exp(x[i, j])",
+        "s[m, n] = sum(h[m, k] * w[k, n], k)", "t[m, n] = relu(s[m, n])",
+        "u[m, n] = sum(t[m, k] * w[k, n], k)", "y[p, q] = u[p, q] + h[p, q]",
+    ), {})  # fmt: skip
+    assert made.steps[0].outputs == ("h",) and len(made.steps) == 3
+
+
 def test_equal_steps_share_a_kernel():
     steps = (("x", "a_0"), ("a_0", "a_1"), ("a_1", "a_2"))
     layer = "s{n}[m, n] = sum({x}[m, k] * w{n}[k, n], k)", "{y}[m, n] = relu(s{n}[m, n])"

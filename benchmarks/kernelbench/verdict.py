@@ -1,9 +1,10 @@
 """The verdict on a problem's results: against the module in float64, and against PyTorch's own error.
 
 A result is right where each element is within KernelBench's tolerance of float64's (`eval.py` there:
-an absolute and a relative one, 1e-4 for f32), and where its error is no larger than PyTorch's own by
-the rule of `backends/tolerance.py`. Where PyTorch itself misses KernelBench's tolerance, the second
-rule alone decides.
+an absolute and a relative one, 1e-4 for f32), and where its error is not much larger than PyTorch's own:
+twice what the rule of `backends/tolerance.py` allows, as a module adds up long sums in any order and
+its layers hand errors on. Where PyTorch itself misses KernelBench's tolerance, the second rule alone
+decides.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from torch.utils._pytree import tree_flatten
 from benchmarks.judge import NARROWEST, Verdict, judged
 from frontends.dtypes import NAMES
 
+TIMES = 2.0  # what `backends/tolerance.py` allows
 CLOSE = {torch.float64: 1e-4, torch.float32: 1e-4, torch.float16: 1e-2, torch.bfloat16: 1e-2}
 
 
@@ -56,7 +58,7 @@ def _result(got: Any, plain: Any, truth: Any) -> Verdict:
     if got.dtype != plain.dtype:
         return Verdict(float("inf"), 0.0, f"a result is {got.dtype}, not {plain.dtype}")
     precision = NAMES[plain.dtype] if NAMES[plain.dtype] in NARROWEST else "f32"
-    made = judged(NAMES[plain.dtype], precision, got, plain, truth)
+    made = judged(NAMES[plain.dtype], precision, got, plain, truth, TIMES)
     if made.reason or not truth.is_floating_point():
         return made
     most = CLOSE[plain.dtype]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 import torch
@@ -68,13 +68,23 @@ def scaled(problem: Problem) -> Problem:
         open_ = [s for s in now if s.kind == kind]
         while open_ and not load.small:
             site = max(open_, key=lambda s: now[s])  # the first of the largest
-            half = now[site] // 2
-            found = load_of(edited(problem, {**now, site: half})) if half >= _LOWEST[kind] else None
-            if found is None or not found.below(load):
-                open_.remove(site)
+            for halved in _halved(now, site):
+                found = load_of(edited(problem, now | halved))
+                if found is not None and found.below(load):
+                    now, load = now | halved, found
+                    break
             else:
-                now[site], load = half, found
+                open_.remove(site)
     return edited(problem, now)
+
+
+def _halved(now: Mapping[Site, int], site: Site) -> Iterator[dict[Site, int]]:
+    """A number halved; then all that are equal to it, as sizes may have to be."""
+    alike = [s for s in now if now[s] == now[site] and now[s] // 2 >= _LOWEST[s.kind]]
+    if site in alike:
+        yield {site: now[site] // 2}
+    if site in alike and len(alike) > 1:
+        yield {s: now[s] // 2 for s in alike}
 
 
 def load_of(problem: Problem) -> Load | None:

@@ -98,3 +98,12 @@ def test_numbers_are_edited_where_they_stand():
     given = Problem("p", "é = 'ü'; m = 128 + 128\nbatch = 128\n", "p.py")
     found = {s: s.value // 2 for s in sites(given.source) if s.name == "m"}
     assert edited(given, found).source == "é = 'ü'; m = 64 + 64\nbatch = 128\n"
+
+
+def test_sizes_that_must_be_equal_are_halved_together():
+    rest = TIED.replace("batch_size = 4096", "batch_size = 4096\ncount = (4096,)").replace(
+        "torch.rand(batch_size, 3, 32, 32)", "torch.rand(batch_size, *count)"
+    )
+    small = scaled(problem("pass", "x + x.T", rest))
+    found = load_of(small)
+    assert found.small and "batch_size = 256" in small.source and "count = (256,)" in small.source
