@@ -1,7 +1,7 @@
 """Groups: equations that share a kernel, put together one after the other.
 
-A group is a map (all over the same indices), rows (folds over short rows, with what each row
-needs before and after), or one heavy equation (a product, a window, a long fold) with what is
+A group is a map (all over the same indices), rows (folds over short rows, or over so many that
+each can have a program, with what each row needs before and after), or one heavy equation (a product, a window, a long fold) with what is
 done to each of its results, and of a long fold with what is done to each of its terms. Index names are unified within a group: what is read where it is
 computed is so by the same names.
 """
@@ -17,6 +17,7 @@ from ir.spec import Equation, Expr, Facts, Index, Number, Range, Reduce, Scan
 from ir.visit import rebuilt
 
 LONGEST_ROW = 8192  # elements of a row that one program holds
+MANY_ROWS = 1024  # programs for each of which keep a machine busy, as long as a row may be
 MOST_EQUATIONS = 24
 MAP, ROWS, HEAVY, ALONE = "map", "rows", "heavy", "alone"
 
@@ -133,7 +134,12 @@ def _fits(
     if folded and (left != rows or (group.kind == MAP and not rows <= space)):
         return False
     inner = {**group.ranges, **{names[i]: facts.ranges[i].high for i in _all_indices(e)}}
-    return _extent([inner[i] for i in inner if i not in rows]) <= LONGEST_ROW
+    return _one_program([inner[i] for i in inner if i not in rows], [inner[i] for i in rows])
+
+
+def _one_program(row: list[Expr], rows: list[Expr]) -> bool:
+    """Whether a program may go through a whole row: it is short, or there are many."""
+    return _extent(row) <= LONGEST_ROW or _extent(rows) >= MANY_ROWS
 
 
 def _extent(sizes: list[Expr]) -> float:
@@ -151,8 +157,8 @@ def _kind(e: Equation, facts: Facts) -> str:
         return MAP
     if any(r.jagged for r in e.value.ranges):
         return ALONE
-    row = _extent([facts.ranges[i].high for i in e.reduced])
-    short = row <= LONGEST_ROW and not _windowed(e) and e.value.fold not in ("argmax", "argmin")
+    row, rows = ([facts.ranges[i].high for i in found] for found in (e.reduced, e.indices))
+    short = _one_program(row, rows) and not _windowed(e) and e.value.fold not in ("argmax", "argmin")
     return ROWS if short and contraction(e) is None else HEAVY
 
 

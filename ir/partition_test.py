@@ -135,6 +135,15 @@ def test_terms_of_a_long_sum_are_computed_in_its_kernel():
     assert [[t.name for t in s.spec.outputs] for s in made.steps] == [["y"]]
 
 
+@pytest.mark.parametrize(("rows", "steps"), [(1024, 1), (16, 3)])
+def test_long_rows_are_gone_through_by_one_kernel_where_there_are_many(rows, steps):
+    spec = spec_of(
+        f"x: f32[{rows}, 9000]", f"f32[{rows}, 9000]", "m[i] = max(x[i, j], j)",
+        "s[i] = sum(exp(x[i, j] - m[i]), j)", "y[i, j] = exp(x[i, j] - m[i]) / s[i]",
+    )  # fmt: skip
+    assert len(partition(spec, {}).steps) == steps
+
+
 def test_maps_that_meet_later_share_a_kernel():
     made = agree(spec_of(
         "x: f32[4, 6]", "f32[4, 6]", "h[i, j] = x[i, j] * 0.5", "t[a, b] = tanh(x[a, b])",
