@@ -104,7 +104,7 @@ def python_package(name, **kwargs):
     )
 
 def python_program(name, deps = [], data = []):
-    """A program NAME over NAME.py, with the test NAME_test if there is NAME_test.py.
+    """A program NAME over NAME.py, with the tests NAME_test.py and NAME_*_test.py as far as there.
 
     Args:
       name: name of the program.
@@ -124,7 +124,7 @@ def python_program(name, deps = [], data = []):
         deps = [":" + library],
     )
     _pytest_tests(
-        files = native.glob([name + "_test.py"], allow_empty = True),
+        files = native.glob([name + "_test.py", name + "_*_test.py"], allow_empty = True),
         deps = [":" + library] + deps,
         data = native.glob(_TEST_DATA, allow_empty = True),
     )

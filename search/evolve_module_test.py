@@ -27,7 +27,8 @@ GOOD = "return torch.softmax(torch.relu(x + y) * self.factor, dim=1)"
 
 
 def evolve(folder, *words):
-    environ = {**os.environ, "HOME": str(folder), "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path),
+    environ = {**os.environ, "HOME": str(folder),
+               "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path),
                "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"),
                "BUILD_WORKING_DIRECTORY": str(folder)}  # fmt: skip
     return subprocess.run(
