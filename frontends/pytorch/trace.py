@@ -24,10 +24,10 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 from frontends.aten.apply import operator_name
 from frontends.aten.table import find
+from frontends.pytorch.recurrent_shapes import NETWORKS, recurrent_shapes
 from ir.errors import KernelError
 
 Dynamic = Mapping[str, Mapping[int, str]]  # an argument's dimensions whose sizes have names
-_WHOLE = ("lstm", "gru", "rnn_tanh", "rnn_relu")  # decomposed, they are as long as their sequences
 _LOGS = ("torch.fx.experimental.symbolic_shapes", "torch.export", "torch._export",
          "torch._subclasses.fake_tensor")  # fmt: skip
 _LIBRARY = str(Path(torch.__file__).parent)
@@ -54,7 +54,7 @@ def trace(
     """
     module = subject if isinstance(subject, torch.nn.Module) else _Wrapped(subject)
     shapes = _dynamic_shapes(module, dynamic or {})
-    with quiet(), _no_fast_path(), _registered(module):
+    with quiet(), recurrent_shapes(), _no_fast_path(), _registered(module):
         try:
             program = export(
                 module, tuple(args), dict(kwargs or {}), strict=False, dynamic_shapes=shapes
@@ -88,7 +88,7 @@ def _whole(operator: Any, left: Collection[str]) -> bool:
         return False
     name = operator_name(operator)
     stem = name.partition(".")[0]
-    return find(name) is not None or stem in left or stem in _WHOLE
+    return find(name) is not None or stem in left or stem in NETWORKS
 
 
 class _Wrapped(torch.nn.Module):
