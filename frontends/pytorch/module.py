@@ -144,8 +144,9 @@ class _Walk:
             if isinstance(val, torch.SymBool) or val is None and node.op != "call_function":
                 return None
             raise KernelError(
-                f"`{node.target}` is no operator of ATen",
-                hint="control flow by the values of tensors has no equations; write torch.where",
+                f"`{node.target}` is no operator of ATen and has no equations",
+                hint="for a choice by the values of tensors write torch.where, for a loop of known "
+                "length one of Python",
             )
         if node.target._schema.name.partition("::")[2].startswith(_CHECKS):
             return None

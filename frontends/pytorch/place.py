@@ -28,5 +28,7 @@ def _module(node: Node) -> str:
     if not stack:
         return ""
     path, kind = list(stack.values())[-1]
-    name = kind if isinstance(kind, str) else kind.__name__
-    return f"{path} ({name.rpartition('.')[2]})" if path else name.rpartition(".")[2]
+    name = (kind if isinstance(kind, str) else kind.__name__).rpartition(".")[2]
+    if name.startswith("_"):  # what a function is wrapped in
+        return path
+    return f"{path} ({name})" if path else name
