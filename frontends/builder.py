@@ -90,15 +90,15 @@ class Builder:
         self.aliases: dict[str, str] = {}
         self.counts: dict[str, tuple[str, int]] = {}
         self.stem = "t"
+        self._dtypes: dict[str, str] = {}
         self._indices = 0
         self._drawn: Expr = Number(0)
         self.seeded: Value | None = None
 
     def input(self, name: str, dtype: str, shape: Sequence[Expr | int]) -> Value:
         """A tensor that is given."""
-        made = Value(self.fresh(name), dtype, tuple(map(expr, shape)))
+        made = self._made(name, Meta(dtype, tuple(map(expr, shape))))
         self.inputs.append(made)
-        self.values[made.name] = made
         return made
 
     def seed(self) -> Value:
@@ -167,16 +167,13 @@ class Builder:
         positions, value = tuple(map(expr, to(*at))), expr(body(*at))
         if not any(isinstance(n, Index) for e in (*positions, value) for n in e.walk()):
             return self.define(meta, lambda *own: where(_equal(positions, own), value, 0), name)
-        made = Value(self.fresh(name), meta.dtype, meta.shape)
+        made = self._made(name, meta)
         self.equations.append(Equation(made.name, positions, value, accumulate=True))
-        self.values[made.name] = made
         return made
 
     def declare(self, meta: Meta, name: str = "") -> Value:
         """A tensor that is read before its equation stands, as recurrences do; see `settle`."""
-        made = Value(self.fresh(name), meta.dtype, meta.shape)
-        self.values[made.name] = made
-        return made
+        return self._made(name, meta)
 
     def settle(
         self, value: Value, body: Body, over: Sequence[Expr | int] = (), kind: str = "sum",
@@ -287,7 +284,7 @@ class Builder:
 
     def dtype_of(self, value: Expr) -> str:
         """The dtype of an expression over what is defined."""
-        return strong(Dtypes({v.name: v.dtype for v in self.values.values()}, {}).of(value))
+        return strong(Dtypes(self._dtypes, {}).of(value))
 
     def _stored(self, meta: Meta, at: tuple[Index, ...], value: Expr, name: str) -> Value:
         found = self.dtype_of(value)
@@ -295,11 +292,16 @@ class Builder:
             whole = self._stored(Meta(found, meta.shape), at, value, f"{name or self.stem}_sum")
             at = self.indices(len(at))
             value = whole.at(*at)
-        made = Value(self.fresh(name), meta.dtype, meta.shape)
+        made = self._made(name, meta)
         if found != meta.dtype:
             value = cast(meta.dtype, value)
         self.equations.append(Equation(made.name, at, value, sizes=meta.shape))
-        self.values[made.name] = made
+        return made
+
+    def _made(self, name: str, meta: Meta) -> Value:
+        """A tensor under a name that is not taken."""
+        made = Value(self.fresh(name), meta.dtype, meta.shape)
+        self.values[made.name], self._dtypes[made.name] = made, made.dtype
         return made
 
     def spec(self, name: str, outputs: Sequence[Value], doc: str = "") -> Spec:

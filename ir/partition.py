@@ -80,6 +80,10 @@ class _Partition:
         self.place = {e.target: n for n, e in enumerate(ordered(flat))}
         self.seen: dict[Spec, KernelError | None] = {}
         self.outputs = {self.root(t.name) for t in spec.outputs}
+        self.readers: dict[str, set[str]] = {}  # of what lies in memory
+        for e in flat.equations:
+            for source in e.sources():
+                self.readers.setdefault(self.root(source), set()).add(e.target)
 
     def network(self) -> Network:
         groups: list[Group] = []
@@ -179,9 +183,10 @@ class _Partition:
     def kernel(self, group: Group) -> Step:
         """The step of a group. Names are of the step alone, so that equal ones are equal specs."""
         own = group.targets
-        needed = {s for e in self.flat.equations if e.target not in own for s in e.sources()}
-        needed = {self.root(s) for s in needed} | self.outputs
-        stored = [e.target for e in group.equations if e.target in needed]
+        stored = [
+            t for t in (e.target for e in group.equations)
+            if t in self.outputs or self.readers.get(t, set()) - own
+        ]  # fmt: skip
         inputs = list(dict.fromkeys(
             s for e in group.equations for s in e.sources() if s not in own
         ))  # fmt: skip
