@@ -92,6 +92,12 @@ def test_views_cost_no_kernel():
     assert len(made.steps) == 1 and len(made.steps[0].spec.equations) == 1
 
 
+@pytest.mark.parametrize("folded", ["y[i]: [12] = cumsum(m[i // 4], i)", "y[()] = sum(m[j], j)"])
+def test_what_a_fold_or_scan_runs_along_stays_in_its_body(folded):
+    result = "f32[12]" if "cumsum" in folded else "f32[()]"
+    agree(spec_of("x: f32[()]", result, "m[a]: [3] = x[()]", folded), {})
+
+
 def test_another_shape_of_what_lies_in_memory_costs_no_kernel():
     spec = spec_of(
         "x: f32[4, 6]", "f32[8, 3]", "t[a, b] = x[a, b] + 1.0",

@@ -11,6 +11,7 @@ from ir.atomic import updated
 from ir.bulk import bulk
 from ir.carries import Carries
 from ir.cuts import GRID, LOOP, STEP, WHOLE, Cut, Segment
+from ir.dtypes import Dtypes, is_integer, strong
 from ir.errors import KernelError
 from ir.folds import Folds
 from ir.limits import Limit
@@ -310,7 +311,11 @@ class Program:
     def _dtype_of(self, expr: Expr) -> str:
         if isinstance(expr, Read):
             return self.facts.tensors[expr.tensor].dtype
-        return expr.dtype if isinstance(expr, Cast) else "f32"
+        if isinstance(expr, Cast):
+            return expr.dtype
+        known = {name: t.dtype for name, t in self.facts.tensors.items()}
+        found = strong(Dtypes(known, dict(self.spec.attributes)).of(expr))
+        return found if is_integer(found) else "f32"
 
     def _resident(self, tensor: str) -> tuple[str, Expr]:
         """The value that holds a whole 1-D tensor from the start of the launch on, its size."""

@@ -83,6 +83,17 @@ def test_borders_lie_whole_before_the_grid_and_serve_search_and_look_up():
     assert search.borders.value == take.table.value == "keys"
 
 
+@pytest.mark.parametrize(
+    ("value", "dtype"), [("m + 1", "i32"), ("m * 2.0", "f32"), ("i64(m)", "i64"), ("m", "i32")]
+)
+def test_what_is_searched_for_has_its_own_dtype(value, dtype):
+    spec = spec_of(f"y[m] = bucketize({value}, b)", inputs="b: i32[K]", result="i32[M]")
+    nest = lowered(spec, sizes={"M": 2, "K": 3})
+    (search,) = statements(nest, Search)
+    (launch,) = nest.launches
+    assert {v.name: v.dtype for v in launch.values}[search.source.value] == dtype
+
+
 def test_borders_that_are_read_with_padding_are_loaded_for_it():
     spec = spec_of(
         "p[m, k] = bucketize(x[m, k], b)", "y[m, k] = f32(p[m, k]) + pad(b[k % K + 1], 1.5)",

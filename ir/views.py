@@ -53,10 +53,12 @@ def _is_constant(value: Expr) -> bool:
 
 def _seen(expr: Expr, views: Mapping[str, Equation]) -> Expr:
     """The expression with its reads of views replaced by what they show. Where a jagged range
-    begins and ends is read from memory."""
+    begins and ends is read from memory, and so is what would leave a fold without its index."""
     if isinstance(expr, Range):
         return expr
-    expr = rebuilt(expr, lambda x: _seen(x, views))
+    written, expr = expr, rebuilt(expr, lambda x: _seen(x, views))
+    if isinstance(expr, Reduce | Scan) and not _runs(expr):
+        return written
     if not isinstance(expr, Read) or expr.tensor not in views:
         return expr
     view = views[expr.tensor]
@@ -66,6 +68,12 @@ def _seen(expr: Expr, views: Mapping[str, Equation]) -> Expr:
     if isinstance(view.value, Read) and _turns(view):
         return replace(renamed(view.value, names), pad=expr.pad)
     return expr
+
+
+def _runs(expr: Reduce | Scan) -> bool:
+    """Whether the body has the indices that a fold or scan runs along."""
+    along = expr.over if isinstance(expr, Reduce) else (expr.along,)
+    return set(along) <= {n.name for n in expr.body.walk() if isinstance(n, Index)}
 
 
 def _turns(view: Equation) -> bool:

@@ -44,6 +44,7 @@ TABLE = {
     "search/evolve": (("ir", "search", "backends", "frontends"), ()),
     "kernels_generated": (("ir", "search", "search/evaluator", "backends"), ()),
     "benchmarks": (ALL, None),
+    "benchmarks/aten": (ALL, None),
     "benchmarks/kernelbench": (ALL, None),
     "examples": (ALL, None),
     "tools": (ALL, ()),

@@ -174,7 +174,7 @@ def _starts(b: Builder, value: Value, dim: int) -> Value:
 def _firsts(b: Builder, out: Meta, value: Value, chosen: Chosen, dim: int) -> Value:
     """The chosen slices along a dimension."""
     places = chosen.places()
-    shape = (*out.shape[:dim], chosen.size, *out.shape[dim + 1 :])
+    shape = (*value.shape[:dim], chosen.size, *value.shape[dim + 1 :])
 
     def element(*at: Expr) -> Expr:
         return value.at(*at[:dim], places.at(at[dim]), *at[dim + 1 :])

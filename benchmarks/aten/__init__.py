@@ -1,0 +1,1 @@
+"""ATen's operators on a target, by PyTorch's own samples."""

@@ -1,0 +1,139 @@
+"""An attempt at an operator: its calls are imported, lowered, built, run and judged."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_leaves, tree_map
+
+from backends.backend import BackendError
+from backends.compiled import compiled
+from backends.registry import backend_for, target
+from benchmarks.aten.agreement import PROPERTIES, fault
+from benchmarks.aten.call import Call
+from benchmarks.aten.samples import calls
+from frontends.aten.against import meta_of, tensors_of
+from frontends.aten.apply import apply
+from frontends.builder import Builder, Value
+from frontends.dtypes import TORCH
+from frontends.pytorch.bound import Bound, array, tensor
+from frontends.pytorch.module import imported
+from ir.errors import KernelError
+from ir.spec import Spec
+
+MOST_WORDS = 400  # characters of a reason
+DIRECT = ("allclose", "polar")  # a bool and complex numbers, which no exported graph returns
+ALIKE = "nothing is computed"  # the error of a call whose result is its argument
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a process is asked for. dtype: by its name in the language.  notes: the file that its
+    row is written into."""
+
+    operator: str
+    dtype: str
+    target: str
+    samples: int
+    notes: Path
+
+
+def attempt(task: Task) -> dict[str, Any]:
+    """The row of an operator and dtype. `fail` where a call goes wrong; else `not expressible`
+    where one has no equations; else `pass`."""
+    properties = task.operator in PROPERTIES
+    row = {"judged_by": "properties" if properties else "values", "passed": 0, "verdict": "fail"}
+    found = calls(task.operator, TORCH[task.dtype], task.samples)
+    row |= {"samples": len(found), "reason": "" if found else "there are no samples"}
+    verdicts = set()
+    for n, one in enumerate(found):
+        task.notes.write_text(json.dumps(row | {"at": one.text()}), encoding="utf-8")
+        verdict, reason = _tried(task, one, n)
+        verdicts.add(verdict)
+        row["passed"] += verdict == "pass"
+        if reason and (not row["reason"] or verdict == "fail"):
+            row["reason"] = f"{one.text()}: {reason}"[:MOST_WORDS]
+    worst = ("fail", "not expressible", "pass")
+    return row | {"verdict": next((v for v in worst if v in verdicts), "fail")}
+
+
+def _tried(task: Task, call: Call, seed: int) -> tuple[str, str]:
+    stage = "import"
+    try:
+        run = (_direct if task.operator in DIRECT else _imported)(call, seed)
+        stage = "lower"
+        with tempfile.TemporaryDirectory(prefix="aten-") as folder:
+            got = run(task.target, Path(folder))
+        stage = "check"
+        why = fault(task.operator, call, got)
+    except BackendError as error:
+        return "fail", f"{error.stage}: {error.reason}"
+    except KernelError as error:
+        return ("not expressible" if stage == "import" else "fail"), f"{stage}: {error}"
+    except Exception as error:  # PyTorch's exporter raises what it likes
+        return "fail", f"{stage}: {type(error).__name__}: {error}"
+    return ("fail", f"check: {why}") if why else ("pass", "")
+
+
+Run = Callable[[str, Path], Any]  # a target and a folder -> what a call gives
+
+
+def _imported(call: Call, seed: int) -> Run:
+    """A call by way of the importer, as a user's function is."""
+    given = [t.clone() for t in call.tensors]
+    try:
+        made = imported(call.function(), given, name="call")
+    except KernelError as error:
+        if ALIKE not in str(error) or not _alike(call):
+            raise
+        return lambda *_: call()
+
+    def run(name: str, folder: Path) -> Any:
+        kernels = _kernels(made.spec, made.aliases, name, folder)
+        return Bound(made, {}, kernels, seed)(*given)
+
+    return run
+
+
+def _alike(call: Call) -> bool:
+    """Whether each result is an argument as it is."""
+    results = tree_leaves(call.operator(*call.args, **call.kwargs))
+    known = {(t.data_ptr(), t.shape) for t in call.tensors}
+    return all((r.data_ptr(), r.shape) in known for r in results)
+
+
+def _direct(call: Call, seed: int) -> Run:
+    """A call by the operator's rule alone; a complex result as pairs."""
+    builder, held = Builder(), {}
+
+    def placed(item: Any) -> Any:
+        if not isinstance(item, torch.Tensor):
+            return item
+        meta = meta_of(item)
+        value = builder.input("x", meta.dtype, meta.shape)
+        held[value.name] = array(item)
+        return value
+
+    args, kwargs = tree_map(placed, (call.args, dict(call.kwargs)))
+    out = tuple(meta_of(t) for t in tensors_of(call()))
+    made: tuple[Value, ...] = apply(builder, call.operator, args, kwargs, out)
+    spec = builder.spec("call", list(made))
+
+    def run(name: str, folder: Path) -> Any:
+        found = _kernels(spec, builder.aliases, name, folder)(held)
+        results = [tensor(a, t.dtype) for a, t in zip(found, spec.outputs, strict=True)]
+        return [torch.view_as_complex(t) if theirs.is_complex() else t
+                for t, theirs in zip(results, tensors_of(call()), strict=True)]  # fmt: skip
+
+    return run
+
+
+def _kernels(spec: Spec, aliases: Mapping[str, str], name: str, folder: Path) -> Any:
+    machine = target(name)
+    return compiled(spec, {}, aliases, machine, backend_for(machine), folder)

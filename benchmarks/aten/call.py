@@ -1,0 +1,71 @@
+"""Calls of an operator: a function of tensors, and the tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """operator, args, kwargs: what is called, and with what."""
+
+    operator: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+
+    @property
+    def tensors(self) -> tuple[torch.Tensor, ...]:
+        """The tensors among the arguments."""
+        leaves, _ = tree_flatten((self.args, self.kwargs))
+        return tuple(leaf.detach() for leaf in leaves if isinstance(leaf, torch.Tensor))
+
+    def function(self) -> Callable[..., Any]:
+        """The call as a function of its tensors."""
+        leaves, tree = tree_flatten((self.args, self.kwargs))
+        places = [n for n, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+        rest = [None if n in places else leaf for n, leaf in enumerate(leaves)]
+
+        def of_tensors(*tensors: torch.Tensor) -> Any:
+            filled = list(rest)
+            for n, tensor in zip(places, tensors, strict=True):
+                filled[n] = tensor
+            args, kwargs = tree_unflatten(filled, tree)
+            return self.operator(*args, **kwargs)
+
+        return of_tensors
+
+    def text(self) -> str:
+        """The shapes of the tensors, and the other arguments."""
+        named = (f"{name}={_shown(item)}" for name, item in self.kwargs.items())
+        return f"({', '.join([*map(_shown, self.args), *named])})"
+
+    def __call__(self, wide: bool = False) -> Any:
+        """What PyTorch gives; arguments stay as they are. wide: with float64 for every float."""
+        args, kwargs = tree_map(_wide if wide else _copied, (self.args, dict(self.kwargs)))
+        with torch.no_grad():
+            return self.operator(*args, **kwargs)
+
+
+def _shown(item: Any) -> str:
+    if isinstance(item, torch.Tensor):
+        return str(list(item.shape))
+    if isinstance(item, list | tuple):
+        return f"({', '.join(map(_shown, item))})"
+    return repr(item)
+
+
+def _copied(item: Any) -> Any:
+    return item.detach().clone() if isinstance(item, torch.Tensor) else item
+
+
+def _wide(item: Any) -> Any:
+    if isinstance(item, torch.dtype):
+        return torch.float64 if item.is_floating_point else item
+    item = _copied(item)
+    floats = isinstance(item, torch.Tensor) and item.is_floating_point()
+    return item.double() if floats else item

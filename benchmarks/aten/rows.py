@@ -1,0 +1,48 @@
+"""Rows of a result file of operators, and what they come to."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+Row = dict[str, Any]
+VERDICTS = ("pass", "fail", "not expressible")
+
+
+def write(file: Path, head: Mapping[str, Any], rows: Sequence[Row]) -> None:
+    """Writes a result file whole, rows by operator; never half of it."""
+    ordered = sorted(rows, key=lambda r: (r["operator"].strip("_"), r["operator"]))
+    table = {**head, "summary": summary(ordered), "rows": ordered}
+    file.parent.mkdir(parents=True, exist_ok=True)
+    beside = file.with_suffix(".part")
+    beside.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+    beside.replace(file)
+
+
+def key(row: Mapping[str, Any]) -> tuple[str, str]:
+    """What makes a row the same row."""
+    return row["operator"], row["dtype"]
+
+
+def put(rows: list[Row], row: Row) -> None:
+    """Puts a row in the place of the same operator's and dtype's, else at the end."""
+    rows[:] = [r for r in rows if key(r) != key(row)]
+    rows.append(row)
+
+
+def summary(rows: Sequence[Row]) -> Row:
+    """How many rows, of all and of each dtype, have which verdict; and of the operators, how many
+    pass with all dtypes that they were tried with."""
+    groups = {d: [r for r in rows if r["dtype"] == d] for d in sorted({r["dtype"] for r in rows})}
+    counted = {name: _counted(group) for name, group in {"all": rows, **groups}.items()}
+    operators = {r["operator"] for r in rows}
+    wrong = {r["operator"] for r in rows if r["verdict"] != "pass"}
+    return {**counted, "operators": len(operators), "operators_passed": len(operators - wrong)}
+
+
+def _counted(rows: Sequence[Row]) -> dict[str, int]:
+    found = Counter(r["verdict"] for r in rows)
+    return {"rows": len(rows), **{v: found[v] for v in VERDICTS if found[v]}}

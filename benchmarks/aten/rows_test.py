@@ -1,0 +1,25 @@
+"""Rows are kept once each, in order, with what they come to."""
+
+import json
+
+from benchmarks.aten.rows import put, summary, write
+
+
+def row(operator, dtype="f32", verdict="pass"):
+    return {"operator": operator, "dtype": dtype, "verdict": verdict}
+
+
+def test_a_row_takes_the_place_of_the_same_and_files_are_in_order(tmp_path):
+    rows = [row("mul"), row("_softmax"), row("add", verdict="fail")]
+    put(rows, row("add"))
+    put(rows, row("add", "bf16", "not expressible"))
+    write(tmp_path / "x" / "r.json", {"command": "c"}, rows)
+    found = json.loads((tmp_path / "x" / "r.json").read_text())
+    assert [(r["operator"], r["dtype"]) for r in found["rows"]] == [
+        ("add", "f32"), ("add", "bf16"), ("mul", "f32"), ("_softmax", "f32")
+    ]  # fmt: skip
+    assert found["summary"] == summary(found["rows"]) == {
+        "all": {"rows": 4, "pass": 3, "not expressible": 1},
+        "bf16": {"rows": 1, "not expressible": 1}, "f32": {"rows": 3, "pass": 3},
+        "operators": 3, "operators_passed": 2,
+    }  # fmt: skip

@@ -1,0 +1,98 @@
+"""Samples of an operator: PyTorch's own, small ones first, or ours where PyTorch has none."""
+
+from __future__ import annotations
+
+import sys
+import unittest
+from collections.abc import Iterator
+from functools import partial
+from itertools import chain, islice, zip_longest
+from pathlib import Path
+from types import ModuleType
+
+import torch
+from torch.utils._pytree import tree_leaves
+
+from benchmarks.aten import makers
+from benchmarks.aten.call import Call
+from frontends import aten
+
+_NEEDED = ModuleType("expecttest")  # PyTorch's tables import it, for the base class of test cases
+_NEEDED.TestCase = unittest.TestCase
+sys.modules.setdefault("expecttest", _NEEDED)
+
+from torch.testing._internal.common_methods_invocations import op_db  # noqa: E402
+from torch.testing._internal.opinfo.core import OpInfo  # noqa: E402
+
+NAMES = tuple((Path(aten.__file__).parent / "aten_160.txt").read_text(encoding="utf-8").split())
+HALVES = (torch.bfloat16, torch.float16)
+WHOLE = (torch.int64, torch.bool)
+LOOKED_AT = 48  # samples of one OpInfo
+LARGEST = 20_000  # elements of a call's tensors
+SMALL = 4  # elements; calls with fewer come last
+_OTHERS = ("masked.", "sparse.")  # other operators of the same last name
+
+
+def infos(name: str) -> list[OpInfo]:
+    """PyTorch's tables of an operator's samples, a table for each variant."""
+    if name in makers.MAKERS:
+        return []
+    found = {}
+    for info in op_db:
+        names = {info.name, info.aten_name, *(a.name for a in info.aliases)}
+        if name in {n.rpartition(".")[2] for n in names} and not info.name.startswith(_OTHERS):
+            found.setdefault((info.name == name, info.name, info.variant_test_name), info)
+    exact = [info for (same, *_), info in found.items() if same]
+    return exact or list(found.values())
+
+
+def dtypes(name: str) -> list[torch.dtype]:
+    """What an operator is tried with: f32, a 16-bit float, i64, and bool where f32 is not taken."""
+    taken = set(makers.DTYPES.get(name, makers.FLOATS))
+    if tables := infos(name):
+        taken = set.union(*(set(info.dtypes) for info in tables))
+    half = next(([d] for d in HALVES if d in taken), [])
+    found = [torch.float32] * (torch.float32 in taken) + half
+    found += [torch.int64] * (torch.int64 in taken)
+    return found + [torch.bool] * (torch.bool in taken and torch.float32 not in taken)
+
+
+def calls(name: str, dtype: torch.dtype, count: int) -> list[Call]:
+    """So many calls; of each variant in turn."""
+    torch.manual_seed(0)
+    if name in makers.MAKERS:
+        return list(islice(makers.MAKERS[name](dtype), count))
+    tables = [sorted(_usable(info, dtype), key=_order) for info in infos(name)]
+    turns = (c for c in chain.from_iterable(zip_longest(*tables)) if c)
+    unlike = {c.text(): c for c in turns}
+    return list(islice(unlike.values(), count))
+
+
+def _usable(info: OpInfo, dtype: torch.dtype) -> Iterator[Call]:
+    if dtype not in info.dtypes:
+        return
+    for sample in islice(info.sample_inputs("cpu", dtype), LOOKED_AT):
+        made = Call(info.op, (sample.input, *sample.args), sample.kwargs)
+        if all(map(_written, made.tensors)) and _elements(made) <= LARGEST and _gives(made):
+            yield made
+
+
+def _gives(made: Call) -> bool:
+    """Whether all results are tensors that the language has, and no drawn ones."""
+    results, again = tree_leaves(made()), tree_leaves(made())
+    if not all(isinstance(r, torch.Tensor) and _written(r) for r in results):
+        return False
+    return all(map(partial(torch.allclose, equal_nan=True), results, again))
+
+
+def _written(tensor: torch.Tensor) -> bool:
+    plain = not tensor.is_complex() and tensor.dtype != torch.float64
+    return plain and tensor.numel() > 0 and tensor.layout == torch.strided
+
+
+def _elements(made: Call) -> int:
+    return sum(t.numel() for t in made.tensors)
+
+
+def _order(made: Call) -> tuple[bool, int]:
+    return max((t.numel() for t in made.tensors), default=SMALL) < SMALL, _elements(made)

@@ -1,0 +1,34 @@
+"""Every operator of the list has samples, small ones first, none twice."""
+
+import pytest
+import torch
+
+from benchmarks.aten.makers import MAKERS
+from benchmarks.aten.samples import LARGEST, NAMES, SMALL, calls, dtypes
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_operator_has_samples_that_pytorch_computes(name):
+    kinds = dtypes(name)
+    assert kinds
+    found = calls(name, kinds[0], 2)
+    assert found and len({c.text() for c in found}) == len(found)
+    for call in found:
+        assert sum(t.numel() for t in call.tensors) <= LARGEST
+        call(wide=True)
+
+
+def test_makers_are_of_operators_of_the_list():
+    assert set(MAKERS) <= set(NAMES)
+
+
+def test_scalars_come_last_and_variants_in_turn():
+    sizes = [max(t.numel() for t in c.tensors) for c in calls("add", torch.float32, 8)]
+    assert sizes[0] >= SMALL
+    modes = [c.kwargs.get("rounding_mode") for c in calls("div", torch.float32, 3)]
+    assert modes == [None, "trunc", "floor"]
+
+
+def test_integer_operators_are_tried_with_integers_and_bool():
+    assert dtypes("bitwise_or") == [torch.int64, torch.bool]
+    assert dtypes("add") == [torch.float32, torch.bfloat16, torch.int64]

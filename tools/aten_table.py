@@ -1,0 +1,117 @@
+"""Writes the tables of docs/aten.md from benchmarks/results/<target>/aten.json.
+
+The page's prose is written by hand; what stands between `<!-- table: counts -->`, `operators` or
+`failures` and `<!-- end -->` is replaced.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tools.markdown import line
+
+PAGE = Path("docs/aten.md")
+RESULTS = Path("benchmarks/results")
+EXAMPLES = """
+examples:
+  aten_table
+      rewrites the tables
+  aten_table --check
+      says whether they are those of the result files; exit code 1 where they are not
+"""
+_MARKED = re.compile(r"(<!-- table: (counts|operators|failures) -->\n).*?(<!-- end -->)", re.DOTALL)
+_SIGNS = {"pass": "", "fail": "**fails**", "not expressible": "none"}
+
+Files = Mapping[str, Mapping[str, Any]]  # a result file by target
+
+
+def files(results: Path) -> dict[str, Any]:
+    """The result files below a folder by target, in alphabetical order."""
+    found = sorted(results.glob("*/aten.json"))
+    return {p.parent.name: json.loads(p.read_text(encoding="utf-8")) for p in found}
+
+
+def page(text: str, found: Files) -> str:
+    """The page with every marked table made anew."""
+    tables = {"counts": counts, "operators": operators, "failures": failures}
+    return _MARKED.sub(lambda m: f"{m[1]}{tables[m[2]](found)}{m[3]}", text)
+
+
+def counts(found: Files) -> str:
+    """For each target and dtype, how many operators have which verdict."""
+    lines = [line(("target", "correct by", "dtype", "operators", "pass", "fail", "no equations")),
+             line(["---"] * 3 + ["---:"] * 4)]  # fmt: skip
+    for target, file in found.items():
+        by = ", ".join(sorted({r["correct_by"] for r in file["rows"]}))
+        for dtype in ("f32", "bf16", "f16", "i64", "b8"):
+            group = file["summary"].get(dtype)
+            if group:
+                numbers = (group["rows"], *(group.get(verdict, 0) for verdict in _SIGNS))
+                lines.append(line((target, by, dtype, *map(str, numbers))))
+    return "\n".join(lines) + "\n"
+
+
+def operators(found: Files) -> str:
+    """For each operator and target the dtypes that pass, and those that do not."""
+    names = {r["operator"]: None for file in found.values() for r in file["rows"]}
+    lines = [line(("operator", *found)), line(["---"] * (1 + len(found)))]
+    for name in sorted(names, key=lambda n: (n.strip("_"), n)):
+        rows = ([r for r in f["rows"] if r["operator"] == name] for f in found.values())
+        lines.append(line((f"`{name}`", *map(_cell, rows))))
+    return "\n".join(lines) + "\n"
+
+
+def _cell(rows: Sequence[Mapping[str, Any]]) -> str:
+    order = sorted(rows, key=lambda r: ("f32", "bf16", "f16", "i64", "b8").index(r["dtype"]))
+    said = (f"{r['dtype']} {_SIGNS[r['verdict']]}".strip() for r in order)
+    return ", ".join(said) + (" (properties)" if _by_properties(rows) else "")
+
+
+def _by_properties(rows: Sequence[Mapping[str, Any]]) -> bool:
+    return any(r.get("judged_by") == "properties" for r in rows)
+
+
+def failures(found: Files) -> str:
+    """What does not pass, with the reason."""
+    lines = [line(("operator", "dtype", "target", "samples that pass", "reason")),
+             line(["---"] * 5)]  # fmt: skip
+    for target, file in found.items():
+        for row in file["rows"]:
+            if row["verdict"] != "pass":
+                share = f"{row['passed']} of {row['samples']}"
+                reason = row["reason"].replace("|", "\\|").replace("\n", " ").replace("<", "&lt;")
+                lines.append(line((f"`{row['operator']}`", row["dtype"], target, share, reason)))
+    return "\n".join(lines) + "\n" if len(lines) > 2 else "Nothing.\n"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; exit code 2 for wrong use."""
+    parser = argparse.ArgumentParser(
+        prog="aten_table", description=__doc__.splitlines()[0], epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    parser.add_argument("--check", action="store_true", help="compare, write nothing")
+    asked = parser.parse_args(arguments)
+    root = Path(os.environ.get("BUILD_WORKSPACE_DIRECTORY", "."))
+    try:
+        before = (root / PAGE).read_text(encoding="utf-8")
+        after = page(before, files(root / RESULTS))
+    except (OSError, ValueError, KeyError) as error:
+        print(f"aten_table: {type(error).__name__}: {error}", file=sys.stderr)
+        return 2
+    if asked.check:
+        print("up to date" if before == after else f"{PAGE} is not what the result files say")
+        return int(before != after)
+    (root / PAGE).write_text(after, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
