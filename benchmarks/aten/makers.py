@@ -192,7 +192,7 @@ def _layer_norm_backward(d: torch.dtype) -> Args:
 def _allclose(d: torch.dtype) -> Args:
     x = _x(d, 4, 5)
     yield x, x.clone()
-    yield x, x + 1
+    yield x, x + 1, 0.5
 
 
 @maker("polar")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import unittest
 from collections.abc import Iterator
-from functools import partial
 from itertools import chain, islice, zip_longest
 from pathlib import Path
 from types import ModuleType
@@ -78,11 +77,10 @@ def _usable(info: OpInfo, dtype: torch.dtype) -> Iterator[Call]:
 
 
 def _gives(made: Call) -> bool:
-    """Whether all results are tensors that the language has, and no drawn ones."""
-    results, again = tree_leaves(made()), tree_leaves(made())
-    if not all(isinstance(r, torch.Tensor) and _written(r) for r in results):
+    """Whether all results are tensors that the language has, and none is drawn."""
+    if made.kwargs.get("dropout_p"):
         return False
-    return all(map(partial(torch.allclose, equal_nan=True), results, again))
+    return all(isinstance(r, torch.Tensor) and _written(r) for r in tree_leaves(made()))
 
 
 def _written(tensor: torch.Tensor) -> bool:
