@@ -10,9 +10,10 @@ from backends.registry import target_names
 from ir.errors import KernelError
 from search.command.arguments import Arguments, arguments, example
 from search.command.destination import destination
+from search.command.model_new import require_new
 from search.command.output import require_writable
 from search.command.packages import require
-from search.command.suite import library, suite
+from search.command.suite import Suite, library, suite
 from search.command.surroundings import Surroundings, surroundings
 from search.command.targets import listing, listing_text
 
@@ -36,12 +37,12 @@ def main(words: Sequence[str]) -> int:
 def _evolve(asked: Arguments, around: Surroundings) -> int:
     """Checks all that was asked for before anything is written; then searches."""
     _require_outputs(asked, around)
-    problems = () if asked.resume is not None else suite(asked, around.path)
-    destination(asked, around, problems)
+    found = Suite() if asked.resume is not None else suite(asked, around.path)
+    destination(asked, around, found.problems)
     # Here, as a database and a sandbox take long to import, and most mistakes come before.
     from search.command.conduct import conduct
 
-    return conduct(asked, around, problems)
+    return conduct(asked, around, found)
 
 
 def _require_outputs(asked: Arguments, around: Surroundings) -> None:
@@ -53,6 +54,10 @@ def _require_outputs(asked: Arguments, around: Surroundings) -> None:
     for option, given in (("--report", asked.report), ("--trace", asked.trace)):
         if given is not None:
             require_writable(option, around.path(given))
+    if asked.model_new is not None:
+        require_new(around.path(asked.model_new), asked.overwrite)
+    elif asked.overwrite:
+        raise KernelError("it is of --model-new", where="--overwrite", hint="leave it out")
     kernels = 1 if asked.resume is not None else len(asked.kernels)
     if asked.trace is not None and (kernels != 1 or len(asked.targets) > 1):
         raise KernelError(

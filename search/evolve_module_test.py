@@ -23,16 +23,45 @@ def get_inputs():
 def get_init_inputs():
     return [3.0]
 """
+TWICE = """import torch
+
+class Model(torch.nn.Module):
+    def __init__(self, n):
+        super().__init__()
+        self.first, self.second = torch.nn.Linear(n, n), torch.nn.Linear(n, n)
+
+    def forward(self, x):
+        return {"y": torch.relu(self.second(torch.relu(self.first(x))))}
+
+def get_inputs():
+    return [torch.rand(3, 4)]
+
+def get_init_inputs():
+    return [4]
+"""
+USE = """import sys, torch
+sys.path.insert(0, "")
+import new
+models = []
+for kind in (new.Model, new.ModelNew):
+    torch.manual_seed(0)
+    models.append(kind(*new.get_init_inputs()))
+given = new.get_inputs()
+with torch.no_grad():
+    theirs, ours = (m(*given) for m in models)
+torch.testing.assert_close(ours, theirs)
+"""
+IMPORTED = "h200"  # a target whose kernels Python imports
 GOOD = "return torch.softmax(torch.relu(x + y) * self.factor, dim=1)"
 
 
-def evolve(folder, *words):
+def evolve(folder, *words, target="null"):
     environ = {**os.environ, "HOME": str(folder),
                "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path),
                "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"),
                "BUILD_WORKING_DIRECTORY": str(folder)}  # fmt: skip
     return subprocess.run(
-        [sys.executable, "-m", "search.evolve", "--target=null", "--workers=1", *words],
+        [sys.executable, "-m", "search.evolve", f"--target={target}", "--workers=1", *words],
         env=environ, text=True, capture_output=True, timeout=300,
     )  # fmt: skip
 
@@ -50,9 +79,44 @@ def test_each_kernel_of_a_module_is_evolved(written):
     folder = written()
     done = evolve(folder, "--problem=model.py", "--evaluations=2", "--json")
     assert done.returncode == 0, done.stderr
-    (run,) = json.loads(done.stdout)["runs"]
+    found = json.loads(done.stdout)
+    (run,) = found["runs"]
     assert run["kernel"].startswith("softmax_") and run["best_us"] and run["record"] is None
     assert not (folder / "kernels_generated").exists()
+    (sums,) = found["problem"].pop("targets")
+    assert found["problem"] == {"name": "model"}
+    assert sums == {
+        "target": "null", "steps": 1, "kernels": 1, "lacking": [], "time_kind": "modelled",
+        "first_us": run["first_us"], "best_us": run["best_us"],
+    }  # fmt: skip
+
+
+def test_the_winners_of_a_module_are_a_solution_file(written):
+    """It computes what the problem does; also where all candidates are known to the store."""
+    folder = written(text=TWICE)
+    words = ("--problem=model.py", "--model-new=new.py", "--evaluations=1", "--store=s.db")
+    done = evolve(folder, *words, target=IMPORTED)
+    assert done.returncode == 0, done.stderr
+    assert "model on h200: 2 steps by 1 kernel; sum of best times " in done.stdout
+    text = (folder / "new.py").read_text()
+    environ = {**os.environ, "TRITON_INTERPRET": "1"}
+    used = subprocess.run([sys.executable, "-c", USE], cwd=folder, env=environ, text=True,
+                          capture_output=True, timeout=300)  # fmt: skip
+    assert used.returncode == 0, used.stderr
+    again = evolve(folder, *words, target=IMPORTED)
+    assert again.returncode == 2 and "--overwrite" in again.stderr
+    (folder / "new.py").write_text("another")
+    again = evolve(folder, *words, "--overwrite", target=IMPORTED)
+    assert again.returncode == 0 and (folder / "new.py").read_text() == text, again.stderr
+
+
+def test_without_a_correct_candidate_there_is_no_solution_file(written):
+    folder = written()
+    done = evolve(folder, "--problem=model.py", "--model-new=new.py", "--seconds=0.001",
+                  "--no-store", target=IMPORTED)  # fmt: skip
+    assert done.returncode == 1 and not (folder / "new.py").exists()
+    assert "no correct candidate of softmax_" in done.stderr
+    assert "no sum of times, without a correct softmax_" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -79,6 +143,13 @@ def test_what_cannot_be_a_kernel_is_told_in_a_message(written, body, said):
         (("--problem=model.py", "--kernel=softmax"), "do not go together"),
         (("--problem=model.py", "--shape=M=3"), "do not go together"),
         (("--reduced",), "--reduced is of a --problem"),
+        (("--model-new=new.py",), "--model-new is of a --problem"),
+        (("--overwrite",), "it is of --model-new"),
+        (("--problem=model.py", "--model-new=model.py"), "is there already"),
+        (("--problem=model.py", "--model-new=no/new.py"), "is not there"),
+        (("--problem=model.py", "--model-new=new.py"), "a file of Python cannot hold"),
+        (("--problem=model.py", "--model-new=new.py", "--target=npu"), "not on 2"),
+        (("--problem=model.py", "--resume=x", "--store=sqlite://"), "keeps what it was"),
     ],
 )
 def test_wrong_use_is_told(written, words, said):

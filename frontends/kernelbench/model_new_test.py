@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from frontends.kernelbench.model_new import model_new
+from frontends.kernelbench.model_new import solution
 from frontends.kernelbench.problem import Problem
 from frontends.pytorch.module import imported
 from ir.errors import KernelError
@@ -82,15 +82,16 @@ def network(made):
     return Network("p", buffers, steps, ((result, (3, 2, 4)), (mutated, (1,))))
 
 
-def solution():
+def written():
     problem = Problem("p", PROBLEM, "p.py")
     given = problem.made()
     made = imported(given.model, given.inputs)
-    return model_new(problem, made, network(made), {"scale": SCALE, "more": MORE}), given
+    sources = {"scale": SCALE, "more": MORE}
+    return solution(problem, made).text(network(made), sources), given
 
 
 def test_the_solution_does_what_the_problem_does():
-    text, given = solution()
+    text, given = written()
     names = {}
     exec(compile(text, "new.py", "exec"), names)
     torch.manual_seed(0)
@@ -101,11 +102,39 @@ def test_the_solution_does_what_the_problem_does():
     assert torch.equal(new.calls, given.model.calls)
 
 
+def test_constants_are_written_as_they_are():
+    mask = torch.tensor([0.0, float("-inf"), 2.5])
+    made = imported(lambda x: x + mask, [torch.zeros(3)])
+    (line,) = [g for g in solution(Problem("p", PROBLEM, "p.py"), made).given if "tensor(" in g]
+    names = {"torch": torch, "x": torch.zeros(1)}
+    exec(line, names)
+    assert torch.equal(names[line.partition(" ")[0]], mask)
+
+
+def test_a_name_of_the_problem_is_no_kernels():
+    problem = Problem("p", PROBLEM + "SIZE = 4\n", "p.py")
+    made = imported((given := problem.made()).model, given.inputs)
+    text = solution(problem, made).text(network(made), {"scale": SCALE, "more": MORE})
+    assert "SIZE_more = 1" in text and "SIZE = 4" in text and "x + SIZE_more" in text
+
+
+def test_a_source_without_its_function_is_refused():
+    problem = Problem("p", PROBLEM, "p.py")
+    made = imported((given := problem.made()).model, given.inputs)
+    with pytest.raises(KernelError, match="no function of that name"):
+        solution(problem, made).text(network(made), {"scale": SCALE, "more": "x = 1"})
+
+
 def test_names_that_kernels_share_are_parted():
-    text, _ = solution()
+    text, _ = written()
     assert "def launch_scale(" in text and "def launch_more(" in text
     assert '"""Not `launch` itself."""' in text
     assert "SIZE = 1" in text
+
+
+def test_memory_between_steps_is_given_back():
+    text, _ = written()
+    assert "        del between\n" in text and text.count("        del ") == 1
 
 
 def test_what_is_left_to_pytorch_is_refused():
@@ -113,4 +142,4 @@ def test_what_is_left_to_pytorch_is_refused():
     made = imported(lambda x: torch.linalg.eigvalsh(x) + 1, [torch.eye(3)],
                     allow_torch=["_linalg_eigh"])  # fmt: skip
     with pytest.raises(KernelError, match="left to PyTorch"):
-        model_new(problem, made, Network("p", (), (), ()), {})
+        solution(problem, made)

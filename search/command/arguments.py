@@ -20,6 +20,8 @@ examples:
       evolves every kernel of the starter suite and writes them to kernels_generated/
   evolve --target={target} --kernel={kernel} --evaluations=60 --seed=1 --report={kernel}.html
       evolves one kernel for longer and writes a page that shows how
+  evolve --target={target} --problem=model.py
+      evolves every kernel of a PyTorch module
 """
 
 
@@ -31,6 +33,8 @@ class Arguments:
     kernels: tuple[str, ...]
     problem: str | None
     reduced: bool
+    model_new: str | None
+    overwrite: bool
     shape: dict[str, int] | None
     schedule: str | None
     evaluations: int | None
@@ -66,6 +70,8 @@ def arguments(words: Sequence[str], target: str, kernel: str) -> Arguments:
         kernels=tuple(dict.fromkeys(found.kernel)),
         problem=found.problem,
         reduced=found.reduced,
+        model_new=found.model_new,
+        overwrite=found.overwrite,
         shape=_shape(found.shape),
         schedule=found.schedule,
         evaluations=_whole("--evaluations", found.evaluations, 1),
@@ -158,6 +164,11 @@ def _how(group: argparse._ArgumentGroup) -> None:
 def _results(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--promote", action=argparse.BooleanOptionalAction, default=None,
                        help="write winners to kernels_generated/ (default: in a checkout)")
+    group.add_argument("--model-new", metavar="FILE.py",
+                       help="with --problem: KernelBench's solution file, whose ModelNew calls the "
+                            "winners (one target)")
+    group.add_argument("--overwrite", action="store_true",
+                       help="with --model-new: replace a file that is there")
     group.add_argument("--report", metavar="FILE.html", help="a page that shows the search")
     group.add_argument("--trace", metavar="FILE.json",
                        help="a timeline of the winner, in Chrome's trace format")

@@ -7,22 +7,37 @@ import shlex
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from typing import Any
 
 from search.command.arguments import Arguments
+from search.command.model_new import OPTION
 from search.command.output import write
+from search.command.promotion import winner_source
 from search.command.session import Session
+from search.command.suite import Suite
 from search.command.summary import summary_text
 from search.command.surroundings import Surroundings
+from search.command.total import Total, total
 
 
-def conclude(asked: Arguments, around: Surroundings, session: Session) -> None:
-    """Says on stdout what was found, and writes the report and the timeline."""
+def conclude(asked: Arguments, around: Surroundings, session: Session, suite: Suite) -> None:
+    """Says on stdout what was found, and writes the files asked for."""
     lines = [ended.line for ended in session.ended]
+    outcomes = [ended.outcome for ended in session.ended]
+    totals = [total(name, network, outcomes) for name, network in suite.networks.items()]
     if asked.json:
-        print(json.dumps({"runs": [line.table() for line in lines]}))
+        found: dict[str, Any] = {"runs": [line.table() for line in lines]}
+        if suite.module is not None:
+            rows = [each.table() for each in totals]
+            found["problem"] = {"name": suite.module.spec.name, "targets": rows}
+        print(json.dumps(found))
     elif lines:
         print(summary_text(lines), end="")
+        for each in totals:
+            print(each.text())
     sys.stdout.flush()
+    if asked.model_new is not None:
+        _model_new(asked.model_new, around, session, suite, totals[0])
     if asked.report is not None and session.ended:
         _report(asked.report, around, session)
     if asked.trace is not None and session.ended and session.ended[-1].outcome.best is not None:
@@ -57,6 +72,22 @@ def how_to_go_on(asked: Arguments, around: Surroundings, session: Session) -> It
     if session.left and started is not None:
         names = ", ".join(dict.fromkeys(p.title for p in session.left))
         yield f"evolve: not begun: {names}"
+
+
+def _model_new(
+    given: str, around: Surroundings, session: Session, suite: Suite, found: Total
+) -> None:
+    """The solution file; not where a kernel has no correct candidate, as the exit code says too."""
+    if found.lacking:
+        lacking = ", ".join(found.lacking)
+        print(f"evolve: {OPTION}: no correct candidate of {lacking}; no file is written",
+              file=sys.stderr)  # fmt: skip
+        return
+    assert suite.module is not None and suite.module.solution is not None, "it was asked for"
+    best = {e.outcome.settings.kernel: winner_source(e.problem, e.outcome) for e in session.ended}
+    text = suite.module.solution.text(suite.networks[found.target], best)
+    write(OPTION, around.path(given), text.encode())
+    print(f"evolve: ModelNew is in {shlex.quote(given)}", file=sys.stderr)
 
 
 def _report(given: str, around: Surroundings, session: Session) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from contextlib import closing
 
 from ir.errors import KernelError
@@ -14,7 +13,7 @@ from search.command.interrupt import Interrupt
 from search.command.packages import require
 from search.command.problem import Problem
 from search.command.session import Plan, Session
-from search.command.suite import resumed
+from search.command.suite import Suite, resumed
 from search.command.surroundings import Surroundings
 from search.display import display
 from search.stored import Keeper
@@ -22,6 +21,8 @@ from search.stored import Keeper
 DONE, INCOMPLETE, INTERRUPTED = 0, 1, 130
 FIXED = {  # what a stored run has decided, and the option that says it
     "kernels": "--kernel",
+    "problem": "--problem",
+    "model_new": "--model-new",
     "shape": "--shape",
     "policy": "--policy",
     "seed": "--seed",
@@ -29,11 +30,12 @@ FIXED = {  # what a stored run has decided, and the option that says it
 }
 
 
-def conduct(asked: Arguments, around: Surroundings, problems: Sequence[Problem]) -> int:
+def conduct(asked: Arguments, around: Surroundings, found: Suite) -> int:
     """Searches, and says what was found; the exit code.
 
-    problems: what to search for; what a stored run is for where one is to go on.
+    found: what to search for; nothing where a stored run is to go on, which knows it.
     """
+    problems = found.problems
     with closing(_keeper(asked, around)) as store:
         if asked.resume is not None:
             problems = (_resumed(asked, asked.resume, around, store),)
@@ -45,7 +47,7 @@ def conduct(asked: Arguments, around: Surroundings, problems: Sequence[Problem])
         )
         session = Session(plan, display(sys.stderr, around.quiet), Interrupt())
         session.run(problems)
-    conclude(asked, around, session)
+    conclude(asked, around, session, found)
     for line in how_to_go_on(asked, around, session):
         print(line, file=sys.stderr)
     if session.interrupt.came:

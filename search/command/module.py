@@ -3,43 +3,66 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 
 from backends.backend import Backend
 from backends.compiled import Kernels
+from frontends.kernelbench.apart import apart
+from frontends.kernelbench.solution import Solution
 from ir.errors import KernelError
 from ir.machine import Machine
+from ir.network import Network
 from ir.partition import partition
 from ir.spec import Spec
-from ir.workload import Workload
+from search.command.packages import require
 
 SECONDS = 300.0  # that reading a file may take
 
 
-def workloads(
-    file: Path, reduced: bool, machine: Machine, backend: Backend
-) -> tuple[Workload, ...]:
-    """The kernels of a problem file for a machine, each once, at literal sizes.
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A problem file that was read. spec, aliases: its equations, at literal sizes.  solution: what
+    its `ModelNew` is made of, None where nobody asked."""
 
-    reduced: at sizes that can be simulated. The file is code of others and runs in a process of its
-    own. Raises KernelError where it cannot be read, exported or lowered.
+    file: Path
+    spec: Spec
+    aliases: Mapping[str, str]
+    solution: Solution | None
+
+    def network(self, machine: Machine, backend: Backend) -> Network:
+        """Its steps on a machine; KernelError where they cannot be lowered."""
+        try:
+            return partition(self.spec, {}, self.aliases, Kernels(machine, backend).emit)
+        except KernelError as error:
+            raise _within(self.file, error) from None
+
+
+def read(file: Path, reduced: bool, solution: bool) -> Module:
+    """A problem file, read once, in a process of its own: it is code of others.
+
+    reduced: at sizes that can be simulated.  solution: `ModelNew` is to be written. Raises
+    KernelError where the file cannot be read or exported, or has no `ModelNew`.
     """
+    require("torch", "it reads modules", "install it", "--problem")
     try:
-        from frontends.kernelbench.apart import apart
-    except ImportError as error:
-        raise KernelError(f"PyTorch modules need torch: {error}", where="--problem") from error
-    try:
-        spec, aliases = apart(_equations, str(file), reduced, seconds=SECONDS)
-        network = partition(spec, {}, aliases, Kernels(machine, backend).emit)
+        return Module(file, *apart(_parts, str(file), reduced, solution, seconds=SECONDS))
     except KernelError as error:
-        inside = error.where and error.where != str(file)
-        raise error.within(f"{file}: {error.where}" if inside else str(file)) from None
-    return tuple(Workload(one, {}, ({},)) for one in network.kernels())
+        raise _within(file, error) from None
 
 
-def _equations(file: str, reduced: bool) -> tuple[Spec, dict[str, str]]:
-    """The equations of a file's model. Runs apart."""
+def _within(file: Path, error: KernelError) -> KernelError:
+    inside = error.where and error.where != str(file)
+    return error.within(f"{file}: {error.where}" if inside else str(file))
+
+
+def _parts(
+    file: str, reduced: bool, wanted: bool
+) -> tuple[Spec, dict[str, str], Solution | None]:
+    """A file's model as equations, with what a solution needs. Runs apart."""
+    from frontends.kernelbench.model_new import solution
     from frontends.kernelbench.problem import Problem
     from frontends.kernelbench.scaled import scaled
     from frontends.pytorch.module import imported
@@ -49,4 +72,5 @@ def _equations(file: str, reduced: bool) -> tuple[Spec, dict[str, str]]:
         problem = scaled(problem) if reduced else problem
         made = problem.made(fake=not reduced)
         found = imported(made.model, made.inputs, name=problem.name)
-    return found.spec, dict(found.aliases)
+        said = solution(problem, found) if wanted else None
+    return found.spec, dict(found.aliases), said

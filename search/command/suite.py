@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 from backends.backend import Backend
@@ -12,6 +12,7 @@ from ir.autoschedule import plain
 from ir.errors import KernelError
 from ir.lower import lower
 from ir.machine import Machine
+from ir.network import Network
 from ir.parse import parse_spec, parse_workload
 from ir.print import spec_text
 from ir.sizes import bind, free_sizes
@@ -19,7 +20,8 @@ from ir.source import near
 from ir.workload import Sizes, Workload
 from search.command.arguments import EVALUATIONS, Arguments
 from search.command.given import given_schedule, text_of
-from search.command.module import workloads
+from search.command.model_new import require_imported
+from search.command.module import Module, read
 from search.command.problem import Problem
 from search.policy import policy
 from search.settings import Settings
@@ -29,7 +31,17 @@ ENDING = ".kir"
 _POLICY = next(f.default for f in fields(Settings) if f.name == "policy")
 
 
-def suite(asked: Arguments, path: Callable[[str], Path]) -> tuple[Problem, ...]:
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """What a command searches for. module: the problem file that all kernels are of; None where
+    they are of none.  networks: its steps, by target."""
+
+    problems: tuple[Problem, ...] = ()
+    module: Module | None = None
+    networks: Mapping[str, Network] = field(default_factory=dict)
+
+
+def suite(asked: Arguments, path: Callable[[str], Path]) -> Suite:
     """Every kernel for every target that was asked for; KernelError at the first fault.
 
     path: makes a user's path whole.
@@ -42,8 +54,9 @@ def suite(asked: Arguments, path: Callable[[str], Path]) -> tuple[Problem, ...]:
         )
     if asked.problem is not None:
         return _module(asked, path)
-    if asked.reduced:
-        raise KernelError("--reduced is of a --problem", where="--reduced", hint="leave it out")
+    for option, value in (("--reduced", asked.reduced), ("--model-new", asked.model_new)):
+        if value:
+            raise KernelError(f"{option} is of a --problem", where=option, hint="leave it out")
     kernels = asked.kernels or library()
     if asked.shape is not None and len(kernels) != 1:
         raise KernelError(
@@ -64,12 +77,12 @@ def suite(asked: Arguments, path: Callable[[str], Path]) -> tuple[Problem, ...]:
     _require_distinct("--kernel", [w.spec.name for w in workloads])
     _require_distinct("--target", [m.name for m, _ in machines])
     given = path(asked.schedule) if asked.schedule is not None else None
-    return tuple(
-        _problem(asked, workload, m, ours, given) for m, ours in machines for workload in workloads
+    return Suite(
+        tuple(_problem(asked, each, m, ours, given) for m, ours in machines for each in workloads)
     )
 
 
-def _module(asked: Arguments, path: Callable[[str], Path]) -> tuple[Problem, ...]:
+def _module(asked: Arguments, path: Callable[[str], Path]) -> Suite:
     """Every kernel of a problem file for every target."""
     for option, value in (("--kernel", asked.kernels), ("--shape", asked.shape),
                           ("--schedule", asked.schedule)):  # fmt: skip
@@ -80,12 +93,17 @@ def _module(asked: Arguments, path: Callable[[str], Path]) -> tuple[Problem, ...
             )  # fmt: skip
     machines = [machine(name, path) for name in asked.targets]
     _require_distinct("--target", [m.name for m, _ in machines])
-    file = path(asked.problem)
-    return tuple(
-        _problem(asked, workload, m, ours, None)
+    backends = {m.name: usable(m, asked.backend) for m, _ in machines}
+    if asked.model_new is not None:
+        require_imported(backends)
+    module = read(path(asked.problem or ""), asked.reduced, asked.model_new is not None)
+    networks = {m.name: module.network(m, backends[m.name]) for m, _ in machines}
+    problems = tuple(
+        _problem(asked, Workload(kernel, {}, ({},)), m, ours, None)
         for m, ours in machines
-        for workload in workloads(file, asked.reduced, m, usable(m, asked.backend))
+        for kernel in networks[m.name].kernels()
     )
+    return Suite(problems, module, networks)
 
 
 def resumed(asked: Arguments, run: str, stored: Settings, path: Callable[[str], Path]) -> Problem:

@@ -1,0 +1,125 @@
+"""A solution of KernelBench under construction: all of its file but the kernels. It needs no torch."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ir.errors import KernelError
+from ir.network import Network, Step
+from ir.sizes import shape
+
+LEAVES = "_leaves"  # the call's arguments, flat, in the code that is written
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """What a problem says of its `ModelNew`, as code.
+
+    source: the problem's own text, from which `ModelNew` has its parameters, drawn in the same order.
+    given: lines that name the network's inputs.  outputs: of the spec in order, name and PyTorch's
+    dtype.  after: lines below those that name `out_NAME` for each output.  result: what is returned.
+    """
+
+    source: str
+    given: tuple[str, ...]
+    outputs: tuple[tuple[str, str], ...]
+    after: tuple[str, ...]
+    result: str
+
+    def text(self, network: Network, sources: Mapping[str, str]) -> str:
+        """The file's text.
+
+        network: of the problem's spec, inputs and outputs in the spec's order of names.  sources: of
+        the network's kernels, by the spec's name. Each defines a function of that name that takes the
+        spec's inputs as contiguous tensors and returns its outputs, a tuple if several; KernelError
+        where one does not.
+        """
+        lines = [*self.given, *_calls(network), *self._shaped(network), *self.after]
+        body = "\n".join(f"        {line}" for line in [*lines, f"return {self.result}"])
+        given = {k.name: sources[k.name] for k in network.kernels()}
+        kernels = "\n\n\n".join(_apart(given, _names(self.source)))
+        return f"""{self.source.rstrip()}
+
+
+{kernels}
+
+
+class ModelNew(Model):
+    def forward(self, *args):
+        {LEAVES} = torch.utils._pytree.tree_leaves(args)
+{body}
+"""
+
+    def _shaped(self, network: Network) -> Iterator[str]:
+        for (output, dtype), (name, sizes) in zip(self.outputs, network.outputs, strict=True):
+            value = _seen(name, network.buffer(name).shape, tuple(sizes))
+            yield f"out_{output} = {value}.to({dtype})"
+
+
+def _calls(network: Network) -> Iterator[str]:
+    """The steps; memory between them is given back after it was last read."""
+    last = {name: n for n, s in enumerate(network.steps) for name in (*s.outputs, *s.inputs)}
+    given_back = {name for name, _ in network.outputs}
+    for n, step in enumerate(network.steps):
+        yield _call(network, step)
+        done = [b.name for b in network.buffers if b.role == "between" and last.get(b.name) == n]
+        if free := [name for name in done if name not in given_back]:
+            yield f"del {', '.join(free)}"
+
+
+def _call(network: Network, step: Step) -> str:
+    given = ", ".join(
+        _seen(name, network.buffer(name).shape, shape(t, {}))
+        for t, name in zip(step.spec.inputs, step.inputs, strict=True)
+    )
+    return f"{', '.join(step.outputs)} = {step.spec.name}({given})"
+
+
+def _seen(name: str, held: Sequence[Any], wanted: tuple[int, ...]) -> str:
+    return name if tuple(held) == wanted else f"{name}.reshape({wanted})"
+
+
+def _apart(sources: Mapping[str, str], others: set[str]) -> list[str]:
+    """Sources side by side: a name that several define, as `launch`, is made each's own.
+
+    others: names that the rest of the file defines.
+    """
+    defined = {entry: _names(source) for entry, source in sources.items()}
+    taken = Counter(name for names in (*defined.values(), others) for name in names)
+    made = []
+    for entry, source in sources.items():
+        if entry not in defined[entry]:
+            raise KernelError(f"the source of `{entry}` defines no function of that name")
+        own = {n: f"{n}_{entry}" for n in defined[entry] if taken[n] > 1 and n != entry}
+        made.append(_renamed(source, own).strip())
+    return made
+
+
+def _names(source: str) -> set[str]:
+    """What a module defines, imports left out."""
+    found = set()
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Assign):
+            found |= {t.id for t in node.targets if isinstance(t, ast.Name)}
+    return found
+
+
+def _renamed(source: str, names: Mapping[str, str]) -> str:
+    lines = source.splitlines(keepends=True)
+    tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
+    for before, token in reversed(list(zip([None, *tokens], tokens, strict=False))):
+        attribute = before is not None and before.string == "."
+        if token.type == tokenize.NAME and token.string in names and not attribute:
+            row, start = token.start
+            line = lines[row - 1]
+            lines[row - 1] = line[:start] + names[token.string] + line[token.end[1] :]
+    return re.sub(r"\n{4,}", "\n\n\n", "".join(lines))
