@@ -99,7 +99,8 @@ def test_the_winners_of_a_module_are_a_solution_file(written):
     assert done.returncode == 0, done.stderr
     assert "model on h200: 2 steps by 1 kernel; sum of best times " in done.stdout
     text = (folder / "new.py").read_text()
-    environ = {**os.environ, "TRITON_INTERPRET": "1"}
+    found = os.pathsep.join(p or os.getcwd() for p in sys.path)
+    environ = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": found}
     used = subprocess.run([sys.executable, "-c", USE], cwd=folder, env=environ, text=True,
                           capture_output=True, timeout=300)  # fmt: skip
     assert used.returncode == 0, used.stderr
