@@ -181,6 +181,8 @@ def _unified(group: Group, e: Equation, facts: Facts) -> dict[str, str] | None:
         for position, index in zip(read.at, group.at[read.tensor], strict=True):
             if read.pad is not None or not isinstance(position, Index):
                 return None
+            if facts.ranges[position.name].high != group.ranges[index]:
+                return None
             if names.setdefault(position.name, index) != index:
                 return None
     if len(set(names.values())) < len(names):

@@ -150,6 +150,14 @@ def test_long_rows_are_gone_through_by_one_kernel_where_there_are_many(rows, ste
     assert len(partition(spec, {}).steps) == steps
 
 
+def test_a_part_of_a_product_is_not_computed_over_its_indices():
+    made = agree(spec_of(
+        "x: f32[4, 6], w: f32[6, 8]", "f32[4, 4]", "a[m, n] = sum(x[m, k] * w[k, n], k)",
+        "y[i, j]: [4, 4] = exp(a[i, j])",
+    ), {})  # fmt: skip
+    assert [s.outputs for s in made.steps] == [("a",), ("y",)]
+
+
 def test_maps_that_meet_later_share_a_kernel():
     made = agree(spec_of(
         "x: f32[4, 6]", "f32[4, 6]", "h[i, j] = x[i, j] * 0.5", "t[a, b] = tanh(x[a, b])",
