@@ -79,11 +79,11 @@ class Builder:
     aliases: results that hold the elements of another tensor in the same order, under another
     shape.  counts: results whose size along a dimension depends on data: the tensor has its largest
     size there, and only what lies below a count, an i64 without dimensions, is the result: by
-    name, the count's name and the dimension.  stem: what tensors are called that are given no
-    name: after the operator at work.
+    name, the count's name and the dimension.  drawn: how many random numbers are drawn already.
+    stem: what tensors are called that are given no name: after the operator at work.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, drawn: Expr = Number(0)) -> None:
         self.inputs: list[Value] = []
         self.equations: list[Equation] = []
         self.values: dict[str, Value] = {}
@@ -92,7 +92,7 @@ class Builder:
         self.stem = "t"
         self._dtypes: dict[str, str] = {}
         self._indices = 0
-        self._drawn: Expr = Number(0)
+        self.drawn = drawn
         self.seeded: Value | None = None
 
     def input(self, name: str, dtype: str, shape: Sequence[Expr | int]) -> Value:
@@ -109,8 +109,8 @@ class Builder:
     def draw(self, count: Expr | int) -> Callable[[Term], Expr]:
         """`count` random numbers, uniform in [0, 1), that nothing else draws: a function of the
         place of one, from 0."""
-        seed, first = self.seed(), self._drawn
-        self._drawn = plus(first, expr(count))
+        seed, first = self.seed(), self.drawn
+        self.drawn = plus(first, expr(count))
 
         def at(place: Term) -> Expr:
             return call("uniform", seed.at(0), plus(first, expr(place)))

@@ -12,7 +12,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +28,11 @@ from frontends.pytorch.bound import Bound, Run
 from frontends.pytorch.call import state_of
 from frontends.pytorch.imported import Imported
 from frontends.pytorch.module import imported
+from frontends.pytorch.redrawn import redrawn
 from ir.errors import KernelError
-from ir.network import Network
 from ir.partition import partition
-from ir.reference import evaluate as evaluate_spec
 from ir.reference import evaluate_storage
 from ir.spec import Spec
-from ir.stepwise import evaluate
 
 SEEDS = (0, 1)
 ELSEWHERE = ("build", "run")  # stages that compilers and interpreters do
@@ -100,13 +97,13 @@ def _attempt(task: Task, notes: Notes, folder: Path) -> None:
     notes.note(shapes=shapes)
     with notes.stage("import"):
         made = imported(copy.deepcopy(calls[0].model), calls[0].inputs, name=problem.name)
-    against = "module" if made.seed is None else "equations"
+    against = "module" if made.seed is None else "module, with the draws of its equations"
     notes.note(equations=len(made.spec.equations), against=against)
     compiled = _compiled(made, task.target, notes, folder)
     with notes.stage("run"):
         got = [_bound(made, call, compiled)(*_copied(call.inputs)) for call in calls]
     with notes.stage("check"):
-        trials = [_trial(made, compiled.network, *pair) for pair in zip(calls, got, strict=True)]
+        trials = [_trial(made, *pair) for pair in zip(calls, got, strict=True)]
         found = verdict(trials)
     notes.note(rel_err=found.rel_err, reference_rel_err=found.reference_rel_err)
     if found.reason:
@@ -139,19 +136,15 @@ def _bound(made: Imported, call: Made, run: Run) -> Bound:
     return Bound(made, state_of(made, call.model), run)
 
 
-def _trial(made: Imported, network: Network, call: Made, got: Any) -> Trial:
+def _trial(made: Imported, call: Made, got: Any) -> Trial:
     """What PyTorch gives, at the problem's dtypes and in float64. Where numbers are drawn, which no
-    two libraries do alike, both are what the equations give by the reference."""
-    if made.seed is None:
-        with torch.no_grad():
-            plain = copy.deepcopy(call.model)(*_copied(call.inputs))
-            truth = copy.deepcopy(call.model).double()(*_copied(call.inputs, wide=True))
-        return Trial(got, plain, truth)
-    plain, truth = (
-        _bound(made, call, partial(evaluate, network, by=by))(*_copied(call.inputs))
-        for by in (evaluate_storage, evaluate_spec)
-    )
-    return Trial(got, plain, tree_map(_wide, truth))
+    two libraries do alike, it is given those of the equations."""
+    plain, truth = copy.deepcopy(call.model), copy.deepcopy(call.model).double()
+    inputs, wide = _copied(call.inputs), _copied(call.inputs, wide=True)
+    if made.seed is not None:
+        return Trial(got, redrawn(plain, inputs, by=evaluate_storage)[0], redrawn(truth, wide)[0])
+    with torch.no_grad():
+        return Trial(got, plain(*inputs), truth(*wide))
 
 
 def _wide(item: Any) -> Any:

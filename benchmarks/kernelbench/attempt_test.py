@@ -42,9 +42,13 @@ def test_a_problem_becomes_kernels_that_give_what_it_gives(tmp_path):
     assert json.loads((tmp_path / "row.json").read_text()) == row
 
 
-def test_random_numbers_are_compared_with_the_equations(tmp_path):
-    row = tried(tmp_path, "torch.dropout(x, 0.5, True)")
-    assert row["correct"] and row["against"] == "equations", row
+@pytest.mark.parametrize(
+    "body", ["torch.dropout(self.norm(x), 0.5, True)", "x * torch.rand(4, 1) + torch.randn(4, 8)"]
+)
+def test_random_numbers_are_those_of_the_equations_in_pytorch_too(tmp_path, body):
+    row = tried(tmp_path, body)
+    assert row["correct"] and row["against"].startswith("module, with the draws"), row
+    assert 0 < row["reference_rel_err"] < 1e-6
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from frontends.kernelbench.problem import Problem
 from frontends.kernelbench.scaled import load_of, scaled
 from frontends.pytorch.imported import Imported
 from frontends.pytorch.module import imported
+from frontends.pytorch.redrawn import redrawn
 from frontends.pytorch.reference import answer
 from ir.errors import KernelError
 from ir.verify import facts
@@ -45,23 +46,26 @@ def compared(path: str) -> dict[str, Any]:
     seconds = time.perf_counter() - start
     module, inputs = _wide(made.model, made.inputs)
     found = answer(call, *_wide(made.model, made.inputs))
-    worst = _worst(found.result, _called(module, inputs))
+    result, module = _called(module, inputs, random=call.seed is not None)
+    worst = _worst(found.result, result)
     for target, value in found.left.items():
         if isinstance(target, str):
             parent, _, name = target.rpartition(".")
             worst = max(worst, _worst(value, getattr(module.get_submodule(parent), name)))
     return _facts(call) | {
-        "import_s": round(seconds, 2), "evaluate_s": round(time.perf_counter() - start - seconds, 2),
+        "import_s": round(seconds, 2),
+        "evaluate_s": round(time.perf_counter() - start - seconds, 2),
         "elements": load.elements, "work": load.work, "error": worst,
     }  # fmt: skip
 
 
-def _called(module: torch.nn.Module, inputs: tuple[Any, ...]) -> Any:
-    """The module's result, where tensors that it makes are float64 too."""
+def _called(module: torch.nn.Module, inputs: Any, random: bool) -> tuple[Any, torch.nn.Module]:
+    """The module's result, where tensors that it makes are float64 too, and the module that holds
+    what the call leaves. random: it draws what its equations do."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(torch.float64)
     try:
-        return module(*inputs)
+        return redrawn(module, inputs) if random else (module(*inputs), module)
     finally:
         torch.set_default_dtype(before)
 

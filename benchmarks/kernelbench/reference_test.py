@@ -25,6 +25,7 @@ def get_inputs():
 def get_init_inputs():
     return []
 """
+RANDOM = RIGHT.replace("torch.relu(self.norm(x))", "torch.dropout(self.norm(x), 0.3, True)")
 NO_RULE = RIGHT.replace("torch.relu(self.norm(x))", "torch.linalg.svdvals(x).sum()")
 
 
@@ -49,6 +50,12 @@ def test_right_problems_are_compared_and_others_have_a_reason(tmp_path, capsys):
     assert "svd" in unknown["reason"] and not unknown["correct"]
     assert not broken["correct"]
     assert "1 of 3 problems" in capsys.readouterr().out
+
+
+def test_random_problems_are_compared_with_the_same_draws(tmp_path):
+    assert main(problems(tmp_path, a=RANDOM)) == 0
+    (row,) = rows(tmp_path)
+    assert row["random"] and row["mutations"] == 4 and row["error"] < 1e-6
 
 
 def test_whole_problems_are_imported_without_memory(tmp_path):
