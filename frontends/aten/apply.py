@@ -56,11 +56,18 @@ def apply(
 def _sized(builder: Builder, operator: OpOverload, bound: Mapping[str, Any]) -> None:
     for item in tree_leaves(list(bound.values())):
         if isinstance(item, Value) and item.name in builder.counts:
+            if operator_name(operator) == "unbind.int" and _apart(builder, item, bound["dim"]):
+                continue
             raise KernelError(
                 f"`aten.{operator_name(operator)}` is given a tensor whose size depends on data",
-                allowed="such a tensor as a result only",
+                allowed="such a tensor as a result only, or its parts (`unbind`)",
                 hint="compute with all elements and a mask: `torch.where(mask, x, 0)`",
             )
+
+
+def _apart(builder: Builder, value: Value, dim: int) -> bool:
+    """Whether a dimension is another than the one whose size depends on data."""
+    return dim % value.rank != builder.counts[value.name][1]
 
 
 def _fits(builder: Builder, result: Value, meta: Meta) -> bool:

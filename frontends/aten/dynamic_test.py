@@ -60,3 +60,6 @@ def test_a_result_of_unknown_size_is_no_operand():
     assert b.counts[found.name][1] == 0
     with pytest.raises(KernelError, match="depends on data"):
         apply(b, ATEN.relu.default, (found,), {}, (found.meta,))
+    parts = (Meta("i64", (Number(1),)),) * 2
+    with pytest.raises(KernelError, match="depends on data"):
+        apply(b, ATEN.unbind.int, (found,), {}, parts)

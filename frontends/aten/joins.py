@@ -102,10 +102,18 @@ def _part(b: Builder, out: Meta, self: Value, dim: int, start: Expr) -> Value:
 
 @rule("unbind", "unbind_copy")
 def unbind(b: Builder, out: Metas, self: Value, dim: int = 0) -> tuple[Value, ...]:
+    """The parts along a dimension; where the size of another depends on data, so do theirs."""
     dim = axis(dim, self.rank)
+    shape = (*self.shape[:dim], *self.shape[dim + 1 :])
 
     def part(n: int, meta: Meta) -> Value:
-        return b.define(meta, lambda *at: self.at(*at[:dim], Number(n), *at[dim:]))
+        made = b.define(
+            Meta(meta.dtype, shape), lambda *at: self.at(*at[:dim], Number(n), *at[dim:])
+        )
+        if self.name not in b.counts:
+            return made
+        count, counted = b.counts[self.name]
+        return b.counted(made, b.values[count], counted - (counted > dim))
 
     return tuple(part(n, m) for n, m in enumerate(out if isinstance(out, tuple) else (out,)))
 

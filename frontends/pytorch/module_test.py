@@ -137,3 +137,9 @@ def test_an_operator_may_be_left_to_pytorch():
 def test_what_has_no_equations_is_refused(function, fault):
     with pytest.raises(KernelError, match=fault):
         imported(function, [torch.randn(2, 3)])
+
+
+def test_places_come_as_parts_by_dimension():
+    x = torch.tensor([[0.0, 2.0, 0.0], [1.0, 0.0, 3.0]])
+    checked(lambda x: x.nonzero(as_tuple=True), x)
+    checked(lambda x: torch.where(x > 1), x)
