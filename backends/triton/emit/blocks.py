@@ -98,11 +98,11 @@ class Blocks:
                 yield spelling.even(b.index), f"{size} == {wide}"
 
     def _checks(self, index: str, width: int, tile: int, size: Expr) -> bool:
-        """Whether positions of an index's tile can lie outside the index."""
+        """Whether positions of an index's tile can lie outside the tile or the index."""
         if tile == 1 and width == 1:
             return False
         known = size.value if isinstance(size, Number) else 0
-        return not (known and width and known % width == 0)
+        return not (known and width and known % width == 0 and tile in (0, width))
 
     def _flag(self, index: str, width: int, tile: int, size: Expr) -> bool:
         """Whether the launcher can tell that no position lies outside."""

@@ -143,3 +143,15 @@ def test_a_loop_that_starts_within_a_tile_has_no_flag():
     block = Blocks(nest.launches[0])["k"]
     assert block.flag
     assert dict(Blocks(nest.launches[0]).constants())["EVEN_K"] == "K % 16 == 0"
+
+
+def test_a_tile_that_a_product_widens_ends_where_it_does_whatever_the_size():
+    """Else what the next tile holds counts twice."""
+    spec = spec_of(
+        "y[m, n] = sum(x[m, k] * w[k, n], k)", inputs="x: f32[64, 32], w: f32[32, 64]",
+        result="f32[64, 64]",
+    )  # fmt: skip
+    lines = ("tile(m, size=16)", "place(m.outer, level=grid)", "tile(k, size=8)")
+    found = Blocks(lowered(spec, *lines, "compute(y, unit=matrix)", sizes={}).launches[-1])
+    assert (found["k"].tile, found["k"].width) == (8, LEAST_DOT) and found["k"].checks
+    assert not found["m"].checks and not found["n"].checks
