@@ -13,13 +13,14 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 
 from frontends.pytorch.trace import fake_mode
 from ir.errors import KernelError
 
+T = TypeVar("T")
 NEEDED = ("Model", "get_inputs", "get_init_inputs")
 
 
@@ -42,10 +43,7 @@ class Problem:
     @staticmethod
     def read(path: str | Path) -> Problem:
         """The problem in a file; nothing runs. KernelError where it cannot be read."""
-        try:
-            return Problem(Path(path).stem, Path(path).read_text(encoding="utf-8"), str(path))
-        except (OSError, UnicodeDecodeError) as error:
-            raise KernelError(f"cannot read the problem: {error}", where=str(path)) from error
+        return Problem(Path(path).stem, text_of(path), str(path))
 
     def made(self, seed: int = 0, fake: bool = False) -> Made:
         """Runs the file: a model and its inputs, drawn with a seed.
@@ -65,14 +63,8 @@ class Problem:
         return Made(model, tuple(names["get_inputs"]()))
 
     def _run(self, work: Callable[[dict[str, Any]], Made]) -> Made:
-        module = types.ModuleType("kernelbench_problem")
-        module.__file__ = self.path
-        sys.modules[module.__name__] = module  # where dataclasses and pickles look for it
-        lines = self.source.splitlines(keepends=True)
-        linecache.cache[self.path] = (len(self.source), None, lines, self.path)
-        try:
-            exec(compile(self.source, self.path, "exec"), vars(module))
-            missing = [name for name in NEEDED if name not in vars(module)]
+        def needed(names: dict[str, Any]) -> Made:
+            missing = [name for name in NEEDED if name not in names]
             if missing:
                 raise KernelError(
                     f"the problem defines no `{missing[0]}`",
@@ -80,10 +72,30 @@ class Problem:
                     allowed=", ".join(NEEDED),
                     hint="KernelBench's format: a model, and functions for its arguments and inputs",
                 )
-            return work(vars(module))
-        except KernelError:
-            raise
-        except Exception as error:  # code of others
-            raise KernelError(
-                f"the problem raises {type(error).__name__}: {error}", where=self.path
-            ) from error
+            return work(names)
+
+        return executed(self.source, self.path, needed)
+
+
+def text_of(path: str | Path) -> str:
+    """A file's text; KernelError where it cannot be read."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise KernelError(f"cannot read the problem: {error}", where=str(path)) from error
+
+
+def executed(source: str, path: str, work: Callable[[dict[str, Any]], T]) -> T:
+    """What `work` makes of the names that a file defines; KernelError where its code raises."""
+    module = types.ModuleType("kernelbench_problem")
+    module.__file__ = path
+    sys.modules[module.__name__] = module  # where dataclasses and pickles look for it
+    lines = source.splitlines(keepends=True)
+    linecache.cache[path] = (len(source), None, lines, path)
+    try:
+        exec(compile(source, path, "exec"), vars(module))
+        return work(vars(module))
+    except KernelError:
+        raise
+    except Exception as error:  # code of others
+        raise KernelError(f"the problem raises {type(error).__name__}: {error}", where=path) from error

@@ -32,6 +32,7 @@ class Arguments:
     targets: tuple[str, ...]
     kernels: tuple[str, ...]
     problem: str | None
+    task: str | None
     reduced: bool
     model_new: str | None
     overwrite: bool
@@ -69,6 +70,7 @@ def arguments(words: Sequence[str], target: str, kernel: str) -> Arguments:
         targets=tuple(dict.fromkeys(found.target)),
         kernels=tuple(dict.fromkeys(found.kernel)),
         problem=found.problem,
+        task=found.task,
         reduced=found.reduced,
         model_new=found.model_new,
         overwrite=found.overwrite,
@@ -132,6 +134,9 @@ def _what(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--problem", metavar="FILE.py",
                        help="every kernel of a PyTorch module, from a file that defines Model, "
                             "get_inputs and get_init_inputs")
+    group.add_argument("--task", metavar="FILE.py",
+                       help="every kernel of a reference of your own, from a file that defines it, "
+                            "its inputs and its tests")
     group.add_argument("--reduced", action="store_true",
                        help="with --problem: at sizes that can be simulated and interpreted")
     group.add_argument("--shape", metavar="M=2048,K=512",

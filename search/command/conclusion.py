@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,24 +17,31 @@ from search.command.session import Session
 from search.command.suite import Suite
 from search.command.summary import summary_text
 from search.command.surroundings import Surroundings
+from search.command.task import Results, text, tried
 from search.command.total import Total, total
 
 
-def conclude(asked: Arguments, around: Surroundings, session: Session, suite: Suite) -> None:
-    """Says on stdout what was found, and writes the files asked for."""
+def conclude(asked: Arguments, around: Surroundings, session: Session, suite: Suite) -> bool:
+    """Says on stdout what was found, and writes the files asked for.
+
+    False where the winners of a task are wrong.
+    """
     lines = [ended.line for ended in session.ended]
     outcomes = [ended.outcome for ended in session.ended]
     totals = [total(name, network, outcomes) for name, network in suite.networks.items()]
+    results = _results(session, suite, totals)
     if asked.json:
         found: dict[str, Any] = {"runs": [line.table() for line in lines]}
         if suite.module is not None:
-            rows = [each.table() for each in totals]
+            rows = [{**each.table(), **_said(suite, results, each.target)} for each in totals]
             found["problem"] = {"name": suite.module.spec.name, "targets": rows}
         print(json.dumps(found))
     elif lines:
         print(summary_text(lines), end="")
         for each in totals:
             print(each.text())
+            if each.target in results and suite.module is not None:
+                print(text(suite.module, each.target, results[each.target]))
     sys.stdout.flush()
     if asked.model_new is not None:
         _model_new(asked.model_new, around, session, suite, totals[0])
@@ -49,6 +56,7 @@ def conclude(asked: Arguments, around: Surroundings, session: Session, suite: Su
         best = ended.outcome.evaluation
         kind = f", {best.time_kind}," if best else ""
         print(f"evolve: the timeline{kind} is in {asked.trace}", file=sys.stderr)
+    return not any(fault for found in results.values() for _, fault in found)
 
 
 def how_to_go_on(asked: Arguments, around: Surroundings, session: Session) -> Iterator[str]:
@@ -72,6 +80,28 @@ def how_to_go_on(asked: Arguments, around: Surroundings, session: Session) -> It
     if session.left and started is not None:
         names = ", ".join(dict.fromkeys(p.title for p in session.left))
         yield f"evolve: not begun: {names}"
+
+
+def _results(
+    session: Session, suite: Suite, totals: Sequence[Total]
+) -> dict[str, Results]:
+    """What a task's winners come to, by target; nothing where a kernel is lacking."""
+    module, found = suite.module, {}
+    if module is None or module.shape is None:
+        return {}
+    for each in totals:
+        ended = [e for e in session.ended if e.problem.settings.target == each.target]
+        if not each.lacking:
+            found[each.target] = tried(module, suite.networks[each.target], ended)
+    return found
+
+
+def _said(suite: Suite, results: Mapping[str, Results], target: str) -> dict[str, Any]:
+    """What a task's table has more; no `results` where its winners were not run."""
+    if suite.module is None or suite.module.shape is None:
+        return {}
+    rows = [{"name": n, "fault": fault or None} for n, fault in results.get(target, ())]
+    return {"shape": dict(suite.module.shape), "results": rows if target in results else None}
 
 
 def _model_new(

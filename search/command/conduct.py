@@ -22,6 +22,7 @@ DONE, INCOMPLETE, INTERRUPTED = 0, 1, 130
 FIXED = {  # what a stored run has decided, and the option that says it
     "kernels": "--kernel",
     "problem": "--problem",
+    "task": "--task",
     "model_new": "--model-new",
     "shape": "--shape",
     "policy": "--policy",
@@ -47,13 +48,13 @@ def conduct(asked: Arguments, around: Surroundings, found: Suite) -> int:
         )
         session = Session(plan, display(sys.stderr, around.quiet), Interrupt())
         session.run(problems)
-    conclude(asked, around, session, found)
+    right = conclude(asked, around, session, found)
     for line in how_to_go_on(asked, around, session):
         print(line, file=sys.stderr)
     if session.interrupt.came:
         return INTERRUPTED
     correct = all(e.outcome.best is not None for e in session.ended)
-    return DONE if correct and not session.faults else INCOMPLETE
+    return DONE if correct and right and not session.faults else INCOMPLETE
 
 
 def _keeper(asked: Arguments, around: Surroundings) -> Keeper:

@@ -11,6 +11,10 @@ from search.command.problem import Problem
 from search.command.surroundings import Surroundings
 
 
+def _module(asked: Arguments) -> bool:
+    return asked.problem is not None or asked.task is not None
+
+
 def destination(
     asked: Arguments, around: Surroundings, problems: Sequence[Problem]
 ) -> Path | None:
@@ -21,7 +25,7 @@ def destination(
     foreign = [p.machine.name for p in problems if not p.ours]
     if not asked.promote:
         proof = all(not p.backend.manifest.for_tests for p in problems)
-        by_itself = asked.promote is None and proof and not foreign and asked.problem is None
+        by_itself = asked.promote is None and proof and not foreign and not _module(asked)
         return around.checkout if by_itself else None
     if around.checkout is None:
         raise KernelError(

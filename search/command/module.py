@@ -25,12 +25,15 @@ SECONDS = 300.0  # that reading a file may take
 @dataclass(frozen=True, slots=True)
 class Module:
     """A problem file that was read. spec, aliases: its equations, at literal sizes.  solution: what
-    its `ModelNew` is made of, None where nobody asked."""
+    its `ModelNew` is made of, None where nobody asked.  shape: the one that a task is tuned for, None
+    for a problem.  others: the shapes that a task has beside it."""
 
     file: Path
     spec: Spec
     aliases: Mapping[str, str]
-    solution: Solution | None
+    solution: Solution | None = None
+    shape: Mapping[str, int] | None = None
+    others: int = 0
 
     def network(self, machine: Machine, backend: Backend) -> Network:
         """Its steps on a machine; KernelError where they cannot be lowered."""
@@ -51,6 +54,27 @@ def read(file: Path, reduced: bool, solution: bool) -> Module:
         return Module(file, *apart(_parts, str(file), reduced, solution, seconds=SECONDS))
     except KernelError as error:
         raise _within(file, error) from None
+
+
+def read_task(file: Path) -> Module:
+    """A task's file, read apart too; KernelError where it cannot be read or exported."""
+    require("torch", "it reads modules", "install it", "--task")
+    try:
+        spec, aliases, shape, others = apart(_task, str(file), seconds=SECONDS)
+    except KernelError as error:
+        raise _within(file, error) from None
+    return Module(file, spec, aliases, shape=shape, others=others)
+
+
+def _task(file: str) -> tuple[Spec, dict[str, str], dict[str, int], int]:
+    """A task's reference as equations, and its shapes. Runs apart."""
+    from frontends.kernelbench.task import Task
+
+    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
+        task = Task.read(file)
+        opened = task.opened()
+        made = opened.imported(task.name)
+    return made.spec, dict(made.aliases), dict(opened.shape), opened.others
 
 
 def _within(file: Path, error: KernelError) -> KernelError:

@@ -21,7 +21,7 @@ from ir.workload import Sizes, Workload
 from search.command.arguments import EVALUATIONS, Arguments
 from search.command.given import given_schedule, text_of
 from search.command.model_new import require_imported
-from search.command.module import Module, read
+from search.command.module import Module, read, read_task
 from search.command.problem import Problem
 from search.policy import policy
 from search.settings import Settings
@@ -52,7 +52,7 @@ def suite(asked: Arguments, path: Callable[[str], Path]) -> Suite:
             where="--target",
             hint="for what it can be, see --list-targets",
         )
-    if asked.problem is not None:
+    if asked.problem is not None or asked.task is not None:
         return _module(asked, path)
     for option, value in (("--reduced", asked.reduced), ("--model-new", asked.model_new)):
         if value:
@@ -83,20 +83,27 @@ def suite(asked: Arguments, path: Callable[[str], Path]) -> Suite:
 
 
 def _module(asked: Arguments, path: Callable[[str], Path]) -> Suite:
-    """Every kernel of a problem file for every target."""
+    """Every kernel of a problem file, or of a task, for every target."""
+    by = "--problem" if asked.task is None else "--task"
+    of_problems = (("--problem", asked.problem), ("--reduced", asked.reduced),
+                   ("--model-new", asked.model_new))  # fmt: skip
+    others = of_problems if asked.task is not None else ()
     for option, value in (("--kernel", asked.kernels), ("--shape", asked.shape),
-                          ("--schedule", asked.schedule)):  # fmt: skip
+                          ("--schedule", asked.schedule), *others):  # fmt: skip
         if value:
             raise KernelError(
-                f"{option} and --problem do not go together", where=option,
-                hint="a problem file says which kernels there are, and their sizes",
+                f"{option} and {by} do not go together", where=option,
+                hint="the file says which kernels there are, and their sizes",
             )  # fmt: skip
     machines = [machine(name, path) for name in asked.targets]
     _require_distinct("--target", [m.name for m, _ in machines])
     backends = {m.name: usable(m, asked.backend) for m, _ in machines}
     if asked.model_new is not None:
         require_imported(backends)
-    module = read(path(asked.problem or ""), asked.reduced, asked.model_new is not None)
+    if asked.task is not None:
+        module = read_task(path(asked.task))
+    else:
+        module = read(path(asked.problem or ""), asked.reduced, asked.model_new is not None)
     networks = {m.name: module.network(m, backends[m.name]) for m, _ in machines}
     problems = tuple(
         _problem(asked, Workload(kernel, {}, ({},)), m, ours, None)

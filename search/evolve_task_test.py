@@ -1,0 +1,71 @@
+"""A user's own task is evolved by the command, and its winners are held to its tests."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+TASK = """import torch
+
+SHAPES = [({"n": 5}, 1.0), ({"n": 12}, 3.0)]
+TOLERANCE = dict(rtol=1e-4, atol=1e-5)
+
+def reference(x, y):
+    return torch.softmax(torch.relu(x + y), dim=1)
+
+def inputs(seed, n):
+    print("noise")
+    torch.manual_seed(seed)
+    return torch.rand(4, n), torch.rand(n)
+
+def test_rows_are_shares(run):
+    torch.testing.assert_close(run(*inputs(3, 12)).sum(1), torch.ones(4))
+"""
+WRONG = """
+def test_it_is_large(run):
+    assert run(*inputs(3, 12)).max() > 7, "no"
+"""
+
+
+def evolve(folder, text, *words):
+    (folder / "task.py").write_text(text)
+    environ = {**os.environ, "HOME": str(folder), "BUILD_WORKING_DIRECTORY": str(folder),
+               "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}  # fmt: skip
+    return subprocess.run(
+        [sys.executable, "-m", "search.evolve", "--target=null", "--workers=1",
+         "--task=task.py", "--no-store", "--evaluations=2", *words],
+        env=environ, text=True, capture_output=True, timeout=300,
+    )  # fmt: skip
+
+
+def test_the_winners_of_a_task_are_held_to_it(tmp_path):
+    done = evolve(tmp_path, TASK, "--json")
+    assert done.returncode == 0, done.stderr
+    (found,) = json.loads(done.stdout)["problem"]["targets"]
+    assert (found["steps"], found["shape"]) == (1, {"n": 12}) and found["best_us"]
+    names = ("inputs(0)", "inputs(1)", "test_rows_are_shares")
+    assert found["results"] == [{"name": name, "fault": None} for name in names]
+
+
+def test_a_test_that_fails_is_told(tmp_path):
+    done = evolve(tmp_path, TASK + WRONG)
+    assert done.returncode == 1, done.stderr
+    *_, line, fault = done.stdout.splitlines()
+    assert "at n=12: 3 of 4 comparisons and tests hold; 1 other shape not run" in line
+    assert fault == "  test_it_is_large: AssertionError: no" and "noise" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "said"),
+    [
+        ("import torch\n", (), "defines no `reference`"),
+        (TASK, ("--reduced",), "--reduced and --task do not go together"),
+        (TASK, ("--problem=task.py",), "--problem and --task do not go together"),
+        (TASK, ("--kernel=softmax",), "--kernel and --task do not go together"),
+    ],
+)
+def test_what_is_wrong_is_told(tmp_path, text, words, said):
+    done = evolve(tmp_path, text, *words)
+    assert done.returncode == 2 and said in done.stderr and done.stdout == "", done.stderr
