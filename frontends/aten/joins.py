@@ -13,11 +13,22 @@ from frontends.positions import counted, moved
 from ir.errors import KernelError
 from ir.spec import Expr, Index, Number
 
+_IN_A_ROW = 16  # pieces that are asked for one after the other
 Metas = Meta | tuple[Meta, ...]
 
 
 def _in(dtype: str, read: Expr, value: Value) -> Expr:
     return read if value.dtype == dtype else cast(dtype, read)
+
+
+def _chosen(place: Expr, pieces: Sequence[tuple[Expr, Expr]]) -> Expr:
+    """Of pieces, each with its end, the one that a place is in. Many are parted in halves, so that
+    expressions are no deeper than the language's tools can walk."""
+    if len(pieces) == 1:
+        return pieces[0][1]
+    first = len(pieces) // 2 if len(pieces) > _IN_A_ROW else 1
+    before, after = pieces[:first], pieces[first:]
+    return where(place < before[-1][0], _chosen(place, before), _chosen(place, after))
 
 
 @rule("cat", "concat", "concatenate")
@@ -34,10 +45,7 @@ def cat(b: Builder, out: Meta, tensors: Sequence[Value], dim: int = 0) -> Value:
             read = t.at(*moved(at, dim, place), pad=0.0)
             pieces.append((end, _in(out.dtype, read, t)))
             start = end
-        made = pieces[-1][1]
-        for end, piece in reversed(pieces[:-1]):
-            made = where(at[dim] < end, piece, made)
-        return made
+        return _chosen(at[dim], pieces)
 
     if len(tensors) == 1 and tensors[0].meta == out:
         return tensors[0]
@@ -50,6 +58,9 @@ def stack(b: Builder, out: Meta, tensors: Sequence[Value], dim: int = 0) -> Valu
 
     def stacked(*at: Index) -> Expr:
         rest = at[:dim] + at[dim + 1 :]
+        if len(tensors) > _IN_A_ROW:
+            reads = (_in(out.dtype, t.at(*rest), t) for t in tensors)
+            return _chosen(at[dim], [(expr(n + 1), read) for n, read in enumerate(reads)])
         made = _in(out.dtype, tensors[-1].at(*rest), tensors[-1])
         for n, t in reversed(list(enumerate(tensors[:-1]))):
             made = where(call("eq", at[dim], n), _in(out.dtype, t.at(*rest), t), made)

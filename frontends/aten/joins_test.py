@@ -112,3 +112,9 @@ def test_a_size_that_depends_on_data_is_refused():
 def test_products_of_kronecker(one, other, seed):
     agree(ATEN.kron.default, reals(one[:3], seed), reals(other[:3], seed + 1))
     agree(ATEN.kron.default, integers(one[:2], seed), integers(other[:1], seed + 1))
+
+
+def test_many_parts_are_chosen_by_halves():
+    parts = [torch.full((1, 2), float(n), dtype=torch.float64) for n in range(300)]
+    agree(torch.ops.aten.cat.default, parts)
+    agree(torch.ops.aten.stack.default, parts, 1)
