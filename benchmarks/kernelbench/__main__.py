@@ -119,7 +119,7 @@ def line(row: Row) -> str:
 
 def _head(asked: argparse.Namespace) -> dict[str, Any]:
     sizes = {"elements": ELEMENTS, "work": WORK} if asked.reduced else None
-    options = f"--target={asked.target} --out={asked.out}{' --reduced' if asked.reduced else ''}"
+    options = f"--target={asked.target} --out=FILE{' --reduced' if asked.reduced else ''}"
     return {
         "command": f"python3 -m benchmarks.kernelbench --problems=DIR --level=N {options}",
         "date": date.today().isoformat(),
