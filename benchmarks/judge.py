@@ -54,7 +54,7 @@ def judge(spec: Spec, got: Tensor, reference: Tensor, truth: Tensor) -> Verdict:
     """The verdict on the only output of a spec; see `judged`."""
     used = {t.dtype for t in (*spec.inputs, *spec.outputs)}
     used |= {"bf16"} if used & set(EIGHT) else set()  # as `ir.reference` counts them
-    precision = next(d for d in NARROWEST if d in used)
+    precision = next((d for d in NARROWEST if d in used), "f32")
     return judged(spec.outputs[0].dtype, precision, got, reference, truth)
 
 
