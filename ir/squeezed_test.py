@@ -1,7 +1,6 @@
 """Dimensions of one element go where nothing can tell."""
 
 from ir.parse import parse_spec
-from ir.print import spec_text
 from ir.squeezed import squeezed
 
 
