@@ -97,7 +97,7 @@ def _max_pools(count: int) -> None:
             flat, grad_output.shape, lambda *at: (*at[: len(lead)], indices.at(*at)),
             grad_output.wide, "grad",
         )  # fmt: skip
-        whole = b.reshape(made, out.shape)
+        whole = b.reshape(b.copy(made, "grad"), out.shape)  # the copy's indices give it its sizes
         return whole if flat.dtype == out.dtype else b.define(out, whole.at, "grad")
 
     if count > 1:  # of one dimension it is that of two

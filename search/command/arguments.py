@@ -20,8 +20,6 @@ examples:
       evolves every kernel of the starter suite and writes them to kernels_generated/
   evolve --target={target} --kernel={kernel} --evaluations=60 --seed=1 --report={kernel}.html
       evolves one kernel for longer and writes a page that shows how
-  evolve --target={target} --problem=model.py
-      evolves every kernel of a PyTorch module
 """
 
 
