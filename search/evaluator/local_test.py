@@ -134,7 +134,7 @@ def close(source):
 
 
 def forge(source):
-    for number in range(3, 64):
+    for number in range(3, 1024):
         try:
             os.write(number, b"outcome {}\n")
         except OSError:
@@ -143,7 +143,7 @@ def forge(source):
 
 def flood(source):
     while True:
-        for number in range(3, 64):
+        for number in range(3, 1024):
             try:
                 os.write(number, b"x" * 65536)
             except OSError:
