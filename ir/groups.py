@@ -1,9 +1,10 @@
 """Groups: equations that share a kernel, put together one after the other.
 
 A group is a map (all over the same indices), rows (folds over short rows, or over so many that
-each can have a program, with what each row needs before and after), or one heavy equation (a product, a window, a long fold) with what is
-done to each of its results, and of a long fold with what is done to each of its terms. Index names are unified within a group: what is read where it is
-computed is so by the same names.
+each can have a program, with what each row needs before and after), or one heavy equation (a
+product, a window, a long fold) with what is done to each of its results, and of a long fold with
+what is done to each of its terms. Index names are unified within a group: what is read where it
+is computed is so by the same names.
 """
 
 from __future__ import annotations
@@ -13,8 +14,8 @@ from dataclasses import dataclass, field, replace
 
 from ir.affine import affine
 from ir.contraction import contraction
-from ir.spec import Equation, Expr, Facts, Index, Number, Range, Reduce, Scan
-from ir.visit import rebuilt
+from ir.spec import Equation, Expr, Facts, Index, Number, Reduce, Scan
+from ir.visit import reindexed
 
 LONGEST_ROW = 8192  # elements of a row that one program holds
 MANY_ROWS = 1024  # programs for each of which keep a machine busy, as long as a row may be
@@ -24,8 +25,9 @@ MAP, ROWS, HEAVY, ALONE = "map", "rows", "heavy", "alone"
 
 @dataclass(slots=True)
 class Group:
-    """A group under construction. at: the unified indices of each tensor.  ranges: the size of each
-    index.  rows: those that its folds keep, or its heavy equation has; None where there are none."""
+    """A group under construction. at: the unified indices of each tensor.  ranges: the size of
+    each index.  rows: those that its folds keep, or its heavy equation has; None where there are
+    none."""
 
     kind: str
     equations: list[Equation] = field(default_factory=list)
@@ -36,6 +38,12 @@ class Group:
     @property
     def targets(self) -> frozenset[str]:
         return frozenset(self.at)
+
+    def copy(self) -> Group:
+        """The same group, to put more into."""
+        return replace(
+            self, equations=list(self.equations), at=dict(self.at), ranges=dict(self.ranges)
+        )
 
 
 def begun(e: Equation, facts: Facts) -> Group:
@@ -89,7 +97,7 @@ def joined(group: Group, e: Equation, facts: Facts) -> bool:
 def beside(group: Group, maps: Sequence[Equation], facts: Facts) -> Group | None:
     """A group with maps that it reads nothing of, and that read nothing of it, over the same
     indices; None where it has no such indices."""
-    made = replace(group, equations=list(group.equations), at=dict(group.at), ranges=dict(group.ranges))
+    made = group.copy()
     space = max(group.at.values(), key=len)
     for e in maps:
         names = dict(zip(e.indices, space, strict=False))
@@ -158,8 +166,9 @@ def _kind(e: Equation, facts: Facts) -> str:
     if any(r.jagged for r in e.value.ranges):
         return ALONE
     row, rows = ([facts.ranges[i].high for i in found] for found in (e.reduced, e.indices))
-    short = _one_program(row, rows) and not _windowed(e) and e.value.fold not in ("argmax", "argmin")
-    return ROWS if short and contraction(e) is None else HEAVY
+    extreme = e.value.fold in ("argmax", "argmin")
+    heavy = extreme or _windowed(e) or contraction(e) is not None
+    return ROWS if _one_program(row, rows) and not heavy else HEAVY
 
 
 def _windowed(e: Equation) -> bool:
@@ -215,21 +224,12 @@ def _added(
 
 def _named(e: Equation, names: Mapping[str, str]) -> Equation:
     """The equation with its indices renamed."""
-    at = tuple(_renamed(p, names) for p in e.at)
-    return replace(e, at=at, value=_renamed(e.value, names))
 
+    def name(index: str) -> str:
+        return names.get(index, index)
 
-def _renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
-    if isinstance(expr, Index):
-        return replace(expr, name=names.get(expr.name, expr.name))
-    made = rebuilt(expr, lambda x: _renamed(x, names))
-    if isinstance(made, Reduce):
-        return replace(made, over=tuple(names.get(i, i) for i in made.over))
-    if isinstance(made, Scan):
-        return replace(made, along=names.get(made.along, made.along))
-    if isinstance(made, Range):
-        return replace(made, index=names.get(made.index, made.index))
-    return made
+    at = tuple(reindexed(p, name) for p in e.at)
+    return replace(e, at=at, value=reindexed(e.value, name))
 
 
 def _all_indices(e: Equation) -> tuple[str, ...]:

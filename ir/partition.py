@@ -21,7 +21,6 @@ from ir.recurrence import ordered, stepped
 from ir.repeated import once
 from ir.sizes import shape
 from ir.spec import (
-    Bucketize,
     Equation,
     Expr,
     Facts,
@@ -30,13 +29,12 @@ from ir.spec import (
     Range,
     Read,
     Reduce,
-    Scan,
     Spec,
 )
 from ir.squeezed import squeezed
 from ir.verify import facts
 from ir.views import through_views
-from ir.visit import rebuilt
+from ir.visit import reindexed, rereading
 
 Lowers = Callable[[Spec], object]  # raises KernelError at a kernel that cannot be had
 _LETTERS = "ijklmnpqrstuvwbcdfgh"
@@ -163,9 +161,7 @@ class _Partition:
 
     def widened(self, group: Group, e: Equation) -> Group | None:
         """A group with one equation more, where that can be had."""
-        copy = Group(
-            group.kind, list(group.equations), dict(group.at), dict(group.ranges), group.rows
-        )
+        copy = group.copy()
         reads = any(s in group.targets for s in e.sources())
         return copy if reads and self.join(copy, e) and self.had(copy) else None
 
@@ -276,30 +272,18 @@ def _spelled(
     e: Equation, indices: Mapping[str, str], tensors: Mapping[str, str], known: Facts,
     ranges: Mapping[str, Range],
 ) -> Equation:  # fmt: skip
-    def visit(expr: Expr) -> Expr:
-        made = rebuilt(expr, visit)
-        match made:
-            case Index(name):
-                return Index(indices[name])
-            case Read(tensor, at, pad):
-                return Read(tensors[tensor], at, pad)
-            case Bucketize(value, borders):
-                return Bucketize(value, tensors[borders])
-            case Reduce(_, _, over, ranges):
-                written = {r.index: r for r in ranges}
-                spans = (written.get(indices[i]) or ranged(i) for i in over)
-                return replace(made, over=tuple(indices[i] for i in over), ranges=tuple(spans))
-            case Range():
-                return replace(made, index=indices[made.index])
-            case Scan():
-                return replace(made, along=indices[made.along])
-        return made
+    def spelled(expr: Expr) -> Expr:
+        return reindexed(rereading(expr, tensors), indices.__getitem__)
 
-    def ranged(index: str) -> Range:
-        return replace(ranges[index], index=indices[index])
-
+    value = spelled(e.value)
+    if isinstance(value, Reduce):
+        written = {r.index: r for r in value.ranges}
+        spans = (
+            written.get(indices[i]) or replace(ranges[i], index=indices[i]) for i in e.value.over
+        )
+        value = replace(value, ranges=tuple(spans))
     sizes = known.tensors[e.target].shape
     return replace(
-        e, target=tensors[e.target], at=tuple(map(visit, e.at)), value=visit(e.value), sizes=sizes,
+        e, target=tensors[e.target], at=tuple(map(spelled, e.at)), value=value, sizes=sizes,
         place=None,
     )  # fmt: skip

@@ -6,12 +6,12 @@ after:  a[i] = exp(x[i]), y[k] = a[k] + a[k]
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 
 from ir.recurrence import stepped
-from ir.spec import Bucketize, Equation, Expr, Index, Range, Read, Reduce, Scan, Spec
-from ir.visit import pruned, rebuilt
+from ir.spec import Equation, Spec
+from ir.visit import pruned, reindexed, rereading
 
 
 def once(spec: Spec, aliases: Collection[str] = ()) -> Spec:
@@ -24,7 +24,7 @@ def once(spec: Spec, aliases: Collection[str] = ()) -> Spec:
     same: dict[str, str] = {}
     made = []
     for e in spec.equations:
-        e = replace(e, at=tuple(_read(p, same) for p in e.at), value=_read(e.value, same))
+        e = replace(e, at=tuple(rereading(p, same) for p in e.at), value=rereading(e.value, same))
         made.append(e)
         if e.accumulate or stepped(spec, e.target):
             continue
@@ -39,28 +39,4 @@ def _key(e: Equation) -> tuple[object, ...]:
     names: dict[str, str] = {}
     for index in e.indices:
         names[index] = f"#{len(names)}"
-    return e.sizes, _numbered(e.value, names)
-
-
-def _numbered(expr: Expr, names: dict[str, str]) -> Expr:
-    def name(index: str) -> str:
-        return names.setdefault(index, f"#{len(names)}")
-
-    if isinstance(expr, Index):
-        return Index(name(expr.name))
-    made = rebuilt(expr, lambda x: _numbered(x, names))
-    if isinstance(made, Reduce):
-        return replace(made, over=tuple(map(name, made.over)))
-    if isinstance(made, Range):
-        return replace(made, index=name(made.index))
-    return replace(made, along=name(made.along)) if isinstance(made, Scan) else made
-
-
-def _read(expr: Expr, same: Mapping[str, str]) -> Expr:
-    """The expression with repeated tensors read where they are computed first."""
-    made = rebuilt(expr, lambda x: _read(x, same))
-    if isinstance(made, Read) and made.tensor in same:
-        return replace(made, tensor=same[made.tensor])
-    if isinstance(made, Bucketize) and made.borders in same:
-        return replace(made, borders=same[made.borders])
-    return made
+    return e.sizes, reindexed(e.value, lambda i: names.setdefault(i, f"#{len(names)}"))

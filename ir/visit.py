@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from ir.spec import Equation, Expr, Index, Read, Spec
+from ir.spec import Bucketize, Equation, Expr, Index, Range, Read, Reduce, Scan, Spec
 
 
 def rebuilt(expr: Expr, visit: Callable[[Expr], Expr]) -> Expr:
@@ -25,6 +25,31 @@ def renamed(expr: Expr, names: Mapping[str, Expr]) -> Expr:
     if isinstance(expr, Index):
         return names.get(expr.name, expr)
     return rebuilt(expr, lambda e: renamed(e, names))
+
+
+def reindexed(expr: Expr, name: Callable[[str], str]) -> Expr:
+    """The expression with its indices called otherwise, those of folds, scans and ranges too."""
+    if isinstance(expr, Index):
+        return replace(expr, name=name(expr.name))
+    made = rebuilt(expr, lambda e: reindexed(e, name))
+    match made:
+        case Reduce():
+            return replace(made, over=tuple(map(name, made.over)))
+        case Range():
+            return replace(made, index=name(made.index))
+        case Scan():
+            return replace(made, along=name(made.along))
+    return made
+
+
+def rereading(expr: Expr, tensors: Mapping[str, str]) -> Expr:
+    """The expression with other tensors read in the place of some."""
+    made = rebuilt(expr, lambda e: rereading(e, tensors))
+    if isinstance(made, Read) and made.tensor in tensors:
+        return replace(made, tensor=tensors[made.tensor])
+    if isinstance(made, Bucketize) and made.borders in tensors:
+        return replace(made, borders=tensors[made.borders])
+    return made
 
 
 def inline(expr: Expr, equation: Equation) -> Expr:
