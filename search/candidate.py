@@ -14,12 +14,14 @@ from ir.digest import text_digest
 class Origin:
     """Which operator made a candidate of which parents, and in its words how.
 
-    parents: keys, the one that it resembles most first; empty for a first candidate.
+    parents: keys, the one that it resembles most first; empty for a first candidate.  tag: a
+    policy's own mark, such as the island that a candidate lives on.
     """
 
     operator: str
     parents: tuple[str, ...] = ()
     note: str = ""
+    tag: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class Candidate:
             "operator": self.origin.operator,
             "parents": list(self.origin.parents),
             "note": self.origin.note,
+            "tag": self.origin.tag,
         }
 
 
@@ -66,5 +69,5 @@ def candidate(table: Mapping[str, Any]) -> Candidate:
         target=table["target"],
         backend=table["backend"],
         source=table["source"],
-        origin=Origin(table["operator"], tuple(table["parents"]), table["note"]),
+        origin=Origin(table["operator"], tuple(table["parents"]), table["note"], table["tag"]),
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Protocol
 
@@ -14,10 +15,12 @@ from ir.lower import lower
 from ir.machine import Machine
 from ir.nest import LoopNest
 from ir.parse import parse_schedule, parse_spec
+from ir.print import spec_text
 from ir.schedule import Schedule
 from ir.spec import Spec
 from ir.verbs import canonical
 from ir.workload import Sizes
+from search.adapt import adapted
 from search.candidate import Candidate, Origin
 from search.evaluation import Evaluated
 from search.graph import Graph
@@ -46,6 +49,8 @@ class Context:
     """The problem, the parents (at least one) and all that was tried before.
 
     spec: what must be computed; a parent's formulation may say it in other equations.
+    outcomes: what became of all that was tried, by key.  hint: a policy's words for an operator
+    that reads.
     """
 
     spec: Spec
@@ -53,18 +58,50 @@ class Context:
     sizes: Sizes
     parents: tuple[Parent, ...]
     graph: Graph
+    outcomes: Mapping[str, Evaluated] = field(default_factory=dict)
+    hint: str = ""
 
     def offer(self, schedule: Schedule, operator: str, note: str) -> Candidate | GaveUp:
         """The first parent's formulation with another schedule, its decisions in their order.
 
         Gives up where that does not lower, or comes to what was tried before.
         """
+        formulation = self.parents[0].candidate.formulation
+        return self._offer(formulation, str(canonical(schedule)), None, operator, note)
+
+    def offer_formulation(
+        self, formulation: Spec, operator: str, note: str, schedule: Schedule | None = None
+    ) -> Candidate | GaveUp:
+        """Other equations for the spec, with `schedule` (None: the first parent's) as far as it
+        lowers there.
+
+        Gives up where the formulation takes or returns something else than the spec, where
+        nothing lowers, or where it was tried before.
+        """
+        if (formulation.inputs, formulation.outputs) != (self.spec.inputs, self.spec.outputs):
+            return GaveUp("it takes or returns other tensors than the spec does")
+        wanted = self.parents[0].schedule if schedule is None else schedule
+        try:
+            found = adapted(formulation, wanted, self.machine, self.sizes)
+        except KernelError as error:
+            return GaveUp(error.what)
+        return self._offer(spec_text(formulation), str(canonical(found)), None, operator, note)
+
+    def offer_source(self, source: str, operator: str, note: str) -> Candidate | GaveUp:
+        """The first parent with a source of its own, which no longer follows from its schedule."""
+        first = self.parents[0].candidate
+        return self._offer(first.formulation, first.schedule, source, operator, note)
+
+    def _offer(
+        self, formulation: str, schedule: str, source: str | None, operator: str, note: str
+    ) -> Candidate | GaveUp:
         first = self.parents[0].candidate
         child = Candidate(
-            formulation=first.formulation,
-            schedule=str(canonical(schedule)),
+            formulation=formulation,
+            schedule=schedule,
             target=first.target,
             backend=first.backend,
+            source=source,
             origin=Origin(
                 operator, tuple(dict.fromkeys(p.candidate.key for p in self.parents)), note
             ),
@@ -103,11 +140,14 @@ class GaveUp:
 class Operator(Protocol):
     """Makes one child of the parents it is given.
 
-    parents: how many it needs.  The child is new to the context's graph, and its schedule is
-    one that lowers. The same context and generator give the same child.
+    parents: how many it needs.  remote: it asks a model, so that several are asked at once, each
+    with a generator of its own.  The child is new to the context's graph, and its schedule is
+    one that lowers. The same context and generator (and model's answers) give the same child.
     """
 
+    name: str
     parents: int
+    remote: bool
 
     def propose(self, context: Context, rng: random.Random) -> Candidate | GaveUp:
         """A child, or the reason why there is none."""

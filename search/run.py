@@ -7,7 +7,6 @@ on a stop in between: a resume replays what the store holds and asks the open ge
 
 from __future__ import annotations
 
-import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
@@ -17,8 +16,9 @@ from ir.errors import KernelError
 from ir.machine import Machine
 from ir.parse import parse_spec
 from search.archive import Archive, Elite
+from search.asking import Asking
 from search.candidate import Candidate
-from search.context import Context, GaveUp, Operator, Parent, nest_digest
+from search.context import Context, Operator, Parent, nest_digest
 from search.evaluation import Evaluated, Evaluation, Failure
 from search.events import Asked, Event, Improved, Started, Stopped, Told
 from search.first import FIRST as FIRST
@@ -31,8 +31,6 @@ from search.settings import Settings
 from search.state import Policy, Proposal, State
 from search.stored import Keeper, Record, StoredEvent
 from search.termination import Exhausted, Progress, first_reason, rules_of
-
-ROUNDS = 3  # how often a policy is asked again when its proposals do not fill a generation
 
 
 class Evaluator(Protocol):
@@ -134,16 +132,9 @@ class Search:
         """The candidates of a generation, each new to the graph; fewer where there are no more."""
         if generation == 0:
             return self._roots
-        rng = random.Random(f"{self.settings.seed}/{generation}")
-        asked: list[Candidate] = []
-        for _ in range(ROUNDS):
-            for proposal in self.policy.ask(self._state(generation), self.settings.batch, rng):
-                child = self._child(proposal, rng)
-                if isinstance(child, Candidate) and self._add(child):
-                    asked.append(child)
-                if len(asked) == self.settings.batch:
-                    return tuple(asked)
-        return tuple(asked)
+        asking = Asking(self.policy, self.operators, self._context, self._add)
+        seed = f"{self.settings.seed}/{generation}"
+        return asking.ask(lambda: self._state(generation), self.settings.batch, seed)
 
     def _add(self, candidate: Candidate) -> bool:
         """Adds a candidate to the graph; False where it is there."""
@@ -153,12 +144,16 @@ class Search:
             nest = ""
         return self.graph.add(candidate, nest)
 
-    def _child(self, proposal: Proposal, rng: random.Random) -> Candidate | GaveUp:
-        parents = tuple(
-            Parent(self.graph.node(key), self.outcomes.get(key)) for key in proposal.parents
+    def _context(self, proposal: Proposal) -> Context:
+        return Context(
+            self.spec,
+            self.machine,
+            self.settings.sizes,
+            tuple(Parent(self.graph.node(k), self.outcomes.get(k)) for k in proposal.parents),
+            self.graph,
+            self.outcomes,
+            proposal.hint,
         )
-        context = Context(self.spec, self.machine, self.settings.sizes, parents, self.graph)
-        return self.operators[proposal.operator].propose(context, rng)
 
     def _evaluate(self, generation: int, candidates: Sequence[Candidate]) -> None:
         """Evaluates what the limit still allows, and tells it in order as far as it is known."""
@@ -224,7 +219,9 @@ class Search:
         slow = {c.key for c in self._roots[1:] if self.best and self.best[0] != c}
         outcomes = {k: o for k, o in self.outcomes.items() if k not in slow}
         roots = tuple(c.key for c in self._roots)
-        return State(generation, self.graph, self.archive, outcomes, roots)
+        return State(
+            generation, self.graph, self.archive, outcomes, roots, self.measures, self.machine
+        )
 
     def _resumed(self, run: str) -> Record:
         record = self.store.load(run)

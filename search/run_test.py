@@ -61,7 +61,9 @@ SETTINGS = Settings(
 class Pick:
     """Changes one decision at random."""
 
+    name = "pick"
     parents = 1
+    remote = False
 
     def propose(self, context, rng):
         schedule = context.parents[0].schedule

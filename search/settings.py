@@ -17,7 +17,8 @@ class Settings:
     checks: those at which results are compared with the reference.  evaluations, seconds: when
     to stop; None for no limit.  stagnation: stop after so many evaluations without a gain.
     roofline_share: stop when this share of the machine's bound is reached.  schedule: the text
-    of one that the search starts from too; empty for none.
+    of one that the search starts from too; empty for none.  operators: those that may make
+    children; empty for all that there are.
     """
 
     kernel: str
@@ -35,6 +36,7 @@ class Settings:
     batch: int = BATCH
     measures: tuple[str, ...] = ("scratch", "traffic")
     schedule: str = ""
+    operators: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """One line of JSON; `settings` reads it."""
@@ -44,6 +46,6 @@ class Settings:
 def settings(text: str) -> Settings:
     """The settings that `Settings.to_json` wrote."""
     table = json.loads(text)
-    for name in ("checks", "measures"):
+    for name in ("checks", "measures", "operators"):
         table[name] = tuple(table[name])
     return Settings(**table)

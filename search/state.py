@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
+from ir.machine import Machine
 from search.archive import Archive
 from search.evaluation import Evaluated
 from search.graph import Graph
+from search.measures import Measure
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +19,8 @@ class State:
     """A search between two generations.
 
     roots: keys of the candidates that may be parents while the archive is empty.  outcomes:
-    what became of each candidate, by key.
+    what became of each candidate, by key, in the order of telling.  measures, machine: the axes
+    of the archive, and what they are relative to.  spent: tokens that each operator has used.
     """
 
     generation: int
@@ -25,14 +28,23 @@ class State:
     archive: Archive
     outcomes: Mapping[str, Evaluated]
     roots: tuple[str, ...]
+    measures: tuple[Measure, ...] = ()
+    machine: Machine | None = None
+    spent: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Let an operator, by its name, make a child of these parents, by their keys."""
+    """Let an operator, by its name, make a child of these parents, by their keys.
+
+    operator: empty where the budget chooses one that takes so many parents.  tag: is kept in
+    the child's origin.  hint: words for an operator that reads, such as where to look next.
+    """
 
     operator: str
     parents: tuple[str, ...]
+    tag: str = ""
+    hint: str = ""
 
 
 class Policy(Protocol):

@@ -18,7 +18,7 @@ from search.evaluator.cache import Cached
 from search.evaluator.local import LocalEvaluator
 from search.evaluator.stages import Bench
 from search.obtained import here
-from search.operator import OPERATORS
+from search.operator import local_operators
 from search.outcome import Outcome
 from search.policy import policy
 from search.run import Search
@@ -111,7 +111,7 @@ class Session:
                 self.plan.store,
                 machine=problem.machine,
                 policy=policy(settings.policy),
-                operators=OPERATORS,
+                operators=local_operators(),
                 run=problem.run or None,
             )
             outcome = search.run(self.display.on_event)

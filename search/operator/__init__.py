@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from search.context import Operator
 from search.operator.crossover import Crossover
 from search.operator.mutate import Mutate
 
-OPERATORS: Mapping[str, Operator] = {
-    "step": Mutate("step", most=1),
-    "mutate": Mutate(),
-    "crossover": Crossover(),
-}
+
+def local_operators() -> dict[str, Operator]:
+    """Those that need no model, by name."""
+    made = (Mutate("step", most=1), Mutate(), Crossover())
+    return {operator.name: operator for operator in made}

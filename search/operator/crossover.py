@@ -22,6 +22,7 @@ class Crossover:
     name: str = "crossover"
     tries: int = 24
     parents: int = 2
+    remote: bool = False
 
     def propose(self, context: Context, rng: random.Random) -> Candidate | GaveUp:
         """A child of the first two parents."""

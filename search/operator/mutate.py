@@ -28,6 +28,7 @@ class Mutate:
     looks: int = 4
     doubt: float = 0.3
     parents: int = 1
+    remote: bool = False
 
     def propose(self, context: Context, rng: random.Random) -> Candidate | GaveUp:
         """A child that differs in 1 to `most` changes."""

@@ -13,7 +13,7 @@ from ir.schedule import Decision, Schedule
 from search.candidate import Candidate
 from search.context import Context, GaveUp, Parent, nest_digest
 from search.graph import Graph
-from search.operator import OPERATORS
+from search.operator import local_operators
 from search.operator.crossover import Crossover, mix
 from search.operator.mutate import Mutate
 
@@ -34,6 +34,8 @@ CHIP = Machine(
     units={"matrix": Unit({"f32": 1e12}, (8, 8, 8)), "vector": Unit({"f32": 1e9})},
 )
 SIZES = {"M": 64, "N": 32, "K": 48}
+
+OPERATORS = local_operators()
 
 
 def candidate(schedule):
