@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,8 +40,9 @@ class Timing:
     """How long a kernel takes at given sizes.
 
     us: microseconds (a median where it is measured).  kind: one of `ir.provenance.TIME_KINDS`.
-    figures: what was seen on the way, by name (cycles, bytes by space).  engines: the share of
-    the time that each engine was busy, 0 to 1.
+    figures: what was seen on the way, by name (cycles, bytes by space); `busy_memory`,
+    `busy_vector` and `busy_matrix`, where they are known, are the share of the time that memory
+    and the busiest engine of each sort were busy.  engines: that share of each engine, 0 to 1.
     """
 
     us: float
@@ -90,3 +91,12 @@ class Backend(Protocol):
     def available(self, machine: Machine) -> Mapping[str, Any]:
         """What can be done here: {"correct_by": word or None, "time_kind": word or None,
         "why": what is lacking, "toolchain": its name and version}."""
+
+
+@runtime_checkable
+class CountsSource(Protocol):
+    """A backend that can tell from a source text, as one edited by hand, what it does."""
+
+    def static_figures(self, source: str) -> Mapping[str, float]:
+        """Those facts of `ir.character` that the text shows, by the same names; none where it
+        cannot be read."""

@@ -1,4 +1,8 @@
-"""Measures: where a candidate sits in the archive, from the figures of its evaluation."""
+"""Measures: where a candidate sits in the archive, from the figures of its evaluation.
+
+`memory`, `algorithm` and `synchronisation` are KernelFoundry's axes (arXiv 2603.12440), told by
+what a loop nest does (`ir/character.py`) and not by what a source text looks like.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,12 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from ir.character import BUSY
 from ir.errors import KernelError
 from ir.machine import Machine
+
+MOSTLY = 0.5  # the share from which on a kernel is said to be of a kind
+KINDS = (1, 2, 3)  # borders of a measure whose values are the numbers of its bins
 
 Cell = tuple[int, ...]
 Figures = Mapping[str, float]
@@ -49,6 +57,37 @@ def _waves(figures: Figures, machine: Machine) -> float:
     return figures.get("tiles", 1.0) / machine.parallel
 
 
+def _intensity(figures: Figures, machine: Machine) -> float:
+    return figures.get("operations", 0.0) / max(1.0, figures.get("moved_bytes", 1.0))
+
+
+def _bound(figures: Figures, machine: Machine) -> float:
+    """0: nothing is busy for half of the time; else the busiest of memory and the units."""
+    shares = [figures.get(f"busy_{name}", 0.0) for name in BUSY]
+    return 1.0 + shares.index(max(shares)) if max(shares) >= MOSTLY else 0.0
+
+
+def _memory(figures: Figures, machine: Machine) -> float:
+    if figures.get("reused", 0.0) >= MOSTLY:
+        return 3.0 if figures.get("ahead", 0.0) >= MOSTLY else 2.0
+    return 1.0 if figures.get("coalesced", 1.0) >= MOSTLY else 0.0
+
+
+def _algorithm(figures: Figures, machine: Machine) -> float:
+    if figures.get("passes", 1.0) > 1:
+        return 0.0
+    if figures.get("matrix_share", 0.0) >= MOSTLY:
+        return 3.0
+    return 2.0 if figures.get("carried", 0.0) else 1.0
+
+
+def _synchronisation(figures: Figures, machine: Machine) -> float:
+    found = [n for n in ("barriers", "collectives", "atomics") if figures.get(n, 0.0)]
+    if len(found) < 2:
+        return 2.0 if found == ["collectives"] else float(len(found))
+    return 3.0
+
+
 MEASURES = {
     m.name: m
     for m in (
@@ -73,6 +112,41 @@ MEASURES = {
             _waves,
             (1.0, 2.0, 8.0),
             ("below 1", "below 2", "below 8", "8 and more"),
+        ),
+        Measure(
+            "intensity",
+            "operations for each byte moved",
+            _intensity,
+            (1.0, 8.0, 64.0),
+            ("below 1", "below 8", "below 64", "64 and more"),
+        ),
+        Measure(
+            "bound",
+            "what bounds it",
+            _bound,
+            KINDS,
+            ("launches and waiting", "memory", "vector units", "matrix unit"),
+        ),
+        Measure(
+            "memory",
+            "how it goes about memory",
+            _memory,
+            KINDS,
+            ("naive", "coalesced", "tiled in scratch", "tiled and loaded ahead"),
+        ),
+        Measure(
+            "algorithm",
+            "how it goes over its data",
+            _algorithm,
+            KINDS,
+            ("in several passes", "fused", "in one pass, tile by tile", "on the matrix unit"),
+        ),
+        Measure(
+            "synchronisation",
+            "where programs or lanes meet",
+            _synchronisation,
+            KINDS,
+            ("nowhere", "at barriers or in memory", "in folds", "at several levels"),
         ),
     )
 }

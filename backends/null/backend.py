@@ -59,7 +59,8 @@ class Null:
         return Timing(
             us=us,
             kind=self.manifest.time_kind[0],
-            figures={f"{name}_us": part for name, part in parts.items()},
+            figures={f"{name}_us": part for name, part in parts.items()}
+            | {"busy_memory": parts["memory"] / us, "busy_vector": parts["compute"] / us},
             engines={name: part / us for name, part in parts.items()},
         )
 

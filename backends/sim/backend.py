@@ -25,6 +25,11 @@ COMPILER = "g++"
 FLAGS = ("-std=c++20", "-O1", "-shared", "-fPIC", "-Wall", "-Wno-unused-variable")
 BUILD_SECONDS = 60
 MAX_CYCLES = 2_000_000_000
+SORTS = {  # what the figures `busy_<sort>` are of
+    "memory": ("dram", "dma_in", "dma_out"),
+    "vector": ("vector", "special", "reduction"),
+    "matrix": ("matrix",),
+}
 
 
 class Sim:
@@ -157,6 +162,8 @@ def _timing(result: Mapping[str, Any], machine: Machine) -> Timing:
     engines = {name: e["busy"] / (elements * cycles) for name, e in result["engines"].items()}
     engines["dram"] = result["memory_busy"]["dram"] / (table["dram"]["channels"] * cycles)
     figures = {"cycles": float(cycles), "events": float(result["events"])}
+    for sort, names in SORTS.items():
+        figures[f"busy_{sort}"] = min(1.0, max(engines.get(n, 0.0) for n in names))
     figures |= {f"{name}_bytes": float(n) for name, n in result["bytes"].items()}
     for name, engine in result["engines"].items():
         figures[f"{name}_stall"] = engine["stall"] / (elements * cycles)

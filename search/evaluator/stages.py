@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from backends.backend import Arrays, Backend, BackendError, Built, Timing
+from backends.backend import Arrays, Backend, BackendError, Built, CountsSource, Timing
 from backends.measure import OTHER, check, reference
+from ir.character import character
 from ir.cost import Roofline, roofline
 from ir.digest import text_digest
 from ir.errors import KernelError
@@ -203,7 +204,7 @@ class Stages:
             time_kind=timing.kind,
             correct_by=self.setup.here["correct_by"],
             errors=errors,
-            figures=self._figures(nest, built, timing),
+            figures=self._figures(nest, candidate.source, built, timing),
             engines=dict(timing.engines),
             source_digest=text_digest(source),
         )
@@ -229,10 +230,18 @@ class Stages:
         )
         return ShapeError(dict(sizes), found.rel_err, found.reference_rel_err)
 
-    def _figures(self, nest: LoopNest, built: Built, timing: Timing) -> Mapping[str, float]:
-        facts = intensity(nest, self.bench.machine, self.bench.sizes)
-        facts["least_bytes"] = self.least_bytes
-        return {**built.figures, **timing.figures, **facts}
+    def _figures(
+        self, nest: LoopNest, source: str | None, built: Built, timing: Timing
+    ) -> Mapping[str, float]:
+        """Facts of the nest and of the run. What a source of its own shows by itself replaces
+        what the nest says that it was edited from; what was seen replaces what was estimated."""
+        machine, sizes = self.bench.machine, self.bench.sizes
+        facts = intensity(nest, machine, sizes) | {"least_bytes": self.least_bytes}
+        counted: Mapping[str, float] = {}
+        if source is not None and isinstance(self.backend, CountsSource):
+            counted = self.backend.static_figures(source)
+        guessed = character(nest, machine, sizes)
+        return {**guessed, **counted, **built.figures, **timing.figures, **facts}
 
 
 def _shapes(bench: Bench, bound: Roofline, correct_by: str) -> tuple[Sizes, ...]:

@@ -54,6 +54,11 @@ MEMORY = ("dram", "cache")  # of the chip
 ENGINES = ("load", "fabric", "shared", "matrix", "vector", "special", "issue", "spill",
            "exchange")  # fmt: skip
 CHAIN = ("wait", "start", "alone", "step")  # of one program after another
+SORTS = {  # what the figures `busy_<sort>` are of
+    "memory": (*MEMORY, "load", "fabric"),
+    "vector": ("vector", "special", "issue", "exchange"),
+    "matrix": ("matrix", "shared"),
+}
 KEPT = 0.6  # share of the cache that holds what is read again
 START_CYCLES = 1500  # from one program's end to the next one's first load
 REGISTERS_BESIDE = 24  # of a lane, for addresses and the like, where no build tells
@@ -103,6 +108,7 @@ def modelled(
         name: min(1.0, getattr(weights, name) * sums[f"{name}_us"] / total)
         for name in (*MEMORY, *ENGINES)
     }
+    seen |= {f"busy_{sort}": max(shares[n] for n in names) for sort, names in SORTS.items()}
     return Timing(us=total, kind="modelled", figures=seen, engines=shares)
 
 
