@@ -199,7 +199,10 @@ def test_the_time_is_that_of_the_terms():
     assert timing.us == combine(found, WEIGHTS)
     (launch,) = product(128, 128, 64).launches
     named = {f"{launch.name}.{k}": v for k, v in found.items()}
-    assert named | {f"{launch.name}.us": timing.us} == timing.figures
+    busy = {f"busy_{n}": timing.figures[f"busy_{n}"] for n in ("memory", "vector", "matrix")}
+    assert named | {f"{launch.name}.us": timing.us} | busy == timing.figures
+    shares = [timing.engines[n] for n in ("dram", "cache", "load", "fabric")]
+    assert busy["busy_memory"] == max(shares)
 
 
 def test_jagged_ranges_have_their_mean_length():
