@@ -10,7 +10,7 @@ from ir.errors import KernelError
 from search.candidate import Candidate
 from search.evaluation import Evaluated
 from search.settings import Settings
-from search.stored import Record, StoredEvent
+from search.stored import Record, StoredEvent, StoredExchange
 
 
 class Forgetful:
@@ -19,6 +19,7 @@ class Forgetful:
     def __init__(self) -> None:
         self._runs: Counter[str] = Counter()
         self._outcomes: dict[tuple[str, str], Evaluated] = {}
+        self._exchanges: dict[str, dict[tuple[str, int], StoredExchange]] = {}
 
     def start(self, chosen: Settings, environment: Mapping[str, Any]) -> str:
         """A new run; its name."""
@@ -43,6 +44,16 @@ class Forgetful:
     def cached(self, key: str, context: str) -> Evaluated | None:
         """What became of a candidate in the same context; the latest."""
         return self._outcomes.get((key, context))
+
+    def exchanged(self, run: str, exchange: StoredExchange) -> None:
+        """Keeps an exchange, for as long as the process lives."""
+        of_run = self._exchanges.setdefault(run, {})
+        of_run.pop((exchange.digest, exchange.rank), None)
+        of_run[exchange.digest, exchange.rank] = exchange
+
+    def exchanges(self, run: str) -> tuple[StoredExchange, ...]:
+        """All exchanges of a run, in the order in which they ended."""
+        return tuple(self._exchanges.get(run, {}).values())
 
     def load(self, run: str) -> Record:
         """KernelError: no run can go on."""

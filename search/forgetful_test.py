@@ -6,6 +6,7 @@ from ir.errors import KernelError
 from search.evaluation import Evaluation
 from search.forgetful import Forgetful
 from search.settings import Settings
+from search.stored import StoredExchange
 
 
 def test_outcomes_are_known_in_their_context_as_long_as_it_lives():
@@ -19,3 +20,13 @@ def test_outcomes_are_known_in_their_context_as_long_as_it_lives():
     assert kept.cached("key", "there") is None
     with pytest.raises(KernelError, match="is not kept"):
         kept.load("rows-chip-1")
+
+
+def test_exchanges_are_known_as_long_as_it_lives():
+    kept, first = Forgetful(), StoredExchange("d", 0, "request", "reply", 0.0)
+    second = StoredExchange("e", 0, "request", "reply", 0.0)
+    later = StoredExchange("d", 0, "request", "another reply", 0.0)
+    for exchange in (first, second, later):
+        kept.exchanged("rows-chip-1", exchange)
+    assert kept.exchanges("rows-chip-1") == (second, later)
+    assert kept.exchanges("rows-chip-2") == ()

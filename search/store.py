@@ -1,4 +1,4 @@
-"""The store: every run, node, edge, evaluation and event, written before it is acted on."""
+"""The store: every run, node, edge, evaluation, exchange and event, written before it is used."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,11 @@ from sqlalchemy.engine import Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from ir.errors import KernelError
-from search.candidate import Candidate, candidate
+from search.candidate import Candidate
 from search.evaluation import Evaluated, from_json, to_json
+from search.rows import edge_rows, event_row, generations, node_row
 from search.settings import Settings, settings
-from search.stored import Record, StoredEvent
+from search.stored import Record, StoredEvent, StoredExchange
 
 BUSY_SECONDS = 30.0  # how long to wait for another writer
 
@@ -70,6 +72,18 @@ _events = sql.Table(
     sql.Column("seconds", sql.Float, nullable=False),
     sql.Column("detail", sql.Text, nullable=False, default=""),
 )
+_exchanges = sql.Table(
+    "exchanges",
+    _meta,
+    sql.Column("id", sql.Integer, primary_key=True, autoincrement=True),
+    sql.Column("run", sql.ForeignKey("runs.id"), nullable=False),
+    sql.Column("digest", sql.String, nullable=False),
+    sql.Column("rank", sql.Integer, nullable=False),
+    sql.Column("request", sql.Text, nullable=False),
+    sql.Column("reply", sql.Text, nullable=False),
+    sql.Column("seconds", sql.Float, nullable=False),
+    sql.UniqueConstraint("run", "digest", "rank"),
+)
 
 
 class Store:
@@ -118,7 +132,9 @@ class Store:
                 _edges.delete().where((_edges.c.run == run) & _edges.c.child.in_(old))
             )
             for rank, c in enumerate(candidates):
-                _insert_node(connection, run, generation, rank, c)
+                connection.execute(_nodes.insert().values(node_row(run, generation, rank, c)))
+                for row in edge_rows(run, c):
+                    connection.execute(_edges.insert().values(row))
                 _log(connection, run, StoredEvent("asked", c.key, seconds, str(generation)))
             for key in gone:
                 _log(connection, run, StoredEvent("withdrawn", key, seconds, str(generation)))
@@ -147,6 +163,20 @@ class Store:
         with self._transaction() as connection:
             text = connection.scalars(query.limit(1)).first()
         return None if text is None else from_json(text)
+
+    def exchanged(self, run: str, exchange: StoredExchange) -> None:
+        """Keeps an exchange with a model; one of the same digest and rank is replaced."""
+        here = (_exchanges.c.digest == exchange.digest) & (_exchanges.c.rank == exchange.rank)
+        with self._transaction() as connection:
+            connection.execute(_exchanges.delete().where((_exchanges.c.run == run) & here))
+            connection.execute(_exchanges.insert().values(run=run, **asdict(exchange)))
+
+    def exchanges(self, run: str) -> tuple[StoredExchange, ...]:
+        """All exchanges of a run, in the order in which they ended."""
+        columns = [_exchanges.c[f.name] for f in fields(StoredExchange)]
+        query = sql.select(*columns).where(_exchanges.c.run == run).order_by(_exchanges.c.id)
+        with self._transaction() as connection:
+            return tuple(StoredExchange(*row) for row in connection.execute(query))
 
     def runs(self) -> tuple[str, ...]:
         """The names of all runs, the latest first."""
@@ -224,55 +254,14 @@ def _prepare_sqlite(connection: Any, _: Any) -> None:
     cursor.close()
 
 
-def _insert_node(
-    connection: Connection, run: str, generation: int, rank: int, asked: Candidate
-) -> None:
-    connection.execute(
-        _nodes.insert().values(
-            run=run,
-            key=asked.key,
-            generation=generation,
-            rank=rank,
-            candidate=json.dumps(asked.table()),
-        )
-    )
-    for at, parent in enumerate(asked.origin.parents):
-        connection.execute(
-            _edges.insert().values(
-                run=run,
-                child=asked.key,
-                rank=at,
-                parent=parent,
-                operator=asked.origin.operator,
-                note=asked.origin.note,
-            )
-        )
-
-
 def _log(connection: Connection, run: str, event: StoredEvent) -> None:
-    connection.execute(
-        _events.insert().values(
-            run=run,
-            kind=event.kind,
-            key=event.key,
-            seconds=event.seconds,
-            detail=event.detail,
-        )
-    )
+    connection.execute(_events.insert().values(event_row(run, event)))
 
 
 def _generations(connection: Connection, run: str) -> tuple[tuple[Candidate, ...], ...]:
-    query = (
-        sql.select(_nodes.c.generation, _nodes.c.candidate)
-        .where(_nodes.c.run == run)
-        .order_by(_nodes.c.generation, _nodes.c.rank)
-    )
-    found: list[list[Candidate]] = []
-    for generation, text in connection.execute(query):
-        while len(found) <= generation:
-            found.append([])
-        found[generation].append(candidate(json.loads(text)))
-    return tuple(tuple(g) for g in found)
+    columns = (_nodes.c.generation, _nodes.c.candidate)
+    query = sql.select(*columns).where(_nodes.c.run == run)
+    return generations(connection.execute(query.order_by(_nodes.c.generation, _nodes.c.rank)))
 
 
 def _outcomes(connection: Connection, run: str) -> dict[str, Evaluated]:

@@ -13,7 +13,7 @@ from search.evaluation import Evaluation, Failure
 from search.graph import Edge
 from search.settings import Settings
 from search.store import Store
-from search.stored import StoredEvent
+from search.stored import StoredEvent, StoredExchange
 
 SETTINGS = Settings("softmax", "def softmax", "chip", "tongue", {"M": 8}, ({"M": 1},), seed=3)
 ROOT = Candidate("spec", "root", "chip", "tongue", origin=Origin("first"))
@@ -104,6 +104,28 @@ def test_an_unknown_run_is_refused_with_those_that_are_known(store):
     with pytest.raises(KernelError, match="the store has no run `softmax-chip-9`") as caught:
         store.load("softmax-chip-9")
     assert run in caught.value.allowed
+
+
+def test_exchanges_come_back_in_the_order_in_which_they_ended(store):
+    run, other = store.start(SETTINGS, {}), store.start(SETTINGS, {})
+    asked = [StoredExchange("d", rank, f"request {rank}", "reply", 0.1) for rank in (1, 0)]
+    for exchange in asked:
+        store.exchanged(run, exchange)
+    store.exchanged(other, replace(asked[0], reply="another"))
+    assert Store(store.url).exchanges(run) == tuple(asked)
+    again = replace(asked[0], reply="a later one")
+    store.exchanged(run, again)
+    assert store.exchanges(run) == (asked[1], again)
+    assert [e.reply for e in store.exchanges(other)] == ["another"]
+
+
+def test_a_store_that_was_made_before_exchanges_takes_them(store):
+    run = store.start(SETTINGS, {})
+    with sqlite3.connect(store.url.removeprefix("sqlite:///")) as connection:
+        connection.execute("DROP TABLE exchanges")
+    later, exchange = Store(store.url), StoredExchange("d", 0, "request", "reply", 0.0)
+    later.exchanged(run, exchange)
+    assert later.exchanges(run) == (exchange,)
 
 
 def test_folders_of_the_store_are_made(tmp_path):

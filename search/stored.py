@@ -26,6 +26,20 @@ class StoredEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredExchange:
+    """A request to a model and what came back, as texts of JSON.
+
+    digest: of the request.  rank: how many equal ones the run had before.  seconds: it took.
+    """
+
+    digest: str
+    rank: int
+    request: str
+    reply: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Record:
     """A run as it is stored.
 
@@ -78,6 +92,12 @@ class Keeper(Protocol):
 
     def cached(self, key: str, context: str) -> Evaluated | None:
         """What became of a candidate in any run, in the same context; the latest."""
+
+    def exchanged(self, run: str, exchange: StoredExchange) -> None:
+        """Keeps an exchange; one of the same digest and rank is replaced."""
+
+    def exchanges(self, run: str) -> tuple[StoredExchange, ...]:
+        """All exchanges of a run, in the order in which they ended."""
 
     def load(self, run: str) -> Record:
         """A run; KernelError where there is none of that name."""

@@ -1,0 +1,43 @@
+"""Rows: what a store's tables hold of candidates and events, as plain data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict
+from typing import Any
+
+from search.candidate import Candidate, candidate
+from search.stored import StoredEvent
+
+Row = dict[str, Any]
+
+
+def node_row(run: str, generation: int, rank: int, asked: Candidate) -> Row:
+    """A candidate, as the `rank`-th of a generation."""
+    text = json.dumps(asked.table())
+    return dict(run=run, key=asked.key, generation=generation, rank=rank, candidate=text)
+
+
+def edge_rows(run: str, asked: Candidate) -> list[Row]:
+    """A candidate's edges, one to each parent in order."""
+    how = dict(operator=asked.origin.operator, note=asked.origin.note)
+    return [
+        dict(run=run, child=asked.key, rank=at, parent=parent, **how)
+        for at, parent in enumerate(asked.origin.parents)
+    ]
+
+
+def event_row(run: str, event: StoredEvent) -> Row:
+    """A line of a run's log."""
+    return dict(run=run, **asdict(event))
+
+
+def generations(rows: Iterable[tuple[int, str]]) -> tuple[tuple[Candidate, ...], ...]:
+    """The candidates of each generation, of (generation, candidate) in order."""
+    found: list[list[Candidate]] = []
+    for generation, text in rows:
+        while len(found) <= generation:
+            found.append([])
+        found[generation].append(candidate(json.loads(text)))
+    return tuple(tuple(g) for g in found)
