@@ -17,6 +17,8 @@ from search.evaluation import (
     Evaluation,
     Failure,
     ShapeError,
+    Timed,
+    at,
     from_json,
     to_json,
 )
@@ -34,9 +36,18 @@ EVALUATIONS = st.builds(
     engines=FIGURES,
     source_digest=st.text(),
     seconds=FIGURES,
+    times=st.lists(
+        st.builds(Timed, st.dictionaries(st.text(), st.integers()), FINITE, FINITE, FIGURES),
+        max_size=2,
+    ).map(tuple),
 )
 FAILURES = st.builds(
-    Failure, st.sampled_from(STAGES), st.sampled_from(KINDS), st.text(), seconds=FIGURES
+    Failure,
+    st.sampled_from(STAGES),
+    st.sampled_from(KINDS),
+    st.text(),
+    seconds=FIGURES,
+    partly=st.none() | EVALUATIONS,
 )
 ONE = Evaluation(2.0, "simulated", "simulator")
 
@@ -100,3 +111,13 @@ def test_other_json_is_refused(text):
 
 def test_the_tag_tells_them_apart():
     assert list(json.loads(to_json(ONE))) == ["evaluation"]
+
+
+def test_at_a_shape_of_its_workload_it_is_what_it_was_there():
+    small, large = Timed({"M": 1}, 1.0, 2.0, {"tiles": 1.0}), Timed({"M": 9}, 3.0, 8.0)
+    whole = replace(ONE, us=5.6, figures={"tiles": 9.0}, times=(small, large))
+    there = at(whole, {"M": 1})
+    assert (there.us, there.figures, there.times) == (2.0, {"tiles": 1.0}, ())
+    assert at(whole, {"M": 2}) is None
+    assert at(Failure("verify", "refused", "it does not fit", partly=whole), {"M": 9}).us == 8.0
+    assert at(Failure("check", "wrong", "off"), {"M": 9}) is None

@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
+from search.workload import Shape
+
 BATCH = 8  # candidates of a generation; part of what a seed means, so not the number of workers
 
 
@@ -18,7 +20,9 @@ class Settings:
     to stop; None for no limit.  stagnation: stop after so many evaluations without a gain.
     roofline_share: stop when this share of the machine's bound is reached.  schedule: the text
     of one that the search starts from too; empty for none.  operators: those that may make
-    children; empty for all that there are.
+    children; empty for all that there are.  workload: several shapes that are timed instead of
+    `sizes`, which are then those of the largest weight; empty for one.  dispatch: how many kernels
+    may share the shapes of a workload.
     """
 
     kernel: str
@@ -37,6 +41,13 @@ class Settings:
     measures: tuple[str, ...] = ("scratch", "traffic")
     schedule: str = ""
     operators: tuple[str, ...] = ()
+    workload: tuple[Shape, ...] = ()
+    dispatch: int = 1
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        """The shapes that are timed, at least one."""
+        return self.workload or (Shape(self.sizes),)
 
     def to_json(self) -> str:
         """One line of JSON; `settings` reads it."""
@@ -48,4 +59,5 @@ def settings(text: str) -> Settings:
     table = json.loads(text)
     for name in ("checks", "measures", "operators"):
         table[name] = tuple(table[name])
+    table["workload"] = tuple(Shape(**shape) for shape in table["workload"])
     return Settings(**table)

@@ -1,6 +1,7 @@
 """Settings survive the store."""
 
 from search.settings import Settings, settings
+from search.workload import Shape
 
 
 def test_json_gives_the_settings_back():
@@ -14,5 +15,7 @@ def test_json_gives_the_settings_back():
         seconds=1.5,
         stagnation=40,
         seed=7,
+        workload=(Shape({"M": 8, "K": 16}, 2.5), Shape({"M": 9, "K": 16})),
+        dispatch=3,
     )
     assert settings(chosen.to_json()) == chosen

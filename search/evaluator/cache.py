@@ -49,5 +49,7 @@ class Cached:
 def _lasting(outcome: Evaluated) -> bool:
     if isinstance(outcome, Failure):
         # A time that cannot be true is a measured one.
+        if outcome.partly is not None:
+            return _lasting(outcome.partly)
         return outcome.kind not in _CHANCE and (outcome.stage, outcome.kind) != ("time", "wrong")
     return outcome.time_kind != "measured"

@@ -65,6 +65,11 @@ class Limits:
         memory = can["memory"] if "memory" in can else self.memory
         return replace(self, memory=memory, devices=(*self.devices, *can.get("devices", ())))
 
+    def times(self, count: int) -> Limits:
+        """These limits with the time to do so many times the work."""
+        cpu = None if self.cpu is None else self.cpu * count
+        return replace(self, cpu=cpu, seconds=self.seconds * count)
+
 
 def enter(folder: Path, limits: Limits) -> dict[str, str]:
     """Shuts this process in, and all that it starts; what was applied, by layer.

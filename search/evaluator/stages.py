@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from backends.backend import Arrays, Backend, BackendError, Built, CountsSource, Timing
+from backends.backend import Backend, BackendError, Built, CountsSource, Timing
 from backends.measure import OTHER, check, reference
 from ir.character import character
-from ir.cost import Roofline, roofline
 from ir.digest import text_digest
 from ir.errors import KernelError
 from ir.estimate import intensity
-from ir.inputs import random_inputs
 from ir.lower import lower
 from ir.machine import Machine
 from ir.nest import LoopNest
 from ir.parse import parse_schedule, parse_spec
-from ir.spec import Range, Read, Spec
+from ir.spec import Spec
 from ir.workload import Sizes
 from search.candidate import Candidate
-from search.evaluation import Evaluated, Evaluation, Failure, ShapeError
+from search.evaluation import Evaluated, Evaluation, Failure, ShapeError, Timed
 from search.evaluator.sandbox import Limits
+from search.evaluator.shapes import TimedShape, compared
 from search.evaluator.turns import Turns
+from search.workload import Shape, mean
 
-AFFORDABLE_FLOPS = 1 << 31  # a float64 reference of so many operations takes about a second
-AFFORDABLE_BYTES = 1 << 25  # of inputs and outputs; a reference holds ten times as much
-SLOW = ("interpreter",)  # takes minutes at tuning sizes, which are therefore not compared
 CLOCK = 0.95  # of the bound: a time measured below that is no time of the whole work
 SAID = ("correct_by", "time_kind", "device", "clocks", "toolchain")
 SEED = 20  # of inputs for checks: the same for all runs, so that what was found out is reusable
@@ -46,7 +41,9 @@ class Bench:
 
     open: gives the backend, called once in each worker.  sizes: those that are timed.  checks:
     those at which results are compared, the first failure ends it.  limits: of a candidate,
-    suited to what the backend says that it needs.
+    suited to what the backend says that it needs.  workload: several shapes that are timed
+    instead of `sizes`, which are then those that figures are of.  partly: a candidate that
+    fits the machine at some of them only is evaluated there.
     """
 
     spec: str
@@ -56,6 +53,13 @@ class Bench:
     checks: tuple[Sizes, ...] = ()
     seed: int = SEED
     limits: Limits = field(default_factory=Limits)
+    workload: tuple[Shape, ...] = ()
+    partly: bool = False
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        """The shapes that are timed, at least one."""
+        return self.workload or (Shape(self.sizes),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,27 +75,13 @@ class Setup:
     sandbox: Mapping[str, str] = field(default_factory=dict)
 
 
-class Drawn(Mapping):
-    """Random inputs that are drawn when someone first looks: a modelled time needs none."""
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """A shape that a candidate fits at. built: what is timed there."""
 
-    def __init__(self, spec: Spec, sizes: Sizes, seed: int):
-        self._draw = lambda: random_inputs(spec, sizes, np.random.default_rng(seed))
-        self._arrays: Arrays | None = None
-
-    def drawn(self) -> Arrays:
-        """All of them, the same each time."""
-        if self._arrays is None:
-            self._arrays = self._draw()
-        return self._arrays
-
-    def __getitem__(self, name: str) -> np.ndarray:
-        return self.drawn()[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.drawn())
-
-    def __len__(self) -> int:
-        return len(self.drawn())
+    where: TimedShape
+    nest: LoopNest
+    built: Built | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,18 +89,15 @@ class Stages:
     """A bench set up in a process: everything that all candidates need was made once.
 
     shapes: at which results are compared; the tuning sizes are the last, where affordable.
-    inputs: at the tuning sizes; never changed, as each child has its own copy.  least_us: no
-    kernel can be faster; 0 where that depends on the data.  turns: on the device, if there is
-    one.
+    timed: in the order of the
+    workload.  turns: on the device, if there is one.
     """
 
     bench: Bench
     backend: Backend
     spec: Spec
     shapes: tuple[Sizes, ...]
-    inputs: Arrays
-    least_bytes: float
-    least_us: float
+    timed: tuple[TimedShape, ...]
     setup: Setup
     turns: Turns
 
@@ -126,8 +113,8 @@ class Stages:
                 f"{can.get('why') or 'the backend does not say why'}",
                 where=backend.manifest.name,
             )
-        bound = roofline(spec, bench.machine, bench.sizes)
-        shapes = _shapes(bench, bound, can["correct_by"])
+        timed = tuple(TimedShape.of(spec, bench.machine, s, bench.seed) for s in bench.shapes)
+        shapes = compared(bench.checks, timed, can["correct_by"])
         if not shapes:
             raise KernelError(
                 f"`{spec.name}` has no sizes at which its results could be checked",
@@ -136,19 +123,17 @@ class Stages:
         for sizes in shapes:
             reference(spec, sizes, bench.seed)
             reference(spec, sizes, bench.seed + OTHER)
-        inputs = Drawn(spec, bench.sizes, bench.seed)
         if can["time_kind"] != "modelled":
-            inputs.drawn()  # now, so that the children share them
+            for one in timed:
+                one.inputs.drawn()  # now, so that the children share them
         here = {name: str(can[name]) for name in SAID if can.get(name)}
         return Stages(
             bench=bench,
             backend=backend,
             spec=spec,
             shapes=shapes,
-            inputs=inputs,
-            least_bytes=float(bound.bytes),
-            least_us=0.0 if _depends_on_data(spec) else bound.us,
-            setup=Setup(bench.limits.suited(can), here),
+            timed=timed,
+            setup=Setup(bench.limits.suited(can).times(len(timed)), here),
             turns=_turns(can),
         )
 
@@ -182,39 +167,121 @@ class Stages:
 
     def _evaluate(
         self, candidate: Candidate, folder: Path, begin: Callable[[str], None]
-    ) -> Evaluation:
-        machine, sizes = self.bench.machine, self.bench.sizes
+    ) -> Evaluated:
+        machine = self.bench.machine
         begin("verify")
-        nest = self._lower(candidate)
+        fitting, fault = self._lowered(candidate)
         begin("emit")
+        nest = max(fitting, key=lambda fit: fit.where.bound.bytes).nest
         source = candidate.source
         if source is None:
             source = self.backend.emit(nest, machine)
         begin("build")
         built = self.backend.build(source, nest, machine, folder)
+        fitting = self._each_built(source, built, fitting, folder)
         begin("check")
+        fits = [fit.where.shape.sizes for fit in fitting]
+        lacking = [t.shape.sizes for t in self.timed if t.shape.sizes not in fits]
         with self.turns.together():
-            errors = tuple(self._check(built, nest, shape) for shape in self.shapes)
+            errors = tuple(self._check(built, nest, s) for s in self.shapes if s not in lacking)
         begin("time")
-        with self.turns.alone():
-            timing = self.backend.time(built, nest, machine, sizes, self.inputs)
-        _require_possible(timing, self.least_us)
-        return Evaluation(
-            us=timing.us,
-            time_kind=timing.kind,
-            correct_by=self.setup.here["correct_by"],
-            errors=errors,
-            figures=self._figures(nest, candidate.source, built, timing),
-            engines=dict(timing.engines),
-            source_digest=text_digest(source),
-        )
+        found = self._evaluation(fitting, errors, source, candidate.source)
+        if fault is None:
+            return found
+        return Failure("verify", "refused", str(fault), partly=found)
 
-    def _lower(self, candidate: Candidate) -> LoopNest:
+    def _lowered(self, candidate: Candidate) -> tuple[list[_Fit], KernelError | None]:
+        """The nests at the shapes where there are any, and the first fault at another.
+
+        Raises that fault where it may not be, or where nothing is left.
+        """
         formulation = self.spec
         if candidate.formulation != self.bench.spec:
             formulation = parse_spec(candidate.formulation)
         schedule = parse_schedule(candidate.schedule)
-        return lower(formulation, schedule, self.bench.machine, self.bench.sizes)
+        found, fault = [], None
+        for one in self.timed:
+            try:
+                nest = lower(formulation, schedule, self.bench.machine, one.shape.sizes)
+                found.append(_Fit(one, nest))
+            except KernelError as error:
+                fault = fault or self._within(one, error)
+        if fault is not None and not (found and self.bench.partly):
+            raise fault
+        return found, fault
+
+    def _within(self, one: TimedShape, error: KernelError) -> KernelError:
+        """An error at a shape, which is named where there are several."""
+        if len(self.timed) == 1:
+            return error
+        shape = ", ".join(f"{name}={size}" for name, size in one.shape.sizes.items())
+        return error.within(f"at {shape}")
+
+    def _each_built(
+        self, source: str, built: Built, fitting: list[_Fit], folder: Path
+    ) -> list[_Fit]:
+        """What is timed at each shape: `built`, but where a model reads figures of the build, one
+        for that shape."""
+        if len(fitting) == 1 or self.setup.here["time_kind"] != "modelled":
+            return [replace(fit, built=built) for fit in fitting]
+        made = []
+        for number, fit in enumerate(fitting):
+            place = folder / f"shape_{number}"
+            place.mkdir()
+            there = self.backend.build(source, fit.nest, self.bench.machine, place)
+            made.append(replace(fit, built=there))
+        return made
+
+    def _evaluation(
+        self,
+        fitting: list[_Fit],
+        errors: tuple[ShapeError, ...],
+        source: str,
+        edited: str | None,
+    ) -> Evaluation:
+        """What `fitting` comes to. edited: the source, if it is the candidate's own."""
+        shapes = [fit.where.shape for fit in fitting]
+        timings = [self._timing(fit) for fit in fitting]
+        times = tuple(self._timed(f, edited, t) for f, t in zip(fitting, timings, strict=True))
+        first = next((t for t in times if t.sizes == self.bench.sizes), times[0])
+        return Evaluation(
+            us=mean([t.us for t in times], shapes),
+            time_kind=timings[0].kind,
+            correct_by=self.setup.here["correct_by"],
+            errors=errors,
+            figures=first.figures,
+            engines=first.engines,
+            source_digest=text_digest(source),
+            times=times if len(self.timed) > 1 else (),
+        )
+
+    def _timing(self, fit: _Fit) -> Timing:
+        where, built = fit.where, fit.built
+        assert built is not None, "a nest is timed after it was built"
+        with self.turns.alone():
+            timing = self.backend.time(
+                built, fit.nest, self.bench.machine, where.shape.sizes, where.inputs
+            )
+        _require_possible(timing, where.least_us)
+        return timing
+
+    def _timed(self, fit: _Fit, edited: str | None, timing: Timing) -> Timed:
+        shape = fit.where.shape
+        figures = self._figures(fit, edited, timing)
+        return Timed(dict(shape.sizes), shape.weight, timing.us, figures, dict(timing.engines))
+
+    def _figures(self, fit: _Fit, edited: str | None, timing: Timing) -> Mapping[str, float]:
+        """Facts of the nest and of the run. What a source of its own shows by itself replaces
+        what the nest says that it was edited from; what was seen replaces what was estimated."""
+        nest, machine, sizes = fit.nest, self.bench.machine, fit.where.shape.sizes
+        facts = intensity(nest, machine, sizes)
+        facts["least_bytes"] = float(fit.where.bound.bytes)
+        counted: Mapping[str, float] = {}
+        if edited is not None and isinstance(self.backend, CountsSource):
+            counted = self.backend.static_figures(edited)
+        guessed = character(nest, machine, sizes)
+        built = fit.built.figures if fit.built else {}
+        return {**guessed, **counted, **built, **timing.figures, **facts}
 
     def _check(self, built: Built, nest: LoopNest, sizes: Sizes) -> ShapeError:
         bench = self.bench
@@ -229,35 +296,6 @@ class Stages:
             repeat=sizes == self.shapes[0],
         )
         return ShapeError(dict(sizes), found.rel_err, found.reference_rel_err)
-
-    def _figures(
-        self, nest: LoopNest, source: str | None, built: Built, timing: Timing
-    ) -> Mapping[str, float]:
-        """Facts of the nest and of the run. What a source of its own shows by itself replaces
-        what the nest says that it was edited from; what was seen replaces what was estimated."""
-        machine, sizes = self.bench.machine, self.bench.sizes
-        facts = intensity(nest, machine, sizes) | {"least_bytes": self.least_bytes}
-        counted: Mapping[str, float] = {}
-        if source is not None and isinstance(self.backend, CountsSource):
-            counted = self.backend.static_figures(source)
-        guessed = character(nest, machine, sizes)
-        return {**guessed, **counted, **built.figures, **timing.figures, **facts}
-
-
-def _shapes(bench: Bench, bound: Roofline, correct_by: str) -> tuple[Sizes, ...]:
-    """The sizes at which results are compared: the tuning sizes too, where that is affordable."""
-    cheap = bound.flops <= AFFORDABLE_FLOPS and bound.bytes <= AFFORDABLE_BYTES
-    others = tuple(s for s in bench.checks if s != bench.sizes)
-    tuned = (bench.sizes,) if cheap and (correct_by not in SLOW or not others) else ()
-    return (*others, *tuned)
-
-
-def _depends_on_data(spec: Spec) -> bool:
-    """Whether the bytes that must be moved depend on the data: positions or ranges are read."""
-    nodes = [n for e in spec.equations for part in (*e.at, e.value) for n in part.walk()]
-    places = [n for read in nodes if isinstance(read, Read) for at in read.at for n in at.walk()]
-    ranges = [n for n in nodes if isinstance(n, Range) and n.jagged]
-    return bool(ranges) or any(isinstance(n, Read) for n in places)
 
 
 def _turns(can: Mapping[str, Any]) -> Turns:

@@ -14,9 +14,11 @@ from ir.print import spec_text
 from ir.reference import evaluate_storage
 from search.candidate import Candidate
 from search.evaluation import Evaluation, Failure
-from search.evaluator import stages
+from search.evaluator import shapes
+from search.evaluator.sandbox import Limits
 from search.evaluator.stages import Bench, Stages
 from search.evaluator.turns import Turns
+from search.workload import Shape, heaviest
 
 SCALE = '''def scale(x: f32[M], g: f32[M]) -> f32[M]:
     """Multiply."""
@@ -114,9 +116,9 @@ def test_limits_are_suited_to_what_a_backend_needs():
 
 def test_inputs_of_the_tuning_sizes_are_drawn_when_a_time_may_need_them(monkeypatch):
     drawn = []
-    draw = stages.random_inputs
-    monkeypatch.setattr(stages, "random_inputs", lambda *a: drawn.append(a[1]) or draw(*a))
-    inputs = made(Tongue(time_kind="modelled")).inputs
+    draw = shapes.random_inputs
+    monkeypatch.setattr(shapes, "random_inputs", lambda *a: drawn.append(a[1]) or draw(*a))
+    inputs = made(Tongue(time_kind="modelled")).timed[0].inputs
     assert not drawn
     assert inputs["x"].shape == (64,) and sorted(inputs) == ["g", "x"] and len(inputs) == 2
     made(Tongue())
@@ -126,7 +128,7 @@ def test_inputs_of_the_tuning_sizes_are_drawn_when_a_time_may_need_them(monkeypa
 def test_tuning_sizes_are_compared_where_that_is_affordable():
     assert made(Tongue()).shapes == ({"M": 3}, {"M": 64})
     assert made(Tongue(correct_by="interpreter")).shapes == ({"M": 3},)
-    huge = {"M": stages.AFFORDABLE_BYTES // 8}
+    huge = {"M": shapes.AFFORDABLE_BYTES // 8}
     assert made(Tongue(time_kind="modelled"), sizes=huge).shapes == ({"M": 3},)
 
 
@@ -150,3 +152,76 @@ def test_who_is_alone_waits_for_the_others_and_they_for_him(tmp_path):
         order.append("together")
     waiting.join()
     assert order == ["together", "alone"]
+
+
+class Counting(Tongue):
+    """Takes a microsecond for each element, and keeps what it built for and compared at."""
+
+    def __init__(self, **can):
+        super().__init__(**can)
+        self.built, self.ran = [], []
+
+    def build(self, source, nest, machine, folder):
+        self.built.append(dict(nest.sizes)["M"])
+        return super().build(source, nest, machine, folder)
+
+    def run(self, built, nest, machine, sizes, inputs):
+        self.ran.append(sizes["M"])
+        return super().run(built, nest, machine, sizes, inputs)
+
+    def time(self, built, nest, machine, sizes, inputs):
+        return Timing(float(sizes["M"]), self.can["time_kind"])
+
+
+SMALL, LARGE, HUGE = Shape({"M": 64}), Shape({"M": 4096}, 2.0), Shape({"M": 1 << 20})
+
+
+def over(backend, folder, workload, schedule="schedule(scale)\n", **more):
+    """What becomes of a schedule that keeps whole rows in 64 KiB of scratch."""
+    spec = spec_text(parse_spec(SCALE))
+    sizes = heaviest(workload)
+    bench = Bench(spec, CHIP, lambda: backend, sizes, ({"M": 3},), workload=workload, **more)
+    asked = Candidate(spec, schedule, "chip", "tongue")
+    return Stages.of(bench).evaluate(asked, folder, lambda stage: None)
+
+
+def test_a_workload_takes_the_mean_of_its_shapes_and_is_compared_at_each(tmp_path):
+    backend = Counting(time_kind="simulated")
+    found = over(backend, tmp_path, (SMALL, LARGE))
+    assert found.us == pytest.approx((64 * 4096**2) ** (1 / 3))
+    assert [(t.sizes, t.weight, t.us) for t in found.times] == [
+        ({"M": 64}, 1.0, 64.0), ({"M": 4096}, 2.0, 4096.0),
+    ]  # fmt: skip
+    assert found.figures["least_bytes"] == 3 * 4 * 4096, "figures are the heaviest shape's"
+    assert [e.sizes for e in found.errors] == [{"M": 3}, {"M": 64}, {"M": 4096}]
+    assert backend.built == [4096]
+
+
+def test_a_model_reads_the_figures_of_a_build_for_each_shape(tmp_path):
+    backend = Counting(time_kind="modelled")
+    over(backend, tmp_path, (SMALL, LARGE))
+    assert backend.built == [4096, 64, 4096]
+
+
+def test_what_does_not_fit_at_one_shape_fails_with_the_shape(tmp_path):
+    found = over(Counting(), tmp_path, (SMALL, HUGE))
+    assert (found.stage, found.kind, found.partly) == ("verify", "refused", None)
+    assert "at M=1048576" in found.reason
+
+
+def test_where_asked_it_is_evaluated_at_the_shapes_where_it_fits(tmp_path):
+    backend = Counting(time_kind="simulated")
+    found = over(backend, tmp_path, (SMALL, HUGE, LARGE), partly=True)
+    assert isinstance(found, Failure) and "at M=1048576" in found.reason
+    assert [t.sizes["M"] for t in found.partly.times] == [64, 4096]
+    assert 1 << 20 not in backend.ran
+    nowhere = over(Counting(), tmp_path, (HUGE,), partly=True)
+    assert (nowhere.stage, nowhere.partly) == ("verify", None)
+
+
+def test_several_shapes_have_as_many_times_the_time(tmp_path):
+    limits = Limits(cpu=3, seconds=5.0)
+    spec = spec_text(parse_spec(SCALE))
+    bench = Bench(spec, CHIP, Tongue, {"M": 64}, workload=(SMALL, LARGE), limits=limits)
+    found = Stages.of(bench).setup.limits
+    assert (found.cpu, found.seconds) == (6, 10.0)

@@ -33,6 +33,8 @@ def bench_digest(bench: Bench, here: Mapping[str, str]) -> str:
                 "checks": [sorted(c.items()) for c in bench.checks],
                 "seed": bench.seed,
                 "limits": repr(bench.limits),
+                "workload": [(sorted(s.sizes.items()), s.weight) for s in bench.workload],
+                "partly": bench.partly,
                 "toolchain": toolchain_digest(),
                 "here": sorted((k, v) for k, v in here.items() if k != "clocks"),
             }

@@ -1,0 +1,85 @@
+"""The shapes of a bench: those that are timed, with inputs and bounds, and those compared at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from backends.backend import Arrays
+from ir.cost import Roofline, roofline
+from ir.inputs import random_inputs
+from ir.machine import Machine
+from ir.spec import Range, Read, Spec
+from ir.workload import Sizes
+from search.workload import Shape
+
+AFFORDABLE_FLOPS = 1 << 31  # a float64 reference of so many operations takes about a second
+AFFORDABLE_BYTES = 1 << 25  # of inputs and outputs; a reference holds ten times as much
+SLOW = ("interpreter",)  # takes minutes at tuning sizes, which are therefore not compared
+
+
+class Drawn(Mapping):
+    """Random inputs that are drawn when someone first looks: a modelled time needs none."""
+
+    def __init__(self, spec: Spec, sizes: Sizes, seed: int):
+        self._draw = lambda: random_inputs(spec, sizes, np.random.default_rng(seed))
+        self._arrays: Arrays | None = None
+
+    def drawn(self) -> Arrays:
+        """All of them, the same each time."""
+        if self._arrays is None:
+            self._arrays = self._draw()
+        return self._arrays
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.drawn()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.drawn())
+
+    def __len__(self) -> int:
+        return len(self.drawn())
+
+
+@dataclass(frozen=True, slots=True)
+class TimedShape:
+    """A shape that is timed. inputs: never changed, as each child has its own copy.  bound: what
+    no kernel can do without.  least_us: none can be faster; 0 where that depends on the data."""
+
+    shape: Shape
+    inputs: Drawn
+    bound: Roofline
+    least_us: float
+
+    @staticmethod
+    def of(spec: Spec, machine: Machine, shape: Shape, seed: int) -> TimedShape:
+        """A shape of a spec with the inputs that a seed draws."""
+        bound = roofline(spec, machine, shape.sizes)
+        least = 0.0 if _depends_on_data(spec) else bound.us
+        return TimedShape(shape, Drawn(spec, shape.sizes, seed), bound, least)
+
+    @property
+    def affordable(self) -> bool:
+        """Whether results can be compared with float64's here."""
+        return self.bound.flops <= AFFORDABLE_FLOPS and self.bound.bytes <= AFFORDABLE_BYTES
+
+
+def compared(
+    checks: tuple[Sizes, ...], timed: tuple[TimedShape, ...], correct_by: str
+) -> tuple[Sizes, ...]:
+    """The sizes at which results are compared: the tuning sizes too, where that is affordable."""
+    tuned = [t.shape.sizes for t in timed]
+    others = tuple(s for s in checks if s not in tuned)
+    if correct_by in SLOW and others:
+        return others
+    return (*others, *(t.shape.sizes for t in timed if t.affordable))
+
+
+def _depends_on_data(spec: Spec) -> bool:
+    """Whether the bytes that must be moved depend on the data: positions or ranges are read."""
+    nodes = [n for e in spec.equations for part in (*e.at, e.value) for n in part.walk()]
+    places = [n for read in nodes if isinstance(read, Read) for at in read.at for n in at.walk()]
+    ranges = [n for n in nodes if isinstance(n, Range) and n.jagged]
+    return bool(ranges) or any(isinstance(n, Read) for n in places)

@@ -1,0 +1,56 @@
+"""A workload: the shapes that a search is for, each with its weight, and the means over them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ir.cost import roofline
+from ir.machine import Machine
+from ir.spec import Spec
+from ir.workload import Sizes
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Sizes that matter to a user, and how much: a time there counts to the power of `weight`."""
+
+    sizes: Sizes
+    weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.weight) and self.weight > 0):
+            raise ValueError(f"a weight must be positive and finite, not {self.weight}")
+
+
+def mean(values: Sequence[float], shapes: Sequence[Shape]) -> float:
+    """The weighted geometric mean of positive values, one for each shape.
+
+    exp(sum of weight * log value / sum of weights); a single value comes back as it is.
+    """
+    if len(values) == 1:
+        return values[0]
+    total = sum(shape.weight for shape in shapes)
+    logs = (s.weight * math.log(v) for s, v in zip(shapes, values, strict=True))
+    return math.exp(math.fsum(logs) / total)
+
+
+def heaviest(shapes: Sequence[Shape]) -> Sizes:
+    """The sizes of the largest weight; of equals the first."""
+    return max(shapes, key=lambda shape: shape.weight).sizes
+
+
+def bound_us(spec: Spec, machine: Machine, shapes: Sequence[Shape]) -> float:
+    """The roofline of a workload in microseconds: the mean of those of its shapes."""
+    return mean([roofline(spec, machine, shape.sizes).us for shape in shapes], shapes)
+
+
+def unique(shapes: Sequence[Shape]) -> tuple[Shape, ...]:
+    """The shapes, those of equal sizes as one with the sum of their weights."""
+    found: dict[tuple[tuple[str, int], ...], Shape] = {}
+    for shape in shapes:
+        key = tuple(sorted(shape.sizes.items()))
+        before = found[key].weight if key in found else 0.0
+        found[key] = Shape(shape.sizes, before + shape.weight)
+    return tuple(found.values())
