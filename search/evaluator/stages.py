@@ -9,6 +9,7 @@ from typing import Any
 
 from backends.backend import Backend, BackendError, Built, CountsSource, Timing
 from backends.measure import OTHER, check, reference
+from ir.autoschedule import plain
 from ir.character import character
 from ir.digest import text_digest
 from ir.errors import KernelError
@@ -126,6 +127,7 @@ class Stages:
         if can["time_kind"] != "modelled":
             for one in timed:
                 one.inputs.drawn()  # now, so that the children share them
+        _warm(backend, spec, bench)
         here = {name: str(can[name]) for name in SAID if can.get(name)}
         return Stages(
             bench=bench,
@@ -296,6 +298,15 @@ class Stages:
             repeat=sizes == self.shapes[0],
         )
         return ShapeError(dict(sizes), found.rel_err, found.reference_rel_err)
+
+
+def _warm(backend: Backend, spec: Spec, bench: Bench) -> None:
+    """Emits once, so that the children share what that loads; a fault will be a candidate's."""
+    try:
+        nest = lower(spec, plain(spec, bench.machine, bench.sizes), bench.machine, bench.sizes)
+        backend.emit(nest, bench.machine)
+    except (KernelError, BackendError):
+        return
 
 
 def _turns(can: Mapping[str, Any]) -> Turns:

@@ -49,7 +49,7 @@ struct Chip {
   Events events;
   Mesh mesh;
   Memory memory;
-  const Tables tables;
+  const Tables& tables;
   CommandPool commands;
   GroupTable groups;
   Barrier barrier;

@@ -17,7 +17,7 @@ from types import ModuleType
 _HERE = Path(__file__).parent
 _ROOT = _HERE.parents[2]
 _NAME = "_simulator"
-_FLAGS = ("-O2", "-std=c++20", "-fPIC", "-fvisibility=hidden")
+_FLAGS = ("-O3", "-std=c++20", "-fPIC", "-fvisibility=hidden")
 
 
 class BuildError(RuntimeError):

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <map>
+#include <mutex>
 #include <numbers>
 
 #include "backends/sim/native/angle.h"
@@ -276,6 +278,13 @@ void Tables::apply(device::Op op, device::Index n, const float* a, const float* 
     case Op::atanh: return each([&](auto i) { return atanh(a[i]); });
     default: fail("is no operation of the special-function unit");
   }
+}
+
+const Tables& tables_of(int bits) {
+  static std::mutex lock;
+  static std::map<int, Tables> made;
+  const std::lock_guard<std::mutex> held(lock);
+  return made.try_emplace(bits, bits).first->second;
 }
 
 }  // namespace sim

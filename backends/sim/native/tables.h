@@ -86,6 +86,9 @@ class Tables {
   Pieces atan_pieces_;
 };
 
+// The tables of 2^bits entries, made once in a process: they take longer than a small simulation.
+const Tables& tables_of(int bits);
+
 }  // namespace sim
 
 #endif  // BACKENDS_SIM_NATIVE_TABLES_H_

@@ -22,7 +22,8 @@ void put(std::byte* data, Index i, T value) {
   std::memcpy(data + i * static_cast<Index>(sizeof(T)), &value, sizeof(T));
 }
 
-// A stride of 1 as a constant lets the compiler vectorise.
+// A stride of 1 as a constant lets the compiler vectorise. A conversion is given as a lambda, not
+// by its name: a pointer to a function would be called for each value.
 template <class T, class Out, class Convert>
 void read_as(const std::byte* data, Index stride, Index n, Out* out, Convert convert) {
   if (stride == 0) {
@@ -80,8 +81,8 @@ void read_floats(Dtype dtype, const std::byte* data, Index stride, Index n, floa
   const auto number = [](auto v) { return static_cast<float>(v); };
   switch (dtype) {
     case Dtype::f32: return read_as<float>(data, stride, n, out, number);
-    case Dtype::f16: return read_as<std::uint16_t>(data, stride, n, out, half_to);
-    case Dtype::bf16: return read_as<std::uint16_t>(data, stride, n, out, bfloat_to);
+    case Dtype::f16: return read_as<std::uint16_t>(data, stride, n, out, [](auto v) { return half_to(v); });
+    case Dtype::bf16: return read_as<std::uint16_t>(data, stride, n, out, [](auto v) { return bfloat_to(v); });
     case Dtype::i32: return read_as<std::int32_t>(data, stride, n, out, number);
     case Dtype::i64: return read_as<std::int64_t>(data, stride, n, out, number);
     case Dtype::i16: return read_as<std::int16_t>(data, stride, n, out, number);
@@ -108,8 +109,10 @@ void read_integers(Dtype dtype, const std::byte* data, Index stride, Index n,
 void write_floats(Dtype dtype, std::byte* data, Index stride, Index n, const float* in) {
   switch (dtype) {
     case Dtype::f32: return write_as<float>(data, stride, n, in, [](float v) { return v; });
-    case Dtype::f16: return write_as<std::uint16_t>(data, stride, n, in, half_from);
-    case Dtype::bf16: return write_as<std::uint16_t>(data, stride, n, in, bfloat_from);
+    case Dtype::f16:
+      return write_as<std::uint16_t>(data, stride, n, in, [](float v) { return half_from(v); });
+    case Dtype::bf16:
+      return write_as<std::uint16_t>(data, stride, n, in, [](float v) { return bfloat_from(v); });
     case Dtype::i32:
       return write_as<std::int32_t>(data, stride, n, in, integer_from<std::int32_t>);
     case Dtype::i64:
