@@ -1,0 +1,204 @@
+"""A lesson: what a finished run teaches, distilled from its graph and outcomes without a model.
+
+Each child is compared with the parent that it resembles most. An edit is counted for each decision
+that differs between the two; a child of several edits shares its gain among them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from ir.edits import Edit, difference
+from ir.errors import KernelError
+from ir.parse import parse_schedule, parse_spec
+from search.candidate import Candidate
+from search.difference import lines
+from search.evaluation import Evaluation, Failure
+from search.outcome import Outcome
+from search.prompt.document import Document
+from search.prompt.operations import operations
+
+FASTER = 1.01  # of the parent's speed: less is no gain
+EQUATIONS, SOURCE = "equations", "source"  # edits that no verb makes
+MOST_REASONS = 8  # of a document
+_LONGEST = 160  # characters of a reason
+
+
+@dataclass(slots=True)
+class Tally:
+    """What came of the edits of one verb.
+
+    tries: edits that were evaluated.  faster: those whose child was faster than its parent.
+    failed: whose child failed while its parent had not.  log_gain: sum of the logarithms of the
+    speed-ups over the parents, of `timed` edits.
+    """
+
+    tries: int = 0
+    faster: float = 0.0
+    failed: int = 0
+    timed: float = 0.0
+    log_gain: float = 0.0
+
+    @property
+    def speedup(self) -> float:
+        """Geometric mean over the parents; 1 where nothing was timed."""
+        return math.exp(self.log_gain / self.timed) if self.timed else 1.0
+
+    @property
+    def table(self) -> Mapping[str, float]:
+        """For a document's header."""
+        return {
+            "tries": self.tries,
+            "faster": round(self.faster, 3),
+            "failed": self.failed,
+            "speedup": round(self.speedup, 4),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What a run teaches.
+
+    outcome: the run.  operations: of its spec.  tallies: by verb, in alphabetical order.  reasons:
+    why edits failed, by (verb, reason), with how often.  winner: the best's difference to the
+    first.
+    """
+
+    outcome: Outcome
+    date: str
+    operations: tuple[str, ...]
+    tallies: Mapping[str, Tally] = field(default_factory=dict)
+    reasons: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    winner: tuple[str, ...] = ()
+
+    @property
+    def document(self) -> Document:
+        """The lesson as a skill of the knowledge base."""
+        chosen, best = self.outcome.settings, self.outcome.evaluation
+        return Document(
+            name=f"{chosen.target}-{chosen.kernel}-{self.outcome.run}",
+            kind="skill",
+            title=f"What paid for {chosen.kernel} on {chosen.target}",
+            body=_body(self),
+            sources=(f"run {self.outcome.run}",),
+            tags=tuple(v for v in self.tallies if v.isidentifier()),
+            machines=(chosen.target,),
+            operations=self.operations,
+            provenance={
+                "run": self.outcome.run,
+                "kernel": chosen.kernel,
+                "target": chosen.target,
+                "backend": chosen.backend,
+                "date": self.date,
+                "sizes": dict(chosen.sizes),
+                "evaluations": self.outcome.evaluations,
+                "policy": chosen.policy,
+                "seed": chosen.seed,
+                "time_kind": best.time_kind if best else "",
+                "correct_by": best.correct_by if best else "",
+            },
+            verbs={verb: tally.table for verb, tally in self.tallies.items()},
+        )
+
+
+def distil(outcome: Outcome, date: str) -> Lesson:
+    """What a run teaches. date: as `2026-01-31`, of the run's end."""
+    tallies: dict[str, Tally] = {}
+    reasons: Counter[tuple[str, str]] = Counter()
+    for child in outcome.graph:
+        parents = child.origin.parents
+        before = outcome.outcomes.get(parents[0]) if parents else None
+        after = outcome.outcomes.get(child.key)
+        if not isinstance(before, Evaluation) or after is None:
+            continue
+        verbs = tuple(_verbs(outcome.graph.node(parents[0]), child))
+        for verb in verbs:
+            _count(tallies.setdefault(verb, Tally()), before, after, len(verbs))
+            if isinstance(after, Failure):
+                reasons[verb, f"{after.stage}: {_short(after.reason)}"] += 1
+    first, best = outcome.first, outcome.best
+    return Lesson(
+        outcome=outcome,
+        date=date,
+        operations=operations(parse_spec(outcome.settings.spec)),
+        tallies=dict(sorted(tallies.items())),
+        reasons=dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0]))),
+        winner=lines(first, best) if best is not None else (),
+    )
+
+
+def _verbs(parent: Candidate, child: Candidate) -> Iterator[str]:
+    """A verb for each edit that sets a child apart from its parent."""
+    if parent.formulation != child.formulation:
+        yield EQUATIONS
+    if parent.source != child.source:
+        yield SOURCE
+    try:
+        edits = difference(parse_schedule(parent.schedule), parse_schedule(child.schedule))
+    except KernelError:
+        return
+    for edit in edits:
+        yield _verb(edit)
+
+
+def _verb(edit: Edit) -> str:
+    decision = edit.new or edit.old
+    return decision.verb
+
+
+def _count(tally: Tally, before: Evaluation, after: Evaluation | Failure, among: int) -> None:
+    tally.tries += 1
+    if isinstance(after, Failure):
+        tally.failed += 1
+    elif after.time_kind == before.time_kind:
+        tally.timed += 1 / among
+        tally.log_gain += math.log(before.us / after.us) / among
+        tally.faster += (before.us / after.us >= FASTER) / among
+
+
+def _short(reason: str) -> str:
+    """The first line of a reason, as one that can stand in a list."""
+    line = next((x.strip() for x in reason.splitlines() if x.strip()), "no reason was given")
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 3] + "..."
+
+
+def _body(lesson: Lesson) -> str:
+    outcome, chosen = lesson.outcome, lesson.outcome.settings
+    sizes = " ".join(f"{k}={v}" for k, v in chosen.sizes.items())
+    best, kind = outcome.evaluation, ""
+    if best is not None:
+        gain = f", {outcome.first_us / best.us:.2f} times as fast as the first" if (
+            outcome.first_us) else ""
+        kind = (
+            f"The best takes {best.us:.4g} us ({best.time_kind}; correct by {best.correct_by})"
+            f"{gain}; the machine's bound is {outcome.roofline_us:.4g} us."
+        )
+    head = (
+        f"A search of {outcome.evaluations} evaluations on {chosen.target} ({chosen.policy}, "
+        f"{lesson.date}) tried {chosen.kernel} at {sizes}. {kind or 'Nothing was correct.'}"
+    )
+    parts = [head, "## The winner, against the first schedule", _list(lesson.winner)]
+    parts += ["## Edits", _table(lesson.tallies), "## What failed", _failures(lesson)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _list(lines: tuple[str, ...]) -> str:
+    return "\n".join(f"- `{line}`" for line in lines) or "- no difference"
+
+
+def _table(tallies: Mapping[str, Tally]) -> str:
+    head = "| edit of | tries | faster | failed | mean speed-up over the parent |"
+    rows = [
+        f"| {verb} | {t.tries} | {t.faster:.3g} | {t.failed} | {t.speedup:.3f} |"
+        for verb, t in tallies.items()
+    ]
+    return "\n".join((head, "| --- | ---: | ---: | ---: | ---: |", *rows))
+
+
+def _failures(lesson: Lesson) -> str:
+    most = list(lesson.reasons.items())[:MOST_REASONS]
+    lines = [f"- {verb}, {count} times: {reason}" for (verb, reason), count in most]
+    return "\n".join(lines) or "- nothing"

@@ -1,0 +1,59 @@
+"""A ranking of short texts by the words of a query: Okapi BM25.
+
+score = sum over the query's words of weight * idf * tf * (k1 + 1) / (tf + k1 * norm), where norm =
+1 - b + b * length / mean length and idf = ln(1 + (n - df + 0.5) / (df + 0.5)). (Robertson and
+Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009; idf in the form that is
+never negative.)
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+K1 = 1.2  # how soon further occurrences of a word stop counting
+B = 0.75  # how much a text's length counts against it
+_WORD = re.compile(r"[a-z0-9]+")
+
+
+def words(text: str) -> tuple[str, ...]:
+    """The words of a text, in lower case, without the `s` of plurals."""
+    return tuple(_stem(w) for w in _WORD.findall(text.lower()))
+
+
+def _stem(word: str) -> str:
+    plural = len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is"))
+    return word[:-1] if plural else word
+
+
+class Ranking:
+    """Some texts, each as its words, to be ranked again and again."""
+
+    def __init__(self, texts: Iterable[Sequence[str]]):
+        self._counts = [Counter(text) for text in texts]
+        self._lengths = [sum(c.values()) for c in self._counts]
+        self._mean = sum(self._lengths) / len(self._lengths) if self._lengths else 0.0
+        self._having = Counter(word for counts in self._counts for word in counts)
+
+    def idf(self, word: str) -> float:
+        """How telling a word is: positive, and the larger the fewer texts have it."""
+        having = self._having[word]
+        return math.log(1 + (len(self._counts) - having + 0.5) / (having + 0.5))
+
+    def scores(self, query: Mapping[str, float]) -> list[float]:
+        """The score of each text for a query, word by word with a weight; 0 where none occurs."""
+        return [sum(parts.values()) for parts in self.parts(query)]
+
+    def parts(self, query: Mapping[str, float]) -> list[dict[str, float]]:
+        """The same, for each text by the words that it has of the query."""
+        return [
+            {word: weight * self._part(n, word) for word, weight in query.items() if word in counts}
+            for n, counts in enumerate(self._counts)
+        ]
+
+    def _part(self, n: int, word: str) -> float:
+        often = self._counts[n][word]
+        norm = 1 - B + B * self._lengths[n] / self._mean
+        return self.idf(word) * often * (K1 + 1) / (often + K1 * norm)
