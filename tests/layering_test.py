@@ -29,6 +29,7 @@ TABLE = {
     "frontends/pytorch": (("ir", "frontends", "frontends/aten"), None),
     "frontends/kernelbench": (("ir", "frontends", "frontends/pytorch"), None),
     "backends": (("ir",), ("jinja2", "torch", "numpy")),
+    "backends/program": (("ir", "backends"), None),
     "backends/*": (("ir", "backends"), None),
     "search": (("ir",), ("sqlalchemy", "rich")),
     "search/policy": (("ir", "search"), ("ribs",)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,13 @@ from backends.emit import Templates
 from backends.manifest import Manifest
 from backends.triton.build import compile as compiler
 from backends.triton.device import device
-from backends.triton.device.gpu import nodes
+from backends.triton.device.gpu import DEVICE, nodes
 from backends.triton.emit.view import kernel_view
 from backends.triton.interpret.interpreter import interpret
+from backends.triton.interpret.launch import launcher as interpreted_launcher
 from backends.triton.model.model import modelled
 from ir.machine import Machine
-from ir.nest import LoopNest
+from ir.nest import LoopNest, Parameter
 
 
 class Triton:
@@ -88,6 +89,18 @@ class Triton:
             start += us
         trace.write_text(json.dumps({"traceEvents": bars}), encoding="utf-8")
         return timing
+
+    def place(self, machine: Machine) -> str:
+        """Where tensors for the kernels lie: on the target's GPU, else on the CPU."""
+        return "cpu" if device.present(machine) else DEVICE
+
+    def launcher(
+        self, file: Path, tensors: tuple[Parameter, ...], machine: Machine
+    ) -> Callable[..., None]:
+        """What runs a source on tensors at that place: the GPU's queue, or the interpreter."""
+        if device.present(machine):
+            return interpreted_launcher(file, tensors, machine)
+        return device.tensor_launcher(file)
 
     def available(self, machine: Machine) -> Mapping[str, Any]:
         """On the target's GPU everything on it; elsewhere interpreter and model."""

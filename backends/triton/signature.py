@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-from ir.nest import LoopNest, Parameter
+from backends.parameters import parameters
+from ir.nest import LoopNest
 from ir.sizes import free_sizes
 from ir.spec import Apply, Expr, Number, Size
 
-
-def parameters(nest: LoopNest) -> tuple[Parameter, ...]:
-    """Every global tensor of a nest, each once, in the order of `launch`: inputs as the spec
-    has them, then workspace, then outputs."""
-    used = {p.name: p for launch in nest.launches for p in launch.parameters}
-    inputs = (Parameter(t.name, t.dtype, t.shape, "input") for t in nest.spec.inputs)
-    outputs = (Parameter(t.name, t.dtype, t.shape, "output") for t in nest.spec.outputs)
-    between = (p for p in used.values() if p.role == "workspace")
-    return (*inputs, *between, *outputs)
+__all__ = ["parameters", "size_sources"]
 
 
 def size_sources(nest: LoopNest) -> tuple[tuple[str, str, int, int], ...]:

@@ -50,12 +50,14 @@ def poisoned(
     parameter: Parameter, sizes: Mapping[str, int], device: str = "cpu"
 ) -> torch.Tensor:
     """A tensor that no kernel has written: NaN, or what no test gives; b8 is all true."""
-    dtype = DTYPES[parameter.dtype]
-    dims = shape(parameter, sizes)
-    if dtype.is_floating_point or dtype == torch.bool:
-        wrong = float("nan") if dtype.is_floating_point else True
-        return torch.full(dims, wrong, dtype=dtype, device=device)
-    return torch.full(dims, _BAD_INTEGER, device=device).to(dtype)  # which wraps
+    return poison(torch.empty(shape(parameter, sizes), dtype=DTYPES[parameter.dtype], device=device))
+
+
+def poison(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor, filled so; integers wrap."""
+    if tensor.dtype.is_floating_point or tensor.dtype == torch.bool:
+        return tensor.fill_(float("nan") if tensor.dtype.is_floating_point else True)
+    return tensor.copy_(torch.tensor(_BAD_INTEGER).to(tensor.dtype))
 
 
 def array(tensor: torch.Tensor) -> np.ndarray:

@@ -47,7 +47,8 @@ def present(machine: Machine) -> str:
     """Empty where the machine's GPU is in this computer, otherwise why not.
 
     A child looks, once in a process; where there is one, triton's driver is loaded here, so that
-    children need not compile it. That does not touch the GPU.
+    children need not compile it. That does not touch the GPU. A process that has opened it
+    already looks for itself, as no child of it can.
     """
     table = machine.details[NAME]
     return _present(table["backend"], table["arch"], table.get("device_name", ""))
@@ -59,8 +60,11 @@ def _present(backend: str, arch: int | str, name: str) -> str:
     if built_for != backend:
         return f"torch here is built for {built_for or 'no GPU'}; the target is {backend}"
     try:
-        with tempfile.TemporaryDirectory() as folder:
-            why = in_child(lambda: lack(arch, name), LOOK_SECONDS, "check", Path(folder))
+        if torch.cuda.is_initialized():
+            why = lack(arch, name)
+        else:
+            with tempfile.TemporaryDirectory() as folder:
+                why = in_child(lambda: lack(arch, name), LOOK_SECONDS, "check", Path(folder))
         if not why:
             triton.runtime.driver.set_active(triton.backends.backends[_VENDORS[backend]].driver())
         return why
@@ -186,6 +190,24 @@ def _launcher(built: Built, stage: str) -> Callable[..., Any]:
     """The source's `launch`; triton finds what the build compiled in the same cache."""
     knobs.cache.dir = str(built.file.parent / CACHE)
     return launcher(built.file, stage)
+
+
+def tensor_launcher(file: Path) -> Callable[..., None]:
+    """The source's `launch`, which the caller gives tensors of the GPU. At first it finds what a
+    build beside the file has compiled, where there is one."""
+    launch = launcher(file, "time")
+    built = file.parent / CACHE
+    waiting = [built] if built.is_dir() else []
+
+    def call(*tensors: torch.Tensor) -> None:
+        if not waiting:
+            launch(*tensors)
+            return
+        with knobs.cache.scope():
+            knobs.cache.dir = str(waiting.pop())
+            launch(*tensors)
+
+    return call
 
 
 def _bars(

@@ -10,8 +10,9 @@ from __future__ import annotations
 import inspect
 import itertools
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -35,7 +36,7 @@ from backends.triton.interpret.guard import Guard, Region, Stray
 from backends.triton.signature import parameters
 from backends.triton.tensors import array, placed, poisoned
 from ir.machine import Machine
-from ir.nest import LoopNest
+from ir.nest import LoopNest, Parameter
 from ir.sizes import bind
 
 SECONDS = 120.0
@@ -60,12 +61,12 @@ def interpret(
     def work() -> dict[str, np.ndarray]:
         return interpreted(built, nest, machine, sizes, inputs, order)
 
-    _warm()
+    warm()
     return in_child(work, SECONDS, "check", built.file.parent)
 
 
 @cache
-def _warm() -> None:
+def warm() -> None:
     """Imports once in this process what triton imports when it first meets a number, and what
     every child would import again."""
     tl.str_to_ty("i32", None)
@@ -76,20 +77,30 @@ def interpreted(
 ) -> dict[str, np.ndarray]:
     """The same in this process, which is good for nothing else afterwards."""
     bound = bind(nest.spec, sizes)
-    tensors, regions = {}, []
-    for p in parameters(nest):
-        given = p.role == "input"
-        made = placed(inputs[p.name], p.dtype) if given else poisoned(p, bound)
-        tensors[p.name] = made
-        regions.append(Region(p.name, made.data_ptr(), made.nbytes, not given))
+    pairs = [
+        (p, placed(inputs[p.name], p.dtype) if p.role == "input" else poisoned(p, bound))
+        for p in parameters(nest)
+    ]
+    start(built.file, pairs, machine, order)
+    return {p.name: array(t) for p, t in pairs if p.role == "output"}
+
+
+def start(
+    file: Path,
+    pairs: Sequence[tuple[Parameter, torch.Tensor]],
+    machine: Machine,
+    order: int = 0,
+) -> None:
+    """Becomes an interpreter and runs a source's `launch` on tensors of the CPU, which may lie in
+    one another's memory where both are inputs. BackendError("check") as of `interpret`."""
+    regions = [Region(p.name, t.data_ptr(), t.nbytes, p.role != "input") for p, t in pairs]
     guard = Guard(regions, interpreter._interpreter)
-    addresses = {t.data_ptr(): guard.address(name) for name, t in tensors.items()}
+    addresses = {t.data_ptr(): guard.address(p.name) for p, t in pairs}
     become(_builder(machine), guard, addresses, order)
     try:
-        launcher(built.file, "check")(*tensors.values())
+        launcher(file, "check")(*(t for _, t in pairs))
     except Stray as error:
         raise BackendError("check", str(error)) from None
-    return {t.name: array(tensors[t.name]) for t in nest.spec.outputs}
 
 
 def become(

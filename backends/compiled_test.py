@@ -1,0 +1,59 @@
+"""A compiled network runs step by step on arrays, and builds each kernel once."""
+
+import numpy as np
+import pytest
+
+from backends.backend import BackendError
+from backends.compiled import Kernels, built, compiled
+from backends.registry import backend_for, target
+from ir.errors import KernelError
+from ir.parse import parse_spec
+from ir.partition import partition
+
+TWICE = parse_spec('''
+def twice(x: f32[8, 16], w: f32[16, 16]) -> f32[8, 4, 4]:
+    """The same product two times, under another shape."""
+    a1[m, n] = sum(x[m, k] * w[k, n], k)
+    a2[m, n] = sum(a1[m, k] * w[k, n], k)
+    y[m, i, j] = a2[m, i * 4 + j]
+    return y
+''')
+ALIASES = {"y": "a2"}
+
+
+@pytest.fixture(scope="module")
+def machine():
+    return target("npu")
+
+
+def test_equal_steps_share_a_kernel_and_views_none(machine, tmp_path):
+    seen = []
+    run = compiled(TWICE, {}, ALIASES, machine, backend_for(machine), tmp_path,
+                   lambda *told: seen.append(told[:2]))  # fmt: skip
+    assert len(run.network.steps) == 2 and len(run.kernels) == 1 and seen == [(0, 1)]
+    rng = np.random.default_rng(0)
+    x, w = (rng.standard_normal(s).astype(np.float32) for s in ((8, 16), (16, 16)))
+    (found,) = run({"x": x, "w": w})
+    np.testing.assert_allclose(found, (x @ w @ w).reshape(8, 4, 4), rtol=1e-4, atol=1e-4)
+
+
+def test_a_kernel_is_scheduled_once(machine):
+    kernels = Kernels(machine, backend_for(machine))
+    (spec,) = partition(TWICE, {}, ALIASES, kernels.emit).kernels()
+    assert kernels.emit(spec) is kernels.emit(spec)
+    assert list(kernels.emitted) == [spec]
+
+
+def test_what_no_kernel_can_compute_is_told(machine, tmp_path):
+    spec = parse_spec('def q(x: f64[8]) -> f64[8]:\n    """q"""\n    y[i] = x[i] + 1.0\n    return y\n')
+    with pytest.raises((KernelError, BackendError)):
+        compiled(spec, {}, {}, machine, backend_for(machine), tmp_path)
+
+
+def test_a_source_that_does_not_build_is_told(machine, tmp_path):
+    kernels = Kernels(machine, backend_for(machine))
+    network = partition(TWICE, {}, ALIASES, kernels.emit)
+    (spec,) = network.kernels()
+    kernels.emitted[spec] = kernels.emitted[spec][0], "this is no kernel"
+    with pytest.raises(BackendError):
+        built(network, kernels, tmp_path)

@@ -1,0 +1,1 @@
+"""Networks as programs on torch tensors: one workspace, launchers bound once."""

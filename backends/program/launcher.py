@@ -1,0 +1,88 @@
+"""Launchers: how a program runs a kernel, whatever its backend can take.
+
+A backend whose kernels take torch tensors as they are says so by two methods more than the
+contract asks for (`TakesTensors`). For any other, tensors go through arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from backends.backend import Backend, Built
+from backends.parameters import parameters
+from backends.program.tensors import TORCH
+from ir.machine import Machine
+from ir.nest import LoopNest, Parameter
+from ir.rounding import HELD_AS
+from ir.sizes import free_sizes, shape
+
+Launch = Callable[..., None]  # the tensors of a kernel, in the order of its parameters
+
+
+class TakesTensors(Protocol):
+    """What a backend has beside the contract, where its kernels run on torch tensors."""
+
+    def place(self, machine: Machine) -> str:
+        """Torch's name of the device on which tensors for a machine's kernels lie here."""
+
+    def launcher(
+        self, file: Path, tensors: tuple[Parameter, ...], machine: Machine
+    ) -> Launch:
+        """What runs a source (as it was built, where its build lies beside it) on contiguous
+        tensors at that place, in the order of `tensors`: inputs, workspace, outputs. It returns
+        when the kernel has run, or stands in the device's queue; BackendError where it fails."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launcher:
+    """A kernel that can be run. tensors: all that `launch` takes, in order."""
+
+    tensors: tuple[Parameter, ...]
+    launch: Launch
+
+
+def takes_tensors(backend: Backend) -> bool:
+    """Whether a backend's kernels run on torch tensors as they are."""
+    return hasattr(backend, "launcher")
+
+
+def place(backend: Backend, machine: Machine) -> str:
+    """Torch's name of the device for a machine's kernels: "cpu" where they take arrays."""
+    return backend.place(machine) if takes_tensors(backend) else "cpu"
+
+
+def launcher(backend: Backend, built: Built, nest: LoopNest, machine: Machine) -> Launcher:
+    """The launcher of a built kernel."""
+    tensors = parameters(nest)
+    if takes_tensors(backend):
+        return Launcher(tensors, backend.launcher(built.file, tensors, machine))
+    ends = tuple(p for p in tensors if p.role != "workspace")
+    return Launcher(ends, _through_arrays(backend, built, nest, machine))
+
+
+def _through_arrays(backend: Backend, built: Built, nest: LoopNest, machine: Machine) -> Launch:
+    spec, count = nest.spec, len(nest.spec.inputs)
+    assert not free_sizes(spec), f"`{spec.name}` has open sizes, which arrays do not tell"
+
+    def launch(*tensors: torch.Tensor) -> None:
+        given = {t.name: array(x, t.dtype) for t, x in zip(spec.inputs, tensors, strict=False)}
+        made = backend.run(built, nest, machine, {}, given)
+        for t, x in zip(spec.outputs, tensors[count:], strict=True):
+            found = torch.from_numpy(np.ascontiguousarray(made[t.name]))
+            x.copy_(found.reshape(shape(t, {})).to(TORCH[t.dtype]))
+
+    return launch
+
+
+def array(tensor: torch.Tensor, dtype: str) -> np.ndarray:
+    """A tensor as backends take it; what numpy lacks as f32 of its values."""
+    held = HELD_AS[dtype]
+    there = tensor.detach().cpu()
+    wide = there.float() if held == np.float32 else there
+    return np.ascontiguousarray(wide.numpy(), held).reshape(tensor.shape)

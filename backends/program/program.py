@@ -1,0 +1,156 @@
+"""A program: a network's steps on torch tensors, over one workspace.
+
+Launchers are bound once to the tensors that do not change between calls: what lies between steps,
+what kernels need for themselves, and inputs that are fixed (parameters). What lies between steps
+shares bytes where lives do not overlap. Results are fresh tensors unless they are to be reused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import torch
+
+from backends.program.launcher import Launch, Launcher
+from backends.program.tensors import TORCH, Shape, byte_count, part, require
+from backends.program.workspace import Block, plan
+from ir.errors import KernelError
+from ir.network import Buffer, Network, Step
+from ir.nest import Parameter
+from ir.sizes import value
+from ir.spec import Spec
+
+Tensors = Mapping[str, torch.Tensor]
+NOTHING: Tensors = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """A launcher's argument that each call gives: where it stands, the buffer, its shape there."""
+
+    at: int
+    buffer: str
+    shape: Shape
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A launch. arguments: tensors, None where they are open."""
+
+    launch: Launch
+    arguments: tuple[torch.Tensor | None, ...]
+    open: tuple[_Open, ...]
+
+
+class Program:
+    """A network as a call on tensors.
+
+    launchers: of the network's kernels, by spec.  place: torch's name of the device.  fixed: inputs
+    that stay the same tensors between calls; their elements may change.  reuse: whether all calls
+    write the same results, which the next call then overwrites.  A program works in one workspace:
+    two calls must not run at a time.  KernelError for a fixed input that does not fit.
+    """
+
+    def __init__(
+        self,
+        network: Network,
+        launchers: Mapping[Spec, Launcher],
+        place: str,
+        fixed: Tensors = NOTHING,
+        reuse: bool = False,
+    ):
+        self.network, self.place, self.reuse = network, place, reuse
+        self.launchers = launchers
+        self.buffers = {b.name: b for b in network.buffers}
+        self.inputs = tuple(b for b in network.inputs if b.name not in fixed)
+        self.made = tuple(b for b in network.buffers if b.role == "output")
+        self.plan = plan(_blocks(network, launchers))
+        self.memory = torch.empty(self.plan.bytes, dtype=torch.uint8, device=place)
+        self.kept: dict[str, torch.Tensor] = {}
+        if reuse:
+            self.kept = {b.name: self._empty(b) for b in self.made}
+        for b in network.inputs:
+            if b.name in fixed:
+                require(fixed[b.name], b.name, b.dtype, b.shape, place)
+                self.kept[b.name] = fixed[b.name].detach()
+        self.calls = tuple(self._call(n, step) for n, step in enumerate(network.steps))
+
+    def __call__(self, inputs: Tensors) -> list[torch.Tensor]:
+        """The outputs in order. inputs: by name, all that are not fixed; KernelError where one is
+        missing, or not of the dtype, shape, order and device that the network is compiled for."""
+        held: dict[str, torch.Tensor] = {}
+        for b in self.inputs:
+            if b.name not in inputs:
+                raise KernelError(f"`{self.network.name}` is not given its input `{b.name}`")
+            require(inputs[b.name], b.name, b.dtype, b.shape, self.place)
+            held[b.name] = inputs[b.name].detach()
+        if not self.reuse:
+            held |= {b.name: self._empty(b) for b in self.made}
+        for call in self.calls:
+            arguments: list[torch.Tensor | None] = list(call.arguments)
+            for one in call.open:
+                arguments[one.at] = held[one.buffer].view(one.shape)
+            call.launch(*arguments)
+        return [self._given_back(name, sizes, held) for name, sizes in self.network.outputs]
+
+    def _given_back(self, name: str, sizes: Shape, held: Tensors) -> torch.Tensor:
+        """An output; one that holds an input's elements is a copy."""
+        found = held[name] if name in held else self.kept[name]
+        seen = found.view(sizes)
+        return seen.clone() if self.buffers[name].role == "input" else seen
+
+    def _empty(self, b: Buffer) -> torch.Tensor:
+        return torch.empty(b.shape, dtype=TORCH[b.dtype], device=self.place)
+
+    def _call(self, n: int, step: Step) -> _Call:
+        launcher = self.launchers[step.spec]
+        arguments: list[torch.Tensor | None] = []
+        opened: list[_Open] = []
+        for at, (p, buffer) in enumerate(_arguments(n, step, launcher)):
+            sizes = _shape(p)
+            if buffer in self.kept:
+                arguments.append(self.kept[buffer].view(sizes))
+            elif buffer in self.plan.offsets:
+                arguments.append(part(self.memory, self.plan.offsets[buffer], p.dtype, sizes))
+            else:
+                arguments.append(None)
+                opened.append(_Open(at, buffer, sizes))
+        return _Call(launcher.launch, tuple(arguments), tuple(opened))
+
+
+def _arguments(n: int, step: Step, launcher: Launcher) -> list[tuple[Parameter, str]]:
+    """A step's parameters with their buffers; one for itself is named after the step's number."""
+    names = {
+        **{("input", t.name): b for t, b in zip(step.spec.inputs, step.inputs, strict=True)},
+        **{("output", t.name): b for t, b in zip(step.spec.outputs, step.outputs, strict=True)},
+    }
+    return [
+        (p, _own(n, p) if p.role == "workspace" else names[p.role, p.name])
+        for p in launcher.tensors
+    ]
+
+
+def _own(n: int, p: Parameter) -> str:
+    return f"{n}.{p.name}"  # no buffer's name has a point
+
+
+def _shape(p: Parameter) -> Shape:
+    return tuple(value(e, {}) for e in p.shape)
+
+
+def _blocks(network: Network, launchers: Mapping[Spec, Launcher]) -> list[Block]:
+    """What lies in the workspace: buffers between steps, and what each kernel needs for itself."""
+    lives: dict[str, tuple[int, int]] = {}
+    made: list[Block] = []
+    for n, step in enumerate(network.steps):
+        for name in (*step.inputs, *step.outputs):
+            lives[name] = (lives.get(name, (n, n))[0], n)
+        for p in launchers[step.spec].tensors:
+            if p.role == "workspace":
+                made.append(Block(_own(n, p), byte_count(p.dtype, _shape(p)), n, n))
+    for b in network.buffers:
+        if b.role == "between" and b.name in lives:
+            made.append(Block(b.name, byte_count(b.dtype, b.shape), *lives[b.name]))
+    return made

@@ -1,0 +1,61 @@
+"""Tensors of programs: the language's dtypes in torch, and what a caller may hand over."""
+
+from __future__ import annotations
+
+from math import prod
+
+import torch
+
+from ir.errors import KernelError
+from ir.spec import DTYPES
+
+TORCH = {
+    "f64": torch.float64,
+    "f32": torch.float32,
+    "tf32": torch.float32,  # of a workspace: numbers of 10 bits in 32
+    "f16": torch.float16,
+    "bf16": torch.bfloat16,
+    "f8e4m3": torch.float8_e4m3fn,
+    "f8e5m2": torch.float8_e5m2,
+    "i64": torch.int64,
+    "i32": torch.int32,
+    "i16": torch.int16,
+    "i8": torch.int8,
+    "u8": torch.uint8,
+    "b8": torch.bool,
+}
+Shape = tuple[int, ...]
+
+
+def byte_count(dtype: str, shape: Shape) -> int:
+    """The bytes of a tensor."""
+    return DTYPES[dtype] * prod(shape)
+
+
+def require(tensor: torch.Tensor, name: str, dtype: str, shape: Shape, place: str) -> None:
+    """Raises KernelError where a tensor is not what a program was compiled for.
+
+    place: torch's name of the device. A tensor lies in row-major order, without gaps.
+    """
+    if not isinstance(tensor, torch.Tensor):
+        raise KernelError(f"`{name}` is {type(tensor).__name__}", allowed="a tensor")
+    if tensor.dtype != TORCH[dtype] or tuple(tensor.shape) != shape:
+        raise KernelError(
+            f"`{name}` is {tensor.dtype}{list(tensor.shape)}",
+            allowed=f"{TORCH[dtype]}{list(shape)}, as it was compiled for",
+        )
+    if not tensor.is_contiguous():
+        raise KernelError(
+            f"`{name}` has strides {tuple(tensor.stride())}",
+            allowed="rows one after the other, as it was compiled for",
+            hint=f"{name}.contiguous()",
+        )
+    if tensor.device.type != place:
+        raise KernelError(
+            f"`{name}` is on {tensor.device}", allowed=place, hint=f'{name}.to("{place}")'
+        )
+
+
+def part(memory: torch.Tensor, at: int, dtype: str, shape: Shape) -> torch.Tensor:
+    """A tensor in a piece of memory (bytes), from a byte on."""
+    return memory[at : at + byte_count(dtype, shape)].view(TORCH[dtype]).view(shape)

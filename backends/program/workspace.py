@@ -1,0 +1,58 @@
+"""A workspace: one allocation for tensors of which not all live at a time.
+
+Each tensor lives from the step that writes it to the last that reads it. Two whose lives meet lie
+apart; any others may share bytes. The largest are placed first, each as low as it fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+ALIGNMENT = 256  # bytes: what an allocator gives, so that a kernel finds what it was built for
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A tensor's bytes. first, last: the steps between which it lives, both included."""
+
+    name: str
+    bytes: int
+    first: int
+    last: int
+
+    def meets(self, other: Block) -> bool:
+        """Whether both live at some step."""
+        return self.first <= other.last and other.first <= self.last
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Where blocks lie. offsets: in bytes, by name.  bytes: of the whole."""
+
+    offsets: Mapping[str, int]
+    bytes: int
+
+
+def plan(blocks: Sequence[Block]) -> Plan:
+    """The offsets of blocks, multiples of ALIGNMENT."""
+    placed: list[tuple[int, Block]] = []
+    for block in sorted(blocks, key=lambda b: (-b.bytes, b.first, b.name)):
+        placed.append((_lowest(block, placed), block))
+    whole = max((_aligned(at + block.bytes) for at, block in placed), default=0)
+    return Plan({block.name: at for at, block in placed}, whole)
+
+
+def _lowest(block: Block, placed: Sequence[tuple[int, Block]]) -> int:
+    """The lowest offset at which a block meets none that is placed."""
+    at = 0
+    taken = sorted((low, low + b.bytes) for low, b in placed if b.meets(block) and b.bytes)
+    for low, high in taken:
+        if at + block.bytes <= low:
+            break
+        at = max(at, _aligned(high))
+    return at
+
+
+def _aligned(offset: int) -> int:
+    return -(-offset // ALIGNMENT) * ALIGNMENT

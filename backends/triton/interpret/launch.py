@@ -1,0 +1,44 @@
+"""A launch on tensors of the CPU: a child interprets the source, its results are copied here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from backends.triton.build.child import in_child
+from backends.triton.interpret.interpreter import SECONDS, start, warm
+from backends.triton.tensors import poison
+from ir.machine import Machine
+from ir.nest import Parameter
+
+
+def launcher(
+    file: Path, tensors: tuple[Parameter, ...], machine: Machine
+) -> Callable[..., None]:
+    """Takes the tensors of a source's `launch`. What it writes is poisoned before, and compared
+    with nothing; BackendError("check") for a fault of the kernel."""
+
+    def launch(*given: torch.Tensor) -> None:
+        pairs = list(zip(tensors, given, strict=True))
+
+        def work() -> list[torch.Tensor]:
+            torch.set_num_threads(1)  # the others of the parent are not here
+            for p, tensor in pairs:
+                if p.role != "input":
+                    poison(tensor)
+            start(file, pairs, machine)
+            return [_bytes(t) for p, t in pairs if p.role == "output"]
+
+        warm()
+        made = in_child(work, SECONDS, "check", file.parent)
+        outputs = [t for p, t in pairs if p.role == "output"]
+        for tensor, found in zip(outputs, made, strict=True):
+            _bytes(tensor).copy_(found)
+
+    return launch
+
+
+def _bytes(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.reshape(-1).view(torch.uint8)
