@@ -14,6 +14,7 @@ from ir.atomic import facts_with_places
 from ir.bulk import require_boxes
 from ir.cuts import Cut, Segment, cuts, segments
 from ir.dispatch import dispatch, require_met
+from ir.errors import KernelError
 from ir.footprint import require_fit
 from ir.formulation import formulate
 from ir.machine import Machine
@@ -55,6 +56,15 @@ def lower(
         sizes=tuple(sizes.items()),
         launches=launches,
     )
+
+
+def fits(spec: Spec, schedule: Schedule, machine: Machine, sizes: Mapping[str, int]) -> bool:
+    """Whether a schedule lowers at these sizes: what depends on them is whether it fits."""
+    try:
+        lower(spec, schedule, machine, sizes)
+    except KernelError:
+        return False
+    return True
 
 
 def _launch(

@@ -24,6 +24,7 @@ from search.adapt import adapted
 from search.candidate import Candidate, Origin
 from search.evaluation import Evaluated
 from search.graph import Graph
+from search.workload import Shape, mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,8 @@ class Context:
 
     spec: what must be computed; a parent's formulation may say it in other equations.
     outcomes: what became of all that was tried, by key.  hint: a policy's words for an operator
-    that reads.
+    that reads.  workload: shapes beside `sizes` that a child must fit at, with weights; empty
+    where there is one.
     """
 
     spec: Spec
@@ -60,6 +62,7 @@ class Context:
     graph: Graph
     outcomes: Mapping[str, Evaluated] = field(default_factory=dict)
     hint: str = ""
+    workload: tuple[Shape, ...] = ()
 
     def offer(self, schedule: Schedule, operator: str, note: str) -> Candidate | GaveUp:
         """The first parent's formulation with another schedule, its decisions in their order.
@@ -110,6 +113,8 @@ class Context:
             return GaveUp("it was tried before")
         try:
             nest = nest_digest(child, self.machine, self.sizes)
+            for shape in self.workload:
+                _nest(child, self.machine, shape.sizes)
         except KernelError as error:
             return GaveUp(error.what)
         if self.graph.has_nest(nest):
@@ -118,7 +123,12 @@ class Context:
 
     def expected_us(self, candidate: Candidate) -> float:
         """The estimate of a candidate's time from its loop nest: a hint, never a result."""
-        return estimate(_nest(candidate, self.machine, self.sizes), self.machine, self.sizes)
+        shapes = self.workload or (Shape(self.sizes),)
+        each = [
+            estimate(_nest(candidate, self.machine, s.sizes), self.machine, s.sizes)
+            for s in shapes
+        ]
+        return mean(each, shapes)
 
 
 def nest_digest(candidate: Candidate, machine: Machine, sizes: Sizes) -> str:

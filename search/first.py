@@ -1,35 +1,60 @@
-"""The first candidates: the autoschedule, the plain schedule, and one that the user gave."""
+"""The first candidates: the autoschedules, the plain schedule, and one that the user gave."""
 
 from __future__ import annotations
 
 from ir.autoschedule import autoschedule, plain
+from ir.lower import fits
 from ir.machine import Machine
 from ir.print import spec_text
 from ir.spec import Spec
+from ir.workload import Sizes
 from search.candidate import Candidate, Origin
+from search.quantity import shape
 from search.settings import Settings
 
 FIRST = "first"  # the operators, so to say, of the candidates without parents
 PLAIN = "plain"
 GIVEN = "given"
+ELSEWHERE = "elsewhere"  # an autoschedule at another shape of the workload than the first is
 
 
 def first_candidates(settings: Settings, spec: Spec, machine: Machine) -> tuple[Candidate, ...]:
-    """The autoschedule, then the others that are not the same."""
-    schedules = {
-        FIRST: str(autoschedule(spec, machine, settings.sizes)),
-        PLAIN: str(plain(spec, machine, settings.sizes)),
-        GIVEN: settings.schedule,
-    }
+    """The autoschedule, then the others that are not the same.
+
+    Of a workload the first is the autoschedule at the heaviest shape whose kernel fits at all;
+    those at the other shapes come last.
+    """
+    sizes, *others = _autoscheduled_at(settings, spec, machine)
+    schedules = [
+        (FIRST, "", str(autoschedule(spec, machine, sizes))),
+        (PLAIN, "", str(plain(spec, machine, settings.sizes))),
+        (GIVEN, "", settings.schedule),
+    ]
+    for other in others:
+        at = f"at {shape(other)}"
+        schedules.append((ELSEWHERE, at, str(autoschedule(spec, machine, other))))
     made = (
         Candidate(
             formulation=spec_text(spec),
             schedule=schedule,
             target=settings.target,
             backend=settings.backend,
-            origin=Origin(operator),
+            origin=Origin(operator, note=note),
         )
-        for operator, schedule in schedules.items()
+        for operator, note, schedule in schedules
         if schedule
     )
     return tuple({c.key: c for c in reversed(list(made))}.values())[::-1]
+
+
+def _autoscheduled_at(settings: Settings, spec: Spec, machine: Machine) -> list[Sizes]:
+    """The sizes of the workload, those first whose autoschedule fits at all, then by weight."""
+    shapes = sorted(settings.shapes, key=lambda s: -s.weight)
+    if len(shapes) == 1:
+        return [settings.sizes]
+
+    def lacks(sizes: Sizes) -> bool:
+        schedule = autoschedule(spec, machine, sizes)
+        return not all(fits(spec, schedule, machine, each.sizes) for each in shapes)
+
+    return sorted((s.sizes for s in shapes), key=lacks)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Protocol
 
-from ir.cost import roofline
 from ir.errors import KernelError
 from ir.machine import Machine
 from ir.parse import parse_spec
@@ -21,8 +21,8 @@ from search.candidate import Candidate
 from search.context import Context, Operator, Parent, nest_digest
 from search.evaluation import Evaluated, Evaluation, Failure
 from search.events import Asked, Event, Improved, Started, Stopped, Told
+from search.first import ELSEWHERE, PLAIN, first_candidates
 from search.first import FIRST as FIRST
-from search.first import PLAIN, first_candidates
 from search.fitness import Baseline, fitness
 from search.graph import Graph
 from search.measures import cell, named
@@ -31,6 +31,8 @@ from search.settings import Settings
 from search.state import Policy, Proposal, State
 from search.stored import Keeper, Record, StoredEvent
 from search.termination import Exhausted, Progress, first_reason, rules_of
+from search.view import View, in_turn, views
+from search.workload import bound_us
 
 
 class Evaluator(Protocol):
@@ -75,12 +77,13 @@ class Search:
         self.policy = policy
         self.operators = operators
         self.spec = parse_spec(settings.spec)
-        self.roofline_us = roofline(self.spec, machine, settings.sizes).us
+        self.roofline_us = bound_us(self.spec, machine, settings.shapes)
         self.measures = named(settings.measures)
         self.graph = Graph()
         self.archive = Archive(tuple(len(m.labels) for m in self.measures))
         self.outcomes: dict[str, Evaluated] = {}
         self.best: tuple[Candidate, Evaluation] | None = None
+        self._views = views(settings, self.spec, machine, self.measures)
         self._roots = first_candidates(settings, self.spec, machine)
         self._told = 0
         self._gain_at = 0
@@ -132,27 +135,40 @@ class Search:
         """The candidates of a generation, each new to the graph; fewer where there are no more."""
         if generation == 0:
             return self._roots
-        asking = Asking(self.policy, self.operators, self._context, self._add)
-        seed = f"{self.settings.seed}/{generation}"
-        return asking.ask(lambda: self._state(generation), self.settings.batch, seed)
+        seed, batch = f"{self.settings.seed}/{generation}", self.settings.batch
+        if not self._views:
+            return self._asking(None).ask(lambda: self._state(generation), batch, seed)
+        asked: list[Candidate] = []
+        for number, view in enumerate(in_turn(self._views, generation)):
+            count = min(max(1, batch // 2), batch - len(asked))
+            seen = partial(self._state, generation, view)
+            asked += self._asking(view).ask(seen, count, f"{seed}/{number}") if count else ()
+        return tuple(asked)
+
+    def _asking(self, view: View | None) -> Asking:
+        return Asking(self.policy, self.operators, partial(self._context, view), self._add)
 
     def _add(self, candidate: Candidate) -> bool:
         """Adds a candidate to the graph; False where it is there."""
-        try:
-            nest = nest_digest(candidate, self.machine, self.settings.sizes)
-        except KernelError:
-            nest = ""
-        return self.graph.add(candidate, nest)
+        for shape in self.settings.shapes:
+            try:
+                nest = nest_digest(candidate, self.machine, shape.sizes)
+            except KernelError:
+                continue
+            return self.graph.add(candidate, nest)
+        return self.graph.add(candidate)
 
-    def _context(self, proposal: Proposal) -> Context:
+    def _context(self, view: View | None, proposal: Proposal) -> Context:
+        outcomes = view.outcomes if view else self.outcomes
         return Context(
             self.spec,
             self.machine,
-            self.settings.sizes,
-            tuple(Parent(self.graph.node(k), self.outcomes.get(k)) for k in proposal.parents),
+            view.sizes if view else self.settings.sizes,
+            tuple(Parent(self.graph.node(k), outcomes.get(k)) for k in proposal.parents),
             self.graph,
-            self.outcomes,
+            outcomes,
             proposal.hint,
+            () if view else self.settings.workload,
         )
 
     def _evaluate(self, generation: int, candidates: Sequence[Candidate]) -> None:
@@ -199,6 +215,8 @@ class Search:
     def _learn(self, candidate: Candidate, outcome: Evaluated) -> bool:
         """Files an outcome; whether it is the fastest so far."""
         self.outcomes[candidate.key] = outcome
+        if any([view.learn(candidate, outcome, self.machine) for view in self._views]):
+            self._gain_at = self._told
         if isinstance(outcome, Failure):
             return False
         if self._baseline is None:
@@ -214,14 +232,16 @@ class Search:
             self.archive.add(Elite(where, candidate, outcome, fitness(outcome, self._baseline)))
         return improved
 
-    def _state(self, generation: int) -> State:
+    def _state(self, generation: int, view: View | None = None) -> State:
         """What a policy sees: without the plain schedule, unless nothing was faster."""
-        slow = {c.key for c in self._roots[1:] if self.best and self.best[0] != c}
+        others = {c.key for c in self._roots[1:] if c.origin.operator != ELSEWHERE}
+        slow = others - {self.best[0].key} if self.best else set()
         outcomes = {k: o for k, o in self.outcomes.items() if k not in slow}
         roots = tuple(c.key for c in self._roots)
-        return State(
+        state = State(
             generation, self.graph, self.archive, outcomes, roots, self.measures, self.machine
         )
+        return view.state(state) if view else state
 
     def _resumed(self, run: str) -> Record:
         record = self.store.load(run)
