@@ -15,13 +15,15 @@ class Origin:
     """Which operator made a candidate of which parents, and in its words how.
 
     parents: keys, the one that it resembles most first; empty for a first candidate.  tag: a
-    policy's own mark, such as the island that a candidate lives on.
+    policy's own mark, such as the island that a candidate lives on.  prompt: digest of the
+    prompt's regions that a model made it under.
     """
 
     operator: str
     parents: tuple[str, ...] = ()
     note: str = ""
     tag: str = ""
+    prompt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ class Candidate:
             "parents": list(self.origin.parents),
             "note": self.origin.note,
             "tag": self.origin.tag,
+            "prompt": self.origin.prompt,
         }
 
 
@@ -69,5 +72,11 @@ def candidate(table: Mapping[str, Any]) -> Candidate:
         target=table["target"],
         backend=table["backend"],
         source=table["source"],
-        origin=Origin(table["operator"], tuple(table["parents"]), table["note"], table["tag"]),
+        origin=Origin(
+            operator=table["operator"],
+            parents=tuple(table["parents"]),
+            note=table["note"],
+            tag=table.get("tag", ""),
+            prompt=table.get("prompt", ""),
+        ),
     )

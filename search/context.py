@@ -23,6 +23,7 @@ from ir.workload import Sizes
 from search.adapt import adapted
 from search.candidate import Candidate, Origin
 from search.evaluation import Evaluated
+from search.foreign import Foreign
 from search.graph import Graph
 from search.workload import Shape, mean
 
@@ -52,7 +53,7 @@ class Context:
     spec: what must be computed; a parent's formulation may say it in other equations.
     outcomes: what became of all that was tried, by key.  hint: a policy's words for an operator
     that reads.  workload: shapes beside `sizes` that a child must fit at, with weights; empty
-    where there is one.
+    where there is one.  foreign: what other machines and earlier runs found for the same kernel.
     """
 
     spec: Spec
@@ -63,6 +64,7 @@ class Context:
     outcomes: Mapping[str, Evaluated] = field(default_factory=dict)
     hint: str = ""
     workload: tuple[Shape, ...] = ()
+    foreign: tuple[Foreign, ...] = ()
 
     def offer(self, schedule: Schedule, operator: str, note: str) -> Candidate | GaveUp:
         """The first parent's formulation with another schedule, its decisions in their order.
@@ -145,6 +147,18 @@ class GaveUp:
     """An operator had nothing to offer, and why."""
 
     reason: str
+
+
+class Halted(Exception):
+    """No later request of this run can succeed, so it ends; what it found stays.
+
+    error: why.  spent: because what the user allowed is used up, which is as it should be.
+    """
+
+    def __init__(self, error: KernelError, spent: bool):
+        super().__init__(error.what)
+        self.error = error
+        self.spent = spent
 
 
 class Operator(Protocol):

@@ -1,13 +1,18 @@
-"""The first candidates: the autoschedules, the plain schedule, and one that the user gave."""
+"""The first candidates: autoschedules, the plain one, the user's, and other searches' elites."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ir.autoschedule import autoschedule, plain
+from ir.errors import KernelError
 from ir.lower import fits
 from ir.machine import Machine
+from ir.parse import parse_schedule, parse_spec
 from ir.print import spec_text
 from ir.spec import Spec
 from ir.workload import Sizes
+from search.adapt import adapted
 from search.candidate import Candidate, Origin
 from search.quantity import shape
 from search.settings import Settings
@@ -16,6 +21,7 @@ FIRST = "first"  # the operators, so to say, of the candidates without parents
 PLAIN = "plain"
 GIVEN = "given"
 ELSEWHERE = "elsewhere"  # an autoschedule at another shape of the workload than the first is
+BROUGHT = "brought"
 
 
 def first_candidates(settings: Settings, spec: Spec, machine: Machine) -> tuple[Candidate, ...]:
@@ -44,7 +50,10 @@ def first_candidates(settings: Settings, spec: Spec, machine: Machine) -> tuple[
         for operator, note, schedule in schedules
         if schedule
     )
-    return tuple({c.key: c for c in reversed(list(made))}.values())[::-1]
+    found: dict[str, Candidate] = {}
+    for c in (*made, *_brought(settings, spec, machine)):
+        found.setdefault(c.key, c)
+    return tuple(found.values())
 
 
 def _autoscheduled_at(settings: Settings, spec: Spec, machine: Machine) -> list[Sizes]:
@@ -58,3 +67,27 @@ def _autoscheduled_at(settings: Settings, spec: Spec, machine: Machine) -> list[
         return not all(fits(spec, schedule, machine, each.sizes) for each in shapes)
 
     return sorted((s.sizes for s in shapes), key=lacks)
+
+
+def _brought(settings: Settings, spec: Spec, machine: Machine) -> Iterator[Candidate]:
+    """What other searches found, as far as it lowers here; a source of its own only where it is
+    for this target's backend."""
+    for found in settings.foreign:
+        try:
+            formulation = parse_spec(found.formulation)
+            schedule = adapted(
+                formulation, parse_schedule(found.schedule), machine, settings.sizes
+            )
+        except KernelError:
+            continue  # what an earlier version wrote, or another spec of the same name
+        if (formulation.inputs, formulation.outputs) != (spec.inputs, spec.outputs):
+            continue
+        same = (found.target, found.backend) == (settings.target, settings.backend)
+        yield Candidate(
+            formulation=spec_text(formulation),
+            schedule=str(schedule),
+            target=settings.target,
+            backend=settings.backend,
+            source=found.source if same and found.edited else None,
+            origin=Origin(BROUGHT, note=f"found for {found.target} by {found.run or 'a record'}"),
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ir.errors import KernelError
 from search.archive import Archive
 from search.candidate import Candidate
 from search.evaluation import Evaluated, Evaluation
@@ -18,7 +19,8 @@ class Outcome:
 
     evaluations: candidates told.  failures: how many of them, by stage.  first_us, plain_us: of
     the autoschedule and of the untiled schedule; None where that failed.  best, evaluation: the
-    fastest that is correct; None where nothing is.
+    fastest that is correct; None where nothing is.  fault: what ended the run before its time;
+    None where it ended as it should.  tokens, cost: of models' answers.
     """
 
     run: str
@@ -36,3 +38,6 @@ class Outcome:
     archive: Archive
     graph: Graph
     outcomes: Mapping[str, Evaluated]
+    fault: KernelError | None = None
+    tokens: int = 0
+    cost: float = 0.0

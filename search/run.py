@@ -18,11 +18,11 @@ from ir.parse import parse_spec
 from search.archive import Archive, Elite
 from search.asking import Asking
 from search.candidate import Candidate
-from search.context import Context, Operator, Parent, nest_digest
+from search.context import Context, Halted, Operator, Parent, nest_digest
 from search.evaluation import Evaluated, Evaluation, Failure
 from search.events import Asked, Event, Improved, Started, Stopped, Told
-from search.first import ELSEWHERE, PLAIN, first_candidates
 from search.first import FIRST as FIRST
+from search.first import PLAIN, first_candidates
 from search.fitness import Baseline, fitness
 from search.graph import Graph
 from search.measures import cell, named
@@ -51,11 +51,25 @@ class Evaluator(Protocol):
         """(position, outcome) of each, in any order; gives up the rest after `seconds`."""
 
 
+class Models(Protocol):
+    """What operators that ask models share. tokens, cost: of all exchanges of the run so far."""
+
+    tokens: int
+    cost: float
+
+    def begin(self, run: str) -> None:
+        """Is told the run's name before anything is asked."""
+
+    def advance(self, generation: int, graph: Graph, outcomes: Mapping[str, Evaluated]) -> None:
+        """Is told of each generation before its children are made, in a resumed run again of
+        those that are known; Halted where the run cannot go on."""
+
+
 class Search:
     """One search, to be run once.
 
-    run: the name of a stored run that is to go on; `settings` are then its own, but for the
-    limits, which may be wider.
+    models: what its operators ask, None where none asks.  run: the name of a stored run that is
+    to go on; `settings` are then its own, but for the limits, which may be wider.
     """
 
     def __init__(
@@ -67,6 +81,7 @@ class Search:
         machine: Machine,
         policy: Policy,
         operators: Mapping[str, Operator],
+        models: Models | None = None,
         run: str | None = None,
         clock: Callable[[], float] = time.monotonic,
     ):
@@ -76,6 +91,7 @@ class Search:
         self.machine = machine
         self.policy = policy
         self.operators = operators
+        self.models = models
         self.spec = parse_spec(settings.spec)
         self.roofline_us = bound_us(self.spec, machine, settings.shapes)
         self.measures = named(settings.measures)
@@ -95,6 +111,7 @@ class Search:
         self._before = self._record.seconds if self._record else 0.0
         self._on_event: Callable[[Event], None] = lambda event: None
         self._began = 0.0
+        self._fault: KernelError | None = None
 
     def run(self, on_event: Callable[[Event], None] = lambda event: None) -> Outcome:
         """Searches until a rule stops it, or the user does (it can then be resumed)."""
@@ -105,9 +122,14 @@ class Search:
         started = (self._run, self.settings, self.roofline_us, self.evaluator.environment)
         on_event(Started(*started, resumed=self._record is not None))
         try:
+            if self.models is not None:
+                self.models.begin(self._run)
             reason = self._generations()
         except KeyboardInterrupt:
             reason = "it was interrupted"
+        except Halted as halted:
+            reason = str(halted)
+            self._fault = None if halted.spent else halted.error
         self.store.log(self._run, StoredEvent("stopped", "", self._seconds(), reason))
         on_event(Stopped(reason, self._told, self._seconds()))
         return self._outcome(reason)
@@ -121,6 +143,8 @@ class Search:
             reason = first_reason(rules, self._progress(seconds))
             if reason:
                 return reason
+            if self.models is not None:
+                self.models.advance(generation, self.graph, self.outcomes)
             if not candidates:
                 candidates = self._ask(generation)
                 if not candidates:
@@ -169,6 +193,7 @@ class Search:
             outcomes,
             proposal.hint,
             () if view else self.settings.workload,
+            self.settings.foreign,
         )
 
     def _evaluate(self, generation: int, candidates: Sequence[Candidate]) -> None:
@@ -234,12 +259,21 @@ class Search:
 
     def _state(self, generation: int, view: View | None = None) -> State:
         """What a policy sees: without the plain schedule, unless nothing was faster."""
-        others = {c.key for c in self._roots[1:] if c.origin.operator != ELSEWHERE}
-        slow = others - {self.best[0].key} if self.best else set()
+        plain = {c.key for c in self._roots[1:] if c.origin.operator == PLAIN}
+        slow = plain - {self.best[0].key} if self.best else set()
         outcomes = {k: o for k, o in self.outcomes.items() if k not in slow}
         roots = tuple(c.key for c in self._roots)
+        remote = [name for name, o in self.operators.items() if o.remote]
+        tokens = self.models.tokens // len(remote) if self.models and remote else 0
         state = State(
-            generation, self.graph, self.archive, outcomes, roots, self.measures, self.machine
+            generation=generation,
+            graph=self.graph,
+            archive=self.archive,
+            outcomes=outcomes,
+            roots=roots,
+            measures=self.measures,
+            machine=self.machine,
+            spent=dict.fromkeys(remote, tokens),
         )
         return view.state(state) if view else state
 
@@ -275,6 +309,9 @@ class Search:
             best_us=self.best[1].us if self.best else None,
             roofline_us=self.roofline_us,
             nothing_new=nothing_new,
+            first_us=self._us(self._roots[0]),
+            tokens=self.models.tokens if self.models else 0,
+            cost=self.models.cost if self.models else 0.0,
         )
 
     def _seconds(self) -> float:
@@ -307,6 +344,9 @@ class Search:
             evaluation=self.best[1] if self.best else None,
             roofline_us=self.roofline_us,
             stopped_because=reason,
+            fault=self._fault,
+            tokens=self.models.tokens if self.models else 0,
+            cost=self.models.cost if self.models else 0.0,
             seconds=self._seconds(),
             archive=self.archive,
             graph=self.graph,

@@ -19,7 +19,7 @@ from ir.machine import Machine, Space, Unit
 from ir.parse import parse_schedule, parse_spec
 from ir.print import spec_text
 from search.candidate import Candidate
-from search.context import GaveUp
+from search.context import GaveUp, Halted
 from search.evaluation import Evaluation, Failure
 from search.events import Asked, Improved, Started, Stopped, Told
 from search.first import FIRST, GIVEN, PLAIN
@@ -349,3 +349,57 @@ def test_settings_of_a_run_are_in_the_store(store):
 
 if __name__ == "__main__":
     search(Store(sys.argv[1]), Drawn(most=int(sys.argv[2]))).run()
+
+
+class Asks:
+    """A model's operator that halts the run after so many children."""
+
+    name, parents, remote = "pick", 1, True
+
+    def __init__(self, most, spent):
+        self.left, self.spent = most, spent
+
+    def propose(self, context, rng):
+        self.left -= 1
+        if self.left < 0:
+            raise Halted(KernelError("the key is not known", hint="give another"), self.spent)
+        return Pick().propose(context, rng)
+
+
+@dataclass
+class Heard:
+    """Notes what a run tells of itself, and counts tokens."""
+
+    tokens: int = 0
+    cost: float = 0.0
+    run: str = ""
+    generations: tuple[int, ...] = ()
+
+    def begin(self, run):
+        self.run = run
+
+    def advance(self, generation, graph, outcomes):
+        self.generations += (generation,)
+        self.tokens += 100
+
+
+@pytest.mark.parametrize("spent", [True, False])
+def test_a_run_whose_models_are_of_no_more_use_ends_in_order(store, spent):
+    found = Search(
+        SETTINGS, Drawn(), store, machine=CHIP, policy=Climb(),
+        operators={"pick": Asks(9, spent)}, models=Heard(),
+    ).run()  # fmt: skip
+    assert found.stopped_because == "the key is not known"
+    assert (found.fault is None) == spent
+    assert found.evaluations == 10 and store.load(found.run).keys("stopped") == {""}
+
+
+def test_models_are_told_every_generation_and_their_tokens_stop_a_run(store):
+    models = Heard()
+    limited = replace(SETTINGS, max_tokens=300)
+    found = search(store, settings=limited, models=models).run()
+    assert models.run == found.run and models.generations == (0, 1, 2)
+    assert found.stopped_because.startswith("300 tokens") and found.tokens == 300
+    again = Heard()
+    search(store, settings=limited, run=found.run, models=again).run()
+    assert again.generations == models.generations

@@ -8,12 +8,13 @@ from search import difference, obtained, quantity
 from search.candidate import Candidate
 from search.evaluation import Evaluation, Failure
 from search.events import Asked, Event, Improved, Started, Stopped, Told
-from search.first import ELSEWHERE, FIRST, GIVEN, PLAIN
+from search.first import BROUGHT, ELSEWHERE, FIRST, GIVEN, PLAIN
 
 FIRST_WORDS = {
     PLAIN: "the plain schedule",
     GIVEN: "the schedule that was given",
     ELSEWHERE: "the autoschedule at another shape",
+    BROUGHT: "what another search found",
 }
 
 

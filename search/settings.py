@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
+from search.foreign import Foreign
 from search.workload import Shape
 
 BATCH = 8  # candidates of a generation; part of what a seed means, so not the number of workers
@@ -22,7 +23,10 @@ class Settings:
     of one that the search starts from too; empty for none.  operators: those that may make
     children; empty for all that there are.  workload: several shapes that are timed instead of
     `sizes`, which are then those of the largest weight; empty for one.  dispatch: how many kernels
-    may share the shapes of a workload.
+    may share the shapes of a workload.  target_speedup: stop when the best is so many times
+    as fast as the first.  models: those that are asked, with their weights.  max_tokens,
+    max_cost: what their answers may take; None for no limit.  foreign: what other searches found
+    for the same kernel, which this one starts from too.
     """
 
     kernel: str
@@ -43,6 +47,11 @@ class Settings:
     operators: tuple[str, ...] = ()
     workload: tuple[Shape, ...] = ()
     dispatch: int = 1
+    target_speedup: float | None = None
+    models: tuple[str, ...] = ()
+    max_tokens: int | None = None
+    max_cost: float | None = None
+    foreign: tuple[Foreign, ...] = ()
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
@@ -57,7 +66,8 @@ class Settings:
 def settings(text: str) -> Settings:
     """The settings that `Settings.to_json` wrote."""
     table = json.loads(text)
-    for name in ("checks", "measures", "operators"):
+    for name in ("checks", "measures", "operators", "models"):
         table[name] = tuple(table[name])
     table["workload"] = tuple(Shape(**shape) for shape in table["workload"])
+    table["foreign"] = tuple(Foreign(**f) for f in table["foreign"])
     return Settings(**table)

@@ -1,5 +1,6 @@
 """Settings survive the store."""
 
+from search.foreign import Foreign
 from search.settings import Settings, settings
 from search.workload import Shape
 
@@ -17,5 +18,8 @@ def test_json_gives_the_settings_back():
         seed=7,
         workload=(Shape({"M": 8, "K": 16}, 2.5), Shape({"M": 9, "K": 16})),
         dispatch=3,
+        models=("one", "two:3"),
+        max_cost=0.5,
+        foreign=(Foreign("other", "tongue", "def softmax", "schedule(softmax)", 2.0, "measured"),),
     )
     assert settings(chosen.to_json()) == chosen

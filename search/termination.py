@@ -15,7 +15,8 @@ class Progress:
 
     evaluations: candidates told.  seconds: of all sessions of the run.  since_gain: evaluations
     since the best was found.  best_us: None while nothing was correct.  nothing_new: no operator
-    had anything to try that was not tried.
+    had anything to try that was not tried.  first_us: of the first schedule, None where that
+    failed.  tokens, cost: of models' answers; a cost that is not known counts as none.
     """
 
     evaluations: int
@@ -24,6 +25,9 @@ class Progress:
     best_us: float | None
     roofline_us: float
     nothing_new: bool = False
+    first_us: float | None = None
+    tokens: int = 0
+    cost: float = 0.0
 
 
 class Rule(Protocol):
@@ -82,6 +86,45 @@ class Roofline:
 
 
 @dataclass(frozen=True, slots=True)
+class Speedup:
+    """Stops when the best is so many times as fast as the first schedule."""
+
+    factor: float
+
+    def __call__(self, progress: Progress) -> str | None:
+        if progress.best_us is None or progress.first_us is None:
+            return None
+        reached = progress.first_us / progress.best_us
+        if reached < self.factor:
+            return None
+        return f"it is {reached:.3g} times as fast as the first schedule"
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Stops when models have read and written so many tokens."""
+
+    most: int
+
+    def __call__(self, progress: Progress) -> str | None:
+        if progress.tokens < self.most:
+            return None
+        return f"{progress.tokens} tokens are used, {self.most} were allowed"
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Stops when models have cost so much, in the currency of the prices."""
+
+    most: float
+
+    def __call__(self, progress: Progress) -> str | None:
+        if progress.cost < self.most:
+            return None
+        return f"models have cost {progress.cost:.4g}, {self.most:g} were allowed"
+
+
+@dataclass(frozen=True, slots=True)
 class Exhausted:
     """Stops when there is nothing left to try."""
 
@@ -96,6 +139,9 @@ def rules_of(settings: Settings) -> tuple[Rule, ...]:
         (Seconds, settings.seconds),
         (Stagnation, settings.stagnation),
         (Roofline, settings.roofline_share),
+        (Speedup, settings.target_speedup),
+        (Tokens, settings.max_tokens),
+        (Cost, settings.max_cost),
     )
     return tuple(rule(most) for rule, most in chosen if most is not None)
 

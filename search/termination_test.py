@@ -6,12 +6,15 @@ import pytest
 
 from search.settings import Settings
 from search.termination import (
+    Cost,
     Evaluations,
     Exhausted,
     Progress,
     Roofline,
     Seconds,
+    Speedup,
     Stagnation,
+    Tokens,
     first_reason,
     rules_of,
 )
@@ -50,3 +53,14 @@ def test_the_first_rule_that_fires_gives_the_reason():
 def test_settings_without_limits_have_no_rules_for_them():
     settings = Settings("k", "", "chip", "tongue", {}, evaluations=None, seconds=3.0)
     assert rules_of(settings) == (Seconds(3.0), Roofline(0.95))
+
+
+def test_a_target_tokens_and_money_stop_a_search():
+    so_far = Progress(1, 1.0, 0, 5.0, 1.0, first_us=10.0, tokens=100, cost=0.5)
+    assert "2 times as fast" in Speedup(2.0)(so_far)
+    assert Speedup(2.1)(so_far) is None
+    assert Speedup(1.0)(replace(so_far, first_us=None)) is None
+    assert "100 tokens" in Tokens(100)(so_far)
+    assert Tokens(101)(so_far) is None
+    assert "0.5" in Cost(0.5)(so_far)
+    assert Cost(0.51)(so_far) is None
