@@ -94,8 +94,9 @@ RANK = {v.name: n for n, v in enumerate(_TABLE)}
 
 
 def canonical(schedule: Schedule) -> Schedule:
-    """The same decisions in the order of the verbs, `place` in its own order."""
-    ranked = sorted(schedule.decisions, key=lambda d: RANK[d.verb])
+    """The same decisions in the order of the verbs, `place` in its own order; verbs that there
+    are not come last."""
+    ranked = sorted(schedule.decisions, key=lambda d: RANK.get(d.verb, len(RANK)))
     return Schedule(schedule.kernel, tuple(ranked))
 
 
