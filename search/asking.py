@@ -39,7 +39,7 @@ class Asking:
         for turn in range(ROUNDS):
             now = state()
             proposals = self._named(now, self.policy.ask(now, count, rng), rng)
-            answers = self._remote(proposals, f"{seed}/{turn}")
+            answers = self._remote(proposals[:count], f"{seed}/{turn}")
             for number, proposal in enumerate(proposals):
                 child = answers[number] if number in answers else self._child(proposal, rng)
                 if isinstance(child, Candidate) and self.add(child):
@@ -51,16 +51,25 @@ class Asking:
     def _named(
         self, state: State, proposals: Sequence[Proposal], rng: random.Random
     ) -> list[Proposal]:
-        """The proposals, each with an operator."""
+        """The proposals, each with an operator that there is: one that was named and is not there
+        is chosen anew, and where none takes so many parents, the first alone is changed."""
         named = []
         for proposal in proposals:
-            if not proposal.operator:
-                able = [
-                    n for n, o in self.operators.items() if o.parents == len(proposal.parents)
-                ]
+            if proposal.operator not in self.operators:
+                able = self._able(len(proposal.parents))
+                if not able:
+                    proposal, able = replace(proposal, parents=proposal.parents[:1]), self._able(1)
                 proposal = replace(proposal, operator=budget.choose(state, able, rng))
             named.append(proposal)
         return named
+
+    def _able(self, parents: int) -> list[str]:
+        """Operators that take so many parents and need not be named."""
+        return [
+            name
+            for name, operator in self.operators.items()
+            if operator.parents == parents and not getattr(operator, "by_name", False)
+        ]
 
     def _remote(self, proposals: Sequence[Proposal], seed: str) -> dict[int, Candidate | GaveUp]:
         """The answers of the operators that wait for a model, by the proposal's number."""

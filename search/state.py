@@ -54,4 +54,5 @@ class Policy(Protocol):
     """
 
     def ask(self, state: State, count: int, rng: random.Random) -> Sequence[Proposal]:
-        """Up to `count` proposals; parents are in the graph."""
+        """`count` proposals, and behind them spare ones for what comes to nothing; parents are in
+        the graph."""

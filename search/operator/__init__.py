@@ -9,5 +9,6 @@ from search.operator.mutate import Mutate
 
 def local_operators() -> dict[str, Operator]:
     """Those that need no model, by name."""
-    made = (Mutate("step", most=1), Mutate(), Crossover())
+    walk = Mutate("walk", most=4, looks=1, by_name=True)  # at random, without the estimate
+    made = (Mutate("step", most=1), Mutate(), Crossover(), walk)
     return {operator.name: operator for operator in made}

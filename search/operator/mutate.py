@@ -20,6 +20,7 @@ class Mutate:
     is drawn first and its value then, so that a verb with many values is not drawn more often.
     Of `looks` children the one is kept that the estimate expects most of, give or take `doubt`.
     Where `tries` led to nothing new, the single changes are gone through one by one.
+    by_name: the budget never chooses it, only a policy that names it.
     """
 
     name: str = "mutate"
@@ -29,6 +30,7 @@ class Mutate:
     doubt: float = 0.3
     parents: int = 1
     remote: bool = False
+    by_name: bool = False
 
     def propose(self, context: Context, rng: random.Random) -> Candidate | GaveUp:
         """A child that differs in 1 to `most` changes."""

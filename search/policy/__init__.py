@@ -2,23 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from ir.errors import KernelError
+from ir.source import near
+from search.policy.epsilon_greedy import EpsilonGreedy
 from search.policy.evolutionary import Evolutionary
 from search.policy.greedy import Greedy
+from search.policy.islands import Islands
+from search.policy.map_elites import SELECTIONS, MapElites
+from search.policy.mcts import Mcts
+from search.policy.parameters import OPTION, values
+from search.policy.random_walk import RandomWalk
 from search.state import Policy
 
-POLICIES: Mapping[str, Policy] = {
-    "greedy": Greedy(),
-    "evolutionary": Evolutionary(),
+POLICIES: Mapping[str, type] = {
+    "epsilon_greedy": EpsilonGreedy,
+    "evolutionary": Evolutionary,
+    "greedy": Greedy,
+    "islands": Islands,
+    "map_elites": MapElites,
+    "mcts": Mcts,
+    "random": RandomWalk,
 }
+VARIANTS: Mapping[str, Callable[..., Policy]] = {
+    f"map_elites:{selection}": partial(MapElites, selection) for selection in SELECTIONS
+}
+NAMES = tuple(sorted((*POLICIES, *VARIANTS)))
 
 
-def policy(name: str) -> Policy:
-    """The policy of a name; KernelError where there is none."""
-    if name not in POLICIES:
+def policy(wording: str) -> Policy:
+    """The policy of a wording: a name, or `name,parameter=value,...`; KernelError where there is
+    none of that name, or no such parameter or value."""
+    name, *settings = wording.split(",")
+    if name not in NAMES:
         raise KernelError(
-            f"no policy `{name}`", where="--policy", allowed=", ".join(sorted(POLICIES))
+            f"no policy `{name}`", where=OPTION, allowed=", ".join(NAMES), hint=near(name, NAMES)
         )
-    return POLICIES[name]
+    kind = POLICIES[name.partition(":")[0]]
+    return (VARIANTS.get(name) or kind)(**values(name, kind, settings))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from search.archive import Elite
+from search.policy.parameters import real, whole
 from search.state import Proposal, State
 
 
@@ -18,9 +19,9 @@ class Evolutionary:
     the others that cross two parents.  tournament: how many elites are drawn for each.
     """
 
-    elitism: float = 0.5
-    crossed: float = 0.25
-    tournament: int = 3
+    elitism: float = real(0.5, 0.0, 1.0)
+    crossed: float = real(0.25, 0.0, 1.0)
+    tournament: int = whole(3, 1, 64)
     step: str = "step"
     change: str = "mutate"
     cross: str = "crossover"

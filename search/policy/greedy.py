@@ -6,7 +6,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from search.evaluation import Evaluation
+from search.policy.parameters import whole
+from search.policy.ranking import ranked
 from search.state import Proposal, State
 
 
@@ -19,21 +20,12 @@ class Greedy:
     """
 
     step: str = "step"
-    width: int = 4
+    width: int = whole(4, 1, 64)
 
     def ask(self, state: State, count: int, rng: random.Random) -> Sequence[Proposal]:
         """`count` steps from the fastest; behind them one from each of the next."""
-        ranked = self._ranked(state)
-        if not ranked:
+        keys = ranked(state)
+        if not keys:
             return [Proposal(self.step, (key,)) for key in state.roots]
-        best = [Proposal(self.step, (ranked[0],)) for _ in range(count)]
-        return best + [Proposal(self.step, (key,)) for key in ranked[1 : self.width]]
-
-    def _ranked(self, state: State) -> list[str]:
-        """Keys of what is correct, the fastest first; of equals the older first."""
-        found = [
-            (outcome.us, number, candidate.key)
-            for number, candidate in enumerate(state.graph)
-            if isinstance(outcome := state.outcomes.get(candidate.key), Evaluation)
-        ]
-        return [key for _, _, key in sorted(found)]
+        best = [Proposal(self.step, (keys[0],)) for _ in range(count)]
+        return best + [Proposal(self.step, (key,)) for key in keys[1 : self.width]]

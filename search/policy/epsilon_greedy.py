@@ -1,0 +1,32 @@
+"""Epsilon-greedy: mostly from the best so far, now and then from anything that is correct."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from search.policy.parameters import real, whole
+from search.policy.ranking import ranked
+from search.state import Proposal, State
+
+
+@dataclass(frozen=True, slots=True)
+class EpsilonGreedy:
+    """With probability 1 - epsilon a child of the fastest, else of a correct one drawn evenly.
+
+    width: how many of the fastest have a spare proposal each, for when the best is used up.
+    """
+
+    epsilon: float = real(0.2, 0.0, 1.0)
+    width: int = whole(4, 1, 64)
+
+    def ask(self, state: State, count: int, rng: random.Random) -> Sequence[Proposal]:
+        """`count` proposals and spare ones; from the roots while nothing is correct."""
+        keys = ranked(state)
+        if not keys:
+            return [Proposal("", (rng.choice(state.roots),)) for _ in range(count)]
+        chosen = [
+            rng.choice(keys) if rng.random() < self.epsilon else keys[0] for _ in range(count)
+        ]
+        return [Proposal("", (key,)) for key in (*chosen, *keys[1 : self.width])]

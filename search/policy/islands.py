@@ -1,0 +1,73 @@
+"""Islands: populations that evolve apart, and send their best on to the next now and then."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from search.policy.parameters import real, whole
+from search.policy.ranking import ranked, starts
+from search.state import Proposal, State
+
+
+@dataclass(frozen=True, slots=True)
+class Islands:
+    """Each child lives on the island that its origin's tag names; the roots live on all.
+
+    count: of islands, in a ring.  every: so many generations the best of each island has a child
+    on the next, and lives there too from then on.  elitism: the share of the other parents that
+    are their island's best.  crossed: the share of children with two parents, both from one
+    island.  tournament: how many are drawn for each parent.  population: how many of the fastest
+    of an island can be drawn.
+    """
+
+    count: int = whole(4, 2, 64)
+    every: int = whole(3, 1, 1000)
+    elitism: float = real(0.4, 0.0, 1.0)
+    crossed: float = real(0.25, 0.0, 1.0)
+    tournament: int = whole(3, 1, 64)
+    population: int = whole(12, 2, 1000)
+
+    def ask(self, state: State, count: int, rng: random.Random) -> Sequence[Proposal]:
+        """`count` proposals, the islands taking turns."""
+        people = self._people(state)
+        moving = state.generation % self.every == 0
+        proposals = []
+        for turn in range(count):
+            island = (state.generation * count + turn) % self.count
+            guest = people[island - 1][:1] if moving and turn < self.count else []
+            parents = tuple(guest) or self._parents(people[island], rng)
+            proposals.append(Proposal("", parents or (rng.choice(state.roots),), tag=_tag(island)))
+        return proposals
+
+    def _people(self, state: State) -> list[list[str]]:
+        """The keys that live on each island, the fastest first: those born there, those with a
+        child there, and the roots."""
+        homes: dict[str, set[str]] = {}
+        for c in state.graph:
+            for key in (c.key, *c.origin.parents):
+                homes.setdefault(key, set()).add(c.origin.tag)
+        order, everywhere = ranked(state), set(starts(state))
+        return [
+            [k for k in order if k in everywhere or _tag(n) in homes[k]][: self.population]
+            for n in range(self.count)
+        ]
+
+    def _parents(self, people: list[str], rng: random.Random) -> tuple[str, ...]:
+        """One or two of an island; none where nobody lives there."""
+        if not people:
+            return ()
+        one = people[0] if rng.random() < self.elitism else self._winner(people, rng)
+        others = [key for key in people if key != one]
+        if others and rng.random() < self.crossed:
+            return one, self._winner(others, rng)
+        return (one,)
+
+    def _winner(self, people: list[str], rng: random.Random) -> str:
+        """The fastest of a few that are drawn; `people` are in that order."""
+        return people[min(rng.randrange(len(people)) for _ in range(self.tournament))]
+
+
+def _tag(island: int) -> str:
+    return f"island {island}"

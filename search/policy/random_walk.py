@@ -1,0 +1,41 @@
+"""Random walk: pure random search, the baseline that every other policy must beat."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from search.evaluation import Evaluation
+from search.policy.parameters import real
+from search.policy.ranking import starts
+from search.state import Proposal, State
+
+
+@dataclass(frozen=True, slots=True)
+class RandomWalk:
+    """Goes from a root to a child of a child, each drawn without a look at any time.
+
+    onward: the chance to go on to one of the correct children; where the walk ends, an operator
+    changes decisions at random, without the estimate that others choose by.
+    """
+
+    onward: float = real(0.75, 0.0, 1.0)
+    operator: str = "walk"
+
+    def ask(self, state: State, count: int, rng: random.Random) -> Sequence[Proposal]:
+        """`count` ends of walks."""
+        return [Proposal(self.operator, (self._walk(state, rng),)) for _ in range(count)]
+
+    def _walk(self, state: State, rng: random.Random) -> str:
+        key = rng.choice(starts(state))
+        while rng.random() < self.onward:
+            correct = [
+                c.key
+                for c in state.graph.children(key)
+                if isinstance(state.outcomes.get(c.key), Evaluation)
+            ]
+            if not correct:
+                break
+            key = rng.choice(correct)
+        return key

@@ -1,0 +1,141 @@
+"""Under every policy a run that was killed finds what it would have found."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from ir.character import character
+from ir.edits import neighbours
+from ir.estimate import intensity
+from ir.lower import lower
+from ir.machine import Machine, Space, Unit
+from ir.parse import parse_schedule, parse_spec
+from ir.print import spec_text
+from search.candidate import Candidate
+from search.context import GaveUp
+from search.evaluation import Evaluation, Failure
+from search.policy import NAMES, policy
+from search.run import Search
+from search.settings import Settings
+from search.store import Store
+
+ROOT = Path(__file__).parents[2]
+SPEC = parse_spec(
+    '''def scaled_matmul(a: f32[M, K], b: f32[K, N], g: f32[N]) -> f32[M, N]:
+    """Multiply, then scale the columns."""
+    acc[m, n] = sum(a[m, k] * b[k, n], k)
+    y[m, n] = acc[m, n] * g[n]
+    return y
+'''
+)
+CHIP = Machine(
+    name="chip",
+    title="A chip",
+    backends=("tongue",),
+    levels={"grid": 4},
+    spaces={"global": Space(1 << 30, 1e9), "scratch": Space(1 << 16)},
+    units={"matrix": Unit({"f32": 1e12}, (8, 8, 8)), "vector": Unit({"f32": 1e9})},
+)
+SIZES = {"M": 64, "N": 32, "K": 48}
+EVALUATIONS = 44
+KILLED_AFTER = (1, 23)
+
+
+@dataclass(frozen=True)
+class Change:
+    """Changes a decision at random; with two parents, one that only the second has."""
+
+    name: str
+    parents: int
+    remote: bool = False
+
+    def propose(self, context, rng):
+        schedule = context.parents[-1].schedule
+        edits = neighbours(context.spec, schedule, context.machine, context.sizes)
+        for edit in rng.sample(edits, len(edits)):
+            child = context.offer(edit.apply(schedule), self.name, str(edit))
+            if isinstance(child, Candidate):
+                return child
+        return GaveUp("nothing is left")
+
+
+@dataclass
+class Drawn:
+    """Draws times from keys; every fifth candidate is wrong. most: dies after so many."""
+
+    most: int | None = None
+    made: int = 0
+    context: str = "drawn"
+
+    @property
+    def environment(self):
+        return {"context": self.context}
+
+    def evaluate(self, candidates, seconds=None):
+        order = list(enumerate(candidates))
+        random.Random(self.most).shuffle(order)
+        for position, c in order:
+            if self.made == self.most:
+                os.kill(os.getpid(), signal.SIGKILL)
+            self.made += 1
+            yield position, self.outcome(c)
+
+    def outcome(self, c):
+        if int(c.key, 16) % 5 == 0 and c.origin.parents:
+            return Failure("check", "wrong", "as it happens")
+        nest = lower(SPEC, parse_schedule(c.schedule), CHIP, SIZES)
+        figures = intensity(nest, CHIP, SIZES) | character(nest, CHIP, SIZES)
+        return Evaluation(100 + int(c.key, 16) % 40 / 4, "modelled", "emulator", figures=figures)
+
+
+def search(name, store, evaluator, run=None):
+    settings = Settings(
+        "scaled_matmul", spec_text(SPEC), "chip", "tongue", SIZES, evaluations=EVALUATIONS,
+        seed=1, roofline_share=2.0, policy=name, measures=("scratch", "memory", "algorithm"),
+    )  # fmt: skip
+    operators = {o.name: o for o in (Change("one", 1), Change("two", 2))}
+    return Search(
+        settings, evaluator, store, machine=CHIP, policy=policy(name), operators=operators, run=run
+    )
+
+
+def result(outcome):
+    """All that must not depend on a kill; the order of answers differs between runs, too."""
+    return {
+        "told": [(key, str(found)) for key, found in outcome.outcomes.items()],
+        "origins": [(c.key, c.origin) for c in outcome.graph],
+        "archive": [(e.cell, e.candidate.key, e.fitness) for e in outcome.archive],
+        "best": (outcome.best.key, outcome.evaluation.us),
+        "end": (outcome.evaluations, outcome.stopped_because),
+    }
+
+
+@pytest.mark.parametrize("name", [*NAMES, "islands,count=2,every=1", "mcts,value=mean"])
+def test_a_run_that_was_killed_goes_on_as_if_it_had_not_been(name, tmp_path):
+    whole = Store(str(tmp_path / "whole.db"))
+    uninterrupted = result(search(name, whole, Drawn()).run())
+    whole.close()
+    assert uninterrupted["end"][0] == EVALUATIONS
+    for most in KILLED_AFTER:
+        path = str(tmp_path / f"{most}.db")
+        killed = subprocess.run(
+            [sys.executable, "-m", "search.policy.resume_test", name, path, str(most)],
+            cwd=ROOT, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        )  # fmt: skip
+        assert killed.returncode == -signal.SIGKILL
+        store, evaluator = Store(path), Drawn()
+        (run,) = store.runs()
+        assert len(store.load(run).outcomes) == most
+        assert result(search(name, store, evaluator, run).run()) == uninterrupted
+        assert evaluator.made == EVALUATIONS - most
+        store.close()
+
+
+if __name__ == "__main__":
+    search(sys.argv[1], Store(sys.argv[2]), Drawn(most=int(sys.argv[3]))).run()
