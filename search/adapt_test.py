@@ -11,7 +11,7 @@ from ir.lower import lower
 from ir.machine import Space
 from ir.schedule import Decision, Schedule
 from search.adapt import adapted
-from search.run_test import CHIP, SIZES, SPEC
+from search.samples import CHIP, SIZES, SPEC
 
 FIRST = autoschedule(SPEC, CHIP, SIZES)
 SMALL = replace(CHIP, spaces={**CHIP.spaces, "scratch": Space(3 << 10)})

@@ -11,7 +11,7 @@ from ir.print import spec_text
 from ir.schedule import Decision
 from search.first import BROUGHT, FIRST, GIVEN, PLAIN, first_candidates
 from search.foreign import Foreign
-from search.run_test import CHIP, SETTINGS, SIZES, SPEC
+from search.samples import CHIP, SETTINGS, SIZES, SPEC
 
 TILE = Decision("tile", "m", (("size", 8),))
 RULE = autoschedule(SPEC, CHIP, SIZES)

@@ -15,47 +15,18 @@ from ir.edits import neighbours
 from ir.errors import KernelError
 from ir.estimate import intensity
 from ir.lower import lower
-from ir.machine import Machine, Space, Unit
-from ir.parse import parse_schedule, parse_spec
-from ir.print import spec_text
+from ir.parse import parse_schedule
 from search.candidate import Candidate
 from search.context import GaveUp, Halted
 from search.evaluation import Evaluation, Failure
 from search.events import Asked, Improved, Started, Stopped, Told
 from search.first import FIRST, GIVEN, PLAIN
 from search.run import Search
-from search.settings import Settings
+from search.samples import CHIP, SETTINGS, SIZES, SPEC
 from search.state import Proposal
 from search.store import Store
 
 ROOT = Path(__file__).parents[1]
-SPEC = parse_spec(
-    '''def scaled_matmul(a: f32[M, K], b: f32[K, N], g: f32[N]) -> f32[M, N]:
-    """Multiply, then scale the columns."""
-    acc[m, n] = sum(a[m, k] * b[k, n], k)
-    y[m, n] = acc[m, n] * g[n]
-    return y
-'''
-)
-CHIP = Machine(
-    name="chip",
-    title="A chip",
-    backends=("tongue",),
-    levels={"grid": 4},
-    spaces={"global": Space(1 << 30, 1e9), "scratch": Space(1 << 16)},
-    units={"matrix": Unit({"f32": 1e12}, (8, 8, 8)), "vector": Unit({"f32": 1e9})},
-)
-SIZES = {"M": 64, "N": 32, "K": 48}
-SETTINGS = Settings(
-    "scaled_matmul",
-    spec_text(SPEC),
-    "chip",
-    "tongue",
-    SIZES,
-    evaluations=40,
-    seed=1,
-    roofline_share=2.0,
-)
 
 
 class Pick:
