@@ -55,6 +55,10 @@ class Forgetful:
         """All exchanges of a run, in the order in which they ended."""
         return tuple(self._exchanges.get(run, {}).values())
 
+    def runs_of(self, kernel: str) -> tuple[str, ...]:
+        """None is kept."""
+        return ()
+
     def load(self, run: str) -> Record:
         """KernelError: no run can go on."""
         raise KernelError(

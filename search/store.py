@@ -185,6 +185,12 @@ class Store:
                 connection.scalars(sql.select(_runs.c.id).order_by(_runs.c.started.desc()))
             )
 
+    def runs_of(self, kernel: str) -> tuple[str, ...]:
+        """The names of the runs of a kernel, the latest first."""
+        query = sql.select(_runs.c.id).where(_runs.c.kernel == kernel)
+        with self._transaction() as connection:
+            return tuple(connection.scalars(query.order_by(_runs.c.started.desc())))
+
     def load(self, run: str) -> Record:
         """A run; KernelError where there is none of that name."""
         with self._transaction() as connection:

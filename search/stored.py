@@ -99,6 +99,9 @@ class Keeper(Protocol):
     def exchanges(self, run: str) -> tuple[StoredExchange, ...]:
         """All exchanges of a run, in the order in which they ended."""
 
+    def runs_of(self, kernel: str) -> tuple[str, ...]:
+        """The names of the runs of a kernel, the latest first."""
+
     def load(self, run: str) -> Record:
         """A run; KernelError where there is none of that name."""
 
