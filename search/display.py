@@ -8,6 +8,7 @@ from search import obtained, quantity
 from search.evaluation import Failure
 from search.events import Event, Improved, Started, Stopped, Told
 from search.scoreboard import Scoreboard
+from search.workload import words
 
 LONGEST = 100  # characters of a reason or of edits in a line of a log
 
@@ -105,7 +106,7 @@ def short(text: str) -> str:
 
 def _started(event: Started) -> str:
     verb = "goes on" if event.resumed else "starts"
-    sizes = quantity.shape(event.settings.sizes)
+    sizes = words(event.settings.shapes)
     bound = f"roofline {quantity.time(event.roofline_us)} computed for {event.settings.target}"
     line = f"  run {event.run} {verb}: {sizes}; {bound}"
     said = obtained.here(event.environment)

@@ -10,6 +10,7 @@ from ir.cost import roofline
 from ir.machine import Machine
 from ir.spec import Spec
 from ir.workload import Sizes
+from search import quantity
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +47,12 @@ def bound_us(spec: Spec, machine: Machine, shapes: Sequence[Shape]) -> float:
     return mean([roofline(spec, machine, shape.sizes).us for shape in shapes], shapes)
 
 
-def unique(shapes: Sequence[Shape]) -> tuple[Shape, ...]:
-    """The shapes, those of equal sizes as one with the sum of their weights."""
-    found: dict[tuple[tuple[str, int], ...], Shape] = {}
-    for shape in shapes:
-        key = tuple(sorted(shape.sizes.items()))
-        before = found[key].weight if key in found else 0.0
-        found[key] = Shape(shape.sizes, before + shape.weight)
-    return tuple(found.values())
+def words(shapes: Sequence[Shape]) -> str:
+    """For a person: `M=64, N=48`, or `M=64, N=48 | M=512, N=48 (3 times the weight)`."""
+    least = min(shape.weight for shape in shapes)
+    return " | ".join(_words(shape, shape.weight / least) for shape in shapes)
+
+
+def _words(shape: Shape, weight: float) -> str:
+    sizes = quantity.shape(shape.sizes)
+    return sizes if weight == 1 else f"{sizes} ({weight:g} times the weight)"

@@ -7,7 +7,7 @@ import pytest
 from ir.cost import roofline
 from ir.machine import Machine, Space, Unit
 from ir.parse import parse_spec
-from search.workload import Shape, bound_us, heaviest, mean, unique
+from search.workload import Shape, bound_us, heaviest, mean, words
 
 SCALE = parse_spec(
     '''def scale(x: f32[M], g: f32[M]) -> f32[M]:
@@ -48,8 +48,9 @@ def test_the_heaviest_is_the_first_of_equals():
     assert heaviest((SMALL, Shape({"M": 9}))) == {"M": 4}
 
 
-def test_equal_shapes_are_one_with_both_weights():
-    assert unique((SMALL, LARGE, Shape({"M": 4}, 2.0))) == (Shape({"M": 4}, 3.0), LARGE)
+def test_shapes_are_told_with_how_much_they_matter():
+    assert words((SMALL,)) == words((Shape({"M": 4}, 7.0),)) == "M=4"
+    assert words((SMALL, LARGE)) == "M=4 | M=64 (3 times the weight)"
 
 
 @pytest.mark.parametrize("weight", [0.0, -1.0, math.inf, math.nan])

@@ -10,9 +10,10 @@ from typing import NoReturn
 
 from ir.errors import KernelError
 from ir.source import near
+from search.command.shapes import worded
+from search.workload import Shape
 
 EVALUATIONS = 32
-_SIZE = re.compile(r"([A-Za-z]\w*)=(\d+)")
 
 EXAMPLES = """
 examples:
@@ -34,7 +35,9 @@ class Arguments:
     reduced: bool
     model_new: str | None
     overwrite: bool
-    shape: dict[str, int] | None
+    shapes: tuple[Shape, ...]
+    dispatch: int | None
+    unseen: int | None
     schedule: str | None
     evaluations: int | None
     seconds: float | None
@@ -72,7 +75,9 @@ def arguments(words: Sequence[str], target: str, kernel: str) -> Arguments:
         reduced=found.reduced,
         model_new=found.model_new,
         overwrite=found.overwrite,
-        shape=_shape(found.shape),
+        shapes=tuple(worded(text) for text in found.shape),
+        dispatch=_whole("--dispatch", found.dispatch, 1),
+        unseen=_whole("--unseen", found.unseen, 0),
         schedule=found.schedule,
         evaluations=_whole("--evaluations", found.evaluations, 1),
         seconds=_seconds(found.seconds),
@@ -137,8 +142,14 @@ def _what(group: argparse._ArgumentGroup) -> None:
                             "its inputs and its tests")
     group.add_argument("--reduced", action="store_true",
                        help="with --problem: at sizes that can be simulated and interpreted")
-    group.add_argument("--shape", metavar="M=2048,K=512",
-                       help="sizes to tune for; those not named are as in the kernel's file")
+    group.add_argument("--shape", action="append", default=[], metavar="M=2048,K=512[@WEIGHT]",
+                       help="sizes to tune for; those not named are as in the kernel's file; "
+                            "repeatable, each with its weight (default: 1)")
+    group.add_argument("--dispatch", metavar="K",
+                       help="with several shapes: up to K kernels share them (default: 1)")
+    group.add_argument("--unseen", metavar="N",
+                       help="with --dispatch: at how many other shapes the result is tried in the "
+                            "end (default: 10)")
     group.add_argument("--schedule", metavar="FILE.sched",
                        help="start from this schedule too (one kernel)")
     group.add_argument("--backend", metavar="NAME",
@@ -177,21 +188,6 @@ def _results(group: argparse._ArgumentGroup) -> None:
                        help="a timeline of the winner, in Chrome's trace format")
     group.add_argument("--json", action="store_true",
                        help="one JSON object on stdout instead of a table")
-
-
-def _shape(text: str | None) -> dict[str, int] | None:
-    if text is None:
-        return None
-    sizes: dict[str, int] = {}
-    for part in text.split(","):
-        found = _SIZE.fullmatch(part.strip())
-        if not found or found[1] in sizes or not int(found[2]):
-            what = f"`{part.strip()}` is given twice" if found and found[1] in sizes else (
-                f"`{part.strip()}` is not a size with its positive whole number")
-            raise KernelError(what, where="--shape", allowed="NAME=NUMBER,...",
-                              hint="for example --shape=M=2048,K=512")
-        sizes[found[1]] = int(found[2])
-    return sizes
 
 
 def _whole(option: str, text: str | None, least: int) -> int | None:

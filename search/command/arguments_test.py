@@ -4,6 +4,7 @@ import pytest
 
 from ir.errors import KernelError
 from search.command.arguments import arguments
+from search.workload import Shape
 
 
 def read(*words):
@@ -13,17 +14,20 @@ def read(*words):
 def test_what_was_not_said_is_not_made_up():
     asked = read()
     assert asked.targets == asked.kernels == ()
-    assert (asked.evaluations, asked.seed, asked.promote, asked.shape) == (None,) * 4
+    assert (asked.evaluations, asked.seed, asked.promote, asked.dispatch) == (None,) * 4
+    assert asked.shapes == ()
 
 
 def test_everything_can_be_said():
     asked = read(
         "--target=a", "--target", "b", "--target=a", "--kernel=k", "--shape=M=2048, K=512",
+        "--shape=M=1@0.5", "--dispatch=2", "--unseen=0",
         "--evaluations=7", "--seconds=1.5", "--policy=greedy", "--seed=0", "--workers=3",
         "--no-promote", "--json",
     )  # fmt: skip
     assert asked.targets == ("a", "b")
-    assert asked.shape == {"M": 2048, "K": 512}
+    assert asked.shapes == (Shape({"M": 2048, "K": 512}), Shape({"M": 1}, 0.5))
+    assert (asked.dispatch, asked.unseen) == (2, 0)
     assert (asked.evaluations, asked.seconds, asked.seed, asked.workers) == (7, 1.5, 0, 3)
     assert asked.promote is False and asked.json is True
 
@@ -38,6 +42,13 @@ def test_everything_can_be_said():
         ("--shape=", "--shape"),
         ("--shape=M=3,", "--shape"),
         ("--shape=M=-3", "--shape"),
+        ("--shape=M=3@", "--shape"),
+        ("--shape=M=3@0", "--shape"),
+        ("--shape=M=3@-1", "--shape"),
+        ("--shape=M=3@inf", "--shape"),
+        ("--shape=M=3@heavy", "--shape"),
+        ("--shape=M=3@1@2", "--shape"),
+        ("--dispatch=0", "--dispatch"),
         ("--target", "arguments"),
         ("--eval=3", "arguments"),
     ],

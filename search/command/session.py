@@ -103,6 +103,8 @@ class Session:
             open=partial(backend_for, problem.machine, settings.backend),
             sizes=settings.sizes,
             checks=settings.checks,
+            workload=settings.workload,
+            partly=settings.dispatch > 1,
         )
         with LocalEvaluator(bench, self.plan.workers) as local:
             search = Search(

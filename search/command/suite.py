@@ -15,7 +15,7 @@ from ir.machine import Machine
 from ir.network import Network
 from ir.parse import parse_spec, parse_workload
 from ir.print import spec_text
-from ir.sizes import bind, free_sizes
+from ir.sizes import free_sizes
 from ir.source import near
 from ir.workload import Sizes, Workload
 from search.command.arguments import EVALUATIONS, Arguments
@@ -23,8 +23,10 @@ from search.command.given import given_schedule, text_of
 from search.command.model_new import require_imported
 from search.command.module import Module, read, read_task
 from search.command.problem import Problem
+from search.command.shapes import workload as shapes_of
 from search.policy import policy
 from search.settings import Settings
+from search.workload import Shape, heaviest
 
 LIBRARY = Path(__file__).parents[2] / "ir" / "library"
 ENDING = ".kir"
@@ -58,7 +60,7 @@ def suite(asked: Arguments, path: Callable[[str], Path]) -> Suite:
         if value:
             raise KernelError(f"{option} is of a --problem", where=option, hint="leave it out")
     kernels = asked.kernels or library()
-    if asked.shape is not None and len(kernels) != 1:
+    if asked.shapes and len(kernels) != 1:
         raise KernelError(
             f"sizes are given for {len(kernels)} kernels",
             where="--shape",
@@ -88,7 +90,7 @@ def _module(asked: Arguments, path: Callable[[str], Path]) -> Suite:
     of_problems = (("--problem", asked.problem), ("--reduced", asked.reduced),
                    ("--model-new", asked.model_new))  # fmt: skip
     others = of_problems if asked.task is not None else ()
-    for option, value in (("--kernel", asked.kernels), ("--shape", asked.shape),
+    for option, value in (("--kernel", asked.kernels), ("--shape", asked.shapes),
                           ("--schedule", asked.schedule), *others):  # fmt: skip
         if value:
             raise KernelError(
@@ -134,8 +136,11 @@ def resumed(asked: Arguments, run: str, stored: Settings, path: Callable[[str], 
     }
     spec = parse_spec(stored.spec)
     # A store keeps sizes in the order of their names; a nest has them in the spec's.
-    sizes = {name: stored.sizes[name] for name in free_sizes(spec)}
-    settings = replace(stored, sizes=sizes, **limits)
+    def ordered(given: Sizes) -> Sizes:
+        return {name: given[name] for name in free_sizes(spec)}
+
+    workload = tuple(Shape(ordered(shape.sizes), shape.weight) for shape in stored.workload)
+    settings = replace(stored, sizes=ordered(stored.sizes), workload=workload, **limits)
     tune = _tune_of(stored) or dict(stored.sizes)
     return Problem(settings, found, usable(found, stored.backend), tune, ours, run)
 
@@ -189,7 +194,10 @@ def _problem(
     asked: Arguments, workload: Workload, found: Machine, ours: bool, given: Path | None
 ) -> Problem:
     spec = workload.spec
-    sizes = _sizes(workload, asked.shape)
+    shapes = shapes_of(spec, workload.tune, asked.shapes)
+    sizes = heaviest(shapes)
+    if len(shapes) == 1:
+        _require_one_kernel(asked)
     if not workload.checks:
         raise KernelError(
             f"kernel `{spec.name}` says no sizes at which it is to be checked",
@@ -200,7 +208,8 @@ def _problem(
     chosen = asked.policy or _POLICY
     policy(chosen)
     try:
-        lower(spec, plain(spec, found, sizes), found, sizes)
+        for shape in shapes:
+            lower(spec, plain(spec, found, shape.sizes), found, shape.sizes)
     except KernelError as error:
         where = f"kernel `{spec.name}` on target `{found.name}`"
         raise error.within(f"{where}: {error.where}" if error.where else where) from None
@@ -220,35 +229,17 @@ def _problem(
         policy=chosen,
         seed=asked.seed or 0,
         schedule=schedule,
+        workload=shapes if len(shapes) > 1 else (),
+        dispatch=asked.dispatch or 1,
     )
     return Problem(settings, found, backend, workload.tune or sizes, ours)
 
 
-def _sizes(workload: Workload, shape: Mapping[str, int] | None) -> dict[str, int]:
-    """The free sizes to tune for, each known and positive."""
-    spec = workload.spec
-    given = {**(workload.tune or {}), **(shape or {})}
-    names = free_sizes(spec)
-    for name in shape or ():
-        if name not in names:
-            raise KernelError(
-                f"kernel `{spec.name}` has no size `{name}`",
-                where="--shape",
-                allowed=", ".join(names),
-                hint=near(name, names, "sizes are named in the kernel's file"),
-            )
-    lacking = [name for name in names if name not in given]
-    if lacking:
-        raise KernelError(
-            f"kernel `{spec.name}` says nothing of size {', '.join(lacking)}",
-            where="--shape",
-            hint="give it: --shape=" + ",".join(f"{name}=1024" for name in lacking),
-        )
-    try:
-        bind(spec, given)
-    except KernelError as error:
-        raise error.within("--shape" if shape else f"kernel `{spec.name}`") from None
-    return given
+def _require_one_kernel(asked: Arguments) -> None:
+    for option, value in (("--dispatch", asked.dispatch), ("--unseen", asked.unseen)):
+        if value not in (None, 1 if option == "--dispatch" else None):
+            raise KernelError("kernels share several shapes, and there is one", where=option,
+                              hint="give more than one --shape, or leave it out")
 
 
 def _tune_of(stored: Settings) -> Sizes | None:
