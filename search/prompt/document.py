@@ -34,7 +34,7 @@ _LISTS = ("machines", "operations", "tags", "sources")
 _KNOWN = ("kind", *_LISTS, "provenance", "verbs")
 _PROVENANCE = ("run", "kernel", "target", "backend", "date", "evaluations", "time_kind")
 _COUNTS = ("tries", "faster", "failed", "speedup")  # of a verb, in a skill
-_SENTENCE = re.compile(r"(?<=[.!?:])\s")
+_SENTENCE = re.compile(r"(?<=[.!?])\s")
 _FORM = "`<!-- document`, lines of TOML, `-->`, an empty line, `# Title`, an empty line, text"
 
 
