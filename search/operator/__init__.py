@@ -5,10 +5,15 @@ from __future__ import annotations
 from search.context import Operator
 from search.operator.crossover import Crossover
 from search.operator.mutate import Mutate
+from search.operator.study import CMA
+from search.operator.tune import Tune
 
 
 def local_operators() -> dict[str, Operator]:
     """Those that need no model, by name."""
-    walk = Mutate("walk", most=4, looks=1, by_name=True)  # at random, without the estimate
-    made = (Mutate("step", most=1), Mutate(), Crossover(), walk)
+    # What only a policy asks for by its name, as no budget chooses what takes no parent.
+    walk = Mutate("walk", most=4, looks=1, by_name=True, parents=0)
+    plain = Tune("tpe", looks=1, width=0, tries=200, parents=0)
+    cma = Tune("tune:cma", sampler=CMA, width=0)
+    made = (Mutate("step", most=1), Mutate(), Crossover(), walk, Tune(), cma, plain)
     return {operator.name: operator for operator in made}

@@ -15,6 +15,7 @@ from search.policy.map_elites import SELECTIONS, MapElites
 from search.policy.mcts import Mcts
 from search.policy.parameters import OPTION, values
 from search.policy.random_walk import RandomWalk
+from search.policy.tpe import Tpe
 from search.state import Policy
 
 POLICIES: Mapping[str, type] = {
@@ -25,6 +26,7 @@ POLICIES: Mapping[str, type] = {
     "map_elites": MapElites,
     "mcts": Mcts,
     "random": RandomWalk,
+    "tpe": Tpe,
 }
 VARIANTS: Mapping[str, Callable[..., Policy]] = {
     f"map_elites:{selection}": partial(MapElites, selection) for selection in SELECTIONS

@@ -1,0 +1,123 @@
+"""The space of a sweep: every decision that the verbs list for a schedule, and its values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from ir.edits import Edit, neighbours
+from ir.machine import Machine
+from ir.schedule import Decision, Schedule
+from ir.spec import Spec
+from ir.verbs import RANK, canonical
+from ir.workload import Sizes
+
+FIRST = "first"  # so to say a verb: which of the placed loops comes before the others
+
+Setting = Mapping[str, int]  # by parameter, the number of one of its values
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """What one verb decides on one subject. values: None is no decision; numbers ascend."""
+
+    verb: str
+    subject: str
+    values: tuple[Decision | None, ...]
+
+    @property
+    def name(self) -> str:
+        """As it is written, without its options."""
+        return f"{self.verb}({self.subject})"
+
+    @property
+    def ordinal(self) -> bool:
+        """Whether the values differ in one number, so that near ones are alike."""
+        made = [dict(v.options) for v in self.values if v is not None]
+        differing = {
+            name for one in made for name in one if any(o.get(name) != one[name] for o in made)
+        }
+        return len(differing) == 1 and all(isinstance(o[n], int) for o in made for n in differing)
+
+
+@dataclass(frozen=True, slots=True)
+class Space:
+    """The settings around a schedule. base: which they change.  parameters: by name."""
+
+    base: Schedule
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+
+    @staticmethod
+    def of(
+        spec: Spec,
+        base: Schedule,
+        machine: Machine,
+        sizes: Sizes,
+        seen: Sequence[Schedule] = (),
+    ) -> Space:
+        """What one change of `base` reaches, and all values that the schedules `seen` have."""
+        found: dict[tuple[str, str], dict[Decision | None, None]] = {}
+        for edit in neighbours(spec, base, machine, sizes):
+            decision = edit.new or edit.old
+            if edit.new == edit.old:  # a loop that comes first: see below
+                continue
+            values = found.setdefault((decision.verb, decision.subject), {})
+            values[base.find(decision.verb, decision.subject)] = values[edit.new] = None
+        schedules = (base, *seen)
+        for key in [(d.verb, d.subject) for s in schedules for d in s.decisions]:
+            found.setdefault(key, {})
+        for key, values in found.items():
+            values.update((s.find(*key), None) for s in schedules)
+        found[FIRST, ""] = {_first(s): None for s in schedules}
+        found[FIRST, ""].update((Decision(FIRST, d.subject), None) for d in base.of("place"))
+        made = (
+            Parameter(*key, tuple(sorted(found[key], key=partial(_order, key[0]))))
+            for key in sorted(found, key=lambda key: (RANK.get(key[0], len(RANK)), key[1]))
+            if len(found[key]) > 1
+        )
+        return Space(base, {p.name: p for p in made})
+
+    def setting(self, schedule: Schedule) -> Setting:
+        """Where a schedule lies in the space: `base`, or one of those `seen`."""
+        return {p.name: p.values.index(_value(p, schedule)) for p in self.parameters.values()}
+
+    def schedule(self, setting: Setting) -> Schedule:
+        """`base` with what a setting says of some parameters; it may not be legal."""
+        schedule = self.base
+        for name, number in setting.items():
+            parameter = self.parameters[name]
+            old, new = _value(parameter, schedule), parameter.values[number]
+            if old == new:
+                continue
+            if parameter.verb != FIRST:
+                schedule = Edit(old, new).apply(schedule)
+            elif new is not None:
+                schedule = _turned(schedule, new.subject)
+        return schedule
+
+
+def _value(parameter: Parameter, schedule: Schedule) -> Decision | None:
+    if parameter.verb == FIRST:
+        return _first(schedule)
+    return schedule.find(parameter.verb, parameter.subject)
+
+
+def _first(schedule: Schedule) -> Decision | None:
+    """Which loop is placed first, as a decision."""
+    return next((Decision(FIRST, d.subject) for d in schedule.of("place")), None)
+
+
+def _turned(schedule: Schedule, loop: str) -> Schedule:
+    """The schedule with a loop placed before the others, if it has that loop."""
+    front: Iterable[Decision] = [d for d in schedule.of("place") if d.subject == loop]
+    rest = (d for d in schedule.decisions if d not in front)
+    return canonical(Schedule(schedule.kernel, (*front, *rest)))
+
+
+def _order(verb: str, value: Decision | None) -> tuple[object, ...]:
+    """By numbers, then by words; no decision first, but last for a tile, which is then all."""
+    if value is None:
+        return (2 if verb == "tile" else 0,)
+    numbers = tuple(v for _, v in value.options if isinstance(v, int))
+    return (1, numbers, str(value))

@@ -1,0 +1,91 @@
+"""The space of a sweep holds what is near a schedule, and all that was seen."""
+
+import random
+
+import pytest
+
+from ir.autoschedule import autoschedule, plain
+from ir.edits import difference, neighbours
+from ir.machine import Machine, Unit
+from ir.machine import Space as Memory
+from ir.parse import parse_schedule, parse_spec
+from ir.schedule import Decision
+from search.operator.space import Parameter, Space
+
+SPEC = parse_spec(
+    '''def product(a: f32[M, K], b: f32[K, N]) -> f32[M, N]:
+    """Multiply."""
+    y[m, n] = sum(a[m, k] * b[k, n], k)
+    return y
+'''
+)
+CHIP = Machine(
+    name="chip",
+    title="A chip",
+    backends=("tongue",),
+    levels={"grid": 4},
+    spaces={"global": Memory(1 << 30, 1e9), "scratch": Memory(1 << 16)},
+    units={"matrix": Unit({"f32": 1e12}, (8, 8, 8)), "vector": Unit({"f32": 1e9})},
+)
+SIZES = {"M": 64, "N": 32, "K": 48}
+BASE = autoschedule(SPEC, CHIP, SIZES)
+
+
+def space(*seen):
+    return Space.of(SPEC, BASE, CHIP, SIZES, seen)
+
+
+def test_every_single_change_is_a_setting():
+    around = space()
+    reached = set()
+    for name, parameter in around.parameters.items():
+        reached |= {str(around.schedule({name: n})) for n in range(len(parameter.values))}
+    assert reached == {str(BASE)} | {
+        str(e.apply(BASE)) for e in neighbours(SPEC, BASE, CHIP, SIZES)
+    }
+
+
+def test_a_schedule_that_was_seen_has_a_setting_that_makes_it():
+    other = plain(SPEC, CHIP, SIZES)
+    around = space(other)
+    assert around.schedule(around.setting(other)) == other
+    assert around.schedule(around.setting(BASE)) == BASE
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_walk_of_changes_is_a_setting(seed):
+    rng = random.Random(seed)
+    there = BASE
+    for _ in range(4):
+        there = rng.choice(neighbours(SPEC, there, CHIP, SIZES)).apply(there)
+    around = space(there)
+    made = around.schedule(around.setting(there))
+    assert difference(made, there) == ()
+    assert made.of("place")[:1] == there.of("place")[:1]
+
+
+def test_sizes_are_ordinal_and_a_whole_index_is_the_largest_tile():
+    tile = space(plain(SPEC, CHIP, SIZES)).parameters["tile(m)"]
+    sizes = [v and v.option("size") for v in tile.values]
+    assert sizes == [1, 2, 4, 8, 16, 32, 64, None]
+    assert tile.ordinal
+
+
+def test_words_are_not_ordinal():
+    values = tuple(Decision("compute", "y", (("unit", u),)) for u in ("matrix", "vector"))
+    assert not Parameter("compute", "y", values).ordinal
+    both = (Decision("stage", "a", (("depth", 1), ("at", "m.outer"))),
+            Decision("stage", "a", (("depth", 2),)))  # fmt: skip
+    assert not Parameter("stage", "a", both).ordinal
+
+
+def test_a_loop_comes_first():
+    base = parse_schedule(
+        "schedule(product)\ntile(m, size=8)\ntile(n, size=8)\nplace(m.outer, level=grid)\n"
+        "place(n.outer, level=grid)\n"
+    )
+    around = Space.of(SPEC, base, CHIP, SIZES)
+    first = around.parameters["first()"]
+    number = first.values.index(Decision("first", "n.outer"))
+    turned = around.schedule({"first()": number})
+    assert [d.subject for d in turned.of("place")] == ["n.outer", "m.outer"]

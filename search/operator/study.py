@@ -1,0 +1,118 @@
+"""A study: what Optuna's samplers would try next, after trials that are told to them.
+
+The only module that knows Optuna. Nothing is kept between calls: a study is made of the trials
+anew each time, so that the same trials and seed give the same settings.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+
+from ir.errors import KernelError
+
+TPE, CMA = "tpe", "cma"
+_FEWEST = 10  # trials of a warm start, which takes the best tenth
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A parameter: the numbers from 0 below `count`. ordinal: near ones are alike."""
+
+    count: int
+    ordinal: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A setting that was evaluated. value: less is better; None: it failed."""
+
+    setting: Mapping[str, int]
+    value: float | None
+
+
+def asked(
+    sampler: str,
+    axes: Mapping[str, Axis],
+    trials: Sequence[Trial],
+    start: Mapping[str, int],
+    seed: int,
+) -> Iterator[Mapping[str, int]]:
+    """Settings to try, without end; `tpe` over all axes, `cma` over those that are ordinal.
+
+    trials: settings of (at least) the axes, in the order they were told.  start: where `cma`
+    begins before a trial was good.  KernelError where Optuna is not installed.
+    """
+    optuna = _optuna()
+    if sampler == CMA:
+        axes = {name: axis for name, axis in axes.items() if axis.ordinal}
+    spread = {name: _distribution(optuna, axis, sampler) for name, axis in axes.items()}
+    if not spread:
+        return
+    known = [_trial(optuna, spread, trial) for trial in trials]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what we use of it is, in part, called experimental
+        made = _cma(optuna, known, start, spread, seed) if sampler == CMA else _tpe(optuna, seed)
+        study = optuna.create_study(sampler=made)
+        study.add_trials(known)
+    while True:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = study.ask(fixed_distributions=spread).params
+        yield found
+
+
+@cache
+def _optuna() -> ModuleType:
+    for name in ("optuna", "cmaes"):
+        if find_spec(name) is None:
+            raise KernelError(
+                f"parameters are tuned by Optuna, and `{name}` is not installed",
+                hint=f"install {name}, or leave the tuning operators out",
+            )
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    return optuna
+
+
+def _distribution(optuna: ModuleType, axis: Axis, sampler: str) -> Any:
+    if sampler == CMA or axis.ordinal:
+        return optuna.distributions.IntDistribution(0, axis.count - 1)
+    return optuna.distributions.CategoricalDistribution(tuple(range(axis.count)))
+
+
+def _trial(optuna: ModuleType, spread: Mapping[str, Any], trial: Trial) -> Any:
+    """A failure is a pruned trial: worse than all that have a value."""
+    states = optuna.trial.TrialState
+    return optuna.trial.create_trial(
+        params={name: trial.setting[name] for name in spread},
+        distributions=dict(spread),
+        value=trial.value,
+        state=states.PRUNED if trial.value is None else states.COMPLETE,
+    )
+
+
+def _tpe(optuna: ModuleType, seed: int) -> Any:
+    return optuna.samplers.TPESampler(seed=seed)
+
+
+def _cma(
+    optuna: ModuleType,
+    known: Sequence[Any],
+    start: Mapping[str, int],
+    spread: Mapping[str, Any],
+    seed: int,
+) -> Any:
+    """CMA-ES that is warm-started from the trials (Nomura et al., AAAI 2021)."""
+    good = [t for t in known if t.state == optuna.trial.TrialState.COMPLETE]
+    if good:
+        repeated = good * -(-_FEWEST // len(good))
+        return optuna.samplers.CmaEsSampler(seed=seed, source_trials=repeated)
+    begin = {name: start[name] for name in spread}
+    return optuna.samplers.CmaEsSampler(seed=seed, x0=begin, n_startup_trials=0)

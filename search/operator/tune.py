@@ -1,0 +1,88 @@
+"""Tune: a sweep of the first parent's decisions, by what the trials so far have shown."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from ir.edits import difference
+from ir.schedule import Schedule
+from search.candidate import Candidate
+from search.context import Context, GaveUp, Parent
+from search.evaluation import Evaluation
+from search.operator.space import Space
+from search.operator.study import TPE, Axis, Trial, asked
+
+
+@dataclass(frozen=True, slots=True)
+class Tune:
+    """Asks a sampler for settings of what the verbs list for the first parent's schedule.
+
+    Each outcome of a candidate with the parent's formulation is a trial of the study. Of `looks`
+    settings that lower and are new, the one is offered that the estimate expects most of: an
+    estimate chooses among settings, but is never told to the study, whose times are obtained in
+    one way.  sampler: `tpe`, or `cma` over the ordinal parameters.  width: how many parameters
+    are swept at a time, drawn anew for each child, the others stay as the parent has them;
+    0: all.  tries: settings that are asked for at most.  parents: 0 where it is asked for by its
+    name only, and starts from whatever it is given.
+    """
+
+    name: str = "tune:tpe"
+    sampler: str = TPE
+    looks: int = 8
+    width: int = 6
+    tries: int = 48
+    parents: int = 1
+    remote: bool = False
+
+    def propose(self, context: Context, rng: random.Random) -> Candidate | GaveUp:
+        """A child with other settings of the first parent's decisions."""
+        base = context.parents[0].schedule
+        trials = tuple(_told(context))
+        seen = [schedule for schedule, _ in trials]
+        formulation = context.parents[0].formulation
+        space = Space.of(formulation, base, context.machine, context.sizes, seen)
+        if not space.parameters:
+            return GaveUp("there is nothing to tune")
+        offered = islice(self._offered(context, space, trials, rng), self.looks)
+        best = min(offered, key=context.expected_us, default=None)
+        return best or GaveUp(f"none of {self.tries} settings is new and legal")
+
+    def _offered(
+        self,
+        context: Context,
+        space: Space,
+        trials: tuple[tuple[Schedule, float | None], ...],
+        rng: random.Random,
+    ) -> Iterator[Candidate]:
+        """Children that are new and lower, of the settings that the sampler asks for."""
+        names = list(space.parameters)
+        swept = rng.sample(names, min(self.width or len(names), len(names)))
+        axes = {
+            name: Axis(len(p.values), p.ordinal)
+            for name, p in space.parameters.items()
+            if name in swept
+        }
+        told = [Trial(space.setting(schedule), us) for schedule, us in trials]
+        start = space.setting(space.base)
+        settings = asked(self.sampler, axes, told, start, rng.getrandbits(32))
+        for setting in islice(settings, self.tries):
+            schedule = space.schedule(setting)
+            note = "; ".join(str(e) for e in difference(space.base, schedule))
+            found = context.offer(schedule, self.name, note or "another order of loops")
+            if isinstance(found, Candidate):
+                yield found
+
+
+def _told(context: Context) -> Iterator[tuple[Schedule, float | None]]:
+    """The schedules of the parent's formulation that were evaluated, in the order of telling;
+    None for the time of one that failed. A source of its own says nothing of its schedule."""
+    first = context.parents[0].candidate
+    for key, outcome in context.outcomes.items():
+        candidate = context.graph.node(key)
+        same = (candidate.formulation, candidate.target) == (first.formulation, first.target)
+        if same and candidate.source is None:
+            us = outcome.us if isinstance(outcome, Evaluation) else None
+            yield Parent(candidate).schedule, us

@@ -1,0 +1,157 @@
+"""Tuning learns from the trials, and tells nothing to its study but times of one sort."""
+
+import random
+import sys
+
+import pytest
+
+from ir.autoschedule import autoschedule, plain
+from ir.errors import KernelError
+from ir.machine import Machine, Space, Unit
+from ir.parse import parse_schedule, parse_spec
+from ir.print import spec_text
+from search.candidate import Candidate
+from search.context import Context, GaveUp, Parent, nest_digest
+from search.evaluation import Evaluation, Failure
+from search.graph import Graph
+from search.operator import local_operators, study
+from search.operator.study import CMA, TPE, Axis, Trial, asked
+from search.operator.tune import Tune
+
+SPEC = parse_spec(
+    '''def scaled_matmul(a: f32[M, K], b: f32[K, N], g: f32[N]) -> f32[M, N]:
+    """Multiply, then scale the columns."""
+    acc[m, n] = sum(a[m, k] * b[k, n], k)
+    y[m, n] = acc[m, n] * g[n]
+    return y
+'''
+)
+CHIP = Machine(
+    name="chip",
+    title="A chip",
+    backends=("tongue",),
+    levels={"grid": 4},
+    spaces={"global": Space(1 << 30, 1e9), "scratch": Space(1 << 16)},
+    units={"matrix": Unit({"f32": 1e12}, (8, 8, 8)), "vector": Unit({"f32": 1e9})},
+)
+SIZES = {"M": 64, "N": 32, "K": 48}
+FIRST, PLAIN = (
+    Candidate(spec_text(SPEC), str(made(SPEC, CHIP, SIZES)), "chip", "tongue")
+    for made in (autoschedule, plain)
+)
+AXES = {"a": Axis(9, True), "b": Axis(9, True), "unit": Axis(3, False)}
+START = {"a": 4, "b": 4, "unit": 0}
+
+
+def trials(count, value):
+    rng = random.Random(5)
+    drawn = [{n: rng.randrange(axis.count) for n, axis in AXES.items()} for _ in range(count)]
+    return [Trial(setting, value(setting)) for setting in drawn]
+
+
+def some(sampler, told, count=40, seed=1):
+    settings = asked(sampler, AXES, told, START, seed)
+    return [next(settings) for _ in range(count)]
+
+
+@pytest.mark.parametrize("sampler", [TPE, CMA])
+def test_what_is_asked_is_near_what_was_good(sampler):
+    told = trials(60, lambda s: (s["a"] - 7) ** 2 + (s["b"] - 1) ** 2 + 1.0)
+    found = some(sampler, told)
+    assert sum(s["a"] for s in found) / len(found) > 5.5
+    assert sum(s["b"] for s in found) / len(found) < 2.5
+
+
+def test_failures_are_avoided():
+    told = trials(60, lambda s: None if s["unit"] else 1.0)
+    units = [s["unit"] for s in some(TPE, told)]
+    assert units.count(0) > len(units) / 2
+
+
+def test_all_failures_or_no_trial_at_all_is_a_start():
+    for sampler in (TPE, CMA):
+        for told in ([], trials(5, lambda s: None)):
+            assert len(some(sampler, told, 3)) == 3
+
+
+def test_cma_is_over_ordinal_parameters_only():
+    assert all(set(s) == {"a", "b"} for s in some(CMA, trials(8, lambda s: 1.0 + s["a"])))
+    assert list(asked(CMA, {"unit": Axis(3, False)}, [], START, 1)) == []
+
+
+@pytest.mark.parametrize("sampler", [TPE, CMA])
+def test_the_same_trials_and_seed_ask_the_same(sampler):
+    told = trials(30, lambda s: 1.0 + s["a"])
+    assert some(sampler, told, 5) == some(sampler, told, 5)
+    assert some(sampler, told, 5) != some(sampler, told, 5, seed=2)
+
+
+def test_without_optuna_it_says_what_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    study._optuna.cache_clear()
+    with pytest.raises(KernelError, match="`optuna` is not installed"):
+        next(asked(TPE, AXES, [], START, 1))
+    study._optuna.cache_clear()
+
+
+def context(*tried):
+    """The first candidate, as the parent, after these outcomes."""
+    graph, outcomes = Graph(), {}
+    for candidate, outcome in ((FIRST, time(5.0)), *tried):
+        graph.add(candidate, nest_digest(candidate, CHIP, SIZES))
+        outcomes[candidate.key] = outcome
+    return Context(SPEC, CHIP, SIZES, (Parent(FIRST, outcomes[FIRST.key]),), graph, outcomes)
+
+
+def time(us):
+    return Evaluation(us, "modelled", "emulator")
+
+
+@pytest.mark.parametrize("name", ["tune:tpe", "tune:cma", "tpe"])
+def test_a_child_is_new_and_the_same_for_the_same_generator(name):
+    here = context((PLAIN, Failure("check", "wrong", "")))
+    operator = local_operators()[name]
+    one, two = (operator.propose(here, random.Random(3)) for _ in range(2))
+    assert isinstance(one, Candidate) and one == two and one.origin.note
+    assert one.key not in here.graph
+    assert nest_digest(one, CHIP, SIZES)
+
+
+def test_the_narrow_sweep_leaves_the_other_decisions():
+    child = Tune(width=1).propose(context(), random.Random(0))
+    differing = set(parse_schedule(child.schedule).decisions) ^ set(
+        parse_schedule(FIRST.schedule).decisions
+    )
+    verbs = {(d.verb, d.subject) for d in differing if d.verb in ("tile", "compute", "stage")}
+    assert len({s for v, s in verbs if v == "tile"}) <= 1
+    assert differing
+
+
+def test_the_estimate_chooses_but_is_not_told(monkeypatch):
+    told = []
+
+    def recording(sampler, axes, trials, start, seed):
+        told.extend(trials)
+        return asked(sampler, axes, trials, start, seed)
+
+    monkeypatch.setattr("search.operator.tune.asked", recording)
+    here = context((PLAIN, time(9.0)))
+    child = Tune().propose(here, random.Random(1))
+    assert [t.value for t in told] == [5.0, 9.0]
+    one = Tune(looks=1).propose(here, random.Random(1))
+    assert here.expected_us(child) <= here.expected_us(one)
+
+
+def test_candidates_of_other_equations_or_with_a_source_are_no_trials(monkeypatch):
+    told = []
+    monkeypatch.setattr(
+        "search.operator.tune.asked", lambda *given: iter(told.extend(given[2]) or ())
+    )
+    own = Candidate(FIRST.formulation, PLAIN.schedule, "chip", "tongue", source="edited")
+    found = Tune().propose(context((own, time(1.0))), random.Random(1))
+    assert isinstance(found, GaveUp) and [t.value for t in told] == [5.0]
+
+
+def test_the_plain_one_has_no_estimate_sweeps_everything_and_no_budget_chooses_it():
+    operator = local_operators()["tpe"]
+    assert (operator.looks, operator.width, operator.parents) == (1, 0, 0)

@@ -1,0 +1,13 @@
+"""Plain TPE asks for trials around the first candidate and nothing else."""
+
+import random
+
+from search.archive import Archive
+from search.graph import Graph
+from search.policy.tpe import Tpe
+from search.state import Proposal, State
+
+
+def test_every_proposal_is_a_trial_from_the_first_root():
+    state = State(3, Graph(), Archive((1,)), {}, ("first", "plain"))
+    assert Tpe().ask(state, 3, random.Random(0)) == [Proposal("tpe", ("first",))] * 3
