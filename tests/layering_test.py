@@ -24,6 +24,7 @@ ALL = ("ir", "backends", "frontends", "search", "kernels_generated", "benchmarks
 # the longest package that holds it; `*` is any backend's folder; None: anything.
 TABLE = {
     "ir": ((), ("numpy",)),
+    "ir/rewrites": (("ir",), ()),
     "frontends": (("ir",), None),
     "frontends/aten": (("ir", "frontends"), None),
     "frontends/pytorch": (("ir", "frontends", "frontends/aten"), None),
@@ -33,7 +34,7 @@ TABLE = {
     "backends/*": (("ir", "backends"), None),
     "search": (("ir",), ("sqlalchemy", "rich")),
     "search/policy": (("ir", "search"), ("ribs",)),
-    "search/operator": (("ir", "search"), ("optuna",)),
+    "search/operator": (("ir", "ir/rewrites", "search"), ("optuna",)),
     "search/llm": (("ir", "search"), ("openai",)),
     "search/prompt": (("ir", "search", "backends/manifest"), ("jinja2",)),
     "search/report": (("ir", "search"), ("jinja2", "markupsafe")),

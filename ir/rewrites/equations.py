@@ -1,0 +1,148 @@
+"""Equations in the place of others: their names, where they apply, and what is a spec still."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+from ir.contraction import indices
+from ir.dtypes import Dtypes, is_float
+from ir.errors import KernelError
+from ir.spec import (
+    Apply,
+    Bucketize,
+    Equation,
+    Expr,
+    Index,
+    Number,
+    Range,
+    Read,
+    Reduce,
+    Scan,
+    Spec,
+)
+from ir.verify import facts
+from ir.visit import pruned, rebuilt
+
+Change = Callable[[Equation, Expr], Iterable[Expr]]
+
+
+def kept(spec: Spec, found: Iterable[Spec]) -> list[Spec]:
+    """Those that are specs still and not the same, each index over the range that it had, each
+    tensor of the dtype that it had; what nothing needs any more is dropped."""
+    known = facts(spec)
+    made: dict[Spec, None] = {}
+    for candidate in found:
+        candidate = _as_parsed(pruned(candidate))
+        try:
+            now = facts(candidate)
+        except KernelError:  # e.g. nothing is left that gives an index its range
+            continue
+        same = all(known.ranges.get(i, r) == r for i, r in now.ranges.items())
+        alike = all(
+            known.tensors[t].dtype == now.tensors[t].dtype
+            for t in known.tensors.keys() & now.tensors.keys()
+        )
+        if candidate != spec and same and alike:
+            made[candidate] = None
+    return list(made)
+
+
+def locally(spec: Spec, change: Change) -> list[Spec]:
+    """The specs in which one real expression stands as `change` gives it, wherever it stands in
+    one equation."""
+    found = []
+    for e in spec.equations:
+        for node in dict.fromkeys(real(spec, e.value)):
+            for new in change(e, node):
+                value = substituted(e.value, {node: new})
+                found.append(replaced(spec, {e.target: (replace(e, value=value),)}))
+    return kept(spec, found)
+
+
+def real(spec: Spec, expr: Expr) -> list[Expr]:
+    """The nodes of an expression whose values are floats; what stands in positions or bounds, and
+    folds and scans themselves, are none."""
+    dtypes = _dtypes(spec)
+    found: list[Expr] = []
+    todo = [expr]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, Reduce | Scan):
+            todo.append(node.body)
+            continue
+        if is_float(dtypes.of(node)):
+            found.append(node)
+        if not isinstance(node, Read | Bucketize | Range):
+            todo.extend(reversed(tuple(node.children())))
+    return found
+
+
+def floating(spec: Spec, expr: Expr) -> bool:
+    """Whether an expression's value is a float."""
+    return is_float(_dtypes(spec).of(expr))
+
+
+def substituted(expr: Expr, new: Mapping[Expr, Expr]) -> Expr:
+    """The expression with some of its parts replaced, the outermost first."""
+    return new[expr] if expr in new else rebuilt(expr, lambda e: substituted(e, new))
+
+
+def replaced(spec: Spec, new: Mapping[str, tuple[Equation, ...]]) -> Spec:
+    """The spec with equations, by their target, in the place of some."""
+    lines = (new.get(e.target, (e,)) for e in spec.equations)
+    return replace(spec, equations=tuple(e for line in lines for e in line))
+
+
+def fresh(spec: Spec, name: str) -> str:
+    """The name, or the name with a number where something has it already."""
+    nodes = (n for e in spec.equations for x in (*e.at, e.value) for n in x.walk())
+    taken = {t.name for t in spec.inputs} | {e.target for e in spec.equations}
+    taken |= {n.name for n in nodes if isinstance(n, Index)} | {a for a, _ in spec.attributes}
+    taken |= {i for e in spec.equations for i in e.reduced}
+    numbered = (f"{name}_{k}" for k in range(2, len(taken) + 3))
+    return next(n for n in (name, *numbered) if n not in taken)
+
+
+def folded(name: str, body: Expr, like: Equation, fold: str = "") -> Equation:
+    """A fold over the indices of another, at those of its left side that the body has.
+
+    fold: its own, if another.
+    """
+    at = tuple(x for x in like.at if set(indices(x)) <= set(indices(body)))
+    return Equation(name, at, replace(like.value, body=body, fold=fold or like.value.fold))
+
+
+def readers(spec: Spec, tensor: str) -> list[Equation]:
+    """The equations that need a tensor."""
+    return [e for e in spec.equations if tensor in e.sources()]
+
+
+def returned(spec: Spec) -> set[str]:
+    """The names of the tensors that a spec returns."""
+    return {t.name for t in spec.outputs}
+
+
+def _as_parsed(spec: Spec) -> Spec:
+    """The spec with negated numbers as negative ones, which is how they are read."""
+    if not any(map(_negated, (n for e in spec.equations for n in e.value.walk()))):
+        return spec
+    lines = tuple(replace(e, value=_negative(e.value)) for e in spec.equations)
+    return replace(spec, equations=lines)
+
+
+def _negative(expr: Expr) -> Expr:
+    made = rebuilt(expr, _negative)
+    return Number(-made.args[0].value) if _negated(made) else made
+
+
+def _negated(expr: Expr) -> bool:
+    match expr:
+        case Apply("neg", (Number(value),)):
+            return type(value) is not bool and not value < 0
+    return False
+
+
+def _dtypes(spec: Spec) -> Dtypes:
+    known = {name: t.dtype for name, t in facts(spec).tensors.items()}
+    return Dtypes(known, dict(spec.attributes))

@@ -1,0 +1,131 @@
+"""Maxima: taken off the exponents of what its sum divides, or left out where they need not be.
+
+A maximum that runs along with the sums that need it is the verb `stream`: it takes what
+subtract_maximum gives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from ir.contraction import indices
+from ir.recurrence import recurrences
+from ir.rewrites.bounds import interval
+from ir.rewrites.equations import floating, fresh, kept, replaced, substituted
+from ir.rewrites.scaling import unscaled
+from ir.spec import Apply, Equation, Expr, Index, Number, Read, Reduce, Spec
+from ir.verify import facts
+
+LARGEST = 40.0  # of an exponent whose exponentials f32 adds up, many of them
+
+
+def subtract_maximum(spec: Spec) -> list[Spec]:
+    """before: e[m, k] = exp(x[m, k]); s[m] = sum(e[m, k], k); y[m, k] = e[m, k] / s[m]
+    after:  mx[m] = max(x[m, k], k); e[m, k] = exp(x[m, k] - mx[m]); s and y as before
+
+    When equal: nothing that is returned changes as all these exponentials are scaled alike.
+    """
+    found = []
+    for e, body, over in _exponentials(spec):
+        if not isinstance(body, Apply) or body.function != "sub":
+            found += _shifted(spec, e, body, over)
+    return kept(spec, found)
+
+
+def drop_maximum(spec: Spec) -> list[Spec]:
+    """before: mx[m] = max(x[m, k], k); e[m, k] = exp(x[m, k] - mx[m]); s[m] = sum(e[m, k], k);
+            y[m, k] = e[m, k] / s[m]
+    after:  e[m, k] = exp(x[m, k]); s and y as before
+
+    When equal: nothing that is returned changes as all these exponentials are scaled alike. Only
+    where x lies between -40 and 40 whatever the inputs are, as 30 * tanh(z) does.
+    """
+    found = []
+    if recurrences(spec):
+        return found
+    tensors = facts(spec).tensors
+    for top in spec.equations:
+        if not isinstance(top.value, Reduce) or top.value.fold != "max":
+            continue
+        low, high = interval(spec, _unmasked(top.value.body))
+        if -LARGEST <= low and high <= LARGEST and tensors[top.target].dtype in ("f32", "f64"):
+            sites = {
+                node: Apply("exp", (node.args[0].args[0],))
+                for e in spec.equations
+                for node in e.value.walk()
+                if _less(node, top.target)
+            }
+            scales = {node: {node.args[0].args[1].at: 1} for node in sites}
+            found += _changed(spec, sites, scales, top.target)
+    return kept(spec, found)
+
+
+def _exponentials(spec: Spec) -> Iterator[tuple[Equation, Expr, tuple[str, ...]]]:
+    """Exponents, the first equation each stands in, and the indices that a sum folds of it."""
+    if recurrences(spec):
+        return
+    over = dict.fromkeys(
+        e.value.over
+        for e in spec.equations
+        if isinstance(e.value, Reduce) and e.value.fold == "sum" and not e.value.ranges
+    )
+    seen = set()
+    for e in spec.equations:
+        for node in e.value.walk():
+            if isinstance(node, Apply) and node.function == "exp" and node not in seen:
+                seen.add(node)
+                for names in over if floating(spec, node) else ():
+                    if set(names) <= set(indices(node)):
+                        yield e, node.args[0], names
+
+
+def _shifted(spec: Spec, e: Equation, body: Expr, over: tuple[str, ...]) -> list[Spec]:
+    """The spec with the maximum of an exponent taken off; none where that changes results."""
+    at = tuple(Index(i) for i in indices(body) if i not in over)
+    top = Equation(fresh(spec, f"{e.target}_max"), at, Reduce("max", body, over))
+    site = Apply("exp", (body,))
+    read = Read(top.target, at)
+    made = _changed(
+        spec, {site: Apply("exp", (Apply("sub", (body, read)),))}, {site: {at: 1}}, ""
+    )
+    return [replace(s, equations=_with_before(s, e.target, top)) for s in made]
+
+
+def _with_before(spec: Spec, target: str, top: Equation) -> tuple[Equation, ...]:
+    return replaced(spec, {target: (top, spec.equation(target))}).equations
+
+
+def _changed(
+    spec: Spec,
+    sites: Mapping[Expr, Expr],
+    scales: Mapping[Expr, Mapping[tuple[Expr, ...], int]],
+    gone: str,
+) -> list[Spec]:
+    """The spec with expressions in the place of others, where nothing else reads what is `gone`,
+    and no output changes as the others are scaled."""
+    if not sites or not unscaled(spec, scales):
+        return []
+    lines = tuple(replace(e, value=substituted(e.value, sites)) for e in spec.equations)
+    made = replace(spec, equations=lines)
+    return [] if gone and any(gone in e.sources() for e in lines) else [made]
+
+
+def _less(node: Expr, tensor: str) -> bool:
+    """Whether a node is exp(f - tensor[...])."""
+    match node:
+        case Apply("exp", (Apply("sub", (f, Read(name))),)):
+            return name == tensor and all(
+                n.tensor != tensor for n in f.walk() if isinstance(n, Read)
+            )
+    return False
+
+
+def _unmasked(expr: Expr) -> Expr:
+    """What a mask leaves: exponentials of the rest are 0."""
+    match expr:
+        case Apply("where", (_, value, Number(end))) if end == -float("inf"):
+            return value
+        case Apply("where", (_, Number(end), value)) if end == -float("inf"):
+            return value
+    return expr

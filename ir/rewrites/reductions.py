@@ -1,0 +1,242 @@
+"""Reductions: in another order, in parts, inside each other, and as several.
+
+A reduction in parts side by side is also the verb `split`, on machines that have it; there it is
+one decision of the schedule, and its parts follow the tiles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ir.affine import fold
+from ir.associate import again, only_reader, reassociated, sums
+from ir.contraction import factors, indices
+from ir.dtypes import is_float
+from ir.rewrites.equations import folded, fresh, kept, readers, replaced, returned
+from ir.spec import (
+    Apply,
+    Cast,
+    Equation,
+    Expr,
+    Index,
+    Number,
+    Range,
+    Read,
+    Reduce,
+    Spec,
+)
+from ir.verify import facts
+from ir.visit import rebuilt, renamed
+
+BLOCKS = (128, 1024)  # terms of a part
+NEUTRAL = {"sum": 0.0, "max": -float("inf"), "min": float("inf")}
+
+
+def reassociate(spec: Spec) -> list[Spec]:
+    """before: t[d, k] = sum(x[i, d] * y[i, k], i); z[n, k] = sum(w[n, d] * t[d, k], d)
+    after:  u[n, i] = sum(w[n, d] * x[i, d], d); z[n, k] = sum(u[n, i] * y[i, k], i)
+
+    When equal: t is a sum of products, only z reads it, and its factors can be parted into
+    those with the outer sum's indices and those without.
+    """
+    found = []
+    for outer in spec.equations:
+        for part in factors(outer.value.body) if sums(outer) else ():
+            inner = only_reader(spec, outer, part)
+            if inner is not None:
+                name = fresh(spec, again(inner.target))
+                found += reassociated(spec, outer, inner, part, name)
+    return kept(spec, found)
+
+
+def split_reduction(spec: Spec) -> list[Spec]:
+    """before: y[m] = sum(x[m, k], k)
+    after:  y_parts[m, k_part]: [M, (K + 127) // 128] = sum(pad(x[m, 128 * k_part + k_in], 0.0),
+            k_in=128); y[m] = sum(y_parts[m, k_part], k_part)
+
+    When equal: always, of sums, maxima and minima of floats over a range from 0 to a size; terms
+    past the end are neutral.
+    """
+    found = []
+    ranges = facts(spec).ranges
+    for e in spec.equations:
+        if not _plain(spec, e) or any(ranges[i].jagged for i in e.indices):
+            continue
+        for over in e.value.over:
+            size = ranges[over].high
+            for block in BLOCKS:
+                if not isinstance(size, Number) or size.value > block:
+                    found.append(_in_parts(spec, e, over, size, block))
+    return kept(spec, found)
+
+
+def nest_reduction(spec: Spec) -> list[Spec]:
+    """before: y[o] = sum(x[o, c, i], c, i)
+    after:  y_inner[o, i] = sum(x[o, c, i], c); y[o] = sum(y_inner[o, i], i)
+
+    When equal: always, of sums, maxima and minima of floats over several indices.
+    """
+    found = []
+    for e in spec.equations:
+        if not _plain(spec, e) or len(e.value.over) < 2:
+            continue
+        for over in e.value.over:
+            rest = tuple(i for i in e.value.over if i != over)
+            ranges = e.value.ranges
+            kept_at = (*e.at, *map(Index, rest))
+            inner = replace(
+                e,
+                target=fresh(spec, f"{e.target}_inner"),
+                at=kept_at,
+                value=replace(e.value, over=(over,), ranges=_of(ranges, (over,))),
+                sizes=(),
+            )
+            if not {i.name for i in kept_at} <= set(indices(e.value.body)):
+                continue
+            body = Read(inner.target, kept_at)
+            outer = replace(
+                e, value=replace(e.value, body=body, over=rest, ranges=_of(ranges, rest))
+            )
+            found.append(replaced(spec, {e.target: (inner, outer)}))
+    return kept(spec, found)
+
+
+def merge_reductions(spec: Spec) -> list[Spec]:
+    """before: t[m, j] = sum(x[m, j, k], k); y[m] = sum(t[m, j], j)
+    after:  y[m] = sum(x[m, j, k], j, k)
+
+    When equal: both fold alike, only y reads t, at its own indices, and t is not returned.
+    """
+    found = []
+    for e in spec.equations:
+        body = e.value.body if _plain(spec, e) else None
+        if not isinstance(body, Read) or body.pad is not None or body.tensor in returned(spec):
+            continue
+        inner = next((x for x in spec.equations if x.target == body.tensor), None)
+        if inner is None or not _plain(spec, inner) or inner.value.fold != e.value.fold:
+            continue
+        apart = not set(inner.value.over) & {*e.indices, *e.value.over}
+        if apart and body.at == inner.at and readers(spec, inner.target) == [e]:
+            value = replace(
+                inner.value,
+                over=(*e.value.over, *inner.value.over),
+                ranges=(*e.value.ranges, *inner.value.ranges),
+            )
+            found.append(replaced(spec, {inner.target: (), e.target: (replace(e, value=value),)}))
+    return kept(spec, found)
+
+
+def part_sum(spec: Spec) -> list[Spec]:
+    """before: y[m] = sum(x[m, k] * a[k] + z[m, k], k)
+    after:  y_left[m] = sum(x[m, k] * a[k], k); y_right[m] = sum(z[m, k], k);
+            y[m] = y_left[m] + y_right[m]
+
+    When equal: always, of a sum or a difference of floats that both have the summed indices.
+    """
+    found = []
+    for e in spec.equations:
+        if not sums(e) or not _plain(spec, e):
+            continue
+        match e.value.body:
+            case Apply("add" | "sub" as function, (a, b)):
+                over = set(e.value.over)
+                if over <= set(indices(a)) and over <= set(indices(b)):
+                    left = folded(fresh(spec, f"{e.target}_left"), a, e)
+                    right = folded(fresh(spec, f"{e.target}_right"), b, e)
+                    ends = (Read(left.target, left.at), Read(right.target, right.at))
+                    whole = replace(e, value=Apply(function, ends))
+                    found.append(replaced(spec, {e.target: (left, right, whole)}))
+    return kept(spec, found)
+
+
+def join_sums(spec: Spec) -> list[Spec]:
+    """before: a[m] = sum(x[m, k], k); b[m] = sum(z[m, k], k); y[m] = a[m] + b[m]
+    after:  y[m] = sum(x[m, k] + z[m, k], k)
+
+    When equal: both sums run over the same indices, only y reads them, at their own indices, and
+    neither is returned.
+    """
+    found = []
+    made = {e.target: e for e in spec.equations}
+    for e in spec.equations:
+        match e.value:
+            case Apply("add" | "sub" as function, (Read(a, at), Read(b, to))) if a != b:
+                one, two = made.get(a), made.get(b)
+                if not (one and two and _only(spec, one, e) and _only(spec, two, e)):
+                    continue
+                alike = set(one.value.over) == set(two.value.over)
+                apart = not set(one.value.over) & set(e.indices)
+                plain = all(r.pad is None for r in e.value.args)
+                if alike and apart and plain and at == one.at and to == two.at:
+                    body = Apply(function, (one.value.body, two.value.body))
+                    whole = replace(e, value=replace(one.value, body=body))
+                    found.append(replaced(spec, {a: (), b: (), e.target: (whole,)}))
+    return kept(spec, found)
+
+
+def _plain(spec: Spec, e: Equation) -> bool:
+    """Whether an equation is a sum, a maximum or a minimum of floats over whole ranges."""
+    value = e.value
+    if not isinstance(value, Reduce) or value.fold not in NEUTRAL or e.accumulate:
+        return False
+    whole = not any(r.jagged or r.partial for r in value.ranges)
+    own = all(isinstance(x, Index) for x in e.at)
+    return whole and own and is_float(facts(spec).tensors[e.target].dtype)
+
+
+def _only(spec: Spec, inner: Equation, e: Equation) -> bool:
+    alone = readers(spec, inner.target) == [e] and inner.target not in returned(spec)
+    return alone and sums(inner) and _plain(spec, inner)
+
+
+def _of(ranges: tuple[Range, ...], names: tuple[str, ...]) -> tuple[Range, ...]:
+    return tuple(r for r in ranges if r.index in names)
+
+
+def _in_parts(spec: Spec, e: Equation, over: str, size: Expr, block: int) -> Spec:
+    """The spec with a fold over parts of a range, and one of the parts."""
+    part, inside = Index(fresh(spec, f"{over}_part")), Index(fresh(spec, f"{over}_in"))
+    place = Apply("add", (Apply("mul", (Number(block), part)), inside))
+    body = _padded(renamed(e.value.body, {over: place}), part.name)
+    if e.value.fold != "sum" or not _ends(spec, e.value.body, over, size):
+        end = Number(NEUTRAL[e.value.fold])
+        body = Apply("where", (Apply("lt", (place, size)), body, end))
+    count = fold("add", size, Number(block - 1))
+    parts: Expr = Apply("floordiv", (count, Number(block)))
+    if isinstance(count, Number):
+        parts = Number(count.value // block)
+    ranges = facts(spec).ranges
+    others = tuple(i for i in e.value.over if i != over)
+    rest = _of(e.value.ranges, others)
+    first = Equation(
+        fresh(spec, f"{e.target}_parts"),
+        (*e.at, part),
+        Reduce(
+            e.value.fold, body, (*others, inside.name),
+            (*rest, Range(inside.name, Number(0), Number(block))),
+        ),
+        sizes=(*(ranges[i].high for i in e.indices), parts),
+    )  # fmt: skip
+    whole = Reduce(e.value.fold, Read(first.target, first.at), (part.name,))
+    return replaced(spec, {e.target: (first, replace(e, value=whole))})
+
+
+def _padded(expr: Expr, index: str) -> Expr:
+    """The expression with 0 read past the end of what an index moves along."""
+    made = rebuilt(expr, lambda x: _padded(x, index))
+    if isinstance(made, Read) and made.pad is None and index in indices(made):
+        return replace(made, pad=0.0)
+    return made
+
+
+def _ends(spec: Spec, body: Expr, over: str, size: Expr) -> bool:
+    """Whether a product has a factor that is read at an index itself, in a tensor that ends where
+    the index does: past the end, the product is 0."""
+    tensors = facts(spec).tensors
+    for part in factors(body):
+        inner = part.value if isinstance(part, Cast) else part
+        if isinstance(inner, Read) and inner.pad is None:
+            shape = tensors[inner.tensor].shape
+            if any(p == Index(over) and s == size for p, s in zip(inner.at, shape, strict=True)):
+                return True
+    return False

@@ -1,0 +1,28 @@
+"""Samples for tests of rewrites: specs of a few lines, and what their equations read as."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ir.parse import parse_spec, parse_workload
+from ir.print import spec_text
+from ir.spec import Spec
+from ir.workload import Workload
+
+_LIBRARY = sorted((Path(__file__).parent.parent / "library").glob("*.kir"))
+WORKLOADS: dict[str, Workload] = {p.stem: parse_workload(p.read_text(), p.name) for p in _LIBRARY}
+
+
+def spec_of(lines: str, signature: str, result: str) -> Spec:
+    """A spec of equations that `;` separates, which returns y."""
+    body = "".join(f"    {line.strip()}\n" for line in lines.split(";"))
+    return parse_spec(f'def s({signature}) -> {result}:\n    """Doc."""\n{body}    return y\n')
+
+
+def equations(spec: Spec) -> list[str]:
+    """The equations as they are written."""
+    return [line.strip() for line in spec_text(spec).splitlines() if _states(line)]
+
+
+def _states(line: str) -> bool:
+    return "] = " in line or "]: [" in line

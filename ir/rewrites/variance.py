@@ -1,0 +1,91 @@
+"""Sums of squared deviations: in one pass instead of two."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ir.associate import sums
+from ir.contraction import indices, product
+from ir.rewrites.equations import floating, folded, fresh, kept, replaced
+from ir.spec import Apply, Equation, Expr, Number, Read, Reduce, Spec
+from ir.verify import facts
+from ir.visit import renamed
+
+
+def expand_square(spec: Spec) -> list[Spec]:
+    """before: t[m] = sum((x[m, k] - c[m]) ** 2, k)
+    after:  u[m] = sum(x[m, k] ** 2, k); v[m] = sum(x[m, k], k);
+            t[m] = u[m] - 2 * c[m] * v[m] + K * c[m] ** 2
+
+    When equal: c does not have the summed indices. Costs digits where the deviations are small
+    against c, and saves the pass that waits for c.
+    """
+    found = []
+    for e in spec.equations:
+        terms = _deviation(e.value) if sums(e) else None
+        if terms is not None:
+            found.append(_expanded(spec, e, *terms))
+    return kept(spec, found)
+
+
+def shift_square(spec: Spec) -> list[Spec]:
+    """before: t[m] = sum((x[m, k] - c[m]) ** 2, k)
+    after:  o[m] = x[m, 0]; u[m] = sum((x[m, k] - o[m]) ** 2, k); v[m] = sum(x[m, k] - o[m], k);
+            t[m] = u[m] - 2 * (c[m] - o[m]) * v[m] + K * (c[m] - o[m]) ** 2
+
+    When equal: c does not have the summed indices, and x reads inputs alone, unpadded. One pass as
+    with expand_square; digits are lost only where deviations are small against x[m, 0] - c[m].
+    """
+    found = []
+    inputs = {t.name for t in spec.inputs}
+    for e in spec.equations:
+        terms = _deviation(e.value) if sums(e) and not e.value.ranges else None
+        if terms is None:
+            continue
+        x, c = terms
+        reads = [n for n in x.walk() if isinstance(n, Read)]
+        if all(r.tensor in inputs and r.pad is None for r in reads) and floating(spec, x):
+            first = renamed(x, {i: Number(0) for i in e.value.over})
+            at = tuple(p for p in e.at if set(indices(p)) <= set(indices(first)))
+            origin = Equation(fresh(spec, f"{e.target}_origin"), at, first)
+            from_origin = Read(origin.target, at)
+            deviation, away = (Apply("sub", (v, from_origin)) for v in (x, c))
+            found.append(_expanded(spec, e, deviation, away, (origin,)))
+    return kept(spec, found)
+
+
+def _deviation(value: Reduce) -> tuple[Expr, Expr] | None:
+    """x and c of a body `(x - c) ** 2` in which c lacks the summed indices."""
+    match value.body:
+        case (
+            Apply("pow", (Apply("sub", (x, c)), Number(2)))
+            | Apply("square", (Apply("sub", (x, c)),))
+        ):
+            over = set(value.over)
+            if over <= set(indices(x)) and not over & set(indices(c)):
+                return x, c
+        case Apply("mul", (Apply("sub", (x, c)) as one, other)) if one == other:
+            over = set(value.over)
+            if over <= set(indices(x)) and not over & set(indices(c)):
+                return x, c
+    return None
+
+
+def _expanded(
+    spec: Spec, e: Equation, x: Expr, c: Expr, first: tuple[Equation, ...] = ()
+) -> Spec:
+    """The spec with the sum of (x - c) ** 2 from the sums of x ** 2 and of x, after the equations
+    that these need first."""
+    squares = folded(fresh(spec, f"{e.target}_squares"), Apply("pow", (x, Number(2))), e)
+    plain = folded(fresh(spec, f"{e.target}_sum"), x, e)
+    before = spec.equations[: spec.equations.index(e)]
+    known = [b for b in before if b.value == plain.value and b.at == plain.at]
+    parts = (squares,) if known else (squares, plain)
+    plain = known[0] if known else plain
+    ranges = facts(spec).ranges
+    count = product(tuple(ranges[i].high for i in e.value.over))
+    cross = product((Number(2), c, Read(plain.target, plain.at)))
+    rest = product((count, Apply("pow", (c, Number(2)))))
+    less = Apply("sub", (Read(squares.target, squares.at), cross))
+    whole = replace(e, value=Apply("add", (less, rest)))
+    return replaced(spec, {e.target: (*first, *parts, whole)})
