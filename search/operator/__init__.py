@@ -11,9 +11,8 @@ from search.operator.tune import Tune
 
 def local_operators() -> dict[str, Operator]:
     """Those that need no model, by name."""
-    # What only a policy asks for by its name, as no budget chooses what takes no parent.
-    walk = Mutate("walk", most=4, looks=1, by_name=True, parents=0)
-    plain = Tune("tpe", looks=1, width=0, tries=200, parents=0)
+    walk = Mutate("walk", most=4, looks=1, by_name=True)  # without the estimate
+    plain = Tune("tpe", looks=1, width=0, tries=200, by_name=True)
     cma = Tune("tune:cma", sampler=CMA, width=0)
     made = (Mutate("step", most=1), Mutate(), Crossover(), walk, Tune(), cma, plain)
     return {operator.name: operator for operator in made}

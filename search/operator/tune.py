@@ -25,8 +25,7 @@ class Tune:
     estimate chooses among settings, but is never told to the study, whose times are obtained in
     one way.  sampler: `tpe`, or `cma` over the ordinal parameters.  width: how many parameters
     are swept at a time, drawn anew for each child, the others stay as the parent has them;
-    0: all.  tries: settings that are asked for at most.  parents: 0 where it is asked for by its
-    name only, and starts from whatever it is given.
+    0: all.  tries: settings that are asked for at most.  by_name: no budget chooses it.
     """
 
     name: str = "tune:tpe"
@@ -36,6 +35,7 @@ class Tune:
     tries: int = 48
     parents: int = 1
     remote: bool = False
+    by_name: bool = False
 
     def propose(self, context: Context, rng: random.Random) -> Candidate | GaveUp:
         """A child with other settings of the first parent's decisions."""

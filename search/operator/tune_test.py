@@ -154,4 +154,4 @@ def test_candidates_of_other_equations_or_with_a_source_are_no_trials(monkeypatc
 
 def test_the_plain_one_has_no_estimate_sweeps_everything_and_no_budget_chooses_it():
     operator = local_operators()["tpe"]
-    assert (operator.looks, operator.width, operator.parents) == (1, 0, 0)
+    assert (operator.looks, operator.width, operator.by_name) == (1, 0, True)
