@@ -1,0 +1,1 @@
+"""Language models: asking an endpoint, counting what it costs, storing and replaying it."""

@@ -1,0 +1,74 @@
+"""An endpoint: where models are asked, with which key, and how long that may take."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit, urlunsplit
+
+from ir.errors import KernelError
+
+BASE_URL = "OPENAI_BASE_URL"
+KEY = "OPENAI_API_KEY"
+DEFAULT_URL = "https://api.openai.com/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Any that speaks the OpenAI chat completions protocol.
+
+    silence: the longest wait for the next piece of an answer, in seconds; deadline: for all of
+    it.  stream: take answers piece by piece.
+    """
+
+    base_url: str
+    key: str = field(repr=False)
+    silence: float = 120.0
+    deadline: float = 600.0
+    stream: bool = True
+
+    @property
+    def shown(self) -> str:
+        """The address without what may be secret in it."""
+        parts = urlsplit(self.base_url)
+        return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
+
+    def scrubbed(self, text: str) -> str:
+        """A text without the key, whoever put it there."""
+        secrets = [self.key, urlsplit(self.base_url).password or ""]
+        for secret in (s for s in secrets if s):
+            text = text.replace(secret, "***")
+        return text
+
+
+def endpoint(variables: Mapping[str, str]) -> Endpoint | None:
+    """The endpoint that the environment names; None where there is no key."""
+    key = variables.get(KEY, "").strip()
+    if not key:
+        return None
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise KernelError(
+            "the key holds characters that no key has",
+            where=KEY,
+            allowed="printable characters of ASCII without blanks",
+            hint="set it again, without quotes or line breaks",
+        )
+    base = variables.get(BASE_URL, "").strip() or DEFAULT_URL
+    if not _is_address(base):
+        shown = re.sub("//.*@", "//***@", base).replace(key, "***")
+        raise KernelError(
+            f"`{shown}` is no address of an endpoint",
+            where=BASE_URL,
+            allowed="http:// or https:// with a host",
+            hint=f"for example {BASE_URL}={DEFAULT_URL}",
+        )
+    return Endpoint(base, key)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False

@@ -1,0 +1,66 @@
+"""An ensemble: several models, of which each request is sent to one, drawn by weight."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ir.errors import KernelError
+
+OPTION = "--model"
+
+
+@dataclass(frozen=True, slots=True)
+class Ensemble:
+    """models: names as the endpoint knows them.  weights: of each, positive."""
+
+    models: tuple[str, ...]
+    weights: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if not self.models or len(self.models) != len(self.weights):
+            raise ValueError(f"each model has a weight: {self.models}, {self.weights}")
+
+    def draw(self, rng: random.Random) -> str:
+        """A model's name."""
+        return rng.choices(self.models, self.weights)[0]
+
+
+def ensemble(words: Sequence[str]) -> Ensemble:
+    """The models that a user names: `a`, `a:2,b:1`, or several such words.
+
+    What follows the last colon is a weight where it is a number, else part of the name.
+    KernelError where a word is not well-formed, or a model is named twice.
+    """
+    found: dict[str, float] = {}
+    for part in (p.strip() for word in words for p in word.split(",")):
+        name, weight = _part(part)
+        if not name:
+            raise _error(f"`{part}` names no model")
+        if name in found:
+            raise _error(f"`{name}` is named twice")
+        if not (math.isfinite(weight) and weight > 0):
+            raise _error(f"`{part}` has a weight that is not positive")
+        found[name] = weight
+    if not found:
+        raise _error("no model is named")
+    return Ensemble(tuple(found), tuple(found.values()))
+
+
+def _part(text: str) -> tuple[str, float]:
+    name, colon, weight = text.rpartition(":")
+    try:
+        return (name, float(weight)) if colon else (text, 1.0)
+    except ValueError:
+        return text, 1.0
+
+
+def _error(what: str) -> KernelError:
+    return KernelError(
+        what,
+        where=OPTION,
+        allowed="NAME, NAME:WEIGHT, and several of these with commas",
+        hint=f"for example {OPTION}=NAME, or {OPTION}=NAME:2,OTHER:1",
+    )

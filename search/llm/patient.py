@@ -1,0 +1,95 @@
+"""Patience: attempts that may succeed later are made again, after a while."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from search.llm.client import Client
+from search.llm.exchange import Answer, ModelError, Request, after
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """attempts: at most.  first, most: seconds before the second attempt and before any; each
+    wait may be twice the one before.  longest: a longer wait that an endpoint asks for is none."""
+
+    attempts: int = 5
+    first: float = 1.0
+    most: float = 60.0
+    longest: float = 300.0
+
+
+class Patient:
+    """A client that asks again after faults that pass; see `client.Client`.
+
+    Waits are drawn between half and all of an exponentially growing time, and are never shorter
+    than the endpoint asks; after a limit was met, all threads wait. What failed attempts took is
+    part of the answer's tokens and cost.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        patience: Patience,
+        rng: random.Random,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+        say: Callable[[str], None] = lambda text: None,
+    ):
+        self._client = client
+        self._patience = patience
+        self._rng = rng
+        self._clock = clock
+        self._sleep = sleep
+        self._say = say
+        self._lock = threading.Lock()
+        self._quiet_until = 0.0
+
+    def complete(self, request: Request) -> Answer:
+        """The client's answer; ModelError where it has none after all attempts."""
+        failed: list[ModelError] = []
+        while True:
+            self._wait_for_quiet()
+            try:
+                return after(self._client.complete(request), failed)
+            except ModelError as error:
+                failed.append(error)
+            self._wait_or_raise(failed)
+
+    def _wait_or_raise(self, failed: list[ModelError]) -> None:
+        error, count = failed[-1], len(failed)
+        asked = error.retry_after or 0.0
+        if not error.transient or count >= self._patience.attempts:
+            raise _all_of(failed)
+        if asked > self._patience.longest:
+            error.hint = f"it asks to wait {asked:.0f} s; try again later"
+            raise _all_of(failed)
+        seconds = max(asked, self._drawn(count))
+        if error.kind == "limit":
+            with self._lock:
+                self._quiet_until = max(self._quiet_until, self._clock() + seconds)
+        self._say(f"{error.what}; attempt {count + 1} in {seconds:.1f} s")
+        self._sleep(seconds)
+
+    def _drawn(self, failures: int) -> float:
+        whole = min(self._patience.most, self._patience.first * 2 ** (failures - 1))
+        with self._lock:
+            return whole * self._rng.uniform(0.5, 1.0)
+
+    def _wait_for_quiet(self) -> None:
+        with self._lock:
+            seconds = self._quiet_until - self._clock()
+        if seconds > 0:
+            self._sleep(seconds)
+
+
+def _all_of(failed: list[ModelError]) -> ModelError:
+    """The last error, with what all attempts took."""
+    last = after(failed[-1], failed[:-1])
+    if len(failed) > 1:
+        last.what += f" ({len(failed)} attempts)"
+    return last

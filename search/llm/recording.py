@@ -1,0 +1,88 @@
+"""A recording: each exchange is stored before it is acted on, and found again by a resumed run."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+
+from search.llm.client import Client
+from search.llm.exchange import (
+    Answer,
+    ModelError,
+    Reply,
+    Request,
+    after,
+    reply_json,
+    reply_of,
+    request_of,
+)
+from search.llm.ledger import Ledger
+from search.stored import Keeper, StoredExchange
+
+
+class Recording:
+    """A client whose exchanges are kept; see `client.Client`.
+
+    Requests are told apart by their digests, equal ones by how many were before (the rank): equal
+    requests from several threads at once are not, so give each a seed of its own. A run that goes
+    on is given the answers that it had, and asks again where it had errors.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        keeper: Keeper,
+        ledger: Ledger,
+        clock: Callable[[], float] = time.monotonic,
+    ):
+        self._client = client
+        self._keeper = keeper
+        self._ledger = ledger
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._run = ""
+        self._asked: Counter[str] = Counter()
+        self._known: dict[tuple[str, int], Reply] = {}
+
+    def begin(self, run: str) -> None:
+        """Exchanges from now on belong to a run, whose earlier ones are counted in the ledger."""
+        with self._lock:
+            self._run = run
+            self._asked.clear()
+            self._known.clear()
+            for stored in self._keeper.exchanges(run):
+                reply = reply_of(stored.reply)
+                self._known[stored.digest, stored.rank] = reply
+                self._ledger.add(request_of(stored.request).model, reply)
+
+    def complete(self, request: Request) -> Answer:
+        """The client's answer, or the one that the run already had."""
+        assert self._run, "exchanges belong to a run: call begin first"
+        digest = request.digest
+        with self._lock:
+            rank = self._asked[digest]
+            self._asked[digest] += 1
+            earlier = self._known.get((digest, rank))
+        if isinstance(earlier, Answer):
+            return earlier
+        return self._exchange(request, digest, rank, earlier)
+
+    def _exchange(
+        self, request: Request, digest: str, rank: int, earlier: ModelError | None
+    ) -> Answer:
+        since = self._clock()
+        reply: Reply
+        try:
+            reply = self._client.complete(request)
+        except ModelError as error:
+            reply = error
+        if not (isinstance(reply, ModelError) and reply.kind == "closed"):
+            kept = reply_json(after(reply, [earlier] if earlier else []))
+            seconds = self._clock() - since
+            exchange = StoredExchange(digest, rank, request.to_json(), kept, seconds)
+            self._keeper.exchanged(self._run, exchange)
+        if isinstance(reply, ModelError):
+            raise reply
+        return reply

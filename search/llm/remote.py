@@ -1,0 +1,132 @@
+"""A remote model: one attempt at an exchange, over the OpenAI chat completions protocol.
+
+The only module that knows the `openai` package.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+from ir.errors import KernelError
+from search.llm.endpoint import BASE_URL, KEY, Endpoint
+from search.llm.exchange import Answer, ModelError, Request
+from search.llm.faults import fault
+from search.llm.reading import Reading
+
+CONNECT_SECONDS = 15.0
+# What some models will not have in a request, and what they take instead (None: nothing).
+UNSUPPORTED = {
+    "max_tokens": "max_completion_tokens",
+    "temperature": None,
+    "seed": None,
+    "stream_options": None,
+}
+
+
+class Remote:
+    """Asks an endpoint once for each request; see `client.Client`."""
+
+    def __init__(self, endpoint: Endpoint, clock: Callable[[], float] = time.monotonic):
+        self.endpoint = endpoint
+        self._openai = _package()
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._closed = False
+        self._left_out: dict[str, frozenset[str]] = {}
+        self._client = self._openai.OpenAI(
+            api_key=endpoint.key,
+            base_url=endpoint.base_url,
+            max_retries=0,
+            timeout=self._openai.Timeout(endpoint.silence, connect=CONNECT_SECONDS),
+        )
+
+    def complete(self, request: Request) -> Answer:
+        """The model's answer; ModelError where there is none."""
+        while True:
+            reading, error = self._attempt(request)
+            if error is None:
+                return reading.answer()
+            if self._closed:
+                error = ModelError("closed", "it was broken off", where=self.endpoint.shown)
+            if not self._leave_out(request.model, error):
+                break
+        # Raised here, as what the package raised may hold what must not be shown.
+        raise fault(error, self._openai, self.endpoint, reading)
+
+    def close(self) -> None:
+        """Breaks off what is under way."""
+        self._closed = True
+        self._client.close()
+
+    def _attempt(self, request: Request) -> tuple[Reading, Exception | None]:
+        reading = Reading(request, self.endpoint, self._clock)
+        try:
+            for piece in self._pieces(request, reading):
+                reading.take(piece)
+            reading.finish()
+        except Exception as error:  # A model's answer can be anything.
+            expected = self._openai.OpenAIError, ModelError, OSError
+            if not (reading.began or self._closed or isinstance(error, expected)):
+                raise
+            return reading, error
+        return reading, None
+
+    def _pieces(self, request: Request, reading: Reading) -> Iterator[Any]:
+        """The pieces of an answer; one that holds all of it where nothing is streamed."""
+        answer = self._client.chat.completions.create(**self._words(request))
+        reading.begin()
+        if not self.endpoint.stream:
+            yield answer
+            return
+        with answer:
+            if "json" in answer.response.headers.get("content-type", ""):
+                whole = self._openai.types.chat.ChatCompletion
+                yield whole.construct(**json.loads(answer.response.read()))
+            else:
+                yield from answer
+
+    def _words(self, request: Request) -> dict[str, Any]:
+        words: dict[str, Any] = {
+            "model": request.model,
+            "messages": [{"role": m.role, "content": m.content} for m in request.messages],
+            "temperature": request.temperature,
+            "max_tokens": request.max_tokens,
+        }
+        if request.seed is not None:
+            words["seed"] = request.seed
+        if self.endpoint.stream:
+            words |= {"stream": True, "stream_options": {"include_usage": True}}
+        for name in self._left_out.get(request.model, ()):
+            value = words.pop(name, None)
+            if instead := UNSUPPORTED[name]:
+                words[instead] = value
+        return words
+
+    def _leave_out(self, model: str, error: Exception) -> bool:
+        """Whether the error says that the model does not take a word, to be left out from now."""
+        if not isinstance(error, self._openai.BadRequestError):
+            return False
+        said = f"{error.message} '{error.param}'".replace("`", "'").replace('"', "'")
+        with self._lock:
+            before = self._left_out.get(model, frozenset())
+            named = {n for n in UNSUPPORTED if f"'{n}'" in said or f" {n} " in said} - before
+            self._left_out[model] = before | named
+        return bool(named)
+
+
+def _package() -> ModuleType:
+    """The `openai` package, which takes long to import; KernelError where it is not installed."""
+    try:
+        import openai
+    except ImportError as error:
+        raise KernelError(
+            f"the Python package `openai` cannot be imported here: {error}",
+            where=f"{KEY}, {BASE_URL}",
+            hint="install it, or search without a model",
+        ) from None
+    return openai

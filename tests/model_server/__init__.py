@@ -1,0 +1,1 @@
+"""A server for tests, which answers as language models do."""
