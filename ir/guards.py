@@ -76,11 +76,11 @@ def chosen(
 
 
 def rules_for(points: Sequence[Point]) -> tuple[Rule, ...]:
-    """The shortest list that a greedy choice finds with which each point gets its kernel.
+    """A short list with which each point gets its kernel.
 
-    Each rule takes as many of the points left as one comparison of one size can; of equals the
-    one with the widest gap. Where no comparison alone will do, a rule bounds several sizes.
-    The points must be distinct.
+    Each rule takes as many of the points left as one comparison of one size can, one that does
+    not lead to the fallback if there is any; of equals the one with the widest gap. Where no
+    comparison alone will do, a rule bounds several sizes. The points must be distinct.
     """
     left, rules = list(points), []
     while any(kernel != FALLBACK for _, kernel in left):
@@ -98,7 +98,7 @@ def _next(left: Sequence[Point]) -> Rule:
         return Rule(kernels.pop())
     found = list(_comparisons(left))
     if found:
-        return max(found, key=lambda each: each[:2])[2]
+        return max(found, key=lambda each: (each[2].kernel != FALLBACK, *each[:2]))[2]
     boxes = [_box(point, left) for point in left if point[1] != FALLBACK]
     return max(boxes, key=lambda b: (sum(b.holds(s) for s, _ in left), -len(b.bounds)))
 

@@ -8,9 +8,27 @@ from dataclasses import dataclass
 from ir.errors import KernelError
 from search.archive import Archive
 from search.candidate import Candidate
-from search.evaluation import Evaluated, Evaluation
+from search.dispatch import Dispatch
+from search.evaluation import Evaluated, Evaluation, at
 from search.graph import Graph
 from search.settings import Settings
+from search.workload import Shape
+
+
+@dataclass(frozen=True, slots=True)
+class AtShape:
+    """One shape of a workload; times in microseconds, None where they are not known.
+
+    single_us: of the kernel that is best over all shapes.  us: of the one that is run here, with
+    its number among those of the dispatch (0: the best over all).
+    """
+
+    shape: Shape
+    first_us: float | None
+    single_us: float | None
+    us: float | None
+    kernel: int
+    roofline_us: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +56,23 @@ class Outcome:
     archive: Archive
     graph: Graph
     outcomes: Mapping[str, Evaluated]
+    bounds_us: tuple[float, ...] = ()
+    dispatch: Dispatch | None = None
+
+    def by_shape(self) -> tuple[AtShape, ...]:
+        """What was found at each shape of a workload; nothing where there is one shape."""
+        shapes = self.settings.workload
+        first = self.outcomes.get(self.first.key)
+        rows = []
+        for number, (shape, bound) in enumerate(zip(shapes, self.bounds_us, strict=True)):
+            before = at(first, shape.sizes) if first else None
+            single = self.evaluation.at(shape.sizes) if self.evaluation else None
+            found, kernel = single.us if single else None, 0
+            if self.dispatch:
+                found, kernel = self.dispatch.times[number], self.dispatch.chosen[number]
+            rows.append(AtShape(shape, before.us if before else None,
+                                single.us if single else None, found, kernel, bound))  # fmt: skip
+        return tuple(rows)
     fault: KernelError | None = None
     tokens: int = 0
     cost: float = 0.0

@@ -19,6 +19,7 @@ from search.archive import Archive, Elite
 from search.asking import Asking
 from search.candidate import Candidate
 from search.context import Context, Halted, Operator, Parent, nest_digest
+from search.dispatch import Dispatch, dispatch
 from search.evaluation import Evaluated, Evaluation, Failure
 from search.events import Asked, Event, Improved, Started, Stopped, Told
 from search.first import FIRST as FIRST
@@ -32,7 +33,7 @@ from search.state import Policy, Proposal, State
 from search.stored import Keeper, Record, StoredEvent
 from search.termination import Exhausted, Progress, first_reason, rules_of
 from search.view import View, in_turn, views
-from search.workload import bound_us
+from search.workload import bound_us, bounds_us
 
 
 class Evaluator(Protocol):
@@ -351,4 +352,12 @@ class Search:
             archive=self.archive,
             graph=self.graph,
             outcomes=self.outcomes,
+            bounds_us=bounds_us(self.spec, self.machine, self.settings.workload),
+            dispatch=self._dispatch(),
         )
+
+    def _dispatch(self) -> Dispatch | None:
+        """The kernels that share the shapes, where there may be several and one fits at all."""
+        if not (self._views and self.best):
+            return None
+        return dispatch(self.settings, self.best[0], self.graph, self.outcomes)

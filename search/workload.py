@@ -44,7 +44,18 @@ def heaviest(shapes: Sequence[Shape]) -> Sizes:
 
 def bound_us(spec: Spec, machine: Machine, shapes: Sequence[Shape]) -> float:
     """The roofline of a workload in microseconds: the mean of those of its shapes."""
-    return mean([roofline(spec, machine, shape.sizes).us for shape in shapes], shapes)
+    return mean(bounds_us(spec, machine, shapes), shapes)
+
+
+def bounds_us(spec: Spec, machine: Machine, shapes: Sequence[Shape]) -> tuple[float, ...]:
+    """The roofline at each shape in microseconds."""
+    return tuple(roofline(spec, machine, shape.sizes).us for shape in shapes)
+
+
+def widest(spec: Spec, machine: Machine, shapes: Sequence[Shape]) -> Sizes:
+    """The sizes at which most bytes must be moved, of equals the first: a source that is emitted
+    for these holds for the others too."""
+    return max(shapes, key=lambda s: roofline(spec, machine, s.sizes).bytes).sizes
 
 
 def words(shapes: Sequence[Shape]) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from search import obtained, quantity
-from search.outcome import Outcome
+from search.dispatch import Dispatch
+from search.outcome import AtShape, Outcome
 
 GAP = "  "
 COLUMNS = (
@@ -55,6 +56,8 @@ class Line:
             "roofline_us": outcome.roofline_us,
             "stopped_because": outcome.stopped_because,
             "record": self.record or None,
+            "shapes": [_at_shape(row) for row in outcome.by_shape()],
+            "dispatch": _dispatch(outcome.dispatch) if outcome.dispatch else None,
         }
 
     def obtained(self) -> str:
@@ -82,6 +85,58 @@ class Line:
         )
 
 
+def _at_shape(row: AtShape) -> dict[str, Any]:
+    found = {"sizes": dict(row.shape.sizes), "weight": row.shape.weight}
+    for name in ("first_us", "single_us", "us", "kernel", "roofline_us"):
+        found[name] = getattr(row, name)
+    return found
+
+
+def _dispatch(found: Dispatch) -> dict[str, Any]:
+    """Kernels by number, the first of which is the fallback."""
+    return {
+        "us": found.us,
+        "single_us": found.single_us,
+        "rules": [{"kernel": rule.kernel, "when": str(rule)} for rule in found.rules],
+        "kernels": [
+            {"key": kernel.candidate.key, "us": list(kernel.times)} for kernel in found.kernels
+        ],
+    }
+
+
+def shapes_text(outcome: Outcome) -> str:
+    """A table of the times at each shape, and the rules by which kernels are chosen; nothing
+    where there is one shape."""
+    rows = outcome.by_shape()
+    if not rows:
+        return ""
+    shared = outcome.dispatch is not None
+    titles = ["shape", "weight", "first", "best", *(["shared", "kernel"] if shared else [])]
+    cells = [[*titles, "roofline"]]
+    for row in rows:
+        more = [quantity.time(row.us), str(row.kernel)] if shared else []
+        cells.append([
+            quantity.shape(row.shape.sizes), f"{row.shape.weight:g}",
+            quantity.time(row.first_us), quantity.time(row.single_us), *more,
+            quantity.share(quantity.ratio(row.roofline_us, row.us)),
+        ])  # fmt: skip
+    settings = outcome.settings
+    head = f"{settings.kernel} on {settings.target}, at each shape:\n"
+    text = head + columns(cells, "<" + ">" * (len(cells[0]) - 1))
+    return text + "".join(f"{line}\n" for line in _rules_text(outcome.dispatch))
+
+
+def _rules_text(found: Dispatch | None) -> Iterator[str]:
+    if found is None:
+        return
+    for rule in found.rules:
+        yield f"{rule}: kernel {rule.kernel}"
+    yield "otherwise, and where another does not fit: kernel 0"
+    gain = quantity.factor(quantity.ratio(found.single_us, found.us))
+    yield (f"{len(found.kernels)} kernels share the shapes: {quantity.time(found.us)} in the mean, "
+           f"{gain} over the best alone ({quantity.time(found.single_us)})")  # fmt: skip
+
+
 def summary_text(lines: Sequence[Line]) -> str:
     """The table, with a row for each run; below it how its results were obtained, and where
     winners were written."""
@@ -89,7 +144,8 @@ def summary_text(lines: Sequence[Line]) -> str:
     written = [f"{line.outcome.settings.kernel}: {line.record}" for line in lines if line.record]
     how = dict.fromkeys(said for line in lines if (said := line.obtained()))
     below = [*(f"{said[0].upper()}{said[1:]}." for said in how), *written]
-    return columns(rows, [align for _, align in COLUMNS]) + "".join(f"{b}\n" for b in below)
+    text = columns(rows, [align for _, align in COLUMNS]) + "".join(f"{b}\n" for b in below)
+    return text + "".join(f"\n{t}" for line in lines if (t := shapes_text(line.outcome)))
 
 
 def columns(rows: Sequence[Sequence[str]], aligns: Sequence[str]) -> str:
