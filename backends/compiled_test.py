@@ -45,7 +45,8 @@ def test_a_kernel_is_scheduled_once(machine):
 
 
 def test_what_no_kernel_can_compute_is_told(machine, tmp_path):
-    spec = parse_spec('def q(x: f64[8]) -> f64[8]:\n    """q"""\n    y[i] = x[i] + 1.0\n    return y\n')
+    text = 'def q(x: f64[8]) -> f64[8]:\n    """q"""\n    y[i] = x[i] + 1.0\n    return y\n'
+    spec = parse_spec(text)
     with pytest.raises((KernelError, BackendError)):
         compiled(spec, {}, {}, machine, backend_for(machine), tmp_path)
 

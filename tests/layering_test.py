@@ -29,6 +29,9 @@ TABLE = {
     "frontends/aten": (("ir", "frontends"), None),
     "frontends/pytorch": (("ir", "frontends", "frontends/aten"), None),
     "frontends/kernelbench": (("ir", "frontends", "frontends/pytorch"), None),
+    "frontends/compiled": (
+        ("ir", "frontends", "frontends/pytorch", "backends", "backends/program"), None
+    ),
     "backends": (("ir",), ("jinja2", "torch", "numpy")),
     "backends/program": (("ir", "backends"), None),
     "backends/*": (("ir", "backends"), None),

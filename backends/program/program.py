@@ -17,8 +17,8 @@ from backends.program.launcher import Launch, Launcher
 from backends.program.tensors import TORCH, Shape, byte_count, part, require
 from backends.program.workspace import Block, plan
 from ir.errors import KernelError
-from ir.network import Buffer, Network, Step
 from ir.nest import Parameter
+from ir.network import Buffer, Network, Step
 from ir.sizes import value
 from ir.spec import Spec
 

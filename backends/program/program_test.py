@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from backends.compiled import compiled
-from backends.program.bound import program
+from backends.program.program import NOTHING
+from backends.program.record import linked
 from backends.registry import backend_for, target
 from ir.errors import KernelError
 from ir.parse import parse_spec
@@ -25,6 +26,10 @@ def layers(x: f32[8, 32], w: f32[32, 32], v: f32[32, 32], idx: i64[8]) -> (f32[8
     z[m] = y[m, idx[m]] + l[m]
     return y, z
 ''')
+
+
+def program(run, fixed=NOTHING, reuse=False):
+    return linked(run).program(fixed, reuse)
 
 
 def drawn(seed=0):

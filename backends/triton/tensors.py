@@ -50,7 +50,8 @@ def poisoned(
     parameter: Parameter, sizes: Mapping[str, int], device: str = "cpu"
 ) -> torch.Tensor:
     """A tensor that no kernel has written: NaN, or what no test gives; b8 is all true."""
-    return poison(torch.empty(shape(parameter, sizes), dtype=DTYPES[parameter.dtype], device=device))
+    dims, dtype = shape(parameter, sizes), DTYPES[parameter.dtype]
+    return poison(torch.empty(dims, dtype=dtype, device=device))
 
 
 def poison(tensor: torch.Tensor) -> torch.Tensor:

@@ -1,0 +1,44 @@
+"""A graph: a program's launches captured once, and replayed with one call of the host."""
+
+from __future__ import annotations
+
+import torch
+
+from backends.program.program import Program, Tensors
+from backends.program.tensors import require
+from ir.errors import KernelError
+
+WARM_UP = 2  # calls before the capture, in which kernels are loaded
+
+
+class Graph:
+    """A program as a graph, called as the program is.
+
+    inputs: of the first call. Each call copies its inputs to where the graph reads them, and gives
+    the same tensors, which the next one overwrites. KernelError where a program runs on the CPU.
+    """
+
+    def __init__(self, program: Program, inputs: Tensors):
+        if program.place == "cpu":
+            raise KernelError(
+                "kernels run on the CPU here, which has no graphs", hint="leave the graph out"
+            )
+        self.program = program
+        self.given = {b.name: inputs[b.name].clone() for b in program.inputs}
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(WARM_UP):
+                program(self.given)
+        torch.cuda.current_stream().wait_stream(side)
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            self.made = program(self.given)
+
+    def __call__(self, inputs: Tensors) -> list[torch.Tensor]:
+        """The outputs in order."""
+        for b in self.program.inputs:
+            require(inputs[b.name], b.name, b.dtype, b.shape, self.program.place)
+            self.given[b.name].copy_(inputs[b.name])
+        self.graph.replay()
+        return list(self.made)

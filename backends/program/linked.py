@@ -1,0 +1,49 @@
+"""A linked network: one whose kernels can be launched here."""
+
+from __future__ import annotations
+
+import tempfile
+import weakref
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from backends.backend import Backend
+from backends.program.launcher import Launcher, place
+from backends.program.program import NOTHING, Program, Tensors
+from ir.machine import Machine
+from ir.network import Network
+from ir.spec import Spec
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a record of a network holds: files by name, and facts for the manifest."""
+
+    files: Mapping[str, bytes]
+    facts: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Linked:
+    """A network with the launchers of its kernels. contents: gives what a record of it holds.
+    folder: that of the sources, where it lasts no longer than this."""
+
+    network: Network
+    launchers: Mapping[Spec, Launcher]
+    machine: Machine
+    backend: Backend
+    contents: Callable[[], Contents]
+    folder: tempfile.TemporaryDirectory | None = None
+
+    @property
+    def place(self) -> str:
+        """Torch's name of the device that its tensors lie on."""
+        return place(self.backend, self.machine)
+
+    def program(self, fixed: Tensors = NOTHING, reuse: bool = False) -> Program:
+        """The network as a call on torch tensors; see `Program`."""
+        made = Program(self.network, self.launchers, self.place, fixed, reuse)
+        if self.folder:
+            weakref.finalize(made, self.folder.cleanup)
+        return made

@@ -1,0 +1,52 @@
+"""A spec pair: a forward and its backward spec as one operator of a target."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from backends.backend import Backend
+from backends.program.kernel import KernelCall
+from backends.program.launcher import launcher, place
+from backends.program.operator import Backward, operator
+from ir.autoschedule import autoschedule
+from ir.lower import lower
+from ir.machine import Machine
+from ir.schedule import Schedule
+from ir.spec import Spec
+
+
+def kernel_call(
+    spec: Spec, sizes: Mapping[str, int], machine: Machine, backend: Backend, folder: Path,
+    schedule: Schedule | None = None,
+) -> KernelCall:  # fmt: skip
+    """A spec's kernel for a target, built below a folder.
+
+    sizes: those that it is built for, and runs best at.  schedule: else the autoschedule. KernelError
+    where it does not lower, BackendError where it does not build.
+    """
+    nest = lower(spec, schedule or autoschedule(spec, machine, sizes), machine, sizes)
+    here = folder / spec.name
+    here.mkdir(parents=True, exist_ok=True)
+    built = backend.build(backend.emit(nest, machine), nest, machine, here)
+    return KernelCall(spec, launcher(backend, built, nest, machine), place(backend, machine))
+
+
+def pair_operator(
+    name: str, forward: KernelCall, backward: KernelCall | None = None
+) -> Callable[..., Any]:
+    """The operator `namespace::name` of a kernel, with gradients where a backward is given.
+
+    The backward spec's inputs are called as tensors of the forward, or `d_NAME` for the gradient of
+    an output; its outputs `d_NAME` for the gradient of an input.
+    """
+    second = backward and Backward(
+        backward,
+        tuple(t.name for t in backward.spec.inputs),
+        tuple(t.name for t in backward.spec.outputs),
+    )
+    spec = forward.spec
+    return operator(
+        name, forward, [t.name for t in spec.inputs], [t.name for t in spec.outputs], second
+    )

@@ -1,0 +1,150 @@
+"""A record of a program: its network, its kernels' sources and where they are for, as files.
+
+What is loaded from it runs without the equations' being scheduled again.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from backends.backend import Backend
+from backends.compiled import Compiled, Kernel
+from backends.parameters import parameters
+from backends.program.launcher import Launcher, launcher, takes_tensors
+from backends.program.linked import Contents, Linked
+from backends.program.sealed import Sealed
+from backends.registry import backend_for, target
+from ir.errors import KernelError
+from ir.lower import lower
+from ir.machine import Machine
+from ir.nest import Parameter
+from ir.network import Buffer, Network, Step
+from ir.parse import parse_schedule, parse_spec
+from ir.print import spec_text
+from ir.sizes import value
+from ir.spec import Number, Spec
+
+NETWORK = "network.json"
+FACTS = ("name", "target", "backend", "toolchain")
+
+
+def linked(run: Compiled) -> Linked:
+    """A compiled network with its launchers."""
+    launchers = {
+        spec: launcher(run.backend, kernel.built, kernel.nest, run.machine)
+        for spec, kernel in run.kernels.items()
+    }
+    return Linked(run.network, launchers, run.machine, run.backend, lambda: _contents(run))
+
+
+def _contents(run: Compiled) -> Contents:
+    extension = run.backend.manifest.extension
+    table = _table(run.network, run.kernels)
+    made = {NETWORK: json.dumps(table, indent=1)}
+    for spec, kernel in run.kernels.items():
+        here = f"kernels/{spec.name}"
+        made[f"{here}/spec.kir"] = spec_text(spec)
+        if kernel.nest.spec != spec:
+            made[f"{here}/formulation.kir"] = spec_text(kernel.nest.spec)
+        made[f"{here}/schedule.sched"] = str(kernel.nest.schedule)
+        made[f"{here}/kernel.{extension}"] = kernel.source
+    facts = {
+        "name": run.network.name,
+        "target": run.machine.name,
+        "backend": run.backend.manifest.name,
+        "toolchain": run.backend.available(run.machine)["toolchain"],
+    }
+    return Contents({name: text.encode("utf-8") for name, text in made.items()}, facts)
+
+
+def recorded(sealed: Sealed) -> Linked:
+    """The network of a record; KernelError where its files do not hold one, BackendError where a
+    source does not build."""
+    machine = target(_fact(sealed, "target"))
+    backend = backend_for(machine, _fact(sealed, "backend"))
+    table = sealed.table(NETWORK)
+    try:
+        specs = {
+            name: parse_spec(sealed.text(f"kernels/{name}/spec.kir"), name)
+            for name in table["kernels"]
+        }
+        network = _network(table, specs)
+        wanted = {s: _tensors(table["kernels"][s.name]) for s in network.kernels()}
+    except (KeyError, TypeError, ValueError) as error:
+        raise KernelError(
+            f"it holds no network: {type(error).__name__} {error}",
+            where=str(sealed.folder / NETWORK),
+        ) from error
+    folder = tempfile.TemporaryDirectory(prefix="program-")
+    launchers = {
+        spec: _launcher(sealed, spec, tensors, machine, backend, Path(folder.name))
+        for spec, tensors in wanted.items()
+    }
+    own = [n for n in sealed.files if n == NETWORK or n.startswith("kernels/")]
+    facts = {name: sealed.facts[name] for name in FACTS if name in sealed.facts}
+    kept = Contents({name: sealed.bytes(name) for name in own}, facts)
+    return Linked(network, launchers, machine, backend, lambda: kept, folder)
+
+
+def _fact(sealed: Sealed, name: str) -> str:
+    found = sealed.facts.get(name)
+    if not isinstance(found, str):
+        raise KernelError(f"the manifest's `{name}` is {found!r}", where=str(sealed.folder))
+    return found
+
+
+def _launcher(
+    sealed: Sealed, spec: Spec, tensors: tuple[Parameter, ...], machine: Machine,
+    backend: Backend, folder: Path,
+) -> Launcher:  # fmt: skip
+    here, extension = f"kernels/{spec.name}", backend.manifest.extension
+    source = sealed.text(f"{here}/kernel.{extension}")
+    place = folder / spec.name
+    place.mkdir()
+    if takes_tensors(backend):
+        file = place / f"kernel.{extension}"
+        file.write_text(source, encoding="utf-8")
+        return Launcher(tensors, backend.launcher(file, tensors, machine))
+    own = f"{here}/formulation.kir"
+    formulation = parse_spec(sealed.text(own), own) if own in sealed.files else spec
+    schedule = parse_schedule(sealed.text(f"{here}/schedule.sched"), f"{here}/schedule.sched")
+    nest = lower(formulation, schedule, machine, {})
+    return launcher(backend, backend.build(source, nest, machine, place), nest, machine)
+
+
+def _table(network: Network, kernels: Mapping[Spec, Kernel]) -> dict[str, Any]:
+    return {
+        "name": network.name,
+        "buffers": [[b.name, b.dtype, list(b.shape), b.role] for b in network.buffers],
+        "kernels": {
+            spec.name: [
+                [p.name, p.dtype, [value(e, {}) for e in p.shape], p.role]
+                for p in parameters(kernel.nest)
+            ]
+            for spec, kernel in kernels.items()
+        },
+        "steps": [[s.spec.name, list(s.inputs), list(s.outputs)] for s in network.steps],
+        "outputs": [[name, list(sizes)] for name, sizes in network.outputs],
+    }
+
+
+def _network(table: Mapping[str, Any], specs: Mapping[str, Spec]) -> Network:
+    buffers = tuple(Buffer(n, d, tuple(sizes), role) for n, d, sizes, role in table["buffers"])
+    known = {b.name for b in buffers}
+    steps = tuple(Step(specs[n], tuple(i), tuple(o)) for n, i, o in table["steps"])
+    outputs = tuple((name, tuple(sizes)) for name, sizes in table["outputs"])
+    used = {b for s in steps for b in (*s.inputs, *s.outputs)} | {name for name, _ in outputs}
+    if unknown := sorted(used - known):
+        raise ValueError(f"no buffer is called {unknown[0]}")
+    return Network(table["name"], buffers, steps, outputs)
+
+
+def _tensors(rows: list[Any]) -> tuple[Parameter, ...]:
+    return tuple(
+        Parameter(name, dtype, tuple(map(Number, sizes)), role)
+        for name, dtype, sizes, role in rows
+    )

@@ -1,0 +1,1 @@
+"""Modules as programs of a target: compiled, called on tensors, saved and loaded."""

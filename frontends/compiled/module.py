@@ -1,0 +1,138 @@
+"""A compiled module: a module's call by kernels of a target, on the tensors of its device.
+
+    run = compile_module(module, (x,), target="NAME")
+    y = run(x)
+
+`frontends/compiled/record.py` saves it and loads it in another process, without the module's code.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_flatten
+
+from backends.compiled import compiled
+from backends.program.graph import Graph
+from backends.program.linked import Linked
+from backends.program.program import Tensors
+from backends.program.record import linked
+from backends.registry import backend_for
+from backends.registry import target as machine_of
+from frontends.pytorch.call import given, left_behind, returned, state_of
+from frontends.pytorch.imported import Imported
+from ir.errors import KernelError
+
+
+class CompiledModule:
+    """A module's call, as a program.
+
+    made: what is known of the call.  linked: its network.  state: parameters and buffers by path
+    (`frontends.pytorch.call.state_of`): the module's own tensors, which are read where they lie,
+    and into which a call writes what it leaves behind, as running statistics.  seed: of the first
+    call that draws random numbers; each call has the next.  reuse: whether all calls give the same
+    tensors, which the next one overwrites.  graph: whether launches are captured once and
+    replayed, which reuses them too.
+
+    Arguments have the dtypes, shapes and device of those that the module was imported with, and
+    lie in row-major order; anything else is a KernelError. Results carry no gradients. After the
+    module's tensors were replaced (`module.to(...)`), it is compiled or loaded anew.
+    """
+
+    def __init__(
+        self, made: Imported, linked: Linked, state: Mapping[str, torch.Tensor], seed: int = 0,
+        reuse: bool = False, graph: bool = False,
+    ):  # fmt: skip
+        if made.foreign:
+            left = made.foreign[0].operator
+            raise KernelError(f"`{left}` is left to PyTorch, no kernel calls it")
+        self.made, self.linked, self.state = made, linked, dict(state)
+        self.seed, self.graph = seed, graph
+        self.constants = {n: known(t).to(linked.place) for n, t in made.constants.items()}
+        fixed = {h.name: _held(self.state, h.path) for h in made.held} | self.constants
+        if made.seed is not None:
+            fixed[made.seed] = torch.zeros(1, dtype=torch.int64, device=linked.place)
+        self.fixed = fixed
+        self.program = linked.program(fixed, reuse)
+        self.captured: Graph | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module's call returns, in its structure; arguments that the module changes are
+        changed."""
+        made = self.made
+        tensors = given(made, self.state, args, kwargs, self.seed)
+        with torch.no_grad():
+            if made.seed is not None:
+                self.fixed[made.seed].copy_(tensors[made.seed])
+                self.seed += 1
+            found = self._run(tensors)
+            outputs = dict(zip((t.name for t in made.spec.outputs), found, strict=True))
+            for name, (count, dim) in made.counts.items():
+                outputs[name] = outputs[name].narrow(dim, 0, int(outputs[count]))
+            leaves = tree_flatten((args, kwargs))[0]
+            for target, value in left_behind(made, outputs, self.state, args, kwargs).items():
+                place = self.state[target] if isinstance(target, str) else leaves[target]
+                place.copy_(value)
+        return returned(made, outputs, self.state, args, kwargs)
+
+    def _run(self, tensors: Tensors) -> list[torch.Tensor]:
+        if not self.graph:
+            return self.program(tensors)
+        if self.captured is None:
+            self.captured = Graph(self.program, tensors)
+        return self.captured(tensors)
+
+
+def compile_module(
+    module: torch.nn.Module | Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    target: str,
+    backend: str | None = None,
+    folder: Path | None = None,
+    seed: int = 0,
+    reuse: bool = False,
+    graph: bool = False,
+) -> CompiledModule:
+    """Imports a call of a module or function, and builds its kernels for a target.
+
+    backend: of those that the target lists, else the first.  folder: for what is built; else one
+    that lasts as long as the result.  seed, reuse, graph: see `CompiledModule`. Raises KernelError
+    for what cannot be imported or computed, BackendError for what does not build.
+    """
+    from frontends.pytorch.module import imported  # the front end, which running does not need
+
+    machine = machine_of(target)
+    made = imported(module, args, kwargs)
+    own = None if folder else tempfile.TemporaryDirectory(prefix="compiled-")
+    place = folder or Path(own.name)
+    run = compiled(made.spec, {}, made.aliases, machine, backend_for(machine, backend), place)
+    state = state_of(made, module if isinstance(module, torch.nn.Module) else None)
+    found = CompiledModule(made, linked(run), state, seed, reuse, graph)
+    if own:
+        weakref.finalize(found, own.cleanup)
+    return found
+
+
+def known(tensor: torch.Tensor) -> torch.Tensor:
+    """A constant's values; KernelError for one of a module that was made without values."""
+    if getattr(tensor, "fake_mode", None) is None:
+        return tensor.detach().contiguous()
+    if tensor.constant is None:
+        raise KernelError(
+            "the module holds a constant whose values are not known",
+            hint="make it a buffer of the module",
+        )
+    return tensor.constant.detach().contiguous()
+
+
+def _held(state: Mapping[str, torch.Tensor], path: str) -> torch.Tensor:
+    if path not in state:
+        raise KernelError(f"the module's `{path}` is not given")
+    return state[path]

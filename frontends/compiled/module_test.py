@@ -1,0 +1,117 @@
+"""A compiled module is called as the module is, on its own tensors."""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+from frontends.compiled.module import compile_module
+from frontends.pytorch.redrawn import redrawn
+from ir.errors import KernelError
+
+TARGETS = ("h200", "npu")  # one whose kernels take tensors, one whose kernels take arrays
+
+
+class Net(nn.Module):
+    """In training mode: running statistics, a counter, and a plain argument."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(12, 8)
+        self.norm = nn.BatchNorm1d(8)
+        self.register_buffer("calls", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x, scale=2.0, *, more=None):
+        self.calls += 1
+        y = torch.relu(self.norm(self.first(x))) * scale
+        return {"y": y if more is None else y + more, "x": x}
+
+
+def sine(x):
+    return torch.sin(x)
+
+
+def values(x):
+    return torch.linalg.eigvalsh(x)
+
+
+def net():
+    torch.manual_seed(0)
+    return Net()
+
+
+@pytest.fixture(scope="module", params=TARGETS)
+def pair(request, tmp_path_factory):
+    module = net()
+    x = torch.randn(6, 12)
+    folder = tmp_path_factory.mktemp(request.param)
+    return module, compile_module(
+        module, (x,), {"more": x[:, :8]}, target=request.param, folder=folder
+    )
+
+
+def test_calls_give_what_the_module_gives_and_leave_the_same_behind(pair):
+    module, run = pair
+    theirs = copy.deepcopy(module)
+    for seed in (1, 2):
+        x = torch.randn(6, 12, generator=torch.Generator().manual_seed(seed))
+        more = torch.ones(6, 8)
+        found, expected = run(x, more=more), theirs(x, more=more)
+        torch.testing.assert_close(found["y"], expected["y"], rtol=1e-4, atol=1e-5)
+        assert found["x"] is x
+    for path, tensor in theirs.state_dict().items():
+        torch.testing.assert_close(module.state_dict()[path], tensor, rtol=1e-4, atol=1e-6)
+    assert module.calls == 2 and module.norm.num_batches_tracked == 2
+
+
+def test_parameters_are_the_modules_own(pair):
+    module, run = pair
+    x, more = torch.randn(6, 12), torch.zeros(6, 8)
+    with torch.no_grad():
+        module.norm.weight.zero_()
+        module.norm.bias.fill_(3.0)
+    assert torch.equal(run(x, more=more)["y"], torch.full((6, 8), 6.0))
+
+
+@pytest.mark.parametrize(
+    ("args", "kwargs", "words"),
+    [
+        ((torch.zeros(6, 12), 3.0), {"more": torch.zeros(6, 8)}, "arguments are"),
+        ((torch.zeros(5, 12),), {"more": torch.zeros(6, 8)}, r"torch.float32\[5, 12\]"),
+        ((torch.zeros(6, 12).half(),), {"more": torch.zeros(6, 8)}, "float16"),
+        ((torch.zeros(12, 6).t(),), {"more": torch.zeros(6, 8)}, "strides"),
+        ((torch.zeros(6, 12),), {}, "arguments are"),
+    ],
+)
+def test_other_calls_are_refused(pair, args, kwargs, words):
+    with pytest.raises(KernelError, match=words):
+        pair[1](*args, **kwargs)
+
+
+def test_each_call_draws_other_numbers_by_its_seed(tmp_path):
+    module = nn.Sequential(nn.Dropout(0.5), nn.Linear(32, 4))
+    x = torch.randn(16, 32)
+    run = compile_module(module, (x,), target="h200", folder=tmp_path, seed=5)
+    first, second = run(x), run(x)
+    assert not torch.equal(first, second) and run.seed == 7
+    for seed, found in ((5, first), (6, second)):
+        torch.testing.assert_close(found, redrawn(module, (x,), seed)[0], rtol=1e-4, atol=1e-5)
+
+
+def test_results_are_reused_where_asked(tmp_path):
+    run = compile_module(sine, (torch.zeros(8),), target="npu", folder=tmp_path, reuse=True)
+    first = run(torch.ones(8))
+    second = run(torch.zeros(8))
+    assert first.data_ptr() == second.data_ptr() and not first.any()
+
+
+def test_there_are_no_graphs_on_the_cpu(tmp_path):
+    run = compile_module(sine, (torch.zeros(8),), target="npu", folder=tmp_path, graph=True)
+    with pytest.raises(KernelError, match="no graphs"):
+        run(torch.zeros(8))
+
+
+def test_what_is_left_to_pytorch_is_no_program(tmp_path):
+    with pytest.raises(KernelError, match="linalg"):
+        compile_module(values, (torch.eye(3),), target="npu", folder=tmp_path)

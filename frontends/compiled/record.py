@@ -1,0 +1,158 @@
+"""A compiled module as a folder: its network and kernels, how it is called, and its tensors.
+
+    save(run, Path("folder"))
+    run = load(Path("folder"))
+
+Loading runs no code of the module's, imports nothing of PyTorch's export, and schedules nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils._pytree import treespec_dumps, treespec_loads
+
+from backends.program.record import recorded
+from backends.program.sealed import seal, unseal
+from backends.program.tensors import TORCH
+from frontends.compiled.module import CompiledModule
+from frontends.pytorch.imported import Argument, Held, Imported, Mutation, Result
+from ir.errors import KernelError
+from ir.spec import Number, Spec, Tensor
+
+CALL, TENSORS = "call.json", "tensors.bin"
+_PLAIN = (type(None), bool, int, float, str)
+_NAMES = {torch_dtype: name for name, torch_dtype in TORCH.items() if name != "tf32"}
+
+
+def save(
+    run: CompiledModule, folder: Path, state: bool = True, overwrite: bool = False
+) -> None:
+    """Writes a compiled module. state: whether its parameters and buffers are written too; without
+    them `load` has to be given them. overwrite: whether a record that is there is replaced.
+    KernelError for a folder that is something else, and for a call that cannot be written."""
+    contents = run.linked.contents()
+    written = _Tensors()
+    held = {path: written.put(t) for path, t in run.state.items()} if state else {}
+    call = _call(run.made, run.constants, written) | {"state": held}
+    files = {
+        **contents.files,
+        CALL: json.dumps(call, indent=1).encode(),
+        TENSORS: b"".join(written.parts),
+    }
+    seal(folder, files, contents.facts, overwrite)
+
+
+def load(
+    folder: Path,
+    state: Mapping[str, torch.Tensor] | None = None,
+    seed: int = 0,
+    reuse: bool = False,
+    graph: bool = False,
+) -> CompiledModule:
+    """What `save` wrote, as a module's call on the target's device here.
+
+    state: parameters and buffers by path, as of `module.state_dict()`, which are used as they lie;
+    else those of the record. seed, reuse, graph: see `CompiledModule`. KernelError for a record
+    that is incomplete, changed or of another form.
+    """
+    sealed = unseal(folder)
+    network = recorded(sealed)
+    memory = sealed.bytes(TENSORS)
+    try:
+        call = sealed.table(CALL)
+        made = _imported(call, memory)
+        held = {path: _tensor(where, memory) for path, where in call["state"].items()}
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise KernelError(
+            f"it tells no call: {type(error).__name__} {error}", where=str(folder / CALL)
+        ) from error
+    given = held if state is None else dict(state)
+    placed = {path: t.to(network.place) for path, t in given.items()}
+    return CompiledModule(made, network, placed, seed, reuse, graph)
+
+
+class _Tensors:
+    """Tensors on their way into one file. parts: their bytes."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self.length = 0
+
+    def put(self, tensor: torch.Tensor) -> list[Any]:
+        """Where a tensor is written: dtype, shape, first byte."""
+        there = tensor.detach().cpu().contiguous()
+        raw = there.reshape(-1).view(torch.uint8).numpy().tobytes()
+        found = [_NAMES[there.dtype], list(there.shape), self.length]
+        self.parts.append(raw)
+        self.length += len(raw)
+        return found
+
+
+def _tensor(where: list[Any], memory: bytes) -> torch.Tensor:
+    dtype, shape, at = where
+    empty = torch.empty(shape, dtype=TORCH[dtype])
+    raw = memory[at : at + empty.nbytes]
+    if len(raw) != empty.nbytes:
+        raise ValueError("a tensor is not in the file")
+    if raw:
+        flat = torch.frombuffer(bytearray(raw), dtype=torch.uint8)
+        empty.reshape(-1).view(torch.uint8).copy_(flat)
+    return empty
+
+
+def _call(
+    made: Imported, constants: Mapping[str, torch.Tensor], written: _Tensors
+) -> dict[str, Any]:
+    return {
+        "arguments": [[a.name, a.tensor, _plain(a.value)] for a in made.arguments],
+        "argument_structure": treespec_dumps(made.argument_structure),
+        "held": [[h.name, h.path] for h in made.held],
+        "constants": {name: written.put(t) for name, t in constants.items()},
+        "seed": made.seed,
+        "outputs": [[t.name, t.dtype, [s.value for s in t.shape]] for t in made.spec.outputs],
+        "results": [_result(r, written) for r in made.results],
+        "structure": treespec_dumps(made.structure),
+        "mutations": [[m.target, _result(m.result, written)] for m in made.mutations],
+        "counts": {name: [count, dim] for name, (count, dim) in made.counts.items()},
+    }
+
+
+def _plain(value: Any) -> Any:
+    if not isinstance(value, _PLAIN):
+        raise KernelError(
+            f"an argument or result is {value!r}, which a record does not hold",
+            allowed="tensors, numbers, texts, None",
+        )
+    return value
+
+
+def _result(result: Result, written: _Tensors) -> list[Any]:
+    if result.kind == "constant" and isinstance(result.key, torch.Tensor):
+        return ["tensor", written.put(result.key)]
+    return [result.kind, _plain(result.key)]
+
+
+def _imported(call: Mapping[str, Any], memory: bytes) -> Imported:
+    def result(row: list[Any]) -> Result:
+        kind, key = row
+        return Result("constant", _tensor(key, memory)) if kind == "tensor" else Result(kind, key)
+
+    outputs = tuple(Tensor(n, d, tuple(map(Number, s))) for n, d, s in call["outputs"])
+    return Imported(
+        Spec("call", "call", (), outputs, ()),
+        {},
+        tuple(Argument(*row) for row in call["arguments"]),
+        treespec_loads(call["argument_structure"]),
+        tuple(Held(*row) for row in call["held"]),
+        {name: _tensor(where, memory) for name, where in call["constants"].items()},
+        call["seed"],
+        tuple(map(result, call["results"])),
+        treespec_loads(call["structure"]),
+        tuple(Mutation(target, result(row)) for target, row in call["mutations"]),
+        {name: (count, dim) for name, (count, dim) in call["counts"].items()},
+    )
