@@ -24,8 +24,8 @@ class Endpoint:
 
     base_url: str
     key: str = field(repr=False)
-    silence: float = 120.0
-    deadline: float = 600.0
+    silence: float = 180.0
+    deadline: float = 900.0
     stream: bool = True
 
     @property

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from search.llm.breaker import Breaker
 from search.llm.budgeted import Budgeted
 from search.llm.endpoint import Endpoint
 from search.llm.ensemble import Ensemble
@@ -76,7 +77,7 @@ def asked(
         closed.set()
         remote.close()
 
-    return Models(ensemble, ledger, Recording(patient, keeper, ledger), close)
+    return Models(ensemble, ledger, Recording(Breaker(patient), keeper, ledger), close)
 
 
 def replayed(

@@ -161,6 +161,13 @@ def test_the_key_is_nowhere_but_in_the_request(store, made, caplog, capsys, tmp_
     assert files and not any(KEY.encode() in f.read_bytes() for f in files)
 
 
+def test_a_wrong_key_is_tried_once(store, made):
+    with ModelServer(key="another") as server:
+        said = talk(made(server, store), REQUESTS)
+        assert len(server.seen) == 1
+    assert len(set(said)) == 1 and "OPENAI_API_KEY" in said[0]
+
+
 def test_closing_ends_waits_at_once(store, made):
     with ModelServer(otherwise="limit") as server:
         models, caught = made(server, store, patience=Patience()), []
