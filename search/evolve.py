@@ -37,7 +37,8 @@ def main(words: Sequence[str]) -> int:
 def _evolve(asked: Arguments, around: Surroundings) -> int:
     """Checks all that was asked for before anything is written; then searches."""
     _require_outputs(asked, around)
-    found = Suite() if asked.resume is not None else suite(asked, around.path)
+    stored = asked.resume or asked.replay
+    found = Suite() if stored is not None else suite(asked, around.path)
     destination(asked, around, found.problems)
     # Here, as a database and a sandbox take long to import, and most mistakes come before.
     from search.command.conduct import conduct
@@ -46,7 +47,9 @@ def _evolve(asked: Arguments, around: Surroundings) -> int:
 
 
 def _require_outputs(asked: Arguments, around: Surroundings) -> None:
-    for option, given in (("--store", asked.store), ("--resume", asked.resume)):
+    for option, given in (
+        ("--store", asked.store), ("--resume", asked.resume), ("--replay", asked.replay)
+    ):
         if asked.no_store and given is not None:
             raise KernelError("nothing is kept", where=option, hint="leave --no-store out")
     if asked.report is not None:
@@ -58,7 +61,7 @@ def _require_outputs(asked: Arguments, around: Surroundings) -> None:
         require_new(around.path(asked.model_new), asked.overwrite)
     elif asked.overwrite:
         raise KernelError("it is of --model-new", where="--overwrite", hint="leave it out")
-    kernels = 1 if asked.resume is not None else len(asked.kernels)
+    kernels = 1 if asked.resume or asked.replay else len(asked.kernels)
     if asked.trace is not None and (kernels != 1 or len(asked.targets) > 1):
         raise KernelError(
             "a timeline shows one kernel on one target",

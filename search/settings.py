@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 
 from search.foreign import Foreign
 from search.workload import Shape
@@ -26,7 +26,8 @@ class Settings:
     may share the shapes of a workload.  target_speedup: stop when the best is so many times
     as fast as the first.  models: those that are asked, with their weights.  max_tokens,
     max_cost: what their answers may take; None for no limit.  foreign: what other searches found
-    for the same kernel, which this one starts from too.
+    for the same kernel, which this one starts from too.  preferences: how much likelier a verb's
+    edits are drawn than they would be, by verb.  lessons: documents that models are told.
     """
 
     kernel: str
@@ -52,6 +53,8 @@ class Settings:
     max_tokens: int | None = None
     max_cost: float | None = None
     foreign: tuple[Foreign, ...] = ()
+    preferences: Mapping[str, float] = field(default_factory=dict)
+    lessons: tuple[str, ...] = ()
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
@@ -66,7 +69,7 @@ class Settings:
 def settings(text: str) -> Settings:
     """The settings that `Settings.to_json` wrote."""
     table = json.loads(text)
-    for name in ("checks", "measures", "operators", "models"):
+    for name in ("checks", "measures", "operators", "models", "lessons"):
         table[name] = tuple(table[name])
     table["workload"] = tuple(Shape(**shape) for shape in table["workload"])
     table["foreign"] = tuple(Foreign(**f) for f in table["foreign"])

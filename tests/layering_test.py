@@ -37,7 +37,10 @@ TABLE = {
     "backends/*": (("ir", "backends"), None),
     "search": (("ir",), ("sqlalchemy", "rich")),
     "search/policy": (("ir", "search"), ("ribs",)),
-    "search/operator": (("ir", "ir/rewrites", "search"), ("optuna",)),
+    "search/operator": (
+        ("ir", "ir/rewrites", "search", "search/prompt", "search/llm"),
+        ("optuna",),
+    ),
     "search/llm": (("ir", "search"), ("openai",)),
     "search/prompt": (("ir", "search", "backends/manifest"), ("jinja2",)),
     "search/report": (("ir", "search"), ("jinja2", "markupsafe")),

@@ -42,6 +42,16 @@ class Arguments:
     evaluations: int | None
     seconds: float | None
     policy: str | None
+    operators: tuple[str, ...]
+    target_speedup: float | None
+    stagnation: int | None
+    memory: bool
+    lessons: bool
+    models: tuple[str, ...]
+    prices: tuple[str, ...]
+    max_tokens: int | None
+    max_cost: float | None
+    replay: str | None
     seed: int | None
     workers: int | None
     backend: str | None
@@ -80,8 +90,18 @@ def arguments(words: Sequence[str], target: str, kernel: str) -> Arguments:
         unseen=_whole("--unseen", found.unseen, 0),
         schedule=found.schedule,
         evaluations=_whole("--evaluations", found.evaluations, 1),
-        seconds=_seconds(found.seconds),
+        seconds=_positive("--seconds", found.seconds),
         policy=found.policy,
+        operators=tuple(dict.fromkeys(n for n in found.operators.split(",") if n)),
+        target_speedup=_positive("--target-speedup", found.target_speedup),
+        stagnation=_whole("--stagnation", found.stagnation, 1),
+        memory=found.memory,
+        lessons=found.lessons,
+        models=tuple(found.model),
+        prices=tuple(found.price),
+        max_tokens=_whole("--max-tokens", found.max_tokens, 1),
+        max_cost=_positive("--max-cost", found.max_cost),
+        replay=found.replay,
         seed=_whole("--seed", found.seed, 0),
         workers=_whole("--workers", found.workers, 1),
         backend=found.backend,
@@ -124,6 +144,9 @@ def _parser(examples: str) -> _Parser:
     parser.add_argument("rest", nargs="*", help=argparse.SUPPRESS)
     _what(parser.add_argument_group("what is evolved"))
     _how(parser.add_argument_group("how it is searched"))
+    _models(parser.add_argument_group("models that are asked (an endpoint's address and key: "
+                                      "OPENAI_BASE_URL, OPENAI_API_KEY)"))
+    _kept(parser.add_argument_group("what is kept"))
     _results(parser.add_argument_group("where results go"))
     return parser
 
@@ -164,10 +187,37 @@ def _how(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--seconds", metavar="S", help="time for each kernel (default: no limit)")
     group.add_argument("--policy", metavar="NAME", help="who becomes a parent, and how "
                                                         "(default: evolutionary)")
+    group.add_argument("--operators", metavar="NAMES", default="",
+                       help="what may make new candidates, with commas (default: all there are)")
+    group.add_argument("--target-speedup", metavar="X",
+                       help="stop when the best is so many times as fast as the first schedule")
+    group.add_argument("--stagnation", metavar="N",
+                       help="stop after so many candidates without a gain")
+    group.add_argument("--memory", action=argparse.BooleanOptionalAction, default=False,
+                       help="start from what earlier runs in the store found for the same kernel")
+    group.add_argument("--lessons", action=argparse.BooleanOptionalAction, default=False,
+                       help="keep what a run teaches, and use what earlier ones taught")
     group.add_argument("--seed", metavar="N",
                        help="the same seed and evaluations give the same result (default: 0)")
     group.add_argument("--workers", metavar="N",
                        help="candidates evaluated at a time (default: one a core)")
+
+
+def _models(group: argparse._ArgumentGroup) -> None:
+    group.add_argument("--model", action="append", default=[], metavar="NAME[:WEIGHT]",
+                       help="a model that edits kernels beside the other operators; several share "
+                            "the requests by weight")
+    group.add_argument("--price", action="append", default=[], metavar="NAME=IN/OUT",
+                       help="what a million tokens cost; or a file of prices")
+    group.add_argument("--max-tokens", metavar="N",
+                       help="tokens that models may read and write for each kernel")
+    group.add_argument("--max-cost", metavar="X",
+                       help="what models may cost for each kernel, in the currency of the prices")
+    group.add_argument("--replay", metavar="RUN",
+                       help="make a stored run again with the answers that it had, asking nobody")
+
+
+def _kept(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--store", metavar="URL",
                        help="where runs are kept: an SQLite file, or a database's URL")
     group.add_argument("--no-store", action="store_true",
@@ -203,18 +253,18 @@ def _whole(option: str, text: str | None, least: int) -> int | None:
     return int(text)
 
 
-def _seconds(text: str | None) -> float | None:
+def _positive(option: str, text: str | None) -> float | None:
     if text is None:
         return None
     try:
-        seconds = float(text)
+        number = float(text)
     except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < float("inf"):
+        number = 0.0
+    if not 0 < number < float("inf"):
         raise KernelError(
             f"`{text}` is not possible",
-            where="--seconds",
+            where=option,
             allowed="a positive number",
-            hint="for example --seconds=90",
+            hint=f"for example {option}=90",
         )
-    return seconds
+    return number

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import sys
 from contextlib import closing
+from dataclasses import replace
 
 from ir.errors import KernelError
 from search.command.arguments import Arguments
 from search.command.conclusion import conclude, how_to_go_on
 from search.command.destination import destination
 from search.command.interrupt import Interrupt
+from search.command.models import sources
 from search.command.packages import require
 from search.command.problem import Problem
 from search.command.session import Plan, Session
 from search.command.suite import Suite, resumed
 from search.command.surroundings import Surroundings
 from search.display import display
+from search.llm.endpoint import endpoint
+from search.prompt.lessons import Lessons, beside
 from search.stored import Keeper
 
-DONE, INCOMPLETE, INTERRUPTED = 0, 1, 130
+DONE, INCOMPLETE, FAULTY, INTERRUPTED = 0, 1, 2, 130
 FIXED = {  # what a stored run has decided, and the option that says it
     "kernels": "--kernel",
     "problem": "--problem",
@@ -27,6 +31,8 @@ FIXED = {  # what a stored run has decided, and the option that says it
     "shapes": "--shape",
     "dispatch": "--dispatch",
     "policy": "--policy",
+    "operators": "--operators",
+    "models": "--model",
     "seed": "--seed",
     "backend": "--backend",
 }
@@ -41,19 +47,28 @@ def conduct(asked: Arguments, around: Surroundings, found: Suite) -> int:
     with closing(_keeper(asked, around)) as store:
         if asked.resume is not None:
             problems = (_resumed(asked, asked.resume, around, store),)
+        elif asked.replay is not None:
+            found_run = _resumed(asked, asked.replay, around, store)
+            problems = (replace(found_run, run="", replays=asked.replay),)
+        shown = display(sys.stderr, around.quiet)
         plan = Plan(
             store=store,
             workers=asked.workers or around.workers,
             checkout=destination(asked, around, problems),
             command=around.command(asked.words),
+            sources=sources(asked.prices, endpoint(around.variables), shown.say),
+            memory=asked.memory,
+            lessons=_lessons(asked, around),
         )
-        session = Session(plan, display(sys.stderr, around.quiet), Interrupt())
+        session = Session(plan, shown, Interrupt())
         session.run(problems)
     right = conclude(asked, around, session, found)
     for line in how_to_go_on(asked, around, session):
         print(line, file=sys.stderr)
     if session.interrupt.came:
         return INTERRUPTED
+    if any(e.outcome.fault for e in session.ended):
+        return FAULTY
     correct = all(e.outcome.best is not None for e in session.ended)
     return DONE if correct and right and not session.faults else INCOMPLETE
 
@@ -70,15 +85,26 @@ def _keeper(asked: Arguments, around: Surroundings) -> Keeper:
     return Store(_url(asked, around))
 
 
+def _lessons(asked: Arguments, around: Surroundings) -> Lessons | None:
+    if not asked.lessons:
+        return None
+    if asked.no_store:
+        raise KernelError(
+            "lessons are kept beside a store", where="--lessons", hint="leave --no-store out"
+        )
+    return beside(_url(asked, around))
+
+
 def _url(asked: Arguments, around: Surroundings) -> str:
     """The store's URL or path. A run can only go on where there is one: none is made for it."""
     if asked.store is not None and "://" in asked.store:
         return asked.store
     store = around.path(asked.store or around.store)
-    if asked.resume is not None and not store.is_file():
+    run = asked.resume or asked.replay
+    if run is not None and not store.is_file():
         raise KernelError(
-            f"there is no store in `{store}`, so there is no run `{asked.resume}` to go on with",
-            where="--resume",
+            f"there is no store in `{store}`, so there is no run `{run}` to go on with",
+            where="--resume" if asked.resume else "--replay",
             hint="name the store that the run was made in with --store",
         )
     return str(store)

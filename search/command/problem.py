@@ -14,7 +14,7 @@ from search.settings import Settings
 class Problem:
     """tune: the sizes that the kernel's own file names.  ours: the target is the project's, so
     that a record for it can be tested later.  run: a stored run that goes on; empty for a new
-    one."""
+    one.  replays: a stored run whose models' answers are given again; empty for none."""
 
     settings: Settings
     machine: Machine
@@ -22,6 +22,7 @@ class Problem:
     tune: Sizes
     ours: bool
     run: str = ""
+    replays: str = ""
 
     @property
     def title(self) -> str:

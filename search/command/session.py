@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from datetime import date
 from functools import partial
 from pathlib import Path
 
 from backends.registry import backend_for
 from ir.errors import KernelError
+from search.command.equipment import Equipment, equipped
 from search.command.interrupt import Interrupt
+from search.command.models import Sources
 from search.command.problem import Problem
 from search.command.promotion import promote
 from search.command.summary import Line
@@ -18,9 +22,10 @@ from search.evaluator.cache import Cached
 from search.evaluator.local import LocalEvaluator
 from search.evaluator.stages import Bench
 from search.obtained import here
-from search.operator import local_operators
 from search.outcome import Outcome
 from search.policy import policy
+from search.prompt.lesson import distil
+from search.prompt.lessons import Lessons
 from search.run import Search
 from search.stored import Keeper
 
@@ -47,12 +52,17 @@ class Plan:
     """What is the same for all searches of a session.
 
     checkout: where winners go; None for nowhere.  command: what the user said, for the report.
+    sources: of models' answers.  memory: whether searches start from what earlier runs found.
+    lessons: where they are kept; None where nobody wants them.
     """
 
     store: Keeper
     workers: int
     checkout: Path | None
     command: str
+    sources: Sources
+    memory: bool = False
+    lessons: Lessons | None = None
 
 
 class Session:
@@ -95,8 +105,25 @@ class Session:
                 if self.interrupt.came:
                     return
 
-    def _one(self, problem: Problem) -> None:
-        settings = problem.settings
+    def _one(self, asked: Problem) -> None:
+        plan = self.plan
+        equipment = equipped(
+            asked,
+            plan.sources,
+            plan.store,
+            ended=[(e.problem, e.outcome) for e in self.ended],
+            memory=plan.memory,
+            lessons=plan.lessons,
+            say=self.display.say,
+        )
+        with closing(equipment):
+            self._search(asked, equipment)
+        if not self.interrupt.came:
+            self._learn(self.ended[-1])
+            self._promote(self.ended[-1])
+
+    def _search(self, asked: Problem, equipment: Equipment) -> None:
+        problem, settings = equipment.problem, equipment.problem.settings
         bench = Bench(
             spec=settings.spec,
             machine=problem.machine,
@@ -113,16 +140,20 @@ class Session:
                 self.plan.store,
                 machine=problem.machine,
                 policy=policy(settings.policy),
-                operators=local_operators(),
+                operators=equipment.operators,
+                models=equipment.models,
                 run=problem.run or None,
             )
             outcome = search.run(self.display.on_event)
-            self.left.remove(problem)
+            self.left.remove(asked)
             self.ended.append(
                 Ended(problem, outcome, dict(local.environment), self.interrupt.came)
             )
-        if not self.interrupt.came:
-            self._promote(self.ended[-1])
+
+    def _learn(self, ended: Ended) -> None:
+        """Writes down what the run teaches, where that is wanted."""
+        if self.plan.lessons is not None:
+            self.plan.lessons.add(distil(ended.outcome, date.today().isoformat()))
 
     def _promote(self, ended: Ended) -> None:
         """Writes the winner to the checkout, if it is better than what is there."""

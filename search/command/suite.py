@@ -22,6 +22,7 @@ from search.command.arguments import EVALUATIONS, Arguments
 from search.command.given import given_schedule, text_of
 from search.command.model_new import require_imported
 from search.command.module import Module, read, read_task
+from search.command.operators import require_operators
 from search.command.problem import Problem
 from search.command.shapes import workload as shapes_of
 from search.policy import policy
@@ -131,7 +132,7 @@ def resumed(asked: Arguments, run: str, stored: Settings, path: Callable[[str], 
         )
     limits = {
         name: value
-        for name in ("evaluations", "seconds")
+        for name in ("evaluations", "seconds", "max_tokens", "max_cost")
         if (value := getattr(asked, name)) is not None
     }
     spec = parse_spec(stored.spec)
@@ -207,6 +208,8 @@ def _problem(
     backend = usable(found, asked.backend)
     chosen = asked.policy or _POLICY
     policy(chosen)
+    require_operators(asked.operators, bool(asked.models))
+    require_operators(asked.operators, bool(asked.models))
     try:
         for shape in shapes:
             lower(spec, plain(spec, found, shape.sizes), found, shape.sizes)
@@ -229,6 +232,12 @@ def _problem(
         policy=chosen,
         seed=asked.seed or 0,
         schedule=schedule,
+        operators=asked.operators,
+        target_speedup=asked.target_speedup,
+        stagnation=asked.stagnation,
+        models=asked.models,
+        max_tokens=asked.max_tokens,
+        max_cost=asked.max_cost,
         workload=shapes if len(shapes) > 1 else (),
         dispatch=asked.dispatch or 1,
     )

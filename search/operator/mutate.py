@@ -20,7 +20,8 @@ class Mutate:
     is drawn first and its value then, so that a verb with many values is not drawn more often.
     Of `looks` children the one is kept that the estimate expects most of, give or take `doubt`.
     Where `tries` led to nothing new, the single changes are gone through one by one.
-    by_name: the budget never chooses it, only a policy that names it.
+    by_name: the budget never chooses it, only a policy that names it.  prefer: how much likelier
+    than others a verb is drawn, where that is known.
     """
 
     name: str = "mutate"
@@ -31,6 +32,7 @@ class Mutate:
     parents: int = 1
     remote: bool = False
     by_name: bool = False
+    prefer: tuple[tuple[str, float], ...] = ()
 
     def propose(self, context: Context, rng: random.Random) -> Candidate | GaveUp:
         """A child that differs in 1 to `most` changes."""
@@ -59,7 +61,7 @@ class Mutate:
     ) -> Candidate | GaveUp:
         schedule, edits, choice = start, [], first
         while choice:
-            edits.append(_draw(choice, rng))
+            edits.append(self._draw(choice, rng))
             schedule = edits[-1].apply(schedule)
             if len(edits) == self.most or rng.random() < 0.5:
                 break
@@ -70,11 +72,14 @@ class Mutate:
         formulation = context.parents[0].formulation
         return neighbours(formulation, schedule, context.machine, context.sizes)
 
-
-def _draw(edits: Sequence[Edit], rng: random.Random) -> Edit:
-    """An edit: first what it decides on, each equally likely, then which of its values."""
-    groups: dict[tuple[str, str], list[Edit]] = {}
-    for edit in edits:
-        decision = edit.new or edit.old
-        groups.setdefault((decision.verb, decision.subject), []).append(edit)
-    return rng.choice(groups[rng.choice(list(groups))])
+    def _draw(self, edits: Sequence[Edit], rng: random.Random) -> Edit:
+        """An edit: first what it decides on, then which of its values, each equally likely."""
+        groups: dict[tuple[str, str], list[Edit]] = {}
+        for edit in edits:
+            decision = edit.new or edit.old
+            groups.setdefault((decision.verb, decision.subject), []).append(edit)
+        if not self.prefer:
+            return rng.choice(groups[rng.choice(list(groups))])
+        liked = dict(self.prefer)
+        weights = [liked.get(verb, 1.0) for verb, _ in groups]
+        return rng.choice(groups[rng.choices(list(groups), weights)[0]])

@@ -1,0 +1,155 @@
+"""The models of a run: which are asked, by whom, and what of it is replayed."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from ir.cost import roofline
+from ir.errors import KernelError
+from ir.parse import parse_spec
+from search.candidate import Candidate
+from search.command.problem import Problem
+from search.command.promotion import source
+from search.context import Operator
+from search.evaluation import Evaluated
+from search.graph import Graph
+from search.llm.costs import Price, prices
+from search.llm.endpoint import KEY, Endpoint
+from search.llm.ensemble import ensemble
+from search.llm.ledger import Ledger
+from search.llm.models import Models, asked, replayed
+from search.operator import MODEL_OPERATORS
+from search.operator.coach import Coach
+from search.operator.universal import Universal
+from search.prompt.archive import Prompts
+from search.prompt.document import Document
+from search.prompt.knowledge import library_of
+from search.prompt.synthesis import Writer
+from search.stored import Keeper
+
+NO_KEY = f"no model is asked: {KEY} is not set; the search goes on without"
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where answers come from. endpoint: None where there is no key.  prices: of models.  say:
+    is told of waits and of what is lacking, each once."""
+
+    endpoint: Endpoint | None
+    prices: Mapping[str, Price]
+    say: Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class RunModels:
+    """What a search tells of itself (see `run.Models`), passed on to those who need it."""
+
+    models: Models
+    coach: Coach
+    seed: int
+
+    @property
+    def tokens(self) -> int:
+        """All tokens of the run so far."""
+        return self.models.ledger.tokens
+
+    @property
+    def cost(self) -> float:
+        """What the run has cost so far; what is not known counts as nothing."""
+        return self.models.ledger.cost or 0.0
+
+    def close(self) -> None:
+        """Breaks off what is under way."""
+        self.models.close()
+
+    def begin(self, run: str) -> None:
+        """The exchanges to come are of this run."""
+        self.models.begin(run)
+
+    def advance(self, generation: int, graph: Graph, outcomes: Mapping[str, Evaluated]) -> None:
+        """Lets the coach work on the prompts."""
+        self.coach.advance(generation, graph, outcomes, self.seed)
+
+
+def sources(
+    words: Sequence[str], endpoint: Endpoint | None, say: Callable[[str], None]
+) -> Sources:
+    """words: prices as the user gives them."""
+    return Sources(endpoint, prices(words), say)
+
+
+def models_of(problem: Problem, given: Sources, store: Keeper) -> RunModels | None:
+    """The models of a problem's run; None where it asks none, or there is no key."""
+    settings = problem.settings
+    if not settings.models:
+        return None
+    names = ensemble(settings.models)
+    if problem.replays:
+        ledger = Ledger(given.prices)
+        models = replayed(problem.replays, store, names, ledger, store)
+    elif given.endpoint is None:
+        given.say(NO_KEY)
+        return None
+    else:
+        ledger = Ledger(given.prices, settings.max_tokens, settings.max_cost)
+        waits = random.Random(settings.seed)
+        models = asked(given.endpoint, names, ledger, store, waits, say=given.say)
+    coach = Coach(
+        ask=models.complete,
+        model=names.draw,
+        prompts=Prompts(),
+        kernel=settings.kernel,
+        machine=problem.machine.title,
+    )
+    return RunModels(models, coach, settings.seed)
+
+
+def model_operators(
+    problem: Problem, found: RunModels, lessons: Sequence[Document] = ()
+) -> dict[str, Operator]:
+    """The operators that ask models, by name."""
+    settings, machine = problem.settings, problem.machine
+    manifest = problem.backend.manifest
+    writer = Writer(
+        kernel=settings.kernel,
+        machine=machine,
+        sizes=settings.sizes,
+        checks=settings.checks,
+        roofline_us=roofline(parse_spec(settings.spec), machine, settings.sizes).us,
+        language=manifest.language,
+        library=library_of(manifest.name).with_documents(lessons),
+    )
+    made = [
+        Universal(
+            ask=found.models.complete,
+            model=found.models.ensemble.draw,
+            writer=writer,
+            source=_Emitted(problem),
+            file=f"kernel.{manifest.extension}",
+            prompts=found.coach.prompts,
+            name=name,
+            parents=parents,
+        )
+        for parents, name in enumerate(MODEL_OPERATORS, 1)
+    ]
+    return {operator.name: operator for operator in made}
+
+
+class _Emitted:
+    """What a candidate comes to in the backend's language; one emission at a time."""
+
+    def __init__(self, problem: Problem):
+        self._problem = problem
+        self._lock = threading.Lock()
+
+    def __call__(self, candidate: Candidate) -> str:
+        if candidate.source is not None:
+            return candidate.source
+        with self._lock:
+            try:
+                return source(self._problem, candidate.formulation, candidate.schedule)
+            except KernelError as error:
+                return f"(it does not lower: {error.what})\n"

@@ -1,0 +1,30 @@
+"""The operators that a user names, checked before anything starts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ir.errors import KernelError
+from search.operator import MODEL_OPERATORS, local_operators
+
+OPTION = "--operators"
+
+
+def require_operators(names: Sequence[str], with_models: bool) -> None:
+    """KernelError where an operator is not known, or asks a model and none is named."""
+    known = [*local_operators(), *(MODEL_OPERATORS if with_models else ())]
+    for name in names:
+        if name not in known:
+            asks = name in MODEL_OPERATORS
+            raise KernelError(
+                f"the operator `{name}` asks a model" if asks else f"no operator `{name}`",
+                where=OPTION,
+                allowed=", ".join(known),
+                hint="name one with --model" if asks else "leave the option out to take all",
+            )
+    if names and "combine" in names and len(names) == 1:
+        raise KernelError(
+            "`combine` takes two parents, and somebody must make the second",
+            where=OPTION,
+            hint="name an operator of one parent too",
+        )

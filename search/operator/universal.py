@@ -1,0 +1,142 @@
+"""The universal operator: one request to a model; its context says what is asked for.
+
+It drafts, repairs, improves, combines or translates, and edits decisions, equations or source.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+from ir.errors import KernelError
+from ir.parse import parse_schedule, parse_spec
+from search.candidate import Candidate
+from search.context import Context, GaveUp, Parent
+from search.evaluation import Failure
+from search.llm.exchange import Answer, Message, ModelError, Request
+from search.operator.halting import gave_up
+from search.prompt.answer import Edited, Refused, edited
+from search.prompt.archive import Prompts
+from search.prompt.brief import FORMULATION, RECALLS, SCHEDULE, SURFACES, Brief
+from search.prompt.synthesis import Writer
+
+ANSWER = 6_000  # tokens of an answer at most
+
+
+@dataclass(frozen=True, slots=True)
+class Universal:
+    """Asks a model for a child, and again with what was wrong, up to `tries` times.
+
+    ask: sends a request.  model: draws the name of one.  writer: of prompts.  source: what a
+    candidate comes to in the backend's language, and `file` its name.  prompts: the evolving
+    regions.  surfaces, recalls: how often each is drawn, relative to the others.  repairs: how
+    often a failed child of the parent is repaired, where there is one; translations: how often
+    another machine's elite is translated.
+    """
+
+    ask: Callable[[Request], Answer]
+    model: Callable[[random.Random], str]
+    writer: Writer
+    source: Callable[[Candidate], str]
+    file: str
+    prompts: Prompts
+    name: str = "universal"
+    parents: int = 1
+    remote: bool = True
+    tries: int = 2
+    temperature: float = 0.7
+    repairs: float = 0.3
+    translations: float = 0.3
+    surfaces: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(SURFACES, 1.0))
+    recalls: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(RECALLS, 1.0))
+
+    def propose(self, context: Context, rng: random.Random) -> Candidate | GaveUp:
+        """A child as the model says, or the reason why its answers were not taken."""
+        context, brief = self._brief(context, rng)
+        prompt = self.prompts.draw(context.graph, context.outcomes, rng)
+        text = self.writer.write(context, brief, prompt.regions)
+        messages = [Message("system", text.system), Message("user", text.user)]
+        model, seed = self.model(rng), rng.randrange(1 << 31)
+        reason = ""
+        for _ in range(self.tries):
+            request = Request(model, tuple(messages), self.temperature, ANSWER, seed)
+            try:
+                answer = self.ask(request)
+            except ModelError as error:
+                return gave_up(error)
+            found = self._child(context, brief, answer.text)
+            if isinstance(found, Candidate):
+                return replace(found, origin=replace(found.origin, prompt=prompt.digest))
+            reason = found.reason
+            messages.append(Message("assistant", answer.text))
+            messages.append(Message("user", self.writer.refusal(reason)))
+        return GaveUp(f"{self.tries} answers were refused; the last: {reason}")
+
+    def _brief(self, context: Context, rng: random.Random) -> tuple[Context, Brief]:
+        """What is asked for; a failed child takes its parent's place where it is to be repaired."""
+        parent, kind, failure, foreign = context.parents[0], "improve", None, None
+        failed = _failed(context) if self.parents == 1 else []
+        if self.parents > 1:
+            kind = "combine"
+        elif failed and rng.random() < self.repairs:
+            kind, parent = "repair", rng.choice(failed)
+            context = replace(context, parents=(parent,))
+        elif context.foreign and rng.random() < self.translations:
+            kind, foreign = "translate", rng.choice(context.foreign)
+        elif not parent.candidate.origin.parents:
+            kind = "draft"
+        if isinstance(parent.outcome, Failure):
+            kind, failure = "repair", parent.outcome
+        own = parent.candidate.source is not None
+        surface = "source" if own else _drawn(self.surfaces, rng)
+        texts = {
+            FORMULATION: parent.candidate.formulation,
+            SCHEDULE: parent.candidate.schedule,
+            self.file: self.source(parent.candidate),
+        }
+        may = {"schedule": (SCHEDULE,), "equations": (FORMULATION, SCHEDULE)}
+        files = may.get(surface, (self.file,))
+        return context, Brief(
+            kind=kind,
+            surface=surface,
+            recall=_drawn(self.recalls, rng),
+            files={name: texts[name] for name in files},
+            shown={name: text for name, text in texts.items() if name not in files},
+            hint=context.hint,
+            failure=failure,
+            foreign=foreign,
+        )
+
+    def _child(self, context: Context, brief: Brief, answer: str) -> Candidate | GaveUp:
+        try:
+            found = edited(answer, brief.files)
+            return self._offered(context, found)
+        except (Refused, KernelError) as error:
+            return GaveUp(str(error))
+
+    def _offered(self, context: Context, found: Edited) -> Candidate | GaveUp:
+        if self.file in found.files:
+            return context.offer_source(found.files[self.file], self.name, found.why)
+        schedule = None
+        if SCHEDULE in found.files:
+            schedule = parse_schedule(found.files[SCHEDULE])
+        if FORMULATION in found.files:
+            formulation = parse_spec(found.files[FORMULATION])
+            return context.offer_formulation(formulation, self.name, found.why, schedule)
+        assert schedule is not None, "an answer that edits nothing was refused"
+        return context.offer(schedule, self.name, found.why)
+
+
+def _failed(context: Context) -> list[Parent]:
+    """Children of the first parent that failed, and from which no child was made yet."""
+    children = context.graph.children(context.parents[0].candidate.key)
+    return [
+        Parent(c, context.outcomes[c.key])
+        for c in children
+        if isinstance(context.outcomes.get(c.key), Failure) and not context.graph.children(c.key)
+    ]
+
+
+def _drawn(weights: Mapping[str, float], rng: random.Random) -> str:
+    return rng.choices(list(weights), list(weights.values()))[0]

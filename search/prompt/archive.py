@@ -1,0 +1,84 @@
+"""The archive of prompts: the versions of the regions, and what their children came to."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from search.evaluation import Evaluated, Evaluation
+from search.graph import Graph
+from search.prompt.regions import Regions, first_regions
+
+ENOUGH = 3  # children, after which a version has shown what it can do
+WANDER = 0.25  # how often any version is drawn, whatever it has shown
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """parent: digest of the version that it was made of, by which move; empty for the first."""
+
+    regions: Regions
+    parent: str = ""
+    move: str = ""
+
+    @property
+    def digest(self) -> str:
+        """What candidates that were made under it carry."""
+        return self.regions.digest
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the children of a version came to.
+
+    gain: the best factor of a child's time under its parent's, at least 1.
+    """
+
+    children: int
+    failed: int
+    gain: float
+
+
+@dataclass(slots=True)
+class Prompts:
+    """All versions, in the order they were made."""
+
+    versions: dict[str, Version] = field(
+        default_factory=lambda: {first_regions().digest: Version(first_regions())}
+    )
+
+    def add(self, version: Version) -> bool:
+        """Adds a version; False where its texts are there already."""
+        if version.digest in self.versions:
+            return False
+        self.versions[version.digest] = version
+        return True
+
+    def draw(
+        self, graph: Graph, outcomes: Mapping[str, Evaluated], rng: random.Random
+    ) -> Version:
+        """One that has shown too little, else mostly the fittest."""
+        every = list(self.versions.values())
+        seen = {v.digest: shown(v, graph, outcomes) for v in every}
+        young = [v for v in every if seen[v.digest].children < ENOUGH]
+        if young:
+            return young[0]
+        if rng.random() < WANDER:
+            return rng.choice(every)
+        return max(every, key=lambda v: seen[v.digest].gain)
+
+
+def shown(version: Version, graph: Graph, outcomes: Mapping[str, Evaluated]) -> Shown:
+    """The fitness of a version is the best gain of its children over their parents."""
+    children = [c for c in graph if c.origin.prompt == version.digest and c.key in outcomes]
+    gains, failed = [0.0], 0
+    for child in children:
+        after = outcomes[child.key]
+        before = outcomes.get(child.origin.parents[0])
+        if not isinstance(after, Evaluation):
+            failed += 1
+        elif isinstance(before, Evaluation):
+            gains.append(math.log(before.us / after.us))
+    return Shown(len(children), failed, math.exp(max(gains)))

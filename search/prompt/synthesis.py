@@ -1,0 +1,197 @@
+"""Prompt synthesis: all that a model is told about one brief, within a budget of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ir.machine import Machine
+from ir.parse import parse_schedule, parse_spec
+from ir.verbs import VERBS
+from ir.workload import Sizes
+from search import difference
+from search.candidate import Candidate
+from search.context import Context
+from search.evaluation import Evaluated, Evaluation, Failure
+from search.prompt.analysis import diagnosis
+from search.prompt.brief import FORMULATION, SCHEDULE, Brief
+from search.prompt.budget import Section, fit
+from search.prompt.knowledge import Library
+from search.prompt.regions import Regions
+from search.prompt.render import rendered
+from search.prompt.retrieval import query, retrieve
+
+TOKENS = 16_000  # of a prompt
+KNOWLEDGE = 5_000  # of them, for documents
+STEPS = 8  # of a history that are told
+FENCES = {SCHEDULE: "python", FORMULATION: "python"}
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """system, user: the two messages.  knowledge: documents that were taken, by name.  dropped,
+    cut: sections that the budget took away, or shortened."""
+
+    system: str
+    user: str
+    knowledge: tuple[str, ...]
+    dropped: tuple[str, ...]
+    cut: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Writes prompts for one search.
+
+    checks: sizes at which results are compared.  language: of the backend's sources.  library:
+    what is known.  tokens: of a prompt at most, of them `knowledge` for documents.
+    """
+
+    kernel: str
+    machine: Machine
+    sizes: Sizes
+    checks: tuple[Sizes, ...]
+    roofline_us: float
+    language: str
+    library: Library
+    tokens: int = TOKENS
+    knowledge: int = KNOWLEDGE
+
+    def write(self, context: Context, brief: Brief, regions: Regions) -> Prompt:
+        """The prompt for a brief; the same for the same arguments."""
+        parent = context.parents[0]
+        lines = self._analysis(parent.outcome)
+        found = retrieve(
+            self.library,
+            query(
+                parse_spec(parent.candidate.formulation),
+                self.machine,
+                parse_schedule(parent.candidate.schedule),
+                " ".join(lines),
+            ),
+            self.knowledge,
+        )
+        sections = [
+            self._task(brief),
+            Section("machine", rendered("machine", machine=self.machine), 8),
+            self._kernel(brief),
+            *self._others(context, brief),
+            *self._told("analysis", 7, lines=lines),
+            *self._recall(context, brief),
+            *self._told("knowledge", 4, text=found.text),
+            self._constraints(),
+            *self._told("verbs", 6, verbs=tuple(VERBS.values())),
+            self._format(brief),
+        ]
+        system = rendered("system", language=self.language, regions=regions)
+        fitted = fit(sections, self.tokens)
+        return Prompt(
+            system=system,
+            user=fitted.text,
+            knowledge=tuple(t.document.name for t in found.taken),
+            dropped=fitted.dropped,
+            cut=fitted.cut,
+        )
+
+    def refusal(self, reason: str) -> str:
+        """What a model is told of an answer that was not taken."""
+        return rendered("refusal", reason=reason)
+
+    def _task(self, brief: Brief) -> Section:
+        text = rendered(
+            "task",
+            brief=brief,
+            kernel=self.kernel,
+            machine=self.machine,
+            failure=brief.failure,
+            foreign=brief.foreign,
+        )
+        return Section("task", text, required=True)
+
+    def _kernel(self, brief: Brief) -> Section:
+        files = {**brief.files, **brief.shown}
+        return Section("kernel", self._files("The kernel", files, brief), required=True)
+
+    def _files(self, title: str, files: dict[str, str], brief: Brief) -> str:
+        fences = {name: FENCES.get(name, self.language.lower()) for name in files}
+        return rendered("kernel", title=title, files=files, fences=fences, brief=brief)
+
+    def _others(self, context: Context, brief: Brief) -> Iterator[Section]:
+        """The second parent, or what is to be translated."""
+        found: dict[str, str] = {}
+        title = "The other kernel"
+        if brief.kind == "combine" and len(context.parents) > 1:
+            other = context.parents[1]
+            found = {FORMULATION: other.candidate.formulation, SCHEDULE: other.candidate.schedule}
+            title += f": {_result(other.outcome)}"
+        elif brief.foreign is not None:
+            found = {FORMULATION: brief.foreign.formulation, SCHEDULE: brief.foreign.schedule}
+            if brief.foreign.source and brief.surface == "source":
+                found = {f"kernel of {brief.foreign.target}": brief.foreign.source}
+            title = f"The kernel for {brief.foreign.target}"
+        if found:
+            text = rendered(
+                "kernel",
+                title=title,
+                files=found,
+                fences=dict.fromkeys(found, ""),
+                brief={"files": {}},
+            )
+            yield Section("other", text, 9)
+
+    def _analysis(self, outcome: Evaluated | None) -> tuple[str, ...]:
+        if not isinstance(outcome, Evaluation):
+            return ()
+        return diagnosis(outcome, self.roofline_us, self.machine)
+
+    def _recall(self, context: Context, brief: Brief) -> Iterator[Section]:
+        """What the parent came from, what else came of it, and what failed."""
+        parent = context.parents[0].candidate
+        if brief.recall in ("parent", "both"):
+            line = context.graph.lineage(parent.key)[-STEPS - 1 :]
+            steps = [_step(a, b, context) for a, b in zip(line, line[1:])]
+            yield from self._told("lineage", 5, steps=steps)
+        children = [c for c in context.graph.children(parent.key) if c.key in context.outcomes]
+        if brief.recall in ("siblings", "both"):
+            right = [c for c in children if isinstance(context.outcomes[c.key], Evaluation)]
+            steps = [_step(parent, c, context) for c in right[-STEPS:]]
+            yield from self._told("siblings", 3, steps=steps)
+        if brief.recall != "none":
+            wrong = [c for c in children if isinstance(context.outcomes[c.key], Failure)]
+            steps = [_step(parent, c, context) for c in wrong[-STEPS:]]
+            yield from self._told("negative", 6, steps=steps)
+
+    def _constraints(self) -> Section:
+        text = rendered(
+            "constraints",
+            checks=[_sizes(s) for s in self.checks],
+            sizes=_sizes(self.sizes),
+        )
+        return Section("constraints", text, required=True)
+
+    def _format(self, brief: Brief) -> Section:
+        text = rendered("format", brief=brief, example=next(iter(brief.files)))
+        return Section("format", text, required=True)
+
+    def _told(self, name: str, priority: float, **values: object) -> Iterator[Section]:
+        """The section of a template, where there is anything to tell."""
+        if any(values.values()):
+            yield Section(name, rendered(name, **values), priority, cuttable=True)
+
+
+def _step(before: Candidate, after: Candidate, context: Context) -> dict[str, str]:
+    lines: Sequence[str] = difference.lines(before, after)
+    words = "; ".join(lines) if lines else after.origin.note or "another source"
+    return {"words": words, "result": _result(context.outcomes.get(after.key))}
+
+
+def _result(outcome: Evaluated | None) -> str:
+    if outcome is None:
+        return "not known yet"
+    if isinstance(outcome, Failure):
+        return f"failed at {outcome.stage} ({outcome.kind}): {outcome.reason.splitlines()[0]}"
+    return f"{outcome.us:.4g} us ({outcome.time_kind})"
+
+
+def _sizes(sizes: Sizes) -> str:
+    return ", ".join(f"{name}={number}" for name, number in sizes.items())
