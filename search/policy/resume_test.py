@@ -117,7 +117,10 @@ def result(outcome):
 
 
 # Plain TPE has children of the root alone, of which single changes are too few.
-@pytest.mark.parametrize("name", [*(n for n in NAMES if n != "tpe"), "islands,count=2,every=1", "mcts,value=mean"])
+OTHERS = [name for name in NAMES if name != "tpe"]
+
+
+@pytest.mark.parametrize("name", [*OTHERS, "islands,count=2,every=1", "mcts,value=mean"])
 def test_a_run_that_was_killed_goes_on_as_if_it_had_not_been(name, tmp_path):
     whole = Store(str(tmp_path / "whole.db"))
     uninterrupted = result(search(name, whole, Drawn()).run())
