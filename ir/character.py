@@ -51,7 +51,7 @@ def character(nest: LoopNest, machine: Machine, sizes: Mapping[str, int]) -> dic
         "operations": operations,
         "matrix_share": _share(total["matrix"], operations),
         "barriers": float(sum(_barriers(launch, machine) for launch in nest.launches)),
-        "collectives": float(sum(_count(nest, Fold | Scan))),
+        "collectives": float(sum(w.met for w in walks)),
         "atomics": float(sum(s.fold != "" for s in _all(nest) if isinstance(s, Store))),
         **_busy(walks, machine),
     }
@@ -60,18 +60,21 @@ def character(nest: LoopNest, machine: Machine, sizes: Mapping[str, int]) -> dic
 class _Walk(Counter):
     """Adds up, beside a launch's time by engine, what its bytes and operations are for.
 
-    found: of all its programs: bytes `asked` for and `moved`, bytes `loaded` and of these those
-    `reused` and loaded `ahead`, operations of the `matrix` and the `vector` units.
+    met: folds and scans over more than one element.  found: of all its programs: bytes `asked`
+    for and `moved`, bytes `loaded` and of these those `reused` and loaded `ahead`, operations of
+    the `matrix` and the `vector` units.
     """
 
     def __init__(self, launch: Launch, machine: Machine, sizes: Mapping[str, int]):
         super().__init__(launch, machine, sizes)
         self.times = launch.times(sizes)
         self.tiles = prod(ceil(number(g.size, sizes) / g.tile) for g in launch.grid)
-        self.kept = frozenset(_reused(launch))
+        own = machine.has_registers and not launch.resident  # a program for each tile
+        self.kept = frozenset(_reused(launch, 0 if own else -1))
         self.found: dict[str, float] = {}
+        self.met = 0
         self.block(launch.body, self.tiles)
-        self.block(launch.once, min(self.tiles, machine.parallel))
+        self.block(launch.once, self.tiles if own else min(self.tiles, machine.parallel))
 
     def block(self, block: tuple[Statement, ...], times: float) -> None:
         for s in block:
@@ -86,6 +89,8 @@ class _Walk(Counter):
                 case Fold() | Scan():
                     axes = tile_axes(s.source, self.values)
                     self._add("vector", times * prod(self._extent(i) for i in axes))
+                    along = s.over if isinstance(s, Fold) else (s.along,)
+                    self.met += prod(self._extent(i) for i in along) > 1
         super().block(block, times)
 
     def us(self, engine: str) -> float:
@@ -142,12 +147,16 @@ def _busy(walks: list[_Walk], machine: Machine) -> dict[str, float]:
     return {f"busy_{name}": _share(us, total) for name, us in parts.items()}
 
 
-def _reused(launch: Launch) -> Iterator[str]:
+def _reused(launch: Launch, once: int) -> Iterator[str]:
     """Loaded values that are read more than once: by two statements, in a loop around which they
-    were loaded, by several programs, or against each row of another operand."""
-    outside = {s.value: depth for depth, s in _deep(launch) if isinstance(s, Load)}
+    were loaded, by several programs, or against each row of another operand.
+
+    once: the depth of what is done first, -1 where a program goes through several tiles.
+    """
+    deep = [*_within(launch.once, once), *_within(launch.body, 0)]
+    outside = {s.value: depth for depth, s in deep if isinstance(s, Load)}
     readers: dict[str, int] = {}
-    for depth, s in _deep(launch):
+    for depth, s in deep:
         if isinstance(s, Load) and s.shared:
             yield s.value
         for name in _reads(s):
@@ -172,13 +181,8 @@ def _reads(s: Statement) -> set[str]:
     return {t.value for t in tiles if isinstance(t, Tile)}
 
 
-def _deep(launch: Launch) -> Iterator[tuple[int, Statement]]:
-    """Every statement with the number of loops around it; -1: done once for all tiles."""
-    yield from _within(launch.once, -1)
-    yield from _within(launch.body, 0)
-
-
 def _within(block: tuple[Statement, ...], depth: int) -> Iterator[tuple[int, Statement]]:
+    """Every statement with the number of loops around it, counted from `depth`."""
     for s in block:
         yield depth, s
         if isinstance(s, Loop):
@@ -219,10 +223,6 @@ def _barriers(launch: Launch, machine: Machine) -> int:
 def _all(nest: LoopNest) -> Iterator[Statement]:
     for launch in nest.launches:
         yield from launch.statements()
-
-
-def _count(nest: LoopNest, sort: type) -> Iterator[bool]:
-    yield from (isinstance(s, sort) for s in _all(nest))
 
 
 def _share(part: float, whole: float) -> float:

@@ -17,6 +17,7 @@ from backends.manifest import Manifest
 from backends.sim.arrays import from_device, poisoned, to_device
 from backends.sim.native.load import BuildError, device_include, load
 from backends.sim.remembered import Remembered, Run, inputs_digest
+from backends.sim.static import static_figures
 from backends.sim.view import kernel_view
 from ir.machine import Machine
 from ir.nest import LoopNest, Parameter
@@ -97,6 +98,10 @@ class Sim:
         """As `time`, with a timeline of every engine."""
         _, result = self._simulate("time", built, nest, machine, sizes, inputs, trace=str(trace))
         return _timing(result, machine)
+
+    def static_figures(self, source: str) -> Mapping[str, float]:
+        """What the commands in a text show; see `ir.character`."""
+        return static_figures(source)
 
     def available(self, machine: Machine) -> Mapping[str, Any]:
         """Everything, where the simulator compiles; it is compiled here, once, if need be."""

@@ -20,6 +20,7 @@ from backends.triton.emit.view import kernel_view
 from backends.triton.interpret.interpreter import interpret
 from backends.triton.interpret.launch import launcher as interpreted_launcher
 from backends.triton.model.model import modelled
+from backends.triton.static import static_figures
 from ir.machine import Machine
 from ir.nest import LoopNest, Parameter
 
@@ -101,6 +102,10 @@ class Triton:
         if device.present(machine):
             return interpreted_launcher(file, tensors, machine)
         return device.tensor_launcher(file)
+
+    def static_figures(self, source: str) -> Mapping[str, float]:
+        """What the kernels in a text show; see `ir.character`."""
+        return static_figures(source)
 
     def available(self, machine: Machine) -> Mapping[str, Any]:
         """On the target's GPU everything on it; elsewhere interpreter and model."""

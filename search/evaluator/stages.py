@@ -283,7 +283,7 @@ class Stages:
             counted = self.backend.static_figures(edited)
         guessed = character(nest, machine, sizes)
         built = fit.built.figures if fit.built else {}
-        return {**guessed, **counted, **built, **timing.figures, **facts}
+        return {**guessed, **built, **timing.figures, **facts, **counted}
 
     def _check(self, built: Built, nest: LoopNest, sizes: Sizes) -> ShapeError:
         bench = self.bench

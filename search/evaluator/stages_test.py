@@ -81,6 +81,35 @@ def outcome(backend, folder, text=SCALE):
     return made(backend, spec_text(spec)).evaluate(asked, folder, lambda stage: None)
 
 
+class Reader(Tongue):
+    """Says that every text goes over its data five times; of engines, what it is told."""
+
+    def static_figures(self, source):
+        return {"passes": 5.0, "launches": 7.0} if source == "edited" else {}
+
+    def time(self, built, nest, machine, sizes, inputs):
+        return Timing(self.us, self.can["time_kind"], {"busy_memory": 0.0})
+
+
+def test_figures_are_of_the_nest_and_of_what_was_seen(tmp_path):
+    found = outcome(Reader(), tmp_path).figures
+    assert (found["passes"], found["collectives"], found["launches"]) == (1, 0, 1)
+    assert found["busy_memory"] == 0.0  # and not what is estimated
+    assert outcome(Tongue(), tmp_path).figures["busy_memory"] > 0
+
+
+@pytest.mark.parametrize("backend, passes", [(Reader(), 5), (Tongue(), 1)])
+def test_a_source_of_its_own_has_its_own_figures_where_the_backend_counts(
+    backend, passes, tmp_path
+):
+    spec = parse_spec(SCALE)
+    schedule = str(autoschedule(spec, CHIP, {"M": 64}))
+    asked = Candidate(spec_text(spec), schedule, "chip", "tongue", "edited")
+    found = made(backend, spec_text(spec)).evaluate(asked, tmp_path, lambda stage: None).figures
+    assert found["passes"] == passes
+    assert found["coalesced"] == 1.0  # what the text does not show is the nest's
+
+
 def test_a_measured_time_below_the_bound_is_refused(tmp_path):
     found = outcome(Tongue(us=0.9 * LEAST), tmp_path)
     assert isinstance(found, Failure)

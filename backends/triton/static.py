@@ -1,0 +1,239 @@
+"""Static figures of a module's Python text: what its kernels load, fold and multiply.
+
+The text is parsed, never run. A kernel is a function decorated with `jit` that is launched, or all
+that are where no launch is seen; what it calls is not gone into.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+LANGUAGE = ("tl", "language", "libdevice")
+FOLDS = ("sum", "max", "min", "argmax", "argmin", "xor_sum", "reduce", "associative_scan", "cumsum",
+         "cumprod", "sort", "histogram")  # fmt: skip
+STARTS = ("full", "zeros", "zeros_like", "full_like")  # what accumulators are made by
+LARGER = 16  # a tile for each axis that it has more: a guess, as the text gives no extents
+Block = tuple[str, int]  # a kernel, and the line of the loop in it, 0 outside
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """name: of what it gives, empty where it goes straight on.  tensor: the root of its address.
+    depth: of loops around it.  size: about, compared with others.  ahead: its loop is pipelined.
+    bulk: by a descriptor.
+    """
+
+    name: str
+    tensor: str
+    block: Block
+    depth: int
+    size: float
+    ahead: bool
+    bulk: bool
+
+
+@dataclass(slots=True)
+class Kernel:
+    """What was read of one kernel. stages: that its launch asks for.  uses: of each name, the
+    depths of the statements that read it.  factors: names that go into products."""
+
+    name: str
+    stages: int
+    loads: list[Load] = field(default_factory=list)
+    stores: list[tuple[str, Block]] = field(default_factory=list)
+    uses: dict[str, list[int]] = field(default_factory=dict)
+    factors: set[str] = field(default_factory=set)
+    calls: list[str] = field(default_factory=list)
+    carried: int = 0
+
+    def reused(self, load: Load) -> bool:
+        """Whether what is loaded is read more than once; see `ir.character`."""
+        uses = self.uses.get(load.name, [])
+        deeper = any(depth > load.depth for depth in uses)
+        return load.name in self.factors or len(uses) > 1 or deeper
+
+
+def static_figures(source: str) -> Mapping[str, float]:
+    """The facts of `ir.character` that a module's text shows; nothing where it is no module, or
+    has no kernel that moves anything."""
+    try:
+        module = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return {}
+    kernels = [_Reader(node, stages).kernel for node, stages in _kernels(module)]
+    kernels = [k for k in kernels if k.loads or k.stores]
+    if not kernels:
+        return {}
+    whole = sum(one.size for k in kernels for one in k.loads) or 1.0
+    shares = [(k, one, one.size / whole) for k in kernels for one in k.loads]
+    calls = [name for k in kernels for name in k.calls]
+    products = calls.count("dot") + calls.count("dot_scaled")
+    return {
+        "reused": sum(share for k, one, share in shares if k.reused(one)),
+        "ahead": sum(share for _, one, share in shares if one.ahead),
+        "passes": float(_passes(kernels)),
+        "carried": float(sum(k.carried for k in kernels)),
+        "matrix_share": float(products > 0),
+        "barriers": float(calls.count("debug_barrier") + sum(_staged(k) for k in kernels)),
+        "collectives": float(sum(name in FOLDS for name in calls)),
+        "atomics": float(sum(name.startswith("atomic_") for name in calls)),
+    }
+
+
+def _kernels(module: ast.Module) -> Iterator[tuple[ast.FunctionDef, int]]:
+    """The kernels with the stages that their launches ask for."""
+    made = {
+        node.name: node
+        for node in ast.walk(module)
+        if isinstance(node, ast.FunctionDef) and any(map(_is_jit, node.decorator_list))
+    }
+    launched = {
+        call.func.value.id: _stages(call)
+        for call in ast.walk(module)
+        if isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Subscript)
+        and isinstance(call.func.value, ast.Name)
+        and call.func.value.id in made
+    }
+    for name in launched or made:
+        yield made[name], launched.get(name, 1)
+
+
+def _is_jit(decorator: ast.expr) -> bool:
+    at = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return _last(at) == "jit"
+
+
+def _last(node: ast.AST) -> str:
+    """The last part of a dotted name."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _stages(call: ast.Call) -> int:
+    for keyword in call.keywords:
+        if keyword.arg == "num_stages" and isinstance(keyword.value, ast.Constant):
+            return int(keyword.value.value)
+    return 1
+
+
+def _passes(kernels: list[Kernel]) -> int:
+    """The most places from which one tensor is loaded, and to which it is stored."""
+    places: dict[str, set[tuple[Block, bool]]] = {}
+    for kernel in kernels:
+        for one in kernel.loads:
+            places.setdefault(one.tensor, set()).add((one.block, True))
+        for tensor, block in kernel.stores:
+            places.setdefault(tensor, set()).add((block, False))
+    return max((len(found) for found in places.values()), default=1)
+
+
+def _staged(kernel: Kernel) -> int:
+    """Loads that lie in scratch, as operands of products do, and what is copied in bulk."""
+    return len({one.name for one in kernel.loads if one.bulk or one.name in kernel.factors})
+
+
+class _Reader:
+    """Goes through the statements of one kernel in order."""
+
+    def __init__(self, function: ast.FunctionDef, stages: int):
+        self.kernel = Kernel(function.name, stages)
+        self.roots: dict[str, str] = {}  # local names of addresses, and the parameters below them
+        self.started: set[str] = set()  # accumulators
+        self._block(function.body, 0, 0, False)
+
+    def _block(self, body: list[ast.stmt], line: int, depth: int, ahead: bool) -> None:
+        for statement in body:
+            if isinstance(statement, ast.For | ast.While):
+                self._loop(statement, depth)
+            elif isinstance(statement, ast.If | ast.With):
+                self._look(statement, line, depth, ahead, whole=False)
+                self._block(statement.body, line, depth, ahead)
+                self._block(getattr(statement, "orelse", []), line, depth, ahead)
+            else:
+                self._statement(statement, line, depth, ahead)
+
+    def _loop(self, loop: ast.For | ast.While, depth: int) -> None:
+        stages = self.kernel.stages
+        static = False
+        if isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call):
+            stages = max(stages, _stages(loop.iter))
+            static = _last(loop.iter.func) == "static_range"
+        self._block(loop.body, loop.lineno, depth + (not static), stages > 1)
+
+    def _statement(self, statement: ast.stmt, line: int, depth: int, ahead: bool) -> None:
+        target = _target(statement)
+        value = getattr(statement, "value", None)
+        if target and value is not None:
+            self.roots.setdefault(target, self._root(value))
+            if isinstance(value, ast.Call) and _last(value.func) in STARTS:
+                self.started.add(target)
+            itself = isinstance(statement, ast.AugAssign) or target in _names(value)
+            self.kernel.carried += bool(depth and itself and target in self.started)
+        self._look(statement, line, depth, ahead, target=target)
+
+    def _look(
+        self, node: ast.AST, line: int, depth: int, ahead: bool, target: str = "",
+        whole: bool = True,
+    ) -> None:  # fmt: skip
+        """Takes note of the calls and names in a statement, or (not `whole`) in its head."""
+        parts = [node] if whole else [c for c in ast.iter_child_nodes(node)
+                                      if not isinstance(c, ast.stmt)]  # fmt: skip
+        nodes = [n for part in parts for n in ast.walk(part)]
+        for name in {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}:
+            self.kernel.uses.setdefault(name, []).append(depth)
+        for call in (n for n in nodes if isinstance(n, ast.Call)):
+            self._call(call, (self.kernel.name, line), depth, ahead, target)
+
+    def _call(self, call: ast.Call, block: Block, depth: int, ahead: bool, target: str) -> None:
+        name, whose = _last(call.func), getattr(call.func, "value", None)
+        ours = isinstance(whose, ast.Name | ast.Attribute) and _last(whose) in LANGUAGE
+        address = (call.args[0] if ours and call.args else whose) if whose is not None else None
+        if name == "load" and address is not None:
+            size = float(LARGER ** max(1, _axes(address, call)))
+            one = Load(target, self._root(address), block, depth, size, ahead, not ours)
+            self.kernel.loads.append(one)
+        elif name == "store" and address is not None:
+            self.kernel.stores.append((self._root(address), block))
+        if ours:
+            self.kernel.calls.append(name)
+        if ours and name.startswith("dot"):
+            self.kernel.factors.update(n for arg in call.args[:2] for n in _names(arg))
+
+    def _root(self, node: ast.expr) -> str:
+        """The name that an address starts from: `x_ptr` of `x_ptr + m * K + offs`."""
+        while not isinstance(node, ast.Name):
+            inner = getattr(node, "left", None) or getattr(node, "value", None)
+            if isinstance(node, ast.Call):
+                inner = node.args[0] if node.args else node.func
+            if not isinstance(inner, ast.expr):
+                return ""
+            node = inner
+        return self.roots.get(node.id) or node.id
+
+
+def _target(statement: ast.stmt) -> str:
+    """The one name that a statement gives a value to."""
+    if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+        return statement.targets[0].id if isinstance(statement.targets[0], ast.Name) else ""
+    if isinstance(statement, ast.AugAssign | ast.AnnAssign):
+        return statement.target.id if isinstance(statement.target, ast.Name) else ""
+    return ""
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def _axes(address: ast.expr, call: ast.Call) -> int:
+    """How many axes what is loaded seems to have: those that addresses are spread over by `None`,
+    or the numbers of a descriptor's position."""
+    spread = [len(n.slice.elts) for n in ast.walk(address)
+              if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Tuple)]  # fmt: skip
+    if spread:
+        return max(spread)
+    position = call.args[0] if call.args else None
+    return len(position.elts) if isinstance(position, ast.List | ast.Tuple) else 1
