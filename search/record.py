@@ -14,11 +14,23 @@ from typing import Any
 
 from ir.digest import spec_digest, text_digest
 from ir.errors import KernelError
+from ir.guards import Rule
 from ir.parse import parse_workload
 from ir.provenance import CORRECT_BY, TIME_KINDS
 from ir.source import near
 from search.evaluation import same_kind
 from search.toml_text import toml_text
+from search.variant import (
+    Texts,
+    Tuned,
+    Variant,
+    edited,
+    numbered,
+    require_whole,
+    rules,
+    tuned,
+    variants,
+)
 
 Sizes = Mapping[str, int]
 
@@ -64,6 +76,11 @@ class Record:
     `roofline_us` the machine's bound; None where not known.  device, clocks: what the times were
     measured on, in the backend's words.  unfit: see `Unfit`.  freely_edited:
     the source says more than the schedule, so it cannot be emitted again.
+
+    workload: the shapes it is tuned for, where there are several; `shape` is then the heaviest,
+    and all times are weighted geometric means.  variants: kernels that share the shapes with this
+    one, numbered from 1; rules: which of them is run where, else this one.  single_us: the mean
+    without them.
     """
 
     kernel: str
@@ -87,6 +104,10 @@ class Record:
     freely_edited: bool = False
     device: str | None = None
     clocks: str | None = None
+    single_us: float | None = None
+    workload: tuple[Tuned, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    variants: tuple[Variant, ...] = ()
 
     def __post_init__(self) -> None:
         for noun, name in (("kernel", self.kernel), ("target", self.target)):
@@ -102,17 +123,26 @@ class Record:
         ):
             if word not in known:
                 raise KernelError(f"field `{field}` is {word!r}", allowed=", ".join(known))
+        require_whole(self.variants, self.rules, self.workload, self.shape)
+
+    @property
+    def tuned(self) -> list[tuple[dict[str, int], float]]:
+        """The shapes that it is for, with weights."""
+        found = [(dict(t.shape), t.weight) for t in self.workload]
+        return found or [(dict(self.shape), 1.0)]
 
     def text(self) -> str:
         """What `record.toml` holds; `parse_record` gives an equal record back."""
-        return toml_text(asdict(self))
+        table = asdict(self)
+        several = ("workload", "rules", "variants")
+        return toml_text({k: v for k, v in table.items() if v or k not in several})
 
     def better_than(self, other: Record) -> bool:
-        """Whether this is the same kernel at the same shape, and faster; KernelError where the
+        """Whether this is the same kernel at the same shapes, and faster; KernelError where the
         two times were obtained in different ways."""
         same_kind(self.time_kind, other.time_kind)
         return (
-            dict(self.shape) == dict(other.shape)
+            self.tuned == other.tuned
             and self.digests.spec == other.digests.spec
             and self.us < other.us
         )
@@ -121,13 +151,20 @@ class Record:
 @dataclass(frozen=True, slots=True)
 class Stored:
     """A record with its texts. workload: the spec with its shapes.  formulation: the equations
-    that the schedule is for; None where they are the spec's own."""
+    that the schedule is for; None where they are the spec's own.  variants: the texts of those of
+    the record."""
 
     record: Record
     workload: str
     schedule: str
     source: str
     formulation: str | None = None
+    variants: tuple[Texts, ...] = ()
+
+    @property
+    def kernels(self) -> tuple[Texts, ...]:
+        """The texts of all its kernels, by number."""
+        return (Texts(self.schedule, self.source, self.formulation), *self.variants)
 
     def edited_by_hand(self) -> list[str]:
         """The files that are not what the record's digests say."""
@@ -138,7 +175,8 @@ class Stored:
             (SCHEDULE, text_digest(self.schedule), digests.schedule),
             (self.record.source, text_digest(self.source), digests.source),
         )
-        return [name for name, now, then in found if now != then]
+        first = [name for name, now, then in found if now != then]
+        return first + edited(self.record.variants, self.variants, SCHEDULE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +216,21 @@ def read_record(folder: Path) -> Stored:
         workload=_read(folder.parent / SPEC),
         schedule=_read(folder / SCHEDULE),
         source=_read(folder / record.source),
-        formulation=_read(other) if (other := folder / FORMULATION).exists() else None,
+        formulation=_formulation(folder, 0),
+        variants=tuple(
+            Texts(
+                schedule=_read(folder / numbered(SCHEDULE, number)),
+                source=_read(folder / variant.source),
+                formulation=_formulation(folder, number),
+            )
+            for number, variant in enumerate(record.variants, 1)
+        ),
     )
+
+
+def _formulation(folder: Path, kernel: int) -> str | None:
+    file = folder / numbered(FORMULATION, kernel)
+    return _read(file) if file.exists() else None
 
 
 def record_folders(root: Path) -> tuple[Path, ...]:
@@ -219,6 +270,8 @@ def _record(table: dict[str, Any]) -> Record:
     table["checked"] = tuple(dict(sizes) for sizes in table.get("checked", ()))
     table["lineage"] = tuple(table.get("lineage", ()))
     table["us"] = float(table["us"])
+    for name, made in (("workload", tuned), ("rules", rules), ("variants", variants)):
+        table[name] = made(table.get(name, []))
     return Record(**table)
 
 
@@ -232,8 +285,8 @@ def _why_kept(new: Record, old: Record) -> str:
         return ""
     if new.time_kind != old.time_kind:
         return f"the time kept is {old.time_kind}, the new one {new.time_kind}"
-    if dict(new.shape) != dict(old.shape):
-        return f"the one kept is tuned for {dict(old.shape)}"
+    if new.tuned != old.tuned:
+        return f"the one kept is tuned for {'; '.join(str(shape) for shape, _ in old.tuned)}"
     return "" if new.better_than(old) else f"the one kept takes {old.us:.4g} us"
 
 
@@ -258,10 +311,14 @@ def _place(folder: Path, stored: Stored) -> None:
     try:
         fresh = new / "new"
         fresh.mkdir()
-        (fresh / SCHEDULE).write_text(stored.schedule, encoding="utf-8")
-        (fresh / stored.record.source).write_text(stored.source, encoding="utf-8")
-        if stored.formulation is not None:
-            (fresh / FORMULATION).write_text(stored.formulation, encoding="utf-8")
+        names = [stored.record.source, *(variant.source for variant in stored.record.variants)]
+        for number, (name, texts) in enumerate(zip(names, stored.kernels, strict=True)):
+            (fresh / name).write_text(texts.source, encoding="utf-8")
+            schedule = fresh / numbered(SCHEDULE, number)
+            schedule.write_text(texts.schedule, encoding="utf-8")
+            if texts.formulation is not None:
+                other = fresh / numbered(FORMULATION, number)
+                other.write_text(texts.formulation, encoding="utf-8")
         (fresh / RECORD).write_text(stored.record.text(), encoding="utf-8")
         _replace(new, kernel / SPEC, stored.workload)
         _replace(new, kernel / BUILD, BUILD_TEXT)

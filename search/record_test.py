@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from ir.digest import spec_digest, text_digest
 from ir.errors import KernelError
+from ir.guards import Bound, Rule
 from ir.parse import parse_workload
 from search import record as records
 from search.record import (
@@ -20,6 +21,7 @@ from search.record import (
     record_folders,
     write_record,
 )
+from search.variant import Texts, Tuned, Variant
 
 WORKLOAD = (
     "def scale(x: f32[M, K]) -> f32[M, K]:\n"
@@ -92,6 +94,65 @@ def test_another_formulation_is_kept_with_it(tmp_path):
     assert read_record(folder) == given
     write_record(tmp_path, stored(us=5.0))
     assert read_record(folder) == stored(us=5.0)
+
+
+OTHER = "schedule(scale)\ntile(m, size=4)\n"
+SHARED = {
+    "workload": (Tuned({"M": 64, "K": 32}, 2.0, 9.0), Tuned({"M": 4, "K": 32}, 1.0, 1.5, 1)),
+    "rules": (Rule(1, (Bound("M", most=16), Bound("K", least=2, most=99))),),
+    "variants": (
+        Variant("kernel_1.cc", text_digest(OTHER), text_digest("int other;\n"), False, ("+ a",)),
+    ),
+    "single_us": 11.0,
+}
+
+
+def shared(**changed):
+    """A record of two kernels."""
+    made = stored()
+    record = dataclasses.replace(made.record, **{**SHARED, **changed})
+    return dataclasses.replace(made, record=record, variants=(Texts(OTHER, "int other;\n", "def scale..."),))
+
+
+def test_kernels_that_share_shapes_are_one_record(tmp_path):
+    folder = write_record(tmp_path, shared()).folder
+    assert [p.name for p in sorted(folder.iterdir())] == [
+        "formulation_1.kir", "kernel.cc", "kernel_1.cc", "record.toml", "schedule.sched",
+        "schedule_1.sched",
+    ]  # fmt: skip
+    assert read_record(folder) == shared()
+    assert shared().edited_by_hand() == []
+    (folder / "schedule_1.sched").write_text(SCHEDULE)
+    (folder / "kernel_1.cc").write_text(SOURCE)
+    assert read_record(folder).edited_by_hand() == ["schedule_1.sched", "kernel_1.cc"]
+
+
+def test_a_record_of_one_kernel_says_nothing_of_others():
+    text = stored().record.text()
+    assert not any(word in text for word in ("workload", "rules", "variants", "single_us"))
+    assert "rules = [{ kernel = 1, bounds = [{ size = \"M\", most = 16 }, " in shared().record.text()
+
+
+def test_a_record_for_other_shapes_or_weights_is_another(tmp_path):
+    write_record(tmp_path, shared())
+    heavier = (Tuned({"M": 64, "K": 32}, 3.0, 9.0), Tuned({"M": 4, "K": 32}, 1.0, 1.5, 1))
+    for other in (stored(us=1.0), shared(us=1.0, workload=heavier)):
+        written = write_record(tmp_path, other)
+        assert not written.written and "is tuned for" in written.why
+    assert write_record(tmp_path, shared(us=9.0)).written
+
+
+@pytest.mark.parametrize(
+    ("changed", "what"),
+    [
+        ({"rules": (Rule(2),)}, "there is no kernel 2"),
+        ({"workload": (Tuned({"M": 1, "K": 1}, 1.0, 1.0, 7),)}, "there is no kernel 7"),
+        ({"rules": (Rule(1, (Bound("N", most=1),)),)}, "`N`, which is no size"),
+    ],
+)
+def test_a_rule_or_a_shape_names_what_is_there(changed, what):
+    with pytest.raises(KernelError, match=what):
+        shared(**changed)
 
 
 def test_a_faster_one_replaces_and_a_slower_or_equal_one_does_not(tmp_path):

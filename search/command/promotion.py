@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from backends.emit import template_digest
@@ -13,11 +14,15 @@ from ir.parse import parse_schedule, parse_spec
 from ir.print import workload_text
 from ir.workload import Workload
 from search import difference
+from search.candidate import Candidate
 from search.command.problem import Problem
+from search.dispatch import Dispatch
 from search.evaluation import Evaluation
 from search.outcome import Outcome
 from search.record import MEASURED, SCHEDULE, Digests, Record, Stored, Written, write_record
 from search.settings import Settings
+from search.variant import Texts, Tuned, Variant, numbered
+from search.workload import Shape, widest
 
 FOLDER = "kernels_generated"
 
@@ -31,18 +36,20 @@ def winner_source(problem: Problem, outcome: Outcome) -> str:
     return source(problem, best.formulation, best.schedule)
 
 
-def source(problem: Problem, formulation: str, schedule: str) -> str:
-    """What the backend emits for a schedule."""
+def source(
+    problem: Problem, formulation: str, schedule: str, shapes: Sequence[Shape] = ()
+) -> str:
+    """What the backend emits for a schedule. shapes: those that it fits at; by default all."""
     machine: Machine = problem.machine
-    sizes = problem.settings.sizes
-    nest = lower(parse_spec(formulation), parse_schedule(schedule), machine, sizes)
+    spec = parse_spec(formulation)
+    sizes = widest(spec, machine, shapes or problem.settings.shapes)
+    nest = lower(spec, parse_schedule(schedule), machine, sizes)
     return problem.backend.emit(nest, machine)
 
 
-def lineage(outcome: Outcome) -> tuple[str, ...]:
-    """One-line differences from the first schedule to the winner, step by step."""
-    assert outcome.best is not None, "a run without a correct candidate has no winner"
-    steps = outcome.graph.lineage(outcome.best.key)
+def lineage(outcome: Outcome, candidate: Candidate) -> tuple[str, ...]:
+    """One-line differences from the first schedule to a candidate, step by step."""
+    steps = outcome.graph.lineage(candidate.key)
     return tuple(
         line for before, after in zip(steps, steps[1:]) for line in difference.lines(before, after)
     )
@@ -52,19 +59,25 @@ def command(settings: Settings) -> str:
     """The command that gives a run with these settings again; where a schedule was given, one
     that starts from the record's own."""
     kept = f"{FOLDER}/{settings.kernel}/{settings.target}/{SCHEDULE}"
-    shape = ",".join(f"{name}={number}" for name, number in settings.sizes.items())
     options = {
         "target": settings.target,
         "kernel": settings.kernel,
-        "shape": shape,
         "schedule": kept if settings.schedule else None,
         "evaluations": settings.evaluations,
         "seconds": settings.seconds,
         "policy": settings.policy,
         "seed": settings.seed,
+        "dispatch": settings.dispatch if settings.dispatch > 1 else None,
     }
-    given = (f"--{name}={value}" for name, value in options.items() if value is not None)
+    given = [f"--{name}={value}" for name, value in options.items() if value is not None]
+    given[2:2] = [f"--shape={_worded(shape)}" for shape in settings.shapes]
     return " ".join(("bazel run //search:evolve --", *given))
+
+
+def _worded(shape: Shape) -> str:
+    """A shape as the command takes it."""
+    sizes = ",".join(f"{name}={number}" for name, number in shape.sizes.items())
+    return sizes if shape.weight == 1 else f"{sizes}@{shape.weight:g}"
 
 
 def promote(
@@ -96,20 +109,60 @@ def promote(
         correct_by=outcome.evaluation.correct_by,
         time_kind=outcome.evaluation.time_kind,
         shape=dict(settings.sizes),
-        us=outcome.evaluation.us,
+        us=outcome.dispatch.us if outcome.dispatch else outcome.evaluation.us,
         checked=_checked(outcome.evaluation),
         first_us=outcome.first_us,
         plain_us=outcome.plain_us,
         roofline_us=outcome.roofline_us,
         evaluations=outcome.evaluations,
         seed=settings.seed,
-        lineage=lineage(outcome),
+        lineage=lineage(outcome, outcome.best),
         freely_edited=outcome.best.source is not None,
         **_measured_on(outcome.evaluation, said),
+        workload=tuple(
+            Tuned(dict(row.shape.sizes), row.shape.weight, row.us, row.kernel)
+            for row in outcome.by_shape()
+            if row.us is not None
+        ),
     )
     workload = workload_text(Workload(spec, problem.tune, settings.checks))
     stored = Stored(record, workload, outcome.best.schedule, text)
-    return write_record(checkout / FOLDER, stored)
+    return write_record(checkout / FOLDER, _shared(problem, outcome, stored))
+
+
+def _shared(problem: Problem, outcome: Outcome, single: Stored) -> Stored:
+    """The record with the kernels that share its shapes, if there are several."""
+    found = outcome.dispatch
+    if found is None or len(found.kernels) == 1:
+        return single
+    others = [kernel.candidate for kernel in found.kernels[1:]]
+    texts = dispatch_texts(problem, found)[1:]
+    variants = tuple(
+        Variant(
+            source=numbered(single.record.source, number),
+            schedule_digest=text_digest(text.schedule),
+            source_digest=text_digest(text.source),
+            freely_edited=other.source is not None,
+            lineage=lineage(outcome, other),
+        )
+        for number, (other, text) in enumerate(zip(others, texts, strict=True), 1)
+    )
+    record = replace(
+        single.record, single_us=found.single_us, rules=found.rules, variants=variants
+    )
+    return replace(single, record=record, variants=texts)
+
+
+def dispatch_texts(problem: Problem, found: Dispatch) -> tuple[Texts, ...]:
+    """What the kernels of a dispatch are made of, the fallback first."""
+    made = []
+    for kernel in found.kernels:
+        one = kernel.candidate
+        fitting = [s for s, us in zip(found.shapes, kernel.times, strict=True) if us is not None]
+        text = one.source or source(problem, one.formulation, one.schedule, fitting)
+        own = one.formulation == problem.settings.spec
+        made.append(Texts(one.schedule, text, None if own else one.formulation))
+    return tuple(made)
 
 
 def _checked(evaluation: Evaluation) -> tuple[Mapping[str, int], ...]:

@@ -1,0 +1,94 @@
+"""Variants: the kernels that a record has beside its first, and the shapes that they share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ir.digest import text_digest
+from ir.errors import KernelError
+from ir.guards import Bound, Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Tuned:
+    """A shape of the workload that a record is for. us: the time there, microseconds, of the
+    kernel that is run there.  kernel: its number, 0 for the record's first."""
+
+    shape: Mapping[str, int]
+    weight: float
+    us: float
+    kernel: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A kernel beside the record's first, which is the fallback. source: name of its file.
+    schedule_digest, source_digest: of its texts.  freely_edited, lineage: as in `Record`."""
+
+    source: str
+    schedule_digest: str
+    source_digest: str
+    freely_edited: bool = False
+    lineage: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """What a kernel is made of. formulation: the equations that the schedule is for; None where
+    they are the spec's own."""
+
+    schedule: str
+    source: str
+    formulation: str | None = None
+
+
+def numbered(name: str, kernel: int) -> str:
+    """The file of a kernel by its number: `kernel.txt`, `kernel_1.txt`."""
+    stem, _, ending = name.partition(".")
+    return f"{stem}_{kernel}.{ending}" if kernel else name
+
+
+def tuned(tables: list[dict[str, Any]]) -> tuple[Tuned, ...]:
+    """The shapes that a record's text lists."""
+    return tuple(Tuned(**{**t, "shape": dict(t["shape"])}) for t in tables)
+
+
+def variants(tables: list[dict[str, Any]]) -> tuple[Variant, ...]:
+    """The variants that a record's text lists."""
+    return tuple(Variant(**{**t, "lineage": tuple(t.get("lineage", ()))}) for t in tables)
+
+
+def rules(tables: list[dict[str, Any]]) -> tuple[Rule, ...]:
+    """The rules that a record's text lists."""
+    return tuple(
+        Rule(int(t["kernel"]), tuple(Bound(**bound) for bound in t["bounds"])) for t in tables
+    )
+
+
+def require_whole(
+    made: tuple[Variant, ...], listed: tuple[Rule, ...], shapes: tuple[Tuned, ...],
+    sizes: Mapping[str, int],
+) -> None:  # fmt: skip
+    """KernelError where a rule or a shape names a kernel or a size that is not there."""
+    for number in (*(rule.kernel for rule in listed), *(shape.kernel for shape in shapes)):
+        if not 0 <= number <= len(made):
+            raise KernelError(f"there is no kernel {number}", allowed=f"0 to {len(made)}")
+    for bound in (bound for rule in listed for bound in rule.bounds):
+        if bound.size not in sizes:
+            raise KernelError(
+                f"a rule bounds `{bound.size}`, which is no size", allowed=", ".join(sizes)
+            )
+
+
+def edited(made: tuple[Variant, ...], texts: tuple[Texts, ...], schedule: str) -> list[str]:
+    """The files of variants that are not what their digests say. schedule: name of the first
+    kernel's."""
+    found = []
+    for number, (variant, text) in enumerate(zip(made, texts, strict=True), 1):
+        if text_digest(text.schedule) != variant.schedule_digest:
+            found.append(numbered(schedule, number))
+        if text_digest(text.source) != variant.source_digest:
+            found.append(variant.source)
+    return found
