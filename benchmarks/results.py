@@ -21,7 +21,11 @@ def read(file: Path) -> Table:
 
 def write(file: Path, head: Mapping[str, Any], rows: Sequence[Table]) -> None:
     """Writes a result file whole: its head, a summary, its rows; never half of it."""
-    table = {**head, "summary": summary(rows), "rows": list(rows)}
+    save(file, {**head, "summary": summary(rows), "rows": list(rows)})
+
+
+def save(file: Path, table: Table) -> None:
+    """Writes a table as JSON, never half of it."""
     file.parent.mkdir(parents=True, exist_ok=True)
     beside = file.with_suffix(".part")
     beside.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,105 @@
+"""Simulates variants of schedules, to tell what single decisions do on a simulated machine.
+
+The simulator is deterministic, so a row is the same on every computer. A variant that does not
+lower, or does not fit, has the reason in the place of a time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from backends.backend import BackendError
+from backends.registry import backend_for, target
+from benchmarks.effect_cases import Case, cases
+from benchmarks.results import Table, save
+from ir.cost import roofline
+from ir.errors import KernelError
+from ir.estimate import intensity
+from ir.inputs import random_inputs
+from ir.lower import lower
+from ir.machine import Machine
+from ir.parse import parse_schedule
+from ir.samples import workload
+
+EXAMPLES = """
+examples:
+  python3 -m benchmarks.schedule_effects --target=npu --out=benchmarks/results/npu/effects.json
+  python3 -m benchmarks.schedule_effects --target=npu_small --topics=depth,tiles --out=x.json
+"""
+SEED = 20  # of inputs
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; 0 where all variants were tried, 2 for wrong use."""
+    asked = _parser().parse_args(arguments)
+    topics = [t for t in asked.topics.split(",") if t]
+    known = dict.fromkeys(c.topic for c in cases())
+    try:
+        for topic in topics:
+            if topic not in known:
+                raise KernelError(f"there is no topic `{topic}`", allowed=", ".join(known))
+        machine = target(asked.target)
+        rows = [effect(c, machine) for c in cases() if not topics or c.topic in topics]
+    except KernelError as error:
+        print(f"schedule_effects: {error}", file=sys.stderr)
+        return 2
+    head = {
+        "command": f"python3 -m benchmarks.schedule_effects --target={asked.target} --out=FILE",
+        "date": date.today().isoformat(),
+        "machine": machine.title,
+    }
+    save(asked.out, {**head, "rows": rows})
+    return 0
+
+
+def effect(case: Case, machine: Machine) -> Table:
+    """The row of a case: its time, the busy and the stalled share of each engine, bytes."""
+    work = workload(case.kernel)
+    spec, sizes = work.spec, dict(work.tune)
+    schedule = parse_schedule("\n".join((f"schedule({spec.name})", *case.lines)) + "\n")
+    row: Table = {
+        "topic": case.topic, "variant": case.variant, "kernel": case.kernel, "shape": sizes,
+        "schedule_text": str(schedule), "us": None, "time_kind": None, "reason": "",
+    }  # fmt: skip
+    try:
+        nest = lower(spec, schedule, machine, sizes)
+        facts = intensity(nest, machine, sizes)
+        backend = backend_for(machine)
+        inputs = random_inputs(spec, sizes, np.random.default_rng(SEED))
+        with tempfile.TemporaryDirectory(prefix="effects-") as folder:
+            built = backend.build(backend.emit(nest, machine), nest, machine, Path(folder))
+            timing = backend.time(built, nest, machine, sizes, inputs)
+    except (KernelError, BackendError) as error:
+        return {**row, "reason": str(error).splitlines()[0]}
+    row |= {"us": timing.us, "time_kind": timing.kind, "roofline_us": roofline(
+        spec, machine, sizes).us}  # fmt: skip
+    row["engines"] = _rounded(timing.engines)
+    row["figures"] = _rounded({**timing.figures, **facts})
+    return row
+
+
+def _rounded(table: dict[str, Any]) -> dict[str, float]:
+    return {name: round(value, 4) for name, value in table.items()}
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="schedule_effects", description=__doc__, epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    parser.add_argument("--target", required=True, help="a simulated target")
+    parser.add_argument("--topics", default="", help="which; all unless given")
+    parser.add_argument("--out", type=Path, required=True, help="the file to write")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
