@@ -19,9 +19,9 @@ from ir.rewrites.equations import (
     returned,
     substituted,
 )
+from ir.rewrites.form import form
 from ir.spec import Apply, Bucketize, Equation, Expr, Index, Read, Reduce, Scan, Spec
-from ir.verify import facts
-from ir.visit import inline, reindexed, rereading
+from ir.visit import inline, rereading
 
 
 def inline_pointwise(spec: Spec) -> list[Spec]:
@@ -72,8 +72,7 @@ def share_equal(spec: Spec) -> list[Spec]:
     for e in spec.equations:
         if e.accumulate or e.target in carried:
             continue
-        form = _form(spec, e)
-        name = first.setdefault(form, e.target)
+        name = first.setdefault(form(spec, e), e.target)
         if name != e.target and e.target not in returned(spec):
             lines = tuple(
                 replace(
@@ -162,27 +161,6 @@ def _jagged(spec: Spec) -> set[str]:
     """Indices that run over a jagged range, which no tensor in between has."""
     folds = (e.value for e in spec.equations if isinstance(e.value, Reduce))
     return {r.index for f in folds for r in f.ranges if r.jagged}
-
-
-def _form(spec: Spec, e: Equation) -> object:
-    """What an equation says, its indices by their order of appearance, with their ranges."""
-    order = dict.fromkeys((*_left(e.at), *indices(e.value), *e.reduced))
-    names = {name: f"i{n}" for n, name in enumerate(order)}
-    ranges = facts(spec).ranges
-
-    def known(name: str) -> str:
-        return names.get(name, name)
-
-    spans = tuple(
-        (reindexed(ranges[i].low, known), reindexed(ranges[i].high, known)) for i in order
-    )
-    value = reindexed(e.value, known)
-    return tuple(names[i] for i in _left(e.at)), value, spans
-
-
-def _left(at: tuple[Expr, ...]) -> tuple[str, ...]:
-    """The indices of a left side, in order."""
-    return tuple(i for x in at for i in indices(x))
 
 
 def _inlines(spec: Spec, name: str) -> bool:

@@ -6,7 +6,7 @@ import pytest
 
 from ir.autoschedule import autoschedule, plain
 from ir.lower import lower
-from ir.parse import parse_schedule
+from ir.parse import parse_schedule, parse_spec
 from ir.print import spec_text
 from ir.schedule import Decision, Schedule
 from search.candidate import Candidate
@@ -48,7 +48,7 @@ def test_a_child_is_new_and_lowers(name, seed):
     assert child.origin.operator == name
     assert child.origin.parents[0] == FIRST.key
     assert child.origin.note
-    lower(SPEC, parse_schedule(child.schedule), CHIP, SIZES)
+    lower(parse_spec(child.formulation), parse_schedule(child.schedule), CHIP, SIZES)
 
 
 @pytest.mark.parametrize("name", OPERATORS)

@@ -1,0 +1,121 @@
+"""Rewrite: other equations for the same spec, by one to three rewrites out of the table."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ir.autoschedule import autoschedule
+from ir.errors import KernelError
+from ir.parse import parse_spec
+from ir.rewrites import REWRITES
+from ir.rewrites.form import form_digest
+from ir.spec import Spec
+from search.candidate import Candidate
+from search.context import Context, GaveUp
+
+Step = tuple[Spec, str]  # equations, and which rewrites led to them
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """Applies up to `most` rewrites, each drawn from those that apply to the equations so far.
+
+    Fewer are likelier: each further one is made with probability 1/2. A rewrite is drawn first and
+    its place then, so that one with many places is not drawn more often. A formulation that the
+    graph has, by whatever names, is not made again. Each comes with the parent's schedule as far
+    as that lowers, and with the autoschedule. Of `looks` formulations the child is kept that the
+    estimate expects most of, give or take `doubt`. Where `tries` led to nothing new, the single
+    rewrites are gone through one by one.
+    """
+
+    name: str = "rewrite"
+    most: int = 3
+    tries: int = 12
+    looks: int = 3
+    doubt: float = 0.3
+    parents: int = 1
+    remote: bool = False
+
+    def propose(self, context: Context, rng: random.Random) -> Candidate | GaveUp:
+        """A child with another formulation than any candidate has."""
+        start = context.parents[0].formulation
+        known = {_form(text) for text in dict.fromkeys(c.formulation for c in context.graph)}
+        walks = (self._walk(start, rng) for _ in range(self.tries))
+        found = self._best(context, walks, known, self.looks, rng)
+        if found is None:
+            found = self._best(context, _singles(start, rng), known, 1, rng)
+        return found or GaveUp("no rewrite leads to equations that are new and can be lowered")
+
+    def _best(
+        self,
+        context: Context,
+        steps: Iterator[Step],
+        known: set[str],
+        looks: int,
+        rng: random.Random,
+    ) -> Candidate | None:
+        """The best child of the first formulations that have any, by the estimate."""
+        children: list[tuple[float, Candidate]] = []
+        looked = 0
+        for formulation, note in steps:
+            digest = form_digest(formulation)
+            if digest in known:
+                continue
+            known.add(digest)
+            made = tuple(self._children(context, formulation, note))
+            for child in made:
+                error = 1 + rng.uniform(-self.doubt, self.doubt)
+                children.append((error * context.expected_us(child), child))
+            looked += bool(made)
+            if looked == looks:
+                break
+        return min(children, key=lambda child: child[0])[1] if children else None
+
+    def _walk(self, start: Spec, rng: random.Random) -> Step:
+        """A formulation a few rewrites away; the first itself where none applies."""
+        spec, words = start, []
+        for _ in range(self.most):
+            for name in rng.sample(sorted(REWRITES), len(REWRITES)):
+                if made := REWRITES[name](spec):
+                    before, spec = spec, rng.choice(made)
+                    words.append(_said(name, before, spec))
+                    break
+            if rng.random() < 0.5:
+                break
+        return spec, "; ".join(words)
+
+    def _children(self, context: Context, formulation: Spec, note: str) -> Iterator[Candidate]:
+        """The formulation under the parent's schedule, and under its own."""
+        kept = context.offer_formulation(formulation, self.name, note)
+        if isinstance(kept, Candidate):
+            yield kept
+        try:
+            anew = autoschedule(formulation, context.machine, context.sizes)
+        except KernelError:
+            return
+        note = f"{note}; scheduled anew"
+        other = context.offer_formulation(formulation, self.name, note, anew)
+        if isinstance(other, Candidate):
+            yield other
+
+
+def _singles(start: Spec, rng: random.Random) -> Iterator[Step]:
+    """Every formulation one rewrite away, in any order of the rewrites."""
+    for name in rng.sample(sorted(REWRITES), len(REWRITES)):
+        for spec in REWRITES[name](start):
+            yield spec, _said(name, start, spec)
+
+
+def _said(name: str, before: Spec, after: Spec) -> str:
+    """A rewrite in words: which, and the equations that it made."""
+    had = set(before.equations)
+    made = [e.target for e in after.equations if e not in had]
+    return f"{name}({', '.join(made)})"
+
+
+@lru_cache(maxsize=256)
+def _form(text: str) -> str:
+    return form_digest(parse_spec(text))
