@@ -141,7 +141,13 @@ def resumed(asked: Arguments, run: str, stored: Settings, path: Callable[[str], 
         return {name: given[name] for name in free_sizes(spec)}
 
     workload = tuple(Shape(ordered(shape.sizes), shape.weight) for shape in stored.workload)
-    settings = replace(stored, sizes=ordered(stored.sizes), workload=workload, **limits)
+    settings = replace(
+        stored,
+        sizes=ordered(stored.sizes),
+        checks=tuple(ordered(check) for check in stored.checks),
+        workload=workload,
+        **limits,
+    )
     tune = _tune_of(stored) or dict(stored.sizes)
     return Problem(settings, found, usable(found, stored.backend), tune, ours, run)
 

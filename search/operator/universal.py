@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from ir.errors import KernelError
 from ir.parse import parse_schedule, parse_spec
+from ir.verbs import require_legal
 from search.candidate import Candidate
 from search.context import Context, GaveUp, Parent
 from search.evaluation import Failure
@@ -125,6 +126,7 @@ class Universal:
             formulation = parse_spec(found.files[FORMULATION])
             return context.offer_formulation(formulation, self.name, found.why, schedule)
         assert schedule is not None, "an answer that edits nothing was refused"
+        require_legal(context.parents[0].formulation, schedule, context.machine)
         return context.offer(schedule, self.name, found.why)
 
 

@@ -71,6 +71,7 @@ class Writer:
             ),
             self.knowledge,
         )
+        verbs = () if brief.surface == "source" else tuple(VERBS.values())
         sections = [
             self._task(brief),
             Section("machine", rendered("machine", machine=self.machine), 8),
@@ -80,7 +81,7 @@ class Writer:
             *self._recall(context, brief),
             *self._told("knowledge", 4, text=found.text),
             self._constraints(),
-            *self._told("verbs", 6, verbs=tuple(VERBS.values())),
+            *self._told("verbs", 6, verbs=verbs),
             self._format(brief),
         ]
         system = rendered("system", language=self.language, regions=regions)

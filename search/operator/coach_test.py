@@ -1,0 +1,73 @@
+"""The coach asks for better prompts when they are due, and takes only answers in form."""
+
+
+import pytest
+
+from search.context import Halted
+from search.graph import Graph
+from search.llm.exchange import Answer, ModelError
+from search.operator.coach import MOVES, Coach
+from search.prompt.archive import Prompts
+from search.prompt.regions import first_regions
+
+LINE = first_regions().pitfalls.splitlines()[0]
+GOOD = (
+    f"Shorter.\n<<<<<<< SEARCH pitfalls.md\n{LINE}\n=======\n- Mind the scratch.\n>>>>>>> REPLACE\n"
+)
+
+
+def coach(answer, asked):
+    def ask(request):
+        asked.append(request)
+        if isinstance(answer, ModelError):
+            raise answer
+        return Answer(answer, 1, 1, 0.0, "stop", 0.1)
+
+    return Coach(ask, lambda rng: "tiny", Prompts(), "softmax", "A chip", every=5)
+
+
+def advance(made, generation=5, seed=1):
+    return made.advance(generation, Graph(), {}, seed)
+
+
+def test_a_good_answer_is_a_new_version():
+    asked = []
+    made = coach(GOOD, asked)
+    version = advance(made)
+    assert "- Mind the scratch." in version.regions.pitfalls and version.move in MOVES
+    assert version.parent == first_regions().digest and len(made.prompts.versions) == 2
+    (message,) = asked[0].messages
+    for text in first_regions().files().values():
+        assert text.strip() in message.content
+    assert f"Your move this time: {version.move}." in message.content
+
+
+def test_it_asks_only_when_it_is_due():
+    asked = []
+    for generation in (0, 1, 4, 6):
+        assert advance(coach(GOOD, asked), generation) is None
+    assert not asked
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Better luck next time.",
+        ">>>>>>> FILE pitfalls.md\n\n<<<<<<< END\n",
+        ModelError("server", "down"),
+    ],
+)
+def test_what_is_no_version_is_left(answer):
+    made = coach(answer, [])
+    assert advance(made) is None and len(made.prompts.versions) == 1
+
+
+def test_an_error_that_lasts_halts():
+    with pytest.raises(Halted):
+        advance(coach(ModelError("key", "wrong"), []))
+
+
+def test_seeds_move_differently_and_each_always_the_same():
+    moves = [advance(coach(GOOD, []), seed=seed).move for seed in range(12)]
+    assert len(set(moves)) > 2
+    assert moves == [advance(coach(GOOD, []), seed=seed).move for seed in range(12)]

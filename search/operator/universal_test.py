@@ -1,0 +1,177 @@
+"""The universal operator asks, reads answers strictly, and says to the model what was wrong."""
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from ir.autoschedule import autoschedule, plain
+from ir.print import spec_text
+from search.candidate import Candidate, Origin
+from search.context import Context, GaveUp, Halted, Parent, nest_digest
+from search.evaluation import Evaluation, Failure
+from search.foreign import Foreign
+from search.graph import Graph
+from search.llm.exchange import Answer, ModelError
+from search.operator.universal import Universal
+from search.prompt.archive import Prompts
+from search.prompt.knowledge import Library
+from search.prompt.regions import first_regions
+from search.prompt.synthesis import Writer
+from search.samples import CHIP, SIZES, SPEC
+
+WRITER = Writer("scaled_matmul", CHIP, SIZES, (SIZES,), 1.0, "Tongue", Library(()))
+ROOT = Candidate(
+    spec_text(SPEC), str(autoschedule(SPEC, CHIP, SIZES)), "chip", "tongue", origin=Origin("first")
+)
+OTHER = replace(ROOT, schedule=str(plain(SPEC, CHIP, SIZES)), origin=Origin("plain"))
+NONSENSE = "I would use larger tiles."
+
+
+def edit(file, old, new):
+    return f"Because.\n<<<<<<< SEARCH {file}\n{old}\n=======\n{new}\n>>>>>>> REPLACE\n"
+
+
+TILE = edit("schedule.sched", "tile(m, size=16)", "tile(m, size=8)")
+SOURCE = ">>>>>>> FILE kernel.tng\nfaster\n<<<<<<< END\n"
+
+
+class Model:
+    """Gives these answers in turn, and keeps what it was asked."""
+
+    def __init__(self, *answers: str | ModelError):
+        self.answers: Sequence[str | ModelError] = answers
+        self.asked = []
+
+    def __call__(self, request):
+        answer = self.answers[min(len(self.asked), len(self.answers) - 1)]
+        self.asked.append(request)
+        if isinstance(answer, ModelError):
+            raise answer
+        return Answer(answer, 10, 10, 0.0, "stop", 0.1)
+
+
+def universal(model, surface="schedule", **more):
+    made = Universal(
+        ask=model,
+        model=lambda rng: "tiny",
+        writer=WRITER,
+        source=lambda c: c.source or "slow\n",
+        file="kernel.tng",
+        prompts=Prompts(),
+        surfaces={surface: 1.0},
+        recalls={"both": 1.0},
+    )
+    return replace(made, **more)
+
+
+def context(*parents, outcomes=None, others=(), foreign=()):
+    graph = Graph()
+    for c in (*dict.fromkeys((ROOT, *parents, *others)),):
+        graph.add(c, nest_digest(c, CHIP, SIZES))
+    outcomes = outcomes or {}
+    found = tuple(Parent(p, outcomes.get(p.key)) for p in parents)
+    return Context(SPEC, CHIP, SIZES, found, graph, outcomes, foreign=foreign)
+
+
+def test_an_edit_of_the_schedule_becomes_a_child_that_knows_its_prompt():
+    model = Model(TILE)
+    child = universal(model).propose(context(ROOT), random.Random(1))
+    assert "tile(m, size=8)" in child.schedule and child.source is None
+    assert child.origin.parents == (ROOT.key,) and child.origin.note == "Because."
+    assert child.origin.prompt == first_regions().digest
+    assert [m.role for m in model.asked[0].messages] == ["system", "user"]
+
+
+def test_an_edit_of_the_source_is_a_child_of_its_own():
+    child = universal(Model(SOURCE), "source").propose(context(ROOT), random.Random(1))
+    assert child.source == "faster\n" and child.schedule == ROOT.schedule
+    again = universal(Model(SOURCE), "schedule")
+    grandchild = again.propose(context(child), random.Random(1))
+    assert isinstance(grandchild, GaveUp), "a source of its own is edited, not its schedule"
+
+
+def test_an_edit_of_the_equations_keeps_what_lowers_of_the_schedule():
+    old = "    y[m, n] = acc[m, n] * g[n]"
+    model = Model(edit("formulation.kir", old, "    y[m, n] = g[n] * acc[m, n]"))
+    child = universal(model, "equations").propose(context(ROOT), random.Random(1))
+    assert "g[n] * acc[m, n]" in child.formulation and "tile(m, size=16)" in child.schedule
+
+
+REFUSED = {
+    "nonsense": (NONSENSE, "has no edit"),
+    "no such verb": (
+        edit("schedule.sched", "tile(m, size=16)", "tiel(m, size=8)"), "tiel"
+    ),
+    "not legal": (edit("schedule.sched", "tile(m, size=16)", "tile(q, size=8)"), "q"),
+    "tried before": (edit("schedule.sched", "tile(m, size=16)", "tile(m, size=16) "), "before"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_was_wrong_goes_back_to_the_model(case):
+    answer, reason = REFUSED[case]
+    model = Model(answer, TILE)
+    child = universal(model).propose(context(ROOT), random.Random(1))
+    assert isinstance(child, Candidate)
+    assert [m.role for m in model.asked[1].messages] == ["system", "user", "assistant", "user"]
+    assert reason in model.asked[1].messages[-1].content
+    assert model.asked[0].messages == model.asked[1].messages[:2]
+
+
+def test_a_model_that_only_talks_nonsense_is_given_up():
+    model = Model(NONSENSE)
+    found = universal(model).propose(context(ROOT), random.Random(1))
+    assert isinstance(found, GaveUp) and "2 answers were refused" in found.reason
+    assert len(model.asked) == 2
+
+
+def test_an_error_that_may_pass_is_given_up_and_one_that_lasts_halts():
+    found = universal(Model(ModelError("server", "down"))).propose(context(ROOT), random.Random(1))
+    assert isinstance(found, GaveUp)
+    for kind, spent in (("key", False), ("budget", True)):
+        with pytest.raises(Halted) as caught:
+            universal(Model(ModelError(kind, "no"))).propose(context(ROOT), random.Random(1))
+        assert caught.value.spent == spent
+
+
+def child_of_root():
+    return universal(Model(TILE)).propose(context(ROOT), random.Random(1))
+
+
+def user(model):
+    return model.asked[0].messages[1].content
+
+
+def test_the_context_says_what_is_asked_for():
+    child = child_of_root()
+    fast = {child.key: Evaluation(3.0, "simulated", "simulator")}
+    foreign = Foreign("elsewhere", "dialect", ROOT.formulation, ROOT.schedule, 1.0, "measured")
+    here = {
+        "Draft": (context(ROOT), {}),
+        "faster on": (context(child, outcomes=fast), {}),
+        "is fast on another machine": (context(child, foreign=(foreign,)), {"translations": 1.0}),
+        "Two kernels": (context(child, OTHER), {"name": "combine", "parents": 2}),
+    }
+    for words, (given, changed) in here.items():
+        model = Model(NONSENSE)
+        universal(model, **changed).propose(given, random.Random(3))
+        assert words in user(model), words
+
+
+def test_a_failed_child_is_repaired_in_its_parents_place():
+    child = universal(Model(SOURCE), "source").propose(context(ROOT), random.Random(1))
+    lost = {child.key: Failure("check", "wrong", "off by 0.5")}
+    model = Model(">>>>>>> FILE kernel.tng\nright\n<<<<<<< END\n")
+    given = context(ROOT, others=(child,), outcomes=lost)
+    repaired = universal(model, repairs=1.0).propose(given, random.Random(1))
+    assert "off by 0.5" in user(model) and repaired.source == "right\n"
+    assert repaired.origin.parents == (child.key,)
+
+
+def test_the_same_context_generator_and_answers_give_the_same_request():
+    models = [Model(TILE) for _ in range(2)]
+    made = [universal(m, recalls={"both": 1, "none": 1}).propose(context(ROOT), random.Random(5))
+            for m in models]  # fmt: skip
+    assert made[0] == made[1] and models[0].asked == models[1].asked

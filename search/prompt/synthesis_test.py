@@ -1,0 +1,125 @@
+"""Prompts are golden texts: one for each kind of brief. Renew them with --update-golden."""
+
+from dataclasses import replace
+
+import pytest
+
+from ir.autoschedule import autoschedule, plain
+from ir.edits import Edit
+from ir.errors import KernelError
+from ir.print import spec_text
+from ir.schedule import Decision
+from search.candidate import Candidate, Origin
+from search.context import Context, Parent
+from search.evaluation import Evaluation, Failure
+from search.foreign import Foreign
+from search.graph import Graph
+from search.prompt.brief import FORMULATION, SCHEDULE, Brief
+from search.prompt.document import Document
+from search.prompt.knowledge import Library
+from search.prompt.regions import first_regions
+from search.prompt.synthesis import Writer
+from search.samples import CHIP, SIZES, SPEC
+
+GOLDEN = "search/prompt/golden"
+RULE = autoschedule(SPEC, CHIP, SIZES)
+WRITER = Writer(
+    kernel="scaled_matmul",
+    machine=CHIP,
+    sizes=SIZES,
+    checks=({"M": 1, "N": 1, "K": 1}, {"M": 7, "N": 5, "K": 9}),
+    roofline_us=2.5,
+    language="Tongue",
+    library=Library(
+        (
+            Document("tiles", "idioms", "Tiles", "Choose them well.", ("the makers' guide",),
+                     tags=("matmul",)),
+            Document("far", "guidance", "Convolutions", "Not for this.", ("the makers' guide",),
+                     tags=("convolution",)),
+        )
+    ),
+)  # fmt: skip
+
+
+def candidate(schedule, *parents, operator="mutate", note="", source=None):
+    origin = Origin(operator, tuple(p.key for p in parents), note)
+    return Candidate(spec_text(SPEC), str(schedule), "chip", "tongue", source, origin)
+
+
+FIRST = candidate(RULE, operator="first")
+OTHER = candidate(plain(SPEC, CHIP, SIZES), operator="plain")
+SMALL = Decision("tile", "m", (("size", 8),))
+CHILD = candidate(Edit(RULE.find("tile", "m"), SMALL).apply(RULE), FIRST)
+WRONG = candidate(
+    RULE, CHILD, operator="universal", note="Unroll the inner loop.", source="def kernel(): 1 / 0\n"
+)
+GRANDCHILD = candidate(RULE, CHILD, note="Less masking.", source="def kernel(): pass\n")
+FIGURES = {"moved_bytes": 4000.0, "least_bytes": 1000.0, "launches": 1.0, "tiles": 6.0}
+OUTCOMES = {
+    FIRST.key: Evaluation(9.0, "simulated", "simulator", figures=FIGURES),
+    OTHER.key: Evaluation(30.0, "simulated", "simulator"),
+    CHILD.key: Evaluation(5.0, "simulated", "simulator", figures=FIGURES,
+                          engines={"matrix": 0.2, "memory": 0.8}),
+    GRANDCHILD.key: Evaluation(6.0, "simulated", "simulator"),
+    WRONG.key: Failure("check", "wrong", "off by 0.3 at M=7\nat y[3, 1]"),
+}  # fmt: skip
+
+
+def context(*parents):
+    graph = Graph()
+    for c in (FIRST, OTHER, CHILD, GRANDCHILD, WRONG):
+        graph.add(c)
+    found = tuple(Parent(p, OUTCOMES.get(p.key)) for p in parents)
+    return Context(SPEC, CHIP, SIZES, found, graph, OUTCOMES)
+
+
+def brief(kind, surface="schedule", parent=CHILD, **more):
+    texts = {FORMULATION: parent.formulation, SCHEDULE: parent.schedule}
+    texts["kernel.tng"] = parent.source or "def kernel(): ...\n"
+    may = {"schedule": (SCHEDULE,), "equations": (FORMULATION, SCHEDULE)}
+    files = may.get(surface, ("kernel.tng",))
+    shown = {n: t for n, t in texts.items() if n not in files}
+    recall = more.pop("recall", "both")
+    return Brief(kind, surface, recall, {n: texts[n] for n in files}, shown, **more)
+
+
+FOREIGN = Foreign("elsewhere", "dialect", CHILD.formulation, CHILD.schedule, 1.0, "measured",
+                  source="kernel elsewhere\n")  # fmt: skip
+BRIEFS = {
+    "draft": (brief("draft", parent=FIRST, recall="none"), (FIRST,)),
+    "improve": (brief("improve", "equations", hint="more scratch"), (CHILD,)),
+    "repair": (brief("repair", "source", WRONG, failure=OUTCOMES[WRONG.key]), (WRONG,)),
+    "combine": (brief("combine", recall="parent"), (CHILD, OTHER)),
+    "translate": (brief("translate", "source", foreign=FOREIGN, recall="siblings"), (CHILD,)),
+}
+
+
+@pytest.mark.parametrize("kind", BRIEFS)
+def test_the_prompt_is_the_golden_text(kind, golden):
+    asked, parents = BRIEFS[kind]
+    found = WRITER.write(context(*parents), asked, first_regions())
+    golden(f"{GOLDEN}/{kind}.md", f"{found.system}\n---\n\n{found.user}")
+
+
+def test_what_is_most_needed_stays_within_any_budget():
+    asked, parents = BRIEFS["improve"]
+    whole = WRITER.write(context(*parents), asked, first_regions())
+    assert not whole.dropped and whole.knowledge[0] == "tiles"
+    small = replace(WRITER, tokens=1000).write(context(*parents), asked, first_regions())
+    assert "knowledge" in small.dropped + small.cut
+    for needed in ("# The task", "# The kernel", "# Constraints", "# How to answer"):
+        assert needed in small.user
+    with pytest.raises(KernelError, match="required sections"):
+        replace(WRITER, tokens=50).write(context(*parents), asked, first_regions())
+
+
+def test_a_failure_is_negative_memory_unless_nothing_is_to_be_recalled():
+    for recall, told in (("both", True), ("parent", True), ("none", False)):
+        asked = brief("improve", recall=recall)
+        found = WRITER.write(context(CHILD), asked, first_regions())
+        assert ("off by 0.3" in found.user) == told
+        assert ("How it came about" in found.user) == (recall in ("both", "parent"))
+
+
+def test_a_refusal_says_what_was_wrong():
+    assert "no such verb" in WRITER.refusal("no such verb")
