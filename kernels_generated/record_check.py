@@ -28,11 +28,12 @@ def made(stored):
 
 @pytest.fixture(scope="module")
 def outcome(made):
-    """What becomes of the stored source on this machine; skips where nothing can."""
+    """What becomes of the stored sources on this machine, each where it is run; skips where
+    nothing can."""
     can = made.can
     if not can.get("correct_by") or not can.get("time_kind"):
         pytest.skip(f"`{made.stored.record.backend}` cannot run here: {can.get('why')}")
-    return made.evaluate(made.stored.source)
+    return made.evaluate_all([kernel.source for kernel in made.stored.kernels])
 
 
 def test_the_files_are_those_that_the_record_was_made_from(stored):
@@ -41,17 +42,20 @@ def test_the_files_are_those_that_the_record_was_made_from(stored):
 
 
 def test_the_backend_emits_the_same_source_again(made):
-    if made.stored.record.freely_edited:
+    record, kernels = made.stored.record, made.stored.kernels
+    if record.freely_edited and all(variant.freely_edited for variant in record.variants):
         pytest.skip("the source was edited freely: it says more than the schedule")
-    now = made.emit()
-    if now == made.stored.source:
-        return
-    name = made.stored.record.source
-    diff = difflib.unified_diff(
-        made.stored.source.splitlines(), now.splitlines(), name, "emitted now", lineterm=""
-    )
-    remedy = f"\nIf the new text is right: {renew(made.stored)}"
-    pytest.fail("\n".join([*diff, remedy]), pytrace=False)
+    names = [record.source, *(variant.source for variant in record.variants)]
+    diff = [
+        line
+        for name, kernel, now in zip(names, kernels, made.emit_all(), strict=True)
+        for line in difflib.unified_diff(
+            kernel.source.splitlines(), now.splitlines(), name, "emitted now", lineterm=""
+        )
+    ]
+    if diff:
+        remedy = f"\nIf the new text is right: {renew(made.stored)}"
+        pytest.fail("\n".join([*diff, remedy]), pytrace=False)
 
 
 def test_the_kernel_equals_the_reference_at_all_check_shapes(outcome):
@@ -72,6 +76,12 @@ def test_the_kernel_takes_the_time_that_the_record_says(made, outcome):
     assert outcome.time_kind == record.time_kind
     remedy = f"if that is right: {renew(made.stored)}"
     assert outcome.us == pytest.approx(record.us, rel=SAME), remedy
+
+
+def test_each_tuned_shape_is_given_the_kernel_that_the_record_says(made, tmp_path):
+    record = made.stored.record
+    chosen = made.dispatched(tmp_path).chosen
+    assert [chosen(t.shape) for t in record.workload] == [t.kernel for t in record.workload]
 
 
 def renew(stored) -> str:

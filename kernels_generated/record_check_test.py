@@ -4,6 +4,7 @@ import contextlib
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from backends.emit import template_digest
@@ -11,11 +12,14 @@ from backends.registry import backend_for, target, target_names
 from ir.autoschedule import plain
 from ir.digest import spec_digest, text_digest
 from ir.errors import KernelError
+from ir.guards import Bound, Rule
+from ir.inputs import random_inputs
 from ir.lower import lower
-from ir.parse import parse_workload
+from ir.parse import parse_schedule, parse_workload
 from kernels_generated.reproduction import reproduction
 from search.evaluation import Evaluation
 from search.record import Digests, Record, Stored, read_record, write_record
+from search.variant import Texts, Tuned, Variant
 
 ROOT = Path(__file__).parent.parent
 WORKLOAD = (
@@ -70,7 +74,7 @@ class Outcomes:
 
 
 def checked(root, stored):
-    """The outcomes of the four tests, and what they said."""
+    """The outcomes of the five tests, and what they said."""
     folder = write_record(root, stored).folder
     seen = Outcomes()
     words = ["-c", "pytest.ini", "--rootdir", ".", "-p", "no:terminal", "-p", "no:hypothesispytest",
@@ -83,13 +87,13 @@ def checked(root, stored):
 
 def test_a_good_record_passes(tmp_path, stored):
     words, said = checked(tmp_path, stored)
-    assert words == ["passed"] * 4, said
+    assert words == ["passed"] * 5, said
 
 
 def test_an_edited_source_is_shown_with_the_command_that_renews_it(tmp_path, stored):
     source = stored.source.replace("nest of scale", "nest of scales")
     words, said = checked(tmp_path, replace(stored, source=source))
-    assert words == ["failed", "failed", "passed", "passed"], said
+    assert words == ["failed", "failed", "passed", "passed", "passed"], said
     assert "-nest of scales" in said
     assert "+nest of scale" in said
     assert f"//tools:renew_records -- scale/{stored.record.target}" in said
@@ -100,26 +104,26 @@ def test_a_freely_edited_source_is_not_compared(tmp_path, stored):
     digests = replace(stored.record.digests, source=text_digest(source))
     record = replace(stored.record, freely_edited=True, digests=digests)
     words, said = checked(tmp_path, replace(stored, source=source, record=record))
-    assert words == ["passed", "skipped", "passed", "passed"], said
+    assert words == ["passed", "skipped", "passed", "passed", "passed"], said
     assert "edited freely" in said
 
 
 def test_a_source_that_does_not_build_fails(tmp_path, stored):
     words, said = checked(tmp_path, replace(stored, source="nothing"))
-    assert words == ["failed", "failed", "failed", "skipped"], said
+    assert words == ["failed", "failed", "failed", "skipped", "passed"], said
     assert "build, refused" in said
 
 
 def test_another_modelled_time_fails(tmp_path, stored):
     record = replace(stored.record, us=stored.record.us * 1.001)
     words, said = checked(tmp_path, replace(stored, record=record))
-    assert words == ["passed", "passed", "passed", "failed"], said
+    assert words == ["passed", "passed", "passed", "failed", "passed"], said
 
 
 def test_a_measured_time_is_not_compared(tmp_path, stored):
     record = replace(stored.record, us=9.0, time_kind="measured")
     words, said = checked(tmp_path, replace(stored, record=record))
-    assert words == ["passed", "passed", "passed", "skipped"], said
+    assert words == ["passed", "passed", "passed", "skipped", "passed"], said
     assert "not the same twice" in said
 
 
@@ -127,7 +131,7 @@ def test_a_time_that_was_modelled_with_another_toolchain_is_not_compared(tmp_pat
     digests = replace(stored.record.digests, toolchain="null 0")
     record = replace(stored.record, us=stored.record.us * 2, digests=digests)
     words, said = checked(tmp_path, replace(stored, record=record))
-    assert words == ["passed", "passed", "passed", "skipped"], said
+    assert words == ["passed", "passed", "passed", "skipped", "passed"], said
     assert "`null 0`" in said and "`null 1`" in said
 
 
@@ -137,7 +141,7 @@ def test_a_record_of_a_device_is_checked_by_other_means_where_there_is_none(tmp_
         digests=replace(stored.record.digests, toolchain="another"),
     )  # fmt: skip
     words, said = checked(tmp_path, replace(stored, record=record))
-    assert words == ["passed", "passed", "passed", "skipped"], said
+    assert words == ["passed", "passed", "passed", "skipped", "passed"], said
 
 
 def test_where_the_backends_package_is_lacking_only_the_files_are_tested(
@@ -148,7 +152,7 @@ def test_where_the_backends_package_is_lacking_only_the_files_are_tested(
 
     monkeypatch.setattr("kernels_generated.reproduction.backend_for", absent)
     words, said = checked(tmp_path, stored)
-    assert words == ["passed", "skipped", "skipped", "skipped"], said
+    assert words == ["passed", "skipped", "skipped", "skipped", "skipped"], said
     assert "needs the Python package `tongue`" in said
 
 
@@ -164,3 +168,77 @@ def test_a_record_that_cannot_be_read_fails(tmp_path, stored):
     (folder / "schedule.sched").unlink()
     with pytest.raises(Exception, match="cannot be read"):
         read_record(folder)
+
+
+SMALL, LARGE = {"M": 64, "K": 32}, {"M": 4096, "K": 32}
+OTHER = "schedule(scale)\ntile(m, size=2)\nplace(m.outer, level=grid)\n"
+
+
+@pytest.fixture
+def shared(stored):
+    """A record of two kernels: the stored one for the small shape, the fallback for the large."""
+    machine, record = target(stored.record.target), stored.record
+    backend, spec = backend_for(machine), parse_workload(WORKLOAD).spec
+    sources = [
+        backend.emit(lower(spec, parse_schedule(text), machine, LARGE), machine)
+        for text in (OTHER, stored.schedule)
+    ]
+    digests = replace(
+        record.digests, schedule=text_digest(OTHER), source=text_digest(sources[0])
+    )
+    record = replace(
+        record,
+        shape=LARGE,
+        digests=digests,
+        rules=(Rule(1, (Bound("M", most=512),)),),
+        workload=(Tuned(SMALL, 1.0, 1.0, 1), Tuned(LARGE, 2.0, 1.0, 0)),
+        variants=(Variant("kernel_1.txt", text_digest(stored.schedule), text_digest(sources[1])),),
+    )
+    texts = (Texts(stored.schedule, sources[1]),)
+    made = Stored(record, WORKLOAD, OTHER, sources[0], variants=texts)
+    found = reproduction(made).evaluate_all(sources)
+    assert isinstance(found, Evaluation)
+    rows = zip(record.workload, found.times, strict=True)
+    workload = tuple(replace(tuned, us=time.us) for tuned, time in rows)
+    return replace(made, record=replace(record, us=found.us, workload=workload))
+
+
+def test_a_good_record_of_several_kernels_passes(tmp_path, shared):
+    words, said = checked(tmp_path, shared)
+    assert words == ["passed"] * 5, said
+
+
+def test_each_kernel_is_checked_where_it_is_run(shared):
+    made = reproduction(shared)
+    sources = [kernel.source for kernel in shared.kernels]
+    found = made.evaluate_all(sources)
+    seen = [dict(error.sizes) for error in found.errors]
+    assert SMALL in seen and LARGE in seen
+    assert {"M": 512, "K": 32} in seen, "the last shape of the rule's kernel"
+    assert [t.sizes["M"] for t in found.times] == [64, 4096]
+    broken = made.evaluate_all([sources[0], "nothing"])
+    assert broken.reason.startswith("kernel 1: ")
+
+
+def test_a_variant_that_was_edited_or_fails_is_told(tmp_path, shared):
+    (texts,) = shared.variants
+    words, said = checked(tmp_path, replace(shared, variants=(replace(texts, source="nothing"),)))
+    assert words == ["failed", "failed", "failed", "skipped", "passed"], said
+    assert "kernel_1.txt" in said and "kernel 1: " in said
+
+
+def test_rules_that_choose_otherwise_than_the_record_says_fail(tmp_path, shared):
+    record = replace(shared.record, rules=(Rule(1, (Bound("M", most=5000),)),))
+    words, said = checked(tmp_path, replace(shared, record=record))
+    assert words[-1] == "failed", said
+
+
+def test_the_dispatched_kernel_runs_what_the_rules_choose(tmp_path, shared):
+    made = reproduction(shared)
+    run = made.dispatched(tmp_path)
+    for sizes, kernel in (({"M": 3, "K": 2}, 1), ({"M": 513, "K": 2}, 0)):
+        inputs = random_inputs(made.workload.spec, sizes, np.random.default_rng(1))
+        assert run.chosen(sizes) == kernel
+        assert np.array_equal(run.run(sizes, inputs)["y"], inputs["x"] * 2)
+        assert run.time(sizes, inputs).us > 0
+        assert (tmp_path / f"kernel_{kernel}").is_dir()

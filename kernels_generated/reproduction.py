@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from backends.backend import Backend
+from backends.dispatched import Dispatched, Part
 from backends.registry import backend_for, target
 from ir.errors import KernelError
-from ir.lower import lower
+from ir.lower import fits, lower
 from ir.machine import Machine
 from ir.parse import parse_schedule, parse_spec, parse_workload
 from ir.print import spec_text
-from ir.workload import Workload
+from ir.workload import Sizes, Workload
+from kernels_generated.guarded import affordable, shapes_of
 from search.candidate import Candidate
-from search.evaluation import Evaluated
+from search.evaluation import Evaluated, Evaluation, Failure, Timed
 from search.evaluator.stages import Bench, Stages
 from search.record import SCHEDULE, SPEC, Stored
+from search.variant import numbered
+from search.workload import Shape, heaviest, mean, widest
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,38 +41,128 @@ class Reproduction:
         """What can be done here, in the backend's words."""
         return self.backend.available(self.machine)
 
-    def emit(self) -> str:
-        """The source that the backend gives now; KernelError where the schedule does not fit."""
-        spec = parse_spec(self.formulation)
-        schedule = parse_schedule(self.stored.schedule, SCHEDULE)
-        nest = lower(spec, schedule, self.machine, self.stored.record.shape)
+    def emit(self, kernel: int = 0) -> str:
+        """The source that the backend gives now for a kernel, by its number; KernelError where
+        the schedule does not fit."""
+        part = self._part(kernel)
+        nest = lower(part.formulation, part.schedule, self.machine, part.sizes)
         return self.backend.emit(nest, self.machine)
 
+    def emit_all(self) -> tuple[str, ...]:
+        """The sources of all kernels now; of those that were edited freely the stored ones."""
+        stored = self.stored
+        free = (stored.record.freely_edited, *(v.freely_edited for v in stored.record.variants))
+        return tuple(
+            stored.kernels[number].source if edited else self.emit(number)
+            for number, edited in enumerate(free)
+        )
+
     def evaluate(self, source: str | None, schedule: str | None = None) -> Evaluated:
-        """Builds, checks at all shapes and times: a source, or what is emitted for a schedule
-        (the spec's own equations then, and one check shape)."""
-        record, checks = self.stored.record, self.workload.checks
+        """Builds, checks at all shapes and times: a source of the first kernel, or what is
+        emitted for a schedule (the spec's own equations then, and one check shape)."""
+        checks = self.workload.checks
+        if schedule is None:
+            first = self.stored.kernels[0]
+            return self._evaluate(source, first.schedule, self._formulation(0), checks)
+        return self._evaluate(source, schedule, self._spec, checks[:1])
+
+    def evaluate_all(self, sources: Sequence[str]) -> Evaluated:
+        """All kernels: the first at all shapes, the others where the rules choose them. The
+        times are those of the kernels that are chosen; a failure says of which kernel it is."""
+        found = [self.evaluate(sources[0])]
+        for number, text in list(enumerate(sources))[1:]:
+            found.append(self._variant(number, text))
+        for number, one in enumerate(found):
+            if isinstance(one, Failure):
+                return replace(one, reason=f"kernel {number}: {one.reason}") if number else one
+        return self._together([one for one in found if isinstance(one, Evaluation)])
+
+    def dispatched(self, folder: Path) -> Dispatched:
+        """The kernels as they are run, each built below a folder when it is first needed."""
+        parts = [self._part(number) for number in range(len(self.stored.kernels))]
+        return Dispatched(self.machine, self.backend, parts, self.stored.record.rules, folder)
+
+    @property
+    def _spec(self) -> str:
+        return spec_text(self.workload.spec)
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        """The shapes that the record is tuned for."""
+        tuned = self.stored.record.workload
+        return tuple(Shape(t.shape, t.weight) for t in tuned) or (Shape(self.stored.record.shape),)
+
+    def _formulation(self, kernel: int) -> str:
+        """The text of the equations that a kernel's schedule is for."""
+        return self.stored.kernels[kernel].formulation or self._spec
+
+    def _part(self, kernel: int) -> Part:
+        """A kernel, at the widest of the tuned shapes that it fits at."""
+        texts = self.stored.kernels[kernel]
+        spec = parse_spec(self._formulation(kernel))
+        schedule = parse_schedule(texts.schedule, numbered(SCHEDULE, kernel))
+        fitting = [s for s in self.shapes if fits(spec, schedule, self.machine, s.sizes)]
+        sizes = widest(spec, self.machine, fitting or self.shapes)
+        return Part(spec, schedule, texts.source, sizes)
+
+    def _variant(self, number: int, source: str) -> Evaluated:
+        """A kernel that is not the first, where it is run."""
+        record, texts = self.stored.record, self.stored.kernels[number]
+        spec, machine = self.workload.spec, self.machine
+        correct_by = self.can["correct_by"]
+        where = shapes_of(
+            number,
+            self.dispatched(Path()).chosen,
+            record.rules,
+            self.workload.checks,
+            [tuned.shape for tuned in record.workload],
+            lambda sizes: affordable(spec, machine, sizes, correct_by),
+        )
+        shapes = tuple(Shape(t.shape, t.weight) for t in record.workload if t.kernel == number)
+        if not where or not shapes:
+            return Failure("check", "refused", "it is run at no shape where it can be checked")
+        return self._evaluate(source, texts.schedule, self._formulation(number), where, shapes)
+
+    def _together(self, found: Sequence[Evaluation]) -> Evaluation:
+        """What kernels that share shapes come to."""
+        first, tuned = found[0], self.stored.record.workload
+        errors = tuple(error for one in found for error in one.errors)
+        if not tuned:
+            return replace(first, errors=errors)
+        times = []
+        for one in tuned:
+            evaluation = found[one.kernel]
+            there = evaluation.at(one.shape) or evaluation  # which was timed at one shape only
+            times.append(Timed(dict(one.shape), one.weight, there.us))
+        us = mean([t.us for t in times], self.shapes)
+        return replace(first, us=us, errors=errors, times=tuple(times))
+
+    def _evaluate(
+        self,
+        source: str | None,
+        schedule: str,
+        formulation: str,
+        checks: tuple[Sizes, ...],
+        shapes: tuple[Shape, ...] = (),
+    ) -> Evaluated:
+        record, shapes = self.stored.record, shapes or self.shapes
         bench = Bench(
-            spec=spec_text(self.workload.spec),
+            spec=self._spec,
             machine=self.machine,
             open=partial(backend_for, self.machine, record.backend),
-            sizes=record.shape,
-            checks=checks if schedule is None else checks[:1],
+            sizes=heaviest(shapes),
+            checks=checks,
+            workload=shapes if len(shapes) > 1 else (),
         )
         tried = Candidate(
-            formulation=self.formulation if schedule is None else bench.spec,
-            schedule=schedule or self.stored.schedule,
+            formulation=formulation,
+            schedule=schedule,
             target=record.target,
             backend=record.backend,
             source=source,
         )
         with tempfile.TemporaryDirectory(prefix="speciate-") as folder:
             return Stages.of(bench).evaluate(tried, Path(folder), lambda stage: None)
-
-    @property
-    def formulation(self) -> str:
-        """The text of the equations that the schedule is for."""
-        return self.stored.formulation or spec_text(self.workload.spec)
 
 
 def lacking(stored: Stored) -> str:

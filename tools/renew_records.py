@@ -17,7 +17,6 @@ from pathlib import Path
 from backends.backend import BackendError
 from backends.emit import template_digest
 from ir.autoschedule import autoschedule, plain
-from ir.cost import roofline
 from ir.digest import spec_digest, text_digest
 from ir.errors import KernelError
 from ir.schedule import Schedule
@@ -25,6 +24,7 @@ from ir.source import near
 from kernels_generated.reproduction import Reproduction, reproduction
 from search.evaluation import Evaluation, Failure
 from search.record import MEASURED, Record, read_record, record_folders, write_record
+from search.workload import bound_us
 
 FOLDER = "kernels_generated"
 EXAMPLES = """
@@ -61,23 +61,32 @@ def renew(root: Path, folder: Path) -> Renewal:
     name, before = f"{folder.parent.name}/{folder.name}", stored.record.us
     try:
         made = reproduction(stored)
-        source = stored.source if stored.record.freely_edited else made.emit()
-        found = made.evaluate(source)
+        sources = made.emit_all()
+        found = made.evaluate_all(sources)
         if isinstance(found, Failure):
             return Renewal(name, before, before, False, f"{found.stage}: {found.reason}")
         if stored.record.time_kind == MEASURED != found.time_kind:
             why = f"its time was {MEASURED}, and here it could only be {found.time_kind}"
             return Renewal(name, before, before, False, why)
-        fresh = replace(stored, source=source, record=_record(made, source, found))
+        fresh = replace(
+            stored,
+            source=sources[0],
+            record=_record(made, sources, found),
+            variants=tuple(
+                replace(texts, source=source)
+                for texts, source in zip(stored.variants, sources[1:], strict=True)
+            ),
+        )
         write_record(root, fresh, replace=True)
     except KernelError as error:
         return Renewal(name, before, before, False, str(error))
     except BackendError as error:
         return Renewal(name, before, before, False, f"{error.stage}: {error.reason}")
-    return Renewal(name, before, found.us, source != stored.source)
+    changed = list(sources) != [kernel.source for kernel in stored.kernels]
+    return Renewal(name, before, found.us, changed)
 
 
-def _record(made: Reproduction, source: str, found: Evaluation) -> Record:
+def _record(made: Reproduction, sources: Sequence[str], found: Evaluation) -> Record:
     """The record with every figure and digest of now."""
     old, spec = made.stored.record, made.workload.spec
     machine, shape = made.machine, old.shape
@@ -85,7 +94,7 @@ def _record(made: Reproduction, source: str, found: Evaluation) -> Record:
         old.digests,
         spec=spec_digest(spec),
         schedule=text_digest(made.stored.schedule),
-        source=text_digest(source),
+        source=text_digest(sources[0]),
         templates=template_digest(old.backend),
         toolchain=_said(made, "toolchain") or made.backend.manifest.toolchain,
     )
@@ -101,7 +110,22 @@ def _record(made: Reproduction, source: str, found: Evaluation) -> Record:
         checked=tuple(dict(e.sizes) for e in found.errors),
         first_us=_us(made, autoschedule(spec, machine, shape)),
         plain_us=_us(made, plain(spec, machine, shape)),
-        roofline_us=roofline(spec, machine, shape).us,
+        roofline_us=bound_us(spec, machine, made.shapes),
+        single_us=_single_us(made, sources[0]) if old.variants else None,
+        workload=tuple(
+            replace(tuned, us=time.us)
+            for tuned, time in zip(old.workload, found.times, strict=True)
+        ),
+        variants=tuple(
+            replace(
+                variant,
+                source_digest=text_digest(source),
+                schedule_digest=text_digest(texts.schedule),
+            )
+            for variant, source, texts in zip(
+                old.variants, sources[1:], made.stored.variants, strict=True
+            )
+        ),
     )
 
 
@@ -113,6 +137,12 @@ def _said(made: Reproduction, name: str) -> str | None:
 def _us(made: Reproduction, schedule: Schedule) -> float | None:
     """The time of another schedule of the spec; None where it does not work."""
     found = made.evaluate(None, str(schedule))
+    return found.us if isinstance(found, Evaluation) else None
+
+
+def _single_us(made: Reproduction, source: str) -> float | None:
+    """The time of the first of several kernels alone, over all shapes."""
+    found = made.evaluate(source)
     return found.us if isinstance(found, Evaluation) else None
 
 

@@ -7,7 +7,7 @@ from backends.registry import backend_for, target, target_names
 from ir.autoschedule import autoschedule
 from ir.digest import spec_digest, text_digest
 from ir.parse import parse_workload
-from search.evaluator import stages
+from search.evaluator import shapes
 from search.record import Digests, Record, Stored, read_record, write_record
 from tools.renew_records import main
 
@@ -61,7 +61,7 @@ def test_sources_digests_and_figures_follow_and_lineage_stays(tree, capsys):
 
 
 def test_where_tuning_sizes_are_not_compared_the_others_are(tree, monkeypatch):
-    monkeypatch.setattr(stages, "SLOW", ("emulator",))
+    monkeypatch.setattr(shapes, "SLOW", ("emulator",))
     assert main([], tree) == 0
     after = kept(tree).record
     assert after.checked == ({"M": 7, "K": 3},)

@@ -1,0 +1,82 @@
+"""A dispatched kernel: several kernels for one spec, one of which is run, by the sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from backends.backend import Arrays, Backend, Built, Sizes, Timing
+from ir.guards import Rule, chosen
+from ir.lower import fits, lower
+from ir.machine import Machine
+from ir.nest import LoopNest
+from ir.schedule import Schedule
+from ir.spec import Spec
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One of the kernels. formulation: equal in meaning to the spec.  sizes: those that it is
+    tuned for, at which it fits the machine."""
+
+    formulation: Spec
+    schedule: Schedule
+    source: str
+    sizes: Sizes
+
+
+class Dispatched:
+    """Runs what the rules choose; a kernel is built below `folder` when it is first run.
+
+    parts: the fallback first, as the rules number them.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        backend: Backend,
+        parts: Sequence[Part],
+        rules: Sequence[Rule],
+        folder: Path,
+    ):
+        self.machine = machine
+        self.backend = backend
+        self.parts = tuple(parts)
+        self.rules = tuple(rules)
+        self.folder = folder
+        self._built: dict[int, tuple[LoopNest, Built]] = {}
+        self._chosen: dict[tuple[tuple[str, int], ...], int] = {}
+
+    def chosen(self, sizes: Sizes) -> int:
+        """The number of the kernel that is run at given sizes; KernelError where none fits."""
+        key = tuple(sorted(sizes.items()))
+        if key not in self._chosen:
+            self._chosen[key] = chosen(self.rules, sizes, lambda n: self._fits(n, sizes))
+        return self._chosen[key]
+
+    def run(self, sizes: Sizes, inputs: Arrays) -> dict[str, np.ndarray]:
+        """The outputs; BackendError where the kernel does not build or run."""
+        nest, built = self._kernel(self.chosen(sizes))
+        return self.backend.run(built, nest, self.machine, sizes, inputs)
+
+    def time(self, sizes: Sizes, inputs: Arrays) -> Timing:
+        """How long the kernel that is run takes."""
+        nest, built = self._kernel(self.chosen(sizes))
+        return self.backend.time(built, nest, self.machine, sizes, inputs)
+
+    def _fits(self, number: int, sizes: Sizes) -> bool:
+        part = self.parts[number]
+        return fits(part.formulation, part.schedule, self.machine, sizes)
+
+    def _kernel(self, number: int) -> tuple[LoopNest, Built]:
+        if number not in self._built:
+            part = self.parts[number]
+            nest = lower(part.formulation, part.schedule, self.machine, part.sizes)
+            place = self.folder / f"kernel_{number}"
+            place.mkdir(parents=True, exist_ok=True)
+            built = self.backend.build(part.source, nest, self.machine, place)
+            self._built[number] = nest, built
+        return self._built[number]
