@@ -185,8 +185,9 @@ def _how(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--evaluations", metavar="N",
                        help=f"candidates to try for each kernel (default: {EVALUATIONS})")
     group.add_argument("--seconds", metavar="S", help="time for each kernel (default: no limit)")
-    group.add_argument("--policy", metavar="NAME", help="who becomes a parent, and how "
-                                                        "(default: evolutionary)")
+    group.add_argument("--policy", metavar="NAME[,parameter=value,...]",
+                       help="who becomes a parent, and how (default: evolutionary); "
+                            "see docs/search.md")
     group.add_argument("--operators", metavar="NAMES", default="",
                        help="what may make new candidates, with commas (default: all there are)")
     group.add_argument("--target-speedup", metavar="X",
