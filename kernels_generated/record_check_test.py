@@ -61,6 +61,28 @@ def stored():
     return replace(made, record=replace(record, us=found.us))
 
 
+@pytest.fixture
+def rewritten(stored):
+    """The record with other equations, equal to the spec's, and what they come to."""
+    formulation = WORKLOAD.partition("\ntune")[0].replace("x[m, k] * 2.0", "x[m, k] + x[m, k]")
+    machine, spec = target(stored.record.target), parse_workload(formulation).spec
+    schedule = plain(spec, machine, stored.record.shape)
+    nest = lower(spec, schedule, machine, stored.record.shape)
+    source = backend_for(machine).emit(nest, machine)
+    digests = replace(
+        stored.record.digests,
+        formulation=text_digest(formulation),
+        schedule=text_digest(str(schedule)),
+        source=text_digest(source),
+    )
+    record = replace(stored.record, digests=digests)
+    made = replace(stored, record=record, formulation=formulation, schedule=str(schedule),
+                   source=source)  # fmt: skip
+    found = reproduction(made).evaluate(source)
+    assert isinstance(found, Evaluation)
+    return replace(made, record=replace(record, us=found.us))
+
+
 class Outcomes:
     """A plugin that keeps what became of each test, and what was said of it."""
 
@@ -88,6 +110,34 @@ def checked(root, stored):
 def test_a_good_record_passes(tmp_path, stored):
     words, said = checked(tmp_path, stored)
     assert words == ["passed"] * 5, said
+
+
+def test_a_record_with_equations_of_its_own_is_emitted_from_them(tmp_path, stored, rewritten):
+    assert rewritten.source != stored.source
+    words, said = checked(tmp_path, rewritten)
+    assert words == ["passed"] * 4, said
+    folder = tmp_path / "scale" / stored.record.target
+    assert read_record(folder) == rewritten
+
+
+def test_a_record_whose_equations_are_lost_fails(tmp_path, rewritten):
+    words, said = checked(tmp_path, replace(rewritten, formulation=None))
+    assert words[:2] == ["failed", "failed"], said
+    assert "formulation.kir" in said
+
+
+def test_equations_that_compute_something_else_fail_against_the_spec(tmp_path, rewritten):
+    wrong = rewritten.formulation.replace("x[m, k] + x[m, k]", "x[m, k] * 3.0")
+    machine, spec = target(rewritten.record.target), parse_workload(wrong).spec
+    nest = lower(spec, parse_schedule(rewritten.schedule), machine, rewritten.record.shape)
+    source = backend_for(machine).emit(nest, machine)
+    digests = replace(rewritten.record.digests, formulation=text_digest(wrong),
+                      source=text_digest(source))  # fmt: skip
+    record = replace(rewritten.record, digests=digests)
+    bad = replace(rewritten, record=record, formulation=wrong, source=source)
+    words, said = checked(tmp_path, bad)
+    assert words == ["passed", "passed", "failed", "skipped"], said
+    assert "check, wrong" in said
 
 
 def test_an_edited_source_is_shown_with_the_command_that_renews_it(tmp_path, stored):

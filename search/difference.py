@@ -16,10 +16,16 @@ def lines(before: Candidate, after: Candidate) -> tuple[str, ...]:
     if not found and before.schedule != after.schedule:
         found.append("the same decisions in another order")
     if before.formulation != after.formulation:
-        found.append("other equations, equal to the spec's")
+        found.append(_equations(after))
     if before.source != after.source:
         found.append("other source")
     return tuple(found)
+
+
+def _equations(after: Candidate) -> str:
+    """That the equations are others, and in its operator's words how they came about."""
+    how = ": ".join(w for w in (after.origin.operator, after.origin.note) if w)
+    return f"other equations, equal to the spec's, by {how}"
 
 
 def line(edit: Edit) -> str:

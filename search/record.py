@@ -24,6 +24,7 @@ from search.variant import (
     Texts,
     Tuned,
     Variant,
+    digest_of,
     edited,
     numbered,
     require_whole,
@@ -48,13 +49,15 @@ _RENEW = "python3 -m tools.renew_records rewrites records that can be read"
 @dataclass(frozen=True, slots=True)
 class Digests:
     """What the kernel was made from. templates: of the backend, when the kernel was made.
-    toolchain: what the backend said of its own then, a name and a version."""
+    toolchain: what the backend said of its own then, a name and a version.  formulation: of the
+    equations that the schedule is for, None where they are the spec's own."""
 
     spec: str
     schedule: str
     source: str
     templates: str
     toolchain: str
+    formulation: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +177,10 @@ class Stored:
             (SPEC, spec_digest(spec), digests.spec),
             (SCHEDULE, text_digest(self.schedule), digests.schedule),
             (self.record.source, text_digest(self.source), digests.source),
+            (FORMULATION, digest_of(self.formulation), digests.formulation),
         )
         first = [name for name, now, then in found if now != then]
-        return first + edited(self.record.variants, self.variants, SCHEDULE)
+        return first + edited(self.record.variants, self.variants, SCHEDULE, FORMULATION)
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,8 @@ SHARED = {
     "workload": (Tuned({"M": 64, "K": 32}, 2.0, 9.0), Tuned({"M": 4, "K": 32}, 1.0, 1.5, 1)),
     "rules": (Rule(1, (Bound("M", most=16), Bound("K", least=2, most=99))),),
     "variants": (
-        Variant("kernel_1.cc", text_digest(OTHER), text_digest("int other;\n"), False, ("+ a",)),
+        Variant("kernel_1.cc", text_digest(OTHER), text_digest("int other;\n"), False, ("+ a",),
+                text_digest("def scale...")),
     ),
     "single_us": 11.0,
 }
@@ -219,6 +220,21 @@ def test_a_place_that_cannot_be_written_is_a_fault_with_a_remedy(tmp_path):
     assert "the record cannot be written" in str(caught.value)
     assert caught.value.hint
     assert listing(tmp_path) == ["scale"]
+
+
+def test_equations_of_its_own_that_changed_are_named(tmp_path):
+    own = WORKLOAD.partition("\ntune")[0].replace("x[m, k] * 2.0", "x[m, k] + x[m, k]")
+    plain = stored()
+    digests = dataclasses.replace(plain.record.digests, formulation=text_digest(own))
+    record = dataclasses.replace(plain.record, digests=digests)
+    made = dataclasses.replace(plain, record=record, formulation=own)
+    folder = write_record(tmp_path, made).folder
+    assert read_record(folder) == made
+    assert read_record(folder).edited_by_hand() == []
+    (folder / "formulation.kir").write_text(own.replace("+", "-"))
+    assert read_record(folder).edited_by_hand() == ["formulation.kir"]
+    (folder / "formulation.kir").unlink()
+    assert read_record(folder).edited_by_hand() == ["formulation.kir"]
 
 
 def test_what_was_there_comes_back_where_the_exchange_fails(tmp_path, monkeypatch):

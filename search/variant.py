@@ -25,13 +25,15 @@ class Tuned:
 @dataclass(frozen=True, slots=True)
 class Variant:
     """A kernel beside the record's first, which is the fallback. source: name of its file.
-    schedule_digest, source_digest: of its texts.  freely_edited, lineage: as in `Record`."""
+    schedule_digest, source_digest, formulation_digest: of its texts, the last None where the
+    equations are the spec's own.  freely_edited, lineage: as in `Record`."""
 
     source: str
     schedule_digest: str
     source_digest: str
     freely_edited: bool = False
     lineage: tuple[str, ...] = ()
+    formulation_digest: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +84,22 @@ def require_whole(
             )
 
 
-def edited(made: tuple[Variant, ...], texts: tuple[Texts, ...], schedule: str) -> list[str]:
-    """The files of variants that are not what their digests say. schedule: name of the first
-    kernel's."""
+def digest_of(text: str | None) -> str | None:
+    """The digest of a text; None where there is none."""
+    return None if text is None else text_digest(text)
+
+
+def edited(
+    made: tuple[Variant, ...], texts: tuple[Texts, ...], schedule: str, formulation: str
+) -> list[str]:
+    """The files of variants that are not what their digests say. schedule, formulation: names of
+    the first kernel's."""
     found = []
     for number, (variant, text) in enumerate(zip(made, texts, strict=True), 1):
         if text_digest(text.schedule) != variant.schedule_digest:
             found.append(numbered(schedule, number))
         if text_digest(text.source) != variant.source_digest:
             found.append(variant.source)
+        if digest_of(text.formulation) != variant.formulation_digest:
+            found.append(numbered(formulation, number))
     return found

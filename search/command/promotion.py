@@ -21,7 +21,7 @@ from search.evaluation import Evaluation
 from search.outcome import Outcome
 from search.record import MEASURED, SCHEDULE, Digests, Record, Stored, Written, write_record
 from search.settings import Settings
-from search.variant import Texts, Tuned, Variant, numbered
+from search.variant import Texts, Tuned, Variant, digest_of, numbered
 from search.workload import Shape, widest
 
 FOLDER = "kernels_generated"
@@ -105,6 +105,7 @@ def promote(
             source=text_digest(text),
             templates=template_digest(settings.backend),
             toolchain=said.get("toolchain") or problem.backend.manifest.toolchain,
+            formulation=digest_of(_other_equations(settings, outcome.best)),
         ),
         correct_by=outcome.evaluation.correct_by,
         time_kind=outcome.evaluation.time_kind,
@@ -126,7 +127,8 @@ def promote(
         ),
     )
     workload = workload_text(Workload(spec, problem.tune, settings.checks))
-    stored = Stored(record, workload, outcome.best.schedule, text)
+    other = _other_equations(settings, outcome.best)
+    stored = Stored(record, workload, outcome.best.schedule, text, other)
     return write_record(checkout / FOLDER, _shared(problem, outcome, stored))
 
 
@@ -144,6 +146,7 @@ def _shared(problem: Problem, outcome: Outcome, single: Stored) -> Stored:
             source_digest=text_digest(text.source),
             freely_edited=other.source is not None,
             lineage=lineage(outcome, other),
+            formulation_digest=digest_of(text.formulation),
         )
         for number, (other, text) in enumerate(zip(others, texts, strict=True), 1)
     )
@@ -160,9 +163,14 @@ def dispatch_texts(problem: Problem, found: Dispatch) -> tuple[Texts, ...]:
         one = kernel.candidate
         fitting = [s for s, us in zip(found.shapes, kernel.times, strict=True) if us is not None]
         text = one.source or source(problem, one.formulation, one.schedule, fitting)
-        own = one.formulation == problem.settings.spec
-        made.append(Texts(one.schedule, text, None if own else one.formulation))
+        made.append(Texts(one.schedule, text, _other_equations(problem.settings, one)))
     return tuple(made)
+
+
+def _other_equations(settings: Settings, candidate: Candidate) -> str | None:
+    """The equations of a candidate, None where they are the spec's own."""
+    own = parse_spec(candidate.formulation) == parse_spec(settings.spec)
+    return None if own else candidate.formulation
 
 
 def _checked(evaluation: Evaluation) -> tuple[Mapping[str, int], ...]:

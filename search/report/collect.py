@@ -115,7 +115,18 @@ def _texts(outcome: Outcome, source: Text | None) -> tuple[Text, ...]:
     words = "Schedule (marked: what the first schedule lacks)" if new else "Schedule"
     schedule = Text(words, outcome.best.schedule, new)
     spec = Text("The spec it is held to", outcome.settings.spec)
-    return tuple(t for t in (schedule, source, spec) if t)
+    return tuple(t for t in (schedule, _equations(outcome), source, spec) if t)
+
+
+def _equations(outcome: Outcome) -> Text | None:
+    """The equations of the winner, where they are not the spec's own."""
+    spec, made = outcome.settings.spec, outcome.best.formulation if outcome.best else ""
+    if made in ("", spec):
+        return None
+    own = set(spec.splitlines())
+    lines = made.splitlines()
+    new = frozenset(n for n, line in enumerate(lines) if line not in own)
+    return Text("Equations (marked: what the spec's lack)", made, new)
 
 
 def _facts(outcome: Outcome, machine: Machine) -> dict[str, str]:

@@ -1,5 +1,7 @@
 """What a report shows of a run is what the run found, numbered in the order it was told."""
 
+from dataclasses import replace
+
 import pytest
 
 from ir.machine import machine
@@ -121,6 +123,21 @@ def test_the_archive_has_the_names_of_its_measures_and_the_winner(shown):
 
 def test_the_winners_new_lines_are_marked(shown):
     assert shown.texts[0].lines == (("schedule(scale)", False), ("tile(m, size=16)", True))
+
+
+def test_equations_that_are_not_the_specs_are_shown_with_what_is_new():
+    words = SPEC.replace("x[m] * 2.0", "x[m] + x[m]")
+    other = replace(BEST, formulation=words, origin=BEST.origin)
+    graph = outcome().graph
+    graph.add(other)
+    told = {**OUTCOMES, other.key: OUTCOMES[BEST.key]}
+    made = replace(outcome(), best=other, graph=graph, outcomes=told)
+    shown = result(made, MACHINE, Text("Source", "x"), {})
+    name, lines = shown.texts[1].name, shown.texts[1].lines
+    edits = shown.lineage[-1].edits
+    assert edits[-1] == "other equations, equal to the spec's, by crossover"
+    assert "Equations" in name
+    assert [text for text, new in lines if new] == ["    y[m] = x[m] + x[m]"]
 
 
 def test_a_run_without_a_correct_candidate_is_shown_without_a_winner():
