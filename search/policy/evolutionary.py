@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from search.archive import Elite
+from search.policy.opening import opened
 from search.policy.parameters import real, whole
 from search.state import Proposal, State
 
@@ -16,12 +17,14 @@ class Evolutionary:
     """An elite of the archive wins a tournament and is changed, or crossed with another.
 
     elitism: the share of proposals that are single steps from the best.  crossed: the share of
-    the others that cross two parents.  tournament: how many elites are drawn for each.
+    the others that cross two parents.  tournament: how many elites are drawn for each.  open: the
+    share of proposals whose operator the budget chooses; half of them where models are asked.
     """
 
     elitism: float = real(0.5, 0.0, 1.0)
     crossed: float = real(0.25, 0.0, 1.0)
     tournament: int = whole(3, 1, 64)
+    open: float = real(0.0, 0.0, 1.0)
     step: str = "step"
     change: str = "mutate"
     cross: str = "crossover"
@@ -36,7 +39,7 @@ class Evolutionary:
         proposals = [Proposal(self.step, (best.candidate.key,)) for _ in range(from_best)]
         while len(proposals) < count:
             proposals.append(self._propose(elites, rng))
-        return proposals
+        return opened(proposals, self.open, state, rng)
 
     def _propose(self, elites: list[Elite], rng: random.Random) -> Proposal:
         one = self._winner(elites, rng)

@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from search.policy.opening import opened
 from search.policy.parameters import whole
 from search.policy.ranking import ranked
 from search.state import Proposal, State
@@ -16,11 +17,13 @@ class Greedy:
     """Climbs the steepest way it has seen: every proposal is one step from the fastest.
 
     width: how many of the fastest are offered in turn, so that the search goes on when all
-    neighbours of the best were tried.
+    neighbours of the best were tried.  open: the share of proposals whose operator the budget
+    chooses; half of them where models are asked.
     """
 
     step: str = "step"
     width: int = whole(4, 1, 64)
+    open: float = real(0.0, 0.0, 1.0)
 
     def ask(self, state: State, count: int, rng: random.Random) -> Sequence[Proposal]:
         """`count` steps from the fastest; behind them one from each of the next."""
@@ -28,4 +31,5 @@ class Greedy:
         if not keys:
             return [Proposal(self.step, (key,)) for key in state.roots]
         best = [Proposal(self.step, (keys[0],)) for _ in range(count)]
-        return best + [Proposal(self.step, (key,)) for key in keys[1 : self.width]]
+        next_best = [Proposal(self.step, (key,)) for key in keys[1 : self.width]]
+        return [*opened(best, self.open, state, rng), *next_best]
