@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from search.policy.opening import opened
-from search.policy.parameters import whole
+from search.policy.parameters import real, whole
 from search.policy.ranking import ranked
 from search.state import Proposal, State
 
