@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from ir.guards import FALLBACK, Rule, rules_for
+from search import quantity
 from search.candidate import Candidate
 from search.evaluation import Evaluated, at, same_kind
 from search.graph import Graph
@@ -152,3 +153,17 @@ def _mean(
 def _fastest(kernels: Sequence[Times], shape: int) -> int:
     """The number of the fastest kernel at a shape, the fallback's where none is faster."""
     return min(range(len(kernels)), key=lambda n: kernels[n][shape])
+
+
+def rules_lines(found: Dispatch | None) -> tuple[str, ...]:
+    """For a person: each rule, the fallback, and what the kernels come to."""
+    if found is None:
+        return ()
+    count, gain = len(found.kernels), quantity.ratio(found.single_us, found.us)
+    kernels = f"{count} kernels share" if count > 1 else "1 kernel has"
+    return (
+        *(f"{rule}: kernel {rule.kernel}" for rule in found.rules),
+        "otherwise, and where another does not fit: kernel 0",
+        f"{kernels} the shapes: {quantity.time(found.us)} in the mean, {quantity.factor(gain)} "
+        f"over the best alone ({quantity.time(found.single_us)})",
+    )

@@ -32,7 +32,7 @@ check(M=3, K=5, N=7)
 FIELDS = [
     "run", "kernel", "target", "backend", "shape", "evaluations", "failures", "correct_by",
     "time_kind", "device", "toolchain", "first_us", "best_us", "plain_us", "roofline_us",
-    "stopped_because", "record", "shapes", "dispatch",
+    "stopped_because", "record", "shapes", "dispatch", "unseen",
 ]  # fmt: skip
 
 

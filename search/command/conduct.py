@@ -17,6 +17,7 @@ from search.command.problem import Problem
 from search.command.session import Plan, Session
 from search.command.suite import Suite, resumed
 from search.command.surroundings import Surroundings
+from search.command.unseen import UNSEEN
 from search.display import display
 from search.llm.endpoint import endpoint
 from search.prompt.lessons import Lessons, beside
@@ -56,6 +57,7 @@ def conduct(asked: Arguments, around: Surroundings, found: Suite) -> int:
             workers=asked.workers or around.workers,
             checkout=destination(asked, around, problems),
             command=around.command(asked.words),
+            unseen=UNSEEN if asked.unseen is None else asked.unseen,
             sources=sources(asked.prices, endpoint(around.variables), shown.say),
             memory=asked.memory,
             lessons=_lessons(asked, around),

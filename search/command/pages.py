@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from importlib import metadata
 
-from search.command.promotion import winner_source
+from search.command.promotion import dispatch_texts, winner_source
 from search.command.session import Ended
 from search.obtained import here
 from search.report.collect import result
@@ -42,7 +42,19 @@ def _result(ended: Ended) -> Result:
         **_sandbox(ended.environment.get("sandbox")),
         "record": ended.record or "not promoted",
     }
-    return result(outcome, problem.machine, source, facts)
+    return result(outcome, problem.machine, source, facts, _others(ended), ended.unseen)
+
+
+def _others(ended: Ended) -> tuple[Text, ...]:
+    """The texts of the kernels that share the winner's shapes."""
+    if ended.outcome.dispatch is None:
+        return ()
+    extension, found = ended.problem.backend.manifest.extension, []
+    kernels = dispatch_texts(ended.problem, ended.outcome.dispatch)
+    for number, kernel in list(enumerate(kernels))[1:]:
+        found.append(Text(f"Kernel {number}: schedule", kernel.schedule))
+        found.append(Text(f"Kernel {number}: source, kernel_{number}.{extension}", kernel.source))
+    return tuple(found)
 
 
 def _sandbox(layers: object) -> dict[str, str]:

@@ -17,6 +17,7 @@ from search.command.models import Sources
 from search.command.problem import Problem
 from search.command.promotion import promote
 from search.command.summary import Line
+from search.command.unseen import UNSEEN, tried
 from search.display import Display
 from search.evaluator.cache import Cached
 from search.evaluator.local import LocalEvaluator
@@ -28,6 +29,7 @@ from search.prompt.lesson import distil
 from search.prompt.lessons import Lessons
 from search.run import Search
 from search.stored import Keeper
+from search.unseen import Unseen
 
 
 @dataclass(slots=True)
@@ -40,11 +42,12 @@ class Ended:
     environment: Mapping[str, object]
     interrupted: bool
     record: str = ""
+    unseen: tuple[Unseen, ...] = ()
 
     @property
     def line(self) -> Line:
         """For the summary."""
-        return Line(self.outcome, self.record, here(self.environment))
+        return Line(self.outcome, self.record, here(self.environment), self.unseen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,7 @@ class Plan:
     sources: Sources
     memory: bool = False
     lessons: Lessons | None = None
+    unseen: int = UNSEEN
 
 
 class Session:
@@ -121,6 +125,7 @@ class Session:
         if not self.interrupt.came:
             self._learn(self.ended[-1])
             self._promote(self.ended[-1])
+            self._try_unseen(self.ended[-1])
 
     def _search(self, asked: Problem, equipment: Equipment) -> None:
         problem, settings = equipment.problem, equipment.problem.settings
@@ -170,6 +175,15 @@ class Session:
             ended.record = folder
         else:
             self.display.say(f"  {folder} stays as it is: {written.why}")
+
+    def _try_unseen(self, ended: Ended) -> None:
+        """Tries kernels that share shapes at others, as many as the plan says."""
+        found, plan = ended.outcome.dispatch, self.plan
+        if found is None or not plan.unseen:
+            return
+        self.display.say(f"  trying {plan.unseen} shapes that nothing was tuned for")
+        correct_by = here(ended.environment).get("correct_by", "")
+        ended.unseen = tried(ended.problem, found, plan.unseen, plan.workers, correct_by)
 
     def _note(self, problem: Problem, error: KernelError) -> None:
         self.faults[problem.title] = error

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from search import obtained, quantity
-from search.dispatch import Dispatch
+from search.dispatch import Dispatch, rules_lines
 from search.outcome import AtShape, Outcome
+from search.unseen import Unseen, gain, unseen_words
 
 GAP = "  "
 COLUMNS = (
@@ -33,6 +34,7 @@ class Line:
     outcome: Outcome
     record: str = ""
     here: Mapping[str, str] = field(default_factory=dict)
+    unseen: tuple[Unseen, ...] = ()
 
     def table(self) -> dict[str, Any]:
         """The run as plain data; times in microseconds, None where they are not known."""
@@ -58,6 +60,7 @@ class Line:
             "record": self.record or None,
             "shapes": [_at_shape(row) for row in outcome.by_shape()],
             "dispatch": _dispatch(outcome.dispatch) if outcome.dispatch else None,
+            "unseen": _unseen(self.unseen) if self.unseen else None,
         }
 
     def obtained(self) -> str:
@@ -104,6 +107,28 @@ def _dispatch(found: Dispatch) -> dict[str, Any]:
     }
 
 
+def _unseen(rows: Sequence[Unseen]) -> dict[str, Any]:
+    return {
+        "correct": sum(not row.fault for row in rows),
+        "over_single": gain(rows, "single_us"),
+        "over_first": gain(rows, "first_us"),
+        "of_least": gain(rows, "least_us"),
+        "shapes": [asdict(row) | {"fault": row.fault or None} for row in rows],
+    }
+
+
+def unseen_text(rows: Sequence[Unseen]) -> str:
+    """A table of what became of shapes that nothing was tuned for; nothing for none."""
+    if not rows:
+        return ""
+    cells: list[Sequence[str]] = [("shape", "kernel", "shared", "best", "autoschedule", "")]
+    for row in rows:
+        times = (quantity.time(us) for us in (row.us, row.single_us, row.first_us))
+        cells.append((quantity.shape(row.sizes), str(row.kernel), *times, row.said))
+    text = "at shapes that it was not tuned for:\n" + columns(cells, "<>>>><")
+    return f"{text}{unseen_words(rows)}\n"
+
+
 def shapes_text(outcome: Outcome) -> str:
     """A table of the times at each shape, and the rules by which kernels are chosen; nothing
     where there is one shape."""
@@ -123,18 +148,7 @@ def shapes_text(outcome: Outcome) -> str:
     settings = outcome.settings
     head = f"{settings.kernel} on {settings.target}, at each shape:\n"
     text = head + columns(cells, "<" + ">" * (len(cells[0]) - 1))
-    return text + "".join(f"{line}\n" for line in _rules_text(outcome.dispatch))
-
-
-def _rules_text(found: Dispatch | None) -> Iterator[str]:
-    if found is None:
-        return
-    for rule in found.rules:
-        yield f"{rule}: kernel {rule.kernel}"
-    yield "otherwise, and where another does not fit: kernel 0"
-    gain = quantity.factor(quantity.ratio(found.single_us, found.us))
-    yield (f"{len(found.kernels)} kernels share the shapes: {quantity.time(found.us)} in the mean, "
-           f"{gain} over the best alone ({quantity.time(found.single_us)})")  # fmt: skip
+    return text + "".join(f"{line}\n" for line in rules_lines(outcome.dispatch))
 
 
 def summary_text(lines: Sequence[Line]) -> str:
@@ -145,7 +159,8 @@ def summary_text(lines: Sequence[Line]) -> str:
     how = dict.fromkeys(said for line in lines if (said := line.obtained()))
     below = [*(f"{said[0].upper()}{said[1:]}." for said in how), *written]
     text = columns(rows, [align for _, align in COLUMNS]) + "".join(f"{b}\n" for b in below)
-    return text + "".join(f"\n{t}" for line in lines if (t := shapes_text(line.outcome)))
+    more = [t for line in lines for t in (shapes_text(line.outcome), unseen_text(line.unseen)) if t]
+    return text + "".join(f"\n{each}" for each in more)
 
 
 def columns(rows: Sequence[Sequence[str]], aligns: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ir.machine import Machine
 from ir.parse import parse_spec
@@ -10,14 +10,34 @@ from search import difference, quantity
 from search.candidate import Candidate
 from search.evaluation import Evaluation
 from search.measures import named
-from search.outcome import Outcome
-from search.report.page import Archive, Axis, Cell, Engine, Result, Step, Text, Trial
+from search.dispatch import rules_lines
+from search.outcome import AtShape, Outcome
+from search.report.page import (
+    Archive,
+    Axis,
+    Cell,
+    Engine,
+    Result,
+    ShapeRow,
+    Step,
+    Text,
+    Trial,
+    UnseenRow,
+)
+from search.unseen import Unseen, unseen_words
+from search.workload import words
 
 
 def result(
-    outcome: Outcome, machine: Machine, source: Text | None, facts: Mapping[str, str]
+    outcome: Outcome,
+    machine: Machine,
+    source: Text | None,
+    facts: Mapping[str, str],
+    others: tuple[Text, ...] = (),
+    unseen: Sequence[Unseen] = (),
 ) -> Result:
-    """The result to show. source: of the winner, as text.  facts: what only the caller knows."""
+    """The result to show. source: of the winner, as text.  facts: what only the caller knows.
+    others: texts of the kernels that share its shapes.  unseen: where these were tried."""
     settings = outcome.settings
     best = outcome.evaluation
     return Result(
@@ -26,7 +46,7 @@ def result(
         title=_title(settings.spec),
         target=settings.target,
         backend=settings.backend,
-        shape=quantity.shape(settings.sizes),
+        shape=words(settings.shapes),
         correct_by=best.correct_by if best else "",
         time_kind=best.time_kind if best else "",
         first_us=outcome.first_us,
@@ -38,9 +58,23 @@ def result(
         lineage=_lineage(outcome),
         engines=_engines(outcome),
         archive=_archive(outcome),
-        texts=_texts(outcome, source),
+        texts=(*_texts(outcome, source), *others),
         facts={**_facts(outcome, machine), **facts},
+        shapes=tuple(_shape(row) for row in outcome.by_shape()),
+        rules=rules_lines(outcome.dispatch),
+        unseen=tuple(_unseen(row) for row in unseen),
+        unseen_words=unseen_words(unseen),
     )
+
+
+def _shape(row: AtShape) -> ShapeRow:
+    sizes, times = quantity.shape(row.shape.sizes), (row.first_us, row.single_us, row.us)
+    return ShapeRow(sizes, row.shape.weight, *times, row.kernel, row.roofline_us)
+
+
+def _unseen(row: Unseen) -> UnseenRow:
+    times = (row.us, row.single_us, row.first_us)
+    return UnseenRow(quantity.shape(row.sizes), row.kernel, *times, row.said)
 
 
 def _title(spec: str) -> str:
@@ -149,5 +183,5 @@ def _facts(outcome: Outcome, machine: Machine) -> dict[str, str]:
             f"{worst.rel_err:.2g} of the norm; plain arithmetic of the same precision has "
             f"{worst.reference_rel_err:.2g}"
         )
-    facts["time"] = f"{best.time_kind}, at {quantity.shape(settings.sizes)}"
+    facts["time"] = f"{best.time_kind}, at {words(settings.shapes)}"
     return facts

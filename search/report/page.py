@@ -81,11 +81,40 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
+class ShapeRow:
+    """One shape of a workload. single_us: of the kernel that is best over all shapes.  us: of
+    the one that is run here, `kernel` by its number."""
+
+    shape: str
+    weight: float
+    first_us: float | None
+    single_us: float | None
+    us: float | None
+    kernel: int
+    roofline_us: float
+
+
+@dataclass(frozen=True, slots=True)
+class UnseenRow:
+    """A shape that nothing was tuned for. first_us: of the autoschedule there.  said: `correct`,
+    or what is wrong."""
+
+    shape: str
+    kernel: int
+    us: float | None
+    single_us: float | None
+    first_us: float | None
+    said: str
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """What one run gave. us: microseconds; None where nothing of the sort was correct.
 
     levels are `first` (the autoschedule), `plain` (the untiled schedule), `best` and
-    `roofline` (the machine's bound).  facts: how it was obtained, by name.
+    `roofline` (the machine's bound); of several shapes weighted geometric means.  facts: how it
+    was obtained, by name.  shapes: of a workload of several.  rules: by which kernels share them,
+    as lines.  unseen: other shapes that these were tried at, and what they come to in words.
     """
 
     run: str
@@ -107,6 +136,10 @@ class Result:
     archive: Archive
     texts: tuple[Text, ...]
     facts: Mapping[str, str]
+    shapes: tuple[ShapeRow, ...] = ()
+    rules: tuple[str, ...] = ()
+    unseen: tuple[UnseenRow, ...] = ()
+    unseen_words: str = ""
 
     @property
     def speedup(self) -> float | None:
