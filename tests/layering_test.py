@@ -54,6 +54,7 @@ TABLE = {
     "benchmarks": (ALL, None),
     "benchmarks/aten": (ALL, None),
     "benchmarks/kernelbench": (ALL, None),
+    "benchmarks/search": (ALL, None),
     "examples": (ALL, None),
     "tools": (ALL, ()),
     "tests": (ALL, None),

@@ -1,0 +1,1 @@
+"""The ablation of the search: policies, operators and memory at an equal number of evaluations."""

@@ -1,0 +1,175 @@
+"""Runs searches of kernels in several configurations, at as many evaluations each.
+
+Rows are written as they come and those that are there are not made again, so the command can be
+stopped at any point and called again, with more kernels, configurations or seeds. What becomes
+of a candidate is kept in the store, and not found out again where it is simulated or modelled.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import platform
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from backends.registry import target
+from benchmarks.search.attempt import Desk, Places, Row, Task, known
+from benchmarks.search.configuration import OPERATORS, POLICIES, configurations
+from benchmarks.search.rows import key, read, write
+from ir.errors import KernelError
+from search.command.suite import library
+
+KERNELS = ("conv1d", "embedding_bag", "conv2d", "map_id", "rmsnorm_matmul", "wukong_fm")
+PACKAGES = ("numpy", "optuna", "cmaes", "ribs")
+EXAMPLES = """
+examples:
+  python3 -m benchmarks.search --kernels conv1d conv2d --configurations policies --seeds 5 \\
+      --evaluations 100 --store searches.db --out benchmarks/results/npu/search.json
+  python3 -m benchmarks.search --configurations islands islands~crossover operators:mcts \\
+      --store searches.db --out r.json --processes 2
+"""
+
+_desk: Desk | None = None  # of this process
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; exit code 2 for wrong use, 130 where it was interrupted."""
+    asked = _parser().parse_args(arguments)
+    try:
+        tasks = tasks_of(asked)
+        _Run(asked).all(tasks)
+    except KernelError as error:
+        print(f"search: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("stopped; the same command goes on", file=sys.stderr)
+        return 130
+    return 0
+
+
+def tasks_of(asked: argparse.Namespace) -> list[Task]:
+    """Every attempt, kernel by kernel and seed by seed; KernelError at the first fault."""
+    for name in asked.kernels:
+        if name not in library():
+            raise KernelError(
+                f"no kernel `{name}`", where="--kernels", allowed=", ".join(library())
+            )
+    target(asked.target)
+    chosen = configurations(asked.configurations)
+    for extra, given in (("memory", asked.memory), ("lessons", asked.lessons)):
+        if any(extra in c.extras for c in chosen) and not given:
+            raise KernelError(
+                f"a configuration starts from {extra}, and none is named", where=f"--{extra}"
+            )
+    return [
+        Task(kernel, str(c), seed, asked.evaluations, asked.target)
+        for kernel in asked.kernels
+        for seed in range(1, asked.seeds + 1)
+        for c in chosen
+    ]
+
+
+class _Run:
+    """One run of the command."""
+
+    def __init__(self, asked: argparse.Namespace):
+        self.asked = asked
+        self.rows: list[Row] = list(read(asked.out))
+        self.start = time.monotonic()
+
+    def all(self, tasks: Sequence[Task]) -> None:
+        there = {key(row) for row in self.rows}
+        todo = [t for t in tasks if key(known(t)) not in there]
+        for row in self._made(todo):
+            self.rows.append(row)
+            write(self.asked.out, _head(self.asked), self.rows)
+            seconds = time.monotonic() - self.start
+            print(f"{seconds:7.0f} s  {line(row)}", file=sys.stderr, flush=True)
+
+    def _made(self, todo: Sequence[Task]) -> Iterator[Row]:
+        asked = self.asked
+        places = Places(str(asked.store), *(str(p or "") for p in (asked.memory, asked.lessons,
+                                                                   asked.learn)))  # fmt: skip
+        if asked.processes == 1:
+            desk = Desk(places)
+            try:
+                yield from map(desk.attempt, todo)
+            finally:
+                desk.close()
+            return
+        spawn = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(asked.processes, spawn, _open, (places,)) as pool:
+            waiting = [pool.submit(_attempt, task) for task in todo]
+            try:
+                yield from (done.result() for done in as_completed(waiting))
+            finally:
+                pool.shutdown(cancel_futures=True)
+
+
+def _open(places: Places) -> None:
+    global _desk
+    _desk = Desk(places)
+
+
+def _attempt(task: Task) -> Row:
+    assert _desk is not None, "a process without a desk"
+    return _desk.attempt(task)
+
+
+def line(row: Row) -> str:
+    """A row in one line, for a person who waits."""
+    what = f"{row['kernel']} {row['configuration']} seed {row['seed']}"
+    if row["us"] is None:
+        return f"{what}: nothing correct, {row['failures']}"
+    return f"{what}: {row['first_us']:.4g} -> {row['us']:.4g} us in {row['made']} evaluations"
+
+
+def _head(asked: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "command": f"python3 -m benchmarks.search --target {asked.target} --evaluations "
+        f"{asked.evaluations} --store FILE --out FILE --configurations ...",
+        "date": date.today().isoformat(),
+        "machine": target(asked.target).title,
+        "versions": {"python": platform.python_version(), **{p: version(p) for p in PACKAGES}},
+    }
+
+
+def _parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog="search", description=__doc__.splitlines()[0], epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    made.add_argument("--kernels", nargs="+", default=KERNELS, help="names of starter kernels")
+    made.add_argument(
+        "--configurations", nargs="+", default=(POLICIES,),
+        help=f"POLICY, POLICY~OPERATOR (left out), POLICY+memory, POLICY+lessons; `{POLICIES}` for "
+        f"each, `{OPERATORS}:POLICY` for one with each operator left out",
+    )  # fmt: skip
+    made.add_argument("--seeds", type=_positive, default=5, help="1 to this")
+    made.add_argument("--evaluations", type=_positive, default=100, help="of each search")
+    made.add_argument("--target", default="npu")
+    made.add_argument("--store", required=True, type=Path, help="where runs and outcomes are kept")
+    made.add_argument("--memory", type=Path, help="a store of earlier runs, for +memory")
+    made.add_argument("--lessons", type=Path, help="a folder of lessons, for +lessons")
+    made.add_argument("--learn", type=Path, help="a folder that lessons are written to")
+    made.add_argument("--processes", type=_positive, default=1, help="searches at a time")
+    made.add_argument("--out", required=True, type=Path, help="the result file")
+    return made
+
+
+def _positive(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} is less than 1")
+    return number
+
+
+if __name__ == "__main__":
+    sys.exit(main())

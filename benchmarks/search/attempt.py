@@ -1,0 +1,191 @@
+"""An attempt: one search of a kernel in a configuration, and the row that it gives."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from backends.registry import backend_for, target
+from benchmarks.search.configuration import configuration
+from ir.parse import parse_workload
+from ir.print import spec_text
+from search.command.suite import LIBRARY
+from search.evaluation import Evaluation
+from search.evaluator.cache import Cached
+from search.evaluator.local import LocalEvaluator
+from search.evaluator.stages import Bench
+from search.events import Event, Told
+from search.outcome import Outcome
+from search.policy import policy
+from search.prompt.lesson import distil
+from search.prompt.lessons import Lessons
+from search.prompt.operations import operations
+from search.recall import recalled
+from search.run import Search
+from search.settings import Settings
+from search.store import Store
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One attempt, as plain data. configuration: its wording."""
+
+    kernel: str
+    configuration: str
+    seed: int
+    evaluations: int
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """store: where runs and outcomes are kept, shared by all attempts.  memory: a store of
+    earlier runs, lessons: a folder of what they taught; for the configurations that use them.
+    learn: a folder that what the attempts teach is written to; empty for nowhere."""
+
+    store: str
+    memory: str = ""
+    lessons: str = ""
+    learn: str = ""
+
+
+class Desk:
+    """Makes attempts one after another; the workers of the last kernel are kept."""
+
+    def __init__(self, places: Places):
+        self.places = places
+        self.store = Store(places.store)
+        self._of = ("", "")
+        self._local: LocalEvaluator | None = None
+
+    def close(self) -> None:
+        """Ends the workers, lets go of the store."""
+        if self._local is not None:
+            self._local.close()
+        self.store.close()
+
+    def attempt(self, task: Task) -> Row:
+        """The row of a search; KeyboardInterrupt where the user stopped it."""
+        chosen = configuration(task.configuration)
+        machine = target(task.target)
+        settings = self._settings(task)
+        for extra in chosen.extras:
+            settings = self._taught(extra, settings)
+        local = self._evaluator(task, settings)
+        search = Search(
+            settings,
+            Cached(local, self.store),
+            self.store,
+            machine=machine,
+            policy=policy(chosen.policy),
+            operators=chosen.operators(settings.preferences),
+        )
+        told: list[Told] = []
+        outcome = search.run(partial(_note, told))
+        if "interrupted" in outcome.stopped_because:
+            raise KeyboardInterrupt
+        if self.places.learn:
+            Lessons(Path(self.places.learn)).add(distil(outcome, date.today().isoformat()))
+        return {**known(task), "context": local.context, **figures(told, outcome)}
+
+    def _settings(self, task: Task) -> Settings:
+        workload = parse_workload(_library(task.kernel))
+        return Settings(
+            kernel=task.kernel,
+            spec=spec_text(workload.spec),
+            target=task.target,
+            backend=backend_for(target(task.target)).manifest.name,
+            sizes=workload.tune,
+            checks=workload.checks,
+            evaluations=task.evaluations,
+            roofline_share=None,  # every attempt makes as many evaluations
+            policy=configuration(task.configuration).policy,
+            seed=task.seed,
+        )
+
+    def _taught(self, extra: str, settings: Settings) -> Settings:
+        """The settings with what earlier runs found, or taught."""
+        if extra == "memory":
+            earlier = Store(self.places.memory)
+            found = recalled(earlier, settings, lambda name: target(name).backends)
+            earlier.close()
+            return replace(settings, foreign=tuple(found))
+        lessons = Lessons(Path(self.places.lessons))
+        kinds = operations(parse_workload(_library(settings.kernel)).spec)
+        liked = lessons.preferences(target(settings.target), kinds)
+        return replace(settings, preferences=dict(liked))
+
+    def _evaluator(self, task: Task, settings: Settings) -> LocalEvaluator:
+        if self._local is None or self._of != (task.kernel, task.target):
+            if self._local is not None:
+                self._local.close()
+            machine = target(task.target)
+            bench = Bench(
+                spec=settings.spec,
+                machine=machine,
+                open=partial(backend_for, machine, settings.backend),
+                sizes=settings.sizes,
+                checks=settings.checks,
+            )
+            self._local = LocalEvaluator(bench, 1)
+            self._of = (task.kernel, task.target)
+        return self._local
+
+
+def known(task: Task) -> Row:
+    """What makes the row of a task the same row."""
+    return {
+        "kernel": task.kernel,
+        "target": task.target,
+        "configuration": task.configuration,
+        "seed": task.seed,
+        "evaluations": task.evaluations,
+    }
+
+
+def figures(told: list[Told], outcome: Outcome) -> Mapping[str, Any]:
+    """What a search came to.
+
+    curve: each gain, as the number of evaluations up to it (from 1) and the time in us.
+    operators: for each, how many children were evaluated, and how many were gains.
+    """
+    curve: list[tuple[int, float]] = []
+    made: Counter[str] = Counter()
+    gained: Counter[str] = Counter()
+    for event in told:
+        name = event.candidate.origin.operator
+        made[name] += 1
+        us = event.outcome.us if isinstance(event.outcome, Evaluation) else None
+        if us is not None and (not curve or us < curve[-1][1]):
+            curve.append((event.number + 1, us))
+            gained[name] += 1
+    found = outcome.evaluation
+    return {
+        "correct": found is not None,
+        "made": outcome.evaluations,
+        "us": found.us if found else None,
+        "time_kind": found.time_kind if found else None,
+        "correct_by": found.correct_by if found else None,
+        "first_us": outcome.first_us,
+        "roofline_us": outcome.roofline_us,
+        "curve": curve,
+        "failures": dict(outcome.failures),
+        "operators": {name: [count, gained[name]] for name, count in sorted(made.items())},
+        "stopped": outcome.stopped_because,
+    }
+
+
+def _note(told: list[Told], event: Event) -> None:
+    if isinstance(event, Told):
+        told.append(event)
+
+
+def _library(kernel: str) -> str:
+    return (LIBRARY / f"{kernel}.kir").read_text(encoding="utf-8")

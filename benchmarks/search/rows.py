@@ -1,0 +1,36 @@
+"""Rows of the ablation's result file: one a line, each written as soon as it is known."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from benchmarks.search.statistics import summary
+
+Row = Mapping[str, Any]
+KEY = ("kernel", "target", "configuration", "seed", "evaluations")
+
+
+def key(row: Row) -> tuple[Any, ...]:
+    """What makes a row the same row."""
+    return tuple(row[name] for name in KEY)
+
+
+def read(file: Path) -> list[Row]:
+    """The rows of a file; none where there is none."""
+    return json.loads(file.read_text(encoding="utf-8"))["rows"] if file.is_file() else []
+
+
+def write(file: Path, head: Mapping[str, Any], rows: Sequence[Row]) -> None:
+    """Writes a result file whole, rows in the order of their keys; never half of it."""
+    ordered = sorted(rows, key=key)
+    parts = [f'"{name}": {json.dumps(value)}' for name, value in head.items()]
+    parts.append(f'"summary": {json.dumps(summary(ordered), indent=1)}')
+    lines = ",\n".join(json.dumps(row) for row in ordered)
+    parts.append(f'"rows": [\n{lines}\n]')
+    file.parent.mkdir(parents=True, exist_ok=True)
+    beside = file.with_suffix(".part")
+    beside.write_text("{" + ",\n".join(parts) + "}\n", encoding="utf-8")
+    beside.replace(file)

@@ -1,0 +1,195 @@
+"""Statistics of the ablation: who finds more in as many evaluations, and how sure that is.
+
+A block is a kernel with a seed: what is compared within a block differs in the configuration
+only. Intervals are percentiles of bootstrap resamples of the blocks (Efron 1979), from a seed
+that is always the same, so the same rows give the same page.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from benchmarks.rank import ranks
+
+Row = Mapping[str, Any]
+Block = tuple[str, int]
+RESAMPLES = 2000
+SEED = 2026
+LEVEL = 95  # percent, of every interval
+NEAR = 0.95  # of the best known speed: when a search is said to have got there
+
+
+def best_known(rows: Sequence[Row]) -> dict[str, float]:
+    """The fastest time of each kernel in any row, in us."""
+    found: dict[str, float] = {}
+    for row in rows:
+        if row["us"] is not None:
+            found[row["kernel"]] = min(row["us"], found.get(row["kernel"], np.inf))
+    return found
+
+
+def best_so_far(row: Row) -> np.ndarray:
+    """The time in us after 1, 2, ... evaluations; before the first that was correct, as slow as
+    that; after the last that was made, as fast as it."""
+    numbers = [n for n, _ in row["curve"]]
+    times = [us for _, us in row["curve"]]
+    at = (max(0, bisect_right(numbers, n) - 1) for n in range(1, row["evaluations"] + 1))
+    return np.array([times[n] for n in at])
+
+
+def area(row: Row, best: float) -> float:
+    """The mean over the evaluations of log(best so far / best known): 0 is perfect."""
+    return float(np.mean(np.log(best_so_far(row) / best)))
+
+
+def reached(row: Row, best: float) -> int:
+    """Evaluations until `NEAR` of the best known speed; one more than there were where never."""
+    there = best / best_so_far(row) >= NEAR
+    return int(np.argmax(there)) + 1 if there.any() else row["evaluations"] + 1
+
+
+def blocks(rows: Sequence[Row]) -> dict[Block, dict[str, Row]]:
+    """The rows of each block by configuration; without those that found nothing correct."""
+    good = sorted((r for r in rows if r["us"] is not None), key=_block)
+    return {b: {r["configuration"]: r for r in group} for b, group in groupby(good, _block)}
+
+
+def compared(
+    rows: Sequence[Row], names: Sequence[str]
+) -> tuple[list[Block], dict[str, np.ndarray]]:
+    """The blocks in which all of some configurations have run; for each configuration an array
+    of (area, final time over the best known, evaluations until near it) by block."""
+    best = best_known(rows)
+    found = {b: by for b, by in blocks(rows).items() if all(name in by for name in names)}
+    table = {
+        name: np.array([_figures(by[name], best[kernel]) for (kernel, _), by in found.items()])
+        for name in names
+    }
+    return list(found), table
+
+
+def curves(rows: Sequence[Row], names: Sequence[str]) -> dict[str, dict[str, list[float]]]:
+    """For each kernel and configuration the best so far over the best known of the kernel: the
+    geometric mean over the seeds that all these configurations have run."""
+    best = best_known(rows)
+    found: dict[str, dict[str, list[np.ndarray]]] = {}
+    for (kernel, _), by in blocks(rows).items():
+        if all(name in by for name in names):
+            group = found.setdefault(kernel, {name: [] for name in names})
+            for name in names:
+                group[name].append(np.log(best_so_far(by[name]) / best[kernel]))
+    return {
+        kernel: {name: np.exp(np.mean(logs, axis=0)).tolist() for name, logs in of.items()}
+        for kernel, of in found.items()
+    }
+
+
+def summary(rows: Sequence[Row]) -> dict[str, Any]:
+    """The best known times, and the comparison of all configurations without a variation, then
+    of each variation with what it varies."""
+    names = sorted({r["configuration"] for r in rows})
+    whole = [n for n in names if not _varies(n)]
+    pairs = [(n, _base(n)) for n in names if _varies(n) and _base(n) in names]
+    return {
+        "best_known_us": best_known(rows),
+        "failed": sum(r["us"] is None for r in rows),
+        "policies": table(rows, whole),
+        "variations": [variation(rows, name, base) for name, base in pairs],
+    }
+
+
+def table(rows: Sequence[Row], names: Sequence[str]) -> dict[str, Any]:
+    """Configurations in order of their mean rank by area, with intervals; and in which share of
+    the blocks one beats another by area (a tie counts half)."""
+    where, found = compared(rows, names)
+    if not where or not names:
+        return {"blocks": [], "rows": [], "wins": {}}
+    ranked = np.array([ranks(column) for column in _columns(found, 0)])
+    made = []
+    for n, name in enumerate(names):
+        areas, finals, near = found[name].T
+        made.append({
+            "configuration": name,
+            "rank": _estimate(ranked[:, n], np.mean),
+            "area": _estimate(areas, np.mean),
+            "final": _estimate(finals, _geometric),
+            "near": _estimate(near, np.median),
+            "got_near": float(np.mean(near <= _most(rows))),
+        })  # fmt: skip
+    made.sort(key=lambda r: (r["rank"]["value"], r["configuration"]))
+    order = [r["configuration"] for r in made]
+    wins = {a: {b: _wins(found[a][:, 0], found[b][:, 0]) for b in order if b != a} for a in order}
+    return {"blocks": [list(b) for b in where], "rows": made, "wins": wins}
+
+
+def variation(rows: Sequence[Row], name: str, base: str) -> dict[str, Any]:
+    """A configuration beside the one that it varies, block by block.
+
+    area: by how much its area is larger (worse).  final: its final time over the other's.
+    near: evaluations that it needs more until near the best known.
+    """
+    where, found = compared(rows, (name, base))
+    if not where:
+        return {"configuration": name, "base": base, "blocks": 0}
+    one, other = found[name], found[base]
+    return {
+        "configuration": name,
+        "base": base,
+        "blocks": len(where),
+        "area": _estimate(one[:, 0] - other[:, 0], np.mean),
+        "final": _estimate(one[:, 1] / other[:, 1], _geometric),
+        "near": _estimate(one[:, 2] - other[:, 2], np.mean),
+        "wins": _wins(one[:, 0], other[:, 0]),
+    }
+
+
+def interval(values: np.ndarray, of: Callable[[np.ndarray], float]) -> tuple[float, float]:
+    """The bootstrap interval of a statistic over blocks."""
+    rng = np.random.default_rng(SEED)
+    drawn = rng.integers(0, len(values), (RESAMPLES, len(values)))
+    found = [of(values[sample]) for sample in drawn]
+    low, high = np.percentile(found, [(100 - LEVEL) / 2, (100 + LEVEL) / 2])
+    return float(low), float(high)
+
+
+def _estimate(values: np.ndarray, of: Callable[[np.ndarray], float]) -> dict[str, float]:
+    low, high = interval(values, of)
+    return {"value": float(of(values)), "low": low, "high": high}
+
+
+def _figures(row: Row, best: float) -> tuple[float, float, int]:
+    return area(row, best), row["us"] / best, reached(row, best)
+
+
+def _columns(found: Mapping[str, np.ndarray], figure: int) -> np.ndarray:
+    """One figure, a line for each block and a column for each configuration."""
+    return np.stack([values[:, figure] for values in found.values()], axis=1)
+
+
+def _geometric(values: np.ndarray) -> float:
+    return float(np.exp(np.mean(np.log(values))))
+
+
+def _wins(one: np.ndarray, other: np.ndarray) -> float:
+    return float(np.mean((one < other) + 0.5 * (one == other)))
+
+
+def _most(rows: Sequence[Row]) -> int:
+    return max(r["evaluations"] for r in rows)
+
+
+def _block(row: Row) -> Block:
+    return row["kernel"], row["seed"]
+
+
+def _varies(name: str) -> bool:
+    return "~" in name or "+" in name
+
+
+def _base(name: str) -> str:
+    return name.partition("+")[0].partition("~")[0]

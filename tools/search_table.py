@@ -1,0 +1,188 @@
+"""Writes the tables of docs/search_ablation.md, and its drawing, from a result file of searches.
+
+The page's prose is written by hand; what stands between `<!-- table: origin -->`, `policies`,
+`wins`, `variations`, `kernels` or `operators` and `<!-- end -->` is replaced.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tools.markdown import line
+from tools.search_plot import plot
+
+PAGE = Path("docs/search_ablation.md")
+DRAWING = Path("docs/search_ablation.svg")
+RESULTS = "benchmarks/results/*/search.json"  # one, of one target
+NOTHING = "Not run yet.\n"
+EXAMPLES = """
+examples:
+  search_table
+      rewrites the tables and the drawing
+  search_table --check
+      says whether they are those of the result file; exit code 1 where they are not
+"""
+_MARKED = re.compile(
+    r"(<!-- table: (origin|policies|wins|variations|kernels|operators) -->\n).*?(<!-- end -->)",
+    re.DOTALL,
+)
+
+File = Mapping[str, Any]
+
+
+def result(root: Path) -> Path:
+    """The result file of a tree; FileNotFoundError where there is none."""
+    found = sorted(root.glob(RESULTS))
+    if not found:
+        raise FileNotFoundError(f"there is no {RESULTS}")
+    return found[0]
+
+
+def page(text: str, found: File) -> str:
+    """The page with every marked table made anew."""
+    return _MARKED.sub(lambda m: f"{m[1]}{TABLES[m[2]](found) or NOTHING}{m[3]}", text)
+
+
+def drawing(found: File) -> str:
+    """The drawing of all policies, the best first."""
+    return plot(found["rows"], [r["configuration"] for r in found["summary"]["policies"]["rows"]])
+
+
+def origin(found: File) -> str:
+    """Where the numbers are from, in a sentence."""
+    rows = found["rows"]
+    blocks = found["summary"]["policies"]["blocks"]
+    versions = ", ".join(f"{name} {number}" for name, number in found["versions"].items())
+    kinds = ", ".join(sorted({r["time_kind"] for r in rows if r["time_kind"]}))
+    by = ", ".join(sorted({r["correct_by"] for r in rows if r["correct_by"]}))
+    kernels = len({kernel for kernel, _ in blocks})
+    return (
+        f"`{found['command']}`, {found['date']}, {found['machine']}: {len(rows)} searches of "
+        f"{rows[0]['evaluations']} evaluations each, times {kinds}, correct by {by}; policies are "
+        f"compared in {len(blocks)} blocks (a kernel with a seed) of {kernels} kernels; "
+        f"{found['summary']['failed']} searches found nothing correct. {versions}.\n"
+    )
+
+
+def policies(found: File) -> str:
+    """Policies in the order of their mean rank."""
+    head = ("policy", "mean rank", "area", "final time / best known", "evaluations until 95%",
+            "got there")  # fmt: skip
+    lines = [line(head), line(["---", *["---:"] * 5])]
+    for row in found["summary"]["policies"]["rows"]:
+        figures = (_range(row[k], f) for k, f in (("rank", ".2f"), ("area", ".4f"),
+                                                 ("final", ".4f"), ("near", ".0f")))  # fmt: skip
+        lines.append(line((f"`{row['configuration']}`", *figures, f"{row['got_near']:.0%}")))
+    return "\n".join(lines) + "\n" if len(lines) > 2 else ""
+
+
+def wins(found: File) -> str:
+    """In which share of the blocks the policy of a line has the smaller area than a column's."""
+    table = found["summary"]["policies"]["wins"]
+    lines = [line(("beats", *(f"`{n}`" for n in table))), line(["---", *["---:"] * len(table)])]
+    for name, over in table.items():
+        cells = ("" if other == name else f"{over[other]:.0%}" for other in table)
+        lines.append(line((f"`{name}`", *cells)))
+    return "\n".join(lines) + "\n" if table else ""
+
+
+def variations(found: File) -> str:
+    """Each variation beside what it varies."""
+    head = ("variation", "blocks", "area, difference", "final time, ratio",
+            "evaluations until 95%, difference", "wins", "says")  # fmt: skip
+    lines = [line(head), line(["---", *["---:"] * 5, "---"])]
+    for row in found["summary"]["variations"]:
+        if row["blocks"]:
+            figures = (_range(row[k], f) for k, f in (("area", "+.4f"), ("final", ".4f"),
+                                                     ("near", "+.1f")))  # fmt: skip
+            words = (str(row["blocks"]), *figures, f"{row['wins']:.0%}", _verdict(row["area"]))
+            lines.append(line((f"`{row['configuration']}`", *words)))
+    return "\n".join(lines) + "\n" if len(lines) > 2 else ""
+
+
+def kernels(found: File) -> str:
+    """For each kernel its first time, the best known, and who found that."""
+    best = found["summary"]["best_known_us"]
+    head = ("kernel", "searches", "first, us", "best known, us", "roofline, us", "found by")
+    lines = [line(head), line(["---", *["---:"] * 4, "---"])]
+    for kernel, us in best.items():
+        rows = [r for r in found["rows"] if r["kernel"] == kernel]
+        by = sorted({r["configuration"] for r in rows if r["us"] == us})
+        times = (rows[0]["first_us"], us, rows[0]["roofline_us"])
+        named = ", ".join(f"`{n}`" for n in by[:3]) + (f" and {len(by) - 3} more" if by[3:] else "")
+        lines.append(line((kernel, str(len(rows)), *(f"{t:.3f}" for t in times), named)))
+    return "\n".join(lines) + "\n" if best else ""
+
+
+def operators(found: File) -> str:
+    """For each operator how many children it had, and how many of them were gains."""
+    made: dict[str, list[int]] = {}
+    for row in found["rows"]:
+        for name, (count, gains) in row["operators"].items():
+            had = made.setdefault(name, [0, 0])
+            made[name] = [had[0] + count, had[1] + gains]
+    lines = [line(("operator", "children", "gains", "of a hundred")), line(["---", *["---:"] * 3])]
+    for name, (count, gains) in sorted(made.items(), key=lambda m: -m[1][1] / m[1][0]):
+        lines.append(line((f"`{name}`", str(count), str(gains), f"{100 * gains / count:.1f}")))
+    return "\n".join(lines) + "\n" if made else ""
+
+
+def _range(found: Mapping[str, float], form: str) -> str:
+    return f"{found['value']:{form}} ({found['low']:{form}} to {found['high']:{form}})"
+
+
+def _verdict(area: Mapping[str, float]) -> str:
+    """What the interval of the difference in area says of the variation."""
+    if area["low"] > 0:
+        return "worse"
+    return "better" if area["high"] < 0 else "no difference shown"
+
+
+TABLES: Mapping[str, Callable[[File], str]] = {
+    "origin": origin,
+    "policies": policies,
+    "wins": wins,
+    "variations": variations,
+    "kernels": kernels,
+    "operators": operators,
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; exit code 2 for wrong use."""
+    parser = argparse.ArgumentParser(
+        prog="search_table", description=__doc__.splitlines()[0], epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    parser.add_argument("--check", action="store_true", help="compare, write nothing")
+    asked = parser.parse_args(arguments)
+    root = Path(os.environ.get("BUILD_WORKSPACE_DIRECTORY", "."))
+    try:
+        found = json.loads(result(root).read_text(encoding="utf-8"))
+        made = {PAGE: page((root / PAGE).read_text(encoding="utf-8"), found),
+                DRAWING: drawing(found)}  # fmt: skip
+    except (OSError, ValueError, KeyError) as error:
+        print(f"search_table: {type(error).__name__}: {error}", file=sys.stderr)
+        return 2
+    if asked.check:
+        old = [p for p, text in made.items() if _text(root / p) != text]
+        print(f"{old[0]} is not what the result file says" if old else "up to date")
+        return int(bool(old))
+    for place, text in made.items():
+        (root / place).write_text(text, encoding="utf-8")
+    return 0
+
+
+def _text(place: Path) -> str:
+    return place.read_text(encoding="utf-8") if place.is_file() else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main())
