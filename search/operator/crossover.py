@@ -6,6 +6,7 @@ import random
 from dataclasses import dataclass
 
 from ir.schedule import Decision, Schedule
+from ir.verify import facts
 from search.candidate import Candidate
 from search.context import Context, GaveUp
 
@@ -16,7 +17,9 @@ Gene = tuple[str, str, int]  # verb, subject, and which of several decisions on 
 class Crossover:
     """Takes for each (verb, subject) the decision of one of two parents, or its absence.
 
-    The mixtures that do not lower, or are known, are thrown away, up to `tries` of them.
+    The mixtures that do not lower, or are known, are thrown away, up to `tries` of them. Where the
+    parents have different formulations, the first one's stays, and of the second are taken
+    decisions on what both have; failing that, its whole schedule as far as it lowers.
     """
 
     name: str = "crossover"
@@ -27,19 +30,24 @@ class Crossover:
     def propose(self, context: Context, rng: random.Random) -> Candidate | GaveUp:
         """A child of the first two parents."""
         one, two = (p.schedule for p in context.parents[:2])
-        if context.parents[0].candidate.formulation != context.parents[1].candidate.formulation:
-            return GaveUp("the parents have different formulations")
-        differing = _differing(_genes(one), _genes(two))
-        if len(differing) < 2:
-            return GaveUp("the parents differ in fewer than two decisions")
-        fault = GaveUp("")
-        for _ in range(self.tries):
+        formulation, other = (p.formulation for p in context.parents[:2])
+        names = {*facts(formulation).ranges, *facts(formulation).tensors}
+        differing = [
+            g for g in _differing(_genes(one), _genes(two))
+            if formulation == other or g[1].removesuffix(".outer") in names
+        ]  # fmt: skip
+        fault = GaveUp("the parents differ in fewer than two decisions")
+        for _ in range(self.tries if len(differing) > 1 else 0):
             taken = frozenset(g for g in differing if rng.random() < 0.5)
             found = context.offer(mix(one, two, taken), self.name, _note(differing, taken))
             if isinstance(found, Candidate):
                 return found
-            fault = found
-        return GaveUp(f"none of {self.tries} mixtures is new and legal; the last: {fault.reason}")
+            reason = f"none of {self.tries} mixtures is new and legal; the last: {found.reason}"
+            fault = GaveUp(reason)
+        if formulation == other:
+            return fault
+        note = "the second parent's schedule, as far as it lowers on the first one's equations"
+        return context.offer_formulation(formulation, self.name, note, two)
 
 
 def mix(one: Schedule, two: Schedule, taken: frozenset[Gene]) -> Schedule:

@@ -5,7 +5,7 @@ import random
 import numpy as np
 import pytest
 
-from ir.autoschedule import autoschedule
+from ir.autoschedule import autoschedule, plain
 from ir.inputs import random_inputs
 from ir.interpret import interpret
 from ir.lower import lower
@@ -17,6 +17,7 @@ from ir.rewrites.form import form_digest
 from search.candidate import Candidate
 from search.context import Context, GaveUp, Parent, nest_digest
 from search.graph import Graph
+from search.operator.crossover import Crossover
 from search.operator.rewrite import Rewrite
 from search.samples import CHIP
 
@@ -109,3 +110,20 @@ def test_where_nothing_applies_it_says_so():
     graph.add(first)
     here = Context(spec, CHIP, {"M": 8}, (Parent(first),), graph)
     assert isinstance(Rewrite().propose(here, random.Random(0)), GaveUp)
+
+
+def test_crossover_takes_decisions_of_a_parent_with_other_equations():
+    other = Rewrite(looks=1, most=1).propose(context(), random.Random(2))
+    graph = context().graph
+    graph.add(other, nest_digest(other, CHIP, SIZES))
+    tiled = candidate(SPEC, plain(SPEC, CHIP, SIZES))
+    graph.add(tiled, nest_digest(tiled, CHIP, SIZES))
+    for pair in ((other, tiled), (tiled, other)):
+        here = Context(SPEC, CHIP, SIZES, tuple(map(Parent, pair)), graph)
+        made = [Crossover().propose(here, random.Random(seed)) for seed in range(6)]
+        children = [c for c in made if isinstance(c, Candidate)]
+        assert children
+        for child in children:
+            assert child.formulation == pair[0].formulation
+            assert child.origin.parents == tuple(p.key for p in pair)
+            lower(parse_spec(child.formulation), parse_schedule(child.schedule), CHIP, SIZES)
