@@ -1,0 +1,75 @@
+"""Writes the table of rewrites in docs/search.md from what the rewrites say of themselves.
+
+What stands between `<!-- table: rewrites -->` and `<!-- end -->` is replaced.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import os
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from ir.rewrites import REWRITES, Rewrite
+from tools.markdown import line
+
+PAGE = Path("docs/search.md")
+EXAMPLES = """
+examples:
+  rewrite_table
+      rewrites the table
+  rewrite_table --check
+      says whether it is what the rewrites say; exit code 1 where it is not
+"""
+_MARKED = re.compile(r"(<!-- table: rewrites -->\n).*?(<!-- end -->)", re.DOTALL)
+_SAID = re.compile(r"before:(.*?)after:(.*?)When equal:(.*)", re.DOTALL)
+
+
+def page(text: str, rewrites: Mapping[str, Rewrite]) -> str:
+    """The page with the table made anew; ValueError where it has no place for one, or a rewrite
+    does not say what it does."""
+    if not _MARKED.search(text):
+        raise ValueError("there is no `<!-- table: rewrites -->`")
+    return _MARKED.sub(lambda m: f"{m[1]}{table(rewrites)}{m[2]}", text)
+
+
+def table(rewrites: Mapping[str, Rewrite]) -> str:
+    """A line for each rewrite: its name, before, after, and when the two are equal."""
+    lines = [line(("rewrite", "before", "after", "when equal")), line(["---"] * 4)]
+    for name, rewrite in rewrites.items():
+        found = _SAID.search(inspect.getdoc(rewrite) or "")
+        if found is None:
+            raise ValueError(f"`{name}` does not say what is before it and after it")
+        said = (" ".join(part.split()).replace("|", "\\|") for part in found.groups())
+        before, after, when = said
+        lines.append(line((f"`{name}`", f"`{before}`", f"`{after}`", when)))
+    return "\n".join(lines) + "\n"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; exit code 2 for wrong use."""
+    parser = argparse.ArgumentParser(
+        prog="rewrite_table", description=__doc__.splitlines()[0], epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    parser.add_argument("--check", action="store_true", help="compare, write nothing")
+    asked = parser.parse_args(arguments)
+    root = Path(os.environ.get("BUILD_WORKSPACE_DIRECTORY", "."))
+    try:
+        before = (root / PAGE).read_text(encoding="utf-8")
+        after = page(before, REWRITES)
+    except (OSError, ValueError) as error:
+        print(f"rewrite_table: {type(error).__name__}: {error}", file=sys.stderr)
+        return 2
+    if asked.check:
+        print("up to date" if before == after else f"{PAGE} is not what the rewrites say")
+        return int(before != after)
+    (root / PAGE).write_text(after, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
