@@ -109,6 +109,8 @@ _TOPICS: dict[str, tuple[str, dict[str, list[str]]]] = {
     "share": ("matmul_bias_gelu", {
         "none": _product(32, 32, 2),
         "x over n": _product(32, 32, 2, 0, "share(x, over=n.outer)"),
+        "tiles of 64 x 64, none": _product(64, 64, 2),
+        "tiles of 64 x 64, x over n": _product(64, 64, 2, 0, "share(x, over=n.outer)"),
         "b over n, along which it differs": _product(32, 32, 2, 0, "share(b, over=n.outer)"),
     }),
     "norm and product": ("rmsnorm_matmul", {
@@ -124,6 +126,11 @@ _TOPICS: dict[str, tuple[str, dict[str, list[str]]]] = {
         "1 row in tiles of 128": _rows(1, 2, "x y", 128),
         "1 row in tiles of 128, streamed": _rows(1, 2, "x y", 128, "stream(mx, into=s)"),
         "exponentials stored by a launch": ["kernel(e)", *_rows(1, 2, "x y")],
+    }),
+    "norm": ("layer_norm", {
+        "1 row, depth 2": _rows(1, 2, "x g b y"),
+        "1 row, depth 1": _rows(1, 1, "x g b y"),
+        "4 rows, depth 2": _rows(4, 2, "x g b y"),
     }),
     "scan": ("cumsum", {
         "1 row": _rows(1, 2, "x y"),

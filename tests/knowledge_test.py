@@ -1,6 +1,8 @@
 """The knowledge base: every document is read, and what it shows and cites is there."""
 
+import json
 import re
+import tomllib
 
 import pytest
 
@@ -22,6 +24,8 @@ BACKENDS = tuple(name for name in backend_names() if notes(name).is_dir())
 FILES = tuple(
     sorted(file for folder in (SHARED, *map(notes, BACKENDS)) for file in folder.glob("*.md"))
 )
+EFFECTS = "/effects.json"  # by benchmarks/schedule_effects.py
+TIMES = ("us", "first_us", "plain_us", "roofline_us")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#]+)[^)]*\)")
 PATH = re.compile(rf"`((?:{'|'.join((*FOLDERS, 'docs'))})/[\w./*-]*)`")
@@ -103,6 +107,42 @@ def fault(found, schedule, machine):
     except KernelError as error:
         return error
     return None
+
+
+def recorded_us(found):
+    """The times of the effects that a document cites, and of all records, to two decimals."""
+    rows = [r for s in found.sources if s.endswith(EFFECTS)
+            for r in json.loads((ROOT / s).read_text(encoding="utf-8"))["rows"]]
+    records = [tomllib.loads(f.read_text(encoding="utf-8"))
+               for f in ROOT.glob("kernels_generated/*/*/record.toml")]
+    return {f"{t[name]:.2f}" for t in (*rows, *records) for name in TIMES if t.get(name)}
+
+
+def told_us(body):
+    """The times with two decimals that a text tells: before `us`, and in columns headed by it."""
+    columns = ()
+    for line in body.splitlines():
+        cells = [c.strip() for c in line.split("|")]
+        if not line.startswith("|"):
+            columns = ()
+        elif not columns:
+            columns = tuple(n for n, c in enumerate(cells) if re.search(r"\bus\b", c))
+        yield from (cells[n] for n in columns if re.fullmatch(r"\d+\.\d\d", cells[n]))
+        yield from re.findall(r"(?<![\d.])(\d+\.\d\d) us\b", line)
+
+
+CITING = tuple(f for f in FILES if any(s.endswith(EFFECTS) for s in read(f).sources))
+
+
+@pytest.mark.parametrize("file", CITING, ids=lambda f: f.stem)
+def test_simulated_times_are_those_that_are_recorded(file):
+    found = read(file)
+    assert set(told_us(found.body)) <= recorded_us(found)
+
+
+def test_times_are_found_in_texts_and_in_columns():
+    text = "takes 1.25 us\n\n| a | us | b |\n| --- | --- | --- |\n| 2.00 | 3.50 | 4.00 |\n5.00\n"
+    assert list(told_us(text)) == ["1.25", "3.50"]
 
 
 def test_blocks_are_of_a_kind_that_is_looked_at():
