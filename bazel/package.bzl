@@ -103,13 +103,14 @@ def python_package(name, **kwargs):
         ),
     )
 
-def python_program(name, deps = [], data = []):
+def python_program(name, deps = [], data = [], test_deps = []):
     """A program NAME over NAME.py, with the tests NAME_test.py and NAME_*_test.py as far as there.
 
     Args:
       name: name of the program.
       deps: libraries that it imports.
       data: files that it reads.
+      test_deps: libraries that only the tests import.
     """
     library = name + "_library"
     py_library(
@@ -125,7 +126,7 @@ def python_program(name, deps = [], data = []):
     )
     _pytest_tests(
         files = native.glob([name + "_test.py", name + "_*_test.py"], allow_empty = True),
-        deps = [":" + library] + deps,
+        deps = [":" + library] + deps + test_deps,
         data = native.glob(_TEST_DATA, allow_empty = True),
     )
 

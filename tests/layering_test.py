@@ -59,10 +59,11 @@ TABLE = {
     "tools": (ALL, ()),
     "tests": (ALL, None),
     "tests/model_server": ((), ()),
+    "tests/place": (("search",), ()),
     "bazel": ((), ("pytest",)),
     "bazel/shims": ((), ()),
 }
-FOR_TESTS = ("tests/model_server",)  # what tests of any package may import
+FOR_TESTS = ("tests/model_server", "tests/place")  # what tests of any package may import
 ONE_MODULE = ("jinja2", "torch", "sqlalchemy", "rich", "ribs", "optuna", "openai", "ray")
 TEXT_ONLY = ("parse", "print", "verify", "verbs", "lower", "autoschedule", "cost", "digest")
 

@@ -1,0 +1,1 @@
+"""A place where tests run the command as a user does."""
