@@ -66,6 +66,7 @@ def command(settings: Settings) -> str:
         "evaluations": settings.evaluations,
         "seconds": settings.seconds,
         "policy": settings.policy,
+        "operators": ",".join(settings.operators) or None,
         "seed": settings.seed,
         "dispatch": settings.dispatch if settings.dispatch > 1 else None,
     }

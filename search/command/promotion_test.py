@@ -11,7 +11,7 @@ from ir.print import spec_text
 from search.archive import Archive
 from search.candidate import Candidate, Origin
 from search.command.problem import Problem
-from search.command.promotion import promote
+from search.command.promotion import command, promote
 from search.evaluation import Evaluation
 from search.graph import Graph
 from search.outcome import Outcome
@@ -44,7 +44,8 @@ BEST = candidate(OTHER, Origin("rewrite", (FIRST.key,), "write_sum(y)"))
 def folder(tmp_path):
     backend = backend_for(MACHINE)
     settings = Settings("twice", spec_text(SPEC), NAME, backend.manifest.name, SIZES,
-                        checks=({"M": 3, "K": 5},), evaluations=4)  # fmt: skip
+                        checks=({"M": 3, "K": 5},), evaluations=4,
+                        operators=("step", "rewrite"))  # fmt: skip
     graph = Graph()
     graph.add(FIRST)
     graph.add(BEST)
@@ -78,3 +79,10 @@ def test_the_source_is_that_of_the_equations(folder):
 def test_the_lineage_names_the_operator_and_what_it_did(folder):
     lineage = read_record(folder).record.lineage
     assert "other equations, equal to the spec's, by rewrite: write_sum(y)" in lineage
+
+
+def test_the_command_names_the_operators_that_made_it(folder):
+    made = read_record(folder).record.command
+    assert "--operators=step,rewrite" in made
+    every = Settings("twice", spec_text(SPEC), NAME, "tongue", SIZES, evaluations=4)
+    assert "--operators" not in command(every)
