@@ -1,6 +1,7 @@
 """The page on the search: it names every policy and measure, and its example is one."""
 
 import dataclasses
+import json
 import re
 import sys
 import types
@@ -9,6 +10,7 @@ import pytest
 
 from search.measures import MEASURES
 from search.policy import NAMES, POLICIES
+from search.settings import Settings
 from tests.source_tree import ROOT
 
 PAGE = (ROOT / "docs" / "search.md").read_text(encoding="utf-8")
@@ -47,6 +49,27 @@ def test_the_tables_name_nothing_else():
 @pytest.mark.parametrize("name", MEASURES)
 def test_every_measure_is_in_the_table_with_its_bins(name):
     assert cells("Measures")[name][-1].strip().rstrip(" |") == ", ".join(MEASURES[name].labels)
+
+
+SPREAD = json.loads((ROOT / "benchmarks/results/npu/spread.json").read_text(encoding="utf-8"))
+
+
+def test_the_spread_is_that_of_the_result_file():
+    found = {", ".join(s["measures"]): s for sets in SPREAD["summary"].values() for s in sets}
+    lines = [line.strip("| ").split(" | ") for line in section("Measures").splitlines()]
+    rows = [line for line in lines if line[0] in found]
+    assert len(rows) > len(MEASURES)
+    for name, *numbers in rows:
+        spread = found[name]
+        assert numbers == [
+            f"{spread['bits']:.2f}", f"{spread['cells']:.1f}", f"{spread['good']:.1f}"
+        ]  # fmt: skip
+    assert f"of {SPREAD['evaluations']} candidates that `{SPREAD['policy']}`" in PAGE
+
+
+def test_the_usual_measures_are_the_two_that_keep_most_good_candidates_apart():
+    usual = next(f.default for f in dataclasses.fields(Settings) if f.name == "measures")
+    assert max(SPREAD["summary"]["2"], key=lambda s: s["good"])["measures"] == list(usual)
 
 
 def test_the_example_of_a_policy_passes_the_example_of_its_test(monkeypatch):
