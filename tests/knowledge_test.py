@@ -3,6 +3,7 @@
 import json
 import re
 import tomllib
+from functools import cache
 
 import pytest
 
@@ -113,9 +114,14 @@ def recorded_us(found):
     """The times of the effects that a document cites, and of all records, to two decimals."""
     rows = [r for s in found.sources if s.endswith(EFFECTS)
             for r in json.loads((ROOT / s).read_text(encoding="utf-8"))["rows"]]
-    records = [tomllib.loads(f.read_text(encoding="utf-8"))
-               for f in ROOT.glob("kernels_generated/*/*/record.toml")]
-    return {f"{t[name]:.2f}" for t in (*rows, *records) for name in TIMES if t.get(name)}
+    return {f"{t[name]:.2f}" for t in (*rows, *records()) for name in TIMES if t.get(name)}
+
+
+@cache
+def records():
+    """The records of all kernels."""
+    files = ROOT.glob("kernels_generated/*/*/record.toml")
+    return [tomllib.loads(f.read_text(encoding="utf-8")) for f in files]
 
 
 def told_us(body):

@@ -15,12 +15,17 @@ from collections.abc import Iterable, Mapping, Sequence
 
 K1 = 1.2  # how soon further occurrences of a word stop counting
 B = 0.75  # how much a text's length counts against it
-_WORD = re.compile(r"[a-z0-9]+")
+_WORD = re.compile(r"[a-z0-9]*[a-z][a-z0-9]*")  # a number alone says nothing of a subject
+_LITTLE = frozenset(
+    "a all an and are as at be but by can do does for from has have how if in into is it its more "
+    "most no nor not of on one or other so than that the their them then there these they this "
+    "to up was what when where which who why with without".split()
+)
 
 
 def words(text: str) -> tuple[str, ...]:
-    """The words of a text, in lower case, without the `s` of plurals."""
-    return tuple(_stem(w) for w in _WORD.findall(text.lower()))
+    """The words of a text that tell something, in lower case, without the `s` of plurals."""
+    return tuple(_stem(w) for w in _WORD.findall(text.lower()) if w not in _LITTLE)
 
 
 def _stem(word: str) -> str:

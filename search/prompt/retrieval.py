@@ -23,7 +23,7 @@ from search.prompt.ranking import Ranking, words
 # What a word of the query counts, by where it is from. A diagnosis says what is slow, operations
 # what there is to do; all else only tells documents apart that these leave equal.
 WEIGHTS = {"diagnosis": 3.0, "operations": 2.0, "functions": 1.0, "dtypes": 1.0, "verbs": 0.5,
-           "machine": 0.5}  # fmt: skip
+           "machine": 0.25}  # fmt: skip
 TITLE = 2  # how often a title's words count in the index, beside the first sentence's
 RELEVANT = 0.25  # of the best score: what has less is taken only as the best of its kind
 MOST_WORDS = 4  # of a reason
@@ -93,7 +93,7 @@ def query(
         "dtypes": tuple(dict.fromkeys(t.dtype for t in (*spec.inputs, *spec.outputs))),
         "verbs": tuple(dict.fromkeys(d.verb for d in schedule.decisions)) if schedule else (),
         "diagnosis": (diagnosis,),
-        "machine": tuple(sorted(machine_words(machine))),
+        "machine": tuple(w for w in sorted(machine_words(machine)) if _telling(w)),
     }
     return Query(found, machine_words(machine))
 
@@ -104,6 +104,11 @@ def machine_words(machine: Machine) -> frozenset[str]:
     title = (w.strip(",.").lower() for w in machine.title.split())
     lanes = "lanes" if machine.has_registers else "tiles"
     return frozenset({machine.name, *machine.backends, *title, lanes})
+
+
+def _telling(word: str) -> bool:
+    """Whether a machine's word is a name: of letters and digits, as architectures are."""
+    return any(c.isdigit() for c in word) and any(c.isalpha() for c in word)
 
 
 def retrieve(library: Library, asked: Query, budget: int) -> Retrieved:
