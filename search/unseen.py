@@ -44,17 +44,17 @@ def drawn(
     shapes: Sequence[Shape], count: int, seed: int, possible: Callable[[Sizes], bool]
 ) -> tuple[Sizes, ...]:
     """So many shapes other than those, each size log-uniform between half of the least and twice
-    the largest; every second one has odd sizes only.
+    the largest; of every second draw they are odd.
 
     possible: whether a shape can be tried. Fewer come where too many cannot.
     """
     rng = random.Random(f"unseen/{seed}")
     found: list[Sizes] = []
-    for _ in range(count * TRIES):
+    for turn in range(count * TRIES):
         if len(found) == count:
             break
         sizes = {name: _size(name, shapes, rng) for name in shapes[0].sizes}
-        if len(found) % 2:
+        if turn % 2:
             sizes = {name: number | 1 for name, number in sizes.items()}
         if sizes not in (*found, *(dict(s.sizes) for s in shapes)) and possible(sizes):
             found.append(sizes)

@@ -7,12 +7,15 @@ import pytest
 from ir.machine import machine
 from search.archive import Archive, Elite
 from search.candidate import Candidate, Origin
-from search.evaluation import Evaluation, Failure, ShapeError
+from search.dispatch import dispatch
+from search.evaluation import Evaluation, Failure, ShapeError, Timed
 from search.graph import Graph
 from search.outcome import Outcome
 from search.report.collect import result
 from search.report.page import Text
 from search.settings import Settings
+from search.unseen import Unseen
+from search.workload import Shape
 
 SPEC = '''def scale(x: f32[M]) -> f32[M]:
     """Double x."""
@@ -146,3 +149,29 @@ def test_a_run_without_a_correct_candidate_is_shown_without_a_winner():
     assert shown.best_us is None and shown.speedup is None
     assert shown.lineage == shown.engines == shown.texts == ()
     assert len(shown.failed) == 4
+
+
+def test_a_workload_is_shown_shape_by_shape_with_the_rules_that_share_it():
+    shapes = (Shape({"M": 8}), Shape({"M": 64}, 3.0))
+    single = Evaluation(4.0, "simulated", "simulator",
+                        times=(Timed({"M": 8}, 1.0, 4.0), Timed({"M": 64}, 3.0, 4.0)))  # fmt: skip
+    special = replace(single, us=6.0,
+                      times=(Timed({"M": 8}, 1.0, 1.0), Timed({"M": 64}, 3.0, 9.0)))  # fmt: skip
+    found = outcome(BEST, {**OUTCOMES, BEST.key: single, OTHER.key: special})
+    settings = replace(found.settings, workload=shapes, dispatch=2)
+    kernels = dispatch(settings, BEST, found.graph, found.outcomes)
+    found = replace(found, settings=settings, dispatch=kernels, bounds_us=(0.5, 2.0))
+    unseen = (Unseen({"M": 9}, 1, 2.0, 3.0, 2.0, 4.0, True),)
+    shown = result(found, MACHINE, None, {}, (Text("Kernel 1: schedule", "text"),), unseen)
+    assert shown.shape == "M=8 | M=64 (3 times the weight)"
+    rows = [(r.shape, r.weight, r.single_us, r.us, r.kernel, r.roofline_us) for r in shown.shapes]
+    assert rows == [("M=8", 1.0, 4.0, 1.0, 1, 0.5), ("M=64", 3.0, 4.0, 4.0, 0, 2.0)]
+    assert shown.rules[0] == "M <= 22: kernel 1"
+    assert shown.texts[-1].name == "Kernel 1: schedule"
+    assert (shown.unseen[0].shape, shown.unseen[0].said) == ("M=9", "correct")
+    assert shown.unseen_words.startswith("1 of 1 correct")
+
+
+def test_one_shape_has_no_table_of_shapes():
+    shown = result(outcome(), MACHINE, None, {})
+    assert (shown.shapes, shown.rules, shown.unseen) == ((), (), ())
