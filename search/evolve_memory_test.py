@@ -11,7 +11,7 @@ WORDS = ("--kernel=rows.kir", "--evaluations=24", "--store=runs.db")
 
 @pytest.fixture
 def place(tmp_path):
-    return Place(tmp_path)
+    return Place(tmp_path, "null")
 
 
 def load(place, run):

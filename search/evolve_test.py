@@ -21,7 +21,7 @@ FIELDS = [
 
 @pytest.fixture
 def place(tmp_path):
-    return Place(tmp_path)
+    return Place(tmp_path, "null")
 
 
 def test_a_run_ends_with_a_table_on_stdout_and_progress_on_stderr(place):

@@ -31,9 +31,13 @@ check(M=3, K=5, N=7)
 
 
 class Place:
-    """An empty folder to run the command in, with two kernels and a store of its own."""
+    """An empty folder to run the command in, with two kernels and a store of its own.
 
-    def __init__(self, folder):
+    target: that `evolve` is for.
+    """
+
+    def __init__(self, folder, target):
+        self.target = target
         self.folder = folder
         self.home = folder / "home"
         self.work = folder / "work"
@@ -75,7 +79,7 @@ class Place:
 
     def evolve(self, *words, **more):
         """Runs a search that must succeed; its JSON object."""
-        code, out, err = self.run("--target=null", "--json", "--workers=1", *words, **more)
+        code, out, err = self.run(f"--target={self.target}", "--json", "--workers=1", *words, **more)
         assert code == 0, err
         return json.loads(out)
 
