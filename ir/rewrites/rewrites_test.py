@@ -13,8 +13,9 @@ from ir.print import spec_text
 from ir.random_specs import sizes_for, specs
 from ir.reference import evaluate
 from ir.rewrites import REWRITES
-from ir.rewrites.samples import WORKLOADS
+from ir.rewrites.samples import RECURRENT, WORKLOADS
 from ir.rewrites.smooth_specs import smooth_specs, themed_specs
+from ir.sizes import free_sizes
 from ir.spec import Spec
 
 SMOOTH = st.one_of(smooth_specs(), themed_specs())
@@ -56,6 +57,15 @@ def test_rewrites_of_any_smooth_spec_keep_the_values(rewrite, data, spec, seed):
     sizes = data.draw(sizes_for(spec))
     for other in some(data, REWRITES[rewrite](spec)):
         same(spec, other, sizes, seed)
+
+
+@pytest.mark.parametrize("name", sorted(RECURRENT))
+def test_rewrites_of_recurrences_keep_the_values(name):
+    spec = RECURRENT[name].spec
+    sizes = {size: 3 + n for n, size in enumerate(free_sizes(spec))}
+    for rewrite in REWRITES.values():
+        for other in rewrite(spec):
+            same(spec, other, sizes, 5)
 
 
 @given(data=st.data(), spec=SMOOTH, seed=SEEDS)

@@ -9,8 +9,14 @@ from ir.print import spec_text
 from ir.spec import Spec
 from ir.workload import Workload
 
-_LIBRARY = sorted((Path(__file__).parent.parent / "library").glob("*.kir"))
-WORKLOADS: dict[str, Workload] = {p.stem: parse_workload(p.read_text(), p.name) for p in _LIBRARY}
+
+def _read(folder: str) -> dict[str, Workload]:
+    found = sorted((Path(__file__).parent.parent / folder).glob("*.kir"))
+    return {p.stem: parse_workload(p.read_text(), p.name) for p in found}
+
+
+WORKLOADS = _read("library")
+RECURRENT = _read("testdata/recurrent")
 
 
 def spec_of(lines: str, signature: str, result: str) -> Spec:
