@@ -4,6 +4,7 @@ its functions say."""
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from math import inf, isnan, pi
 
 from ir.dtypes import is_float
@@ -24,49 +25,70 @@ _KEEPS = ("add", "mul", "div", "minimum", "sqrt")  # positive where all operands
 
 def positive(spec: Spec, expr: Expr) -> bool:
     """Whether a value is more than 0 wherever it is a number. Sizes are."""
-    match expr:
-        case Number(value):
-            return value > 0
-        case Size(name):
-            return dict(spec.attributes).get(name, 1) > 0
-        case Cast(dtype, value):
-            return is_float(dtype) and positive(spec, value)
-        case Apply(name) if name in _ALWAYS_POSITIVE:
-            return True
-        case Apply(name, args) if name in _KEEPS:
-            return all(positive(spec, a) for a in set(args))
-        case Apply("maximum", args):
-            return any(positive(spec, a) for a in args)
-        case Apply("where", (_, a, b)):
-            return positive(spec, a) and positive(spec, b)
-        case Read(tensor, _, pad) if pad is None or pad > 0:
-            e = _definition(spec, tensor)
-            return e is not None and positive(spec, e.value)
-        case Reduce(fold, body, _, ranges) if fold in ("sum", "prod", "max", "min"):
-            return not any(r.jagged for r in ranges) and positive(spec, body)
-    return False
+    return _Bounds(spec).positive(expr)
 
 
 def interval(spec: Spec, expr: Expr) -> Interval:
     """The least and the largest value that an expression can have; infinite where not known."""
-    match expr:
-        case Number(value):
-            return float(value), float(value)
-        case Cast(dtype, value) if is_float(dtype):
-            return interval(spec, value)
-        case Apply(name, args) if name in _OF_INTERVALS:
-            return _OF_INTERVALS[name](*(interval(spec, a) for a in args))
-        case Apply("where", (_, a, b)):
-            return _joined(interval(spec, a), interval(spec, b))
-        case Apply(name):
-            return _OF_FUNCTION.get(name, EVERY)
-        case Read(tensor, _, pad):
-            e = _definition(spec, tensor)
-            found = EVERY if e is None else interval(spec, e.value)
-            return found if pad is None else _joined(found, (pad, pad))
-        case Reduce("max" | "min", body):
-            return interval(spec, body)
-    return EVERY
+    return _Bounds(spec).interval(expr)
+
+
+@dataclass(frozen=True, slots=True)
+class _Bounds:
+    """What was found of the tensors so far, each gone into once."""
+
+    spec: Spec
+    signs: dict[str, bool] = field(default_factory=dict)
+    intervals: dict[str, Interval] = field(default_factory=dict)
+
+    def positive(self, expr: Expr) -> bool:
+        """Whether a value is more than 0."""
+        match expr:
+            case Number(value):
+                return value > 0
+            case Size(name):
+                return dict(self.spec.attributes).get(name, 1) > 0
+            case Cast(dtype, value):
+                return is_float(dtype) and self.positive(value)
+            case Apply(name) if name in _ALWAYS_POSITIVE:
+                return True
+            case Apply(name, args) if name in _KEEPS:
+                return all(self.positive(a) for a in args)
+            case Apply("maximum", args):
+                return any(self.positive(a) for a in args)
+            case Apply("where", (_, a, b)):
+                return self.positive(a) and self.positive(b)
+            case Read(tensor, _, pad) if pad is None or pad > 0:
+                if tensor not in self.signs:
+                    e = _definition(self.spec, tensor)
+                    self.signs[tensor] = e is not None and self.positive(e.value)
+                return self.signs[tensor]
+            case Reduce(fold, body, _, ranges) if fold in ("sum", "prod", "max", "min"):
+                return not any(r.jagged for r in ranges) and self.positive(body)
+        return False
+
+    def interval(self, expr: Expr) -> Interval:
+        """Between which numbers a value lies."""
+        match expr:
+            case Number(value):
+                return float(value), float(value)
+            case Cast(dtype, value) if is_float(dtype):
+                return self.interval(value)
+            case Apply(name, args) if name in _OF_INTERVALS:
+                return _OF_INTERVALS[name](*map(self.interval, args))
+            case Apply("where", (_, a, b)):
+                return _joined(self.interval(a), self.interval(b))
+            case Apply(name):
+                return _OF_FUNCTION.get(name, EVERY)
+            case Read(tensor, _, pad):
+                if tensor not in self.intervals:
+                    e = _definition(self.spec, tensor)
+                    self.intervals[tensor] = EVERY if e is None else self.interval(e.value)
+                found = self.intervals[tensor]
+                return found if pad is None else _joined(found, (pad, pad))
+            case Reduce("max" | "min", body):
+                return self.interval(body)
+        return EVERY
 
 
 def _definition(spec: Spec, tensor: str) -> Equation | None:

@@ -55,14 +55,15 @@ def lineage(outcome: Outcome, candidate: Candidate) -> tuple[str, ...]:
     )
 
 
-def command(settings: Settings) -> str:
+def command(settings: Settings, own: bool = True) -> str:
     """The command that gives a run with these settings again; where a schedule was given, one
-    that starts from the record's own."""
+    that starts from the record's own. own: that schedule is for the spec's own equations, which
+    a run starts from."""
     kept = f"{FOLDER}/{settings.kernel}/{settings.target}/{SCHEDULE}"
     options = {
         "target": settings.target,
         "kernel": settings.kernel,
-        "schedule": kept if settings.schedule else None,
+        "schedule": kept if settings.schedule and own else None,
         "evaluations": settings.evaluations,
         "seconds": settings.seconds,
         "policy": settings.policy,
@@ -93,20 +94,21 @@ def promote(
     settings = problem.settings
     spec = parse_spec(settings.spec)
     text = winner_source(problem, outcome)
+    other = _other_equations(settings, outcome.best)
     name = f"kernel.{problem.backend.manifest.extension}"
     record = Record(
         kernel=settings.kernel,
         target=settings.target,
         backend=settings.backend,
         source=name,
-        command=command(settings),
+        command=command(settings, other is None),
         digests=Digests(
             spec=spec_digest(spec),
             schedule=text_digest(outcome.best.schedule),
             source=text_digest(text),
             templates=template_digest(settings.backend),
             toolchain=said.get("toolchain") or problem.backend.manifest.toolchain,
-            formulation=digest_of(_other_equations(settings, outcome.best)),
+            formulation=digest_of(other),
         ),
         correct_by=outcome.evaluation.correct_by,
         time_kind=outcome.evaluation.time_kind,
@@ -128,7 +130,6 @@ def promote(
         ),
     )
     workload = workload_text(Workload(spec, problem.tune, settings.checks))
-    other = _other_equations(settings, outcome.best)
     stored = Stored(record, workload, outcome.best.schedule, text, other)
     return write_record(checkout / FOLDER, _shared(problem, outcome, stored))
 

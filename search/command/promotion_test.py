@@ -86,3 +86,9 @@ def test_the_command_names_the_operators_that_made_it(folder):
     assert "--operators=step,rewrite" in made
     every = Settings("twice", spec_text(SPEC), NAME, "tongue", SIZES, evaluations=4)
     assert "--operators" not in command(every)
+
+
+def test_a_schedule_of_other_equations_is_nothing_to_start_from():
+    given = Settings("twice", spec_text(SPEC), NAME, "tongue", SIZES, schedule="schedule(twice)\n")
+    assert f"--schedule=kernels_generated/twice/{NAME}/schedule.sched" in command(given)
+    assert "--schedule" not in command(given, own=False)
