@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ir.autoschedule import autoschedule
 from ir.errors import KernelError
 from ir.lower import lower
 from ir.machine import Machine
@@ -10,6 +9,7 @@ from ir.schedule import Schedule
 from ir.spec import Spec
 from ir.verbs import canonical
 from ir.workload import Sizes
+from search.scheduled import scheduled
 
 PASSES = 3  # over the decisions: one may need another that comes after it
 
@@ -22,7 +22,7 @@ def adapted(spec: Spec, schedule: Schedule, machine: Machine, sizes: Sizes) -> S
     """
     if _lowers(spec, schedule, machine, sizes):
         return schedule
-    found = autoschedule(spec, machine, sizes)
+    found = scheduled(spec, machine, sizes)
     left = [d for d in schedule.decisions if d not in found.decisions]
     for _ in range(PASSES):
         refused = []

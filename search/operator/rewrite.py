@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ir.autoschedule import autoschedule
 from ir.errors import KernelError
 from ir.parse import parse_spec
 from ir.rewrites import REWRITES
@@ -15,6 +14,7 @@ from ir.rewrites.form import form_digest
 from ir.spec import Spec
 from search.candidate import Candidate
 from search.context import Context, GaveUp
+from search.scheduled import scheduled
 
 Step = tuple[Spec, str]  # equations, and which rewrites led to them
 
@@ -93,7 +93,7 @@ class Rewrite:
         if isinstance(kept, Candidate):
             yield kept
         try:
-            anew = autoschedule(formulation, context.machine, context.sizes)
+            anew = scheduled(formulation, context.machine, context.sizes)
         except KernelError:
             return
         note = f"{note}; scheduled anew"

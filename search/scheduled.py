@@ -1,0 +1,42 @@
+"""The autoschedule of a formulation, found out once: operators ask for the same one again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from ir.autoschedule import autoschedule
+from ir.errors import KernelError
+from ir.machine import Machine
+from ir.schedule import Schedule
+from ir.spec import Spec
+from ir.workload import Sizes
+
+KEPT = 512  # formulations; a schedule is small
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """What a schedule follows from. chip: the machine in words, by which it is compared."""
+
+    spec: Spec
+    chip: str
+    at: tuple[tuple[str, int], ...]
+    machine: Machine = field(compare=False)
+    sizes: Sizes = field(compare=False)
+
+
+def scheduled(spec: Spec, machine: Machine, sizes: Sizes) -> Schedule:
+    """As `ir.autoschedule`; KernelError where the spec cannot be lowered at all."""
+    found = _found(_Case(spec, repr(machine), tuple(sizes.items()), machine, sizes))
+    if isinstance(found, KernelError):
+        raise found
+    return found
+
+
+@lru_cache(maxsize=KEPT)
+def _found(case: _Case) -> Schedule | KernelError:
+    try:
+        return autoschedule(case.spec, case.machine, case.sizes)
+    except KernelError as error:
+        return error
