@@ -108,13 +108,11 @@ def distil(outcome: Outcome, date: str) -> Lesson:
     """What a run teaches. date: as `2026-01-31`, of the run's end."""
     tallies: dict[str, Tally] = {}
     reasons: Counter[tuple[str, str]] = Counter()
-    for child in outcome.graph:
-        parents = child.origin.parents
-        before = outcome.outcomes.get(parents[0]) if parents else None
-        after = outcome.outcomes.get(child.key)
-        if not isinstance(before, Evaluation) or after is None:
+    for parent, child in _pairs(outcome):
+        before, after = outcome.outcomes[parent.key], outcome.outcomes[child.key]
+        if not isinstance(before, Evaluation):
             continue
-        verbs = tuple(_verbs(outcome.graph.node(parents[0]), child))
+        verbs = tuple(_verbs(parent, child))
         for verb in verbs:
             _count(tallies.setdefault(verb, Tally()), before, after, len(verbs))
             if isinstance(after, Failure):
@@ -128,6 +126,17 @@ def distil(outcome: Outcome, date: str) -> Lesson:
         reasons=dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0]))),
         winner=lines(first, best) if best is not None else (),
     )
+
+
+def _pairs(outcome: Outcome) -> Iterator[tuple[Candidate, Candidate]]:
+    """Parents and children of which it is known what became, on one target through one backend."""
+    for child in outcome.graph:
+        if not child.origin.parents or child.key not in outcome.outcomes:
+            continue
+        parent = outcome.graph.node(child.origin.parents[0])
+        alike = (parent.target, parent.backend) == (child.target, child.backend)
+        if alike and parent.key in outcome.outcomes:
+            yield parent, child
 
 
 def _verbs(parent: Candidate, child: Candidate) -> Iterator[str]:

@@ -84,6 +84,11 @@ def test_a_parent_that_failed_teaches_nothing():
     assert not distil(replace(RUN, graph=graph, outcomes=outcomes), "2026-01-31").tallies
 
 
+def test_a_child_for_another_target_is_not_compared():
+    found = distil(run((STAGE, 1.0, {"target": "large"})), "2026-01-31")
+    assert not found.tallies
+
+
 def test_times_of_two_kinds_are_not_compared():
     graph, outcomes = Graph(), {}
     first = made(graph, outcomes, FIRST, 100.0)

@@ -25,7 +25,7 @@ _LITTLE = frozenset(
 
 def words(text: str) -> tuple[str, ...]:
     """The words of a text that tell something, in lower case, without the `s` of plurals."""
-    return tuple(_stem(w) for w in _WORD.findall(text.lower()) if w not in _LITTLE)
+    return tuple(_stem(w) for w in _WORD.findall(text.lower()) if len(w) > 1 and w not in _LITTLE)
 
 
 def _stem(word: str) -> str:

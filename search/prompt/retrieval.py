@@ -7,7 +7,7 @@ of documents, so that ten good idioms do not keep out the one constraint.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
 from ir.functions import POINTWISE
@@ -22,9 +22,10 @@ from search.prompt.ranking import Ranking, words
 
 # What a word of the query counts, by where it is from. A diagnosis says what is slow, operations
 # what there is to do; all else only tells documents apart that these leave equal.
-WEIGHTS = {"diagnosis": 3.0, "operations": 2.0, "functions": 1.0, "dtypes": 1.0, "verbs": 0.5,
+WEIGHTS = {"diagnosis": 3.0, "operations": 2.0, "functions": 1.0, "dtypes": 1.0, "verbs": 0.25,
            "machine": 0.25}  # fmt: skip
 TITLE = 2  # how often a title's words count in the index, beside the first sentence's
+WORDS = 6  # of one place that count in full; of more, each counts less
 RELEVANT = 0.25  # of the best score: what has less is taken only as the best of its kind
 MOST_WORDS = 4  # of a reason
 
@@ -37,13 +38,20 @@ class Query:
     words: Mapping[str, tuple[str, ...]]
     machine: frozenset[str] = frozenset()
 
-    @property
-    def weights(self) -> dict[str, float]:
-        """Each word with what it counts: the most of the places that it is from."""
+    def weights(self, labels: Container[str]) -> dict[str, float]:
+        """Each word with what it counts: the most of the places that it is from.
+
+        labels: of the documents, titles included. A diagnosis is written in sentences, of which
+        only words that label some document are looked for.
+        """
         found: dict[str, float] = {}
         for place, some in self.words.items():
-            for word in (stem for text in some for stem in words(text)):
-                found[word] = max(found.get(word, 0.0), WEIGHTS[place])
+            told = dict.fromkeys(stem for text in some for stem in words(text))
+            if place == "diagnosis":
+                told = {word: None for word in told if word in labels}
+            for word in told:
+                weight = WEIGHTS[place] * min(1.0, WORDS / len(told))
+                found[word] = max(found.get(word, 0.0), weight)
         return dict(sorted(found.items()))
 
 
@@ -146,17 +154,26 @@ def rank(library: Library, asked: Query) -> tuple[Taken, ...]:
     constraints share all queries."""
     held = [d for d in library if not d.machines or set(d.machines) & asked.machine]
     ranking = Ranking(_index_words(d) for d in held)
+    labels = {word for d in held for word in words(f"{d.title} {_labels(d)}")}
     found = [
         Taken(d, sum(parts.values()), _why(d, parts))
-        for d, parts in zip(held, ranking.parts(asked.weights), strict=True)
+        for d, parts in zip(held, ranking.parts(asked.weights(labels)), strict=True)
         if parts or d.kind == "constraints"
     ]
     return tuple(sorted(found, key=lambda t: (-t.score, t.document.name)))
 
 
 def _index_words(d: Document) -> tuple[str, ...]:
-    labels = " ".join((*d.operations, *d.tags, *d.machines))
-    return (*words(d.title) * TITLE, *words(labels) * TITLE, *words(d.kind), *words(d.summary))
+    return (
+        *words(d.title) * TITLE,
+        *words(_labels(d)) * TITLE,
+        *words(d.kind),
+        *words(d.summary),
+    )
+
+
+def _labels(d: Document) -> str:
+    return " ".join((*d.operations, *d.tags, *d.machines))
 
 
 def _why(d: Document, parts: Mapping[str, float]) -> str:

@@ -105,12 +105,20 @@ def test_a_query_says_what_a_candidate_is():
     assert found.words["functions"] == ("exp",)
     assert found.words["dtypes"] == ("f32",)
     assert found.words["verbs"] == ("tile", "place")
-    assert found.weights["spill"] == 3.0
-    assert found.weights["softmax"] == 2.0
+    weights = found.weights({"spill", "bound"})
+    assert (weights["spill"], weights["softmax"]) == (3.0, 2.0)
+    assert "byte" not in weights
 
 
 def test_a_word_of_two_places_counts_as_the_one_that_counts_most():
-    assert Query({"verbs": ("stage",), "diagnosis": ("stages",)}).weights == {"stage": 3.0}
+    asked = Query({"verbs": ("stage",), "diagnosis": ("stages",)})
+    assert asked.weights({"stage"}) == {"stage": 3.0}
+    assert asked.weights(()) == {"stage": 0.25}
+
+
+def test_many_words_of_a_place_count_less_each():
+    asked = Query({"diagnosis": ("red green blue black white gold pink grey teal plum lime rust",)})
+    assert set(asked.weights(asked.words["diagnosis"][0].split()).values()) == {1.5}
 
 
 @pytest.mark.parametrize(("machine", "kind"), [(SMALL, "tiles"), (WITH_LANES, "lanes")])

@@ -67,7 +67,7 @@ class Writer:
                 parse_spec(parent.candidate.formulation),
                 self.machine,
                 parse_schedule(parent.candidate.schedule),
-                " ".join(lines),
+                " ".join(lines) or _result(parent.outcome),
             ),
             self.knowledge,
         )
