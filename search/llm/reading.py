@@ -99,4 +99,6 @@ class Reading:
         )
 
     def _said(self, what: str) -> str:
-        return "".join(self._refusal if what == "refusal" else self._text)
+        """What came so far. Halves of a character are joined; one that is alone is no text."""
+        said = "".join(self._refusal if what == "refusal" else self._text)
+        return said.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -53,6 +53,14 @@ def test_an_answer_comes_with_its_tokens(stream, open_remote):
 
 
 @both
+def test_half_a_character_is_no_text(stream, open_remote):
+    text = "a \ud800 and " + "." * 3 + "\U0001f600" * 9 + " \udc00"  # characters of two halves too
+    with ModelServer([Scripted("a", text)]) as server:
+        answer = open_remote(server, stream=stream).complete(request())
+    assert answer.text == "a \ufffd and " + "." * 3 + "\U0001f600" * 9 + " \ufffd"
+
+
+@both
 def test_a_request_says_all_of_it(stream, open_remote):
     messages = (Message("system", "You write kernels."), Message("user", "Grüße"))
     asked = Request("org/m:7", messages, temperature=0.5, max_tokens=77, seed=3)

@@ -23,7 +23,9 @@ _SEARCH = re.compile(r"<<<<<<< SEARCH (\S+)")
 _FILE = re.compile(r">>>>>>> FILE (\S+)")
 _MIDDLE, _REPLACE, _END = "=======", ">>>>>>> REPLACE", "<<<<<<< END"
 _LOOKS_LIKE = re.compile(r"(<{7}|={7}|>{7})( |$)")
+_NO_TEXT = re.compile(r"[\0\ud800-\udfff]")  # what neither a file nor a store can hold
 MOST = 400_000  # characters of an answer; a kernel has some thousands
+WHY = 200  # characters of a reason that are kept
 FORMAT = (
     "one `<<<<<<< SEARCH NAME ... ======= ... >>>>>>> REPLACE` block for each change, or a whole "
     "file as `>>>>>>> FILE NAME ... <<<<<<< END`"
@@ -36,7 +38,8 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """files: the new texts of those that changed.  why: the first line outside all blocks."""
+    """files: the new texts of those that changed.  why: the first line outside all blocks, cut
+    where it is long."""
 
     files: Mapping[str, str]
     why: str
@@ -60,6 +63,8 @@ def edited(answer: str, files: Mapping[str, str]) -> Edited:
     """
     if len(answer) > MOST:
         raise Refused(f"the answer has {len(answer)} characters; {MOST} are read at most")
+    if found := _NO_TEXT.search(answer):
+        raise Refused(f"character {found.start() + 1} of the answer is none that a text may have")
     reasons: list[str] = []
     now = dict(files)
     blocks = 0
@@ -75,7 +80,8 @@ def edited(answer: str, files: Mapping[str, str]) -> Edited:
     changed = {name: text for name, text in now.items() if text != files[name]}
     if not changed:
         raise Refused("the edits change nothing")
-    return Edited(changed, next((line.strip() for line in reasons if line.strip()), ""))
+    why = next((line.strip() for line in reasons if line.strip()), "")
+    return Edited(changed, why if len(why) <= WHY else f"{why[:WHY]}...")
 
 
 def _blocks(lines: list[str], reasons: list[str]) -> Iterator[_Block]:

@@ -77,3 +77,14 @@ def test_a_whole_file_is_taken_to_the_letter(before, after):
         assert edited(answer, given_files).files == {"f": text}
     except Refused:
         assert text == given_files["f"]
+
+
+def test_a_long_reason_is_cut():
+    found = edited("x" * 999 + "\n>>>>>>> FILE f\nnew\n<<<<<<< END", {"f": "old\n"})
+    assert found.why == "x" * 200 + "..."
+
+
+@pytest.mark.parametrize("character", ["\0", "\ud800", "\udfff"])
+def test_what_no_file_can_hold_is_refused(character):
+    with pytest.raises(Refused, match="character 16 "):
+        edited(f">>>>>>> FILE f\n{character}\n<<<<<<< END", FILES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -35,21 +36,23 @@ class ModelServer:
     """A context in which `base_url` answers.
 
     order: names of answers, or answers, given first, one to each request.  After them, one whose
-    words the prompt holds (the first by name), else `otherwise`, else an error.  folder: where
-    answers lie, beside those here.  key: the only one that is taken; None for any.
+    words the prompt holds (the first by name), else `otherwise`, else an error; where that names
+    several, a request is always given the same of them.  folder: where answers lie, beside those
+    here.  key: the only one that is taken; None for any.
     """
 
     def __init__(
         self,
         order: Sequence[str | Scripted] = (),
         *,
-        otherwise: str | Scripted | None = None,
+        otherwise: str | Scripted | Sequence[str | Scripted] = UNSCRIPTED,
         folder: Path | None = None,
         key: str | None = None,
     ):
         self._known = library() | (library(folder) if folder and folder != ANSWERS else {})
         self._order = [self._named(each) for each in order]
-        self._otherwise = UNSCRIPTED if otherwise is None else self._named(otherwise)
+        several = [otherwise] if isinstance(otherwise, str | Scripted) else otherwise
+        self._otherwise = [self._named(each) for each in several]
         self._key = key
         self._lock = threading.Lock()
         self._at_once = 0
@@ -104,7 +107,8 @@ class ModelServer:
             return self._order.pop(0)
         prompt = Seen(body, "", "").prompt
         fitting = (a for _, a in sorted(self._known.items()) if a.fits(prompt))
-        return next(fitting, self._otherwise)
+        drawn = random.Random(json.dumps(body, sort_keys=True)).choice(self._otherwise)
+        return next(fitting, drawn)
 
     def _named(self, given: str | Scripted) -> Scripted:
         if isinstance(given, Scripted):

@@ -87,3 +87,11 @@ def test_another_page_is_not_found():
 def test_an_answer_that_there_is_not_is_refused():
     with pytest.raises(ValueError, match="no answer `nothing`; there are"):
         ModelServer(["nothing"])
+
+
+def test_of_several_answers_a_request_is_always_given_the_same():
+    several = [Scripted(str(n), str(n)) for n in range(4)]
+    with ModelServer(otherwise=several) as server, ModelServer(otherwise=several) as another:
+        found = [post(server, f"Request {n}")[2] for n in range(12)]
+        assert found == [post(another, f"Request {n}")[2] for n in range(12)]
+        assert {s.answer for s in server.seen} == {"0", "1", "2", "3"}
