@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from backends.emit import template_digest
 from ir.digest import spec_digest, text_digest
@@ -123,39 +124,48 @@ def promote(
         lineage=lineage(outcome, outcome.best),
         freely_edited=outcome.best.source is not None,
         **_measured_on(outcome.evaluation, said),
-        workload=tuple(
-            Tuned(dict(row.shape.sizes), row.shape.weight, row.us, row.kernel)
-            for row in outcome.by_shape()
-            if row.us is not None
-        ),
+        **_shared(problem, outcome, name),
     )
     workload = workload_text(Workload(spec, problem.tune, settings.checks))
     stored = Stored(record, workload, outcome.best.schedule, text, other)
-    return write_record(checkout / FOLDER, _shared(problem, outcome, stored))
+    if outcome.dispatch is not None:
+        stored = replace(stored, variants=dispatch_texts(problem, outcome.dispatch)[1:])
+    return write_record(checkout / FOLDER, stored)
 
 
-def _shared(problem: Problem, outcome: Outcome, single: Stored) -> Stored:
-    """The record with the kernels that share its shapes, if there are several."""
+def _shared(problem: Problem, outcome: Outcome, name: str) -> dict[str, Any]:
+    """What a record says of several shapes, and of the kernels that share them.
+
+    name: of the file of the first kernel's source.
+    """
+    workload = tuple(
+        Tuned(dict(row.shape.sizes), row.shape.weight, row.us, row.kernel)
+        for row in outcome.by_shape()
+        if row.us is not None
+    )
     found = outcome.dispatch
     if found is None or len(found.kernels) == 1:
-        return single
+        return {"workload": workload}
     others = [kernel.candidate for kernel in found.kernels[1:]]
-    texts = dispatch_texts(problem, found)[1:]
     variants = tuple(
         Variant(
-            source=numbered(single.record.source, number),
+            source=numbered(name, number),
             schedule_digest=text_digest(text.schedule),
             source_digest=text_digest(text.source),
             freely_edited=other.source is not None,
             lineage=lineage(outcome, other),
             formulation_digest=digest_of(text.formulation),
         )
-        for number, (other, text) in enumerate(zip(others, texts, strict=True), 1)
+        for number, (other, text) in enumerate(
+            zip(others, dispatch_texts(problem, found)[1:], strict=True), 1
+        )
     )
-    record = replace(
-        single.record, single_us=found.single_us, rules=found.rules, variants=variants
-    )
-    return replace(single, record=record, variants=texts)
+    return {
+        "workload": workload,
+        "single_us": found.single_us,
+        "rules": found.rules,
+        "variants": variants,
+    }
 
 
 def dispatch_texts(problem: Problem, found: Dispatch) -> tuple[Texts, ...]:
