@@ -183,7 +183,8 @@ class _Reader:
         parts = [node] if whole else [c for c in ast.iter_child_nodes(node)
                                       if not isinstance(c, ast.stmt)]  # fmt: skip
         nodes = [n for part in parts for n in ast.walk(part)]
-        for name in {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}:
+        names = [n for n in nodes if isinstance(n, ast.Name)]
+        for name in {n.id for n in names if isinstance(n.ctx, ast.Load)}:
             self.kernel.uses.setdefault(name, []).append(depth)
         for call in (n for n in nodes if isinstance(n, ast.Call)):
             self._call(call, (self.kernel.name, line), depth, ahead, target)
