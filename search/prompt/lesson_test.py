@@ -13,7 +13,7 @@ from search.candidate import Candidate, Origin
 from search.evaluation import Evaluation, Failure
 from search.graph import Graph
 from search.outcome import Outcome
-from search.prompt.document import document
+from search.prompt.document import Document, document
 from search.prompt.lesson import EQUATIONS, SOURCE, distil
 from search.prompt.lessons import MOST, Lessons, beside
 from search.settings import Settings
@@ -186,6 +186,13 @@ def test_lessons_lie_beside_the_store():
     assert str(beside("sqlite:////a/b/store.db").folder) == "/a/b/lessons"
     with pytest.raises(KernelError, match="no folder beside a store"):
         beside("postgresql://host/name")
+
+
+def test_what_is_no_lesson_does_not_belong_there(tmp_path):
+    other = Document("note", "idioms", "T", "A sentence.\n", ("ir/verbs.py",))
+    (tmp_path / "note.md").write_text(other.file_text, encoding="utf-8")
+    with pytest.raises(KernelError, match="`note` is a document of kind `idioms`"):
+        Lessons(tmp_path).documents(HERE)
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):

@@ -39,9 +39,21 @@ class Lessons:
         return file
 
     def documents(self, machine: Machine) -> tuple[Document, ...]:
-        """The lessons of a machine's backends, by name; those of the machine itself first."""
-        found = [d for d in documents(self.folder) if d.provenance["backend"] in machine.backends]
+        """The lessons of a machine's backends, by name; those of the machine itself first.
+
+        KernelError where something else lies in the folder.
+        """
+        all_here = tuple(map(self._lesson, documents(self.folder)))
+        found = [d for d in all_here if d.provenance["backend"] in machine.backends]
         return tuple(sorted(found, key=lambda d: (d.provenance["target"] != machine.name, d.name)))
+
+    def _lesson(self, d: Document) -> Document:
+        if d.kind != "skill":
+            raise KernelError(
+                f"`{d.name}` is a document of kind `{d.kind}`", where=str(self.folder),
+                allowed="lessons, which are of kind `skill`", hint="move it elsewhere",
+            )
+        return d
 
     def preferences(self, machine: Machine, kinds: Collection[str]) -> Mapping[str, float]:
         """How much more often than others a verb's edits made a candidate faster.
