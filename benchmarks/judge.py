@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -13,6 +13,7 @@ from benchmarks.baselines import Baseline
 from ir.spec import EIGHT, FLOATS, Spec
 
 PIECES = 16  # into which a large reference is cut
+PIECE = 1 << 26  # elements that are judged at a time
 FEW = 32  # elements of which a root mean square says no more than one does
 NARROWEST = ("bf16", "f16", "f32", "f64")
 
@@ -62,8 +63,8 @@ def judged(
     dtype: str, precision: str, got: Tensor, reference: Tensor, truth: Tensor, times: float = 1.0
 ) -> Verdict:
     """The gate of `backends.tolerance`: the root mean square error at most twice (f32) or three
-    times (16-bit) the reference's plus a floor, one element's likewise, which alone counts where there
-    are few; integers equal, and what is not finite.
+    times (16-bit) the reference's plus a floor, one element's likewise, which alone counts where
+    there are few; integers equal, and what is not finite.
 
     dtype: of the result.  precision: the narrowest float that it is computed in.  reference: the
     plain baseline at that precision.  truth: float64's.  times: what is allowed, in such gates.
@@ -73,21 +74,52 @@ def judged(
     if not truth.is_floating_point():
         wrong = int((got != truth).sum())
         return Verdict(0.0, 0.0, f"{wrong} integers differ" if wrong else "")
-    off, plain = _off(got, truth), _off(reference, truth)
-    if not bool(torch.isfinite(off).all()):
-        count = int((~torch.isfinite(off)).sum())
-        return Verdict(float("inf"), _ratio(plain, truth), f"{count} elements are not finite")
+    sums = _Sums.of(got, reference, truth)
     factor = times * FACTOR[precision]
     unit = times * FLOOR_ULPS[dtype] * EPSILON[dtype]
-    truth = truth.where(truth.isfinite(), 0.0)
-    most = factor * _rms(plain) + unit * _rms(truth)
-    one = max(SPREAD * most, factor * float(plain.max()))
+    ratio = _over(sums.plain, sums.truth)
+    if sums.lost:
+        return Verdict(float("inf"), ratio, f"{sums.lost} elements are not finite")
+    most = factor * sums.rms(sums.plain) + unit * sums.rms(sums.truth)
+    one = max(SPREAD * most, factor * sums.worst_plain)
     reason = ""
-    if _rms(off) > most and truth.numel() >= FEW:
-        reason = f"a root mean square error of {_rms(off):.3g}; {most:.3g} is allowed"
-    elif bool((off > one + unit * truth.abs()).any()):
-        reason = f"an element is off by {float(off.max()):.3g}; about {one:.3g} is allowed"
-    return Verdict(_ratio(off, truth), _ratio(plain, truth), reason)
+    if sums.rms(sums.off) > most and truth.numel() >= FEW:
+        reason = f"a root mean square error of {sums.rms(sums.off):.3g}; {most:.3g} is allowed"
+    elif any(
+        bool((_off(g, t) > one + unit * _finite(t).abs()).any()) for g, t in _pieces(got, truth)
+    ):
+        reason = f"an element is off by {sums.worst:.3g}; about {one:.3g} is allowed"
+    return Verdict(_over(sums.off, sums.truth), ratio, reason)
+
+
+@dataclass(slots=True)
+class _Sums:
+    """Of a result, over all elements: squares of how far it is off, and plain arithmetic is, and of
+    the truth; the largest of the first two; how many elements are not finite but should be."""
+
+    count: int = 0
+    off: float = 0.0
+    plain: float = 0.0
+    truth: float = 0.0
+    worst: float = 0.0
+    worst_plain: float = 0.0
+    lost: int = 0
+
+    @staticmethod
+    def of(got: Tensor, reference: Tensor, truth: Tensor) -> _Sums:
+        sums = _Sums(count=truth.numel())
+        for g, r, t in _pieces(got, reference, truth):
+            off, plain = _off(g, t), _off(r, t)
+            sums.lost += int((~off.isfinite()).sum())
+            sums.off += float(off.square().sum())
+            sums.plain += float(plain.square().sum())
+            sums.truth += float(_finite(t).double().square().sum())
+            sums.worst = max(sums.worst, float(off.max()))
+            sums.worst_plain = max(sums.worst_plain, float(plain.max()))
+        return sums
+
+    def rms(self, squares: float) -> float:
+        return (squares / self.count) ** 0.5 if self.count else 0.0
 
 
 def same_bits(a: Tensor, b: Tensor) -> bool:
@@ -106,10 +138,17 @@ def _off(values: Tensor, truth: Tensor) -> Tensor:
     return (values.double() - truth).abs_().masked_fill_(same, 0.0)
 
 
-def _rms(values: Tensor) -> float:
-    return float(values.double().square().mean().sqrt()) if values.numel() else 0.0
+def _finite(values: Tensor) -> Tensor:
+    return values.where(values.isfinite(), 0.0)
 
 
-def _ratio(error: Tensor, truth: Tensor) -> float:
-    over, under = _rms(error), _rms(truth)
-    return over / under if under else (float("inf") if over else 0.0)
+def _pieces(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
+    """Tensors of one shape, flat, some elements at a time: large ones leave room so."""
+    flat = [t.detach().reshape(-1) for t in tensors]
+    for at in range(0, flat[0].numel(), PIECE):
+        yield tuple(t[at : at + PIECE] for t in flat)
+
+
+def _over(error: float, truth: float) -> float:
+    """The norm of an error over that of a result, from their squares."""
+    return (error / truth) ** 0.5 if truth else (float("inf") if error else 0.0)

@@ -184,7 +184,7 @@ def _theirs(
     try:
         form, mode = baseline.find(name)
         given = [form.prepare(*s) for s in sets] if form.prepare else sets
-        with _limit(track.seconds):
+        with limit(track.seconds):
             call = form.call if mode == "eager" else _compiled(form.call, mode)
             call(*given[0])
             track.device.wait()
@@ -217,7 +217,7 @@ def _stepped(call: Call, *inputs: Any) -> Any:
 
 
 @contextmanager
-def _limit(seconds: float) -> Iterator[None]:
+def limit(seconds: float) -> Iterator[None]:
     """Raises OutOfTime in the main thread after some seconds."""
 
     def stop(*_: object) -> None:

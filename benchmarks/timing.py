@@ -56,9 +56,14 @@ class Times:
 
 
 def measure(
-    call: Call, sets: Sequence[Sequence[Any]], device: Device, seconds: float = SECONDS
+    call: Call,
+    sets: Sequence[Sequence[Any]],
+    device: Device,
+    seconds: float = SECONDS,
+    least: int = LEAST_RUNS,
 ) -> Times:
-    """Times `call(*inputs)` on sets of inputs in turn; see the module for how."""
+    """Times `call(*inputs)` on sets of inputs in turn; see the module for how. least: runs, for
+    however long a call takes."""
 
     def once(inputs: Sequence[Any]) -> None:
         call(*inputs)
@@ -69,7 +74,7 @@ def measure(
     host_us = host_time(once, sets, device)
     first = cold_runs(once, sets, device, FIRST_RUNS, host_us)
     runs = int(1e6 * seconds / max(median(first), 1e-3))
-    runs = min(MOST_RUNS, max(LEAST_RUNS, runs))
+    runs = min(MOST_RUNS, max(least, runs))
     found = sorted(cold_runs(once, sets, device, runs, host_us))
     return Times(
         us=median(found),

@@ -18,7 +18,6 @@ import torch
 from backends.program.program import Program
 from backends.program.tensors import TORCH
 from ir.errors import KernelError
-from ir.sizes import shape
 
 GRADIENT = "d_"  # before a tensor's name: the gradient of it
 
@@ -66,11 +65,11 @@ def operator(
     outputs: Sequence[str],
     backward: Backward | None = None,
 ) -> Callable[..., Any]:
-    """Registers a call as the operator `namespace::name`, and returns it. It gives one tensor, or a
-    tuple of several.
+    """Registers a call as the operator `namespace::name`, and returns it. It gives one tensor, or
+    a tuple of several.
 
-    inputs, outputs: names of the call's, in order; those of a spec or a network. Inputs of which the
-    backward gives no gradient have none. KernelError where the backward's names do not fit.
+    inputs, outputs: names of the call's, in order; those of a spec or a network. Inputs of which
+    the backward gives no gradient have none. KernelError where the backward's names do not fit.
     """
     if backward:
         _require_pair(name, inputs, outputs, backward)

@@ -23,8 +23,8 @@ def kernel_call(
 ) -> KernelCall:  # fmt: skip
     """A spec's kernel for a target, built below a folder.
 
-    sizes: those that it is built for, and runs best at.  schedule: else the autoschedule. KernelError
-    where it does not lower, BackendError where it does not build.
+    sizes: those that it is built for, and runs best at.  schedule: else the autoschedule.
+    KernelError where it does not lower, BackendError where it does not build.
     """
     nest = lower(spec, schedule or autoschedule(spec, machine, sizes), machine, sizes)
     here = folder / spec.name

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from ir.print import spec_text
 from ir.sizes import value
 from ir.spec import Number, Spec
 
+Finds = Callable[[Spec], Launcher | None]
 NETWORK = "network.json"
 FACTS = ("name", "target", "backend", "toolchain")
 
@@ -38,10 +39,11 @@ def linked(run: Compiled) -> Linked:
         spec: launcher(run.backend, kernel.built, kernel.nest, run.machine)
         for spec, kernel in run.kernels.items()
     }
-    return Linked(run.network, launchers, run.machine, run.backend, lambda: _contents(run))
+    return Linked(run.network, launchers, run.machine, run.backend, lambda: contents(run))
 
 
-def _contents(run: Compiled) -> Contents:
+def contents(run: Compiled) -> Contents:
+    """What a record of a network holds, whose kernels need not be built."""
     extension = run.backend.manifest.extension
     table = _table(run.network, run.kernels)
     made = {NETWORK: json.dumps(table, indent=1)}
@@ -61,9 +63,12 @@ def _contents(run: Compiled) -> Contents:
     return Contents({name: text.encode("utf-8") for name, text in made.items()}, facts)
 
 
-def recorded(sealed: Sealed) -> Linked:
+def recorded(sealed: Sealed, built: Finds = lambda _: None) -> Linked:
     """The network of a record; KernelError where its files do not hold one, BackendError where a
-    source does not build."""
+    source does not build.
+
+    built: finds a kernel that was built elsewhere, which then stands for the record's own.
+    """
     machine = target(_fact(sealed, "target"))
     backend = backend_for(machine, _fact(sealed, "backend"))
     table = sealed.table(NETWORK)
@@ -81,7 +86,7 @@ def recorded(sealed: Sealed) -> Linked:
         ) from error
     folder = tempfile.TemporaryDirectory(prefix="program-")
     launchers = {
-        spec: _launcher(sealed, spec, tensors, machine, backend, Path(folder.name))
+        spec: built(spec) or _launcher(sealed, spec, tensors, machine, backend, Path(folder.name))
         for spec, tensors in wanted.items()
     }
     own = [n for n in sealed.files if n == NETWORK or n.startswith("kernels/")]

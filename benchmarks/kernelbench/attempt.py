@@ -9,7 +9,7 @@ import copy
 import json
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,10 +50,13 @@ class Task:
 
 
 class Notes:
-    """A row under construction: what a file knows of an attempt, with the stage it is in."""
+    """A row under construction: what a file knows of an attempt, with the stage it is in.
 
-    def __init__(self, file: Path):
-        self.file = file
+    clock: for how long all stages take; else each has the one that fits it.
+    """
+
+    def __init__(self, file: Path, clock: Callable[[], float] | None = None):
+        self.file, self.clock = file, clock
         self.row: dict[str, Any] = {"correct": False}
 
     @contextmanager
@@ -61,7 +64,9 @@ class Notes:
         """A stage, and how long it takes, in seconds: of this process, which other work on the
         machine does not lengthen, or by the clock where other processes do the stage's work."""
         self.note(stage=name)
-        clock = time.perf_counter if name in ELSEWHERE else time.process_time
+        clock = self.clock or (
+            time.perf_counter if name in ELSEWHERE else time.process_time
+        )
         began = clock()
         yield
         self.note(**{f"{name}_s": round(clock() - began, 3)})

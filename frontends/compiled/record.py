@@ -16,10 +16,11 @@ from typing import Any
 import torch
 from torch.utils._pytree import treespec_dumps, treespec_loads
 
+from backends.program.linked import Contents
 from backends.program.record import recorded
-from backends.program.sealed import seal, unseal
+from backends.program.sealed import Sealed, seal, unseal
 from backends.program.tensors import TORCH
-from frontends.compiled.module import CompiledModule
+from frontends.compiled.module import CompiledModule, known
 from frontends.pytorch.imported import Argument, Held, Imported, Mutation, Result
 from ir.errors import KernelError
 from ir.spec import Number, Spec, Tensor
@@ -35,16 +36,41 @@ def save(
     """Writes a compiled module. state: whether its parameters and buffers are written too; without
     them `load` has to be given them. overwrite: whether a record that is there is replaced.
     KernelError for a folder that is something else, and for a call that cannot be written."""
-    contents = run.linked.contents()
+    write(run.made, run.linked.contents(), folder, run.state if state else {}, overwrite)
+
+
+def write(
+    made: Imported,
+    contents: Contents,
+    folder: Path,
+    state: Mapping[str, torch.Tensor],
+    overwrite: bool = False,
+) -> None:
+    """Writes a record of an import and of a network, whose kernels need not be built."""
     written = _Tensors()
-    held = {path: written.put(t) for path, t in run.state.items()} if state else {}
-    call = _call(run.made, run.constants, written) | {"state": held}
+    held = {path: written.put(t) for path, t in state.items()}
+    constants = {name: known(t) for name, t in made.constants.items()}
+    call = _call(made, constants, written) | {"state": held}
     files = {
         **contents.files,
         CALL: json.dumps(call, indent=1).encode(),
         TENSORS: b"".join(written.parts),
     }
     seal(folder, files, contents.facts, overwrite)
+
+
+def call_of(sealed: Sealed) -> tuple[Imported, dict[str, torch.Tensor]]:
+    """The call that a record tells, and the tensors that it holds by path; KernelError for none.
+    Of the spec there are the outputs alone."""
+    memory = sealed.bytes(TENSORS)
+    try:
+        call = sealed.table(CALL)
+        held = {path: _tensor(where, memory) for path, where in call["state"].items()}
+        return _imported(call, memory), held
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise KernelError(
+            f"it tells no call: {type(error).__name__} {error}", where=str(sealed.folder / CALL)
+        ) from error
 
 
 def load(
@@ -62,15 +88,7 @@ def load(
     """
     sealed = unseal(folder)
     network = recorded(sealed)
-    memory = sealed.bytes(TENSORS)
-    try:
-        call = sealed.table(CALL)
-        made = _imported(call, memory)
-        held = {path: _tensor(where, memory) for path, where in call["state"].items()}
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise KernelError(
-            f"it tells no call: {type(error).__name__} {error}", where=str(folder / CALL)
-        ) from error
+    made, held = call_of(sealed)
     given = held if state is None else dict(state)
     placed = {path: t.to(network.place) for path, t in given.items()}
     return CompiledModule(made, network, placed, seed, reuse, graph)

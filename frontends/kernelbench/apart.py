@@ -17,11 +17,15 @@ _PRELOADED = "frontends.kernelbench.ready"
 
 
 def apart(
-    work: Callable[..., Any], *args: Any, seconds: float = 300.0, gigabytes: float = 16.0
+    work: Callable[..., Any],
+    *args: Any,
+    seconds: float = 300.0,
+    gigabytes: float | None = 16.0,
 ) -> Any:
     """What `work(*args)` returns; function, arguments and result can be pickled.
 
-    gigabytes: of data that the process may hold. A KernelError of the work is raised here; that the
+    gigabytes: of data that the process may hold; None: as there is, for one that opens a device,
+    whose driver reserves more addresses than there is memory. A KernelError of the work is raised here; that the
     process dies, or takes too long, is one.
     """
     _shorten()
@@ -39,7 +43,7 @@ def apart(
         child.join()
         raise KernelError(
             f"the process ended with {child.exitcode}",
-            hint=f"it may hold {gigabytes:g} GB; a problem can be scaled down",
+            hint=f"it may hold {gigabytes:g} GB; a problem can be scaled down" if gigabytes else "",
         ) from None
     finally:
         child.kill()
@@ -60,9 +64,12 @@ def _shorten() -> None:
         tempfile.tempdir = before
 
 
-def _child(out: Connection, work: Callable[..., Any], args: tuple[Any, ...], gigabytes: float):
-    limit = int(gigabytes * 2**30)
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+def _child(
+    out: Connection, work: Callable[..., Any], args: tuple[Any, ...], gigabytes: float | None
+) -> None:
+    if gigabytes is not None:
+        limit = int(gigabytes * 2**30)
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     try:
         out.send((work(*args), None))
     except KernelError as error:

@@ -45,14 +45,24 @@ class Problem:
         """The problem in a file; nothing runs. KernelError where it cannot be read."""
         return Problem(Path(path).stem, text_of(path), str(path))
 
-    def made(self, seed: int = 0, fake: bool = False) -> Made:
+    def made(self, seed: int = 0, fake: bool = False, place: str = "cpu") -> Made:
         """Runs the file: a model and its inputs, drawn with a seed.
 
-        fake: tensors without memory and values, for what would not fit. KernelError where the code
-        raises, or lacks a definition.
+        fake: tensors without memory and values, for what would not fit.  place: torch's name of
+        the device that they are made on. KernelError where the code raises, or lacks a definition.
         """
-        with fake_mode() if fake else nullcontext():
+        with fake_mode() if fake else nullcontext(), _on(place):
             return self._run(lambda names: self._made(names, seed))
+
+    def inputs(self, seed: int, place: str = "cpu") -> tuple[Any, ...]:
+        """Other inputs, drawn with another seed; the file runs anew."""
+
+        def drawn(names: dict[str, Any]) -> tuple[Any, ...]:
+            torch.manual_seed(seed)
+            return tuple(names["get_inputs"]())
+
+        with _on(place):
+            return executed(self.source, self.path, drawn)
 
     def _made(self, names: dict[str, Any], seed: int) -> Made:
         torch.manual_seed(seed)
@@ -75,6 +85,11 @@ class Problem:
             return work(names)
 
         return executed(self.source, self.path, needed)
+
+
+def _on(place: str) -> Any:
+    """Within it tensors are made on a device."""
+    return nullcontext() if place == "cpu" else torch.device(place)
 
 
 def text_of(path: str | Path) -> str:

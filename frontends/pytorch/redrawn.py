@@ -77,7 +77,9 @@ class _Draws(TorchDispatchMode):
 
         args, kwargs = tree_map(taken, (args, kwargs))
         made = apply(b, func, args, kwargs, tuple(map(_meta, results)))
-        return [self._tensor(v, arrays) for v in made]
+        return [
+            self._tensor(v, arrays).to(r.device) for v, r in zip(made, results, strict=True)
+        ]
 
     def _tensor(self, value: Value, arrays: Mapping[str, np.ndarray]) -> torch.Tensor:
         spec = self.builder.spec("drawn", [value])
@@ -95,4 +97,4 @@ def _meta(tensor: torch.Tensor) -> Meta:
 
 def _array(tensor: torch.Tensor) -> np.ndarray:
     tensor = tensor.detach()
-    return (tensor.double() if tensor.is_floating_point() else tensor).numpy()
+    return (tensor.double() if tensor.is_floating_point() else tensor).cpu().numpy()

@@ -1,0 +1,150 @@
+"""The check of a contest: by the suite's rule, and against float64 with eager's error as measure.
+
+Eager convolutions run in TF32 where PyTorch's flags say so, and may then themselves be further from
+float64 than the suite's tolerance. So a result is right where its error against float64 is not much
+larger than eager's, and it passes the suite's check: as it stands, or with eager in f32, or in
+neither where eager in its own precision does not pass it against float64.
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_map
+
+from benchmarks.kernelbench.suite import fault, trial_seeds
+from benchmarks.kernelbench.venue import Venue
+from benchmarks.kernelbench.verdict import Trial, verdict
+from frontends.compiled.module import CompiledModule
+from frontends.kernelbench.problem import Problem
+from frontends.pytorch.redrawn import redrawn
+from ir.reference import evaluate_storage
+
+AFFORDABLE = 0.3  # seconds of an eager call up to which float64 is computed too
+ROOM = 12  # times the inputs' bytes that have to be free for it
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What is checked. theirs: the module, on the venue's device.  inputs: of a first call."""
+
+    problem: Problem
+    venue: Venue
+    ours: CompiledModule
+    theirs: torch.nn.Module
+    inputs: tuple[Any, ...]
+
+    def made(self) -> dict[str, Any]:
+        """The fields of a row that tell of correctness, with a reason where it is wrong."""
+        wide = self._wide()
+        passed = faults = in_f32 = 0
+        said = ""
+        for n, seed in enumerate(trial_seeds()):
+            inputs = tree_map(self._placed, self.problem.inputs(seed, self.venue.place))
+            number = self.ours.seed
+            expected = self._theirs(self.theirs, inputs, number)
+            got = self.ours(*inputs)
+            wrong = fault(got, expected)
+            passed += not wrong
+            if wrong:
+                faults, said = faults + 1, said or wrong
+                in_f32 += not self._fault_in_f32(got, inputs, number)
+            if n == 0:
+                exact = self._exact(wide, inputs, number, got, expected)
+            del got, expected, inputs
+        suite = {"trials": passed + faults, "passed": passed, "passed_with_f32": passed + in_f32,
+                 "fault": said}  # fmt: skip
+        reason = exact.pop("reason") or self._why(suite, exact)
+        return {"suite": suite, "suite_passed": not faults, **exact,
+                **({"reason": reason} if reason else {})}  # fmt: skip
+
+    def _why(self, suite: dict[str, Any], exact: dict[str, Any]) -> str:
+        if suite["passed"] == suite["trials"] or suite["passed_with_f32"] == suite["trials"]:
+            return ""
+        if exact["eager_passes"] is False:  # in its own precision it is not near enough either
+            return ""
+        return f"the suite's check: {suite['fault']}"
+
+    def _theirs(self, module: torch.nn.Module, inputs: tuple[Any, ...], seed: int) -> Any:
+        """What PyTorch gives; with the numbers that our equations draw, where they draw any."""
+        if self.ours.made.seed is None:
+            return module(*inputs)
+        return redrawn(module, inputs, seed, by=evaluate_storage)[0]
+
+    def _fault_in_f32(self, got: Any, inputs: tuple[Any, ...], seed: int) -> str:
+        """The suite's check against eager without TF32."""
+        if not torch.backends.cudnn.allow_tf32 or self.venue.place == "cpu":
+            return "eager is in f32 already"
+        torch.backends.cudnn.allow_tf32 = False
+        try:
+            return fault(got, self._theirs(copy.deepcopy(self.theirs), inputs, seed))
+        finally:
+            torch.backends.cudnn.allow_tf32 = True
+
+    def _wide(self) -> Callable[[], torch.nn.Module] | str:
+        """The module in float64 as it is before any call; or why there is none."""
+        size = sum(t.nbytes for t in self.inputs if isinstance(t, torch.Tensor))
+        if ROOM * size > self.venue.free():
+            return "there is no room for float64"
+        probe = copy.deepcopy(self.theirs)  # whose state a call may change
+        probe(*self.inputs)
+        self._settled()
+        began = time.perf_counter()
+        probe(*self.inputs)
+        self._settled()
+        if (took := time.perf_counter() - began) > AFFORDABLE:
+            return f"an eager call takes {took:.2f} s, which in float64 would take too long"
+        return _double(copy.deepcopy(self.theirs))
+
+    def _settled(self) -> None:
+        if self.venue.place != "cpu":
+            torch.cuda.synchronize()
+
+    def _exact(
+        self, wide: Any, inputs: tuple[Any, ...], seed: int, got: Any, expected: Any
+    ) -> dict[str, Any]:
+        """Against float64: the verdict, and whether eager passes the suite's check against it."""
+        unknown = {"rel_err": None, "reference_rel_err": None, "eager_passes": None, "reason": ""}
+        if isinstance(wide, str):
+            return unknown | {"against": f"eager alone: {wide}"}
+        try:
+            truth = self._theirs(wide, tree_map(_wide_tensor, inputs), seed)
+        except Exception as error:  # a module that makes tensors of f32 in its call
+            words = f"{type(error).__name__}: {error}".splitlines()[0]
+            return unknown | {"against": f"eager alone: float64 raises {words}"[:200]}
+        found = verdict([Trial(got, expected, truth)])
+        return {
+            "rel_err": found.rel_err, "reference_rel_err": found.reference_rel_err,
+            "eager_passes": not fault(_as_wide(expected), truth), "reason": found.reason,
+            "against": "module" if self.ours.made.seed is None
+            else "module, with the draws of its equations",
+        }  # fmt: skip
+
+    def _placed(self, item: Any) -> Any:
+        if not isinstance(item, torch.Tensor):
+            return item
+        return item.to(self.venue.place).contiguous()
+
+
+def _double(module: torch.nn.Module) -> torch.nn.Module:
+    """A module in float64, tensors that are plain attributes included."""
+    module.double()
+    for part in module.modules():
+        for name, value in list(vars(part).items()):
+            if isinstance(value, torch.Tensor) and value.is_floating_point():
+                setattr(part, name, value.double())
+    return module
+
+
+def _wide_tensor(item: Any) -> Any:
+    floats = isinstance(item, torch.Tensor) and item.is_floating_point()
+    return item.double() if floats else item
+
+
+def _as_wide(result: Any) -> Any:
+    return tree_map(_wide_tensor, result)

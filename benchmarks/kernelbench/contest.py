@@ -1,0 +1,203 @@
+"""A contest: one prepared problem on a device, checked, profiled and timed against PyTorch.
+
+For a process of its own. What is known after each stage stands in a file, so that it is there when
+the process is not. Work that is not timed shares the device with other contests (`Turns`).
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_map
+
+from backends.backend import BackendError
+from backends.program.record import recorded
+from backends.program.sealed import unseal
+from backends.registry import target
+from benchmarks.kernelbench.attempt import MOST_WORDS, Notes
+from benchmarks.kernelbench.check import Check
+from benchmarks.kernelbench.kernels import BuiltKernels
+from benchmarks.kernelbench.prepared import PROBLEM, RECORD
+from benchmarks.kernelbench.suite import SEED
+from benchmarks.kernelbench.turns import Turns
+from benchmarks.kernelbench.venue import Venue, venue
+from benchmarks.race import limit
+from benchmarks.timing import Times
+from frontends.compiled.module import CompiledModule
+from frontends.compiled.record import call_of
+from frontends.kernelbench.problem import Problem
+from frontends.pytorch.call import state_of
+from ir.errors import KernelError
+
+SETS = 3  # of inputs that calls go around
+SETS_BYTES = 4 << 30  # that they may take together
+CHEAP_SECONDS = 25.0  # of compiling, up to which a second mode is raced too
+COPIES = ("Memcpy", "Memset")  # what a device's copy engine does, and no kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a process is asked for. folder: the prepared problem's.  kernels: of all built ones.
+    work: where processes take turns.  notes: the file for the row.  modes: baselines beside eager.
+    compile_seconds: that one of them may take to compile."""
+
+    folder: Path
+    kernels: Path
+    work: Path
+    notes: Path
+    rehearsed: bool
+    modes: tuple[str, ...]
+    compile_seconds: float
+
+
+def contest(task: Task) -> dict[str, Any]:
+    """The row of a problem; whatever goes wrong with it is its reason."""
+    notes = Notes(task.notes, time.perf_counter)
+    try:
+        with torch.no_grad():
+            _Contest(task, notes, venue(task.rehearsed)).held()
+    except BackendError as error:
+        notes.note(correct=False, reason=f"{error.stage}: {error.reason}"[:MOST_WORDS])
+    except KernelError as error:
+        notes.note(correct=False, reason=str(error)[:MOST_WORDS])
+    except Exception as error:  # the problem is code of others, and so is a kernel
+        words = f"{type(error).__name__}: {error}"
+        notes.note(correct=False, reason=words[:MOST_WORDS])
+    return notes.row
+
+
+class _Contest:
+    """One contest under way."""
+
+    def __init__(self, task: Task, notes: Notes, held_at: Venue):
+        self.task, self.notes, self.venue = task, notes, held_at
+        self.turns = Turns(task.work)
+        self.functions: frozenset[str] = frozenset()  # that our sources define
+        path = str(task.folder / PROBLEM)
+        self.problem = Problem(task.folder.name, (task.folder / PROBLEM).read_text("utf-8"), path)
+
+    def held(self) -> None:
+        """All of it: what is known goes into the notes."""
+        os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
+        with self.notes.stage("load"), self.turns.shared():
+            ours, theirs, inputs = self._loaded()
+        with self.notes.stage("check"), self.turns.shared():
+            found = Check(self.problem, self.venue, ours, theirs, inputs).made()
+            self.notes.note(**found)
+        with self.notes.stage("profile"), self.turns.shared():
+            self._profiled(ours, inputs)
+        calls = {"ours": ours, "eager": theirs, **self._compiled(theirs, inputs)}
+        with self.notes.stage("time"):
+            sets = self._sets(inputs)
+            with self.turns.alone():
+                self._timed(calls, sets)
+        self.notes.row.pop("stage")
+        self.notes.note(correct=not self.notes.row.get("reason"))
+
+    def _loaded(self) -> tuple[CompiledModule, torch.nn.Module, tuple[Any, ...]]:
+        place = self.venue.place
+        sealed = unseal(self.task.folder / RECORD)
+        kernels = BuiltKernels.of(sealed, self.task.kernels)
+        made, _ = call_of(sealed)
+        machine = target(sealed.facts["target"])
+        linked = recorded(sealed, lambda spec: kernels.launcher(spec, machine))
+        given = self.problem.made(SEED, place=place)
+        theirs = given.model.to(place)
+        inputs = tree_map(lambda x: _at(x, place), given.inputs)
+        state = {p: t.contiguous() for p, t in state_of(made, copy.deepcopy(theirs)).items()}
+        ours = CompiledModule(made, linked, state)
+        self.functions = kernels.functions
+        self.notes.note(
+            workspace_bytes=ours.program.plan.bytes, plain_kernels=kernels.plain,
+            random=made.seed is not None,
+            tf32={"convolutions": torch.backends.cudnn.allow_tf32,
+                  "products": torch.backends.cuda.matmul.allow_tf32},
+        )  # fmt: skip
+        return ours, theirs, inputs
+
+    def _profiled(self, ours: Callable[..., Any], inputs: tuple[Any, ...]) -> None:
+        """What ran on the device in one call, and whether it was ours alone. Copies are no kernels;
+        they are counted."""
+        seen = self.venue.seen(ours, inputs)
+        launched = [name for name in seen if not name.startswith(COPIES)]
+        foreign = sorted(set(launched) - self.functions)
+        self.notes.note(
+            own_kernels_only=None if not seen else not foreign, launched=len(launched),
+            copies=len(seen) - len(launched), foreign_kernels=foreign[:20],
+        )  # fmt: skip
+        if foreign and not self.notes.row.get("reason"):
+            self.notes.note(reason=f"other kernels ran: {foreign[:3]}"[:MOST_WORDS])
+
+    def _compiled(self, theirs: torch.nn.Module, inputs: tuple[Any, ...]) -> dict[str, Any]:
+        """The baselines that could be compiled in time; why others could not stands in the row."""
+        made: dict[str, Any] = {}
+        failures: dict[str, str] = {}
+        for name in self.task.modes:
+            with self.notes.stage(name):
+                try:
+                    call = torch.compile(theirs, **self.venue.modes[name])
+                    step = _stepped(call) if name == "reduce_overhead" else call
+                    with limit(self.task.compile_seconds):
+                        step(*inputs)
+                        step(*inputs)
+                    made[name] = step
+                except Exception as error:  # whatever a compiler raises
+                    failures[name] = f"{type(error).__name__}: {error}"[:MOST_WORDS]
+            if failures or self.notes.row[f"{name}_s"] > CHEAP_SECONDS:
+                break
+        self.notes.note(failures=failures)
+        return made
+
+    def _sets(self, inputs: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        """Several sets of inputs, as many as there is room for; floats are shifted."""
+        size = sum(t.nbytes for t in inputs if isinstance(t, torch.Tensor))
+        count = max(1, min(SETS, SETS_BYTES // max(size, 1)))
+        return [inputs, *(tree_map(lambda x, n=n: _shifted(x, n), inputs) for n in range(1, count))]
+
+    def _timed(self, calls: dict[str, Any], sets: list[tuple[Any, ...]]) -> None:
+        times = {name: self.venue.timed(call, sets) for name, call in calls.items()}
+        self.notes.note(time_kind=self.venue.time_kind, **_times(times))
+
+
+def _times(times: dict[str, Times]) -> dict[str, Any]:
+    """The fields of a row that tell times."""
+    ours = times["ours"]
+    others = {n: t for n, t in times.items() if n != "ours"}
+    us = {n: t.us for n, t in others.items()}
+    fastest = min(us, key=us.__getitem__)
+    return {
+        "us": ours.us, "p20_us": ours.p20, "p80_us": ours.p80, "runs": ours.runs,
+        "host_us": ours.host_us, "wall_us": ours.wall_us, "clocks_agree": ours.clocks_agree,
+        "baselines_us": us, "baseline_times": {n: asdict(t) for n, t in others.items()},
+        "fastest": fastest, "speedup": us[fastest] / ours.us,
+        "speedups": {n: t / ours.us for n, t in us.items()},
+    }  # fmt: skip
+
+
+def _stepped(call: Any) -> Any:
+    """A call that says that the last one's results are no longer needed."""
+
+    def stepped(*inputs: Any) -> Any:
+        torch.compiler.cudagraph_mark_step_begin()
+        return call(*inputs)
+
+    return stepped
+
+
+def _at(item: Any, place: str) -> Any:
+    return item.to(place).contiguous() if isinstance(item, torch.Tensor) else item
+
+
+def _shifted(item: Any, turn: int) -> Any:
+    if not isinstance(item, torch.Tensor):
+        return item
+    if not item.is_floating_point():
+        return item.clone()
+    return torch.roll(item.reshape(-1), 997 * turn).view(item.shape)

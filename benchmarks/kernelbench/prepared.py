@@ -1,0 +1,94 @@
+"""A prepared problem: imported, parted and emitted for a target, a record that waits for a build.
+
+No device is needed, and no memory for tensors: what a problem computes with has no values here, but
+where a constant's value decides what is computed.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_leaves
+
+from backends.backend import Built
+from backends.compiled import Compiled, Kernel, Kernels
+from backends.program.record import contents
+from backends.registry import backend_for, target
+from frontends.compiled.record import write
+from frontends.kernelbench.problem import Made, Problem
+from frontends.kernelbench.scaled import scaled
+from frontends.pytorch.imported import Imported
+from frontends.pytorch.module import imported
+from ir.errors import KernelError
+from ir.partition import partition
+from ir.spec import DTYPES
+
+RECORD, PROBLEM, FACTS = "record", "problem.py", "facts.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be prepared. folder: a new one for it."""
+
+    path: Path
+    target: str
+    reduced: bool
+    folder: Path
+
+
+def prepare(wanted: Wanted) -> dict[str, Any]:
+    """Writes the record, the problem's text and facts of it; gives the facts. KernelError names
+    what cannot be had."""
+    began = time.perf_counter()
+    problem = Problem.read(wanted.path)
+    if wanted.reduced:
+        problem = scaled(problem)
+    given, made = _imported(problem)
+    imported_at = time.perf_counter()
+    machine = target(wanted.target)
+    kernels = Kernels(machine, backend_for(machine))
+    network = partition(made.spec, {}, made.aliases, kernels.emit)
+    emitted = {s: Kernel(s, *kernels.emit(s), Built(Path())) for s in network.kernels()}
+    run = Compiled(network, machine, kernels.backend, emitted)
+    write(made, contents(run), wanted.folder / RECORD, {}, overwrite=True)
+    (wanted.folder / PROBLEM).write_text(problem.source, encoding="utf-8")
+    held = [*tree_leaves(given.inputs), *given.model.parameters()]
+    facts = {
+        "equations": len(made.spec.equations),
+        "steps": len(network.steps),
+        "kernels": len(emitted),
+        "launches": sum(len(emitted[s.spec].nest.launches) for s in network.steps),
+        "import_s": round(imported_at - began, 2),
+        "schedule_s": round(time.perf_counter() - imported_at, 2),
+        "bytes": sum(DTYPES[b.dtype] * prod(b.shape) for b in network.buffers),
+        "shapes": [list(t.shape) for t in given.inputs if isinstance(t, torch.Tensor)],
+        "parameters": sum(t.numel() for t in held if isinstance(t, torch.nn.Parameter)),
+        "imported_by": f"torch {torch.__version__}",
+    }
+    (wanted.folder / FACTS).write_text(json.dumps(facts), encoding="utf-8")
+    return facts
+
+
+def _imported(problem: Problem) -> tuple[Made, Imported]:
+    """The problem's call, without values where that suffices."""
+    given = problem.made(fake=True)
+    try:
+        made = imported(given.model, given.inputs, name=problem.name)
+        if all(getattr(t, "constant", t) is not None for t in made.constants.values()):
+            return given, made
+    except KernelError:
+        pass  # it may decide by values; then it is told below
+    given = problem.made()
+    return given, imported(given.model, given.inputs, name=problem.name)
+
+
+def known_facts(folder: Path) -> dict[str, Any] | None:
+    """The facts of a problem that was prepared before; None for one that was not."""
+    file = folder / FACTS
+    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None

@@ -1,0 +1,270 @@
+"""Races KernelBench's problems, at their own sizes, against PyTorch on a device.
+
+Each problem is imported, parted, scheduled and emitted; its kernels are built side by side, without
+the device; then it is checked, profiled and timed in a process of its own. Prepared problems and
+built kernels stay in the folder `--work`, rows in the result file: a run that stops can go on.
+What runs is code of others: the checkout's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from backends.program.sealed import unseal
+from backends.registry import backend_for, target
+from benchmarks.kernelbench import venue
+from benchmarks.kernelbench.contest import Task, contest
+from benchmarks.kernelbench.kernels import Job, build, jobs
+from benchmarks.kernelbench.prepared import RECORD, Wanted, known_facts, prepare
+from benchmarks.kernelbench.problems import COLLAPSES, Entry, entries
+from benchmarks.kernelbench.race_rows import write
+from benchmarks.kernelbench.rows import Row, put
+from benchmarks.results import read
+from frontends.kernelbench.apart import apart
+from ir.errors import KernelError
+
+LEVELS = (1, 2, 3)
+PREPARE_SECONDS = 120.0
+PER_BYTE = 8  # bytes of a device's memory that a contest takes for each of its tensors', at most
+LEAST_BYTES = 2 << 30  # that any contest takes
+EXAMPLES = """
+examples:
+  python3 -m benchmarks.kernelbench.race --problems=KernelBench/KernelBench --target=h200 \\
+      --out=benchmarks/results/h200/kernelbench.json --seconds=560
+  python3 -m benchmarks.kernelbench.race --problems=KernelBench/KernelBench --target=h200 \\
+      --out=/tmp/r.json --level=1 --only=1,19 --reduced --rehearse
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; exit code 2 for wrong use, 1 where a problem failed or is left."""
+    asked = _parser().parse_args(arguments)
+    try:
+        levels = asked.level or LEVELS
+        chosen = [e for n in levels for e in entries(asked.problems, n, asked.only)]
+        machine = target(asked.target)
+        available = backend_for(machine).available(machine)
+        if not asked.rehearse and available["correct_by"] != "device" and not asked.prepare_only:
+            raise KernelError(
+                f"there is no such device here: {available['why']}",
+                hint="--rehearse tries the command, --prepare-only does what needs no device",
+            )
+    except KernelError as error:
+        print(f"kernelbench: {error}", file=sys.stderr)
+        return 2
+    asked.work.mkdir(parents=True, exist_ok=True)
+    return _Race(asked, available).all(chosen)
+
+
+class _Race:
+    """One run of the command."""
+
+    def __init__(self, asked: argparse.Namespace, available: Mapping[str, Any]):
+        self.asked, self.available = asked, available
+        self.rows: list[Row] = [] if asked.prepare_only else read(asked.out)["rows"]
+        self.start, self.lock = time.monotonic(), threading.Lock()
+        self.builders = _builders(asked.workers)
+        self.builds: dict[Path, Future[str]] = {}
+        self.preparing = threading.Semaphore(asked.workers)
+        self.memory = _Memory(int(asked.gigabytes * 2**30), asked.contests)
+        self.facts: dict[str, Any] = {}
+        if not asked.prepare_only:
+            self.facts = apart(venue.facts, asked.rehearse, gigabytes=None)
+
+    def all(self, chosen: Sequence[Entry]) -> int:
+        done = {(r["level"], r["problem"]) for r in self.rows}
+        todo = [e for e in chosen if self.asked.again or (e.level, e.name) not in done]
+        with ThreadPoolExecutor(2 * (self.asked.workers + self.asked.contests)) as pool:
+            finished = list(pool.map(self.one, todo))
+        self.builders.shutdown(wait=False, cancel_futures=True)
+        print(f"{sum(finished)} of {len(todo)} done", file=sys.stderr)
+        return int(not all(finished) or any(not r["correct"] for r in self.rows))
+
+    def late(self) -> bool:
+        return time.monotonic() - self.start > self.asked.seconds
+
+    def one(self, entry: Entry) -> bool:
+        """A problem from its file to its row; False where there is no time left for it."""
+        folder = self.asked.work / f"level{entry.level}" / entry.name
+        row: Row = {
+            "kernel": None, "problem": entry.name, "level": entry.level, "number": entry.number,
+            "dtype": "f32", "backend": backend_for(target(self.asked.target)).manifest.name,
+            "degenerate": entry.degenerate, "evaluations": 0, "us": None, "correct": False,
+            "collapses": (entry.level, entry.number) in COLLAPSES,
+            "correct_by": self.available["correct_by"],
+        }  # fmt: skip
+        try:
+            row |= self.prepared(entry, folder) | {"stage": "build"}
+            if self.late():
+                return False
+            if why := self.built(folder):
+                raise KernelError(why)
+        except KernelError as error:
+            row |= {"stage": row.get("stage", "prepare"), "reason": str(error)[:400]}
+            self.put(row)
+            return True
+        if self.asked.prepare_only:
+            return True
+        size = max(LEAST_BYTES, PER_BYTE * row["bytes"])
+        with self.memory.taken(size):
+            if self.late():
+                return False
+            self.put(row | self.contested(folder))
+        return True
+
+    def prepared(self, entry: Entry, folder: Path) -> Row:
+        """What is known of a prepared problem, which it is now at the latest."""
+        with self.preparing:
+            if found := known_facts(folder):
+                return found
+            if self.late():
+                return {}
+            folder.mkdir(parents=True, exist_ok=True)
+            wanted = Wanted(entry.path, self.asked.target, self.asked.reduced, folder)
+            return apart(prepare, wanted, seconds=PREPARE_SECONDS, gigabytes=64.0)
+
+    def built(self, folder: Path) -> str:
+        """Why a problem lacks a kernel; empty where all are built."""
+        began = time.monotonic()
+        found = list(jobs(unseal(folder / RECORD), self.asked.work / "kernels"))
+        with self.lock:
+            for job in found:
+                if job.folder not in self.builds:
+                    self.builds[job.folder] = self.builders.submit(_build, job)
+        reasons = [self.builds[job.folder].result() for job in found]
+        failed = [f"{job.folder.name}: {r}" for job, r in zip(found, reasons, strict=True) if r]
+        if time.monotonic() - began > 1:
+            print(f"{self.elapsed()}  {folder.name}: {len(found)} kernels", file=sys.stderr)
+        return f"{len(failed)} kernels do not build; {failed[0]}" if failed else ""
+
+    def contested(self, folder: Path) -> Row:
+        """The row of a contest; what is known of it where its process ended."""
+        with tempfile.TemporaryDirectory(prefix="notes-") as place:
+            notes = Path(place) / "row.json"
+            task = Task(
+                folder, self.asked.work / "kernels", self.asked.work, notes, self.asked.rehearse,
+                tuple(m for m in self.asked.baselines.split(",") if m), self.asked.compile_seconds,
+            )  # fmt: skip
+            try:
+                return apart(contest, task, seconds=self.asked.problem_seconds, gigabytes=None)
+            except KernelError as error:
+                known = json.loads(notes.read_text("utf-8")) if notes.is_file() else {}
+                return {**known, "correct": False, "reason": str(error)}
+
+    def put(self, row: Row) -> None:
+        with self.lock:
+            put(self.rows, row)
+            if not self.asked.prepare_only:
+                write(self.asked.out, self.head(), self.rows)
+        print(f"{self.elapsed()}  {line(row)}", file=sys.stderr, flush=True)
+
+    def head(self) -> dict[str, Any]:
+        options = "".join(
+            f" --{name}" for name in ("reduced", "rehearse") if getattr(self.asked, name)
+        )
+        return {
+            "command": "python3 -m benchmarks.kernelbench.race --problems=DIR "
+            f"--target={self.asked.target} --out=FILE{options}",
+            "date": date.today().isoformat(), "suite": "kernelbench",
+            "sizes": "reduced" if self.asked.reduced else "the problems' own",
+            **self.facts,
+        }  # fmt: skip
+
+    def elapsed(self) -> str:
+        return f"{time.monotonic() - self.start:6.1f} s"
+
+
+class _Memory:
+    """Contests that run at a time: as many as there are places, and memory for. One that needs more
+    than there is runs by itself."""
+
+    def __init__(self, bytes_: int, places: int):
+        self.bytes, self.places = bytes_, places
+        self.used, self.running = 0, 0
+        self.changed = threading.Condition()
+
+    @contextmanager
+    def taken(self, size: int) -> Iterator[None]:
+        size = min(size, self.bytes)
+        with self.changed:
+            self.changed.wait_for(
+                lambda: self.running < self.places and self.used + size <= self.bytes
+            )
+            self.used, self.running = self.used + size, self.running + 1
+        try:
+            yield
+        finally:
+            with self.changed:
+                self.used, self.running = self.used - size, self.running - 1
+                self.changed.notify_all()
+
+
+def _builders(workers: int) -> ProcessPoolExecutor:
+    """Processes that build; they are all forked now, before there are threads."""
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("fork"))
+    for done in [pool.submit(os.getpid) for _ in range(workers)]:
+        done.result()
+    return pool
+
+
+def _build(job: Job) -> str:
+    try:
+        return build(job)
+    except Exception as error:  # a fault of ours, or of a disk: the problem's, not the run's
+        return f"{type(error).__name__}: {error}"[:400]
+
+
+def line(row: Row) -> str:
+    """A row in one line, for a person who waits."""
+    name = f"level {row['level']} {row['problem']}"
+    suite = row.get("suite", {})
+    by = f"suite {suite.get('passed')}/{suite.get('trials')}" if suite else ""
+    if row["us"] is None:
+        return f"{name}: FAILED at {row.get('stage')}: {str(row.get('reason'))[:300]}"
+    times = ", ".join(f"{n} {s:.2f}" for n, s in row["speedups"].items())
+    wrong = "" if row["correct"] else f"; WRONG: {row.get('reason')}"
+    return f"{name}: {row['us']:.1f} us; over {times}; {by}{wrong}"
+
+
+def _parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        prog="kernelbench", description=__doc__.splitlines()[0], epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    cores = os.cpu_count() or 1
+    made.add_argument("--problems", required=True, type=Path, help="the folder with level1, ...")
+    made.add_argument("--level", type=int, action="append", help="all of 1 to 3 without it")
+    made.add_argument("--target", required=True, help="the chip")
+    made.add_argument("--out", required=True, type=Path, help="the result file")
+    made.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "kernelbench",
+                      help="where prepared problems and built kernels stay")  # fmt: skip
+    made.add_argument("--only", default="", help="numbers of problems, such as 1,5-9")
+    made.add_argument("--reduced", action="store_true", help="at sizes that can be simulated")
+    made.add_argument("--rehearse", action="store_true", help="interpret, with made-up times")
+    made.add_argument("--prepare-only", action="store_true", help="prepare and build, run nothing")
+    made.add_argument("--baselines", default="compile,reduce_overhead", help="beside eager")
+    made.add_argument("--compile-seconds", type=float, default=60, help="for one baseline")
+    made.add_argument("--seconds", type=float, default=1e9, help="start nothing after so many")
+    made.add_argument("--problem-seconds", type=float, default=150, help="for one contest")
+    made.add_argument("--workers", type=int, default=max(1, cores - 4), help="that build")
+    made.add_argument("--contests", type=int, default=max(1, min(6, cores // 2)), help="at a time")
+    made.add_argument("--gigabytes", type=float, default=120, help="of the device, for contests")
+    made.add_argument("--again", action="store_true", help="race problems that are done, too")
+    return made
+
+
+if __name__ == "__main__":
+    sys.exit(main())

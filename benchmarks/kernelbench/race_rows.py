@@ -1,0 +1,62 @@
+"""What the rows of a race over KernelBench come to: how many are right, and how fast."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from math import exp, log
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+Row = Mapping[str, Any]
+OVER = ("eager", "compile", "reduce_overhead")
+
+
+def write(file: Path, head: Mapping[str, Any], rows: Sequence[Row]) -> None:
+    """Writes a result file whole, rows in the order of their problems; never half of it."""
+    ordered = sorted(rows, key=lambda r: (r["level"], r["number"]))
+    table = {**head, "summary": summary(ordered), "rows": ordered}
+    file.parent.mkdir(parents=True, exist_ok=True)
+    beside = file.with_suffix(".part")
+    beside.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+    beside.replace(file)
+
+
+def summary(rows: Sequence[Row]) -> dict[str, Any]:
+    """What the problems of each level come to, and all; then all that are not degenerate."""
+    levels = sorted({r["level"] for r in rows})
+    groups = {f"level {n}": [r for r in rows if r["level"] == n] for n in levels}
+    groups["all"] = list(rows)
+    groups["not degenerate"] = [r for r in rows if not r["degenerate"]]
+    return {name: _summed(group) for name, group in groups.items()}
+
+
+def _summed(rows: Sequence[Row]) -> dict[str, Any]:
+    right = [r for r in rows if r["correct"]]
+    return {
+        "problems": len(rows),
+        "correct": len(right),
+        "suite_passed": sum(bool(r.get("suite_passed")) for r in rows),
+        "own_kernels_only": sum(r.get("own_kernels_only") is True for r in rows),
+        "failed_at": dict(Counter(r.get("stage", "check") for r in rows if not r["correct"])),
+        "over": {name: _over(right, name) for name in OVER} | {"fastest": _over(right, "")},
+    }
+
+
+def _over(rows: Sequence[Row], name: str) -> dict[str, Any] | None:
+    """Speed-ups over a baseline, of the rows that are right and were raced; over the fastest where
+    it has no name. fast_1: the share of them that are faster."""
+    found = [r["speedups"].get(name) if name else r["speedup"] for r in rows if r.get("us")]
+    ratios = [f for f in found if f]
+    if not ratios:
+        return None
+    return {
+        "raced": len(ratios),
+        "geometric_mean": exp(sum(map(log, ratios)) / len(ratios)),
+        "median": median(ratios),
+        "min": min(ratios),
+        "max": max(ratios),
+        "fast_1": sum(r > 1 for r in ratios) / len(ratios),
+    }

@@ -1,0 +1,160 @@
+"""The race, rehearsed: the command as it is, by the interpreter and with made-up times."""
+
+import json
+import threading
+
+import pytest
+
+from benchmarks.kernelbench.prepared import known_facts
+from benchmarks.kernelbench.race import _Memory, main
+from benchmarks.kernelbench.race_rows import summary
+
+PROBLEMS = {
+    "1_Product": """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, a, b):
+        return torch.matmul(a, b)
+
+def get_inputs():
+    return [torch.rand(24, 40), torch.rand(40, 24)]
+
+def get_init_inputs():
+    return []
+""",
+    "2_Convolution": """
+import torch
+
+class Model(torch.nn.Module):
+    def __init__(self, channels):
+        super().__init__()
+        self.conv = torch.nn.Conv2d(3, channels, 3)
+        self.norm = torch.nn.BatchNorm2d(channels)
+
+    def forward(self, x):
+        return torch.relu(self.norm(self.conv(x)))
+
+def get_inputs():
+    return [torch.rand(2, 3, 8, 8)]
+
+def get_init_inputs():
+    return [4]
+""",
+    "3_Dropped": """
+import torch
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.drop = torch.nn.Dropout(0.25)
+
+    def forward(self, x):
+        return self.drop(x) * 2
+
+def get_inputs():
+    return [torch.rand(16, 16)]
+
+def get_init_inputs():
+    return []
+""",
+    "4_Wrong": """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.linalg.svdvals(x)
+
+def get_inputs():
+    return [torch.rand(4, 4)]
+
+def get_init_inputs():
+    return []
+""",
+}
+
+
+@pytest.fixture
+def options(tmp_path):
+    folder = tmp_path / "level1"
+    folder.mkdir()
+    for name, source in PROBLEMS.items():
+        (folder / f"{name}.py").write_text(source)
+    return [f"--problems={tmp_path}", "--target=h200", "--level=1", "--rehearse", "--workers=1",
+            f"--out={tmp_path}/out.json", f"--work={tmp_path}/work", "--contests=1"]  # fmt: skip
+
+
+def result(tmp_path):
+    return json.loads((tmp_path / "out.json").read_text())
+
+
+def test_problems_are_prepared_built_checked_and_timed(options, tmp_path, capsys):
+    assert main(options) == 1  # one cannot be had
+    table = result(tmp_path)
+    product, convolution, dropped, wrong = table["rows"]
+    for row in (product, convolution, dropped):
+        assert row["correct"] and row["suite"]["passed"] == 5, row.get("reason")
+        assert row["speedups"] == {"eager": 1.0, "compile": 1.0, "reduce_overhead": 1.0}
+        assert row["time_kind"] == "rehearsed" and row["correct_by"] == "interpreter"
+        assert row["own_kernels_only"] is None and row["plain_kernels"] == []
+        assert row["rel_err"] < 1e-5
+    assert dropped["random"] and "draws" in dropped["against"] and not product["random"]
+    assert not wrong["correct"] and wrong["stage"] == "prepare" and "svd" in wrong["reason"]
+    assert table["summary"]["all"]["correct"] == 3 and table["suite"] == "kernelbench"
+    assert table["summary"]["all"]["over"]["eager"]["geometric_mean"] == 1.0
+    assert main(options) == 1 and "0 of 0 done" in capsys.readouterr().err
+
+
+def test_what_needs_no_device_can_be_done_before(options, tmp_path, capsys):
+    assert main([*options, "--only=1", "--prepare-only"]) == 0
+    assert not (tmp_path / "out.json").exists()
+    facts = known_facts(tmp_path / "work" / "level1" / "1_Product")
+    assert facts["kernels"] == 1 and facts["bytes"] == 4 * (2 * 24 * 40 + 24 * 24)
+    assert main([*options, "--only=1", "--seconds=0"]) == 1
+    assert not result_there(tmp_path)
+    assert main([*options, "--only=1", "--baselines="]) == 0
+    (row,) = result(tmp_path)["rows"]
+    assert row["fastest"] == "eager" and list(row["baselines_us"]) == ["eager"]
+
+
+def result_there(tmp_path):
+    return (tmp_path / "out.json").exists()
+
+
+def test_without_a_device_there_is_no_race(options, capsys):
+    assert main([o for o in options if o != "--rehearse"]) == 2
+    assert "--rehearse" in capsys.readouterr().err
+
+
+def test_contests_wait_for_memory():
+    memory = _Memory(10, 3)
+    second = threading.Event()
+
+    def other():
+        with memory.taken(6):
+            second.set()
+
+    with memory.taken(6):
+        thread = threading.Thread(target=other, daemon=True)
+        thread.start()
+        with memory.taken(4):
+            assert not second.wait(0.2)
+    assert second.wait(10)
+    with memory.taken(1000):
+        pass
+
+
+def test_a_summary_counts_failures_and_leaves_out_degenerate_ones():
+    def row(number, **facts):
+        known = {"level": 1, "number": number, "degenerate": "", "correct": True, "us": 1.0,
+                 "speedups": {"eager": 2.0}, "speedup": 2.0, "suite_passed": True,
+                 "own_kernels_only": True}  # fmt: skip
+        return known | facts
+
+    rows = [row(1), row(2, speedups={"eager": 0.5}, speedup=0.5), row(3, degenerate="constant"),
+            row(4, correct=False, us=None, stage="build", suite_passed=False)]  # fmt: skip
+    found = summary(rows)
+    assert found["all"]["correct"] == 3 and found["all"]["failed_at"] == {"build": 1}
+    assert found["not degenerate"]["over"]["eager"]["geometric_mean"] == pytest.approx(1.0)
+    assert found["all"]["over"]["eager"]["fast_1"] == pytest.approx(2 / 3)
+    assert found["all"]["over"]["compile"] is None

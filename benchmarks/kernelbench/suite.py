@@ -1,0 +1,58 @@
+"""KernelBench's own check of a model: five draws of inputs, each element within its tolerance.
+
+As its `eval.py` does it: seeds drawn from one seed, the model and the new one called on the same
+inputs, `torch.allclose` with one number as absolute and relative tolerance, by the dtype.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_flatten
+
+from benchmarks.kernelbench.verdict import CLOSE
+
+SEED = 42
+TRIALS = 5
+PIECE = 1 << 26  # elements that are compared at a time, so that large results leave room
+
+
+def trial_seeds() -> list[int]:
+    """The seeds of the inputs of each trial."""
+    rng = torch.Generator().manual_seed(SEED)
+    return [int(torch.randint(0, 2**32 - 1, (1,), generator=rng)) for _ in range(TRIALS)]
+
+
+def fault(got: Any, expected: Any) -> str:
+    """Why results are not those that are expected; empty where they are near enough."""
+    (ours, structure), (theirs, wanted) = tree_flatten(got), tree_flatten(expected)
+    if structure != wanted:
+        return f"the results are {structure}, not {wanted}"
+    found = (_leaf(a, b) for a, b in zip(ours, theirs, strict=True))
+    return next((f for f in found if f), "")
+
+
+def _leaf(got: Any, expected: Any) -> str:
+    if not isinstance(expected, torch.Tensor):
+        return "" if got == expected else f"a result is {got!r}, not {expected!r}"
+    if got.shape != expected.shape:
+        return f"a result is {list(got.shape)}, not {list(expected.shape)}"
+    most = CLOSE.get(expected.dtype, 0.0)
+    far, count = 0.0, 0
+    for a, b in pieces(got, expected):
+        near = torch.isclose(a.to(b.dtype), b, rtol=most, atol=most)
+        if not bool(near.all()):
+            off = (a.to(b.dtype) - b).abs()[~near].double()
+            count += off.numel()
+            far = max(far, float(off.nan_to_num(float("inf")).max()))
+    if not count:
+        return ""
+    return f"{count} of {expected.numel()} elements are off, by up to {far:.3g}"
+
+
+def pieces(*tensors: torch.Tensor) -> Any:
+    """Tensors of one shape, flat, some elements at a time."""
+    flat = [t.detach().reshape(-1) for t in tensors]
+    for at in range(0, flat[0].numel(), PIECE):
+        yield tuple(t[at : at + PIECE] for t in flat)

@@ -1,0 +1,87 @@
+"""A venue: what a contest needs of the machine that it is held on: a device, or a rehearsal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from backends.triton.device.gpu import DEVICE, Gpu
+from benchmarks import device as machine_room
+from benchmarks.baselines import COMPILE_MODES
+from benchmarks.timing import Times, measure
+
+Call = Callable[..., Any]
+Options = Mapping[str, Any]  # of torch.compile
+MODES = ("compile", "reduce_overhead")  # of what is raced beside eager
+SECONDS = 0.1  # of measured calls, about, and at least so many
+LEAST_RUNS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Venue:
+    """place: torch's name of the device.  timed: times a call on sets of inputs.  seen: gives what
+    runs on the device during a call, each launch's name.  modes: how a baseline is compiled, by its
+    name.  free: bytes of memory that are left.  time_kind: how times are had."""
+
+    place: str
+    timed: Callable[[Call, Sequence[Any]], Times]
+    seen: Callable[[Call, Sequence[Any]], list[str]]
+    modes: Mapping[str, Options]
+    free: Callable[[], int]
+    time_kind: str
+
+
+def device() -> Venue:
+    """The machine's own GPU."""
+    modes = {n: {"mode": COMPILE_MODES[n], "dynamic": False} for n in MODES}
+    return Venue(DEVICE, _measured, launches_seen, modes, _free, "measured")
+
+
+def rehearsal() -> Venue:
+    """The CPU, where kernels are interpreted, no profile can be had, and every call takes the same
+    made-up time: to try a command before it meets a device."""
+    modes = {n: {"backend": "aot_eager"} for n in MODES}
+    return Venue("cpu", _made_up, lambda *_: [], modes, lambda: 1 << 40, "rehearsed")
+
+
+def _measured(call: Call, sets: Sequence[Any]) -> Times:
+    return measure(call, sets, Gpu(), SECONDS, LEAST_RUNS)
+
+
+def _made_up(call: Call, sets: Sequence[Any]) -> Times:
+    call(*sets[0])
+    return Times(us=100.0, p20=100.0, p80=100.0, runs=1, host_us=1.0, wall_us=100.0)
+
+
+def _free() -> int:
+    return torch.cuda.mem_get_info()[0]
+
+
+def venue(rehearsed: bool) -> Venue:
+    """The one or the other."""
+    return rehearsal() if rehearsed else device()
+
+
+def facts(rehearsed: bool) -> dict[str, Any]:
+    """What a result file says of the machine; to be called in a process of its own."""
+    return {"machine": "a rehearsal on the CPU"} if rehearsed else machine_room.facts()
+
+
+def launches_seen(call: Callable[..., Any], inputs: Sequence[Any]) -> list[str]:
+    """The names of all that ran on the device during one call, in order; none where this machine
+    does not let anyone look."""
+    from torch.profiler import ProfilerActivity, profile
+
+    torch.cuda.synchronize()
+    try:
+        with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as seen:
+            call(*inputs)
+            torch.cuda.synchronize()
+        events = seen.events()
+    except RuntimeError:
+        return []
+    on_device = torch.autograd.DeviceType.CUDA
+    return [e.name for e in events if e.device_type == on_device]
