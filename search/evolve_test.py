@@ -15,7 +15,7 @@ from tests.place.place import SCALE, Place
 FIELDS = [
     "run", "kernel", "target", "backend", "shape", "evaluations", "failures", "correct_by",
     "time_kind", "device", "toolchain", "first_us", "best_us", "plain_us", "roofline_us",
-    "stopped_because", "record", "shapes", "dispatch", "unseen",
+    "stopped_because", "record", "shapes", "dispatch", "unseen", "operators",
 ]  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from search.candidate import Candidate
 from search.dispatch import Dispatch
 from search.evaluation import Evaluated, Evaluation, at
 from search.graph import Graph
+from search.model_use import ModelUse
 from search.settings import Settings
 from search.workload import Shape
 
@@ -38,7 +39,7 @@ class Outcome:
     evaluations: candidates told.  failures: how many of them, by stage.  first_us, plain_us: of
     the autoschedule and of the untiled schedule; None where that failed.  best, evaluation: the
     fastest that is correct; None where nothing is.  fault: what ended the run before its time;
-    None where it ended as it should.  tokens, cost: of models' answers.
+    None where it ended as it should.  models: what it asked of models; None where it asked none.
     """
 
     run: str
@@ -58,6 +59,8 @@ class Outcome:
     outcomes: Mapping[str, Evaluated]
     bounds_us: tuple[float, ...] = ()
     dispatch: Dispatch | None = None
+    fault: KernelError | None = None
+    models: ModelUse | None = None
 
     def by_shape(self) -> tuple[AtShape, ...]:
         """What was found at each shape of a workload; nothing where there is one shape."""
@@ -73,6 +76,3 @@ class Outcome:
             rows.append(AtShape(shape, before.us if before else None,
                                 single.us if single else None, found, kernel, bound))  # fmt: skip
         return tuple(rows)
-    fault: KernelError | None = None
-    tokens: int = 0
-    cost: float = 0.0

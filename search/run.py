@@ -7,8 +7,10 @@ on a stop in between: a resume replays what the store holds and asks the open ge
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
 from typing import Any, Protocol
 
@@ -27,6 +29,7 @@ from search.first import PLAIN, first_candidates
 from search.fitness import Baseline, fitness
 from search.graph import Graph
 from search.measures import cell, named
+from search.model_use import ModelUse, Spent
 from search.outcome import Outcome
 from search.settings import Settings
 from search.state import Policy, Proposal, State
@@ -53,10 +56,9 @@ class Evaluator(Protocol):
 
 
 class Models(Protocol):
-    """What operators that ask models share. tokens, cost: of all exchanges of the run so far."""
+    """What operators that ask models share. spent: by all exchanges of the run so far."""
 
-    tokens: int
-    cost: float
+    spent: Spent
 
     def begin(self, run: str) -> None:
         """Is told the run's name before anything is asked."""
@@ -64,6 +66,9 @@ class Models(Protocol):
     def advance(self, generation: int, graph: Graph, outcomes: Mapping[str, Evaluated]) -> None:
         """Is told of each generation before its children are made, in a resumed run again of
         those that are known; Halted where the run cannot go on."""
+
+    def use(self, graph: Graph, outcomes: Mapping[str, Evaluated]) -> ModelUse:
+        """What was asked so far, and what came of it."""
 
 
 class Search:
@@ -113,6 +118,7 @@ class Search:
         self._on_event: Callable[[Event], None] = lambda event: None
         self._began = 0.0
         self._fault: KernelError | None = None
+        self._spent = Spent()  # before the generation that is under way
 
     def run(self, on_event: Callable[[Event], None] = lambda event: None) -> Outcome:
         """Searches until a rule stops it, or the user does (it can then be resumed)."""
@@ -140,6 +146,7 @@ class Search:
         generation = 0
         while True:
             candidates = self._closed(generation)
+            self._spent = self._spent_before(generation)
             seconds = 0.0 if candidates else self._seconds()
             reason = first_reason(rules, self._progress(seconds))
             if reason:
@@ -265,7 +272,7 @@ class Search:
         outcomes = {k: o for k, o in self.outcomes.items() if k not in slow}
         roots = tuple(c.key for c in self._roots)
         remote = [name for name, o in self.operators.items() if o.remote]
-        tokens = self.models.tokens // len(remote) if self.models and remote else 0
+        tokens = self._spent.tokens // len(remote) if remote else 0
         state = State(
             generation=generation,
             graph=self.graph,
@@ -297,6 +304,20 @@ class Search:
         stored = self._record.generations[generation]
         return stored if all(c.key in self._record.outcomes for c in stored) else ()
 
+    def _spent_before(self, generation: int) -> Spent:
+        """What models had taken before a generation was asked. A resumed run has the exchanges of
+        all generations at once, and must decide as it did: the log says what was spent then."""
+        if self.models is None:
+            return Spent()
+        events = self._record.events if self._record else ()
+        for event in events:
+            if event.kind == "spent" and event.key == str(generation):
+                return Spent(**json.loads(event.detail))
+        spent = self.models.spent
+        detail = json.dumps(asdict(spent))
+        self.store.log(self._run, StoredEvent("spent", str(generation), self._seconds(), detail))
+        return spent
+
     def _told_before(self, key: str) -> float | None:
         """The run's seconds when this was told in an earlier session; None where it was not."""
         events = self._record.events if self._record else ()
@@ -311,8 +332,8 @@ class Search:
             roofline_us=self.roofline_us,
             nothing_new=nothing_new,
             first_us=self._us(self._roots[0]),
-            tokens=self.models.tokens if self.models else 0,
-            cost=self.models.cost if self.models else 0.0,
+            tokens=self._spent.tokens,
+            cost=self._spent.cost or 0.0,
         )
 
     def _seconds(self) -> float:
@@ -346,8 +367,7 @@ class Search:
             roofline_us=self.roofline_us,
             stopped_because=reason,
             fault=self._fault,
-            tokens=self.models.tokens if self.models else 0,
-            cost=self.models.cost if self.models else 0.0,
+            models=self.models.use(self.graph, self.outcomes) if self.models else None,
             seconds=self._seconds(),
             archive=self.archive,
             graph=self.graph,

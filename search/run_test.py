@@ -21,6 +21,7 @@ from search.context import GaveUp, Halted
 from search.evaluation import Evaluation, Failure
 from search.events import Asked, Improved, Started, Stopped, Told
 from search.first import FIRST, GIVEN, PLAIN
+from search.model_use import ModelUse, Spent
 from search.run import Search
 from search.samples import CHIP, SETTINGS, SIZES, SPEC
 from search.state import Proposal
@@ -341,8 +342,7 @@ class Asks:
 class Heard:
     """Notes what a run tells of itself, and counts tokens."""
 
-    tokens: int = 0
-    cost: float = 0.0
+    spent: Spent = Spent()
     run: str = ""
     generations: tuple[int, ...] = ()
 
@@ -351,7 +351,10 @@ class Heard:
 
     def advance(self, generation, graph, outcomes):
         self.generations += (generation,)
-        self.tokens += 100
+        self.spent = Spent(self.spent.tokens + 100, None)
+
+    def use(self, graph, outcomes):
+        return ModelUse(self.spent, answers=len(self.generations))
 
 
 @pytest.mark.parametrize("spent", [True, False])
@@ -370,7 +373,18 @@ def test_models_are_told_every_generation_and_their_tokens_stop_a_run(store):
     limited = replace(SETTINGS, max_tokens=300)
     found = search(store, settings=limited, models=models).run()
     assert models.run == found.run and models.generations == (0, 1, 2)
-    assert found.stopped_because.startswith("300 tokens") and found.tokens == 300
+    assert found.stopped_because.startswith("300 tokens")
+    assert found.models == ModelUse(Spent(300, None), answers=3)
     again = Heard()
     search(store, settings=limited, run=found.run, models=again).run()
     assert again.generations == models.generations
+
+
+def test_a_run_that_goes_on_decides_by_what_was_spent_then(store):
+    limited = replace(SETTINGS, max_tokens=300)
+    found = search(store, settings=limited, models=Heard()).run()
+    again = Heard(Spent(300))  # all exchanges that the run had are counted from the start
+    once_more = search(store, settings=limited, run=found.run, models=again).run()
+    assert again.generations == (0, 1, 2)
+    assert once_more.stopped_because == found.stopped_because
+    assert list(once_more.outcomes) == list(found.outcomes)

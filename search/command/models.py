@@ -19,12 +19,14 @@ from search.graph import Graph
 from search.llm.costs import Price, prices
 from search.llm.endpoint import KEY, Endpoint
 from search.llm.ensemble import ensemble
+from search.llm.exchange import Answer
 from search.llm.ledger import Ledger
 from search.llm.models import Models, asked, replayed
+from search.model_use import ModelUse, PromptUse, Spent
 from search.operator import MODEL_OPERATORS
 from search.operator.coach import Coach
 from search.operator.universal import Universal
-from search.prompt.archive import Prompts
+from search.prompt.archive import Prompts, shown
 from search.prompt.document import Document
 from search.prompt.knowledge import library_of
 from search.prompt.synthesis import Writer
@@ -52,14 +54,9 @@ class RunModels:
     seed: int
 
     @property
-    def tokens(self) -> int:
-        """All tokens of the run so far."""
-        return self.models.ledger.tokens
-
-    @property
-    def cost(self) -> float:
-        """What the run has cost so far; what is not known counts as nothing."""
-        return self.models.ledger.cost or 0.0
+    def spent(self) -> Spent:
+        """By the run so far."""
+        return Spent(self.models.ledger.tokens, self.models.ledger.cost)
 
     def close(self) -> None:
         """Breaks off what is under way."""
@@ -72,6 +69,21 @@ class RunModels:
     def advance(self, generation: int, graph: Graph, outcomes: Mapping[str, Evaluated]) -> None:
         """Lets the coach work on the prompts."""
         self.coach.advance(generation, graph, outcomes, self.seed)
+
+    def use(self, graph: Graph, outcomes: Mapping[str, Evaluated]) -> ModelUse:
+        """What was asked so far. Each candidate that carries a prompt, and each version of the
+        prompts but the first, is an answer that was taken."""
+        replies = self.models.replies()
+        answers = sum(isinstance(reply, Answer) for reply in replies)
+        versions = self.coach.prompts.versions.values()
+        taken = sum(bool(c.origin.prompt) for c in graph) + len(versions) - 1
+        prompts = []
+        for version in versions:
+            come_of = shown(version, graph, outcomes)
+            prompts.append(PromptUse(version.digest, version.parent, version.move,
+                                     come_of.children, come_of.failed, come_of.gain))  # fmt: skip
+        unanswered = len(replies) - answers
+        return ModelUse(self.spent, answers, answers - taken, unanswered, tuple(prompts))
 
 
 def sources(

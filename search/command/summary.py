@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from search import obtained, quantity
+from search.contributions import contributions
 from search.dispatch import Dispatch, rules_lines
 from search.outcome import AtShape, Outcome
 from search.unseen import Unseen, gain, unseen_words
@@ -37,9 +38,12 @@ class Line:
     unseen: tuple[Unseen, ...] = ()
 
     def table(self) -> dict[str, Any]:
-        """The run as plain data; times in microseconds, None where they are not known."""
+        """The run as plain data; times in microseconds, None where they are not known. `models`
+        is there where models were asked."""
         outcome, best = self.outcome, self.outcome.evaluation
         settings = outcome.settings
+        made = contributions(outcome.graph, outcome.outcomes)
+        models = {"models": outcome.models.table()} if outcome.models else {}
         return {
             "run": outcome.run,
             "kernel": settings.kernel,
@@ -61,6 +65,8 @@ class Line:
             "shapes": [_at_shape(row) for row in outcome.by_shape()],
             "dispatch": _dispatch(outcome.dispatch) if outcome.dispatch else None,
             "unseen": _unseen(self.unseen) if self.unseen else None,
+            "operators": [asdict(each) for each in made],
+            **models,
         }
 
     def obtained(self) -> str:
@@ -152,12 +158,17 @@ def shapes_text(outcome: Outcome) -> str:
 
 
 def summary_text(lines: Sequence[Line]) -> str:
-    """The table, with a row for each run; below it how its results were obtained, and where
-    winners were written."""
+    """The table, with a row for each run; below it how its results were obtained, where winners
+    were written, and what models took."""
     rows = [tuple(title for title, _ in COLUMNS), *(line.cells() for line in lines)]
     written = [f"{line.outcome.settings.kernel}: {line.record}" for line in lines if line.record]
     how = dict.fromkeys(said for line in lines if (said := line.obtained()))
-    below = [*(f"{said[0].upper()}{said[1:]}." for said in how), *written]
+    asked = [
+        f"{line.outcome.settings.kernel} on {line.outcome.settings.target}, models: {used}"
+        for line in lines
+        if (used := line.outcome.models)
+    ]
+    below = [*(f"{said[0].upper()}{said[1:]}." for said in how), *written, *asked]
     text = columns(rows, [align for _, align in COLUMNS]) + "".join(f"{b}\n" for b in below)
     more = [t for line in lines for t in (shapes_text(line.outcome), unseen_text(line.unseen)) if t]
     return text + "".join(f"\n{each}" for each in more)

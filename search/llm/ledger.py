@@ -191,5 +191,5 @@ class Ledger:
             f"what is left of the budget does not allow a request of about {estimate} tokens "
             f"and an answer: {', '.join(parts)}",
             where="--max-tokens, --max-cost",
-            hint="allow more; the search goes on without models",
+            hint="allow more",
         )

@@ -11,7 +11,7 @@ from search.llm.breaker import Breaker
 from search.llm.budgeted import Budgeted
 from search.llm.endpoint import Endpoint
 from search.llm.ensemble import Ensemble
-from search.llm.exchange import Answer, ModelError, Request
+from search.llm.exchange import Answer, ModelError, Reply, Request
 from search.llm.ledger import Ledger
 from search.llm.limited import Limited, Limits
 from search.llm.patient import Patience, Patient
@@ -40,6 +40,10 @@ class Models:
     def complete(self, request: Request) -> Answer:
         """The answer of the model that the request names; ModelError where there is none."""
         return self.recording.complete(request)
+
+    def replies(self) -> tuple[Reply, ...]:
+        """All that came back in this run, also in an earlier session."""
+        return self.recording.replies()
 
     def close(self) -> None:
         """Breaks off what is under way, and lets go of connections."""

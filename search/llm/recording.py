@@ -69,6 +69,10 @@ class Recording:
             return earlier
         return self._exchange(request, digest, rank, earlier)
 
+    def replies(self) -> tuple[Reply, ...]:
+        """All that the run's exchanges came to, in the order in which they ended."""
+        return tuple(reply_of(stored.reply) for stored in self._keeper.exchanges(self._run))
+
     def _exchange(
         self, request: Request, digest: str, rank: int, earlier: ModelError | None
     ) -> Answer:

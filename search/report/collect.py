@@ -8,8 +8,10 @@ from ir.machine import Machine
 from ir.parse import parse_spec
 from search import difference, quantity
 from search.candidate import Candidate
+from search.contributions import contributions
 from search.evaluation import Evaluation
 from search.measures import named
+from search.model_use import PromptUse
 from search.dispatch import rules_lines
 from search.outcome import AtShape, Outcome
 from search.report.page import (
@@ -17,6 +19,8 @@ from search.report.page import (
     Axis,
     Cell,
     Engine,
+    OperatorRow,
+    PromptRow,
     Result,
     ShapeRow,
     Step,
@@ -64,6 +68,27 @@ def result(
         rules=rules_lines(outcome.dispatch),
         unseen=tuple(_unseen(row) for row in unseen),
         unseen_words=unseen_words(unseen),
+        operators=tuple(
+            OperatorRow(c.operator, c.children, c.correct, c.best, c.gain)
+            for c in contributions(outcome.graph, outcome.outcomes)
+        ),
+        models=str(outcome.models or ""),
+        prompts=_prompts(outcome.models.prompts) if outcome.models else (),
+    )
+
+
+def _prompts(versions: Sequence[PromptUse]) -> tuple[PromptRow, ...]:
+    """Versions by number, the first being the one that every search starts with."""
+    numbers = {version.digest: number for number, version in enumerate(versions, 1)}
+    return tuple(
+        PromptRow(
+            name=f"{numbers[version.digest]} ({version.digest})",
+            made=f"{version.move} {numbers[version.parent]}" if version.parent else "the first",
+            children=version.children,
+            failed=version.failed,
+            gain=version.gain,
+        )
+        for version in versions
     )
 
 

@@ -108,6 +108,29 @@ class UnseenRow:
 
 
 @dataclass(frozen=True, slots=True)
+class OperatorRow:
+    """What an operator's children came to. best: how many were the fastest so far.  gain: the
+    best factor of a child's time under its parent's; None where nothing can be compared."""
+
+    name: str
+    children: int
+    correct: int
+    best: int
+    gain: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PromptRow:
+    """A version of the prompts. made: how it came about.  gain: as of an operator."""
+
+    name: str
+    made: str
+    children: int
+    failed: int
+    gain: float
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """What one run gave. us: microseconds; None where nothing of the sort was correct.
 
@@ -115,6 +138,7 @@ class Result:
     `roofline` (the machine's bound); of several shapes weighted geometric means.  facts: how it
     was obtained, by name.  shapes: of a workload of several.  rules: by which kernels share them,
     as lines.  unseen: other shapes that these were tried at, and what they come to in words.
+    models: what was asked of models, in words; empty where none was.  prompts: their versions.
     """
 
     run: str
@@ -140,6 +164,9 @@ class Result:
     rules: tuple[str, ...] = ()
     unseen: tuple[UnseenRow, ...] = ()
     unseen_words: str = ""
+    operators: tuple[OperatorRow, ...] = ()
+    models: str = ""
+    prompts: tuple[PromptRow, ...] = ()
 
     @property
     def speedup(self) -> float | None:
