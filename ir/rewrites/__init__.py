@@ -41,7 +41,7 @@ from ir.rewrites.strength import (
     reduce_power,
     write_activation,
 )
-from ir.rewrites.variance import expand_square, shift_square
+from ir.rewrites.variance import expand_square, merge_deviations, shift_square
 from ir.spec import Spec
 
 Rewrite = Callable[[Spec], list[Spec]]
@@ -52,7 +52,7 @@ REWRITES: dict[str, Rewrite] = {
         *(inline_pointwise, recompute, share_equal, name_common, name_part),
         *(hoist_factor, hoist_term, sink_factor, collect_factor, distribute_factor),
         *(reassociate, split_reduction, nest_reduction, merge_reductions, part_sum, join_sums),
-        *(expand_square, shift_square, subtract_maximum, drop_maximum),
+        *(expand_square, shift_square, merge_deviations, subtract_maximum, drop_maximum),
         *(multiply_reciprocal, reduce_power, in_powers_of_two),
         *(name_activation, write_activation, join_exponentials, part_logarithm),
         *(pack_input, reorder_tensor),

@@ -109,6 +109,17 @@ CASES = (
          "+ K * (c[m] - y_origin[m]) ** 2"],
     ),
     (
+        "merge_deviations", "x: f32[M, 200], c: f32[M]", S, "y[m] = sum((x[m, k] - c[m]) ** 2, k)",
+        ["y_part[m, k_part]: [M, 2] = sum(where(128 * k_part + k_in < 200, "
+         "pad(x[m, 128 * k_part + k_in], 0.0), 0.0), k_in=128)",
+         "y_mean[m, k_part]: [M, 2] = y_part[m, k_part] / minimum(128, 200 - 128 * k_part)",
+         "y_apart[m, k_part]: [M, 2] = sum(where(128 * k_part + k_in < 200, "
+         "(pad(x[m, 128 * k_part + k_in], 0.0) - y_mean[m, k_part]) * "
+         "(pad(x[m, 128 * k_part + k_in], 0.0) - y_mean[m, k_part]), 0.0), k_in=128)",
+         "y[m] = sum(y_apart[m, k_part] + minimum(128, 200 - 128 * k_part) * "
+         "(y_mean[m, k_part] - c[m]) ** 2, k_part)"],
+    ),
+    (
         "subtract_maximum", X, R,
         "e[m, k] = exp(x[m, k]); s[m] = sum(e[m, k], k); y[m, k] = e[m, k] / s[m]",
         ["e_max[m] = max(x[m, k], k)", "e[m, k] = exp(x[m, k] - e_max[m])",

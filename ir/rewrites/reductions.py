@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ir.affine import fold
 from ir.associate import again, only_reader, reassociated, sums
 from ir.contraction import factors, indices
 from ir.dtypes import is_float
+from ir.rewrites.blocks import Blocks
 from ir.rewrites.equations import folded, fresh, kept, readers, replaced, returned
 from ir.spec import (
     Apply,
@@ -26,9 +26,8 @@ from ir.spec import (
     Spec,
 )
 from ir.verify import facts
-from ir.visit import rebuilt, renamed
 
-BLOCKS = (128, 1024)  # terms of a part
+LENGTHS = (128, 1024)  # terms of a part
 NEUTRAL = {"sum": 0.0, "max": -float("inf"), "min": float("inf")}
 
 
@@ -64,9 +63,9 @@ def split_reduction(spec: Spec) -> list[Spec]:
             continue
         for over in e.value.over:
             size = ranges[over].high
-            for block in BLOCKS:
-                if not isinstance(size, Number) or size.value > block:
-                    found.append(_in_parts(spec, e, over, size, block))
+            for length in LENGTHS:
+                if not isinstance(size, Number) or size.value > length:
+                    found.append(_in_parts(spec, e, over, size, length))
     return kept(spec, found)
 
 
@@ -193,40 +192,24 @@ def _of(ranges: tuple[Range, ...], names: tuple[str, ...]) -> tuple[Range, ...]:
     return tuple(r for r in ranges if r.index in names)
 
 
-def _in_parts(spec: Spec, e: Equation, over: str, size: Expr, block: int) -> Spec:
+def _in_parts(spec: Spec, e: Equation, over: str, size: Expr, length: int) -> Spec:
     """The spec with a fold over parts of a range, and one of the parts."""
-    part, inside = Index(fresh(spec, f"{over}_part")), Index(fresh(spec, f"{over}_in"))
-    place = Apply("add", (Apply("mul", (Number(block), part)), inside))
-    body = _padded(renamed(e.value.body, {over: place}), part.name)
-    if e.value.fold != "sum" or not _ends(spec, e.value.body, over, size):
-        end = Number(NEUTRAL[e.value.fold])
-        body = Apply("where", (Apply("lt", (place, size)), body, end))
-    count = fold("add", size, Number(block - 1))
-    parts: Expr = Apply("floordiv", (count, Number(block)))
-    if isinstance(count, Number):
-        parts = Number(count.value // block)
+    blocks, value = Blocks.of(spec, over, size, length), e.value
+    vanishes = value.fold == "sum" and _ends(spec, value.body, over, size)
+    body = blocks.at(value.body) if vanishes else blocks.masked(value.body, NEUTRAL[value.fold])
     ranges = facts(spec).ranges
-    others = tuple(i for i in e.value.over if i != over)
-    rest = _of(e.value.ranges, others)
+    others = tuple(i for i in value.over if i != over)
     first = Equation(
         fresh(spec, f"{e.target}_parts"),
-        (*e.at, part),
+        (*e.at, blocks.part),
         Reduce(
-            e.value.fold, body, (*others, inside.name),
-            (*rest, Range(inside.name, Number(0), Number(block))),
+            value.fold, body, (*others, blocks.inside.name),
+            (*_of(value.ranges, others), blocks.range),
         ),
-        sizes=(*(ranges[i].high for i in e.indices), parts),
+        sizes=(*(ranges[i].high for i in e.indices), blocks.count),
     )  # fmt: skip
-    whole = Reduce(e.value.fold, Read(first.target, first.at), (part.name,))
+    whole = Reduce(value.fold, Read(first.target, first.at), (blocks.part.name,))
     return replaced(spec, {e.target: (first, replace(e, value=whole))})
-
-
-def _padded(expr: Expr, index: str) -> Expr:
-    """The expression with 0 read past the end of what an index moves along."""
-    made = rebuilt(expr, lambda x: _padded(x, index))
-    if isinstance(made, Read) and made.pad is None and index in indices(made):
-        return replace(made, pad=0.0)
-    return made
 
 
 def _ends(spec: Spec, body: Expr, over: str, size: Expr) -> bool:

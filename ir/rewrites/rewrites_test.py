@@ -59,6 +59,15 @@ def test_rewrites_of_any_smooth_spec_keep_the_values(rewrite, data, spec, seed):
         same(spec, other, sizes, seed)
 
 
+@pytest.mark.parametrize("rewrite", ["split_reduction", "merge_deviations"])
+@settings(max_examples=30)
+@given(data=st.data(), spec=themed_specs(), length=st.integers(120, 400), seed=SEEDS)
+def test_what_has_several_parts_keeps_the_values(rewrite, data, spec, length, seed):
+    sizes = {size: length if size == "K" else 2 for size in free_sizes(spec)}
+    for other in some(data, REWRITES[rewrite](spec)):
+        same(spec, other, sizes, seed)
+
+
 @pytest.mark.parametrize("name", sorted(RECURRENT))
 def test_rewrites_of_recurrences_keep_the_values(name):
     spec = RECURRENT[name].spec

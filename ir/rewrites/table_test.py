@@ -167,6 +167,13 @@ UNTOUCHED = {
         "shift_square",
         "t[m, k] = exp(x[m, k]); y[m] = sum((t[m, k] - c[m]) ** 2, k)", XC, S,
     ),
+    "deviations of a few are in one part": (
+        "merge_deviations", "y[m] = sum((x[m, i] - c[m]) ** 2, i)", "x: f32[M, 99], c: f32[M]", S,
+    ),
+    "deviations of what every row has are in one part": (
+        "merge_deviations",
+        "y[m] = sum((x[k] - c[m]) ** 2, k)", "x: f32[K], c: f32[M]", S,
+    ),
     "a sum of exponentials that is returned has no maximum taken off": (
         "subtract_maximum", "y[m] = sum(exp(x[m, k]), k)", X, S,
     ),

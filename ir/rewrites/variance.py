@@ -1,4 +1,4 @@
-"""Sums of squared deviations: in one pass instead of two."""
+"""Sums of squared deviations: in one pass instead of two, or in parts."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from dataclasses import replace
 
 from ir.associate import sums
 from ir.contraction import indices, product
+from ir.rewrites.blocks import Blocks
 from ir.rewrites.equations import floating, folded, fresh, kept, replaced
 from ir.spec import Apply, Equation, Expr, Number, Read, Reduce, Spec
 from ir.verify import facts
 from ir.visit import renamed
 
+LENGTH = 128  # of a part
 
 def expand_square(spec: Spec) -> list[Spec]:
     """before: t[m] = sum((x[m, k] - c[m]) ** 2, k)
@@ -52,6 +54,51 @@ def shift_square(spec: Spec) -> list[Spec]:
             deviation, away = (Apply("sub", (v, from_origin)) for v in (x, c))
             found.append(_expanded(spec, e, deviation, away, (origin,)))
     return kept(spec, found)
+
+
+def merge_deviations(spec: Spec) -> list[Spec]:
+    """before: t[m] = sum((x[m, k] - c[m]) ** 2, k)
+    after:  s[m, p] = sum(x[m, 128 * p + j], j=128); u[m, p] = s[m, p] / n[p];
+            d[m, p] = sum((x[m, 128 * p + j] - u[m, p]) ** 2, j=128);
+            t[m] = sum(d[m, p] + n[p] * (u[m, p] - c[m]) ** 2, p)
+
+    When equal: c does not have the summed index; n[p] is 128, or what is left in the last part.
+    Welford's sums in Chan's form, for parts side by side: one pass over x where a part stays at
+    hand, and no digits are lost.
+    """
+    found = []
+    ranges = facts(spec).ranges
+    for e in spec.equations:
+        terms = _deviation(e.value) if sums(e) and len(e.value.over) == 1 else None
+        if terms is None or any(ranges[i].jagged for i in e.indices):
+            continue
+        size = ranges[e.value.over[0]].high
+        whole = isinstance(size, Number) and size.value <= LENGTH
+        if floating(spec, terms[0]) and set(e.indices) <= set(indices(terms[0])) and not whole:
+            found.append(_merged(spec, e, size, *terms))
+    return kept(spec, found)
+
+
+def _merged(spec: Spec, e: Equation, size: Expr, x: Expr, c: Expr) -> Spec:
+    """The spec with the deviations of parts from their own means, brought together."""
+    blocks = Blocks.of(spec, e.value.over[0], size, LENGTH)
+    at = (*e.at, blocks.part)
+    sizes = (*(facts(spec).ranges[i].high for i in e.indices), blocks.count)
+
+    def part(name: str, body: Expr, folds: bool) -> Equation:
+        value = Reduce("sum", body, (blocks.inside.name,), (blocks.range,)) if folds else body
+        return Equation(fresh(spec, f"{e.target}_{name}"), at, value, sizes=sizes)
+
+    total = part("part", blocks.masked(x, 0.0), True)
+    mean = part("mean", Apply("div", (Read(total.target, at), blocks.filled)), False)
+    own = Apply("sub", (blocks.at(x), Read(mean.target, at)))
+    within = Apply("lt", (blocks.place, size))
+    apart = part("apart", Apply("where", (within, Apply("mul", (own, own)), Number(0.0))), True)
+    away = Apply("sub", (Read(mean.target, at), c))
+    between = Apply("mul", (blocks.filled, Apply("pow", (away, Number(2)))))
+    body = Apply("add", (Read(apart.target, at), between))
+    whole = replace(e, value=Reduce("sum", body, (blocks.part.name,)))
+    return replaced(spec, {e.target: (total, mean, apart, whole)})
 
 
 def _deviation(value: Reduce) -> tuple[Expr, Expr] | None:
