@@ -20,11 +20,12 @@ from pathlib import Path
 from typing import Any
 
 from backends.registry import target
-from benchmarks.search.attempt import Desk, Places, Row, Task, known
+from benchmarks.search.attempt import Desk, Places, Row, Task, at_desk, known, sit_down
 from benchmarks.search.configuration import OPERATORS, POLICIES, configurations
 from benchmarks.search.rows import key, read, write
 from ir.errors import KernelError
 from search.command.suite import library
+from search.store import Store
 
 KERNELS = ("conv1d", "embedding_bag", "conv2d", "map_id", "rmsnorm_matmul", "wukong_fm")
 PACKAGES = ("numpy", "optuna", "cmaes", "ribs")
@@ -35,8 +36,6 @@ examples:
   python3 -m benchmarks.search --configurations islands islands~crossover operators:mcts \\
       --store searches.db --out r.json --processes 2
 """
-
-_desk: Desk | None = None  # of this process
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -104,23 +103,14 @@ class _Run:
             finally:
                 desk.close()
             return
+        Store(places.store).close()  # made once, before several want to make it
         spawn = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(asked.processes, spawn, _open, (places,)) as pool:
-            waiting = [pool.submit(_attempt, task) for task in todo]
+        with ProcessPoolExecutor(asked.processes, spawn, sit_down, (places,)) as pool:
+            waiting = [pool.submit(at_desk, task) for task in todo]
             try:
                 yield from (done.result() for done in as_completed(waiting))
             finally:
                 pool.shutdown(cancel_futures=True)
-
-
-def _open(places: Places) -> None:
-    global _desk
-    _desk = Desk(places)
-
-
-def _attempt(task: Task) -> Row:
-    assert _desk is not None, "a process without a desk"
-    return _desk.attempt(task)
 
 
 def line(row: Row) -> str:
