@@ -76,11 +76,11 @@ def chosen(
 
 
 def rules_for(points: Sequence[Point]) -> tuple[Rule, ...]:
-    """A short list with which each point gets its kernel.
+    """A short list with which each point gets its kernel; none of its rules is the fallback's.
 
-    Each rule takes as many of the points left as one comparison of one size can, one that does
-    not lead to the fallback if there is any; of equals the one with the widest gap. Where no
-    comparison alone will do, a rule bounds several sizes. The points must be distinct.
+    Each rule takes as many of the points left as it can, by one comparison of one size if that
+    is as good as bounds around a point; of equals the one with the widest gap. The points must be
+    distinct.
     """
     left, rules = list(points), []
     while any(kernel != FALLBACK for _, kernel in left):
@@ -97,22 +97,25 @@ def _next(left: Sequence[Point]) -> Rule:
     if len(kernels) == 1:
         return Rule(kernels.pop())
     found = list(_comparisons(left))
-    if found:
-        return max(found, key=lambda each: (each[2].kernel != FALLBACK, *each[:2]))[2]
-    boxes = [_box(point, left) for point in left if point[1] != FALLBACK]
-    return max(boxes, key=lambda b: (sum(b.holds(s) for s, _ in left), -len(b.bounds)))
+    for point in left:
+        if point[1] != FALLBACK:
+            box = _box(point, left)
+            found.append((sum(box.holds(sizes) for sizes, _ in left), 0.0, box))
+    return max(found, key=lambda each: (each[0], -len(each[2].bounds), each[1]))[2]
 
 
 def _comparisons(left: Sequence[Point]) -> Iterator[tuple[int, float, Rule]]:
-    """Rules of one comparison that take points of one kernel only: how many, the gap, the rule."""
+    """Rules of one comparison that take points of one kernel only, which is not the fallback:
+    how many, the gap, the rule."""
     for size in left[0][0]:
         values = sorted({sizes[size] for sizes, _ in left})
         for low, high in zip(values, values[1:]):
             border = math.isqrt(low * high)
             for bound in (Bound(size, most=border), Bound(size, least=border + 1)):
-                taken = [kernel for sizes, kernel in left if bound.holds(sizes)]
-                if len(set(taken)) == 1:
-                    yield len(taken), math.log(high / low), Rule(taken[0], (bound,))
+                taken = {kernel for sizes, kernel in left if bound.holds(sizes)}
+                if len(taken) == 1 and FALLBACK not in taken:
+                    count = sum(bound.holds(sizes) for sizes, _ in left)
+                    yield count, math.log(high / low), Rule(*taken, (bound,))
 
 
 def _box(point: Point, left: Sequence[Point]) -> Rule:

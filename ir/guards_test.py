@@ -38,6 +38,13 @@ def test_the_size_with_the_wider_gap_decides():
     )
 
 
+def test_rules_name_specialists_only():
+    corner = [(at(B=64, C=12), 1), (at(B=512, C=12), 0), (at(B=64, C=96), 0)]
+    assert rules_for(corner) == (Rule(1, (Bound("B", most=181), Bound("C", most=33))),)
+    ends = [(at(B=1), 1), (at(B=16), 0), (at(B=256), 1)]
+    assert {str(rule) for rule in rules_for(ends)} == {"B <= 4", "65 <= B"}
+
+
 def test_where_one_comparison_will_not_do_several_sizes_are_bounded():
     crossed = [(at(B=1, L=1), 1), (at(B=9, L=9), 1), (at(B=1, L=9), 2), (at(B=9, L=1), 0)]
     rules = rules_for(crossed)

@@ -1,7 +1,8 @@
 """Dispatch: which few of a run's kernels share the shapes of its workload, and by which rules.
 
 The fallback is the best over all shapes. Beside it those candidates are taken, at most so many,
-with which the weighted geometric mean of the times is the least; a kernel more must be worth it.
+with which the weighted geometric mean of the times is the least; a kernel more must be worth it,
+and so must be to run another than the fallback at a shape.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from search.graph import Graph
 from search.settings import Settings
 from search.workload import Shape, mean
 
-WORTH = 0.005  # of the mean: what a kernel more must save
+WORTH = 0.005  # of the time: what a kernel more must save in the mean, and another at a shape
 MOST_TRIED = 50_000  # sets that are all tried; of more, the best is chosen kernel by kernel
 
 Times = tuple[float, ...]  # of a kernel at each shape in microseconds, infinite where it fails
@@ -151,8 +152,10 @@ def _mean(
 
 
 def _fastest(kernels: Sequence[Times], shape: int) -> int:
-    """The number of the fastest kernel at a shape, the fallback's where none is faster."""
-    return min(range(len(kernels)), key=lambda n: kernels[n][shape])
+    """The number of the fastest kernel at a shape, the fallback's where none is worth it."""
+    best = min(range(len(kernels)), key=lambda n: kernels[n][shape])
+    worth = kernels[best][shape] * (1 + WORTH) < kernels[FALLBACK][shape]
+    return best if worth else FALLBACK
 
 
 def rules_lines(found: Dispatch | None) -> tuple[str, ...]:

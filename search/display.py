@@ -66,8 +66,7 @@ class Lines:
             self.say(_started(event))
         elif isinstance(event, Told) and isinstance(event.outcome, Failure):
             if not event.replayed:
-                said = short(f"{self.board.verdict(event.outcome)}: {event.outcome.reason}")
-                self.say(f"  #{event.number} failed at {said}")
+                self.say(f"  #{event.number} {self._failed(event.outcome)}")
         elif isinstance(event, Improved) and not event.replayed:
             self.say(self._improved(event))
         elif isinstance(event, Stopped):
@@ -77,6 +76,11 @@ class Lines:
         """Writes a line."""
         self.stream.write(text + "\n")
         self.stream.flush()
+
+    def _failed(self, outcome: Failure) -> str:
+        if outcome.partly is not None:
+            return short(f"works at {len(outcome.partly.times)} shapes only: {outcome.reason}")
+        return "failed at " + short(f"{self.board.verdict(outcome)}: {outcome.reason}")
 
     def _improved(self, event: Improved) -> str:
         found = event.evaluation
