@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from search.evaluation import Evaluation
 from search.state import State
 
-FADING = 0.97  # what is left of a gain, or a cost, after each further evaluation
+FADING = 0.985  # what is left of a gain, or a cost, after each further evaluation
 OVER_PARENT = 0.1  # what a gain over the parent counts, beside one over the best so far
 MOST_GAIN = 1.0  # of one child: one lucky jump at the start is not a reason for all that follows
-HOPE = 2.0  # evaluations that an operator is credited with, each as good as the best operator's
+SHARP = 2.0  # the power of a rate that a chance is in proportion to
+HOPE = 1.0  # evaluations that an operator is credited with, each as good as the best operator's
 TOKENS = 20_000  # of a model, that count as much as one evaluation
 
 
@@ -44,15 +45,17 @@ def choose(state: State, operators: Sequence[str], rng: random.Random) -> str:
 def chances(state: State, operators: Sequence[str]) -> dict[str, float]:
     """The probability of each operator, all above 0.
 
-    In proportion to its gain per cost, after `HOPE` evaluations are added that went as well as
-    those of the best operator: what was not tried, or not lately, is expected to do as well.
+    In proportion to the square of its gain per cost, after `HOPE` evaluations are added that went
+    as well as those of the best operator: what was not tried, or not lately, is expected to do as
+    well.
     """
     known = accounts(state)
     found = {name: known.get(name, Account()) for name in operators}
     hope = max((account.rate for account in found.values()), default=0.0) or 1.0
-    rates = {n: (a.gain + HOPE * hope) / (a.cost + HOPE) for n, a in found.items()}
-    total = sum(rates.values())
-    return {name: rate / total for name, rate in rates.items()}
+    rates = {n: (a.gain + HOPE * hope) / (a.cost + HOPE) / hope for n, a in found.items()}
+    weights = {name: rate**SHARP for name, rate in rates.items()}
+    total = sum(weights.values())
+    return {name: weight / total for name, weight in weights.items()}
 
 
 def accounts(state: State) -> dict[str, Account]:

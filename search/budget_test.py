@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from search.archive import Archive
-from search.budget import TOKENS, accounts, chances, choose
+from search.budget import FADING, TOKENS, accounts, chances, choose
 from search.candidate import Candidate, Origin
 from search.evaluation import Evaluation, Failure
 from search.graph import Graph
@@ -51,12 +51,12 @@ def test_a_gain_over_the_best_counts_more_than_one_over_the_parent():
 def test_failures_and_losses_gain_nothing():
     found = accounts(state([("step", None), ("tune", 150.0)]))
     assert found["step"].gain == found["tune"].gain == 0
-    assert found["step"].cost == pytest.approx(0.97) and found["tune"].cost == 1
+    assert found["step"].cost == pytest.approx(FADING) and found["tune"].cost == 1
 
 
 def test_what_helped_long_ago_fades():
     early = state([("step", 50.0), *[("tune", 60.0)] * 3])
-    late = state([("step", 50.0), *[("tune", 60.0)] * 60])
+    late = state([("step", 50.0), *[("tune", 60.0)] * 120])
     assert accounts(late)["step"].gain < 0.2 * accounts(early)["step"].gain
 
 
