@@ -98,3 +98,19 @@ def test_a_verb_reaches(what):
     schedule = parse_schedule(f"schedule(s)\n{first}\n")
     found = neighbours(spec, schedule, MACHINES[machine], sizes)
     assert verb in [str(edit.new) for edit in found if edit.old is None]
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_a_maximum_that_was_taken_off_can_run_along_with_the_sum(machine):
+    naive = spec_of(
+        "e[m, k] = exp(x[m, k]); s[m] = sum(e[m, k], k); y[m, k] = e[m, k] / s[m]",
+        "x: f32[M, K]", "f32[M, K]",
+    )  # fmt: skip
+    (safe,) = REWRITES["subtract_maximum"](naive)
+    lines = "tile(m, size=1)\nplace(m.outer, level=grid)\ntile(k, size=64)\n"
+    lines += "place(k.outer, level=loop)\nstream(e_max, into=s)\n"
+    sizes = {"M": 5, "K": 300}
+    nest = lower(safe, parse_schedule(f"schedule(s)\n{lines}"), MACHINES[machine], sizes)
+    inputs = random_inputs(naive, sizes, np.random.default_rng(4))
+    found = interpret(nest, inputs, sizes)["y"]
+    np.testing.assert_allclose(found, evaluate(naive, inputs, sizes)["y"], 1e-9, 1e-12)
