@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from ir.lower import lower
 from ir.machine import Machine
 from ir.nest import LoopNest
 from ir.network import Network
-from ir.partition import partition
+from ir.partition import partition, stem
 from ir.sizes import shape
 from ir.spec import Spec
 from ir.stepwise import seen
@@ -57,16 +57,27 @@ class Compiled:
 
 
 class Kernels:
-    """Kernels of a target, each scheduled and emitted once, when it is first asked for."""
+    """Kernels of a target, each scheduled and emitted once, when it is first asked for.
 
-    def __init__(self, machine: Machine, backend: Backend):
-        self.machine, self.backend = machine, backend
+    rounded: what sums are called, but for a number, of whose products of f32 the operands may be
+    rounded to tf32, as some libraries do it in convolutions.
+    """
+
+    def __init__(self, machine: Machine, backend: Backend, rounded: Collection[str] = ()):
+        self.machine, self.backend, self.rounded = machine, backend, frozenset(rounded)
         self.emitted: dict[Spec, tuple[LoopNest, str]] = {}
+
+    @property
+    def _cost(self) -> Callable[[LoopNest], float] | None:
+        """The backend's own guess of a nest's time, where it has one."""
+        guess = getattr(self.backend, "guess", None)
+        return guess and (lambda nest: guess(nest, self.machine, {}))
 
     def emit(self, spec: Spec) -> tuple[LoopNest, str]:
         """The nest and the source of a kernel; KernelError where there is none."""
         if spec not in self.emitted:
-            schedule = autoschedule(spec, self.machine, {})
+            named = {e.target for e in spec.equations if stem(e.target) in self.rounded}
+            schedule = autoschedule(spec, self.machine, {}, named, self._cost)
             nest = lower(spec, schedule, self.machine, {})
             self.emitted[spec] = nest, self.backend.emit(nest, self.machine)
         return self.emitted[spec]

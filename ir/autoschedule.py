@@ -7,13 +7,13 @@ of `cost`. The search starts from it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from math import inf, prod
 
 from ir.atomic import facts_with_places
-from ir.autoschedule_lanes import autoschedule_lanes
+from ir.autoschedule_lanes import Cost, autoschedule_lanes
 from ir.climb import climb
 from ir.contraction import contraction
 from ir.cuts import segments
@@ -49,11 +49,19 @@ LONGEST = 4096  # of an index that may be whole
 DOUBT = 0.01  # of the estimate: larger tiles win where they take so little more
 
 
-def autoschedule(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Schedule:
+def autoschedule(
+    spec: Spec, machine: Machine, sizes: Mapping[str, int], rounded: Collection[str] = (),
+    cost: Cost | None = None,
+) -> Schedule:  # fmt: skip
     """The best of a small set of schedules by the estimate; raises KernelError where the spec
-    cannot be lowered at all."""
+    cannot be lowered at all.
+
+    rounded: sums of products of f32 whose operands may be rounded to tf32, where the machine has
+    it; others are products of three there, about as exact as f32, where that is worth it.  cost:
+    judges nests in place of the estimate, where programs have lanes: microseconds.
+    """
     if machine.has_registers:
-        return autoschedule_lanes(spec, machine, sizes)
+        return autoschedule_lanes(spec, machine, sizes, rounded, cost)
     return _Search(spec, machine, sizes).best()
 
 

@@ -7,13 +7,14 @@ taps of a window go one at a time. The estimate chooses among them, and the lane
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import ceil, inf, log2, prod
 
 from ir.associate import associable
 from ir.climb import climb
+from ir.contraction import contraction
 from ir.errors import KernelError
 from ir.estimate_lanes import Work, usual_lanes, work
 from ir.footprint import scratch_bytes
@@ -21,18 +22,22 @@ from ir.formulation import formulate
 from ir.index_roles import Roles, last_stored, roles
 from ir.lower import lower
 from ir.machine import Machine
-from ir.nest import Dot, Launch, Load, Loop, LoopNest, Statement, Store
+from ir.made import TRIPLE
+from ir.nest import Dot, Launch, Load, Loop, LoopNest, Map, Statement, Store, Tile
 from ir.openings import added, alongside, deferred, launch_ends, reduced, streamed, units, walked
 from ir.parted import parted
+from ir.precision import NARROW
 from ir.recurrence import recurrences
 from ir.schedule import Decision, Schedule
 from ir.sizes import bind
 from ir.sizes import value as number
-from ir.spec import Spec
+from ir.spec import Read, Spec
 from ir.stage_edits import stage
 from ir.tile_choices import tile_choices
 from ir.verbs import canonical, lane_counts
+from ir.verify import facts
 
+Cost = Callable[[LoopNest], float]  # microseconds
 MOST_TRIED = 96  # combinations of tiles that are all tried; of more, the best is climbed to
 DEPTHS = (3, 2)
 AHEAD = 0.9  # of scratch, that tiles under way may take: a backend needs some for itself
@@ -59,23 +64,28 @@ class _Found:
         return self.us * (1 + DOUBT) < other.us
 
 
-def autoschedule_lanes(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Schedule:
+def autoschedule_lanes(
+    spec: Spec, machine: Machine, sizes: Mapping[str, int], rounded: Collection[str] = (),
+    cost: Cost | None = None,
+) -> Schedule:  # fmt: skip
     """The best of a few hundred schedules by the estimate; raises KernelError where the spec
-    cannot be lowered at all."""
-    return _Search(spec, machine, sizes).best()
+    cannot be lowered at all. rounded, cost: see `ir.autoschedule.autoschedule`."""
+    return _Search(spec, machine, sizes, rounded, cost).best()
 
 
 @dataclass(frozen=True, slots=True)
 class _Opening:
     """Decisions that come before tiles. formed: the equations as they leave them, with their
     roles.  base: what goes with these equations under any tiles.  needs_loop: whether they are
-    for a reduction in a loop only."""
+    for a reduction in a loop only.  ahead: whether what a product takes is loaded ahead also where
+    it is rounded in between."""
 
     made: tuple[Decision, ...]
     formed: Spec
     roles: Roles
     base: tuple[Decision, ...]
     needs_loop: bool
+    ahead: bool = False
 
     @property
     def parts(self) -> Mapping[str, int]:
@@ -98,10 +108,48 @@ def _opening(spec: Spec, machine: Machine, made: tuple[Decision, ...]) -> _Openi
     return _Opening(made, formed, roles(formed), base, bool(made) and not other)
 
 
+def _narrowed(
+    opening: _Opening, machine: Machine, rounded: Collection[str]
+) -> _Opening | None:
+    """The opening with products of f32 as ones of a narrower dtype; None where it has none, or the
+    machine gains little by it."""
+    decided = {d.subject for d in opening.base if d.verb == "precision"}
+    made = [
+        Decision("precision", d.subject, (("dtype", NARROW if d.subject in rounded else TRIPLE),))
+        for d in opening.base
+        if d.verb == "compute" and d.subject not in decided and _wide(opening.formed, d.subject)
+    ]
+    if not made or not (_gains(machine, 1) if rounded else _gains(machine, 3)):
+        return None
+    return replace(opening, base=(*opening.base, *made))
+
+
+def _wide(spec: Spec, target: str) -> bool:
+    """Whether both operands of a product are of f32, or made of what is."""
+    found = contraction(spec.equation(target))
+    tensors = facts(spec).tensors
+    return found is not None and all(
+        tensors[n.tensor].dtype == "f32"
+        for side in (found.a, found.b) for n in side.walk() if isinstance(n, Read)
+    )  # fmt: skip
+
+
+def _gains(machine: Machine, products: int) -> bool:
+    """Whether so many narrow products take half the time of one of f32, or less."""
+    unit = machine.units.get("matrix")
+    if unit is None or NARROW not in unit.flops or "f32" not in unit.flops:
+        return False
+    return unit.flops[NARROW] >= 2 * products * unit.flops["f32"]
+
+
 class _Search:
     """Tries tile sizes under each opening."""
 
-    def __init__(self, spec: Spec, machine: Machine, sizes: Mapping[str, int]):
+    def __init__(
+        self, spec: Spec, machine: Machine, sizes: Mapping[str, int],
+        rounded: Collection[str] = (), cost: Cost | None = None,
+    ):  # fmt: skip
+        self.cost = cost
         self.spec = spec
         self.machine = machine
         self.sizes = sizes
@@ -115,17 +163,26 @@ class _Search:
         ]  # fmt: skip
         if made := parted(spec, machine, self.bound):
             self.openings.append(_parted_opening(spec, machine, made))
+        narrow = [n for o in self.openings if (n := _narrowed(o, machine, rounded))]
+        self.narrow = [*narrow, *(replace(n, ahead=True) for n in narrow)]
         self.fault: KernelError | None = None
 
     def best(self) -> Schedule:
-        found = [one for opening in self.openings for one in self._under(opening)]
-        found = [f for f in found if f.us < inf and not f.spilled] or found
+        """Products in a narrow precision where that is to be had, as their rate is a multiple."""
+        found = self._found(self.narrow)
+        if not found or found[0].us == inf or found[0].spilled:
+            found = self._found(self.openings)
         least = min(f.us for f in found)
         if least == inf:
             raise self.fault or KernelError(
                 f"`{self.spec.name}` has no schedule on `{self.machine.name}`"
             )
         return next(f.schedule for f in found if f.us <= least * (1 + DOUBT))
+
+    def _found(self, openings: Sequence[_Opening]) -> list[_Found]:
+        """What was tried under some openings: what fits registers, where anything does."""
+        found = [one for opening in openings for one in self._under(opening)]
+        return [f for f in found if f.us < inf and not f.spilled] or found
 
     def _under(self, opening: _Opening) -> Iterator[_Found]:
         """What was tried under an opening: every combination, or a climb to the best."""
@@ -163,7 +220,7 @@ class _Search:
         """The nest's schedule with depths, lanes and orders, and its time."""
         us, spilled, more = 0.0, 0.0, []
         for launch in nest.launches:
-            deep, depths = self._deepest(launch)
+            deep, depths = self._deepest(launch, opening.ahead)
             counted = work(deep, self.machine, self.bound)
             lanes = self._lanes(launch, counted)
             us += launch.times(self.bound) * counted.us(lanes)
@@ -175,7 +232,17 @@ class _Search:
         schedule = canonical(
             Schedule(nest.schedule.kernel, (*nest.schedule.decisions, *unique.values()))
         )
-        return _Found(us, schedule, spilled)
+        return _Found(self._costs(schedule, us), schedule, spilled)
+
+    def _costs(self, schedule: Schedule, us: float) -> float:
+        """What a schedule costs, where a better judge than the estimate is given."""
+        if self.cost is None:
+            return us
+        try:
+            return self.cost(lower(self.spec, schedule, self.machine, self.sizes))
+        except KernelError as error:  # it was legal without what was added
+            self.fault = self.fault or error
+            return inf
 
     def _lanes(self, launch: Launch, counted: Work) -> int:
         """The fastest number of lanes of those whose registers suffice; of equally fast ones, that
@@ -195,9 +262,10 @@ class _Search:
             ),
         )
 
-    def _deepest(self, launch: Launch) -> tuple[Launch, list[Decision]]:
-        """The launch with operands of products in loops as deep as scratch allows."""
-        names = _pipelined(launch, self.stepped)
+    def _deepest(self, launch: Launch, mapped: bool) -> tuple[Launch, list[Decision]]:
+        """The launch with operands of products in loops as deep as scratch allows. mapped: also
+        those that something is made of before a product takes it."""
+        names = _pipelined(launch, self.stepped, mapped)
         values = {v.name: v for v in launch.values}
         tensors = {values[n].tensor for n in names}
         for depth in DEPTHS:
@@ -236,15 +304,19 @@ def _ordered(spec: Spec, tiles: tuple[Decision, ...]) -> tuple[Decision, ...]:
     return tuple(sorted(tiles, key=rank))
 
 
-def _pipelined(launch: Launch, stepped: frozenset[str]) -> set[str]:
-    """Values loaded in a loop and taken by a product there, or loaded in one over steps."""
+def _pipelined(launch: Launch, stepped: frozenset[str], mapped: bool) -> set[str]:
+    """Values loaded in a loop and taken by a product there, or loaded in one over steps. mapped:
+    also those of which a product takes what was made of them."""
     found: set[str] = set()
 
     def walk(block: tuple[Statement, ...]) -> None:
-        loaded = {s.value for s in block if isinstance(s, Load)}
+        sources = {s.value: {s.value} for s in block if isinstance(s, Load)}
         for s in block:
-            if isinstance(s, Dot):
-                found.update({s.a.value, s.b.value} & loaded)
+            if isinstance(s, Map) and mapped:
+                read = [n.value for n in s.expression.walk() if isinstance(n, Tile)]
+                sources[s.value] = {x for n in read for x in sources.get(n, ())}
+            elif isinstance(s, Dot):
+                found.update(sources.get(s.a.value, ()), sources.get(s.b.value, ()))
             elif isinstance(s, Loop):
                 walk(s.body)
 

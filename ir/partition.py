@@ -206,7 +206,7 @@ def canonical(known: Facts, group: Group, inputs: Sequence[str], stored: Sequenc
     """A group's spec, under names that depend on its equations alone."""
     tensors = {name: f"x{n}" if len(inputs) > 1 else "x" for n, name in enumerate(inputs)}
     for e in group.equations:
-        tensors[e.target] = _fresh(_stem(e.target), tensors.values())
+        tensors[e.target] = _fresh(stem(e.target), tensors.values())
     names: dict[str, str] = {}
     taken = {*tensors.values(), *RESERVED}
     letters = (name for name in map(_letter, count()) if name not in taken)
@@ -221,11 +221,11 @@ def canonical(known: Facts, group: Group, inputs: Sequence[str], stored: Sequenc
     )
     made = tuple(replace(known.tensors[name], name=tensors[name], place=None) for name in stored)
     equations = tuple(_spelled(e, names, tensors, known, ranges) for e in group.equations)
-    stem = "_".join(dict.fromkeys(_stem(e.target) for e in group.equations if e.target in stored))
+    title = "_".join(dict.fromkeys(stem(e.target) for e in group.equations if e.target in stored))
     spec = Spec("kernel", "kernel", given, made, equations)
     spec = _plain(spec)
-    name = f"{stem[:40]}_{spec_digest(spec)[:8]}"
-    return replace(spec, name=name, doc=f"{stem}.")
+    name = f"{title[:40]}_{spec_digest(spec)[:8]}"
+    return replace(spec, name=name, doc=f"{title}.")
 
 
 def _plain(spec: Spec) -> Spec:
@@ -250,8 +250,8 @@ def _indices(node: Expr) -> tuple[str, ...]:
     return ()
 
 
-def _stem(name: str) -> str:
-    """A tensor's name without its number."""
+def stem(name: str) -> str:
+    """A tensor's name without its number, which kernels keep of it."""
     return name.rstrip("0123456789").rstrip("_") or "t"
 
 

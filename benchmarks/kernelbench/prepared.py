@@ -20,26 +20,30 @@ from backends.backend import Built
 from backends.compiled import Compiled, Kernel, Kernels
 from backends.program.record import contents
 from backends.registry import backend_for, target
+from frontends.aten.convolution import SUM
 from frontends.compiled.record import write
 from frontends.kernelbench.problem import Made, Problem
 from frontends.kernelbench.scaled import scaled
 from frontends.pytorch.imported import Imported
 from frontends.pytorch.module import imported
 from ir.errors import KernelError
-from ir.partition import partition
+from ir.partition import partition, stem
 from ir.spec import DTYPES
 
+ROUNDED = (SUM,)  # the sums whose operands may be rounded
 RECORD, PROBLEM, FACTS = "record", "problem.py", "facts.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be prepared. folder: a new one for it."""
+    """What is to be prepared. folder: a new one for it.  tf32: whether operands of convolutions may
+    be rounded to it, as PyTorch does it where its flags stand as they come."""
 
     path: Path
     target: str
     reduced: bool
     folder: Path
+    tf32: bool = True
 
 
 def prepare(wanted: Wanted) -> dict[str, Any]:
@@ -52,7 +56,7 @@ def prepare(wanted: Wanted) -> dict[str, Any]:
     given, made = _imported(problem)
     imported_at = time.perf_counter()
     machine = target(wanted.target)
-    kernels = Kernels(machine, backend_for(machine))
+    kernels = Kernels(machine, backend_for(machine), ROUNDED if wanted.tf32 else ())
     network = partition(made.spec, {}, made.aliases, kernels.emit)
     emitted = {s: Kernel(s, *kernels.emit(s), Built(Path())) for s in network.kernels()}
     run = Compiled(network, machine, kernels.backend, emitted)
@@ -69,10 +73,19 @@ def prepare(wanted: Wanted) -> dict[str, Any]:
         "bytes": sum(DTYPES[b.dtype] * prod(b.shape) for b in network.buffers),
         "shapes": [list(t.shape) for t in given.inputs if isinstance(t, torch.Tensor)],
         "parameters": sum(t.numel() for t in held if isinstance(t, torch.nn.Parameter)),
+        "rounded": sorted(_precisions(run)),
         "imported_by": f"torch {torch.__version__}",
     }
     (wanted.folder / FACTS).write_text(json.dumps(facts), encoding="utf-8")
     return facts
+
+
+def _precisions(run: Compiled) -> set[str]:
+    """The precisions that products of f32 have, as `convolution: tf32`."""
+    decisions = (d for k in run.kernels.values() for d in k.nest.schedule.decisions)
+    return {
+        f"{stem(d.subject)}: {d.option('dtype')}" for d in decisions if d.verb == "precision"
+    }
 
 
 def _imported(problem: Problem) -> tuple[Made, Imported]:

@@ -133,7 +133,9 @@ class _Race:
             if self.late():
                 return {}
             folder.mkdir(parents=True, exist_ok=True)
-            wanted = Wanted(entry.path, self.asked.target, self.asked.reduced, folder)
+            wanted = Wanted(
+                entry.path, self.asked.target, self.asked.reduced, folder, not self.asked.f32
+            )
             return apart(prepare, wanted, seconds=PREPARE_SECONDS, gigabytes=64.0)
 
     def built(self, folder: Path) -> str:
@@ -173,7 +175,7 @@ class _Race:
 
     def head(self) -> dict[str, Any]:
         options = "".join(
-            f" --{name}" for name in ("reduced", "rehearse") if getattr(self.asked, name)
+            f" --{name}" for name in ("reduced", "f32", "rehearse") if getattr(self.asked, name)
         )
         return {
             "command": "python3 -m benchmarks.kernelbench.race --problems=DIR "
@@ -253,6 +255,7 @@ def _parser() -> argparse.ArgumentParser:
                       help="where prepared problems and built kernels stay")  # fmt: skip
     made.add_argument("--only", default="", help="numbers of problems, such as 1,5-9")
     made.add_argument("--reduced", action="store_true", help="at sizes that can be simulated")
+    made.add_argument("--f32", action="store_true", help="convolutions without tf32")
     made.add_argument("--rehearse", action="store_true", help="interpret, with made-up times")
     made.add_argument("--prepare-only", action="store_true", help="prepare and build, run nothing")
     made.add_argument("--baselines", default="compile,reduce_overhead", help="beside eager")

@@ -13,6 +13,7 @@ from frontends.expressions import both, call, constant, minus, plus, quotient, t
 from frontends.windows import Lengths, lengths, runs, taps
 from ir.spec import Expr, Number
 
+SUM = "convolution"  # what the sum of products of a convolution is called
 Weigh = Callable[..., Expr]  # of the group, the channel of the result in it, that of x, the taps
 
 
@@ -61,13 +62,13 @@ def correlate(
             g, o = (Number(0), o) if alone else (o, Number(0))
             return product(n, g, o, at[:rank], at[rank:])
 
-        return b.fold("sum", out, over, plain, "convolution")
+        return b.fold("sum", out, over, plain, SUM)
 
     def grouped(n: Expr, g: Expr, o: Expr, *at: Expr) -> Expr:
         return product(n, g, o, at[:rank], at[rank:])
 
     split = Meta(out.dtype, (out.shape[0], Number(groups), each, *out.shape[2:]))
-    return b.reshape(b.fold("sum", split, over, grouped, "convolution"), out.shape)
+    return b.reshape(b.fold("sum", split, over, grouped, SUM), out.shape)
 
 
 def ordinary(
