@@ -1,4 +1,5 @@
-"""`tl.reduce` and `tl.associative_scan` on arrays: whole slices at a time, rounded as they go."""
+"""`tl.reduce` and `tl.associative_scan` on arrays of programs: whole slices at a time, rounded as
+they go."""
 
 from __future__ import annotations
 
@@ -8,7 +9,9 @@ from typing import Any
 import numpy as np
 import triton.language as tl
 
-from backends.triton.interpret.repairs import Handle, handle, held_as
+from backends.triton.interpret.lockstep import together
+from backends.triton.interpret.repairs import Handle, handle, held_as, is_narrow
+from backends.triton.interpret.semantic import whole
 
 Arrays = tuple[np.ndarray, ...]
 
@@ -18,16 +21,16 @@ def reduce(
 ) -> Any:
     """Folds a tensor, or a tuple of them together, along an axis; None: along all."""
     tensors = input if isinstance(input, tuple) else (input,)
-    arrays = tuple(t.handle.data for t in tensors)
-    rank = arrays[0].ndim
+    arrays = tuple(together(*(whole(t).handle.data for t in tensors)))
+    rank = arrays[0].ndim - 1
     if axis is None:
-        arrays = tuple(a.reshape(-1) for a in arrays)
-    at = _number(axis) % arrays[0].ndim if axis is not None else 0
+        arrays = tuple(a.reshape(len(a), -1) for a in arrays)
+    at = 1 if axis is None else 1 + _number(axis) % rank
     dtypes = [t.dtype for t in tensors]
     found = _known(arrays, at, combine_fn) or _folded(arrays, dtypes, at, combine_fn)
     if keep_dims:
         found = tuple(
-            f.reshape((1,) * rank) if axis is None else np.expand_dims(f, at) for f in found
+            f.reshape(-1, *(1,) * rank) if axis is None else np.expand_dims(f, at) for f in found
         )
     made = tuple(_tensor(f, dtype) for f, dtype in zip(found, dtypes, strict=True))
     return made if isinstance(input, tuple) else made[0]
@@ -38,20 +41,15 @@ def associative_scan(
 ) -> Any:
     """The running fold along an axis, in order; from the end where `reverse`."""
     tensors = input if isinstance(input, tuple) else (input,)
-    at = _number(axis) % tensors[0].handle.data.ndim
+    arrays = tuple(together(*(whole(t).handle.data for t in tensors)))
+    at = 1 + _number(axis) % (arrays[0].ndim - 1)
+    if reverse:
+        arrays = tuple(np.flip(a, at) for a in arrays)
     dtypes = [t.dtype for t in tensors]
-    arrays = tuple(np.moveaxis(t.handle.data, at, 0) for t in tensors)
+    found = _running(arrays, dtypes, at, combine_fn) or _scanned(arrays, dtypes, at, combine_fn)
     if reverse:
-        arrays = tuple(a[::-1] for a in arrays)
-    made = [tuple(a[0] for a in arrays)]
-    for n in range(1, len(arrays[0])):
-        made.append(_combined(made[-1], tuple(a[n] for a in arrays), dtypes, combine_fn))
-    found = [np.stack(parts) for parts in zip(*made, strict=True)]
-    if reverse:
-        found = [f[::-1] for f in found]
-    results = tuple(
-        _tensor(np.moveaxis(f, 0, at), dtype) for f, dtype in zip(found, dtypes, strict=True)
-    )
+        found = tuple(np.flip(f, at) for f in found)
+    results = tuple(_tensor(f, dtype) for f, dtype in zip(found, dtypes, strict=True))
     return results if isinstance(input, tuple) else results[0]
 
 
@@ -70,16 +68,36 @@ def _known(arrays: Arrays, axis: int, combine: Any) -> Arrays | None:
 
 def _folded(arrays: Arrays, dtypes: list[tl.dtype], axis: int, combine: Any) -> Arrays:
     """Any fold: neighbours first, then pairs of them, as the lanes of a warp do."""
-    slices = [
-        tuple(parts) for parts in zip(*(np.moveaxis(a, axis, 0) for a in arrays), strict=True)
-    ]
-    while len(slices) > 1:
-        halves = [
-            _combined(a, b, dtypes, combine)
-            for a, b in zip(slices[::2], slices[1::2], strict=False)
-        ]
-        slices = halves + slices[len(halves) * 2 :]
-    return slices[0]
+    slices = tuple(np.moveaxis(a, axis, 1) for a in arrays)
+    while (count := slices[0].shape[1]) > 1:
+        paired = count // 2 * 2
+        even = tuple(s[:, 0:paired:2] for s in slices)
+        odd = tuple(s[:, 1:paired:2] for s in slices)
+        made = _combined(even, odd, dtypes, combine)
+        slices = tuple(
+            np.concatenate([m, s[:, paired:]], axis=1) for m, s in zip(made, slices, strict=True)
+        )
+    return tuple(s[:, 0] for s in slices)
+
+
+def _running(
+    arrays: Arrays, dtypes: list[tl.dtype], axis: int, combine: Any
+) -> Arrays | None:
+    """The running fold where numpy has it, rounding as the dtype does."""
+    functions = {tl.standard._sum_combine: np.add, tl.standard._prod_combine: np.multiply}
+    known = next((f for c, f in functions.items() if c is combine), None)
+    if known is None or is_narrow(dtypes[0]):
+        return None
+    return (known.accumulate(arrays[0], axis=axis, dtype=arrays[0].dtype),)
+
+
+def _scanned(arrays: Arrays, dtypes: list[tl.dtype], axis: int, combine: Any) -> Arrays:
+    """Any running fold, slice after slice."""
+    arrays = tuple(np.moveaxis(a, axis, 1) for a in arrays)
+    made = [tuple(a[:, 0] for a in arrays)]
+    for n in range(1, arrays[0].shape[1]):
+        made.append(_combined(made[-1], tuple(a[:, n] for a in arrays), dtypes, combine))
+    return tuple(np.stack(parts, axis=axis) for parts in zip(*made, strict=True))
 
 
 def _combined(a: Arrays, b: Arrays, dtypes: list[tl.dtype], combine: Callable) -> Arrays:
@@ -87,18 +105,15 @@ def _combined(a: Arrays, b: Arrays, dtypes: list[tl.dtype], combine: Callable) -
     given = [_tensor(x, dtype) for x, dtype in zip((*a, *b), (*dtypes, *dtypes), strict=True)]
     got = combine(*given)
     parts = got if isinstance(got, (tuple, list, tl.tuple)) else (got,)
-    shape = np.shape(a[0])
     return tuple(
-        p.handle.data.astype(held_as(dtype)).reshape(shape)
+        np.broadcast_to(p.handle.data.astype(held_as(dtype)), a[0].shape)
         for p, dtype in zip(parts, dtypes, strict=True)
     )
 
 
 def _tensor(data: np.ndarray, dtype: tl.dtype) -> tl.tensor:
-    data = np.asarray(data)
-    if not data.shape:
-        return tl.tensor(Handle(_held(data.reshape(1), dtype), dtype), dtype)
-    return tl.tensor(Handle(_held(data, dtype), dtype), tl.block_type(dtype, list(data.shape)))
+    kind = tl.block_type(dtype, list(data.shape[1:])) if data.ndim > 1 else dtype
+    return tl.tensor(Handle(_held(data, dtype), dtype), kind)
 
 
 def _held(data: np.ndarray, dtype: tl.dtype) -> np.ndarray:

@@ -7,10 +7,13 @@ kernel computes with such an address leads back to one tensor, however far it st
 from __future__ import annotations
 
 from collections.abc import Sequence
+from ctypes import c_ubyte
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from backends.triton.interpret.traffic import Conflict, Traffic
 
 APART = 44  # the tensor's number stands in the bits from here on; 2**43 bytes either way are its
 _MIDDLE = 1 << (APART - 1)
@@ -40,6 +43,7 @@ class Guard:
         self.regions = list(regions)
         self.memory = memory
         self.kernel = ""
+        self.traffic: Traffic | None = None  # of programs that run at once
         # Numbers from 1, so that a null pointer belongs to none.
         self.addresses = np.array([0, *(r.address for r in regions)], np.uint64)
         self.bytes = np.array([0, *(r.bytes for r in regions)], np.int64)
@@ -53,8 +57,18 @@ class Guard:
         return (number << APART) + _MIDDLE
 
     def load(self, at: np.ndarray, mask: np.ndarray, other: np.ndarray, dtype: Any) -> Any:
-        at = self._real(at, mask, np.dtype(dtype).itemsize, "reads")
-        return self.memory.load(at, mask, other, dtype)
+        dtype = np.dtype(dtype)
+        number = self._only(at)
+        if not number or self.bytes[number] % dtype.itemsize or not self.bytes[number]:
+            at = self._real(at, mask, dtype.itemsize, "reads")
+            return self.memory.load(at, mask, other, dtype)
+        offsets = self._within(number, at, mask, dtype.itemsize, "reads")
+        places, rest = np.divmod(offsets, dtype.itemsize)
+        if (rest != 0).any():
+            at = offsets.view(np.uint64) + self.addresses[number]
+            return self.memory.load(at, mask, other, dtype)
+        held = self._memory(self.regions[number - 1]).view(dtype)
+        return np.where(mask, held.take(places, mode="clip"), other)
 
     def store(self, at: np.ndarray, value: np.ndarray, mask: np.ndarray) -> Any:
         at = self._real(at, mask, value.dtype.itemsize, "writes")
@@ -63,18 +77,29 @@ class Guard:
     def atomic_rmw(
         self, what: Any, at: np.ndarray, value: np.ndarray, mask: np.ndarray, order: Any
     ) -> Any:
+        self._in_order()
         at = self._real(at, mask, value.dtype.itemsize, "writes")
         return self.memory.atomic_rmw(what, at, value, mask, order)
 
     def atomic_cas(
         self, at: np.ndarray, compared: np.ndarray, value: np.ndarray, order: Any
     ) -> Any:
+        self._in_order()
         everywhere = np.ones_like(at, dtype=bool)
         at = self._real(at, everywhere, value.dtype.itemsize, "writes")
         return self.memory.atomic_cas(at, compared, value, order)
 
+    def _in_order(self) -> None:
+        if self.traffic:
+            raise Conflict
+
     def _real(self, at: np.ndarray, mask: np.ndarray, size: int, verb: str) -> np.ndarray:
         """The process's addresses of a kernel's; Stray where one that is used lies outside."""
+        if number := self._only(at):
+            offsets = self._within(number, at, mask, size, verb)
+            return offsets.view(np.uint64) + self.addresses[number]
+        if self.traffic:
+            raise Conflict
         numbers = (at >> np.uint64(APART)).astype(np.int64)
         known = (numbers > 0) & (numbers <= len(self.regions))
         numbers = np.where(known, numbers, 0)
@@ -86,6 +111,44 @@ class Guard:
         if verb == "writes":
             self._refuse_inputs(numbers[np.broadcast_to(mask, numbers.shape)])
         return self.addresses[numbers] + offsets.astype(np.uint64)
+
+    def _only(self, at: np.ndarray) -> int:
+        """The number of the tensor that all addresses are of, used or not; 0 where none is."""
+        first, last = int(at.min()) >> APART, int(at.max()) >> APART
+        return first if first == last and first <= len(self.regions) else 0
+
+    def _within(
+        self, number: int, at: np.ndarray, mask: np.ndarray, size: int, verb: str
+    ) -> np.ndarray:
+        """The bytes of one tensor that addresses mean."""
+        region = self.regions[number - 1]
+        offsets = (at - np.uint64((number << APART) + _MIDDLE)).view(np.int64)
+        if offsets.min() < 0 or offsets.max() > region.bytes - size:
+            wrong = ((offsets < 0) | (offsets > region.bytes - size)) & mask
+            if wrong.any():
+                raise Stray(self._outside(at, wrong, size, verb, int(np.count_nonzero(mask))))
+        if verb == "writes" and not region.writable and mask.any():
+            self._refuse_inputs(np.array([number]))
+        if self.traffic and region.writable:
+            seen = self.traffic.write if verb == "writes" else self.traffic.read
+            seen(number, size, region.bytes, offsets, mask)
+        return offsets
+
+    def kept(self) -> list[np.ndarray]:
+        """What all that may be written holds now."""
+        return [memory.copy() for memory in self._written()]
+
+    def put_back(self, kept: Sequence[np.ndarray]) -> None:
+        """Makes memory what it was."""
+        for memory, before in zip(self._written(), kept, strict=True):
+            memory[:] = before
+
+    def _written(self) -> list[np.ndarray]:
+        return [self._memory(r) for r in self.regions if r.writable and r.bytes]
+
+    @staticmethod
+    def _memory(region: Region) -> np.ndarray:
+        return np.frombuffer((c_ubyte * region.bytes).from_address(region.address), np.uint8)
 
     def _refuse_inputs(self, numbers: np.ndarray) -> None:
         for number in np.unique(numbers):

@@ -24,9 +24,12 @@ class Memory:
         return at
 
 
+X, Y = np.arange(16, dtype=np.float32), np.zeros(8, np.float32)
+
+
 @pytest.fixture
 def guard():
-    regions = [Region("x", 1000, 64, False), Region("y", 5000, 32, True)]
+    regions = [Region("x", X.ctypes.data, 64, False), Region("y", Y.ctypes.data, 32, True)]
     made = Guard(regions, Memory())
     made.kernel = "k"
     return made
@@ -39,24 +42,36 @@ def addresses(guard, name, *offsets):
 ALL = np.ones(2, bool)
 
 
+OTHER = np.float32([-1, -2])
+
+
 def test_addresses_lead_to_the_tensors(guard):
     at = addresses(guard, "x", 0, 60)
-    np.testing.assert_array_equal(guard.load(at, ALL, None, np.float32), [1000, 1060])
+    np.testing.assert_array_equal(guard.load(at, ALL, OTHER, np.float32), [0, 15])
     at = addresses(guard, "y", 0, 28)
-    np.testing.assert_array_equal(guard.store(at, np.zeros(2, np.float32), ALL), [5000, 5028])
+    there = np.uint64([0, 28]) + np.uint64(Y.ctypes.data)
+    np.testing.assert_array_equal(guard.store(at, np.zeros(2, np.float32), ALL), there)
     assert guard.MEM_SEMANTIC == "kept"
     assert guard.address("x") % 16 == 0
 
 
 def test_one_access_may_span_several_tensors(guard):
     at = np.concatenate([addresses(guard, "x", 4), addresses(guard, "y", 8)])
-    np.testing.assert_array_equal(guard.load(at, ALL, None, np.float32), [1004, 5008])
+    there = np.uint64([X.ctypes.data + 4, Y.ctypes.data + 8])
+    np.testing.assert_array_equal(guard.load(at, ALL, OTHER, np.float32), there)
+
+
+def test_an_element_need_not_begin_at_its_size(guard):
+    at = addresses(guard, "x", 2, 4)
+    there = np.uint64([2, 4]) + np.uint64(X.ctypes.data)
+    np.testing.assert_array_equal(guard.load(at, ALL, OTHER, np.float32), there)
 
 
 def test_what_is_masked_off_may_lie_anywhere(guard):
-    at = addresses(guard, "x", 0, 1 << 40)
-    guard.load(at, np.array([True, False]), None, np.float32)
-    guard.load(np.zeros(2, np.uint64), ~ALL, None, np.float32)
+    at = addresses(guard, "x", 4, 1 << 40)
+    got = guard.load(at, np.array([True, False]), OTHER, np.float32)
+    np.testing.assert_array_equal(got, [1, -2])
+    guard.load(np.zeros(2, np.uint64), ~ALL, OTHER, np.float32)
 
 
 @pytest.mark.parametrize(
@@ -70,12 +85,12 @@ def test_what_is_masked_off_may_lie_anywhere(guard):
 )
 def test_the_nearest_tensor_is_named(guard, offset, words):
     with pytest.raises(Stray, match=words):
-        guard.load(addresses(guard, "x", 0, offset), ALL, None, np.float32)
+        guard.load(addresses(guard, "x", 0, offset), ALL, OTHER, np.float32)
 
 
 def test_a_null_pointer_is_no_tensors(guard):
     with pytest.raises(Stray, match=r"k reads at no tensor's address \(2 of 2 lanes\)"):
-        guard.load(np.zeros(2, np.uint64), ALL, None, np.float32)
+        guard.load(np.zeros(2, np.uint64), ALL, OTHER, np.float32)
 
 
 @pytest.mark.parametrize("name", ["store", "atomic_rmw", "atomic_cas"])

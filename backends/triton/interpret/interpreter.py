@@ -7,11 +7,10 @@ same, and loads the source anew.
 
 from __future__ import annotations
 
-import inspect
-import itertools
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from math import prod
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,17 +21,17 @@ import triton.language as tl
 from triton import knobs
 from triton.backends.compiler import GPUTarget
 from triton.compiler import make_backend
-from triton.language.semantic import TritonSemantic
 from triton.runtime import interpreter
-from triton.runtime.errors import InterpreterError
-from triton.runtime.jit import JITFunction, _normalize_ty, mangle_type
-from triton.tools.tensor_descriptor import TensorDescriptor
+from triton.runtime.jit import JITFunction
 
 from backends.backend import Arrays, BackendError, Built, Sizes
-from backends.triton.build.child import fault, in_child
+from backends.triton.build.child import in_child
 from backends.triton.build.module import launcher
 from backends.triton.interpret import folds, libdevice, repairs
 from backends.triton.interpret.guard import Guard, Region, Stray
+from backends.triton.interpret.lockstep import same, trips, truth
+from backends.triton.interpret.programs import Programs
+from backends.triton.interpret.semantic import Semantic
 from backends.triton.signature import parameters
 from backends.triton.tensors import array, placed, poisoned
 from ir.machine import Machine
@@ -53,8 +52,8 @@ def interpret(
 ) -> dict[str, np.ndarray]:
     """The outputs, in the dtypes of the spec, from tensors that were poisoned before.
 
-    order: 0 runs a grid's programs one after another as they are numbered, any other number is
-    the seed of a permutation; a kernel whose programs race gives other bits. BackendError("check")
+    order: 0 takes a grid's programs as they are numbered, any other number is the seed of a
+    permutation; a kernel whose programs race gives other bits. BackendError("check")
     for a fault of the kernel: what it raises, and any access outside its tensors.
     """
 
@@ -76,6 +75,7 @@ def interpreted(
     built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays, order: int
 ) -> dict[str, np.ndarray]:
     """The same in this process, which is good for nothing else afterwards."""
+    torch.set_num_threads(1)  # what ran in the parent left threads behind that are not here
     bound = bind(nest.spec, sizes)
     pairs = [
         (p, placed(inputs[p.name], p.dtype) if p.role == "input" else poisoned(p, bound))
@@ -107,19 +107,18 @@ def become(
     builder: repairs.Builder, guard: Guard, addresses: Mapping[int, int], order: int
 ) -> None:
     """Makes this process interpret: what is jitted from now on, and triton's own functions."""
-    torch.set_num_threads(1)  # what ran in the parent left threads behind that are not here
     np.seterr(all="ignore")
     knobs.runtime.interpret = True
     interpreter._get_np_dtype = repairs.held_as
     interpreter._validate_np_data_size = lambda data, dtype: True
-    semantic = TritonSemantic(builder)
+    semantic = Semantic(builder)
     interpreter.interpreter_builder = builder
     interpreter.interpreter_semantic = semantic
     interpreter._interpreter = guard
     _rewrap()
     _patch(builder)
     libdevice.install(semantic)
-    programs = _Programs(builder, semantic, guard, addresses, order)
+    programs = Programs(builder, semantic, guard, addresses, order)
     interpreter.InterpretedFunction.run = programs.run
     interpreter.InterpretedFunction.__call__ = _call
 
@@ -163,7 +162,10 @@ def _patch(builder: repairs.Builder) -> None:
     scope = interpreter._LangPatchScope()
     interpreter._patch_lang(SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
     interpreter._patch_lang = lambda function: scope
-    tl.tensor.__index__ = lambda self: int(self.handle.data.item())
+    tl.tensor.__index__ = lambda self: int(same(self.handle.data))
+    tl.tensor.__bool__ = truth
+    tl.tensor.T = property(_turned)
+    tl.tensor.__init__ = _made
     for place in (tl, tl.core):
         place.range = _range
     for name in ("reduce", "associative_scan"):
@@ -174,9 +176,29 @@ def _patch(builder: repairs.Builder) -> None:
 def _range(first: Any, last: Any = None, step: Any = None, **hints: Any) -> Iterator[tl.tensor]:
     """`tl.range`: its index is a tensor, as on a device, where Python's would be a number."""
     low, high = (0, first) if last is None else (first, last)
-    semantic = interpreter.interpreter_semantic
-    for at in range(low, high, 1 if step is None else step):
-        yield semantic.to_tensor(at)
+    for at in trips(low, high, 1 if step is None else step):
+        narrow = at.astype(np.int32)
+        dtype = tl.int32 if (narrow == at).all() else tl.int64
+        yield tl.tensor(repairs.Handle(narrow if dtype == tl.int32 else at, dtype), dtype)
+
+
+def _made(self: tl.tensor, handle: Any, type: tl.dtype) -> None:
+    """A tensor, as triton's own, which makes the constants of its shape each time anew."""
+    self.handle, self.type, self.dtype = handle, type, type.scalar
+    self.shape, self.numel = _constants(type.shape if type.is_block() else ())
+
+
+@cache
+def _constants(shape: tuple[int, ...]) -> tuple[tl.tuple, tl.constexpr]:
+    return tl.tuple([tl.constexpr(n) for n in shape]), tl.constexpr(prod(shape))
+
+
+def _turned(self: tl.tensor) -> tl.tensor:
+    """A block whose last two axes are exchanged."""
+    *rest, rows, columns = self.type.shape
+    data = np.swapaxes(self.handle.data, -1, -2)
+    kind = tl.block_type(self.dtype, [*rest, columns, rows])
+    return tl.tensor(repairs.Handle(data, self.handle.dtype), kind)
 
 
 def _call(self: interpreter.InterpretedFunction, *args: Any, **options: Any) -> Any:
@@ -184,79 +206,3 @@ def _call(self: interpreter.InterpretedFunction, *args: Any, **options: Any) -> 
     options.pop("_semantic", None)
     options.pop("_generator", None)
     return self.rewrite()(*args, **options)
-
-
-class _Programs:
-    """Runs the programs of launches, one after another."""
-
-    def __init__(
-        self,
-        builder: repairs.Builder,
-        semantic: TritonSemantic,
-        guard: Guard,
-        addresses: Mapping[int, int],
-        order: int,
-    ):
-        self.builder = builder
-        self.semantic = semantic
-        self.guard = guard
-        self.addresses = addresses
-        self.order = order
-
-    @property
-    def run(self) -> Callable:
-        """What stands in for the interpreter's own way to run a launch."""
-
-        def run(function: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> None:
-            if not warmup:
-                self._launch(function, args, grid, options)
-
-        return run
-
-    def _launch(
-        self, function: Any, args: tuple, grid: Any, options: Mapping[str, Any]
-    ) -> None:
-        body = function.rewrite()
-        known = {k: v for k, v in options.items() if k in function.arg_names}
-        bound = inspect.getcallargs(function.fn, *args, **known)
-        grid = tuple(grid(bound) if callable(grid) else grid)
-        extents = (*grid, 1, 1)[:3]
-        notes = function.fn.__annotations__
-        constant = {n for n in bound if _normalize_ty(notes.get(n, "")) == "constexpr"}
-        values = {n: v if n in constant else self._argument(v) for n, v in bound.items()}
-        self.guard.kernel = function.__name__
-        self.builder.set_grid_dim(*extents)
-        for place in self._places(extents):
-            self.builder.set_grid_idx(*place)
-            try:
-                body(**values)
-            except (Stray, InterpreterError):
-                raise
-            except Exception as error:  # foreign code: a fault there is data here
-                where = f"{function.__name__}, program {place}"
-                raise BackendError("check", f"{where}: {fault(error)}") from None
-
-    def _places(self, extents: tuple[int, ...]) -> list[tuple[int, ...]]:
-        places = list(itertools.product(*map(range, extents)))
-        if self.order:
-            np.random.default_rng(self.order).shuffle(places)
-        return places
-
-    def _argument(self, given: Any) -> Any:
-        """What a kernel gets for an argument of its launch."""
-        if isinstance(given, torch.Tensor):
-            if given.data_ptr() not in self.addresses and given.numel():
-                raise BackendError("check", "a kernel is given a tensor that is not the nest's")
-            kind = tl.str_to_ty(mangle_type(given), None)
-            address = self.addresses.get(given.data_ptr(), 0)
-            return tl.tensor(repairs.Handle(np.array([address], np.uint64), kind), kind)
-        if isinstance(given, TensorDescriptor):
-            strides = [self._argument(s) for s in given.strides]
-            return self.semantic.make_tensor_descriptor(
-                base=self._argument(given.base),
-                shape=[self._argument(s) for s in given.shape],
-                strides=[*strides[:-1], tl.constexpr(1)],
-                block_shape=[tl.constexpr(b) for b in given.block_shape],
-                padding_option=given.padding,
-            )
-        return interpreter._implicit_cvt(given)

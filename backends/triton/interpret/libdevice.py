@@ -86,11 +86,13 @@ def _function(name: str, semantic: Any) -> Callable:
         if name not in FUNCTIONS:
             raise NotImplementedError(f"libdevice.{name} under the interpreter")
         tensors = [a if isinstance(a, tl.tensor) else semantic.to_tensor(a) for a in args]
+        for other in tensors[1:]:
+            tensors[0], _ = semantic.broadcast_impl_value(tensors[0], other)
+        tensors = [semantic.broadcast_impl_value(t, tensors[0])[0] for t in tensors]
         arrays = np.broadcast_arrays(*(t.handle.data for t in tensors))
         found = np.asarray(FUNCTIONS[name](*arrays))
-        block = next((t for t in tensors if t.type.is_block()), tensors[0])
         dtype = tl.int32 if found.dtype == np.int32 else tensors[0].dtype
-        kind = tl.block_type(dtype, list(found.shape)) if block.type.is_block() else dtype
+        kind = tensors[0].type.with_element_ty(dtype) if tensors[0].type.is_block() else dtype
         return tl.tensor(interpreter.TensorHandle(handle(found, dtype).data, dtype), kind)
 
     return call

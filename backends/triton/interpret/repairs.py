@@ -14,6 +14,7 @@ import torch
 import triton.language as tl
 from triton.runtime import interpreter
 
+from backends.triton.interpret.lockstep import Lockstep
 from ir.rounding import round_to
 
 Handle = interpreter.TensorHandle
@@ -83,7 +84,7 @@ def handle(data: np.ndarray, dtype: tl.dtype) -> Handle:
     return Handle(data, dtype)
 
 
-class Builder(interpreter.InterpreterBuilder):
+class Builder(Lockstep):
     """Triton's interpreter with the operations that it gets wrong."""
 
     def __init__(self, precision: str, allowed: Sequence[str]) -> None:
@@ -104,11 +105,11 @@ class Builder(interpreter.InterpreterBuilder):
     ) -> Handle:
         dtype = ptrs.get_element_ty()
         raw = _NARROW[dtype][1] if is_narrow(dtype) else held_as(dtype)
-        at, chosen = np.broadcast_arrays(ptrs.data, mask.data)
-        filled = np.zeros(at.shape, raw)
+        bits = np.zeros(1, raw)
         if other is not None:
             bits = narrowed(other.data, dtype) if is_narrow(dtype) else other.data.astype(raw)
-            filled = np.ascontiguousarray(np.broadcast_to(bits, at.shape))
+        at, chosen, filled = np.broadcast_arrays(ptrs.data, mask.data, bits)
+        filled = np.ascontiguousarray(filled)
         got = interpreter._interpreter.load(at, chosen, filled, np.dtype(raw))
         return Handle(widened(got, dtype) if is_narrow(dtype) else got, dtype)
 

@@ -1,0 +1,70 @@
+"""Traffic: which programs of a launch read and write which elements.
+
+Programs that run at once give what they would give one after another, in any order, if none
+touches what another one writes. That is looked at here, access by access.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+NOBODY, SEVERAL = -1, -2
+
+
+class Conflict(Exception):
+    """A program touches what another one writes; or may, as far as can be seen."""
+
+
+class Traffic:
+    """What the programs of one launch did with each tensor that may be written.
+
+    programs: the numbers of those that run now, in the order of the first axis of accesses.
+    """
+
+    def __init__(self) -> None:
+        self.programs = np.zeros(1, np.int32)
+        self._known: dict[int, tuple[int, np.ndarray, np.ndarray]] = {}
+
+    def read(self, tensor: int, size: int, bytes_: int, offsets: np.ndarray, mask: np.ndarray):
+        """A tensor of so many bytes is read, elements of a size at offsets."""
+        _, writers, readers = self._of(tensor, size, bytes_)
+        at, by = self._chosen(offsets, mask, size)
+        writer = writers[at]
+        if ((writer != NOBODY) & (writer != by)).any():
+            raise Conflict
+        before = readers[at]
+        readers[at] = np.where((before == NOBODY) | (before == by), by, SEVERAL)
+        unlike = readers[at] != by
+        readers[at[unlike]] = SEVERAL
+
+    def write(self, tensor: int, size: int, bytes_: int, offsets: np.ndarray, mask: np.ndarray):
+        """The same for a write."""
+        _, writers, readers = self._of(tensor, size, bytes_)
+        at, by = self._chosen(offsets, mask, size)
+        for before in (writers[at], readers[at]):
+            if ((before != NOBODY) & (before != by)).any():
+                raise Conflict
+        writers[at] = by
+        if (writers[at] != by).any() or (by == SEVERAL).any():
+            raise Conflict
+
+    def _of(self, tensor: int, size: int, bytes_: int) -> tuple[int, np.ndarray, np.ndarray]:
+        if tensor not in self._known:
+            nobody = np.full(bytes_ // size, NOBODY, np.int32)
+            self._known[tensor] = size, nobody, nobody.copy()
+        if self._known[tensor][0] != size:
+            raise Conflict
+        return self._known[tensor]
+
+    def _chosen(
+        self, offsets: np.ndarray, mask: np.ndarray, size: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The elements that are touched, and by whom."""
+        count = len(self.programs)
+        by = self.programs if len(offsets) == count else np.array([SEVERAL], np.int32)
+        by = np.broadcast_to(by.reshape(-1, *(1,) * (offsets.ndim - 1)), offsets.shape)
+        chosen = np.broadcast_to(mask, offsets.shape)
+        at = offsets[chosen]
+        if (at % size).any():
+            raise Conflict
+        return at // size, by[chosen]
