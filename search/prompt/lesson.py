@@ -24,6 +24,7 @@ from search.prompt.operations import operations
 FASTER = 1.01  # of the parent's speed: less is no gain
 EQUATIONS, SOURCE = "equations", "source"  # edits that no verb makes
 MOST_REASONS = 8  # of a document
+MOST_PAID, MOST_COST = 6, 4  # single edits that a document tells, by gain and by loss
 _LONGEST = 160  # characters of a reason
 
 
@@ -63,8 +64,8 @@ class Lesson:
     """What a run teaches.
 
     outcome: the run.  operations: of its spec.  tallies: by verb, in alphabetical order.  reasons:
-    why edits failed, by (verb, reason), with how often.  winner: the best's difference to the
-    first.
+    why edits failed, by (verb, reason), with how often.  single: edits that alone told a child
+    from its parent, with the speed-up, the best first.  winner: the best's difference to the first.
     """
 
     outcome: Outcome
@@ -72,6 +73,7 @@ class Lesson:
     operations: tuple[str, ...]
     tallies: Mapping[str, Tally] = field(default_factory=dict)
     reasons: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    single: Mapping[str, float] = field(default_factory=dict)
     winner: tuple[str, ...] = ()
 
     @property
@@ -79,13 +81,13 @@ class Lesson:
         """The lesson as a skill of the knowledge base."""
         chosen, best = self.outcome.settings, self.outcome.evaluation
         return Document(
-            name=f"{chosen.target}-{chosen.kernel}-{self.outcome.run}",
+            name=self.outcome.run,
             kind="skill",
             title=f"What paid for {chosen.kernel} on {chosen.target}",
             body=_body(self),
             sources=(f"run {self.outcome.run}",),
             tags=tuple(v for v in self.tallies if v.isidentifier()),
-            machines=(chosen.target,),
+            machines=(chosen.target, chosen.backend),
             operations=self.operations,
             provenance={
                 "run": self.outcome.run,
@@ -108,6 +110,7 @@ def distil(outcome: Outcome, date: str) -> Lesson:
     """What a run teaches. date: as `2026-01-31`, of the run's end."""
     tallies: dict[str, Tally] = {}
     reasons: Counter[tuple[str, str]] = Counter()
+    single: dict[str, float] = {}
     for parent, child in _pairs(outcome):
         before, after = outcome.outcomes[parent.key], outcome.outcomes[child.key]
         if not isinstance(before, Evaluation):
@@ -117,6 +120,8 @@ def distil(outcome: Outcome, date: str) -> Lesson:
             _count(tallies.setdefault(verb, Tally()), before, after, len(verbs))
             if isinstance(after, Failure):
                 reasons[verb, f"{after.stage}: {_short(after.reason)}"] += 1
+        if len(verbs) == 1 and _comparable(before, after):
+            single.setdefault(lines(parent, child)[0], before.us / after.us)
     first, best = outcome.first, outcome.best
     return Lesson(
         outcome=outcome,
@@ -124,6 +129,7 @@ def distil(outcome: Outcome, date: str) -> Lesson:
         operations=operations(parse_spec(outcome.settings.spec)),
         tallies=dict(sorted(tallies.items())),
         reasons=dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0]))),
+        single=dict(sorted(single.items(), key=lambda item: (-item[1], item[0]))),
         winner=lines(first, best) if best is not None else (),
     )
 
@@ -158,11 +164,16 @@ def _verb(edit: Edit) -> str:
     return decision.verb
 
 
+def _comparable(before: Evaluation, after: Evaluation | Failure) -> bool:
+    """Whether two times were had in one way."""
+    return isinstance(after, Evaluation) and after.time_kind == before.time_kind
+
+
 def _count(tally: Tally, before: Evaluation, after: Evaluation | Failure, among: int) -> None:
     tally.tries += 1
     if isinstance(after, Failure):
         tally.failed += 1
-    elif after.time_kind == before.time_kind:
+    elif _comparable(before, after):
         tally.timed += 1 / among
         tally.log_gain += math.log(before.us / after.us) / among
         tally.faster += (before.us / after.us >= FASTER) / among
@@ -190,7 +201,9 @@ def _body(lesson: Lesson) -> str:
         f"{lesson.date}) tried {chosen.kernel} at {sizes}. {kind or 'Nothing was correct.'}"
     )
     parts = [head, "## The winner, against the first schedule", _list(lesson.winner)]
-    parts += ["## Edits", _table(lesson.tallies), "## What failed", _failures(lesson)]
+    parts += ["## Edits", _table(lesson.tallies)]
+    parts += ["## Single edits that paid or cost most", _single(lesson.single)]
+    parts += ["## What failed", _failures(lesson)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -205,6 +218,13 @@ def _table(tallies: Mapping[str, Tally]) -> str:
         for verb, t in tallies.items()
     ]
     return "\n".join((head, "| --- | ---: | ---: | ---: | ---: |", *rows))
+
+
+def _single(found: Mapping[str, float]) -> str:
+    paid = [item for item in found.items() if item[1] >= FASTER][:MOST_PAID]
+    cost = [item for item in found.items() if item[1] <= 1 / FASTER][-MOST_COST:]
+    told = [f"- `{words}`: {ratio:.2f} times as fast" for words, ratio in (*paid, *cost)]
+    return "\n".join(told) or "- none"
 
 
 def _failures(lesson: Lesson) -> str:

@@ -77,6 +77,13 @@ def test_failures_are_counted_with_the_first_line_of_their_reason():
     assert distil(RUN, "2026-01-31").reasons == {("tile", "check: y is off by 3"): 1}
 
 
+def test_single_edits_are_told_with_their_gain_the_best_first():
+    found = distil(RUN, "2026-01-31")
+    assert found.single == {"+ stage(x, depth=2)": 2.0, "+ stage(x, depth=3)": 0.5}
+    assert list(found.single) == ["+ stage(x, depth=2)", "+ stage(x, depth=3)"]
+    assert "- `+ stage(x, depth=3)`: 0.50 times as fast" in found.document.body
+
+
 def test_a_parent_that_failed_teaches_nothing():
     graph, outcomes = Graph(), {}
     failed = made(graph, outcomes, FIRST, WRONG)
@@ -115,7 +122,7 @@ def test_the_winner_is_told_apart_from_the_first():
 
 def test_a_lesson_is_a_document_with_its_provenance():
     found = distil(RUN, "2026-01-31").document
-    assert (found.kind, found.machines) == ("skill", ("small",))
+    assert (found.kind, found.machines) == ("skill", ("small", "tongue"))
     assert found.operations == ("reduction", "softmax", "special")
     assert found.provenance["run"] == "run-1"
     assert found.provenance["date"] == "2026-01-31"
