@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Protocol
@@ -22,7 +22,8 @@ from ir.verbs import canonical
 from ir.workload import Sizes
 from search.adapt import adapted
 from search.candidate import Candidate, Origin
-from search.evaluation import Evaluated
+from search.evaluation import Evaluated, Evaluation
+from search.forecast import Neighbour, correction, neighbours
 from search.foreign import Foreign
 from search.graph import Graph
 from search.workload import Shape, mean
@@ -65,6 +66,9 @@ class Context:
     hint: str = ""
     workload: tuple[Shape, ...] = ()
     foreign: tuple[Foreign, ...] = ()
+    _neighbours: list[tuple[Neighbour, ...]] = field(
+        default_factory=list, init=False, compare=False, repr=False
+    )  # at most one: made when it is first asked for
 
     def offer(self, schedule: Schedule, operator: str, note: str) -> Candidate | GaveUp:
         """The first parent's formulation with another schedule, its decisions in their order.
@@ -124,12 +128,25 @@ class Context:
         return child
 
     def expected_us(self, candidate: Candidate) -> float:
-        """The estimate of a candidate's time from its loop nest: a hint, never a result."""
+        """The estimate of a candidate's time from its loop nest, corrected by what became of
+        those that are alike: a hint, never a result."""
+        if not self._neighbours:
+            self._neighbours.append(neighbours(self._known()))
+        return self._estimate(candidate) * correction(candidate, self._neighbours[0])
+
+    def _known(self) -> Iterator[tuple[Candidate, float, float]]:
+        """All that was correct, with its time and its estimate."""
+        for key, outcome in self.outcomes.items():
+            if isinstance(outcome, Evaluation):
+                candidate = self.graph.node(key)
+                try:
+                    yield candidate, outcome.us, self._estimate(candidate)
+                except KernelError:  # an edited source, whose schedule does not fit
+                    continue
+
+    def _estimate(self, candidate: Candidate) -> float:
         shapes = self.workload or (Shape(self.sizes),)
-        each = [
-            estimate(_nest(candidate, self.machine, s.sizes), self.machine, s.sizes)
-            for s in shapes
-        ]
+        each = [_estimated(_Case(candidate, s.sizes, self.machine)) for s in shapes]
         return mean(each, shapes)
 
 
@@ -180,6 +197,26 @@ class Operator(Protocol):
 def _nest(candidate: Candidate, machine: Machine, sizes: Sizes) -> LoopNest:
     formulation, schedule = _formulation(candidate.formulation), _schedule(candidate.schedule)
     return lower(formulation, schedule, machine, sizes)
+
+
+class _Case:
+    """A candidate at some sizes, on a machine that is the same object each time."""
+
+    def __init__(self, candidate: Candidate, sizes: Sizes, machine: Machine):
+        self.candidate, self.sizes, self.machine = candidate, sizes, machine
+        self.key = (candidate.key, tuple(sizes.items()), id(machine))
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Case) and self.key == other.key
+
+
+@lru_cache(maxsize=4096)
+def _estimated(case: _Case) -> float:
+    nest = _nest(case.candidate, case.machine, case.sizes)
+    return estimate(nest, case.machine, case.sizes)
 
 
 @lru_cache(maxsize=1024)

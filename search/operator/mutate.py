@@ -27,8 +27,8 @@ class Mutate:
     name: str = "mutate"
     most: int = 3
     tries: int = 16
-    looks: int = 4
-    doubt: float = 0.3
+    looks: int = 8
+    doubt: float = 0.1
     parents: int = 1
     remote: bool = False
     by_name: bool = False
