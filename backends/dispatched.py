@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from backends.backend import Arrays, Backend, Built, Sizes, Timing
-from ir.guards import Rule, chosen
+from ir.guards import WITHIN, Guard, chosen
 from ir.lower import fits, lower
 from ir.machine import Machine
 from ir.nest import LoopNest
@@ -29,9 +29,9 @@ class Part:
 
 
 class Dispatched:
-    """Runs what the rules choose; a kernel is built below `folder` when it is first run.
+    """Runs what the guards choose; a kernel is built below `folder` when it is first run.
 
-    parts: the fallback first, as the rules number them.
+    parts: the fallback first, as the guards number them.  within: see `ir.guards.chosen`.
     """
 
     def __init__(
@@ -39,13 +39,15 @@ class Dispatched:
         machine: Machine,
         backend: Backend,
         parts: Sequence[Part],
-        rules: Sequence[Rule],
+        guards: Sequence[Guard],
         folder: Path,
+        within: float = WITHIN,
     ):
         self.machine = machine
         self.backend = backend
         self.parts = tuple(parts)
-        self.rules = tuple(rules)
+        self.guards = tuple(guards)
+        self.within = within
         self.folder = folder
         self._built: dict[int, tuple[LoopNest, Built]] = {}
         self._chosen: dict[tuple[tuple[str, int], ...], int] = {}
@@ -54,7 +56,8 @@ class Dispatched:
         """The number of the kernel that is run at given sizes; KernelError where none fits."""
         key = tuple(sorted(sizes.items()))
         if key not in self._chosen:
-            self._chosen[key] = chosen(self.rules, sizes, lambda n: self._fits(n, sizes))
+            found = chosen(self.guards, sizes, lambda n: self._fits(n, sizes), self.within)
+            self._chosen[key] = found
         return self._chosen[key]
 
     def run(self, sizes: Sizes, inputs: Arrays) -> dict[str, np.ndarray]:

@@ -1,39 +1,44 @@
-"""Guarded: at which shapes each kernel of a record must be right, by the rules that choose it."""
+"""Guarded: at which shapes each kernel of a record must be right, by the guards that choose it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from ir.cost import roofline
 from ir.errors import KernelError
-from ir.guards import Rule
 from ir.machine import Machine
 from ir.spec import Spec
 from ir.workload import Sizes
 from search.evaluator.shapes import AFFORDABLE_BYTES, AFFORDABLE_FLOPS, SLOW
 
 SLOWER = 1 << 10  # times, of what is slow
+BORDERS = 8  # of a kernel, the smallest
 Choice = Callable[[Sizes], int]
 
 
 def shapes_of(
     kernel: int,
     choice: Choice,
-    rules: Sequence[Rule],
+    within: float,
     checks: Sequence[Sizes],
     tuned: Sequence[Sizes],
     affordable: Callable[[Sizes], bool],
 ) -> tuple[Sizes, ...]:
     """The shapes at which a kernel is run, and compared with the reference: check shapes, tuned
-    ones, those at the borders of its rules, and smaller ones where all of these are too large.
+    ones, those at the borders of its guards, and smaller ones where all of these are too large.
 
-    choice: the kernel that is run at given sizes, KernelError where there is none.
+    choice: the kernel that is run at given sizes, KernelError where there is none.  within: the
+    factor up to which a guard holds.
     """
-    pool = [*checks, *tuned, *_borders(rules, tuned)]
-    pool += [small for sizes in tuned if (small := _shrunk(sizes, kernel, choice, affordable))]
+    def its(pool: Iterable[Sizes]) -> list[Sizes]:
+        return [s for s in pool if affordable(s) and _runs(kernel, choice, s)]
+
+    small = [s for sizes in tuned if (s := _shrunk(sizes, kernel, choice, affordable))]
+    borders = its(sorted(_borders(within, tuned), key=lambda sizes: math.prod(sizes.values())))
     found: list[Sizes] = []
-    for sizes in pool:
-        if sizes not in found and affordable(sizes) and _runs(kernel, choice, sizes):
+    for sizes in (*its(checks), *its(tuned), *its(small), *borders[:BORDERS]):
+        if sizes not in found:
             found.append(sizes)
     return tuple(found)
 
@@ -58,14 +63,18 @@ def _runs(kernel: int, choice: Choice, sizes: Sizes) -> bool:
         return False
 
 
-def _borders(rules: Sequence[Rule], tuned: Sequence[Sizes]) -> Iterator[Sizes]:
-    """Each tuned shape with one size at either side of a bound."""
-    for bound in (bound for rule in rules for bound in rule.bounds):
-        for number in (bound.least, bound.most):
-            for beside in () if number is None else (number - 1, number, number + 1):
-                for sizes in tuned:
-                    if beside > 0:
-                        yield {**sizes, bound.size: beside}
+def _borders(within: float, tuned: Sequence[Sizes]) -> Iterator[Sizes]:
+    """Each tuned shape with one size as far away as its kernel is run, and a step further; and
+    what lies half way between two of them."""
+    for sizes in tuned:
+        for name, number in sizes.items():
+            least, most = math.ceil(number / within), math.floor(number * within)
+            for at in (least - 1, least, most, most + 1):
+                if at > 0:
+                    yield {**sizes, name: at}
+        for other in tuned:
+            if other != sizes:
+                yield {name: math.isqrt(n * other[name]) for name, n in sizes.items()}
 
 
 def _shrunk(

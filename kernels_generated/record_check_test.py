@@ -12,7 +12,7 @@ from backends.registry import backend_for, target, target_names
 from ir.autoschedule import plain
 from ir.digest import spec_digest, text_digest
 from ir.errors import KernelError
-from ir.guards import Bound, Rule
+from ir.guards import Guard
 from ir.inputs import random_inputs
 from ir.lower import lower
 from ir.parse import parse_schedule, parse_workload
@@ -240,7 +240,8 @@ def shared(stored):
         record,
         shape=LARGE,
         digests=digests,
-        rules=(Rule(1, (Bound("M", most=512),)),),
+        guards=(Guard(SMALL, 1), Guard(LARGE, 0)),
+        within=16.0,
         workload=(Tuned(SMALL, 1.0, 1.0, 1), Tuned(LARGE, 2.0, 1.0, 0)),
         variants=(Variant("kernel_1.txt", text_digest(stored.schedule), text_digest(sources[1])),),
     )
@@ -264,7 +265,7 @@ def test_each_kernel_is_checked_where_it_is_run(shared):
     found = made.evaluate_all(sources)
     seen = [dict(error.sizes) for error in found.errors]
     assert SMALL in seen and LARGE in seen
-    assert {"M": 512, "K": 32} in seen, "the last shape of the rule's kernel"
+    assert {"M": 512, "K": 32} in seen, "half way"
     assert [t.sizes["M"] for t in found.times] == [64, 4096]
     broken = made.evaluate_all([sources[0], "nothing"])
     assert broken.reason.startswith("kernel 1: ")
@@ -277,16 +278,16 @@ def test_a_variant_that_was_edited_or_fails_is_told(tmp_path, shared):
     assert "kernel_1.txt" in said and "kernel 1: " in said
 
 
-def test_rules_that_choose_otherwise_than_the_record_says_fail(tmp_path, shared):
-    record = replace(shared.record, rules=(Rule(1, (Bound("M", most=5000),)),))
+def test_guards_that_choose_otherwise_than_the_record_says_fail(tmp_path, shared):
+    record = replace(shared.record, guards=(Guard(SMALL, 0), Guard(LARGE, 1)))
     words, said = checked(tmp_path, replace(shared, record=record))
     assert words[-1] == "failed", said
 
 
-def test_the_dispatched_kernel_runs_what_the_rules_choose(tmp_path, shared):
+def test_the_dispatched_kernel_runs_what_the_guards_choose(tmp_path, shared):
     made = reproduction(shared)
     run = made.dispatched(tmp_path)
-    for sizes, kernel in (({"M": 3, "K": 2}, 1), ({"M": 513, "K": 2}, 0)):
+    for sizes, kernel in (({"M": 5, "K": 2}, 1), ({"M": 513, "K": 2}, 0)):
         inputs = random_inputs(made.workload.spec, sizes, np.random.default_rng(1))
         assert run.chosen(sizes) == kernel
         assert np.array_equal(run.run(sizes, inputs)["y"], inputs["x"] * 2)

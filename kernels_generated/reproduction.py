@@ -13,6 +13,7 @@ from backends.backend import Backend
 from backends.dispatched import Dispatched, Part
 from backends.registry import backend_for, target
 from ir.errors import KernelError
+from ir.guards import WITHIN
 from ir.lower import fits, lower
 from ir.machine import Machine
 from ir.parse import parse_schedule, parse_spec, parse_workload
@@ -67,7 +68,7 @@ class Reproduction:
         return self._evaluate(source, schedule, self._spec, checks[:1])
 
     def evaluate_all(self, sources: Sequence[str]) -> Evaluated:
-        """All kernels: the first at all shapes, the others where the rules choose them. The
+        """All kernels: the first at all shapes, the others where the guards choose them. The
         times are those of the kernels that are chosen; a failure says of which kernel it is."""
         found = [self.evaluate(sources[0])]
         for number, text in list(enumerate(sources))[1:]:
@@ -80,7 +81,9 @@ class Reproduction:
     def dispatched(self, folder: Path) -> Dispatched:
         """The kernels as they are run, each built below a folder when it is first needed."""
         parts = [self._part(number) for number in range(len(self.stored.kernels))]
-        return Dispatched(self.machine, self.backend, parts, self.stored.record.rules, folder)
+        record = self.stored.record
+        return Dispatched(self.machine, self.backend, parts, record.guards, folder,
+                          record.within or WITHIN)  # fmt: skip
 
     @property
     def _spec(self) -> str:
@@ -113,7 +116,7 @@ class Reproduction:
         where = shapes_of(
             number,
             self.dispatched(Path()).chosen,
-            record.rules,
+            record.within or WITHIN,
             self.workload.checks,
             [tuned.shape for tuned in record.workload],
             lambda sizes: affordable(spec, machine, sizes, correct_by),

@@ -1,4 +1,4 @@
-"""Dispatch: which few of a run's kernels share the shapes of its workload, and by which rules.
+"""Dispatch: which few of a run's kernels share the shapes of its workload.
 
 The fallback is the best over all shapes. Beside it those candidates are taken, at most so many,
 with which the weighted geometric mean of the times is the least; a kernel more must be worth it,
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from ir.guards import FALLBACK, Rule, rules_for
+from ir.guards import FALLBACK, WITHIN, Guard
 from search import quantity
 from search.candidate import Candidate
 from search.evaluation import Evaluated, at, same_kind
@@ -36,14 +36,18 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """Kernels that share a workload. kernels: the fallback first, as `rules` number them.
+    """Kernels that share a workload. kernels: the fallback first, as `guards` number them.
     chosen: the kernel of each shape.  us: the weighted geometric mean over the shapes, in
     microseconds, and `single_us` that of the fallback alone."""
 
     shapes: tuple[Shape, ...]
     kernels: tuple[Kernel, ...]
-    rules: tuple[Rule, ...]
     chosen: tuple[int, ...]
+
+    @property
+    def guards(self) -> tuple[Guard, ...]:
+        """By which other shapes are given one of the kernels."""
+        return tuple(Guard(s.sizes, n) for s, n in zip(self.shapes, self.chosen, strict=True))
 
     @property
     def times(self) -> Times:
@@ -83,7 +87,6 @@ def dispatch(
         kernels=tuple(
             Kernel(graph.node(keys[n]), tuple(_known(us) for us in known[keys[n]])) for n in used
         ),
-        rules=rules_for([(s.sizes, used.index(n)) for s, n in zip(shapes, chosen, strict=True)]),
         chosen=tuple(used.index(n) for n in chosen),
     )
 
@@ -158,15 +161,16 @@ def _fastest(kernels: Sequence[Times], shape: int) -> int:
     return best if worth else FALLBACK
 
 
-def rules_lines(found: Dispatch | None) -> tuple[str, ...]:
-    """For a person: each rule, the fallback, and what the kernels come to."""
+def guard_lines(found: Dispatch | None) -> tuple[str, ...]:
+    """For a person: each guard, the fallback, and what the kernels come to."""
     if found is None:
         return ()
     count, gain = len(found.kernels), quantity.ratio(found.single_us, found.us)
     kernels = f"{count} kernels share" if count > 1 else "1 kernel has"
     return (
-        *(f"{rule}: kernel {rule.kernel}" for rule in found.rules),
-        "otherwise, and where another does not fit: kernel 0",
+        *(f"nearest to {quantity.shape(guard.near)}: kernel {guard.kernel}" for guard in found.guards
+          if guard.kernel != FALLBACK),
+        f"elsewhere, {WITHIN:g} times away in a size, and where another does not fit: kernel 0",
         f"{kernels} the shapes: {quantity.time(found.us)} in the mean, {quantity.factor(gain)} "
         f"over the best alone ({quantity.time(found.single_us)})",
     )

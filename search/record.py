@@ -14,7 +14,7 @@ from typing import Any
 
 from ir.digest import spec_digest, text_digest
 from ir.errors import KernelError
-from ir.guards import Rule
+from ir.guards import Guard
 from ir.parse import parse_workload
 from ir.provenance import CORRECT_BY, TIME_KINDS
 from ir.source import near
@@ -26,9 +26,9 @@ from search.variant import (
     Variant,
     digest_of,
     edited,
+    guards,
     numbered,
     require_whole,
-    rules,
     tuned,
     variants,
 )
@@ -82,8 +82,8 @@ class Record:
 
     workload: the shapes it is tuned for, where there are several; `shape` is then the heaviest,
     and all times are weighted geometric means.  variants: kernels that share the shapes with this
-    one, numbered from 1; rules: which of them is run where, else this one.  single_us: the mean
-    without them.
+    one, numbered from 1; guards: which of them is run near which shape, `within` a factor of its
+    sizes, else this one.  single_us: the mean without them.
     """
 
     kernel: str
@@ -109,7 +109,8 @@ class Record:
     clocks: str | None = None
     single_us: float | None = None
     workload: tuple[Tuned, ...] = ()
-    rules: tuple[Rule, ...] = ()
+    guards: tuple[Guard, ...] = ()
+    within: float | None = None
     variants: tuple[Variant, ...] = ()
 
     def __post_init__(self) -> None:
@@ -126,7 +127,7 @@ class Record:
         ):
             if word not in known:
                 raise KernelError(f"field `{field}` is {word!r}", allowed=", ".join(known))
-        require_whole(self.variants, self.rules, self.workload, self.shape)
+        require_whole(self.variants, self.guards, self.workload, self.shape)
 
     @property
     def tuned(self) -> list[tuple[dict[str, int], float]]:
@@ -137,7 +138,7 @@ class Record:
     def text(self) -> str:
         """What `record.toml` holds; `parse_record` gives an equal record back."""
         table = asdict(self)
-        several = ("workload", "rules", "variants")
+        several = ("workload", "guards", "variants")
         return toml_text({k: v for k, v in table.items() if v or k not in several})
 
     def better_than(self, other: Record) -> bool:
@@ -274,7 +275,7 @@ def _record(table: dict[str, Any]) -> Record:
     table["checked"] = tuple(dict(sizes) for sizes in table.get("checked", ()))
     table["lineage"] = tuple(table.get("lineage", ()))
     table["us"] = float(table["us"])
-    for name, made in (("workload", tuned), ("rules", rules), ("variants", variants)):
+    for name, made in (("workload", tuned), ("guards", guards), ("variants", variants)):
         table[name] = made(table.get(name, []))
     return Record(**table)
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ir.digest import spec_digest, text_digest
 from ir.errors import KernelError
-from ir.guards import Bound, Rule
+from ir.guards import Guard
 from ir.parse import parse_workload
 from search import record as records
 from search.record import (
@@ -99,7 +99,8 @@ def test_another_formulation_is_kept_with_it(tmp_path):
 OTHER = "schedule(scale)\ntile(m, size=4)\n"
 SHARED = {
     "workload": (Tuned({"M": 64, "K": 32}, 2.0, 9.0), Tuned({"M": 4, "K": 32}, 1.0, 1.5, 1)),
-    "rules": (Rule(1, (Bound("M", most=16), Bound("K", least=2, most=99))),),
+    "guards": (Guard({"M": 64, "K": 32}, 0), Guard({"M": 4, "K": 32}, 1)),
+    "within": 4.0,
     "variants": (
         Variant("kernel_1.cc", text_digest(OTHER), text_digest("int other;\n"), False, ("+ a",),
                 text_digest("def scale...")),
@@ -130,8 +131,8 @@ def test_kernels_that_share_shapes_are_one_record(tmp_path):
 
 def test_a_record_of_one_kernel_says_nothing_of_others():
     text = stored().record.text()
-    assert not any(word in text for word in ("workload", "rules", "variants", "single_us"))
-    assert "rules = [{ kernel = 1, bounds = [{ size = \"M\", most = 16 }, " in shared().record.text()
+    assert not any(word in text for word in ("workload", "guards", "within", "variants", "single_us"))
+    assert "{ near = { M = 4, K = 32 }, kernel = 1 }" in shared().record.text()
 
 
 def test_a_record_for_other_shapes_or_weights_is_another(tmp_path):
@@ -146,12 +147,13 @@ def test_a_record_for_other_shapes_or_weights_is_another(tmp_path):
 @pytest.mark.parametrize(
     ("changed", "what"),
     [
-        ({"rules": (Rule(2),)}, "there is no kernel 2"),
+        ({"guards": (Guard({"M": 1, "K": 1}, 2),)}, "there is no kernel 2"),
         ({"workload": (Tuned({"M": 1, "K": 1}, 1.0, 1.0, 7),)}, "there is no kernel 7"),
-        ({"rules": (Rule(1, (Bound("N", most=1),)),)}, "`N`, which is no size"),
+        ({"guards": (Guard({"M": 1, "N": 1}, 1),)}, "a guard is near"),
+        ({"guards": (Guard({"M": 0, "K": 1}, 1),)}, "a guard is near"),
     ],
 )
-def test_a_rule_or_a_shape_names_what_is_there(changed, what):
+def test_a_guard_or_a_shape_names_what_is_there(changed, what):
     with pytest.raises(KernelError, match=what):
         shared(**changed)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ir.digest import text_digest
 from ir.errors import KernelError
-from ir.guards import Bound, Rule
+from ir.guards import Guard
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,26 +62,23 @@ def variants(tables: list[dict[str, Any]]) -> tuple[Variant, ...]:
     return tuple(Variant(**{**t, "lineage": tuple(t.get("lineage", ()))}) for t in tables)
 
 
-def rules(tables: list[dict[str, Any]]) -> tuple[Rule, ...]:
-    """The rules that a record's text lists."""
-    return tuple(
-        Rule(int(t["kernel"]), tuple(Bound(**bound) for bound in t["bounds"])) for t in tables
-    )
+def guards(tables: list[dict[str, Any]]) -> tuple[Guard, ...]:
+    """The guards that a record's text lists."""
+    return tuple(Guard(dict(t["near"]), int(t["kernel"])) for t in tables)
 
 
 def require_whole(
-    made: tuple[Variant, ...], listed: tuple[Rule, ...], shapes: tuple[Tuned, ...],
+    made: tuple[Variant, ...], listed: tuple[Guard, ...], shapes: tuple[Tuned, ...],
     sizes: Mapping[str, int],
 ) -> None:  # fmt: skip
-    """KernelError where a rule or a shape names a kernel or a size that is not there."""
-    for number in (*(rule.kernel for rule in listed), *(shape.kernel for shape in shapes)):
+    """KernelError where a guard or a shape names a kernel or sizes that are not there."""
+    for number in (*(guard.kernel for guard in listed), *(shape.kernel for shape in shapes)):
         if not 0 <= number <= len(made):
             raise KernelError(f"there is no kernel {number}", allowed=f"0 to {len(made)}")
-    for bound in (bound for rule in listed for bound in rule.bounds):
-        if bound.size not in sizes:
-            raise KernelError(
-                f"a rule bounds `{bound.size}`, which is no size", allowed=", ".join(sizes)
-            )
+    for guard in listed:
+        if set(guard.near) != set(sizes) or min(guard.near.values()) < 1:
+            raise KernelError(f"a guard is near {dict(guard.near)}",
+                              allowed=f"a number of 1 or more for each of {', '.join(sizes)}")
 
 
 def digest_of(text: str | None) -> str | None:

@@ -47,14 +47,14 @@ def made(tmp_path_factory):
     return run, folder / "kernels_generated" / "conv1d" / "npu", folder / "page.html"
 
 
-def test_several_kernels_are_one_record_with_rules(made):
+def test_several_kernels_are_one_record_with_guards(made):
     run, folder, _ = made
     record = read_record(folder).record
-    assert record.variants and record.rules
+    assert record.variants and record.guards and record.within
     assert run["record"] == "kernels_generated/conv1d/npu"
     assert {"kernel.cc", "kernel_1.cc", "schedule_1.sched"} < {p.name for p in folder.iterdir()}
     assert [dict(t.shape) for t in record.workload] == list(SHAPES)
-    assert [chosen(record.rules, shape) for shape in SHAPES] == [t.kernel for t in record.workload]
+    assert [chosen(record.guards, shape) for shape in SHAPES] == [t.kernel for t in record.workload]
     assert all(word in record.command for word in (*GIVEN, "--dispatch=3"))
 
 
@@ -88,12 +88,12 @@ def test_the_record_holds_what_it_says_when_it_is_made_again(made):
     assert found.us == pytest.approx(stored.record.us)
 
 
-def test_the_page_shows_the_shapes_and_the_rules(made):
+def test_the_page_shows_the_shapes_and_the_guards(made):
     run, _, page = made
     text = page.read_text(encoding="utf-8")
     assert "At each shape" in text and "At shapes that it was not tuned for" in text
     assert "kernel_1.cc" in text
-    assert "otherwise, and where another does not fit: kernel 0" in text
+    assert "and where another does not fit: kernel 0" in text
 
 
 @pytest.mark.parametrize(

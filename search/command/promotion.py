@@ -9,6 +9,7 @@ from typing import Any
 
 from backends.emit import template_digest
 from ir.digest import spec_digest, text_digest
+from ir.guards import WITHIN
 from ir.lower import lower
 from ir.machine import Machine
 from ir.parse import parse_schedule, parse_spec
@@ -163,7 +164,8 @@ def _shared(problem: Problem, outcome: Outcome, name: str) -> dict[str, Any]:
     return {
         "workload": workload,
         "single_us": found.single_us,
-        "rules": found.rules,
+        "guards": found.guards,
+        "within": WITHIN,
         "variants": variants,
     }
 

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ir.guards import WITHIN
 from search import obtained, quantity
 from search.contributions import contributions
-from search.dispatch import Dispatch, rules_lines
+from search.dispatch import Dispatch, guard_lines
 from search.outcome import AtShape, Outcome
 from search.unseen import Unseen, gain, unseen_words
 
@@ -106,7 +107,8 @@ def _dispatch(found: Dispatch) -> dict[str, Any]:
     return {
         "us": found.us,
         "single_us": found.single_us,
-        "rules": [{"kernel": rule.kernel, "when": str(rule)} for rule in found.rules],
+        "guards": [{"near": dict(g.near), "kernel": g.kernel} for g in found.guards],
+        "within": WITHIN,
         "kernels": [
             {"key": kernel.candidate.key, "us": list(kernel.times)} for kernel in found.kernels
         ],
@@ -136,7 +138,7 @@ def unseen_text(rows: Sequence[Unseen]) -> str:
 
 
 def shapes_text(outcome: Outcome) -> str:
-    """A table of the times at each shape, and the rules by which kernels are chosen; nothing
+    """A table of the times at each shape, and the guards by which kernels are chosen; nothing
     where there is one shape."""
     rows = outcome.by_shape()
     if not rows:
@@ -154,7 +156,7 @@ def shapes_text(outcome: Outcome) -> str:
     settings = outcome.settings
     head = f"{settings.kernel} on {settings.target}, at each shape:\n"
     text = head + columns(cells, "<" + ">" * (len(cells[0]) - 1))
-    return text + "".join(f"{line}\n" for line in rules_lines(outcome.dispatch))
+    return text + "".join(f"{line}\n" for line in guard_lines(outcome.dispatch))
 
 
 def summary_text(lines: Sequence[Line]) -> str:

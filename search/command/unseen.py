@@ -91,7 +91,7 @@ def _us(outcome: Evaluated) -> float | None:
 
 
 def _chosen(problem: Problem, found: Dispatch, sizes: Sizes) -> int:
-    return chosen(found.rules, sizes, lambda n: _fits(problem, found, n, sizes))
+    return chosen(found.guards, sizes, lambda n: _fits(problem, found, n, sizes))
 
 
 def _fits(problem: Problem, found: Dispatch, number: int, sizes: Sizes) -> bool:

@@ -12,7 +12,7 @@ from search.contributions import contributions
 from search.evaluation import Evaluation
 from search.measures import named
 from search.model_use import PromptUse
-from search.dispatch import rules_lines
+from search.dispatch import guard_lines
 from search.outcome import AtShape, Outcome
 from search.report.page import (
     Archive,
@@ -65,7 +65,7 @@ def result(
         texts=(*_texts(outcome, source), *others),
         facts={**_facts(outcome, machine), **facts},
         shapes=tuple(_shape(row) for row in outcome.by_shape()),
-        rules=rules_lines(outcome.dispatch),
+        guards=guard_lines(outcome.dispatch),
         unseen=tuple(_unseen(row) for row in unseen),
         unseen_words=unseen_words(unseen),
         operators=tuple(

@@ -151,7 +151,7 @@ def test_a_run_without_a_correct_candidate_is_shown_without_a_winner():
     assert len(shown.failed) == 4
 
 
-def test_a_workload_is_shown_shape_by_shape_with_the_rules_that_share_it():
+def test_a_workload_is_shown_shape_by_shape_with_the_guards_that_share_it():
     shapes = (Shape({"M": 8}), Shape({"M": 64}, 3.0))
     single = Evaluation(4.0, "simulated", "simulator",
                         times=(Timed({"M": 8}, 1.0, 4.0), Timed({"M": 64}, 3.0, 4.0)))  # fmt: skip
@@ -166,7 +166,7 @@ def test_a_workload_is_shown_shape_by_shape_with_the_rules_that_share_it():
     assert shown.shape == "M=8 | M=64 (3 times the weight)"
     rows = [(r.shape, r.weight, r.single_us, r.us, r.kernel, r.roofline_us) for r in shown.shapes]
     assert rows == [("M=8", 1.0, 4.0, 1.0, 1, 0.5), ("M=64", 3.0, 4.0, 4.0, 0, 2.0)]
-    assert shown.rules[0] == "M <= 22: kernel 1"
+    assert shown.guards[0] == "nearest to M=8: kernel 1"
     assert shown.texts[-1].name == "Kernel 1: schedule"
     assert (shown.unseen[0].shape, shown.unseen[0].said) == ("M=9", "correct")
     assert shown.unseen_words.startswith("1 of 1 correct")
@@ -174,4 +174,4 @@ def test_a_workload_is_shown_shape_by_shape_with_the_rules_that_share_it():
 
 def test_one_shape_has_no_table_of_shapes():
     shown = result(outcome(), MACHINE, None, {})
-    assert (shown.shapes, shown.rules, shown.unseen) == ((), (), ())
+    assert (shown.shapes, shown.guards, shown.unseen) == ((), (), ())

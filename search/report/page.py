@@ -136,7 +136,7 @@ class Result:
 
     levels are `first` (the autoschedule), `plain` (the untiled schedule), `best` and
     `roofline` (the machine's bound); of several shapes weighted geometric means.  facts: how it
-    was obtained, by name.  shapes: of a workload of several.  rules: by which kernels share them,
+    was obtained, by name.  shapes: of a workload of several.  guards: by which kernels share them,
     as lines.  unseen: other shapes that these were tried at, and what they come to in words.
     models: what was asked of models, in words; empty where none was.  prompts: their versions.
     """
@@ -161,7 +161,7 @@ class Result:
     texts: tuple[Text, ...]
     facts: Mapping[str, str]
     shapes: tuple[ShapeRow, ...] = ()
-    rules: tuple[str, ...] = ()
+    guards: tuple[str, ...] = ()
     unseen: tuple[UnseenRow, ...] = ()
     unseen_words: str = ""
     operators: tuple[OperatorRow, ...] = ()
