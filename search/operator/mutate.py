@@ -18,7 +18,7 @@ class Mutate:
 
     Fewer changes are likelier: each further one is made with probability 1/2. A verb's subject
     is drawn first and its value then, so that a verb with many values is not drawn more often.
-    Of `looks` children the one is kept that the estimate expects most of, give or take `doubt`.
+    Of `looks` children the one is kept that the forecast expects most of, give or take `doubt`.
     Where `tries` led to nothing new, the single changes are gone through one by one.
     by_name: the budget never chooses it, only a policy that names it.  prefer: how much likelier
     than others a verb is drawn, where that is known.

@@ -21,8 +21,8 @@ class Tune:
     """Asks a sampler for settings of what the verbs list for the first parent's schedule.
 
     Each outcome of a candidate with the parent's formulation is a trial of the study. Of `looks`
-    settings that lower and are new, the one is offered that the estimate expects most of: an
-    estimate chooses among settings, but is never told to the study, whose times are obtained in
+    settings that lower and are new, the one is offered that the forecast expects most of: a
+    forecast chooses among settings, but is never told to the study, whose times are obtained in
     one way.  sampler: `tpe`, or `cma` over the ordinal parameters.  width: how many parameters
     are swept at a time, drawn anew for each child, the others stay as the parent has them;
     0: all.  tries: settings that are asked for at most.  by_name: no budget chooses it.
