@@ -1,5 +1,6 @@
 """The example runs to its end, and is as close to float64 as PyTorch is."""
 
+import json
 import re
 
 import pytest
@@ -13,6 +14,19 @@ def test_the_model_is_computed_by_kernels(target, capsys):
     said = capsys.readouterr().out
     ours, theirs = map(float, re.findall(r": (\S+e-\d+)", said))
     assert ours <= 4 * theirs + 1e-6, said
+
+
+def test_the_race_can_be_rehearsed(tmp_path):
+    out = tmp_path / "dlrm.json"
+    assert main(["--target=h200", "--rehearse", f"--out={out}"]) == 0
+    (row,) = json.loads(out.read_text())["rows"]
+    assert row["correct"] and row["time_kind"] == "rehearsed" and row["rel_err"] < 1e-5
+    assert set(row["baselines_us"]) == {"eager", "compile", "reduce_overhead"}
+
+
+def test_a_rehearsal_needs_a_file(capsys):
+    assert main(["--target=h200", "--rehearse"]) == 2
+    assert "--out" in capsys.readouterr().err
 
 
 def test_a_target_that_is_not_there_is_told(capsys):

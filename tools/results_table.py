@@ -20,6 +20,7 @@ from ir.errors import KernelError
 from tools.coverage_table import coverage
 from tools.markdown import cut, line
 from tools.ranking_table import ranking
+from tools.suite_table import suite
 
 PAGE = Path("docs/benchmarks.md")
 RESULTS = Path("benchmarks/results")
@@ -59,6 +60,8 @@ def table(result: Mapping[str, Any]) -> str:
 
     Ratios are cut after two digits and not rounded.
     """
+    if "suite" in result:
+        return "\n\n".join(suite(result)) + "\n"
     if "reduced" in result:
         return "\n\n".join(coverage(result)) + "\n"
     ranked = "overall" in result["summary"]

@@ -27,13 +27,15 @@ class Contents:
 @dataclass(frozen=True, slots=True)
 class Linked:
     """A network with the launchers of its kernels. contents: gives what a record of it holds.
-    folder: that of the sources, where it lasts no longer than this."""
+    functions: what of theirs may run on a device; empty where that is not known.  folder: that of
+    the sources, where it lasts no longer than this."""
 
     network: Network
     launchers: Mapping[Spec, Launcher]
     machine: Machine
     backend: Backend
     contents: Callable[[], Contents]
+    functions: frozenset[str] = frozenset()
     folder: tempfile.TemporaryDirectory | None = None
 
     @property

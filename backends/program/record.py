@@ -39,7 +39,8 @@ def linked(run: Compiled) -> Linked:
         spec: launcher(run.backend, kernel.built, kernel.nest, run.machine)
         for spec, kernel in run.kernels.items()
     }
-    return Linked(run.network, launchers, run.machine, run.backend, lambda: contents(run))
+    names = frozenset(la.name for k in run.kernels.values() for la in k.nest.launches)
+    return Linked(run.network, launchers, run.machine, run.backend, lambda: contents(run), names)
 
 
 def contents(run: Compiled) -> Contents:
@@ -92,7 +93,7 @@ def recorded(sealed: Sealed, built: Finds = lambda _: None) -> Linked:
     own = [n for n in sealed.files if n == NETWORK or n.startswith("kernels/")]
     facts = {name: sealed.facts[name] for name in FACTS if name in sealed.facts}
     kept = Contents({name: sealed.bytes(name) for name in own}, facts)
-    return Linked(network, launchers, machine, backend, lambda: kept, folder)
+    return Linked(network, launchers, machine, backend, lambda: kept, folder=folder)
 
 
 def _fact(sealed: Sealed, name: str) -> str:

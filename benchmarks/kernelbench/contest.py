@@ -10,7 +10,7 @@ import copy
 import os
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +24,11 @@ from backends.registry import target
 from benchmarks.kernelbench.attempt import MOST_WORDS, Notes
 from benchmarks.kernelbench.check import Check
 from benchmarks.kernelbench.kernels import BuiltKernels
+from benchmarks.kernelbench.opponents import opponents, time_fields
 from benchmarks.kernelbench.prepared import PROBLEM, RECORD
 from benchmarks.kernelbench.suite import SEED
 from benchmarks.kernelbench.turns import Turns
 from benchmarks.kernelbench.venue import Venue, venue
-from benchmarks.race import limit
-from benchmarks.timing import Times
 from frontends.compiled.module import CompiledModule
 from frontends.compiled.record import call_of
 from frontends.kernelbench.problem import Problem
@@ -38,7 +37,6 @@ from ir.errors import KernelError
 
 SETS = 3  # of inputs that calls go around
 SETS_BYTES = 4 << 30  # that they may take together
-CHEAP_SECONDS = 25.0  # of compiling, up to which a second mode is raced too
 COPIES = ("Memcpy", "Memset")  # what a device's copy engine does, and no kernel
 
 
@@ -93,11 +91,17 @@ class _Contest:
             self.notes.note(**found)
         with self.notes.stage("profile"), self.turns.shared():
             self._profiled(ours, inputs)
-        calls = {"ours": ours, "eager": theirs, **self._compiled(theirs, inputs)}
+        with self.notes.stage("compile"):
+            others, failures = opponents(
+                theirs, inputs, self.venue, self.task.modes, self.task.compile_seconds
+            )
+        self.notes.note(failures=failures)
         with self.notes.stage("time"):
             sets = self._sets(inputs)
             with self.turns.alone():
-                self._timed(calls, sets)
+                mine = self.venue.timed(ours, sets)
+                times = {name: self.venue.timed(call, sets) for name, call in others.items()}
+        self.notes.note(time_kind=self.venue.time_kind, **time_fields(mine, times))
         self.notes.row.pop("stage")
         self.notes.note(correct=not self.notes.row.get("reason"))
 
@@ -135,60 +139,11 @@ class _Contest:
         if foreign and not self.notes.row.get("reason"):
             self.notes.note(reason=f"other kernels ran: {foreign[:3]}"[:MOST_WORDS])
 
-    def _compiled(self, theirs: torch.nn.Module, inputs: tuple[Any, ...]) -> dict[str, Any]:
-        """The baselines that could be compiled in time; why others could not stands in the row."""
-        made: dict[str, Any] = {}
-        failures: dict[str, str] = {}
-        for name in self.task.modes:
-            with self.notes.stage(name):
-                try:
-                    call = torch.compile(theirs, **self.venue.modes[name])
-                    step = _stepped(call) if name == "reduce_overhead" else call
-                    with limit(self.task.compile_seconds):
-                        step(*inputs)
-                        step(*inputs)
-                    made[name] = step
-                except Exception as error:  # whatever a compiler raises
-                    failures[name] = f"{type(error).__name__}: {error}"[:MOST_WORDS]
-            if failures or self.notes.row[f"{name}_s"] > CHEAP_SECONDS:
-                break
-        self.notes.note(failures=failures)
-        return made
-
     def _sets(self, inputs: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         """Several sets of inputs, as many as there is room for; floats are shifted."""
         size = sum(t.nbytes for t in inputs if isinstance(t, torch.Tensor))
         count = max(1, min(SETS, SETS_BYTES // max(size, 1)))
         return [inputs, *(tree_map(lambda x, n=n: _shifted(x, n), inputs) for n in range(1, count))]
-
-    def _timed(self, calls: dict[str, Any], sets: list[tuple[Any, ...]]) -> None:
-        times = {name: self.venue.timed(call, sets) for name, call in calls.items()}
-        self.notes.note(time_kind=self.venue.time_kind, **_times(times))
-
-
-def _times(times: dict[str, Times]) -> dict[str, Any]:
-    """The fields of a row that tell times."""
-    ours = times["ours"]
-    others = {n: t for n, t in times.items() if n != "ours"}
-    us = {n: t.us for n, t in others.items()}
-    fastest = min(us, key=us.__getitem__)
-    return {
-        "us": ours.us, "p20_us": ours.p20, "p80_us": ours.p80, "runs": ours.runs,
-        "host_us": ours.host_us, "wall_us": ours.wall_us, "clocks_agree": ours.clocks_agree,
-        "baselines_us": us, "baseline_times": {n: asdict(t) for n, t in others.items()},
-        "fastest": fastest, "speedup": us[fastest] / ours.us,
-        "speedups": {n: t / ours.us for n, t in us.items()},
-    }  # fmt: skip
-
-
-def _stepped(call: Any) -> Any:
-    """A call that says that the last one's results are no longer needed."""
-
-    def stepped(*inputs: Any) -> Any:
-        torch.compiler.cudagraph_mark_step_begin()
-        return call(*inputs)
-
-    return stepped
 
 
 def _at(item: Any, place: str) -> Any:

@@ -1,0 +1,65 @@
+"""Opponents: a module as PyTorch runs it, eager and compiled, and their times in a row."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import torch
+
+from benchmarks.kernelbench.venue import Venue
+from benchmarks.race import limit
+from benchmarks.timing import Times
+
+CHEAP_SECONDS = 25.0  # of compiling, up to which a further mode is raced too
+MOST_WORDS = 400  # of a reason
+
+Call = Callable[..., Any]
+
+
+def opponents(
+    module: Call, inputs: Sequence[Any], venue: Venue, modes: Sequence[str], seconds: float
+) -> tuple[dict[str, Call], dict[str, str]]:
+    """Eager, and what could be compiled in so many seconds, by name; and why another could not.
+    After one that fails, or takes long, no further one is tried."""
+    made: dict[str, Call] = {"eager": module}
+    failures: dict[str, str] = {}
+    for name in modes:
+        began = time.perf_counter()
+        try:
+            call = torch.compile(module, **venue.modes[name])
+            step = _stepped(call) if name == "reduce_overhead" else call
+            with limit(seconds):
+                step(*inputs)
+                step(*inputs)
+            made[name] = step
+        except Exception as error:  # whatever a compiler raises
+            failures[name] = f"{type(error).__name__}: {error}"[:MOST_WORDS]
+        if failures or time.perf_counter() - began > CHEAP_SECONDS:
+            break
+    return made, failures
+
+
+def time_fields(ours: Times, others: Mapping[str, Times]) -> dict[str, Any]:
+    """The fields of a row that tell times."""
+    us = {n: t.us for n, t in others.items()}
+    fastest = min(us, key=us.__getitem__)
+    return {
+        "us": ours.us, "p20_us": ours.p20, "p80_us": ours.p80, "runs": ours.runs,
+        "host_us": ours.host_us, "wall_us": ours.wall_us, "clocks_agree": ours.clocks_agree,
+        "baselines_us": us, "baseline_times": {n: asdict(t) for n, t in others.items()},
+        "fastest": fastest, "speedup": us[fastest] / ours.us,
+        "speedups": {n: t / ours.us for n, t in us.items()},
+    }  # fmt: skip
+
+
+def _stepped(call: Call) -> Call:
+    """A call that says that the last one's results are no longer needed."""
+
+    def stepped(*inputs: Any) -> Any:
+        torch.compiler.cudagraph_mark_step_begin()
+        return call(*inputs)
+
+    return stepped

@@ -1,0 +1,100 @@
+"""The tables of a suite that was raced problem by problem: levels, problems, and what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tools.markdown import cut, line
+
+_MOST = 160  # characters of a reason
+_LEVELS = (
+    "problems", "count", "correct", "by the suite's check", "own kernels only", "failed at",
+    "over eager", "over compile", "over the fastest", "faster than eager",
+)  # fmt: skip
+_ROWS = (
+    "level", "problem", "us", "eager", "compile", "reduce-overhead", "over eager",
+    "over compile", "error", "its error", "notes",
+)  # fmt: skip
+
+
+def suite(result: Mapping[str, Any]) -> list[str]:
+    """All parts: where the file is from, levels, rows, failures."""
+    rows = result["rows"]
+    parts = (_origin(result), _levels(result["summary"]), _problems(rows), _failures(rows))
+    return [p for p in parts if p]
+
+
+def _origin(result: Mapping[str, Any]) -> str:
+    versions = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
+    return (
+        f"`{result['command']}`, {result['date']}, {result['machine']}, driver "
+        f"{result['driver']}, {versions}; sizes: {result['sizes']}."
+    )
+
+
+def _levels(summary: Mapping[str, Any]) -> str:
+    lines = [line(_LEVELS), line(["---"] + ["---:"] * (len(_LEVELS) - 1))]
+    for name, found in summary.items():
+        failed = ", ".join(f"{stage} {n}" for stage, n in found["failed_at"].items())
+        over = found["over"]
+        eager = over["eager"]
+        lines.append(line([
+            name, str(found["problems"]), str(found["correct"]), str(found["suite_passed"]),
+            str(found["own_kernels_only"]), failed or "-",
+            *(_mean(over[n]) for n in ("eager", "compile", "fastest")),
+            f"{100 * eager['fast_1']:.0f}%" if eager else "-",
+        ]))  # fmt: skip
+    return "\n".join(lines)
+
+
+def _mean(found: Mapping[str, Any] | None) -> str:
+    return cut(found["geometric_mean"]) if found else "-"
+
+
+def _problems(rows: Sequence[Mapping[str, Any]]) -> str:
+    lines = [line(_ROWS), line(["---:", "---"] + ["---:"] * (len(_ROWS) - 3) + ["---"])]
+    for row in (r for r in rows if r.get("us")):
+        times, ratios = row["baselines_us"], row["speedups"]
+        lines.append(line([
+            str(row["level"]), row["problem"], _us(row["us"]),
+            *(_us(times.get(n)) for n in ("eager", "compile", "reduce_overhead")),
+            *(cut(ratios.get(n)) for n in ("eager", "compile")),
+            _error(row["rel_err"]), _error(row["reference_rel_err"]), _notes(row),
+        ]))  # fmt: skip
+    return "\n".join(lines) if len(lines) > 2 else ""
+
+
+def _notes(row: Mapping[str, Any]) -> str:
+    """What one should know of a row beside its figures."""
+    notes = [row["degenerate"] and f"degenerate: {row['degenerate']}"]
+    notes += ["its equations shrink" * bool(row["collapses"]), "; ".join(row.get("rounded", ()))]
+    if not row["suite_passed"]:
+        found = row["suite"]
+        notes.append(f"suite {found['passed']}/{found['trials']}, "
+                     f"eager in f32 {found['passed_with_f32']}/{found['trials']}")  # fmt: skip
+    if plain := row.get("plain_kernels"):
+        notes.append(f"{len(plain)} plain kernels")
+    notes += ["wrong" * (not row["correct"])]
+    return ", ".join(n for n in notes if n)
+
+
+def _failures(rows: Sequence[Mapping[str, Any]]) -> str:
+    lines = [
+        f"- level {r['level']}, {r['problem']}, {r.get('stage', 'check')}: {_short(r['reason'])}"
+        for r in rows if not r["correct"]
+    ]  # fmt: skip
+    return "\n".join(["Failures:", "", *lines]) if lines else ""
+
+
+def _short(reason: str) -> str:
+    words = " ".join(reason.split())
+    return words if len(words) <= _MOST else f"{words[:_MOST]} ..."
+
+
+def _us(us: float | None) -> str:
+    return f"{us:.1f}" if us else ""
+
+
+def _error(error: float | None) -> str:
+    return "-" if error is None else f"{error:.1e}"
