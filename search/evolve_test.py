@@ -5,7 +5,6 @@ import json
 import os
 import signal
 import sys
-import time
 
 import pytest
 
@@ -341,11 +340,3 @@ def test_a_run_that_goes_on_keeps_what_it_was_started_with(place):
     place.given = place.files()
     code, out, err = place.run("--resume=scale-null-1", "--store=runs.db", "--seed=2")
     refused(place, code, out, err, ["--seed", "keeps what it was started with"])
-
-
-def until(holds, seconds=60):
-    """Waits until something holds."""
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, "it did not come about in time"
-        time.sleep(0.02)

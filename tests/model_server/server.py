@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -36,9 +37,9 @@ class ModelServer:
     """A context in which `base_url` answers.
 
     order: names of answers, or answers, given first, one to each request.  After them, one whose
-    words the prompt holds (the first by name), else `otherwise`, else an error; where that names
-    several, a request is always given the same of them.  folder: where answers lie, beside those
-    here.  key: the only one that is taken; None for any.
+    words the prompt holds, else `otherwise`, else an error; where there are several, one is drawn
+    by the request, always the same for the same.  folder: where answers lie, beside those here.
+    key: the only one that is taken; None for any.
     """
 
     def __init__(
@@ -59,7 +60,7 @@ class ModelServer:
         self._seen: list[Seen] = []
         self.most_at_once = 0
         self.closing = threading.Event()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+        self._server = _Server(("127.0.0.1", 0), _Handler)
         self._server.daemon_threads = True
         self._server.block_on_close = False
         self._server.owner = self  # type: ignore[attr-defined]
@@ -106,9 +107,9 @@ class ModelServer:
         if self._order:
             return self._order.pop(0)
         prompt = Seen(body, "", "").prompt
-        fitting = (a for _, a in sorted(self._known.items()) if a.fits(prompt))
-        drawn = random.Random(json.dumps(body, sort_keys=True)).choice(self._otherwise)
-        return next(fitting, drawn)
+        fitting = [a for _, a in sorted(self._known.items()) if a.fits(prompt)]
+        rng = random.Random(json.dumps(body, sort_keys=True))
+        return rng.choice(fitting or self._otherwise)
 
     def _named(self, given: str | Scripted) -> Scripted:
         if isinstance(given, Scripted):
@@ -116,6 +117,15 @@ class ModelServer:
         if given not in self._known:
             raise ValueError(f"no answer `{given}`; there are {', '.join(self._known)}")
         return self._known[given]
+
+
+class _Server(ThreadingHTTPServer):
+    """A thread for each connection."""
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that is gone, as one whose process ends, is no fault of the server."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -7,6 +7,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from search.store import Store
@@ -108,3 +109,11 @@ class Place:
                 return connection.execute("select count(*) from evaluations").fetchone()[0]
         except sqlite3.OperationalError:
             return 0
+
+
+def until(holds, seconds=60):
+    """Waits until something holds."""
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "it did not come about in time"
+        time.sleep(0.02)

@@ -1,0 +1,230 @@
+"""Models through the command, over loopback: a whole run, its replay without network, kills.
+
+The server's answers are drawn by the request, so that a run is the same each time, whichever
+thread asks first; faults that pass come first and change nothing but tokens.
+"""
+
+import json
+import re
+import signal
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from search.llm.exchange import Answer, reply_of, request_of
+from search.prompt.regions import first_regions
+from search.store import Store
+from tests.model_server.server import ModelServer
+from tests.place.place import Place, until
+
+ANSWERS = Path(__file__).parent / "testdata" / "rows"
+GOLDEN = "search/golden"
+KEY = "sk-0123456789-abcdef"
+RUN = "rows-null-1"
+PASSING = ("wait", "fault", "cut", "broken")
+WORDS = (
+    "--kernel=rows.kir", "--shape=M=100,K=300,N=70", "--model=tiny", "--evaluations=104",
+    "--operators=universal,combine,mutate", "--seed=1", "--target=null", "--json",
+)  # fmt: skip
+
+
+def at(server, key=KEY):
+    """Variables for a run that asks a server."""
+    return {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": key, "NO_PROXY": "127.0.0.1"}
+
+
+def served(order=()):
+    return ModelServer(order, folder=ANSWERS, otherwise="nonsense")
+
+
+@dataclass
+class Whole:
+    """A run that asked a server. said: stdout.  noise: stderr.  seen: requests, in order."""
+
+    place: Place
+    said: str
+    noise: str
+    seen: tuple
+
+    @property
+    def found(self):
+        (run,) = json.loads(self.said)["runs"]
+        return run
+
+    @property
+    def exchanges(self):
+        return exchanges(self.place, RUN)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    place = Place(tmp_path_factory.mktemp("whole"), "null")
+    with served(PASSING) as server:
+        more = ("--store=runs.db", "--report=page.html")
+        code, said, noise = place.run(*WORDS, *more, **at(server))
+    assert code == 0, noise
+    return Whole(place, said, noise, server.seen)
+
+
+def load(place, run):
+    store = Store(str(place.work / "runs.db"))
+    record = store.load(run)
+    store.close()
+    return record
+
+
+def exchanges(place, run):
+    store = Store(str(place.work / "runs.db"))
+    found = store.exchanges(run)
+    store.close()
+    return [(request_of(e.request), reply_of(e.reply)) for e in found]
+
+
+def test_a_run_with_answers_of_every_kind_ends_in_order(whole):
+    kinds = Counter(seen.answer for seen in whole.seen)
+    drawn = {file.stem for file in ANSWERS.iterdir()} - {"coach_sharper", "coach_shorter"}
+    assert set(kinds) > drawn | set(PASSING)
+    assert whole.found["evaluations"] == 104 and "104 evaluations" in whole.found["stopped_because"]
+    assert "status 429" in whole.noise and "status 500" in whole.noise
+
+
+def test_every_exchange_is_stored(whole):
+    answered = [seen for seen in whole.seen if seen.answer not in PASSING]
+    stored = whole.exchanges
+    assert all(isinstance(reply, Answer) for _, reply in stored)
+    assert Counter(seen.prompt for seen in answered) == Counter(
+        "\n".join(m.content for m in request.messages) for request, _ in stored
+    )
+
+
+def test_what_models_took_and_what_came_of_it_is_said(whole):
+    models, stored = whole.found["models"], whole.exchanges
+    assert models["answers"] == len(stored) and models["unanswered"] == 0
+    assert models["tokens"] == sum(r.tokens_in + r.tokens_out for _, r in stored)
+    assert models["cost"] is None, "no price was given"
+    made = made_by_models(whole)
+    assert models["refused"] == len(stored) - len(made) - (len(models["prompts"]) - 1)
+    by_name = {row["operator"]: row["children"] for row in whole.found["operators"]}
+    assert by_name["universal"] > 10 and sum(by_name.values()) == 104 - 2
+
+
+def made_by_models(whole):
+    record = load(whole.place, RUN)
+    return [c for g in record.generations for c in g if c.origin.prompt]
+
+
+def test_children_of_models_are_in_the_store_with_their_reasons(whole):
+    made = made_by_models(whole)
+    assert {c.origin.operator for c in made} == {"universal", "combine"}
+    by_reason = {c.origin.note: c for c in made}
+    assert "size=32" in by_reason["Wider tiles read x less often."].schedule
+    assert "p[m, k]" in by_reason["Read x once, in order."].formulation
+    assert "by hand" in by_reason["The same, by hand."].source
+    outcomes = load(whole.place, RUN).outcomes
+    wrong = outcomes[by_reason["Something else."].key]
+    assert wrong.stage == "build" and "a nest starts with" in wrong.reason
+
+
+def test_what_was_wrong_went_back_to_the_model(whole):
+    back = [s.body["messages"][-1]["content"] for s in whole.seen if len(s.body["messages"]) > 2]
+    for reason in ("`plaec`", "`q`", "the answer has no edit", "where `=======` was expected",
+                   "it was tried before"):  # fmt: skip
+        assert any(reason in text for text in back), reason
+
+
+def test_children_after_the_coach_are_made_under_its_version(whole):
+    first, made = whole.found["models"]["prompts"]
+    assert first["digest"] == first_regions().digest == made["parent"]
+    under = [c for c in made_by_models(whole) if c.origin.prompt == made["digest"]]
+    assert len(under) == made["children"] > 0
+    (at_coach,) = (n for n, seen in enumerate(whole.seen) if seen.answer.startswith("coach"))
+    new = {"coach_shorter": "Do not repeat what was tried.", "coach_sharper": "Tile the rows, and load ahead."}
+    words = f"\n\n{new[whole.seen[at_coach].answer]}"
+    assert not any(words in seen.prompt for seen in whole.seen[:at_coach])
+    assert any(words in seen.prompt for seen in whole.seen[at_coach + 1 :])
+
+
+def test_the_page_says_it_too(whole):
+    page = (whole.place.work / "page.html").read_text()
+    assert "Operators and models" in page and "at a cost that is not known" in page
+    assert whole.found["models"]["prompts"][1]["digest"] in page
+
+
+def test_the_key_is_nowhere(whole):
+    assert all(seen.authorization == f"Bearer {KEY}" for seen in whole.seen)
+    assert KEY not in whole.said and KEY not in whole.noise
+    files = [file for file in whole.place.folder.rglob("*") if file.is_file()]
+    assert {"runs.db", "page.html"} < {file.name for file in files}
+    assert not [file for file in files if KEY.encode() in file.read_bytes()]
+
+
+def test_a_replay_without_network_is_the_same_to_the_byte(whole):
+    code, said, noise = whole.place.run(f"--replay={RUN}", "--store=runs.db", "--json")
+    assert code == 0, noise
+    name = json.loads(said)["runs"][0]["run"]
+    assert name != RUN and said.replace(f'"{name}"', f'"{RUN}"') == whole.said
+    first, again = load(whole.place, RUN), load(whole.place, name)
+    assert again.generations == first.generations and again.outcomes == first.outcomes
+    assert by_request(exchanges(whole.place, name)) == by_request(whole.exchanges)
+
+
+def by_request(found):
+    return {request.digest: reply for request, reply in found}
+
+
+def test_a_run_killed_twice_goes_on_to_the_same_result(whole, tmp_path):
+    place = Place(tmp_path, "null")
+    go_on = (f"--resume={RUN}", "--store=runs.db", "--json")
+    with served() as server:
+        for words, count in (((*WORDS, "--store=runs.db"), 12), (go_on, 60)):
+            process = place.start(*words, **at(server))
+            until(lambda least=count: place.evaluated("runs.db") >= least)
+            process.kill()
+            process.communicate()
+            assert process.returncode == -signal.SIGKILL
+        assert place.evaluated("runs.db") < 104
+        code, said, noise = place.run(*go_on, **at(server))
+    assert code == 0 and "goes on" in noise
+    (found,) = json.loads(said)["runs"]
+    assert untold(found) == untold(whole.found)
+    assert load(place, RUN).generations == load(whole.place, RUN).generations
+    code, again, _ = place.run(f"--replay={RUN}", "--store=runs.db", "--json")
+    assert code == 0 and again.replace("rows-null-2", RUN) == said
+
+
+def untold(found):
+    """A result without the tokens, of which attempts that failed take some too."""
+    return {**found, "models": {**found["models"], "tokens": None}}
+
+
+def test_the_prompts_are_golden_texts(whole, golden):
+    """One for each surface, what follows a refusal, and the coach's. Of the knowledge base and of
+    the source only the places are kept: any new document may be retrieved, and what a backend
+    emits is for its own tests."""
+    prompts = [seen.body["messages"] for seen in whole.seen]
+    for name, words in (
+        ("schedule", "Edit `schedule.sched`."),
+        ("equations", "Edit `formulation.kir`"),
+        ("source", "Edit the source `kernel.txt`"),
+        ("coach", "Your move this time"),
+    ):
+        fitting = [m for m in prompts if words in m[-1]["content"]]
+        golden(f"{GOLDEN}/prompt_{name}.md", min(text(m) for m in fitting))
+    refused = [text(m[2:]) for m in prompts if len(m) > 2 and "`plaec`" in m[-1]["content"]]
+    golden(f"{GOLDEN}/prompt_refusal.md", min(refused))
+
+
+LEFT_OUT = {  # what stands between two texts
+    "(documents)": ("\n# From the knowledge base\n", "\n# Constraints\n"),
+    "(source)": ("````text\nnest of rows", "\n````\n"),
+}
+
+
+def text(messages):
+    found = "\n".join(f"[{m['role']}]\n{m['content'].rstrip()}\n" for m in messages)
+    for words, (before, after) in LEFT_OUT.items():
+        held = f"(?<={re.escape(before)}).*?(?={re.escape(after)})"
+        found = re.sub(held, f"\n{words}\n", found, flags=re.DOTALL)
+    return found
