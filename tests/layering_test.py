@@ -70,8 +70,12 @@ TEXT_ONLY = ("parse", "print", "verify", "verbs", "lower", "autoschedule", "cost
 
 def package_of(module):
     """The longest package of the table that holds a module, given as a path without ending;
-    a test belongs where the module does that it is named for."""
-    module = module.removesuffix("_test")
+    a test belongs where the module does that it is named for, a program's `NAME_*_test` with it."""
+    if module.endswith("_test"):
+        module = module.removesuffix("_test")
+        for program in (p for p in TABLE if module.startswith(f"{p}_")):
+            if (ROOT / f"{program}.py").exists() and not (ROOT / f"{module}.py").exists():
+                return program
     if backend_of(module + "/x"):
         return "backends/" + backend_of(module + "/x")
     parts = module.split("/")
