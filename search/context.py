@@ -194,11 +194,6 @@ class Operator(Protocol):
         """A child, or the reason why there is none."""
 
 
-def _nest(candidate: Candidate, machine: Machine, sizes: Sizes) -> LoopNest:
-    formulation, schedule = _formulation(candidate.formulation), _schedule(candidate.schedule)
-    return lower(formulation, schedule, machine, sizes)
-
-
 class _Case:
     """A candidate at some sizes, on a machine that is the same object each time."""
 
@@ -213,9 +208,20 @@ class _Case:
         return isinstance(other, _Case) and self.key == other.key
 
 
+def _nest(candidate: Candidate, machine: Machine, sizes: Sizes) -> LoopNest:
+    return _lowered(_Case(candidate, sizes, machine))
+
+
+@lru_cache(maxsize=64)  # the children of one proposal: each is lowered for several reasons
+def _lowered(case: _Case) -> LoopNest:
+    formulation = _formulation(case.candidate.formulation)
+    schedule = _schedule(case.candidate.schedule)
+    return lower(formulation, schedule, case.machine, case.sizes)
+
+
 @lru_cache(maxsize=4096)
 def _estimated(case: _Case) -> float:
-    nest = _nest(case.candidate, case.machine, case.sizes)
+    nest = _lowered(case)
     return estimate(nest, case.machine, case.sizes)
 
 
