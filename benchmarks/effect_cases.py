@@ -88,6 +88,15 @@ def _fm(kernel: str = "", k: int = 64) -> list[str]:
     return [*([kernel] if kernel else []), *tiles, *unit, *_stages("x y out", 2)]
 
 
+_UNIT = ["compute(acc, unit=matrix)", "precision(acc, dtype=f16)"]
+_IMAGES = [*_tiles({"p": 4, "b": 1}), "tile(q, size=16)", "tile(c, size=8)", *_UNIT,
+           *_stages("x w bias y", 2), *_stages("acc", 3)]  # fmt: skip
+_FORWARD = ["defer(r1, into=zs)", *_tiles({"b": 1, "n": 64}, {"d": 128, "k": 32}),
+            "fuse(hs, into=z)", "compute(u, unit=matrix)", "compute(z, unit=matrix)",
+            "precision(u, dtype=f16)", "precision(z, dtype=f16)",
+            *_stages("x w1 b1 g1 w2 g2 y", 2)]  # fmt: skip
+
+
 _TOPICS: dict[str, tuple[str, dict[str, list[str]]]] = {
     "depth": ("matmul_bias_gelu", {
         "depth 1": _product(64, 64, 1),
@@ -155,10 +164,22 @@ _TOPICS: dict[str, tuple[str, dict[str, list[str]]]] = {
         "32 outputs, 64 positions at a time": _conv(32, 64, 2),
         "16 outputs, 16 positions at a time": _conv(16, 16, 2),
     }),
+    "images": ("conv2d", {
+        "4 lines, 16 columns, 8 channels at a time": _IMAGES,
+        "the same, w shared over b": [*_IMAGES, "share(w, over=b.outer)"],
+        "whole images": [*_tiles({"b": 1}), *_UNIT, *_stages("x w bias y", 2)],
+    }),
+    "pools": ("max_pool2d", {
+        "4 channels": [*_tiles({"n": 1, "c": 4}), *_stages("x y", 2)],
+        "1 channel": [*_tiles({"n": 1, "c": 1}), *_stages("x y", 2)],
+        "16 channels": [*_tiles({"n": 1, "c": 16}), *_stages("x y", 1)],
+    }),
+    "feed forward": ("pffn", {"the norm deferred, squares beside the product": _FORWARD}),
     "bags": ("embedding_bag", {
         "4 ids at a time": _bag(4, 2),
         "16 ids at a time": _bag(16, 2),
         "64 ids at a time": _bag(64, 2),
+        "64 ids at a time, offsets 3 ahead": [*_bag(64, 2), "stage(offsets, at=grid, depth=3)"],
         "512 ids at a time, not staged": _bag(512, 1),
     }),
     "search": ("map_id", {f"{b} ids a tile": _map_id(b) for b in (8, 32, 64, 128, 313, 1024)}),

@@ -2,8 +2,6 @@
 
 import json
 import re
-import tomllib
-from functools import cache
 
 import pytest
 
@@ -26,7 +24,7 @@ FILES = tuple(
     sorted(file for folder in (SHARED, *map(notes, BACKENDS)) for file in folder.glob("*.md"))
 )
 EFFECTS = "/effects.json"  # by benchmarks/schedule_effects.py
-TIMES = ("us", "first_us", "plain_us", "roofline_us")
+TIMES = ("us", "roofline_us")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#]+)[^)]*\)")
 PATH = re.compile(rf"`((?:{'|'.join((*FOLDERS, 'docs'))})/[\w./*-]*)`")
@@ -111,17 +109,10 @@ def fault(found, schedule, machine):
 
 
 def recorded_us(found):
-    """The times of the effects that a document cites, and of all records, to two decimals."""
-    rows = [r for s in found.sources if s.endswith(EFFECTS)
-            for r in json.loads((ROOT / s).read_text(encoding="utf-8"))["rows"]]
-    return {f"{t[name]:.2f}" for t in (*rows, *records()) for name in TIMES if t.get(name)}
-
-
-@cache
-def records():
-    """The records of all kernels."""
-    files = ROOT.glob("kernels_generated/*/*/record.toml")
-    return [tomllib.loads(f.read_text(encoding="utf-8")) for f in files]
+    """The times of the effects that a document cites, to two decimals."""
+    texts = [(ROOT / s).read_text(encoding="utf-8") for s in found.sources if s.endswith(EFFECTS)]
+    rows = [row for text in texts for row in json.loads(text)["rows"]]
+    return {f"{row[name]:.2f}" for row in rows for name in TIMES if row.get(name)}
 
 
 def told_us(body):
