@@ -69,7 +69,10 @@ def conduct(asked: Arguments, around: Surroundings, found: Suite) -> int:
         print(line, file=sys.stderr)
     if session.interrupt.came:
         return INTERRUPTED
-    if any(e.outcome.fault for e in session.ended):
+    faults = {str(e.outcome.fault) for e in session.ended if e.outcome.fault}
+    for fault in sorted(faults):
+        print(f"evolve: {fault}", file=sys.stderr)
+    if faults:
         return FAULTY
     correct = all(e.outcome.best is not None for e in session.ended)
     return DONE if correct and right and not session.faults else INCOMPLETE

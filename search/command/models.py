@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ir.cost import roofline
 from ir.errors import KernelError
@@ -38,11 +38,18 @@ NO_KEY = f"no model is asked: {KEY} is not set; the search goes on without"
 @dataclass(frozen=True, slots=True)
 class Sources:
     """Where answers come from. endpoint: None where there is no key.  prices: of models.  say:
-    is told of waits and of what is lacking, each once."""
+    is told of waits, and of what is lacking once.  said: what was."""
 
     endpoint: Endpoint | None
     prices: Mapping[str, Price]
     say: Callable[[str], None]
+    said: set[str] = field(default_factory=set)
+
+    def say_once(self, text: str) -> None:
+        """Says it where it was not said for an earlier search of the command."""
+        if text not in self.said:
+            self.said.add(text)
+            self.say(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +110,7 @@ def models_of(problem: Problem, given: Sources, store: Keeper) -> RunModels | No
         ledger = Ledger(given.prices)
         models = replayed(problem.replays, store, names, ledger, store)
     elif given.endpoint is None:
-        given.say(NO_KEY)
+        given.say_once(NO_KEY)
         return None
     else:
         ledger = Ledger(given.prices, settings.max_tokens, settings.max_cost)

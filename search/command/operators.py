@@ -1,10 +1,13 @@
-"""The operators that a user names, checked before anything starts."""
+"""The operators and models that a user names, checked before anything starts."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from ir.errors import KernelError
+from search.llm.costs import prices
+from search.llm.ensemble import ensemble
+from search.llm.ledger import Ledger
 from search.operator import MODEL_OPERATORS, local_operators
 
 OPTION = "--operators"
@@ -28,3 +31,11 @@ def require_operators(names: Sequence[str], with_models: bool) -> None:
             where=OPTION,
             hint="name an operator of one parent too",
         )
+
+
+def require_models(names: Sequence[str], paid: Sequence[str], max_cost: float | None) -> None:
+    """KernelError where names or prices are not well-formed, or money is to be counted and a
+    price is not known. paid: prices as the user gives them."""
+    known = prices(paid)
+    if names:
+        Ledger(known, max_cost=max_cost).require_prices(ensemble(names).models)

@@ -22,7 +22,7 @@ from search.command.arguments import EVALUATIONS, Arguments
 from search.command.given import given_schedule, text_of
 from search.command.model_new import require_imported
 from search.command.module import Module, read, read_task
-from search.command.operators import require_operators
+from search.command.operators import require_models, require_operators
 from search.command.problem import Problem
 from search.command.shapes import workload as shapes_of
 from search.policy import policy
@@ -215,7 +215,7 @@ def _problem(
     chosen = asked.policy or _POLICY
     policy(chosen)
     require_operators(asked.operators, bool(asked.models))
-    require_operators(asked.operators, bool(asked.models))
+    require_models(asked.models, asked.prices, asked.max_cost)
     try:
         for shape in shapes:
             lower(spec, plain(spec, found, shape.sizes), found, shape.sizes)
