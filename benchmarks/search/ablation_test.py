@@ -6,6 +6,7 @@ import pytest
 
 from benchmarks.search.__main__ import main
 from benchmarks.search.rows import key, read
+from search.evaluation import Failure
 from search.store import Store
 
 
@@ -64,6 +65,33 @@ def test_several_processes_make_the_same_rows(made, tmp_path):
     found = {key(r): r for r in read(tmp_path / "r.json")}
     first = {key(r): r for r in read(made / "r.json") if r["seed"] == 1}
     assert found == first
+
+
+def test_a_search_that_is_interrupted_gives_no_row_and_is_made_again(tmp_path, monkeypatch, capsys):
+    words = ("--configurations", "greedy", "--seeds", "1")
+    with monkeypatch.context() as patched:
+        patched.setattr("search.evaluator.local.LocalEvaluator.evaluate", _interrupted)
+        assert call(tmp_path, *words) == 130
+    assert "the same command goes on" in capsys.readouterr().err
+    assert read(tmp_path / "r.json") == []
+    assert call(tmp_path, *words) == 0
+    assert [r["made"] for r in read(tmp_path / "r.json")] == [5]
+
+
+def _interrupted(self, candidates, seconds=None):
+    raise KeyboardInterrupt
+
+
+def test_a_search_that_finds_nothing_correct_is_a_row_that_says_why(tmp_path, monkeypatch, capsys):
+    def fails(self, candidates, seconds=None):
+        yield from ((n, Failure("build", "refused", "no compiler")) for n in range(len(candidates)))
+
+    monkeypatch.setattr("search.evaluator.local.LocalEvaluator.evaluate", fails)
+    assert call(tmp_path, "--configurations", "greedy", "--seeds", "1") == 0
+    (row,) = read(tmp_path / "r.json")
+    assert not row["correct"] and row["us"] is None and row["failures"]["build"] >= 1
+    assert json.loads((tmp_path / "r.json").read_text())["summary"]["failed"] == 1
+    assert "nothing correct" in capsys.readouterr().err
 
 
 def test_memory_starts_from_what_the_store_holds(made, tmp_path):
