@@ -64,13 +64,13 @@ class Space:
                 continue
             values = found.setdefault((decision.verb, decision.subject), {})
             values[base.find(decision.verb, decision.subject)] = values[edit.new] = None
-        schedules = (base, *seen)
-        for key in [(d.verb, d.subject) for s in schedules for d in s.decisions]:
+        tables = [_table(s) for s in (base, *seen)]
+        for key in [key for table in tables for key in table]:
             found.setdefault(key, {})
         for key, values in found.items():
-            values.update((s.find(*key), None) for s in schedules)
-        found[FIRST, ""] = {_first(s): None for s in schedules}
-        found[FIRST, ""].update((Decision(FIRST, d.subject), None) for d in base.of("place"))
+            values.update((table.get(key), None) for table in tables)
+        loops = found.setdefault((FIRST, ""), {})
+        loops.update((Decision(FIRST, d.subject), None) for d in base.of("place"))
         made = (
             Parameter(*key, tuple(sorted(found[key], key=partial(_order, key[0]))))
             for key in sorted(found, key=lambda key: (RANK.get(key[0], len(RANK)), key[1]))
@@ -80,14 +80,19 @@ class Space:
 
     def setting(self, schedule: Schedule) -> Setting:
         """Where a schedule lies in the space: `base`, or one of those `seen`."""
-        return {p.name: p.values.index(_value(p, schedule)) for p in self.parameters.values()}
+        table = _table(schedule)
+        return {
+            p.name: p.values.index(table.get((p.verb, p.subject)))
+            for p in self.parameters.values()
+        }
 
     def schedule(self, setting: Setting) -> Schedule:
         """`base` with what a setting says of some parameters; it may not be legal."""
         schedule = self.base
         for name, number in setting.items():
             parameter = self.parameters[name]
-            old, new = _value(parameter, schedule), parameter.values[number]
+            old = _table(schedule).get((parameter.verb, parameter.subject))
+            new = parameter.values[number]
             if old == new:
                 continue
             if parameter.verb != FIRST:
@@ -97,15 +102,12 @@ class Space:
         return schedule
 
 
-def _value(parameter: Parameter, schedule: Schedule) -> Decision | None:
-    if parameter.verb == FIRST:
-        return _first(schedule)
-    return schedule.find(parameter.verb, parameter.subject)
-
-
-def _first(schedule: Schedule) -> Decision | None:
-    """Which loop is placed first, as a decision."""
-    return next((Decision(FIRST, d.subject) for d in schedule.of("place")), None)
+def _table(schedule: Schedule) -> dict[tuple[str, str], Decision]:
+    """The decisions by verb and subject, and which loop is placed first as one more."""
+    found = {(d.verb, d.subject): d for d in schedule.decisions}
+    for place in schedule.of("place")[:1]:
+        found[FIRST, ""] = Decision(FIRST, place.subject)
+    return found
 
 
 def _turned(schedule: Schedule, loop: str) -> Schedule:

@@ -89,3 +89,10 @@ def test_a_loop_comes_first():
     number = first.values.index(Decision("first", "n.outer"))
     turned = around.schedule({"first()": number})
     assert [d.subject for d in turned.of("place")] == ["n.outer", "m.outer"]
+
+
+def test_a_schedule_that_places_nothing_has_a_space_too():
+    bare = parse_schedule("schedule(product)\n")
+    around = Space.of(SPEC, bare, CHIP, SIZES)
+    assert "first()" not in around.parameters
+    assert around.schedule(around.setting(bare)) == bare
