@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
+
+HALVES = (torch.bfloat16, torch.float16)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +47,22 @@ class Call:
         named = (f"{name}={_shown(item)}" for name, item in self.kwargs.items())
         return f"({', '.join([*map(_shown, self.args), *named])})"
 
-    def __call__(self, wide: bool = False) -> Any:
-        """What PyTorch gives; arguments stay as they are. wide: with float64 for every float."""
-        args, kwargs = tree_map(_wide if wide else _copied, (self.args, dict(self.kwargs)))
+    def __call__(self, dtype: torch.dtype | None = None) -> Any:
+        """What PyTorch gives; arguments stay as they are. dtype: for every float, if given."""
+        turn = _copied if dtype is None else partial(_turned, dtype)
+        args, kwargs = tree_map(turn, (self.args, dict(self.kwargs)))
         with torch.no_grad():
             return self.operator(*args, **kwargs)
+
+    def plain(self) -> Any:
+        """What PyTorch gives at the call's own dtypes: where the CPU has no code for a 16-bit
+        float, what it gives in f32, rounded."""
+        try:
+            return self()
+        except NotImplementedError:
+            narrow = next(t.dtype for t in self.tensors if t.dtype in HALVES)
+            back = {torch.float32: narrow}
+            return tree_map(lambda t: t.to(back.get(t.dtype, t.dtype)), self(torch.float32))
 
 
 def _shown(item: Any) -> str:
@@ -63,9 +77,9 @@ def _copied(item: Any) -> Any:
     return item.detach().clone() if isinstance(item, torch.Tensor) else item
 
 
-def _wide(item: Any) -> Any:
+def _turned(dtype: torch.dtype, item: Any) -> Any:
     if isinstance(item, torch.dtype):
-        return torch.float64 if item.is_floating_point else item
+        return dtype if item.is_floating_point else item
     item = _copied(item)
     floats = isinstance(item, torch.Tensor) and item.is_floating_point()
-    return item.double() if floats else item
+    return item.to(dtype) if floats else item

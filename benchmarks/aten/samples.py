@@ -13,7 +13,7 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 from benchmarks.aten import makers
-from benchmarks.aten.call import Call
+from benchmarks.aten.call import HALVES, Call
 from frontends import aten
 
 _NEEDED = ModuleType("expecttest")  # PyTorch's tables import it, for the base class of test cases
@@ -24,7 +24,6 @@ from torch.testing._internal.common_methods_invocations import op_db  # noqa: E4
 from torch.testing._internal.opinfo.core import OpInfo  # noqa: E402
 
 NAMES = tuple((Path(aten.__file__).parent / "aten_160.txt").read_text(encoding="utf-8").split())
-HALVES = (torch.bfloat16, torch.float16)
 WHOLE = (torch.int64, torch.bool)
 LOOKED_AT = 48  # samples of one OpInfo
 LARGEST = 20_000  # elements of a call's tensors

@@ -15,7 +15,7 @@ def test_each_operator_has_samples_that_pytorch_computes(name):
     assert found and len({c.text() for c in found}) == len(found)
     for call in found:
         assert sum(t.numel() for t in call.tensors) <= LARGEST
-        call(wide=True)
+        call(torch.float64)
 
 
 def test_makers_are_of_operators_of_the_list():

@@ -53,7 +53,7 @@ def _saved(b: Builder, out: Sequence[Meta], kept: Kept) -> Kept:
 
 
 def _moved(
-    b: Builder, x: Value, mean: Value, var: Value, found: Kept, momentum: float
+    b: Builder, out: Sequence[Meta], x: Value, mean: Value, var: Value, found: Kept, momentum: float
 ) -> tuple[Value, Value]:
     """The running statistics after a batch: the unbiased variance goes into them."""
     count = extent(x.shape, _dims(x))
@@ -67,8 +67,8 @@ def _moved(
         return unbiased * momentum + old * (1 - momentum)
 
     return (
-        b.pointwise(mean.meta, middle, mean, found[0], name="running_mean"),
-        b.pointwise(var.meta, spread, var, found[1], name="running_var"),
+        b.pointwise(out[0], middle, mean, found[0], name="running_mean"),
+        b.pointwise(out[1], spread, var, found[1], name="running_var"),
     )
 
 
@@ -101,9 +101,9 @@ def functional(
         made = no_training(
             b, out, input, weight, bias, running_mean, running_var, momentum, eps
         )
-        return *made, b.copy(running_mean), b.copy(running_var)
+        return *made, *_saved(b, out[3:], (b.copy(running_mean), b.copy(running_var)))
     kept, var = _of_batch(b, input, eps)
-    moved = _moved(b, input, running_mean, running_var, (kept[0], var), momentum)
+    moved = _moved(b, out[3:], input, running_mean, running_var, (kept[0], var), momentum)
     result = _normalised(b, out[0], input, kept, weight, bias)
     return result, *_saved(b, out[1:3], kept), *moved
 

@@ -25,6 +25,7 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 from frontends.aten.apply import operator_name
 from frontends.aten.table import find
 from frontends.pytorch.recurrent_shapes import NETWORKS, recurrent_shapes
+from frontends.pytorch.unique_shapes import unique_shapes
 from ir.errors import KernelError
 
 Dynamic = Mapping[str, Mapping[int, str]]  # an argument's dimensions whose sizes have names
@@ -54,7 +55,7 @@ def trace(
     """
     module = subject if isinstance(subject, torch.nn.Module) else _Wrapped(subject)
     shapes = _dynamic_shapes(module, dynamic or {})
-    with quiet(), recurrent_shapes(), _no_fast_path(), _registered(module):
+    with quiet(), recurrent_shapes(), unique_shapes(), _no_fast_path(), _registered(module):
         try:
             program = export(
                 module, tuple(args), dict(kwargs or {}), strict=False, dynamic_shapes=shapes
