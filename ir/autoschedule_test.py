@@ -57,6 +57,15 @@ def test_products_run_on_the_matrix_unit_in_their_own_dtype():
     assert schedule.find("precision", "acc").option("dtype") == "bf16"
 
 
+def test_products_of_integers_run_on_the_vector_unit():
+    line = "y[m] = sum(a[m, k] * b[k], k)"
+    spec = spec_of(line, inputs="a: i64[M, K], b: i64[K]", result="i64[M]")
+    sizes = {"M": 8, "K": 8}
+    schedule = autoschedule(spec, SMALL, sizes)
+    assert schedule.find("compute", "y") is None
+    assert lower(spec, schedule, SMALL, sizes).launches
+
+
 def test_a_launch_ends_before_what_reads_at_other_indices():
     spec = spec_of("t[m, k] = x[m, k] * 2.0", "y[m, k] = t[m, 0] + x[m, k]")
     sizes = {"M": 4, "K": 8}

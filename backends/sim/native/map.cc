@@ -6,6 +6,7 @@
 #include "backends/sim/native/arithmetic.h"
 #include "backends/sim/native/error.h"
 #include "backends/sim/native/execute.h"
+#include "backends/sim/native/fold.h"
 #include "backends/sim/native/value.h"
 
 namespace sim {
@@ -153,13 +154,19 @@ void execute_map(const Command& command, LocalMemory& memory, const Tables& tabl
   mark_written(command.walk, 0, memory);
 }
 
+// The integer of a dtype that stands for a number: its least or largest for an infinity.
+std::int64_t integer_of(double value, Dtype dtype) {
+  if (!is_index(dtype)) return 0;
+  if (std::isinf(value)) return integer_identity(value > 0 ? Fold::min : Fold::max, dtype);
+  return static_cast<std::int64_t>(value);
+}
+
 void execute_fill(const Command& command, LocalMemory& memory) {
   const Walk& walk = command.walk;
   const Dtype dtype = walk.view[0].dtype;
   std::byte* data = data_of(walk, 0, memory);
   const std::vector<float> floats(kRun, static_cast<float>(command.value));
-  const auto integer = is_index(dtype) ? static_cast<std::int64_t>(command.value) : 0;
-  const std::vector<std::int64_t> integers(kRun, integer);
+  const std::vector<std::int64_t> integers(kRun, integer_of(command.value, dtype));
   for_pieces(walk, [&](const Index(&at)[kOperands], Index n, const Index* stride) {
     std::byte* to = data + at[0] * size_of(dtype);
     if (is_index(dtype)) {
