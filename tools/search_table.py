@@ -63,11 +63,14 @@ def origin(found: File) -> str:
     kinds = ", ".join(sorted({r["time_kind"] for r in rows if r["time_kind"]}))
     by = ", ".join(sorted({r["correct_by"] for r in rows if r["correct_by"]}))
     kernels = len({kernel for kernel, _ in blocks})
+    sources = len({r["sources"] for r in rows})
+    made_by = "one version" if sources == 1 else f"{sources} versions"
     return (
         f"`{found['command']}`, {found['date']}, {found['machine']}: {len(rows)} searches of "
-        f"{rows[0]['evaluations']} evaluations each, times {kinds}, correct by {by}; policies are "
-        f"compared in {len(blocks)} blocks (a kernel with a seed) of {kernels} kernels; "
-        f"{found['summary']['failed']} searches found nothing correct. {versions}.\n"
+        f"{rows[0]['evaluations']} evaluations each by {made_by} of the search's sources, "
+        f"times {kinds}, correct by {by}; policies are compared in {len(blocks)} blocks (a kernel "
+        f"with a seed) of {kernels} kernels; {found['summary']['failed']} searches found nothing "
+        f"correct. {versions}.\n"
     )
 
 

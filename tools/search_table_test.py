@@ -24,7 +24,7 @@ def row(configuration, us, kernel="k", seed=1):
         "configuration": configuration, "kernel": kernel, "seed": seed, "target": "chip",
         "evaluations": 4, "curve": [[1, 8.0], [3, us]], "us": us, "time_kind": "simulated",
         "correct_by": "simulator", "first_us": 8.0, "roofline_us": 1.0,
-        "operators": {"first": [1, 1], "step": [3, 1]},
+        "sources": "s", "operators": {"first": [1, 1], "step": [3, 1]},
     }  # fmt: skip
 
 
@@ -67,7 +67,8 @@ def test_kernels_operators_and_the_origin(found):
     assert "| k | 6 | 8.000 | 2.000 | 1.000 | `good` |" in marked("kernels", found)
     assert "| `step` | 36 | 12 | 33.3 |" in marked("operators", found)
     said = marked("origin", found)
-    assert "12 searches of 4 evaluations each, times simulated, correct by simulator" in said
+    assert "12 searches of 4 evaluations each by one version of the search's sources" in said
+    assert "times simulated, correct by simulator" in said
     assert "4 blocks (a kernel with a seed) of 2 kernels" in said
 
 

@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import search
 from backends.registry import backend_for, target
 from benchmarks.search.configuration import configuration
+from ir.digest import text_digest
 from ir.parse import parse_workload
 from ir.print import spec_text
 from search.command.suite import LIBRARY
@@ -79,7 +81,7 @@ class Desk:
         for extra in chosen.extras:
             settings = self._taught(extra, settings)
         local = self._evaluator(task, settings)
-        search = Search(
+        running = Search(
             settings,
             Cached(local, self.store),
             self.store,
@@ -88,12 +90,13 @@ class Desk:
             operators=chosen.operators(settings.preferences),
         )
         told: list[Told] = []
-        outcome = search.run(partial(_note, told))
+        outcome = running.run(partial(_note, told))
         if "interrupted" in outcome.stopped_because:
             raise KeyboardInterrupt
         if self.places.learn:
             Lessons(Path(self.places.learn)).add(distil(outcome, date.today().isoformat()))
-        return {**known(task), "context": local.context, **figures(told, outcome)}
+        made_by = {"context": local.context, "sources": sources_digest()}
+        return {**known(task), **made_by, **figures(told, outcome)}
 
     def _settings(self, task: Task) -> Settings:
         workload = parse_workload(_library(task.kernel))
@@ -150,6 +153,15 @@ def sit_down(places: Places) -> None:
 def at_desk(task: Task) -> Row:
     """The row of a search, in a process that has sat down."""
     return _desks[-1].attempt(task)
+
+
+@cache
+def sources_digest() -> str:
+    """The digest of what decides how a search goes, but for what becomes of a candidate."""
+    root = Path(search.__file__).parent
+    places = (root, root / "policy", root / "operator")
+    files = [f for p in places for f in sorted(p.glob("*.py")) if not f.name.endswith("_test.py")]
+    return text_digest("\0".join(f.read_text(encoding="utf-8") for f in files))
 
 
 def known(task: Task) -> Row:
