@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -24,12 +24,14 @@ Progress = Callable[[int, int, Spec], None]  # kernels built so far, of how many
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel for a target. source: its text."""
+    """A kernel for a target. source: its text.  sizes: at which it is the spec, where it is one
+    for several."""
 
     spec: Spec
     nest: LoopNest
     source: str
     built: Built
+    sizes: Sizes = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,9 @@ class Compiled:
                 t.name: seen(held[name], shape(t, {}))
                 for t, name in zip(step.spec.inputs, step.inputs, strict=True)
             }
-            made = self.backend.run(kernel.built, kernel.nest, self.machine, {}, given)
+            made = self.backend.run(
+                kernel.built, kernel.nest, self.machine, kernel.sizes, given
+            )
             for t, name in zip(step.spec.outputs, step.outputs, strict=True):
                 held[name] = made[t.name]
         return [seen(held[name], sizes) for name, sizes in self.network.outputs]

@@ -45,7 +45,12 @@ def test_the_winners_of_a_task_are_held_to_it(tmp_path):
     assert done.returncode == 0, done.stderr
     (found,) = json.loads(done.stdout)["problem"]["targets"]
     assert (found["steps"], found["shape"]) == (1, {"n": 12}) and found["best_us"]
-    names = ("inputs(0)", "inputs(1)", "test_rows_are_shares")
+    assert found["shapes"] == [{"n": 12}, {"n": 5}]
+    names = ("inputs(0)", "inputs(1)", "test_rows_are_shares", "inputs(0) at n=5", "inputs(1) at n=5")
+    (run,) = json.loads(done.stdout)["runs"]
+    assert [(row["sizes"], row["weight"]) for row in run["shapes"]] == [
+        ({"S0": 12}, 3.0), ({"S0": 5}, 1.0),
+    ]  # fmt: skip
     assert found["results"] == [{"name": name, "fault": None} for name in names]
 
 
@@ -53,14 +58,23 @@ def test_a_test_that_fails_is_told(tmp_path):
     done = evolve(tmp_path, TASK + WRONG)
     assert done.returncode == 1, done.stderr
     *_, line, fault = done.stdout.splitlines()
-    assert "at n=12: 3 of 4 comparisons and tests hold; 1 other shape not run" in line
+    assert "at n=12 | n=5: 5 of 6 comparisons and tests hold" in line
     assert fault == "  test_it_is_large: AssertionError: no" and "noise" not in done.stdout
+
+
+def test_shapes_that_differ_in_more_than_sizes_are_told(tmp_path):
+    text = TASK.replace("return torch.softmax", "x = x * 2 if len(y) > 6 else x\n    return torch.softmax")
+    done = evolve(tmp_path, text)
+    assert done.returncode == 0, done.stderr
+    line = done.stdout.splitlines()[-1]
+    assert "at n=12: 3 of 3 comparisons and tests hold; 1 other shape not run" in line
 
 
 @pytest.mark.parametrize(
     ("text", "words", "said"),
     [
         ("import torch\n", (), "defines no `reference`"),
+        (TASK.replace("3.0", "0.0"), (), "SHAPES is"),
         (TASK, ("--reduced",), "--reduced and --task do not go together"),
         (TASK, ("--problem=task.py",), "--problem and --task do not go together"),
         (TASK, ("--kernel=softmax",), "--kernel and --task do not go together"),

@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import copy
 import inspect
+import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -62,24 +63,30 @@ class Task:
                 )
         torch.manual_seed(0)
         subject = names["reference"] if "reference" in names else names["Model"]()
-        shape, others = self._shape(names.get("SHAPES", [({}, 1)]))
-        made = names["inputs"](SEEDS[0], **shape)
+        shapes = self._shapes(names.get("SHAPES", [({}, 1)]))
+        made = names["inputs"](SEEDS[0], **shapes[0][0])
         tests = {n: f for n, f in names.items() if n.startswith("test_") and callable(f)}
         for name, test in tests.items():
             if list(inspect.signature(test).parameters) != ["run"]:
                 raise KernelError(f"`{name}` takes other than `run`", where=self.path,
                                   allowed=f"{name}(run)")  # fmt: skip
-        return Opened(subject, names["inputs"], tuple(made), shape, others,
+        return Opened(subject, names["inputs"], tuple(made), shapes,
                       self._tolerance(names.get("TOLERANCE")), tests)  # fmt: skip
 
-    def _shape(self, given: Any) -> tuple[dict[str, int], int]:
-        """The shape of the largest weight, and how many others there are."""
+    def _shapes(self, given: Any) -> tuple[tuple[dict[str, int], float], ...]:
+        """The shapes with their weights, the heaviest first, then as they are given."""
+        allowed = '[({"n": 64}, 1.0), ...]: shapes that differ, with positive weights'
         try:
             pairs = [(dict(shape), float(weight)) for shape, weight in given]
-            return max(pairs, key=lambda pair: pair[1])[0], len(pairs) - 1
         except (TypeError, ValueError):
-            raise KernelError(f"SHAPES is {given!r}", where=self.path,
-                              allowed='[({"n": 64}, 1.0), ...]') from None  # fmt: skip
+            pairs = []
+        shapes = [shape for shape, _ in pairs]
+        weights = [weight for _, weight in pairs]
+        twice = any(shape in shapes[:n] for n, shape in enumerate(shapes))
+        if not pairs or twice or not all(math.isfinite(w) and w > 0 for w in weights):
+            raise KernelError(f"SHAPES is {given!r}", where=self.path, allowed=allowed)
+        first = weights.index(max(weights))
+        return (pairs[first], *pairs[:first], *pairs[first + 1 :])
 
     def _tolerance(self, given: Any) -> dict[str, float] | None:
         if given is None:
@@ -93,16 +100,27 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A task whose file has run. given: inputs of the first seed.  shape: what is tuned for, and of
-    all comparisons.  others: how many shapes there are beside it.  tolerance: None by dtype."""
+    """A task whose file has run. given: inputs of the first seed, at the first shape.  shapes: what
+    is tuned for, with weights, the heaviest first.  tolerance: None by dtype."""
 
     subject: torch.nn.Module | Callable[..., Any]
     inputs: Callable[..., Any]
     given: tuple[Any, ...]
-    shape: Mapping[str, int]
-    others: int
+    shapes: tuple[tuple[Mapping[str, int], float], ...]
     tolerance: Mapping[str, float] | None
     tests: Mapping[str, Callable[..., Any]]
+
+    @property
+    def shape(self) -> Mapping[str, int]:
+        """The shape of all comparisons."""
+        return self.shapes[0][0]
+
+    def at(self, shape: Mapping[str, int]) -> Opened:
+        """The task at one of its shapes alone. Its tests are those of the heaviest shape, whose
+        inputs they may give, and nobody's else."""
+        tests = self.tests if shape == self.shape else {}
+        given = tuple(self.inputs(SEEDS[0], **shape))
+        return replace(self, given=given, shapes=((shape, 1.0),), tests=tests)
 
     def imported(self, name: str) -> Imported:
         """The equations of a call; KernelError for one that draws numbers, which nothing can be

@@ -53,7 +53,9 @@ def results(task, spec: Spec, network: Network):
 def test_a_task_is_compared_and_its_tests_are_called():
     task, spec, network = parts(TASK)
     opened = task.opened()
-    assert opened.shape == {"n": 4} and opened.others == 1
+    assert opened.shape == {"n": 4} and opened.shapes == (({"n": 4}, 2.0), ({"n": 3}, 1.0))
+    other = opened.at({"n": 3})
+    assert other.shape == {"n": 3} and other.tests == {} and other.given[0].shape[-1] == 3
     found = results(task, spec, network)
     assert list(found) == ["inputs(0)", "inputs(1)", "test_right", "test_wrong"]
     assert [name for name, fault in found.items() if fault] == ["test_wrong"]
@@ -75,6 +77,10 @@ def test_wrong_results_are_told_unless_the_tolerance_lets_them_be():
         ("def inputs", "def given", "defines no `inputs`"),
         ("test_right(run)", "test_right(run, more)", "takes other than `run`"),
         ("SHAPES = [", "SHAPES = 3, [", "SHAPES is"),
+        ("SHAPES = [", "SHAPES = [] and [", "SHAPES is"),
+        ("1.0), (", "0.0), (", "SHAPES is"),
+        ("1.0), (", "-1.0), (", "SHAPES is"),
+        ('({"n": 3}, 1.0)', '({"n": 4}, 1.0)', "SHAPES is"),
         ("SHAPES = [", "TOLERANCE = 3\nSHAPES = [", "TOLERANCE is 3"),
         ("+ self.calls", "+ torch.rand(2)", "draws random numbers"),
         ("import torch", "import nothing", "raises ModuleNotFoundError"),

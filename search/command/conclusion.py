@@ -41,7 +41,7 @@ def conclude(asked: Arguments, around: Surroundings, session: Session, suite: Su
         for each in totals:
             print(each.text())
             if each.target in results and suite.module is not None:
-                print(text(suite.module, each.target, results[each.target]))
+                print(_task_text(suite, each.target, results[each.target]))
     sys.stdout.flush()
     if asked.model_new is not None:
         _model_new(asked.model_new, around, session, suite, totals[0])
@@ -92,7 +92,7 @@ def _results(
     for each in totals:
         ended = [e for e in session.ended if e.problem.settings.target == each.target]
         if not each.lacking:
-            found[each.target] = tried(module, suite.networks[each.target], ended)
+            found[each.target] = tried(module, suite.shaped[each.target], ended)
     return found
 
 
@@ -101,7 +101,13 @@ def _said(suite: Suite, results: Mapping[str, Results], target: str) -> dict[str
     if suite.module is None or suite.module.shape is None:
         return {}
     rows = [{"name": n, "fault": fault or None} for n, fault in results.get(target, ())]
-    return {"shape": dict(suite.module.shape), "results": rows if target in results else None}
+    shapes = [dict(one.shape) for one in suite.shaped[target]]
+    return {"shape": shapes[0], "shapes": shapes, "results": rows if target in results else None}
+
+
+def _task_text(suite: Suite, target: str, results: Results) -> str:
+    assert suite.module is not None, "a task has a module"
+    return text(suite.module, suite.shaped[target], target, results)
 
 
 def _model_new(

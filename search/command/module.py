@@ -23,22 +23,38 @@ SECONDS = 300.0  # that reading a file may take
 
 
 @dataclass(frozen=True, slots=True)
+class Sized:
+    """A task at one of its shapes. spec, aliases: its equations, at literal sizes."""
+
+    shape: Mapping[str, int]
+    weight: float
+    spec: Spec
+    aliases: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Module:
     """A problem file that was read. spec, aliases: its equations, at literal sizes.  solution: what
-    its `ModelNew` is made of, None where nobody asked.  shape: the one that a task is tuned for, None
-    for a problem.  others: the shapes that a task has beside it."""
+    its `ModelNew` is made of, None where nobody asked.  sized: a task at each of its shapes, the
+    heaviest first; nothing for a problem."""
 
     file: Path
     spec: Spec
     aliases: Mapping[str, str]
     solution: Solution | None = None
-    shape: Mapping[str, int] | None = None
-    others: int = 0
+    sized: tuple[Sized, ...] = ()
 
-    def network(self, machine: Machine, backend: Backend) -> Network:
-        """Its steps on a machine; KernelError where they cannot be lowered."""
+    @property
+    def shape(self) -> Mapping[str, int] | None:
+        """The heaviest shape of a task; None for a problem."""
+        return self.sized[0].shape if self.sized else None
+
+    def networks(self, machine: Machine, backend: Backend) -> tuple[Network, ...]:
+        """Its steps on a machine, at each shape; KernelError where they cannot be lowered."""
+        emit = Kernels(machine, backend).emit
+        texts = [(one.spec, one.aliases) for one in self.sized] or [(self.spec, self.aliases)]
         try:
-            return partition(self.spec, {}, self.aliases, Kernels(machine, backend).emit)
+            return tuple(partition(spec, {}, aliases, emit) for spec, aliases in texts)
         except KernelError as error:
             raise _within(self.file, error) from None
 
@@ -60,21 +76,24 @@ def read_task(file: Path) -> Module:
     """A task's file, read apart too; KernelError where it cannot be read or exported."""
     require("torch", "it reads modules", "install it", "--task")
     try:
-        spec, aliases, shape, others = apart(_task, str(file), seconds=SECONDS)
+        sized = apart(_task, str(file), seconds=SECONDS)
     except KernelError as error:
         raise _within(file, error) from None
-    return Module(file, spec, aliases, shape=shape, others=others)
+    return Module(file, sized[0].spec, sized[0].aliases, sized=sized)
 
 
-def _task(file: str) -> tuple[Spec, dict[str, str], dict[str, int], int]:
-    """A task's reference as equations, and its shapes. Runs apart."""
+def _task(file: str) -> tuple[Sized, ...]:
+    """A task's reference as equations, at each shape. Runs apart."""
     from frontends.kernelbench.task import Task
 
     with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
         task = Task.read(file)
         opened = task.opened()
-        made = opened.imported(task.name)
-    return made.spec, dict(made.aliases), dict(opened.shape), opened.others
+        found = []
+        for shape, weight in opened.shapes:
+            made = opened.at(shape).imported(task.name)
+            found.append(Sized(dict(shape), weight, made.spec, dict(made.aliases)))
+    return tuple(found)
 
 
 def _within(file: Path, error: KernelError) -> KernelError:

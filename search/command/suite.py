@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from search.command.module import Module, read, read_task
 from search.command.operators import require_models, require_operators
 from search.command.problem import Problem
 from search.command.shapes import workload as shapes_of
+from search.command.shared import Evolved, Shaped, shared
 from search.policy import policy
 from search.settings import Settings
 from search.workload import Shape, heaviest
@@ -37,11 +39,12 @@ _POLICY = next(f.default for f in fields(Settings) if f.name == "policy")
 @dataclass(frozen=True, slots=True)
 class Suite:
     """What a command searches for. module: the problem file that all kernels are of; None where
-    they are of none.  networks: its steps, by target."""
+    they are of none.  networks: its steps, by target.  shaped: these at each shape, too."""
 
     problems: tuple[Problem, ...] = ()
     module: Module | None = None
     networks: Mapping[str, Network] = field(default_factory=dict)
+    shaped: Mapping[str, tuple[Shaped, ...]] = field(default_factory=dict)
 
 
 def suite(asked: Arguments, path: Callable[[str], Path]) -> Suite:
@@ -103,17 +106,26 @@ def _module(asked: Arguments, path: Callable[[str], Path]) -> Suite:
     backends = {m.name: usable(m, asked.backend) for m, _ in machines}
     if asked.model_new is not None:
         require_imported(backends)
+    if asked.task is None:
+        _require_one_kernel(asked)
     if asked.task is not None:
         module = read_task(path(asked.task))
     else:
         module = read(path(asked.problem or ""), asked.reduced, asked.model_new is not None)
-    networks = {m.name: module.network(m, backends[m.name]) for m, _ in machines}
+    found = {m.name: shared(module, module.networks(m, backends[m.name])) for m, _ in machines}
     problems = tuple(
-        _problem(asked, Workload(kernel, {}, ({},)), m, ours, None)
+        _problem(asked, _workload_of(kernel), m, ours, None, kernel.shapes)
         for m, ours in machines
-        for kernel in networks[m.name].kernels()
+        for kernel in found[m.name].kernels
     )
-    return Suite(problems, module, networks)
+    networks = {name: each.shaped[0].network for name, each in found.items()}
+    return Suite(problems, module, networks, {name: each.shaped for name, each in found.items()})
+
+
+def _workload_of(kernel: Evolved) -> Workload:
+    """A kernel of a module, checked at the smallest of its shapes."""
+    least = min((s.sizes for s in kernel.shapes), key=lambda sizes: math.prod(sizes.values()))
+    return Workload(kernel.spec, heaviest(kernel.shapes), (least,))
 
 
 def resumed(asked: Arguments, run: str, stored: Settings, path: Callable[[str], Path]) -> Problem:
@@ -198,12 +210,18 @@ def _workload(name: str, path: Callable[[str], Path]) -> Workload:
 
 
 def _problem(
-    asked: Arguments, workload: Workload, found: Machine, ours: bool, given: Path | None
+    asked: Arguments,
+    workload: Workload,
+    found: Machine,
+    ours: bool,
+    given: Path | None,
+    known: tuple[Shape, ...] = (),
 ) -> Problem:
+    """known: the shapes, where it is not the user who says them."""
     spec = workload.spec
-    shapes = shapes_of(spec, workload.tune, asked.shapes)
+    shapes = known or shapes_of(spec, workload.tune, asked.shapes)
     sizes = heaviest(shapes)
-    if len(shapes) == 1:
+    if len(shapes) == 1 and not known:
         _require_one_kernel(asked)
     if not workload.checks:
         raise KernelError(
@@ -245,7 +263,7 @@ def _problem(
         max_tokens=asked.max_tokens,
         max_cost=asked.max_cost,
         workload=shapes if len(shapes) > 1 else (),
-        dispatch=asked.dispatch or 1,
+        dispatch=(asked.dispatch or 1) if len(shapes) > 1 else 1,
     )
     return Problem(settings, found, backend, workload.tune or sizes, ours)
 

@@ -9,18 +9,21 @@ from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 
+from backends.backend import Built
 from backends.compiled import Compiled, Kernel
 from backends.registry import backend_for
 from frontends.kernelbench.apart import apart
 from ir.errors import KernelError
 from ir.lower import lower
 from ir.machine import Machine
-from ir.network import Network
+from ir.nest import LoopNest
 from ir.parse import parse_schedule, parse_spec
-from ir.spec import Spec
+from ir.workload import Sizes
+from search import quantity
 from search.command.module import Module
 from search.command.promotion import winner_source
 from search.command.session import Ended
+from search.command.shared import Shaped
 
 SECONDS = 600.0  # that all comparisons and tests may take, builds included
 Results = Sequence[tuple[str, str]]  # of comparisons and tests: name, and fault or nothing
@@ -37,21 +40,21 @@ class Winner:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What runs apart. backend: its name."""
+    """What runs apart. shaped: the network at each shape, the heaviest first.  backend: its name."""
 
     file: str
     name: str
-    spec: Spec
-    network: Network
+    shaped: tuple[Shaped, ...]
     machine: Machine
     backend: str
     winners: Mapping[str, Winner]
 
 
-def tried(module: Module, network: Network, ended: Sequence[Ended]) -> Results:
+def tried(module: Module, shaped: tuple[Shaped, ...], ended: Sequence[Ended]) -> Results:
     """The results of a task on a target; what keeps it from being run is one.
 
-    ended: the searches of the network's kernels, each with a correct candidate.
+    shaped: its network at the shapes that it is tuned for.  ended: the searches of the kernels,
+    each with a correct candidate.
     """
     problem = ended[0].problem
     winners = {}
@@ -60,7 +63,7 @@ def tried(module: Module, network: Network, ended: Sequence[Ended]) -> Results:
         assert best is not None, "a kernel without a correct candidate is not tried"
         text = winner_source(one.problem, one.outcome)
         winners[one.outcome.settings.kernel] = Winner(best.formulation, best.schedule, text)
-    trial = Trial(str(module.file), module.spec.name, module.spec, network, problem.machine,
+    trial = Trial(str(module.file), module.spec.name, shaped, problem.machine,
                   problem.settings.backend, winners)  # fmt: skip
     try:
         return apart(_results, trial, seconds=SECONDS)
@@ -68,13 +71,14 @@ def tried(module: Module, network: Network, ended: Sequence[Ended]) -> Results:
         return [("the task", str(error))]
 
 
-def text(module: Module, target: str, found: Results) -> str:
+def text(module: Module, shaped: tuple[Shaped, ...], target: str, found: Results) -> str:
     """Lines for a person: how many are right, and each that is not."""
     faults = [f"\n  {one}: {fault}" for one, fault in found if fault]
-    sizes = ", ".join(f"{size}={number}" for size, number in (module.shape or {}).items())
+    sizes = " | ".join(quantity.shape(one.shape) for one in shaped if one.shape)
     at = f" at {sizes}" if sizes else ""
-    shapes = f"{module.others} other shape{'s' * (module.others != 1)}"
-    left = f"; {shapes} not run" if module.others else ""
+    others = len(module.sized) - len(shaped)
+    shapes = f"{others} other shape{'s' * (others != 1)}"
+    left = f"; {shapes} not run, which differ in more than sizes" if others > 0 else ""
     right = f"{len(found) - len(faults)} of {len(found)} comparisons and tests hold"
     return f"{module.spec.name} on {target}{at}: {right}{left}" + "".join(faults)
 
@@ -82,20 +86,39 @@ def text(module: Module, target: str, found: Results) -> str:
 def _results(trial: Trial) -> Results:
     from frontends.kernelbench.task import Task
 
-    quiet = StringIO()  # stdout is the command's
+    quiet, found = StringIO(), []  # stdout is the command's
     with tempfile.TemporaryDirectory(prefix="task-") as folder, redirect_stdout(quiet):
-        compiled = _compiled(trial, Path(folder))
-        return list(Task.read(trial.file).opened().results(trial.name, trial.spec, compiled))
+        opened = Task.read(trial.file).opened()
+        built = _built(trial, Path(folder))
+        for number, one in enumerate(trial.shaped):
+            run = _compiled(trial, one, built)
+            at = f" at {quantity.shape(one.shape)}" if number else ""
+            results = opened.at(one.shape).results(trial.name, one.spec, run)
+            found += [(f"{name}{at}", fault) for name, fault in results]
+    return found
 
 
-def _compiled(trial: Trial, folder: Path) -> Compiled:
-    backend, kernels = backend_for(trial.machine, trial.backend), {}
-    for spec in trial.network.kernels():
-        winner = trial.winners[spec.name]
-        formulation, schedule = parse_spec(winner.formulation), parse_schedule(winner.schedule)
-        nest = lower(formulation, schedule, trial.machine, {})
-        place = folder / spec.name
+def _built(trial: Trial, folder: Path) -> dict[str, Built]:
+    """The winners, each for the heaviest shape."""
+    backend, built = backend_for(trial.machine, trial.backend), {}
+    for name, winner in trial.winners.items():
+        nest = _nest(trial, winner, trial.shaped[0].sizes[name])
+        place = folder / name
         place.mkdir()
-        built = backend.build(winner.source, nest, trial.machine, place)
-        kernels[spec] = Kernel(spec, nest, winner.source, built)
-    return Compiled(trial.network, trial.machine, backend, kernels)
+        built[name] = backend.build(winner.source, nest, trial.machine, place)
+    return built
+
+
+def _nest(trial: Trial, winner: Winner, sizes: Sizes) -> LoopNest:
+    formulation, schedule = parse_spec(winner.formulation), parse_schedule(winner.schedule)
+    return lower(formulation, schedule, trial.machine, sizes)
+
+
+def _compiled(trial: Trial, one: Shaped, built: Mapping[str, Built]) -> Compiled:
+    """The network at a shape, made of the winners."""
+    backend, kernels = backend_for(trial.machine, trial.backend), {}
+    for name, spec in zip(one.sizes, one.network.kernels(), strict=True):
+        winner, sizes = trial.winners[name], one.sizes[name]
+        nest = _nest(trial, winner, sizes)
+        kernels[spec] = Kernel(spec, nest, winner.source, built[name], sizes)
+    return Compiled(one.network, trial.machine, backend, kernels)
