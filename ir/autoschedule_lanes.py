@@ -171,7 +171,9 @@ class _Search:
         """Products in a narrow precision where that is to be had, as their rate is a multiple."""
         found = self._found(self.narrow)
         if not found or found[0].us == inf or found[0].spilled:
-            found = self._found(self.openings)
+            wide = self._found(self.openings)
+            fits = wide[0].us < inf and not wide[0].spilled
+            found = wide if fits or not found or found[0].us == inf else found
         least = min(f.us for f in found)
         if least == inf:
             raise self.fault or KernelError(

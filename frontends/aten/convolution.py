@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from frontends.aten.contraction import wider
+from frontends.aten.interleaved import Way, way
 from frontends.aten.table import rule
 from frontends.axes import fold
 from frontends.builder import Builder, Meta, Value
@@ -14,6 +15,7 @@ from frontends.windows import Lengths, lengths, runs, taps
 from ir.spec import Expr, Number
 
 SUM = "convolution"  # what the sum of products of a convolution is called
+INDICES = 12  # of one equation, that kernels of all targets can have
 Weigh = Callable[..., Expr]  # of the group, the channel of the result in it, that of x, the taps
 
 
@@ -87,18 +89,54 @@ def transposed(
     b: Builder, out: Meta, x: Value, weight: Value, slide: Slide, groups: int
 ) -> Value:
     """What an ordinary convolution with this weight [C, O / G, ...] would make x of, summed back:
-    one of x with zeros between its elements, with the flipped weight."""
-    kernel, own = weight.shape[2:], quotient(x.shape[1], Number(groups))
-    last = [int(constant(k)) - 1 for k in kernel]
-    low = [n * d - p for n, d, p in zip(last, slide.dilation, slide.low, strict=True)]
-    ones = (1,) * len(kernel)
+    an ordinary convolution for each remainder of results by the stride, all of them as one sum; see
+    `frontends/aten/interleaved.py`. Where that cannot be, x has zeros between its elements."""
+    own = quotient(x.shape[1], Number(groups))
+    each = quotient(out.shape[1], Number(groups))
+    ways = _ways(out, weight, slide, groups, own)
+    x = _spaced(b, x, [s // w.stride for s, w in zip(slide.stride, ways, strict=True)])
+    over, spread = runs((own, *(Number(w.taps) for w in ways)))
+    places = tuple(size for w in ways for size in w.shape)
+    pad = 0.0 if any(w.leaves for w in ways) else None
 
-    def weigh(g: Expr, o: Expr, c: Expr, *at: Expr) -> Expr:
-        mirrored = [minus(Number(n), k) if n else Number(0) for n, k in zip(last, at, strict=True)]
-        return weight.wide(plus(times(g, own), c), o, *mirrored)
+    def body(n: Expr, g: Expr, o: Expr, *at: Expr) -> Expr:
+        c, *js = spread(*at[len(places) :])
+        pairs = [w.read(p, j) for w, p, j in zip(ways, _dealt(ways, at), js, strict=True)]
+        channel = plus(times(g, own), c)
+        read = x.wide(n, channel, *(q for q, _ in pairs), pad=0.0)
+        return read * weight.wide(channel, o, *(k for _, k in pairs), pad=pad)
 
-    around = Slide(ones, slide.dilation, tuple(low), inside=False)
-    return correlate(b, out, _spaced(b, x, slide.stride), weigh, kernel, around, groups)
+    if groups == 1:
+        meta = Meta(out.dtype, (*out.shape[:2], *places))
+        made = b.fold("sum", meta, over, lambda n, o, *at: body(n, Number(0), o, *at), SUM)
+    else:
+        meta = Meta(out.dtype, (out.shape[0], Number(groups), each, *places))
+        made = b.fold("sum", meta, over, body, SUM)
+    whole = b.reshape(made, (*out.shape[:2], *(w.whole for w in ways)))
+    if all(w.exact for w in ways):
+        return whole
+    first = [Number(w.first) for w in ways]
+    return b.define(out, lambda n, o, *at: whole.at(n, o, *map(plus, at, first)), "cropped")
+
+
+def _ways(out: Meta, weight: Value, slide: Slide, groups: int, own: Expr) -> list[Way]:
+    """How each dimension is gone through: parted by its stride, but where that is dilated, or one
+    equation would have too many indices."""
+    left = INDICES - 2 - (groups != 1) - (constant(own) != 1) - 2 * len(slide.stride)
+    made = []
+    for size, k, s, d, low in zip(
+        out.shape[2:], weight.shape[2:], slide.stride, slide.dilation, slide.low, strict=True
+    ):
+        parts = s != 1 and d == 1 and left > 0
+        left -= parts
+        made.append(way(size, k, s if parts else 1, d, low))
+    return made
+
+
+def _dealt(ways: Sequence[Way], at: Sequence[Expr]) -> list[Sequence[Expr]]:
+    """The indices of each dimension."""
+    given = iter(at)
+    return [[next(given) for _ in w.shape] for w in ways]
 
 
 def _spaced(b: Builder, x: Value, stride: Sequence[int]) -> Value:
