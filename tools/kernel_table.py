@@ -100,6 +100,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _row(r: Record) -> str:
     shape = " ".join(f"{k}={v}" for k, v in r.shape.items())
+    if r.workload:
+        shape = f"{len(r.workload)} shapes, in the mean"
     ratios = (us and cut(us / r.us) for us in (r.first_us, r.plain_us, r.roofline_us))
     times = (us and f"{us:.2f}" for us in (r.plain_us, r.first_us, r.us))
     return f"| {r.kernel} | {shape} | {' | '.join(cell or '-' for cell in (*times, *ratios))} |"

@@ -10,7 +10,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -107,7 +107,7 @@ def _record(made: Reproduction, sources: Sequence[str], found: Evaluation) -> Re
         correct_by=found.correct_by,
         time_kind=found.time_kind,
         us=found.us,
-        checked=tuple(dict(e.sizes) for e in found.errors),
+        checked=_each_once(dict(e.sizes) for e in found.errors),
         first_us=_us(made, autoschedule(spec, machine, shape)),
         plain_us=_us(made, plain(spec, machine, shape)),
         roofline_us=bound_us(spec, machine, made.shapes),
@@ -138,6 +138,11 @@ def _us(made: Reproduction, schedule: Schedule) -> float | None:
     """The time of another schedule of the spec; None where it does not work."""
     found = made.evaluate(None, str(schedule))
     return found.us if isinstance(found, Evaluation) else None
+
+
+def _each_once(shapes: Iterable[dict[str, int]]) -> tuple[dict[str, int], ...]:
+    """The shapes, those at which several kernels were checked once."""
+    return tuple({tuple(shape.items()): shape for shape in shapes}.values())
 
 
 def _single_us(made: Reproduction, source: str) -> float | None:

@@ -4,11 +4,13 @@ from dataclasses import replace
 import pytest
 
 from backends.registry import backend_for, target, target_names
-from ir.autoschedule import autoschedule
+from ir.autoschedule import autoschedule, plain
 from ir.digest import spec_digest, text_digest
+from ir.guards import Guard
 from ir.parse import parse_workload
 from search.evaluator import shapes
 from search.record import Digests, Record, Stored, read_record, write_record
+from search.variant import Texts, Tuned, Variant
 from tools.renew_records import main
 
 WORKLOAD = (
@@ -134,3 +136,30 @@ def test_help_ends_with_examples(tree, capsys):
     with pytest.raises(SystemExit):
         main(["--help"], tree)
     assert capsys.readouterr().out.count("  renew_records") == 2
+
+
+def test_kernels_that_share_shapes_are_renewed_together(tree):
+    before = kept(tree)
+    machine, spec = target(TARGET), parse_workload(WORKLOAD).spec
+    small, large = before.record.shape, {"M": 4096, "K": 32}
+    other = str(autoschedule(spec, machine, large))
+    other = other if other != before.schedule else str(plain(spec, machine, large))
+    record = replace(
+        before.record,
+        guards=(Guard(small, 0), Guard(large, 1)),
+        within=4.0,
+        workload=(Tuned(small, 1.0, 7.0), Tuned(large, 2.0, 7.0, 1)),
+        variants=(Variant("kernel_1.txt", text_digest(other), "old"),),
+        single_us=7.0,
+    )
+    shared = replace(before, record=record, variants=(Texts(other, "old\n"),))
+    write_record(tree / "kernels_generated", shared, replace=True)
+    assert main([], tree) == 0
+    after = kept(tree)
+    assert after.edited_by_hand() == []
+    assert after.variants[0].source.startswith("nest of scale")
+    one, two = after.record.workload
+    assert one.us != 7.0 != two.us
+    assert after.record.us == pytest.approx((one.us * two.us**2) ** (1 / 3))
+    assert after.record.single_us not in (None, 7.0)
+    assert len({tuple(sizes.items()) for sizes in after.record.checked}) == len(after.record.checked)
