@@ -16,16 +16,16 @@ def lines(before: Candidate, after: Candidate) -> tuple[str, ...]:
     if not found and before.schedule != after.schedule:
         found.append("the same decisions in another order")
     if before.formulation != after.formulation:
-        found.append(_equations(after))
+        found.append(f"other equations, equal to the spec's{_how(after)}")
     if before.source != after.source:
-        found.append("other source")
+        found.append(f"other source{_how(after)}")
     return tuple(found)
 
 
-def _equations(after: Candidate) -> str:
-    """That the equations are others, and in its operator's words how they came about."""
-    how = ": ".join(w for w in (after.origin.operator, after.origin.note) if w)
-    return f"other equations, equal to the spec's, by {how}"
+def _how(after: Candidate) -> str:
+    """How a candidate came about, in its operator's words."""
+    how = ": ".join(w for w in (after.origin.operator, after.origin.note.rstrip(".")) if w)
+    return f", by {how}" if how else ""
 
 
 def line(edit: Edit) -> str:

@@ -35,7 +35,7 @@ def test_other_equations_and_other_source_are_said():
     before, after = candidate(), candidate(formulation="g", source="s")
     assert difference.lines(before, after) == (
         "other equations, equal to the spec's, by given",
-        "other source",
+        "other source, by given",
     )
 
 

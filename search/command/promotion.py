@@ -74,6 +74,7 @@ def command(settings: Settings, own: bool = True) -> str:
         "dispatch": settings.dispatch if settings.dispatch > 1 else None,
     }
     given = [f"--{name}={value}" for name, value in options.items() if value is not None]
+    given += [f"--model={name}" for name in settings.models]
     given[2:2] = [f"--shape={_worded(shape)}" for shape in settings.shapes]
     return " ".join(("bazel run //search:evolve --", *given))
 

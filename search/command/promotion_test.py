@@ -1,5 +1,7 @@
 """A winner with equations of its own is promoted with them, and its record says whose they are."""
 
+from dataclasses import replace
+
 import pytest
 
 from backends.registry import backend_for, target, target_names
@@ -85,7 +87,10 @@ def test_the_command_names_the_operators_that_made_it(folder):
     made = read_record(folder).record.command
     assert "--operators=step,rewrite" in made
     every = Settings("twice", spec_text(SPEC), NAME, "tongue", SIZES, evaluations=4)
-    assert "--operators" not in command(every)
+    assert "--operators" not in command(every) and "--model" not in command(every)
+    assert command(replace(every, models=("large:2", "small"))).endswith(
+        "--model=large:2 --model=small"
+    )
 
 
 def test_a_schedule_of_other_equations_is_nothing_to_start_from():

@@ -127,8 +127,11 @@ class Writer:
             title += f": {_result(other.outcome)}"
         elif brief.foreign is not None:
             found = {FORMULATION: brief.foreign.formulation, SCHEDULE: brief.foreign.schedule}
+            source = {f"kernel of {brief.foreign.target}": brief.foreign.source}
             if brief.foreign.source and brief.surface == "source":
-                found = {f"kernel of {brief.foreign.target}": brief.foreign.source}
+                found = source
+            elif brief.foreign.edited:  # which says more than equations and schedule
+                found |= source
             title = f"The kernel for {brief.foreign.target}"
         if found:
             text = rendered(
