@@ -7,7 +7,6 @@ the process is not. Work that is not timed shares the device with other contests
 from __future__ import annotations
 
 import copy
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ from benchmarks.kernelbench.opponents import opponents, time_fields
 from benchmarks.kernelbench.prepared import PROBLEM, RECORD
 from benchmarks.kernelbench.suite import SEED
 from benchmarks.kernelbench.turns import Turns
-from benchmarks.kernelbench.venue import Venue, venue
+from benchmarks.kernelbench.venue import Venue, facts, venue
 from frontends.compiled.module import CompiledModule
 from frontends.compiled.record import call_of
 from frontends.kernelbench.problem import Problem
@@ -53,6 +52,11 @@ class Task:
     rehearsed: bool
     modes: tuple[str, ...]
     compile_seconds: float
+
+
+def machine_facts(rehearsed: bool) -> dict[str, Any]:
+    """What a result file says of the machine. The first process apart imports what all need."""
+    return facts(rehearsed)
 
 
 def contest(task: Task) -> dict[str, Any]:
@@ -83,7 +87,6 @@ class _Contest:
 
     def held(self) -> None:
         """All of it: what is known goes into the notes."""
-        os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
         with self.notes.stage("load"), self.turns.shared():
             ours, theirs, inputs = self._loaded()
         with self.notes.stage("check"), self.turns.shared():
@@ -107,14 +110,14 @@ class _Contest:
 
     def _loaded(self) -> tuple[CompiledModule, torch.nn.Module, tuple[Any, ...]]:
         place = self.venue.place
+        given = self.problem.made(SEED, place=place)  # first, as it opens the device
+        theirs = given.model.to(place)
+        inputs = tree_map(lambda x: _at(x, place), given.inputs)
         sealed = unseal(self.task.folder / RECORD)
         kernels = BuiltKernels.of(sealed, self.task.kernels)
         made, _ = call_of(sealed)
         machine = target(sealed.facts["target"])
         linked = recorded(sealed, lambda spec: kernels.launcher(spec, machine))
-        given = self.problem.made(SEED, place=place)
-        theirs = given.model.to(place)
-        inputs = tree_map(lambda x: _at(x, place), given.inputs)
         state = {p: t.contiguous() for p, t in state_of(made, copy.deepcopy(theirs)).items()}
         ours = CompiledModule(made, linked, state)
         self.functions = kernels.functions

@@ -87,12 +87,13 @@ def _attend(b: Builder, out: Meta, c: _Call) -> tuple[Value, Value, Value, Value
     def power(*at: Expr) -> Expr:
         return call("exp", scores.at(*at) - top.at(*at[:-1]))
 
-    total = b.fold("sum", row, (size,), power, "total")
+    powers = b.define(scores.meta, power, "powers")
+    total = b.fold("sum", row, (size,), powers.at, "total")
 
     def weighed(*at: Expr) -> Expr:
         *outer, m, e, n = at
         value = c.value.wide(*c.shared(b, c.value, tuple(outer)), n, e)
-        return power(*outer, m, n) * value
+        return powers.at(*outer, m, n) * value
 
     raw = b.fold("sum", Meta(dtype, out.shape), (size,), weighed, "weighed")
 
