@@ -22,7 +22,7 @@ from ir.formulation import formulate
 from ir.index_roles import Roles, last_stored, roles
 from ir.lower import lower
 from ir.machine import Machine
-from ir.made import TRIPLE
+from ir.made import TRIPLE, copy_of
 from ir.nest import Dot, Launch, Load, Loop, LoopNest, Map, Statement, Store, Tile
 from ir.openings import added, alongside, deferred, launch_ends, reduced, streamed, units, walked
 from ir.parted import parted
@@ -36,6 +36,7 @@ from ir.stage_edits import stage
 from ir.tile_choices import tile_choices
 from ir.verbs import canonical, lane_counts
 from ir.verify import facts
+from ir.windowed import windowed
 
 Cost = Callable[[LoopNest], float]  # microseconds
 MOST_TRIED = 96  # combinations of tiles that are all tried; of more, the best is climbed to
@@ -44,6 +45,7 @@ AHEAD = 0.9  # of scratch, that tiles under way may take: a backend needs some f
 BAND = 8
 OF_PRODUCT = 128  # elements of a product that one lane usually holds
 OF_ROW = 16  # elements of anything else
+REWRITES = ("associate", "atomic", "carry", "layout", "collapse")  # bring other equations
 DOUBT = 0.01  # of the estimate: what is preferred wins where it takes so little more
 
 
@@ -88,6 +90,12 @@ class _Opening:
     ahead: bool = False
 
     @property
+    def cut(self) -> frozenset[str]:
+        """The indices whose tiles are decided; of a copy, those that have none too."""
+        copies = tuple(f"{copy_of(d)}_" for d in self.made if d.verb == "layout")
+        return frozenset(i for i in facts(self.formed).ranges if copies and i.startswith(copies))
+
+    @property
     def parts(self) -> Mapping[str, int]:
         """Into how many parts a fold over an index is split."""
         return {
@@ -102,7 +110,7 @@ def _parted_opening(spec: Spec, machine: Machine, made: tuple[Decision, ...]) ->
 
 
 def _opening(spec: Spec, machine: Machine, made: tuple[Decision, ...]) -> _Opening:
-    other = any(d.verb in ("associate", "atomic", "carry") for d in made)
+    other = any(d.verb in REWRITES for d in made)
     formed = formulate(spec, Schedule(spec.name, made)) if other else spec
     base = (*launch_ends(formed), *units(formed, machine))
     return _Opening(made, formed, roles(formed), base, bool(made) and not other)
@@ -160,6 +168,7 @@ class _Search:
                 ((), streamed(spec), deferred(spec), added(spec), alongside(spec), walked(spec))
             )),
             *(_opening(spec, machine, (Decision("associate", t),)) for t in associable(spec)),
+            *(_opening(spec, machine, made) for made in windowed(spec, self.bound)),
         ]  # fmt: skip
         if made := parted(spec, machine, self.bound):
             self.openings.append(_parted_opening(spec, machine, made))
@@ -188,7 +197,9 @@ class _Search:
 
     def _under(self, opening: _Opening) -> Iterator[_Found]:
         """What was tried under an opening: every combination, or a climb to the best."""
-        choices = tile_choices(opening.formed, opening.roles, self.bound, opening.parts)
+        choices = tile_choices(
+            opening.formed, opening.roles, self.bound, opening.parts, opening.cut
+        )
         tried: dict[tuple[int, ...], _Found] = {}
 
         def at(point: tuple[int, ...]) -> _Found:

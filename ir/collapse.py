@@ -10,7 +10,21 @@ from ir.errors import KernelError
 from ir.linear import same
 from ir.made import collapsed, needed, require_free
 from ir.schedule import Decision
-from ir.spec import Apply, Equation, Expr, Facts, Index, Read, Scan, Spec, Tensor
+from ir.spec import (
+    Apply,
+    Equation,
+    Expr,
+    Facts,
+    Index,
+    Number,
+    Range,
+    Read,
+    Reduce,
+    Scan,
+    Spec,
+    Tensor,
+)
+from ir.split import FOLDS
 from ir.verify import facts
 from ir.visit import rebuilt
 
@@ -21,7 +35,8 @@ def collapse(spec: Spec, decision: Decision) -> Spec:
 
     Every tensor that is computed with p and q is computed flat, an output and an input that is
     read at plain p and q is seen flat: memory is the same. Legal where the two stand side by
-    side, p first, wherever a tensor is computed with one of them, and neither is folded.
+    side, p first, wherever a tensor is computed with one of them. What is folded over one is
+    over both, as a convolution over channels and taps, and becomes one fold over their pairs.
     """
     outer, inner = decision.subject, str(needed(decision, "inner"))
     known = facts(spec)
@@ -32,8 +47,8 @@ def collapse(spec: Spec, decision: Decision) -> Spec:
         e.target: e.indices.index(outer) for e in spec.equations if {outer, inner} & set(e.indices)
     }
     flat |= _plain_inputs(spec, known, outer, inner)
-    length = known.ranges[inner].high
-    pair = _Pair(outer, inner, name, length, flat, decision)
+    longest, length = known.ranges[outer].high, known.ranges[inner].high
+    pair = _Pair(outer, inner, name, longest, length, flat, decision)
     return replace(
         spec,
         inputs=tuple(pair.tensor(t) for t in spec.inputs),
@@ -44,12 +59,13 @@ def collapse(spec: Spec, decision: Decision) -> Spec:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """The indices, the one they become, the range of the inner one, and the tensors that become
-    flat, with the dimension of the outer one."""
+    """The indices, the one they become, how far each runs, and the tensors that become flat,
+    with the dimension of the outer one."""
 
     outer: str
     inner: str
     name: str
+    longest: Expr
     length: Expr
     flat: Mapping[str, int]
     decision: Decision
@@ -74,6 +90,8 @@ class _Pair:
 
     def of(self, expr: Expr) -> Expr:
         """An expression in the one index."""
+        if isinstance(expr, Reduce) and self.outer in expr.over:
+            return self.folded(expr)
         if isinstance(expr, Index):
             part = {self.outer: "floordiv", self.inner: "mod"}.get(expr.name)
             return Apply(part, (Index(self.name), self.length)) if part else expr
@@ -89,6 +107,15 @@ class _Pair:
                 raise _refused(self.decision, f"`{expr.tensor}` is read beyond its borders")
             return replace(expr, at=(*at[:k], both, *at[k + 2 :]))
         return rebuilt(expr, self.of)
+
+
+    def folded(self, expr: Reduce) -> Expr:
+        """A fold over both as one over the pairs."""
+        own = (self.outer, self.inner)
+        over = tuple(self.name if i == self.outer else i for i in expr.over if i != self.inner)
+        ranges = tuple(r for r in expr.ranges if r.index not in own)
+        both = Range(self.name, Number(0), fold("mul", self.longest, self.length))
+        return replace(expr, body=self.of(expr.body), over=over, ranges=(*ranges, both))
 
 
 def _plain_inputs(spec: Spec, known: Facts, outer: str, inner: str) -> dict[str, int]:
@@ -123,7 +150,8 @@ def _require_pair(spec: Spec, decision: Decision, known: Facts, outer: str, inne
             raise _refused(decision, f"`{name}` {what if outer != inner else 'is both of them'}")
     for e in spec.equations:
         along = (e.value.along,) if isinstance(e.value, Scan) else e.reduced
-        if {outer, inner} & set(along):
+        both = isinstance(e.value, Reduce) and {outer, inner} <= set(along)
+        if {outer, inner} & set(along) and not (both and e.value.fold in FOLDS):
             raise _refused(decision, f"`{e.target}` runs over one of them")
         scattered = e.accumulate and any(
             n == Index(i) for p in e.at for n in p.walk() for i in (outer, inner)

@@ -78,6 +78,27 @@ def test_element_by_element_all_is_flat():
     assert [one.axis for one in load.region] == ["bc", "h"]
 
 
+FOLDED = spec_of(
+    "acc[b, o, p]: [B, O, 6] = "
+    "sum(pad(x[b, c, 2 * p + i - 1, j], 0.0) * w[o, c, i, j], c, j, i=3)",
+    "y[b, o, p] = acc[b, o, p] + z[o]",
+    inputs="x: f32[B, C, 12, J], w: f32[O, C, 3, J], z: f32[O]", result="f32[B, O, 6]",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("more", [
+    ("collapse(i, inner=j)",),
+    ("collapse(i, inner=j)", "collapse(c, inner=ij)", "tile(cij, size=16)"),
+    ("collapse(c, inner=i)", "tile(ci, size=4)", "tile(j, size=2)"),
+])  # fmt: skip
+def test_folded_indices_become_one_that_all_is_summed_along(more):
+    sizes = {"B": 2, "O": 5, "C": 3, "J": 5}
+    lines = ("tile(p, size=4)", "place(p.outer, level=grid)", "compute(acc, unit=matrix)")
+    nest = require_right(lowered(FOLDED, *more, *lines, sizes=sizes, machine=WITH_TF32), sizes)
+    (dot,) = statements(nest, Dot)
+    assert len(dot.over) == 3 - len([m for m in more if m.startswith("collapse")])
+
+
 def test_a_tensor_between_may_be_read_at_other_positions():
     spec = spec_of(
         "a[p, q] = x[p, q] * 2.0", "y[p, q] = a[p, q] + a[p, 0]", inputs="x: f32[P, Q]",
@@ -97,6 +118,7 @@ def test_rows_of_a_product_may_be_collapsed_with_its_batch():
 @pytest.mark.parametrize(
     ("line", "message"),
     [
+        ("collapse(j, inner=p)", "`acc` runs over one of them"),
         ("collapse(q, inner=p)", "`acc` does not have them side by side, in order"),
         ("collapse(p, inner=p)", "`p` is both of them"),
         ("collapse(c, inner=p)", "`acc` runs over one of them"),

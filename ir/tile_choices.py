@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from math import prod
 from types import MappingProxyType
 
@@ -39,10 +39,11 @@ def tile_choices(
     roles: Roles,
     sizes: Mapping[str, int],
     parts: Mapping[str, int] = MappingProxyType({}),
+    cut: Collection[str] = (),
 ) -> tuple[tuple[Tiles, ...], ...]:
     """The cuts of each index, what is preferred first; `()` is the index as a whole.
 
-    parts: into how many a fold over an index is split.
+    parts: into how many a fold over an index is split.  cut: indices that have their tiles.
     """
     ranges = facts_with_places(spec).ranges
     extents = {i: 0 if r.jagged else number(r.high, sizes) for i, r in ranges.items()}
@@ -52,7 +53,8 @@ def tile_choices(
     wide = roles.summed - set(roles.stored) if roles.stepped and not narrowest(spec) else ()
     return tuple(
         tuple(dict.fromkeys(
-            _parted(i, roles, extents, several) if i in parts
+            [()] if i in cut
+            else _parted(i, roles, extents, several) if i in parts
             else _folded(i, roles, extents, several) if i in several
             else _looped(i, extents[i], (WIDE_SUMMED,), WIDE_SUMMED) if i in wide
             else _of(i, roles, extents, scattered)
