@@ -29,7 +29,12 @@ def test_of_two_that_are_as_near_the_first_decides():
 
 @pytest.mark.parametrize(
     "sizes, kernel",
-    [({"B": 16, "L": 9}, 1), ({"B": 15, "L": 9}, 0), ({"B": 64, "L": 36}, 1), ({"B": 64, "L": 37}, 0)],
+    [
+        ({"B": 16, "L": 9}, 1),
+        ({"B": 15, "L": 9}, 0),
+        ({"B": 64, "L": 36}, 1),
+        ({"B": 64, "L": 37}, 0),
+    ],
 )
 def test_further_than_the_factor_the_fallback_is_run(sizes, kernel):
     assert chosen(GUARDS, sizes) == kernel

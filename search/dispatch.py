@@ -168,8 +168,11 @@ def guard_lines(found: Dispatch | None) -> tuple[str, ...]:
     count, gain = len(found.kernels), quantity.ratio(found.single_us, found.us)
     kernels = f"{count} kernels share" if count > 1 else "1 kernel has"
     return (
-        *(f"nearest to {quantity.shape(guard.near)}: kernel {guard.kernel}" for guard in found.guards
-          if guard.kernel != FALLBACK),
+        *(
+            f"nearest to {quantity.shape(guard.near)}: kernel {guard.kernel}"
+            for guard in found.guards
+            if guard.kernel != FALLBACK
+        ),
         f"elsewhere, {WITHIN:g} times away in a size, and where another does not fit: kernel 0",
         f"{kernels} the shapes: {quantity.time(found.us)} in the mean, {quantity.factor(gain)} "
         f"over the best alone ({quantity.time(found.single_us)})",

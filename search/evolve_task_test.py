@@ -46,7 +46,8 @@ def test_the_winners_of_a_task_are_held_to_it(tmp_path):
     (found,) = json.loads(done.stdout)["problem"]["targets"]
     assert (found["steps"], found["shape"]) == (1, {"n": 12}) and found["best_us"]
     assert found["shapes"] == [{"n": 12}, {"n": 5}]
-    names = ("inputs(0)", "inputs(1)", "test_rows_are_shares", "inputs(0) at n=5", "inputs(1) at n=5")
+    names = ("inputs(0)", "inputs(1)", "test_rows_are_shares")
+    names += ("inputs(0) at n=5", "inputs(1) at n=5")
     (run,) = json.loads(done.stdout)["runs"]
     assert [(row["sizes"], row["weight"]) for row in run["shapes"]] == [
         ({"S0": 12}, 3.0), ({"S0": 5}, 1.0),
@@ -63,7 +64,8 @@ def test_a_test_that_fails_is_told(tmp_path):
 
 
 def test_shapes_that_differ_in_more_than_sizes_are_told(tmp_path):
-    text = TASK.replace("return torch.softmax", "x = x * 2 if len(y) > 6 else x\n    return torch.softmax")
+    other = "x = x * 2 if len(y) > 6 else x\n    return torch.softmax"
+    text = TASK.replace("return torch.softmax", other)
     done = evolve(tmp_path, text)
     assert done.returncode == 0, done.stderr
     line = done.stdout.splitlines()[-1]

@@ -113,7 +113,8 @@ def shared(**changed):
     """A record of two kernels."""
     made = stored()
     record = dataclasses.replace(made.record, **{**SHARED, **changed})
-    return dataclasses.replace(made, record=record, variants=(Texts(OTHER, "int other;\n", "def scale..."),))
+    texts = Texts(OTHER, "int other;\n", "def scale...")
+    return dataclasses.replace(made, record=record, variants=(texts,))
 
 
 def test_kernels_that_share_shapes_are_one_record(tmp_path):
@@ -131,7 +132,8 @@ def test_kernels_that_share_shapes_are_one_record(tmp_path):
 
 def test_a_record_of_one_kernel_says_nothing_of_others():
     text = stored().record.text()
-    assert not any(word in text for word in ("workload", "guards", "within", "variants", "single_us"))
+    several = ("workload", "guards", "within", "variants", "single_us")
+    assert not any(word in text for word in several)
     assert "{ near = { M = 4, K = 32 }, kernel = 1 }" in shared().record.text()
 
 

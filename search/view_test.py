@@ -175,7 +175,9 @@ def test_the_best_is_that_of_the_mean():
 
 def told(searching):
     found = []
-    searching.run(lambda e: found.append((e.candidate.key, e.outcome)) if isinstance(e, Told) else 0)
+    events = []
+    searching.run(events.append)
+    found += [(e.candidate.key, e.outcome) for e in events if isinstance(e, Told)]
     return found
 
 

@@ -1,4 +1,4 @@
-"""A task's trial: the winners of all its kernels, run against the task's reference and its tests."""
+"""A task's trial: the winners of all its kernels, against the task's reference and its tests."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Winner:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What runs apart. shaped: the network at each shape, the heaviest first.  backend: its name."""
+    """What runs apart. shaped: the network at each shape, the heaviest first.  backend: a name."""
 
     file: str
     name: str

@@ -135,7 +135,10 @@ def test_both_light_and_dark_are_there():
 
 SHARED = replace(
     RESULT,
-    shapes=(ShapeRow("M=8", 2.0, 9.0, 4.0, 1.0, 1, 0.5), ShapeRow("M=64", 1.0, None, 4.0, 4.0, 0, 2.0)),
+    shapes=(
+        ShapeRow("M=8", 2.0, 9.0, 4.0, 1.0, 1, 0.5),
+        ShapeRow("M=64", 1.0, None, 4.0, 4.0, 0, 2.0),
+    ),
     guards=("near M=8: kernel 1", "otherwise: kernel 0"),
     unseen=(UnseenRow("M=9", 1, 2.0, 3.0, None, "check: `y` is off by <1>"),),
     unseen_words="0 of 1 correct",
@@ -145,7 +148,8 @@ SHARED = replace(
 def test_kernels_that_share_shapes_are_shown_with_guards_and_unseen_shapes():
     reader = read(SHARED)
     assert {"At each shape", "At shapes that it was not tuned for"} < set(reader.headings)
-    for piece in ("M=64", "near M=8: kernel 1", "50%", "check: `y` is off by <1>", "0 of 1 correct"):
+    said = ("M=64", "near M=8: kernel 1", "50%", "check: `y` is off by <1>", "0 of 1 correct")
+    for piece in said:
         assert piece in reader.text
     alone = read(replace(SHARED, guards=(), unseen=(), unseen_words=""))
     assert "At each shape" in alone.headings and "shared" not in alone.text
