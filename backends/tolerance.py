@@ -29,7 +29,9 @@ FACTOR = {"f64": 2.0, "f32": 2.0, "f16": 3.0, "bf16": 3.0}
 # a unit, but few do, so a quarter of a unit in the root mean square is ample.
 FLOOR_ULPS = {"f64": 4.0, "f32": 4.0, "f16": 1.0, "bf16": 1.0, "f8e4m3": 0.25, "f8e5m2": 0.25}
 # One element may err by so many times the tolerated root mean square error, and a few units
-# of its own last place: 0.0006% of normally distributed errors would lie outside 4.5.
+# of its own last place: 0.0006% of normally distributed errors would lie outside 4.5. Where the
+# errors of plain arithmetic are spread wider, as where a few rows are divided by almost nothing,
+# by as many times as its worst is.
 SPREAD = 4.5
 
 
@@ -53,8 +55,14 @@ def tolerance(dtype: str, precision: str, exact: np.ndarray, storage: np.ndarray
     unit = FLOOR_ULPS[dtype] * EPSILON[dtype]
     error = storage - exact
     rmse = factor * rms(error) + unit * rms(exact)
-    worst = factor * float(np.max(np.abs(error), initial=0.0))
-    return Tolerance(rmse, max(SPREAD * rmse, worst), unit)
+    worst = float(np.max(np.abs(error), initial=0.0))
+    return Tolerance(rmse, rmse * spread(rms(error), worst), unit)
+
+
+def spread(rmse: float, worst: float) -> float:
+    """How many times the tolerated root mean square error one element may err. rmse, worst: the
+    root mean square and the largest of plain arithmetic's errors."""
+    return max(SPREAD, worst / rmse) if rmse else SPREAD
 
 
 def rms(values: np.ndarray) -> float:

@@ -36,6 +36,15 @@ def test_one_wrong_element_of_many_is_outside_though_the_mean_is_within():
     assert off[3] > limits.element + limits.relative * abs(exact[3])
 
 
+def test_an_element_may_err_as_far_beyond_the_mean_as_that_of_plain_arithmetic_does():
+    exact, error = np.ones(10_000), np.full(10_000, 1e-7)
+    error[7] = 1e-5
+    limits = tolerance("f32", "f32", exact, exact + error)
+    assert limits.element == pytest.approx(limits.rmse * 1e-5 / rms(error))
+    even = tolerance("f32", "f32", exact, exact + rms(error))
+    assert (even.rmse, even.element) == pytest.approx((limits.rmse, 4.5 * limits.rmse))
+
+
 def test_nothing_is_tolerated_of_zeros():
     zeros = np.zeros(5)
     limits = tolerance("f32", "f32", zeros, zeros)

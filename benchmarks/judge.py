@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from backends.tolerance import EPSILON, FACTOR, FLOOR_ULPS, SPREAD
+from backends.tolerance import EPSILON, FACTOR, FLOOR_ULPS, spread
 from benchmarks.baselines import Baseline
 from ir.spec import EIGHT, FLOATS, Spec
 
@@ -81,7 +81,7 @@ def judged(
     if sums.lost:
         return Verdict(float("inf"), ratio, f"{sums.lost} elements are not finite")
     most = factor * sums.rms(sums.plain) + unit * sums.rms(sums.truth)
-    one = max(SPREAD * most, factor * sums.worst_plain)
+    one = most * spread(sums.rms(sums.plain), sums.worst_plain)
     reason = ""
     if sums.rms(sums.off) > most and truth.numel() >= FEW:
         reason = f"a root mean square error of {sums.rms(sums.off):.3g}; {most:.3g} is allowed"
