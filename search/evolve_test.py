@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from search.store import Store
-from tests.place.place import SCALE, Place
+from tests.place.place import SCALE, Place, until
 
 FIELDS = [
     "run", "kernel", "target", "backend", "shape", "evaluations", "failures", "correct_by",
