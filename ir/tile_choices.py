@@ -149,8 +149,10 @@ def _on_grid(index: str, roles: Roles, extents: Mapping[str, int]) -> list[Tiles
     """Cuts of an index that is stored and never folded: its tiles can lie side by side."""
     extent = extents[index]
     if index in roles.multiplied:
-        inner = _innermost(index, roles)
+        inner = _innermost(index, roles, extents)
         if index != inner:
+            if extent < SMALL_SIDE and _after(index, inner, roles):
+                return [(), tiled(index, 1, "grid")]
             if index in roles.stepped:
                 return [tiled(index, s, "grid") for s in STEPS if s <= extent]
             few = (1, 2, 4) if extents[inner] < 2 * SIDES[0] and _next(index, roles) else (1,)
@@ -183,13 +185,24 @@ def _looped(index: str, extent: int, sizes: tuple[int, ...], longest: int) -> li
     return [(), *made] if few else [*made, ()]
 
 
-def _innermost(index: str, roles: Roles) -> str:
-    """Of the side of a product that an index is of, the one that changes fastest in memory."""
+def _innermost(index: str, roles: Roles, extents: Mapping[str, int]) -> str:
+    """Of the side of a product that an index is of, the one that changes fastest in memory; of
+    those that fill a side of the matrix unit, where any does."""
     for rows, columns in roles.sides:
         for side in (rows, columns):
             if index in side:
-                return max(side, key=lambda i: roles.stored.index(i) if i in roles.stored else -1)
+                filling = [i for i in side if extents[i] >= SMALL_SIDE] or side
+                return max(filling, key=lambda i: _rank(i, roles))
     return index
+
+
+def _after(index: str, other: str, roles: Roles) -> bool:
+    """Whether an index changes faster in memory than another one."""
+    return _rank(index, roles) > _rank(other, roles)
+
+
+def _rank(index: str, roles: Roles) -> int:
+    return roles.stored.index(index) if index in roles.stored else -1
 
 
 def _next(index: str, roles: Roles) -> bool:
