@@ -19,7 +19,7 @@ _UNORDERED = ("sort", "topk")  # equal elements have their places in any order
 
 def fault(name: str, call: Call, got: Any) -> str:
     """Why the results of a call are wrong; empty where they are right."""
-    ours, plain, truth = tree_leaves(got), tree_leaves(call.plain()), tree_leaves(call(torch.float64))
+    ours, plain, truth = map(tree_leaves, (got, call.plain(), call(torch.float64)))
     if len(ours) != len(plain):
         return f"{len(ours)} results, not {len(plain)}"
     if name in PROPERTIES:

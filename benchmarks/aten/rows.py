@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from benchmarks.results import save
 
 Row = dict[str, Any]
 VERDICTS = ("pass", "fail", "not expressible")
@@ -15,22 +16,12 @@ VERDICTS = ("pass", "fail", "not expressible")
 def write(file: Path, head: Mapping[str, Any], rows: Sequence[Row]) -> None:
     """Writes a result file whole, rows by operator; never half of it."""
     ordered = sorted(rows, key=lambda r: (r["operator"].strip("_"), r["operator"]))
-    table = {**head, "summary": summary(ordered), "rows": ordered}
-    file.parent.mkdir(parents=True, exist_ok=True)
-    beside = file.with_suffix(".part")
-    beside.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
-    beside.replace(file)
+    save(file, {**head, "summary": summary(ordered), "rows": ordered})
 
 
 def key(row: Mapping[str, Any]) -> tuple[str, str]:
     """What makes a row the same row."""
     return row["operator"], row["dtype"]
-
-
-def put(rows: list[Row], row: Row) -> None:
-    """Puts a row in the place of the same operator's and dtype's, else at the end."""
-    rows[:] = [r for r in rows if key(r) != key(row)]
-    rows.append(row)
 
 
 def summary(rows: Sequence[Row]) -> Row:

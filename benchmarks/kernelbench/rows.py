@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+from benchmarks.results import save
 
 Row = dict[str, Any]
 FAILED_AT = ("scale", "read", "import", "lower", "build", "run", "check")
@@ -16,16 +17,17 @@ FAILED_AT = ("scale", "read", "import", "lower", "build", "run", "check")
 def write(file: Path, head: Mapping[str, Any], rows: Sequence[Row]) -> None:
     """Writes a result file whole, rows in the order of their problems; never half of it."""
     ordered = sorted(rows, key=lambda r: (r["level"], r["number"]))
-    table = {**head, "summary": summary(ordered), "rows": ordered}
-    file.parent.mkdir(parents=True, exist_ok=True)
-    beside = file.with_suffix(".part")
-    beside.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
-    beside.replace(file)
+    save(file, {**head, "summary": summary(ordered), "rows": ordered})
+
+
+def key(row: Mapping[str, Any]) -> tuple[int, str]:
+    """What makes a row the same row."""
+    return row["level"], row["problem"]
 
 
 def put(rows: list[Row], row: Row) -> None:
     """Puts a row in the place of the same problem's, else at the end."""
-    rows[:] = [r for r in rows if r["problem"] != row["problem"] or r["level"] != row["level"]]
+    rows[:] = [r for r in rows if key(r) != key(row)]
     rows.append(row)
 
 

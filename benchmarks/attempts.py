@@ -1,0 +1,111 @@
+"""Attempts at the items of a suite: each in a process of its own, its row written when it is done.
+
+Rows that are done are left alone, so a run that stops can go on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, TypeVar
+
+from backends.registry import target
+from benchmarks.results import read
+from frontends.kernelbench.apart import apart
+from ir.errors import KernelError
+
+Row = dict[str, Any]
+Key = tuple[Any, ...]  # what makes a row the same row
+Item = TypeVar("Item")
+
+
+class Attempts:
+    """One run of a suite's command. asked: the options, those of `options` among them.
+
+    write: the result file, from rows in any order.  line: a row, for a person who waits.
+    """
+
+    def __init__(
+        self,
+        asked: argparse.Namespace,
+        key: Callable[[Row], Key],
+        write: Callable[[list[Row]], None],
+        line: Callable[[Row], str],
+    ):
+        self.asked, self.key, self.write, self.line = asked, key, write, line
+        self.rows: list[Row] = read(asked.out)["rows"]
+        self.start = time.monotonic()
+        self.lock = threading.Lock()
+
+    def run(self, items: Mapping[Key, Item], attempt: Callable[[Item], Row]) -> None:
+        """Tries what has no row, or all where it was asked for again, while there is time."""
+        done = set() if self.asked.again else {self.key(r) for r in self.rows}
+        todo = [item for key, item in items.items() if key not in done]
+        with ThreadPoolExecutor(self.asked.workers) as pool:
+            list(pool.map(lambda item: self._one(item, attempt), todo))
+
+    def _one(self, item: Item, attempt: Callable[[Item], Row]) -> None:
+        if time.monotonic() - self.start > self.asked.seconds:
+            return
+        row = attempt(item)
+        with self.lock:
+            self.rows[:] = [r for r in self.rows if self.key(r) != self.key(row)]
+            self.rows.append(row)
+            self.write(self.rows)
+        seconds = time.monotonic() - self.start
+        print(f"{seconds:6.1f} s  {self.line(row)}", file=sys.stderr, flush=True)
+
+
+def noted(
+    work: Callable[..., Row], task: Callable[[Path], Any], begun: Row, asked: argparse.Namespace
+) -> Row:
+    """What work on a task gives in a process of its own; where that ended, what it had noted, or
+    what was known before, with the reason. task: made with the file for notes."""
+    with tempfile.TemporaryDirectory(prefix="notes-") as folder:
+        notes = Path(folder) / "row.json"
+        try:
+            return apart(
+                work, task(notes), seconds=asked.item_seconds, gigabytes=asked.gigabytes
+            )
+        except KernelError as error:
+            known = json.loads(notes.read_text(encoding="utf-8")) if notes.is_file() else begun
+            return {**known, "reason": str(error)}
+
+
+def head(asked: argparse.Namespace, command: str) -> dict[str, Any]:
+    """What a result file says of itself."""
+    return {
+        "command": f"python3 -m {command}",
+        "date": date.today().isoformat(),
+        "machine": target(asked.target).title,
+        "versions": {
+            "torch": version("torch"),
+            "triton": version("triton"),
+            "python": platform.python_version(),
+        },
+    }
+
+
+def options(
+    parser: argparse.ArgumentParser, item: str, seconds: float, gigabytes: float
+) -> None:
+    """Adds what every suite's command takes. item: what it tries, such as a problem; the other
+    two are what one may take."""
+    parser.add_argument("--target", required=True, help="the chip")
+    parser.add_argument("--out", required=True, type=Path, help="the result file")
+    parser.add_argument("--workers", type=int, default=2, help=f"{item}s at a time")
+    parser.add_argument("--seconds", type=float, default=1e9, help="start nothing after so many")
+    parser.add_argument(f"--{item}-seconds", type=float, default=seconds, dest="item_seconds",
+                        help="that one may take")  # fmt: skip
+    parser.add_argument("--gigabytes", type=float, default=gigabytes, help="that one may hold")
+    parser.add_argument("--again", action="store_true", help="try what is done, too")

@@ -1,0 +1,73 @@
+"""A run of a suite tries what has no row, keeps each row, and outlives what it tries."""
+
+import argparse
+import json
+import os
+
+import pytest
+
+from benchmarks.attempts import Attempts, noted, options
+
+
+def asked(tmp_path, *words):
+    parser = argparse.ArgumentParser()
+    options(parser, "thing", seconds=20, gigabytes=4)
+    return parser.parse_args(["--target=null", f"--out={tmp_path / 'r.json'}", *words])
+
+
+def names(tmp_path):
+    return [r["name"] for r in json.loads((tmp_path / "r.json").read_text())["rows"]]
+
+
+@pytest.fixture
+def tried(tmp_path):
+    """Runs the attempts at things, and says which were tried."""
+
+    def run(things, *words):
+        seen = []
+
+        def attempt(thing):
+            seen.append(thing)
+            return {"name": thing}
+
+        def write(rows):
+            (tmp_path / "r.json").write_text(json.dumps({"rows": sorted(rows, key=str)}))
+
+        made = Attempts(asked(tmp_path, *words), lambda r: (r["name"],), write, str)
+        made.run({(thing,): thing for thing in things}, attempt)
+        return sorted(seen)
+
+    return run
+
+
+def test_what_has_a_row_is_tried_when_it_is_asked_for_again(tried, tmp_path):
+    assert tried("ab") == ["a", "b"]
+    assert tried("abc") == ["c"]
+    assert names(tmp_path) == ["a", "b", "c"]
+    assert tried("ac", "--again", "--workers=1") == ["a", "c"]
+    assert names(tmp_path) == ["a", "b", "c"]
+
+
+def test_nothing_begins_when_the_time_is_over(tried):
+    assert tried("ab", "--seconds=-1") == []
+
+
+def _work(given):
+    notes, what = given
+    notes.write_text(json.dumps({"stage": "run"}))
+    if what == "dies":
+        os._exit(3)
+    return {"stage": "done"}
+
+
+def _dies(notes):
+    os._exit(3)
+
+
+def test_what_a_process_noted_is_kept_when_it_dies(tmp_path):
+    given = asked(tmp_path)
+    assert noted(_work, lambda notes: (notes, ""), {}, given) == {"stage": "done"}
+    row = noted(_work, lambda notes: (notes, "dies"), {"stage": "read"}, given)
+    assert row["stage"] == "run"
+    assert "the process ended with 3" in row["reason"]
+    assert noted(_dies, lambda notes: notes, {"stage": "read"}, given)["stage"] == "read"
