@@ -152,7 +152,7 @@ def _on_grid(index: str, roles: Roles, extents: Mapping[str, int]) -> list[Tiles
         inner = _innermost(index, roles, extents)
         if index != inner:
             if extent < SMALL_SIDE and _after(index, inner, roles):
-                return [(), tiled(index, 1, "grid")]
+                return [tiled(index, 1, "grid")]
             if index in roles.stepped:
                 return [tiled(index, s, "grid") for s in STEPS if s <= extent]
             few = (1, 2, 4) if extents[inner] < 2 * SIDES[0] and _next(index, roles) else (1,)
