@@ -43,9 +43,11 @@ class Linked:
         """Torch's name of the device that its tensors lie on."""
         return place(self.backend, self.machine)
 
-    def program(self, fixed: Tensors = NOTHING, reuse: bool = False) -> Program:
+    def program(
+        self, fixed: Tensors = NOTHING, reuse: bool = False, into: Tensors = NOTHING
+    ) -> Program:
         """The network as a call on torch tensors; see `Program`."""
-        made = Program(self.network, self.launchers, self.place, fixed, reuse)
+        made = Program(self.network, self.launchers, self.place, fixed, reuse, into)
         if self.folder:
             weakref.finalize(made, self.folder.cleanup)
         return made

@@ -49,7 +49,8 @@ class Program:
 
     launchers: of the network's kernels, by spec.  place: torch's name of the device.  fixed: inputs
     that stay the same tensors between calls; their elements may change.  reuse: whether all calls
-    write the same results, which the next call then overwrites.  A program works in one workspace:
+    write the same results, which the next call then overwrites.  into: tensors that results, by
+    buffer, are written into, where they lie.  A program works in one workspace:
     two calls must not run at a time.  KernelError for a fixed input that does not fit.
     """
 
@@ -60,17 +61,23 @@ class Program:
         place: str,
         fixed: Tensors = NOTHING,
         reuse: bool = False,
+        into: Tensors = NOTHING,
     ):
         self.network, self.place, self.reuse = network, place, reuse
         self.launchers = launchers
         self.buffers = {b.name: b for b in network.buffers}
         self.inputs = tuple(b for b in network.inputs if b.name not in fixed)
-        self.made = tuple(b for b in network.buffers if b.role == "output")
+        self.made = tuple(
+            b for b in network.buffers if b.role == "output" and b.name not in into
+        )
         self.plan = plan(_blocks(network, launchers))
         self.memory = torch.empty(self.plan.bytes, dtype=torch.uint8, device=place)
         self.kept: dict[str, torch.Tensor] = {}
         if reuse:
             self.kept = {b.name: self._empty(b) for b in self.made}
+        for name, tensor in into.items():
+            require(tensor, name, self.buffers[name].dtype, tuple(tensor.shape), place)
+            self.kept[name] = tensor.detach().view(self.buffers[name].shape)
         for b in network.inputs:
             if b.name in fixed:
                 require(fixed[b.name], b.name, b.dtype, b.shape, place)

@@ -32,11 +32,14 @@ from benchmarks.kernelbench.problems import COLLAPSES, Entry, entries
 from benchmarks.kernelbench.race_rows import write
 from benchmarks.kernelbench.rows import Row, put
 from benchmarks.results import read
+from frontends.aten.convolution import SUM
 from frontends.kernelbench.apart import apart
 from ir.errors import KernelError
+from ir.precision import NARROW
 
 LEVELS = (1, 2, 3)
 PREPARE_SECONDS = 500.0
+ROUNDED = {f"{SUM}: {NARROW}"}  # what a row says that has convolutions in it
 PER_BYTE = 8  # bytes of a device's memory that a contest takes for each of its tensors', at most
 LEAST_BYTES = 2 << 30  # that any contest takes
 EXAMPLES = """
@@ -98,35 +101,43 @@ class _Race:
         return time.monotonic() - self.start > self.asked.seconds
 
     def one(self, entry: Entry) -> bool:
-        """A problem from its file to its row; False where there is no time left for it."""
-        folder = self.asked.work / f"level{entry.level}" / entry.name
-        row: Row = {
+        """A problem from its file to its row; False where there is no time left for it. Where
+        PyTorch turns out to be more exact than TF32, it is tried again without."""
+        known: Row = {
             "kernel": None, "problem": entry.name, "level": entry.level, "number": entry.number,
             "dtype": "f32", "backend": backend_for(target(self.asked.target)).manifest.name,
             "degenerate": entry.degenerate, "evaluations": 0, "us": None, "correct": False,
             "collapses": (entry.level, entry.number) in COLLAPSES,
             "correct_by": self.available["correct_by"],
         }  # fmt: skip
+        coarse = not (self.asked.f32 or self.asked.rehearse)
+        row = self.tried(entry, known, coarse)
+        if coarse and row and not row["correct"] and ROUNDED & set(row.get("rounded", ())):
+            again = self.tried(entry, known, False)
+            if again and again["correct"]:
+                row = {**again, "in_tf32": row["reason"]}
+        if row and not self.asked.prepare_only:
+            self.put(row)
+        return row is not None
+
+    def tried(self, entry: Entry, known: Row, tf32: bool) -> Row | None:
+        """The row of a problem; None where there is no time left for it."""
+        folder = self.asked.work / f"level{entry.level}{'' if tf32 else '_f32'}" / entry.name
+        row = dict(known)
         try:
-            row |= self.prepared(entry, folder) | {"stage": "build"}
+            row |= self.prepared(entry, folder, tf32) | {"stage": "build"}
             if self.late():
-                return False
+                return None
             if why := self.built(folder):
                 raise KernelError(why)
         except KernelError as error:
-            row |= {"stage": row.get("stage", "prepare"), "reason": str(error)[:400]}
-            self.put(row)
-            return True
+            return row | {"stage": row.get("stage", "prepare"), "reason": str(error)[:400]}
         if self.asked.prepare_only:
-            return True
-        size = max(LEAST_BYTES, PER_BYTE * row["bytes"])
-        with self.memory.taken(size):
-            if self.late():
-                return False
-            self.put(row | self.contested(folder))
-        return True
+            return row | {"correct": True}
+        with self.memory.taken(max(LEAST_BYTES, PER_BYTE * row["bytes"])):
+            return None if self.late() else row | self.contested(folder)
 
-    def prepared(self, entry: Entry, folder: Path) -> Row:
+    def prepared(self, entry: Entry, folder: Path, tf32: bool) -> Row:
         """What is known of a prepared problem, which it is now at the latest."""
         with self.preparing:
             if found := known_facts(folder):
@@ -134,9 +145,7 @@ class _Race:
             if self.late():
                 return {}
             folder.mkdir(parents=True, exist_ok=True)
-            wanted = Wanted(
-                entry.path, self.asked.target, self.asked.reduced, folder, not self.asked.f32
-            )
+            wanted = Wanted(entry.path, self.asked.target, self.asked.reduced, folder, tf32)
             return apart(prepare, wanted, seconds=PREPARE_SECONDS, gigabytes=64.0)
 
     def built(self, folder: Path) -> str:

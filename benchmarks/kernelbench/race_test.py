@@ -108,7 +108,7 @@ def test_problems_are_prepared_built_checked_and_timed(options, tmp_path, capsys
 def test_what_needs_no_device_can_be_done_before(options, tmp_path, capsys):
     assert main([*options, "--only=1", "--prepare-only"]) == 0
     assert not (tmp_path / "out.json").exists()
-    facts = known_facts(tmp_path / "work" / "level1" / "1_Product")
+    facts = known_facts(tmp_path / "work" / "level1_f32" / "1_Product")
     assert facts["kernels"] == 1 and facts["bytes"] == 4 * (2 * 24 * 40 + 24 * 24)
     assert main([*options, "--only=1", "--seconds=0"]) == 1
     assert not result_there(tmp_path)

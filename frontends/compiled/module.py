@@ -11,6 +11,7 @@ from __future__ import annotations
 import tempfile
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from torch.utils._pytree import tree_flatten
 
 from backends.compiled import compiled
 from backends.program.graph import Graph
+from backends.program.inplace import overwrites
 from backends.program.linked import Linked
 from backends.program.program import Tensors
 from backends.program.record import linked
@@ -27,6 +29,7 @@ from backends.registry import target as machine_of
 from frontends.pytorch.call import given, left_behind, returned, state_of
 from frontends.pytorch.imported import Imported
 from ir.errors import KernelError
+from ir.network import Network
 
 
 class CompiledModule:
@@ -58,7 +61,10 @@ class CompiledModule:
         if made.seed is not None:
             fixed[made.seed] = torch.zeros(1, dtype=torch.int64, device=linked.place)
         self.fixed = fixed
-        self.program = linked.program(fixed, reuse)
+        into = _written(made, linked.network, self.state)
+        self.left_in_place = frozenset(into)
+        places = {buffer: self.state[path] for path, buffer in into.items()}
+        self.program = linked.program(fixed, reuse, places)
         self.captured: Graph | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -77,7 +83,8 @@ class CompiledModule:
             leaves = tree_flatten((args, kwargs))[0]
             for target, value in left_behind(made, outputs, self.state, args, kwargs).items():
                 place = self.state[target] if isinstance(target, str) else leaves[target]
-                place.copy_(value)
+                if target not in self.left_in_place:
+                    place.copy_(value)
         return returned(made, outputs, self.state, args, kwargs)
 
     def _run(self, tensors: Tensors) -> list[torch.Tensor]:
@@ -117,6 +124,25 @@ def compile_module(
     found = CompiledModule(made, linked(run), state, seed, reuse, graph)
     if own:
         weakref.finalize(found, own.cleanup)
+    return found
+
+
+def _written(
+    made: Imported, network: Network, state: Mapping[str, torch.Tensor]
+) -> dict[str, str]:
+    """The paths of buffers that kernels may write into as they run, and the network's buffers that
+    are written there."""
+    names = {h.path: h.name for h in made.held}
+    roots = {t.name: root for t, (root, _) in zip(made.spec.outputs, network.outputs, strict=True)}
+    found: dict[str, str] = {}
+    for m in made.mutations:
+        if m.result.kind != "output" or m.target not in names or m.result.key in made.counts:
+            continue
+        root, tensor = roots[m.result.key], state[str(m.target)]
+        fits = tensor.is_contiguous() and tensor.numel() == prod(network.buffer(root).shape)
+        alone = sum(r == root for r in roots.values()) == 1 and root not in found.values()
+        if fits and alone and overwrites(network, root, names[m.target]):
+            found[str(m.target)] = root
     return found
 
 

@@ -65,6 +65,12 @@ def test_calls_give_what_the_module_gives_and_leave_the_same_behind(pair):
     assert module.calls == 2 and module.norm.num_batches_tracked == 2
 
 
+def test_what_is_left_behind_is_written_where_it_lies(pair):
+    module, run = pair
+    assert run.left_in_place == {"norm.num_batches_tracked", "calls"}
+    assert run.state["norm.running_mean"] is module.norm.running_mean
+
+
 def test_parameters_are_the_modules_own(pair):
     module, run = pair
     x, more = torch.randn(6, 12), torch.zeros(6, 8)

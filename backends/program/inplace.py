@@ -1,0 +1,52 @@
+"""In place: whether a result may be written over an input, as running statistics are.
+
+    y[c] = x[c] * 0.9 + m[c] * 0.1      # y over x
+
+It may where each element is read, if at all, once, by the program that writes it and before that
+does: the step's results all have one index set, a chain of equations at the same indices leads from
+the input to the result alone, and no later step reads the input.
+"""
+
+from __future__ import annotations
+
+from ir.network import Network, Step
+from ir.sizes import shape
+from ir.spec import Equation, Index, Reduce, Scan
+
+
+def overwrites(network: Network, output: str, over: str) -> bool:
+    """Whether a step's output, a buffer, may lie where an input buffer does."""
+    at = next((n for n, s in enumerate(network.steps) if output in s.outputs), None)
+    if at is None or any(over in s.inputs for s in network.steps[at + 1 :]):
+        return False
+    if any(name == over for name, _ in network.outputs):
+        return False
+    step = network.steps[at]
+    sizes = {shape(t, {}) for t in step.spec.outputs}
+    return over not in step.inputs or (len(sizes) == 1 and _chained(step, output, over))
+
+
+def _chained(step: Step, output: str, over: str) -> bool:
+    """Whether an input is read only on the way to a result, element by element."""
+    inputs = [t for t, b in zip(step.spec.inputs, step.inputs, strict=True) if b == over]
+    made = {b: t for t, b in zip(step.spec.outputs, step.outputs, strict=True)}[output]
+    if len(inputs) != 1 or shape(inputs[0], {}) != shape(made, {}):
+        return False
+    others = {t.name for t in step.spec.outputs} - {made.name}
+    name = inputs[0].name
+    while name != made.name:
+        readers = [e for e in step.spec.equations if name in e.sources()]
+        if len(readers) != 1 or name in others or not _same_place(readers[0], name):
+            return False
+        name = readers[0].target
+    return not any(name in e.sources() for e in step.spec.equations)
+
+
+def _same_place(e: Equation, name: str) -> bool:
+    plain = not isinstance(e.value, Reduce | Scan) and not e.accumulate
+    reads = [r for r in e.reads() if r.tensor == name]
+    return (
+        plain
+        and all(isinstance(p, Index) for p in e.at)
+        and all(r.at == e.at and r.pad is None for r in reads)
+    )
