@@ -20,7 +20,6 @@ MOST_GAIN = 1.0  # of one child: one lucky jump at the start is not a reason for
 SHARP = 2.0  # the power of a rate that a chance is in proportion to
 HOPE = 1.0  # evaluations that an operator is credited with, each as good as the best operator's
 TOKENS = 20_000  # of a model, that count as much as one evaluation
-COARSE = 5  # evaluations in tokens that are counted at a time
 
 
 @dataclass(slots=True)
@@ -74,8 +73,7 @@ def accounts(state: State) -> dict[str, Account]:
         account = found[name]
         # A child's tokens fade as the child does: as if all had taken the same.
         faded = account.cost / account.children if account.children else 1.0
-        # Coarse, as attempts that failed take tokens too, and a resumed run may have more of them.
-        account.cost += faded * (tokens // (COARSE * TOKENS)) * COARSE
+        account.cost += faded * tokens / TOKENS
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Protocol
 
@@ -69,6 +69,18 @@ class Context:
     _neighbours: list[tuple[Neighbour, ...]] = field(
         default_factory=list, init=False, compare=False, repr=False
     )  # at most one: made when it is first asked for
+
+    def unedited(self) -> Context:
+        """With what it was edited from in place of a parent that was edited freely, of which its
+        schedule no longer tells."""
+        return replace(self, parents=tuple(self._origin_of(parent) for parent in self.parents))
+
+    def _origin_of(self, parent: Parent) -> Parent:
+        if parent.candidate.source is None:
+            return parent
+        line = reversed(self.graph.lineage(parent.candidate.key))
+        found = next((c for c in line if c.source is None), None)
+        return parent if found is None else Parent(found, self.outcomes.get(found.key))
 
     def offer(self, schedule: Schedule, operator: str, note: str) -> Candidate | GaveUp:
         """The first parent's formulation with another schedule, its decisions in their order.

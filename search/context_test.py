@@ -1,12 +1,14 @@
 """What a context expects of a candidate follows what it was told of others."""
 
+from dataclasses import replace
+
 import pytest
 
 from ir.autoschedule import autoschedule, plain
 from ir.estimate import estimate
 from ir.lower import lower
 from ir.print import spec_text
-from search.candidate import Candidate
+from search.candidate import Candidate, Origin
 from search.context import Context, Parent
 from search.evaluation import Evaluation, Failure
 from search.graph import Graph
@@ -49,3 +51,19 @@ def test_a_source_of_its_own_is_not_what_the_estimate_is_of():
     here.graph.add(edited)
     told = Context(SPEC, CHIP, SIZES, (), here.graph, {edited.key: time(1e-3)})
     assert told.expected_us(FIRST) == pytest.approx(ESTIMATE)
+
+
+def test_what_was_edited_freely_gives_way_to_what_it_was_edited_from():
+    def edit(parent, source):
+        origin = Origin("universal", (parent.key,))
+        return Candidate(FIRST.formulation, FIRST.schedule, "chip", "tongue", source, origin)
+
+    once = edit(FIRST, "edited")
+    twice = edit(once, "edited again")
+    alone = Candidate(PLAIN.formulation, PLAIN.schedule, "chip", "tongue", source="brought")
+    given = context(first=time(5.0))
+    for candidate in (once, twice, alone):
+        given.graph.add(candidate)
+    parents = tuple(Parent(c, time(1.0)) for c in (twice, PLAIN, alone))
+    found = replace(given, parents=parents).unedited()
+    assert found.parents == (Parent(FIRST, time(5.0)), *parents[1:])

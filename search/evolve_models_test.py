@@ -1,7 +1,8 @@
 """Models through the command, over loopback: a whole run, its replay without network, kills.
 
 The server's answers are drawn by the request, so that a run is the same each time, whichever
-thread asks first; faults that pass come first and change nothing but tokens.
+thread asks first. Streams that break off take tokens, which count when operators are chosen, and
+which request meets one is not the same each time: they have a run of their own.
 """
 
 import json
@@ -23,7 +24,7 @@ ANSWERS = Path(__file__).parent / "testdata" / "rows"
 GOLDEN = "search/golden"
 KEY = "sk-0123456789-abcdef"
 RUN = "rows-null-1"
-PASSING = ("wait", "fault", "cut", "broken")
+PASSING = ("wait", "fault")  # which take no tokens
 WORDS = (
     "--kernel=rows.kir", "--shape=M=100,K=300,N=70", "--model=tiny", "--evaluations=144",
     "--operators=universal,combine,mutate", "--seed=1", "--target=null", "--json",
@@ -85,7 +86,7 @@ def exchanges(place, run):
 def test_a_run_with_answers_of_every_kind_ends_in_order(whole):
     kinds = Counter(seen.answer for seen in whole.seen)
     drawn = {file.stem for file in ANSWERS.iterdir()} - {"coach_sharper", "coach_shorter"}
-    assert set(kinds) > drawn | set(PASSING)
+    assert set(kinds) > set(PASSING) and len(drawn - set(kinds)) < 4, "drawn by chance"
     assert whole.found["evaluations"] == 144 and "144 evaluations" in whole.found["stopped_because"]
     assert "status 429" in whole.noise and "status 500" in whole.noise
 
@@ -107,7 +108,7 @@ def test_what_models_took_and_what_came_of_it_is_said(whole):
     made = made_by_models(whole)
     assert models["refused"] == len(stored) - len(made) - (len(models["prompts"]) - 1)
     by_name = {row["operator"]: row["children"] for row in whole.found["operators"]}
-    assert by_name["universal"] > 10 and sum(by_name.values()) == 144 - 2
+    assert by_name["universal"] > 5 and sum(by_name.values()) == 144 - 2
 
 
 def made_by_models(whole):
@@ -138,9 +139,8 @@ def test_children_after_the_coach_are_made_under_its_version(whole):
     first, made = whole.found["models"]["prompts"]
     assert first["digest"] == first_regions().digest == made["parent"]
     told = load(whole.place, RUN).outcomes
-    children = [c for c in made_by_models(whole) if c.key in told]
-    under = [c for c in children if c.origin.prompt == made["digest"]]
-    assert len(under) == made["children"] > 0
+    under = [c for c in made_by_models(whole) if c.origin.prompt == made["digest"]]
+    assert len([c for c in under if c.key in told]) == made["children"] and under
     (at_coach,) = (n for n, seen in enumerate(whole.seen) if seen.answer.startswith("coach"))
     new = {"coach_shorter": "Do not repeat what was tried.", "coach_sharper": "Tile the rows, and load ahead."}
     words = f"\n\n{new[whole.seen[at_coach].answer]}"
@@ -176,6 +176,19 @@ def by_request(found):
     return {request.digest: reply for request, reply in found}
 
 
+def test_streams_that_break_off_are_asked_for_again_and_counted(tmp_path):
+    place = Place(tmp_path, "null")
+    with served(["cut", "broken"]) as server:
+        words = (*WORDS, "--store=runs.db", "--evaluations=12")
+        code, said, noise = place.run(*words, **at(server))
+    assert code == 0 and "broke off after 24 characters; attempt 2" in noise
+    replies = [reply for _, reply in exchanges(place, RUN)]
+    assert len(replies) == len(server.seen) - 2
+    assert {r.usage for r in replies if r.tokens_out} == {"reported", "estimated"}
+    code, again, _ = place.run(f"--replay={RUN}", "--store=runs.db", "--json")
+    assert code == 0 and again.replace("rows-null-2", RUN) == said
+
+
 def test_a_run_killed_twice_goes_on_to_the_same_result(whole, tmp_path):
     place = Place(tmp_path, "null")
     go_on = (f"--resume={RUN}", "--store=runs.db", "--json")
@@ -189,37 +202,40 @@ def test_a_run_killed_twice_goes_on_to_the_same_result(whole, tmp_path):
         assert place.evaluated("runs.db") < 144
         code, said, noise = place.run(*go_on, **at(server))
     assert code == 0 and "goes on" in noise
-    (found,) = json.loads(said)["runs"]
-    assert untold(found) == untold(whole.found)
+    assert said == whole.said
     assert load(place, RUN).generations == load(whole.place, RUN).generations
     code, again, _ = place.run(f"--replay={RUN}", "--store=runs.db", "--json")
     assert code == 0 and again.replace("rows-null-2", RUN) == said
 
 
-def untold(found):
-    """A result without the tokens, of which attempts that failed take some too."""
-    return {**found, "models": {**found["models"], "tokens": None}}
-
-
 def test_the_prompts_are_golden_texts(whole, golden):
-    """One for each surface, what follows a refusal, and the coach's. Of the knowledge base and of
-    the source only the places are kept: any new document may be retrieved, and what a backend
-    emits is for its own tests."""
+    """The shortest for each surface, what follows a refusal, and the coach's.
+
+    Of the knowledge base, the source and the coach's figures only the places are kept: any new
+    document may be retrieved, what a backend emits is for its own tests, and what a search comes
+    to for others.
+    """
     prompts = [seen.body["messages"] for seen in whole.seen]
-    for name, words in (
-        ("schedule", "Edit `schedule.sched`."),
-        ("equations", "Edit `formulation.kir`"),
-        ("source", "Edit the source `kernel.txt`"),
-        ("coach", "Your move this time"),
+    for name, *words in (
+        ("schedule", "Draft a kernel", "Edit `schedule.sched`."),
+        ("equations", "Draft a kernel", "Edit `formulation.kir`"),
+        ("source", "Draft a kernel", "Edit the source `kernel.txt`"),
+        ("coach", "You improve the instructions"),
     ):
-        fitting = [m for m in prompts if words in m[-1]["content"]]
-        golden(f"{GOLDEN}/prompt_{name}.md", min(text(m) for m in fitting))
+        fitting = [text(m) for m in prompts if all(word in m[-1]["content"] for word in words)]
+        golden(f"{GOLDEN}/prompt_{name}.md", shortest(fitting))
     refused = [text(m[2:]) for m in prompts if len(m) > 2 and "`plaec`" in m[-1]["content"]]
-    golden(f"{GOLDEN}/prompt_refusal.md", min(refused))
+    golden(f"{GOLDEN}/prompt_refusal.md", shortest(refused))
+
+
+def shortest(texts):
+    return min(texts, key=lambda text: (len(text), text))
 
 
 LEFT_OUT = {  # what stands between two texts
     "(documents)": ("\n# From the knowledge base\n", "\n# Constraints\n"),
+    "(move)": ("Your move this time:", "\n\n`philosophy.md`"),
+    "(figures)": ("# What came of it\n", "\n# How to answer\n"),
     "(source)": ("````text\nnest of rows", "\n````\n"),
 }
 

@@ -191,8 +191,9 @@ class Search:
         return self.graph.add(candidate)
 
     def _context(self, view: View | None, proposal: Proposal) -> Context:
+        """What an operator is given; one that asks no model knows decisions and equations only."""
         outcomes = view.outcomes if view else self.outcomes
-        return Context(
+        context = Context(
             self.spec,
             self.machine,
             view.sizes if view else self.settings.sizes,
@@ -203,6 +204,7 @@ class Search:
             () if view else self.settings.workload,
             self.settings.foreign,
         )
+        return context if self.operators[proposal.operator].remote else context.unedited()
 
     def _evaluate(self, generation: int, candidates: Sequence[Candidate]) -> None:
         """Evaluates what the limit still allows, and tells it in order as far as it is known."""
