@@ -64,17 +64,22 @@ class Kernels:
     """Kernels of a target, each scheduled and emitted once, when it is first asked for.
 
     rounded: what sums are called, but for a number, of whose products of f32 the operands may be
-    rounded to tf32, as some libraries do it in convolutions.
+    rounded to tf32, as some libraries do it in convolutions.  guessed: whether schedules are judged
+    by the backend's own guess of their time, where it has one: better, and slower.
     """
 
-    def __init__(self, machine: Machine, backend: Backend, rounded: Collection[str] = ()):
+    def __init__(
+        self, machine: Machine, backend: Backend, rounded: Collection[str] = (),
+        guessed: bool = False,
+    ):  # fmt: skip
         self.machine, self.backend, self.rounded = machine, backend, frozenset(rounded)
+        self.guessed = guessed
         self.emitted: dict[Spec, tuple[LoopNest, str]] = {}
 
     @property
     def _cost(self) -> Callable[[LoopNest], float] | None:
-        """The backend's own guess of a nest's time, where it has one."""
-        guess = getattr(self.backend, "guess", None)
+        """The backend's own guess of a nest's time, where it is asked for and has one."""
+        guess = getattr(self.backend, "guess", None) if self.guessed else None
         return guess and (lambda nest: guess(nest, self.machine, {}))
 
     def emit(self, spec: Spec) -> tuple[LoopNest, str]:
@@ -95,13 +100,14 @@ def compiled(
     backend: Backend,
     folder: Path,
     progress: Progress = lambda *_: None,
+    guessed: bool = False,
 ) -> Compiled:
     """A spec of many equations as kernels for a target, built below a folder.
 
-    aliases: see `ir.partition.partition`. Raises KernelError for what no kernel can compute, and
-    BackendError for what does not build.
+    aliases: see `ir.partition.partition`.  guessed: see `Kernels`. Raises KernelError for what no
+    kernel can compute, and BackendError for what does not build.
     """
-    kernels = Kernels(machine, backend)
+    kernels = Kernels(machine, backend, guessed=guessed)
     return built(partition(spec, sizes, aliases, kernels.emit), kernels, folder, progress)
 
 

@@ -58,3 +58,39 @@ def test_a_source_that_does_not_build_is_told(machine, tmp_path):
     kernels.emitted[spec] = kernels.emitted[spec][0], "this is no kernel"
     with pytest.raises(BackendError):
         built(network, kernels, tmp_path)
+
+
+def test_schedules_can_be_judged_by_the_backends_guess():
+    gpu = target("h200")
+    asked = []
+
+    class Guessing:
+        """The backend, which notes what it is asked."""
+
+        def __getattr__(self, name):
+            return getattr(backend_for(gpu), name)
+
+        def guess(self, nest, machine, sizes):
+            asked.append(nest)
+            return backend_for(gpu).guess(nest, machine, sizes)
+
+    spec = partition(TWICE, {}, ALIASES).kernels()[0]
+    Kernels(gpu, Guessing()).emit(spec)
+    assert not asked
+    Kernels(gpu, Guessing(), guessed=True).emit(spec)
+    assert asked
+
+
+def test_sums_that_may_be_rounded_are_and_others_are_not():
+    gpu = target("h200")
+    large = parse_spec('''
+def p(x: f32[256, 256], w: f32[256, 256]) -> f32[256, 256]:
+    """p"""
+    a1[m, n] = sum(x[m, k] * w[k, n], k)
+    return a1
+''')
+    (spec,) = partition(large, {}).kernels()
+    for rounded, dtype in (((), "tf32x3"), (("a",), "tf32"), (("b",), "tf32x3")):
+        nest, _ = Kernels(gpu, backend_for(gpu), rounded).emit(spec)
+        (made,) = [d for d in nest.schedule.decisions if d.verb == "precision"]
+        assert made.option("dtype") == dtype

@@ -56,7 +56,8 @@ def prepare(wanted: Wanted) -> dict[str, Any]:
     given, made = _imported(problem)
     imported_at = time.perf_counter()
     machine = target(wanted.target)
-    kernels = Kernels(machine, backend_for(machine), ROUNDED if wanted.tf32 else ())
+    rounded = ROUNDED if wanted.tf32 else ()
+    kernels = Kernels(machine, backend_for(machine), rounded, guessed=True)
     network = partition(made.spec, {}, made.aliases, kernels.emit)
     emitted = {s: Kernel(s, *kernels.emit(s), Built(Path())) for s in network.kernels()}
     run = Compiled(network, machine, kernels.backend, emitted)

@@ -119,7 +119,8 @@ def compile_module(
     made = imported(module, args, kwargs)
     own = None if folder else tempfile.TemporaryDirectory(prefix="compiled-")
     place = folder or Path(own.name)
-    run = compiled(made.spec, {}, made.aliases, machine, backend_for(machine, backend), place)
+    served = backend_for(machine, backend)
+    run = compiled(made.spec, {}, made.aliases, machine, served, place, guessed=True)
     state = state_of(made, module if isinstance(module, torch.nn.Module) else None)
     found = CompiledModule(made, linked(run), state, seed, reuse, graph)
     if own:
