@@ -15,7 +15,7 @@ from math import inf, prod
 from ir.atomic import facts_with_places
 from ir.autoschedule_lanes import Cost, autoschedule_lanes
 from ir.climb import climb
-from ir.contraction import Contraction, contraction
+from ir.contraction import contraction
 from ir.cuts import segments
 from ir.errors import KernelError
 from ir.estimate import estimate
@@ -28,17 +28,18 @@ from ir.openings import (
     deferred,
     eight,
     folded_by,
+    integers,
     launch_ends,
     reduced,
     streamed,
     tiled,
     walked,
 )
-from ir.precision import narrowest, natural, together
+from ir.precision import narrowest
 from ir.schedule import Decision, Schedule
 from ir.sizes import bind
 from ir.sizes import value as number
-from ir.spec import INTEGERS, Index, Spec
+from ir.spec import Index, Spec
 from ir.stage_edits import stage
 from ir.verbs import canonical
 
@@ -173,9 +174,7 @@ def _base(spec: Spec, machine: Machine) -> tuple[Decision, ...]:
     made = list(launch_ends(spec))
     for e in spec.equations:
         found = contraction(e)
-        if found is None or "matrix" not in machine.units:
-            continue
-        if _of_integers(spec, found, machine):
+        if found is None or "matrix" not in machine.units or integers(spec, found):
             continue
         made.append(Decision("compute", e.target, (("unit", "matrix"),)))
         narrow = narrowest(spec)
@@ -186,14 +185,6 @@ def _base(spec: Spec, machine: Machine) -> tuple[Decision, ...]:
     made += [stage(t.name, 2) for t in spec.inputs]
     made += [stage(t.name, 2) for t in spec.outputs]
     return tuple(made)
-
-
-def _of_integers(spec: Spec, found: Contraction, machine: Machine) -> bool:
-    """Whether a product is of integers that the matrix unit does not take."""
-    tensors, computed = facts_with_places(spec).tensors, {e.target for e in spec.equations}
-    sides = (natural(side, tensors, computed) for side in (found.a, found.b))
-    dtype = together(*sides)
-    return dtype in INTEGERS and not machine.has_matrix(dtype)
 
 
 def _starts(choices: list[list[tuple[Decision, ...]]]) -> dict[tuple[int, ...], None]:

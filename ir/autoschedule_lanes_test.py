@@ -129,6 +129,13 @@ def test_tiles_of_a_large_product_are_walked_in_bands():
     assert not scheduled("wukong_fm").of("group")
 
 
+def test_a_product_of_integers_is_not_for_the_matrix_unit():
+    line = "y[m, n] = sum(a[m, k] * b[k, n], k)"
+    spec = spec_of(line, inputs="a: i64[M, K], b: i64[K, N]", result="i64[M, N]")
+    schedule = autoschedule(spec, WITH_LANES, {"M": 64, "K": 64, "N": 64})
+    assert schedule.find("compute", "y") is None
+
+
 def test_a_product_of_f32_is_for_the_matrix_unit_too():
     spec = spec_of("y[m, n] = sum(x[m, k] * w[k, n], k)",
                    inputs="x: f32[M, K], w: f32[K, N]", result="f32[M, N]")  # fmt: skip

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ir.affine import affine
 from ir.contraction import Contraction, contraction, fills
-from ir.openings import folded_by, launch_ends
+from ir.openings import folded_by, integers, launch_ends
 from ir.recurrence import recurrences, stepped
 from ir.spec import Equation, Index, Spec
 from ir.verify import facts as facts_of
@@ -41,7 +41,10 @@ class Roles:
 def roles(spec: Spec) -> Roles:
     """The roles of a spec's indices."""
     ranges = facts_of(spec).ranges
-    products = [c for e in spec.equations if (c := contraction(e)) and fills(c, ranges)]
+    products = [
+        c for e in spec.equations
+        if (c := contraction(e)) and fills(c, ranges) and not integers(spec, c)
+    ]  # fmt: skip
     folded = frozenset(i for e in spec.equations for i in folded_by(e.value))
     jagged = frozenset(i for i, r in ranges.items() if r.jagged)
     last = last_stored(spec)

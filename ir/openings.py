@@ -12,10 +12,22 @@ from ir.contraction import Contraction, contraction, fills
 from ir.errors import KernelError
 from ir.formulation import depends, formulate
 from ir.machine import Machine
-from ir.precision import narrowest, together
+from ir.precision import narrowest, natural, together
 from ir.recurrence import lagging, ordered, recurrences, stepped
 from ir.schedule import Decision, Schedule
-from ir.spec import EIGHT, Bucketize, Cast, Equation, Expr, Index, Read, Reduce, Scan, Spec
+from ir.spec import (
+    EIGHT,
+    INTEGERS,
+    Bucketize,
+    Cast,
+    Equation,
+    Expr,
+    Index,
+    Read,
+    Reduce,
+    Scan,
+    Spec,
+)
 from ir.verify import facts
 
 
@@ -107,12 +119,14 @@ def units(spec: Spec, machine: Machine) -> Iterator[Decision]:
         found = contraction(e)
         if found is None or machine.has_registers and not fills(found, ranges):
             continue
-        natural = {_natural(spec, side) for side in (found.a, found.b)}
+        sides = {_natural(spec, side) for side in (found.a, found.b)}
+        if integers(spec, found):
+            continue
         if eight(spec, machine, found):
             yield Decision("compute", e.target, (("unit", "matrix"),))
         elif narrow and machine.has_matrix(narrow[0]):
             yield Decision("compute", e.target, (("unit", "matrix"),))
-            if natural != {narrow[0]}:
+            if sides != {narrow[0]}:
                 yield Decision("precision", e.target, (("dtype", narrow[0]),))
         elif machine.has_matrix("f32"):
             yield Decision("compute", e.target, (("unit", "matrix"),))
@@ -122,6 +136,13 @@ def eight(spec: Spec, machine: Machine, found: Contraction) -> bool:
     """Whether both operands are inputs of one dtype of 8 bits that the matrix unit takes."""
     dtype = together(_natural(spec, found.a), _natural(spec, found.b))
     return dtype in EIGHT and machine.has_matrix(dtype)
+
+
+def integers(spec: Spec, found: Contraction) -> bool:
+    """Whether a product is of integers, which go to no matrix unit."""
+    tensors, computed = facts(spec).tensors, {e.target for e in spec.equations}
+    dtype = together(*(natural(side, tensors, computed) for side in (found.a, found.b)))
+    return dtype in INTEGERS
 
 
 def _natural(spec: Spec, side: Expr) -> str:

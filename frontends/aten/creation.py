@@ -80,11 +80,11 @@ def linspace(
 ) -> Value:
     """Counted from the nearer end, so that both ends are met exactly."""
     dtype = computed(out.dtype) if is_float(out.dtype) else "f64"
+    if steps == 1:
+        return b.define(out, lambda i: _number(b, start, i, out.dtype))
 
     def body(i: Index) -> Expr:
         first, last = (_number(b, t, i, dtype) for t in (start, end))
-        if steps == 1:
-            return first
         step = (last - first) / float(steps - 1)
         upper = last - step * cast(dtype, steps - 1 - i)
         return where(i < steps // 2, first + step * cast(dtype, i), upper)
