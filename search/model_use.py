@@ -57,10 +57,12 @@ class ModelUse:
         paid = "at a cost that is not known" if cost is None else f"at a cost of {cost:.4g}"
         parts = [
             f"{self.spent.tokens} tokens {paid}",
-            f"{self.answers} answers, {self.refused} of them refused",
+            f"{self.answers} {'answer' if self.answers == 1 else 'answers'}, "
+            f"{self.refused} of them refused",
         ]
         if self.unanswered:
-            parts.append(f"{self.unanswered} requests without an answer")
+            requests = "request" if self.unanswered == 1 else "requests"
+            parts.append(f"{self.unanswered} {requests} without an answer")
         if len(self.prompts) > 1:
             parts.append(f"{len(self.prompts)} versions of the prompts")
         return "; ".join(parts)

@@ -16,7 +16,7 @@ def test_all_of_it_is_said():
     use = ModelUse(Spent(1200, 0.25), 5, 2, 1, (FIRST, SECOND))
     assert str(use) == (
         "1200 tokens at a cost of 0.25; 5 answers, 2 of them refused; "
-        "1 requests without an answer; 2 versions of the prompts"
+        "1 request without an answer; 2 versions of the prompts"
     )
     table = use.table()
     assert list(table) == ["tokens", "cost", "answers", "refused", "unanswered", "prompts"]
