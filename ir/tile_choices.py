@@ -22,6 +22,8 @@ WIDE_SUMMED = 32  # at a time, by several products of f32 in one launch, as recu
 SEGMENTS = (16, 32, 64)  # of a jagged range, at a time
 ROWS = (1, 2, 4, 8, 16)  # at a time, where each is folded
 FEW_ROWS = (1, 4, 16)  # of several folded indices
+COLUMNS = (32, 64, 128)  # the same, where rows lie side by side and not one after the other
+ACROSS = (256, 64, 32)  # of such a row at a time
 FOLDED = (4096, 2048, 1024)  # of a row that is too long to be held whole
 STEPS = (1, 4, 8, 16)  # of a recurrence, in a product outside of it
 INNERMOST = (128, 256, 64, 32, 512, 1024, 2048)  # where nothing is folded
@@ -48,7 +50,7 @@ def tile_choices(
     ranges = facts_with_places(spec).ranges
     extents = {i: 0 if r.jagged else number(r.high, sizes) for i, r in ranges.items()}
     extents |= {i: -(-extents[i] // n) for i, n in parts.items()}
-    scattered = _scattered(spec)
+    scattered, across = _scattered(spec), _across(spec, roles)
     several = _several(spec, roles, extents)
     wide = roles.summed - set(roles.stored) if roles.stepped and not narrowest(spec) else ()
     return tuple(
@@ -57,10 +59,32 @@ def tile_choices(
             else _parted(i, roles, extents, several) if i in parts
             else _folded(i, roles, extents, several) if i in several
             else _looped(i, extents[i], (WIDE_SUMMED,), WIDE_SUMMED) if i in wide
-            else _of(i, roles, extents, scattered)
+            else [*_of(i, roles, extents, scattered), *_beside(i, extents, across)]
         ))
         for i in ranges
     )  # fmt: skip
+
+
+def _across(spec: Spec, roles: Roles) -> Mapping[str, tuple[int, ...]]:
+    """More sizes where one index is folded that lies apart in memory in all that is read, and one
+    that is stored lies contiguous: of both."""
+    places = [r.at for e in spec.equations for r in e.reads() if len(r.at) > 1]
+    ends = {at[-1].name for at in places if isinstance(at[-1], Index)}
+    plain = {p.name for at in places for p in at if isinstance(p, Index)}
+    apart = roles.taps | roles.jagged | roles.multiplied | roles.stepped
+    folded = [i for i in roles.folded if i in plain and i not in apart]
+    rows = [i for i in ends if i in roles.stored and i not in roles.folded | apart]
+    if len(folded) != 1 or len(rows) != 1 or folded[0] in ends:
+        return {}
+    return {folded[0]: ACROSS, rows[0]: COLUMNS}
+
+
+def _beside(
+    index: str, extents: Mapping[str, int], across: Mapping[str, tuple[int, ...]]
+) -> list[Tiles]:
+    """Cuts of an index into some of these sizes."""
+    level = "loop" if across.get(index) == ACROSS else "grid"
+    return [tiled(index, s, level) for s in across.get(index, ()) if s < extents[index]]
 
 
 def _several(spec: Spec, roles: Roles, extents: Mapping[str, int]) -> tuple[str, ...]:

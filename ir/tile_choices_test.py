@@ -88,3 +88,18 @@ def test_of_a_side_the_index_that_fills_it_is_cut_and_short_ones_after_it_go_one
     found = dict(zip(facts_of(spec).ranges, choices, strict=True))
     assert [c[0].option("size") if c else 0 for c in found["r"]] == [1]
     assert {c[0].option("size") if c else 0 for c in found["o"]} >= {32, 64}
+
+
+def test_rows_that_lie_side_by_side_are_folded_many_at_a_time_and_little_of_each():
+    spec = spec_of(
+        "y[i, j] = max(x[i, k, j], k)", inputs="x: f32[128, 4096, 4095]", result="f32[128, 4095]"
+    )  # fmt: skip
+    choices = tile_choices(spec, roles(spec), bind(spec, {}))
+    found = {
+        i: {c[0].option("size") if c else 0 for c in of}
+        for i, of in zip(facts_of(spec).ranges, choices, strict=True)
+    }
+    assert found["j"] >= {1, 16, 128} and found["k"] >= {32, 256, 4096 // 2}
+    rows = spec_of("y[i] = max(x[i, k], k)", inputs="x: f32[128, 4096]", result="f32[128]")
+    last = dict(zip(facts_of(rows).ranges, tile_choices(rows, roles(rows), {}), strict=True))
+    assert min(c[0].option("size") if c else 4096 for c in last["k"]) >= 1024

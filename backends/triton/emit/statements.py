@@ -289,11 +289,12 @@ class Statements:
             at = step
         inner = any(isinstance(x, Loop) for x in s.body)
         fixed = low.isdigit() and high.isdigit()
-        if fixed and block.scalar and int(high) - int(low) <= UNROLLED and not inner:
+        depth = max((self.values[x.value].depth for x in s.body if isinstance(x, Load)), default=0)
+        short = fixed and block.scalar and int(high) - int(low) <= UNROLLED
+        if short and not inner and depth < 2:  # unrolled, all its loads would be in buffers at once
             head = f"for {at} in tl.static_range({low}, {high}):"
         else:
             step = "" if s.tile == 1 else f", {s.tile}"
-            depth = max((self.values[x.value].depth for x in s.body if isinstance(x, Load)), default=0)
             flat = self.launch.resident  # one loop with that around it, staged as the launch says
             stages = f", num_stages={depth}" if depth and not inner and not flat else ""
             word = "tl.range" if stages else "range"

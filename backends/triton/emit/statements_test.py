@@ -85,6 +85,8 @@ def test_a_loop_of_few_known_scalars_is_written_out(text):
     kwargs = dict(inputs="x: f32[M, K, 3]", result="f32[M, K]")
     assert "for i_at in tl.static_range(0, 3):" in text(spec, *GRID, "tile(i, size=1)", **kwargs)
     assert "static_range" not in text(spec, *GRID, "tile(i, size=2)", **kwargs)
+    staged = text(spec, *GRID, "tile(i, size=1)", "stage(x, space=scratch, depth=2)", **kwargs)
+    assert "tl.range(0, 3, num_stages=2):" in staged
 
 
 def test_loops_say_how_deep_their_loads_are_staged(text):
