@@ -20,7 +20,13 @@ TORCH = {
 }  # fmt: skip
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%"}
 _TIGHT = ("mul", "floordiv", "mod")
-_TAKEN = frozenset("tl triton torch tile range min max launch float libdevice".split())
+HELPERS = (  # functions that a source may hold, a template each
+    "larger", "smaller", "multiply", "rank", "floor_divide", "floor_modulo", "round_tf32",
+    "float_floor_divide", "float_floor_modulo", "integer_power", "uniform",
+)  # fmt: skip
+_TAKEN = frozenset(
+    (*"tl triton torch tile range min max launch float libdevice".split(), *HELPERS)
+)
 
 
 def value(name: str) -> str:

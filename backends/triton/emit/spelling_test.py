@@ -108,3 +108,9 @@ def test_a_bound_that_moves_is_settled_where_it_ends_at_the_latest():
     assert spelling.settled(Apply("minimum", (moving, N))) == N
     assert spelling.settled(moving) == moving
     assert spelling.moves(moving) and not spelling.moves(N)
+
+
+@pytest.mark.parametrize("name", ["launch", "x_ptr", "offs_m", *spelling.HELPERS])
+def test_a_value_is_not_called_what_the_source_calls_another_thing(name):
+    assert spelling.value(name) == f"{name}_"
+    assert spelling.value("x") == "x"

@@ -49,7 +49,7 @@ def kernel_view(nest: LoopNest, machine: Machine) -> dict[str, Any]:
         },
         "launches": launches,
         "groups": groups,
-        "helpers": [h for h in HELPERS if re.search(rf"\b{h}\(|\b{h}\)", text)],
+        "helpers": [h for h in spelling.HELPERS if re.search(rf"\b{h}\(|\b{h}\)", text)],
         "libdevice": "libdevice." in text or any(f"{h}(" in text for h in _BY_LIBRARY),
         "bulk": any(la["descriptors"] for la in launches),
         "inputs": inputs,
@@ -65,10 +65,6 @@ def kernel_view(nest: LoopNest, machine: Machine) -> dict[str, Any]:
     }
 
 
-HELPERS = (
-    "larger", "smaller", "multiply", "rank", "floor_divide", "floor_modulo", "round_tf32",
-    "float_floor_divide", "float_floor_modulo", "integer_power", "uniform",
-)  # fmt: skip
 _BY_LIBRARY = ("float_floor_divide", "float_floor_modulo")  # what libdevice is needed for
 
 
