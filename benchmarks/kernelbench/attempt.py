@@ -101,14 +101,16 @@ def _attempt(task: Task, notes: Notes, folder: Path) -> None:
     shapes = [list(t.shape) for t in calls[0].inputs if isinstance(t, torch.Tensor)]
     notes.note(shapes=shapes)
     with notes.stage("import"):
-        made = imported(copy.deepcopy(calls[0].model), calls[0].inputs, name=problem.name)
+        # Made anew, not copied: a copy shares what the module holds in functions.
+        made = imported(problem.made(SEEDS[0]).model, calls[0].inputs, name=problem.name)
     against = "module" if made.seed is None else "module, with the draws of its equations"
     notes.note(equations=len(made.spec.equations), against=against)
     compiled = _compiled(made, task.target, notes, folder)
     with notes.stage("run"):
         got = [_bound(made, call, compiled)(*_copied(call.inputs)) for call in calls]
     with notes.stage("check"):
-        trials = [_trial(made, *pair) for pair in zip(calls, got, strict=True)]
+        again = [problem.made(seed).model for seed in SEEDS]
+        trials = [_trial(made, *one) for one in zip(calls, got, again, strict=True)]
         found = verdict(trials)
     notes.note(rel_err=found.rel_err, reference_rel_err=found.reference_rel_err)
     if found.reason:
@@ -141,10 +143,10 @@ def _bound(made: Imported, call: Made, run: Run) -> Bound:
     return Bound(made, state_of(made, call.model), run)
 
 
-def _trial(made: Imported, call: Made, got: Any) -> Trial:
-    """What PyTorch gives, at the problem's dtypes and in float64. Where numbers are drawn, which no
-    two libraries do alike, it is given those of the equations."""
-    plain, truth = copy.deepcopy(call.model), copy.deepcopy(call.model).double()
+def _trial(made: Imported, call: Made, got: Any, again: torch.nn.Module) -> Trial:
+    """What PyTorch gives, at the problem's dtypes, and in float64 by the same module made again.
+    Where numbers are drawn, which no two libraries do alike, it is given those of the equations."""
+    plain, truth = copy.deepcopy(call.model), again.double()
     inputs, wide = _copied(call.inputs), _copied(call.inputs, wide=True)
     if made.seed is not None:
         return Trial(got, redrawn(plain, inputs, by=evaluate_storage)[0], redrawn(truth, wide)[0])
