@@ -38,7 +38,7 @@ from ir.errors import KernelError
 from ir.precision import NARROW
 
 LEVELS = (1, 2, 3)
-PREPARE_SECONDS = 500.0
+PREPARE_SECONDS = 1800.0  # a model of 200 kernels on a busy machine
 ROUNDED = {f"{SUM}: {NARROW}"}  # what a row says that has convolutions in it
 PER_BYTE = 8  # bytes of a device's memory that a contest takes for each of its tensors', at most
 LEAST_BYTES = 2 << 30  # that any contest takes
@@ -59,10 +59,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         chosen = [e for n in levels for e in entries(asked.problems, n, asked.only)]
         machine = target(asked.target)
         available = backend_for(machine).available(machine)
-        if not asked.rehearse and available["correct_by"] != "device" and not asked.prepare_only:
+        if not asked.rehearse and available["correct_by"] != "device" and asked.until == "race":
             raise KernelError(
                 f"there is no such device here: {available['why']}",
-                hint="--rehearse tries the command, --prepare-only does what needs no device",
+                hint="--rehearse tries the command, --until=prepare does what needs no device",
             )
     except KernelError as error:
         print(f"kernelbench: {error}", file=sys.stderr)
@@ -78,14 +78,14 @@ class _Race:
 
     def __init__(self, asked: argparse.Namespace, available: Mapping[str, Any]):
         self.asked, self.available = asked, available
-        self.rows: list[Row] = [] if asked.prepare_only else read(asked.out)["rows"]
+        self.rows: list[Row] = read(asked.out)["rows"] if asked.until == "race" else []
         self.start, self.lock = time.monotonic(), threading.Lock()
         self.builders = _builders(asked.workers)
         self.builds: dict[Path, Future[str]] = {}
         self.preparing = threading.Semaphore(asked.workers)
         self.memory = _Memory(int(asked.gigabytes * 2**30), asked.contests)
         self.facts: dict[str, Any] = {}
-        if not asked.prepare_only:
+        if asked.until == "race":
             self.facts = apart(machine_facts, asked.rehearse, gigabytes=None)
 
     def all(self, chosen: Sequence[Entry]) -> int:
@@ -110,13 +110,13 @@ class _Race:
             "collapses": (entry.level, entry.number) in COLLAPSES,
             "correct_by": self.available["correct_by"],
         }  # fmt: skip
-        coarse = not (self.asked.f32 or self.asked.rehearse)
-        row = self.tried(entry, known, coarse)
-        if coarse and row and not row["correct"] and ROUNDED & set(row.get("rounded", ())):
+        tf32, raced = not (self.asked.f32 or self.asked.rehearse), self.asked.until == "race"
+        row = self.tried(entry, known, tf32)
+        if raced and row and not row["correct"] and ROUNDED & set(row.get("rounded", ())):
             again = self.tried(entry, known, False)
             if again and again["correct"]:
                 row = {**again, "in_tf32": row["reason"]}
-        if row and not self.asked.prepare_only:
+        if row and (raced or not row["correct"]):
             self.put(row)
         return row is not None
 
@@ -128,11 +128,13 @@ class _Race:
             row |= self.prepared(entry, folder, tf32) | {"stage": "build"}
             if self.late():
                 return None
+            if self.asked.until == "prepare":
+                return row | {"correct": True}
             if why := self.built(folder):
                 raise KernelError(why)
         except KernelError as error:
             return row | {"stage": row.get("stage", "prepare"), "reason": str(error)[:400]}
-        if self.asked.prepare_only:
+        if self.asked.until == "build":
             return row | {"correct": True}
         with self.memory.taken(max(LEAST_BYTES, PER_BYTE * row["bytes"])):
             return None if self.late() else row | self.contested(folder)
@@ -179,7 +181,7 @@ class _Race:
     def put(self, row: Row) -> None:
         with self.lock:
             put(self.rows, row)
-            if not self.asked.prepare_only:
+            if self.asked.until == "race":
                 write(self.asked.out, self.head(), self.rows)
         print(f"{self.elapsed()}  {line(row)}", file=sys.stderr, flush=True)
 
@@ -267,7 +269,8 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--reduced", action="store_true", help="at sizes that can be simulated")
     made.add_argument("--f32", action="store_true", help="convolutions without tf32")
     made.add_argument("--rehearse", action="store_true", help="interpret, with made-up times")
-    made.add_argument("--prepare-only", action="store_true", help="prepare and build, run nothing")
+    made.add_argument("--until", choices=("prepare", "build", "race"), default="race",
+                      help="prepare problems; build their kernels too; and race them")  # fmt: skip
     made.add_argument("--baselines", default="compile,reduce_overhead", help="beside eager")
     made.add_argument("--compile-seconds", type=float, default=60, help="for one baseline")
     made.add_argument("--seconds", type=float, default=1e9, help="start nothing after so many")

@@ -106,8 +106,10 @@ def test_problems_are_prepared_built_checked_and_timed(options, tmp_path, capsys
 
 
 def test_what_needs_no_device_can_be_done_before(options, tmp_path, capsys):
-    assert main([*options, "--only=1", "--prepare-only"]) == 0
-    assert not (tmp_path / "out.json").exists()
+    assert main([*options, "--only=1", "--until=prepare"]) == 0
+    assert not (tmp_path / "out.json").exists() and not (tmp_path / "work" / "kernels").exists()
+    assert main([*options, "--only=1", "--until=build"]) == 0
+    assert not (tmp_path / "out.json").exists() and (tmp_path / "work" / "kernels").exists()
     facts = known_facts(tmp_path / "work" / "level1_f32" / "1_Product")
     assert facts["kernels"] == 1 and facts["bytes"] == 4 * (2 * 24 * 40 + 24 * 24)
     assert main([*options, "--only=1", "--seconds=0"]) == 1
