@@ -49,20 +49,20 @@ class Harm:
 
 BEGUN = "  for (Index tile = pe.id()"  # where a kernel's work begins
 STORED = "co_await pe.store(y_g, {Slice{m_at"
+NOT_ADMITTED = ("build", ("refused",), "is not for a kernel")
 CPP = {
     "loops for ever": Harm(
-        BEGUN, "  for (volatile int i = 0; ; i = 1) {}\n" + BEGUN, "check", ("timeout",), "still"
+        BEGUN, "  for (Index i = 0; ; i = 1) {}\n" + BEGUN, "check", ("timeout",), "still"
     ),
     "eats memory": Harm(
         BEGUN,
         "  for (;;) { char* p = new char[1 << 26]; for (int i = 0; i < 1 << 26; i += 4096)"
         " p[i] = 1; }\n" + BEGUN,
-        "check",
-        ("memory", "crash"),
-        "",
+        *NOT_ADMITTED,
     ),
-    "writes over the simulator": Harm(
-        BEGUN, "  *(volatile int*)8 = 1;\n" + BEGUN, "check", ("crash",), "SIGSEGV"
+    "writes over the simulator": Harm(BEGUN, "  *(volatile int*)8 = 1;\n" + BEGUN, *NOT_ADMITTED),
+    "keeps what it has computed": Harm(
+        BEGUN, "  static Index kept = 0;\n" + BEGUN, "build", ("refused",), "`static`"
     ),
     "stores out of bounds": Harm(
         STORED, STORED + " + 1000", "check", ("wrong", "refused"), "PE 0 at cycle"
@@ -70,20 +70,23 @@ CPP = {
 }
 LOADED = "import torch\n"  # what a Python module does when it is loaded
 PYTHON = {
-    "loops for ever": Harm(LOADED, "while True: pass\n", "build", ("refused", "timeout"), "time"),
+    "loops for ever": Harm(
+        "    K = x.shape[1]\n", "    K = x.shape[1]\n    while True: pass\n", "build",
+        ("refused", "timeout"), "time",
+    ),
     "eats memory": Harm(
-        LOADED, "held = [bytearray(1 << 28) for _ in range(99)]\n", "build",
-        ("refused", "memory"), "emory",
+        "    K = x.shape[1]\n",
+        "    K = x.shape[1]\n    held = [list(range(1 << 24)) for _ in range(99)]\n",
+        "build", ("refused", "memory", "crash"), "emory",
     ),
-    "ends its process": Harm(
-        LOADED, "import os\nos._exit(0)\n", "build", ("refused", "crash"), "exit code 0"
-    ),
+    "loops when it is loaded": Harm(LOADED, "while True: pass\n", *NOT_ADMITTED),
+    "ends its process": Harm(LOADED, "import os\nos._exit(0)\n", *NOT_ADMITTED),
     "kills its worker": Harm(
-        LOADED, "import os\nos.kill(os.getppid(), 9)\n" + LOADED, "build",
-        ("refused", "crash", "memory"), "",
+        LOADED, "import os\nos.kill(os.getppid(), 9)\n" + LOADED, *NOT_ADMITTED
     ),
-    "writes elsewhere": Harm(
-        LOADED, f"open({str(OUTSIDE)!r}, 'w')\n", "build", ("refused", "crash"), "Error"
+    "writes elsewhere": Harm(LOADED, f"open({str(OUTSIDE)!r}, 'w')\n", *NOT_ADMITTED),
+    "lets a library compute": Harm(
+        "    K = x.shape[1]\n", "    return torch.mul(x, 2.0, out=y)\n", *NOT_ADMITTED
     ),
     "stores out of bounds": Harm(
         "tl.store(y_ptr +", "tl.store(y_ptr + 100000 +", "check", ("wrong", "refused"), "y"

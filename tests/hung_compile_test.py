@@ -10,6 +10,7 @@ import pytest
 
 from backends.backend import Backend
 from backends.registry import backend_for, target
+from backends.triton import backend as module
 from backends.triton.build import compile as compiler
 from ir.autoschedule import autoschedule
 from ir.parse import parse_workload
@@ -49,8 +50,10 @@ FAULTS = {
 
 
 def impatient() -> Backend:
-    """The chip's backend, in a hurry."""
+    """The chip's backend, in a hurry, and without its check of what a source may hold: no text
+    that passes it makes a compiler do all this at will."""
     compiler.SECONDS = SECONDS
+    module.require_admissible = lambda source: None
     return backend_for(target(CHIP))
 
 

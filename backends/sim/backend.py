@@ -14,6 +14,7 @@ import numpy as np
 from backends.backend import Arrays, BackendError, Built, Sizes, Timing
 from backends.emit import Templates
 from backends.manifest import Manifest
+from backends.sim.admission import require_admissible
 from backends.sim.arrays import from_device, poisoned, to_device
 from backends.sim.native.load import BuildError, device_include, load
 from backends.sim.remembered import Remembered, Run, inputs_digest
@@ -52,6 +53,7 @@ class Sim:
 
     def build(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
         """A shared library under `folder`; the simulator loads it."""
+        require_admissible(source)
         text, library = folder / "kernel.cc", folder / "kernel.so"
         text.write_text(source, encoding="utf-8")
         command = [COMPILER, *FLAGS, f"-I{device_include()}", text.name, "-o", library.name]

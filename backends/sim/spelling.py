@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from backends.backend import BackendError
 from ir.spec import FLOATS, Apply, Cast, Expr, Number, Size
 
@@ -48,6 +50,10 @@ _SCALARS |= {name: f"__builtin_{name}({{}})" for name in (
     *("asinh", "acosh", "atanh", "exp2", "expm1", "log2", "log10", "log1p", "erfc"),
 )}  # fmt: skip
 _SCALARS |= {name: f"__builtin_{name}({{}}, {{}})" for name in ("atan2", "fmod")}
+# Functions of the compiler that a text may call: of numbers alone.
+BUILTINS = frozenset(re.findall(r"__builtin_\w+", " ".join(_SCALARS.values()))) | {
+    "__builtin_inf", "__builtin_nan",
+}  # fmt: skip
 _LARGEST = 2**53  # constants come to the device as doubles
 FOLDS = {"sum": "sum", "max": "max", "min": "min", "prod": "prod", "any": "max", "all": "min"}
 

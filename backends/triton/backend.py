@@ -14,6 +14,7 @@ from backends.backend import Arrays, BackendError, Built, Sizes, Timing
 from backends.emit import Templates
 from backends.manifest import Manifest
 from backends.triton.build import compile as compiler
+from backends.triton.build.admission import require_admissible
 from backends.triton.device import device
 from backends.triton.device.gpu import DEVICE, nodes
 from backends.triton.emit.view import kernel_view
@@ -42,7 +43,9 @@ class Triton:
         return self.templates.render("kernel.py.j2", **kernel_view(nest, machine))
 
     def build(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
-        """Compiles every launch for the target, in a child."""
+        """Compiles every launch for the target, in a child; a source that is more than kernels and
+        their launches is refused."""
+        require_admissible(source)
         return compiler.build(source, nest, machine, folder)
 
     def run(

@@ -1,0 +1,138 @@
+"""Admission: what a kernel's Python text may hold, so that its own kernels do the work.
+
+A text is functions: kernels for Triton's compiler, and plain ones that allocate and launch. It
+names no library that computes, keeps nothing from one call to the next, and reaches nothing of the
+process that checks and times it. What is emitted keeps to that; what was edited is held to it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import NoReturn
+
+from backends.backend import BackendError
+
+IMPORTS = (
+    "import torch",
+    "import triton",
+    "import triton.language as tl",
+    "from triton.tools.tensor_descriptor import TensorDescriptor",
+    "from triton.language.extra import libdevice",
+)
+BUILTINS = frozenset(
+    "ValueError abs bool enumerate float int len list max min range sum tuple zip".split()
+)
+ALLOCATES = ("empty", "empty_like", "device", "dtype")
+TORCH = frozenset(
+    """
+    float64 float32 float16 bfloat16 int64 int32 int16 int8 uint8 bool float8_e4m3fn float8_e5m2
+    """.split()
+) | set(ALLOCATES)
+TRITON = frozenset("cdiv next_power_of_2 jit".split())
+ON_TENSORS = frozenset(
+    "shape device dtype is_contiguous numel bit_length stride element_size".split()
+)
+_STATEMENTS = (
+    *(ast.FunctionDef, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr),
+    *(ast.For, ast.While, ast.If, ast.Return, ast.Raise, ast.Assert),
+    *(ast.Pass, ast.Break, ast.Continue),
+)  # fmt: skip
+_EXPRESSIONS = (ast.Lambda, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
+_AT = "outside of functions there are imports, numbers and a text about the kernel"
+
+
+def require_admissible(source: str) -> None:
+    """BackendError("build") at the first thing in a text that a kernel may not use."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError) as error:
+        raise BackendError("build", f"the source is no Python: {error}") from None
+    known = set(BUILTINS)
+    for node in tree.body:
+        _require_outside(node)
+        inside = () if isinstance(node, ast.FunctionDef) else ast.walk(node)
+        known |= {name for each in (node, *inside) for name in _bound(each)}
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            _require_function(node, known, _is_kernel(node))
+
+
+def _require_outside(node: ast.stmt) -> None:
+    text = ast.unparse(node)
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        if text not in IMPORTS:
+            _refuse(node, text, f"it may be: {'; '.join(IMPORTS)}")
+    elif isinstance(node, ast.Assign):
+        value = node.value
+        if isinstance(value, ast.Call) and ast.unparse(value.func) == "tl.constexpr":
+            value = value.args[0] if len(value.args) == 1 else value
+        if not isinstance(value, (ast.Constant, ast.UnaryOp)) or not all(
+            isinstance(t, ast.Name) for t in node.targets
+        ):
+            _refuse(node, text, _AT)
+    elif isinstance(node, ast.FunctionDef):
+        for decorator in node.decorator_list:
+            if not ast.unparse(decorator).startswith("triton.jit"):
+                _refuse(decorator, ast.unparse(decorator), "a kernel is marked @triton.jit alone")
+    elif not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
+        _refuse(node, text.splitlines()[0], _AT)
+
+
+def _require_function(node: ast.FunctionDef, outside: set[str], kernel: bool) -> None:
+    """outside: names that are known around the function."""
+    known = outside | {name for child in ast.walk(node) for name in _bound(child)}
+    for default in (*node.args.defaults, *(d for d in node.args.kw_defaults if d)):
+        if not isinstance(default, (ast.Constant, ast.UnaryOp)):
+            _refuse(default, ast.unparse(default), "a default is a constant, as it outlives a call")
+    for child in ast.walk(node):
+        if child is not node and isinstance(child, ast.FunctionDef):
+            _refuse(child, child.name, "a function stands by itself")
+        if isinstance(child, ast.stmt) and not isinstance(child, _STATEMENTS):
+            text = ast.unparse(child).splitlines()[0]
+            _refuse(child, text, "no state, no import, no other way out")
+        if isinstance(child, _EXPRESSIONS):
+            _refuse(child, ast.unparse(child), "a kernel is plain expressions")
+        if isinstance(child, ast.Name) and child.id not in known:
+            allowed = ", ".join(sorted(BUILTINS))
+            _refuse(child, child.id, f"names are the text's own, and: {allowed}")
+        if isinstance(child, (ast.Attribute, ast.Subscript)) and isinstance(child.ctx, ast.Store):
+            _refuse(child, ast.unparse(child), "nothing is kept from one call to the next")
+        if isinstance(child, ast.Attribute):
+            _require_attribute(child, kernel)
+
+
+def _require_attribute(node: ast.Attribute, kernel: bool) -> None:
+    text, root = ast.unparse(node), node.value
+    name = root.id if isinstance(root, ast.Name) else ""
+    if node.attr.startswith("_"):
+        _refuse(node, text, "it is not the kernel's")
+    if name == "torch" and (kernel or node.attr not in TORCH):
+        _refuse(node, text, "torch allocates, and computes nothing for a kernel")
+    if name == "triton" and node.attr not in TRITON:
+        _refuse(node, text, f"of triton there is {', '.join(sorted(TRITON))}")
+    if not kernel and name not in ("torch", "triton") and node.attr not in ON_TENSORS:
+        _refuse(node, text, f"of a tensor it may ask: {', '.join(sorted(ON_TENSORS))}")
+
+
+def _is_kernel(node: ast.FunctionDef) -> bool:
+    return bool(node.decorator_list)
+
+
+def _bound(node: ast.AST) -> Iterator[str]:
+    """The names that a node brings."""
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        yield from (a.asname or a.name.split(".")[0] for a in node.names)
+    elif isinstance(node, ast.FunctionDef):
+        yield node.name
+        args = node.args
+        for arg in (*args.posonlyargs, *args.args, *args.kwonlyargs, args.vararg, args.kwarg):
+            if arg is not None:
+                yield arg.arg
+    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        yield node.id
+
+
+def _refuse(node: ast.AST, text: str, why: str) -> NoReturn:
+    line = getattr(node, "lineno", 0)
+    raise BackendError("build", f"line {line}: `{text}` is not for a kernel: {why}")

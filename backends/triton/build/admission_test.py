@@ -1,0 +1,98 @@
+"""What is emitted is admitted; what would let others do the work, or last, is not."""
+
+from pathlib import Path
+
+import pytest
+
+from backends.backend import BackendError
+from backends.triton.build.admission import require_admissible
+
+GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*.py"))
+TEXT = '''"""A kernel."""
+
+import torch
+import triton
+import triton.language as tl
+
+WIDE = 128
+
+
+@triton.jit
+def twice_0(x_ptr, y_ptr, N, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + offs, mask=offs < N)
+    KERNEL
+    tl.store(y_ptr + offs, x.to(tl.float32) * 2.0, mask=offs < N)
+
+
+def launch(x, y):
+    """Writes y."""
+    N = x.shape[0]
+    LAUNCH
+    twice_0[(triton.cdiv(N, WIDE),)](x, y, N, BLOCK=WIDE)
+
+
+def twice(x):
+    """Twice x."""
+    y = torch.empty(x.shape, dtype=torch.float32, device=x.device)
+    launch(x, y)
+    return y
+'''
+
+
+def text(kernel="pass", launch="pass", outside=""):
+    return TEXT.replace("KERNEL", kernel).replace("LAUNCH", launch) + outside
+
+
+@pytest.mark.parametrize("file", GOLDEN, ids=[f.stem for f in GOLDEN])
+def test_what_is_emitted_is_admitted(file):
+    require_admissible(file.read_text())
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {},
+        {"kernel": "x = tl.where(x > 0, x, 0.0)"},
+        {"launch": "if N % 2: raise ValueError('odd')"},
+        {"launch": "grid = [max(1, n) for n in range(3)]"},
+        {"outside": "\nSCALE = tl.constexpr(2.0)\n"},
+    ],
+)
+def test_kernels_launches_and_numbers_are_admitted(parts):
+    require_admissible(text(**parts))
+
+
+REFUSED = {
+    "a library's product": {"launch": "torch.mul(x, 2, out=y)"},
+    "a tensor's own": {"launch": "y.copy_(x)"},
+    "an operator of torch": {"launch": "y.add(x)"},
+    "what another computed": {"launch": "y = torch.compile(launch)"},
+    "a file": {"launch": "open('/etc/passwd')"},
+    "an import": {"launch": "import os"},
+    "an import outside": {"outside": "\nimport time\n"},
+    "a part of a library": {"outside": "\nfrom torch import matmul\n"},
+    "a way around": {"launch": "__import__('os')"},
+    "hidden members": {"launch": "x.__class__"},
+    "names by text": {"launch": "getattr(x, 'add')(x)"},
+    "a fallback": {"launch": "try:\n        pass\n    except ValueError:\n        pass"},
+    "state in a function": {"launch": "launch.kept = x"},
+    "state in a global": {"launch": "global WIDE"},
+    "state in a dictionary": {"outside": "\nKEPT = {}\n"},
+    "state in a default": {"outside": "\ndef kept(x, seen=[]):\n    return seen\n"},
+    "a store into a tensor": {"launch": "y[0] = 1.0"},
+    "work when it is loaded": {"outside": "\nprint('loaded')\n"},
+    "another decorator": {"outside": "\n@torch.compile\ndef f(x):\n    return x\n"},
+    "a lambda": {"launch": "f = lambda: x"},
+    "torch in a kernel": {"kernel": "x = torch.empty(3)"},
+    "a class": {"outside": "\nclass Own:\n    pass\n"},
+    "no Python": {"outside": "\ndef ("},
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_would_let_others_do_the_work_or_last_is_refused(case):
+    with pytest.raises(BackendError) as caught:
+        require_admissible(text(**REFUSED[case]))
+    assert caught.value.stage == "build"
+    assert "is not for a kernel" in caught.value.reason or "no Python" in caught.value.reason
