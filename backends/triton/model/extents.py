@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import fields, replace
 from functools import cached_property
 from math import ceil, gcd, prod
@@ -105,14 +105,20 @@ class Extents:
         """Elements along each dimension that a move touches, inside the tensor."""
         value = next(v for v in self.launch.values if v.name == move.value)
         extents = {a.name: a.extent for a in value.axes}
-        return [
-            self._touched(one, extents, size)
-            for one, size in zip(move.region, self.shapes[move.tensor], strict=True)
-        ]
+        walked = {i for one in move.region if one.rows is None for i, _ in one.terms}
+        found = []
+        for one, size in zip(move.region, self.shapes[move.tensor], strict=True):
+            found.append(self._touched(one, extents, size, walked))
+            walked |= {one.axis} if one.rows is not None else set()
+        return found
 
-    def _touched(self, one: Slice, extents: Mapping[str, Expr], size: int) -> float:
+    def _touched(
+        self, one: Slice, extents: Mapping[str, Expr], size: int, walked: Collection[str | None]
+    ) -> float:
+        """walked: the indices along which another dimension's positions are counted already."""
         if one.rows is not None or one.axis is None:
-            return 1.0 if one.axis is None else self.filled_axis(one, extents)
+            along = one.axis is not None and one.axis not in walked
+            return self.filled_axis(one, extents) if along else 1.0
         if len(one.terms) == 1 and one.terms[0][1] == 1:
             return min(size, self.filled(one.terms[0][0]))
         return min(size, number(extents[one.axis], self.sizes))

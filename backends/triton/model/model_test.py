@@ -83,6 +83,20 @@ def test_taps_of_a_window_and_of_its_weights_are_touched_once():
     assert once < found["asked_bytes"] < 2.2 * once  # some of it again for each tap
 
 
+def test_positions_of_two_dimensions_along_one_index_are_no_rectangle():
+    spec = spec_of(
+        "y[b, p, q, c] = x[b, p + 1, q + 1, c]", inputs="x: f32[B, P + 2, Q + 2, C]",
+        result="f32[B, P, Q, C]",
+    )  # fmt: skip
+    sizes = {"B": 64, "P": 32, "Q": 32, "C": 64}
+    nest = nest_of(
+        spec, "collapse(p, inner=q)", "tile(b, size=1)", "tile(pq, size=32)",
+        "place(b.outer, level=grid)", "place(pq.outer, level=grid)", sizes=sizes,
+    )  # fmt: skip
+    found = terms_of(nest, sizes, warps=4)
+    assert found["asked_bytes"] == pytest.approx(2 * 4 * 64 * 32 * 32 * 64, rel=0.05)
+
+
 def test_tiles_that_run_together_share_what_they_read():
     found = terms_of(product(128, 128, 64), PRODUCT, warps=8, registers=128, shared_bytes=98304)
     x, w, b, y = 2 * 4096 * 1024, 2 * 4096 * 1024, 2 * 4096, 2 * 4096 * 4096
