@@ -17,6 +17,7 @@ from ir.spec import Index, Spec
 
 SIDES = (32, 64, 128, 256)  # of a product
 SMALL_SIDE = 16
+FEW_BESIDE = (2, 4, 8, 16)  # of an index whose next faster one is short and whole
 SUMMED = (64, 32, 128)  # by a product, at a time
 WIDE_SUMMED = 32  # at a time, by several products of f32 in one launch, as recurrences have
 SEGMENTS = (16, 32, 64)  # of a jagged range, at a time
@@ -176,11 +177,14 @@ def _on_grid(index: str, roles: Roles, extents: Mapping[str, int]) -> list[Tiles
         inner = _innermost(index, roles, extents)
         if index != inner:
             if extent < SMALL_SIDE and _after(index, inner, roles):
-                return [tiled(index, 1, "grid")]
+                whole: list[Tiles] = [()] if _rank(index, roles) == _rank(inner, roles) + 1 else []
+                return [*whole, tiled(index, 1, "grid")]
             if index in roles.stepped:
                 return [tiled(index, s, "grid") for s in STEPS if s <= extent]
             few = (1, 2, 4) if extents[inner] < 2 * SIDES[0] and _next(index, roles) else (1,)
             return [tiled(index, size, "grid") for size in few if size <= extent]
+        if _short_next(index, roles, extents):
+            return _cut(index, extent, (*FEW_BESIDE, *SIDES[:2]), 0)
         sides = (SMALL_SIDE, *SIDES) if extent <= SIDES[0] else SIDES
         return _cut(index, extent, sides if extent < LONG else SIDES[1:], SIDES[-1])
     if index in roles.fastest:
@@ -218,6 +222,13 @@ def _innermost(index: str, roles: Roles, extents: Mapping[str, int]) -> str:
                 filling = [i for i in side if extents[i] >= SMALL_SIDE] or side
                 return max(filling, key=lambda i: _rank(i, roles))
     return index
+
+
+def _short_next(index: str, roles: Roles, extents: Mapping[str, int]) -> bool:
+    """Whether the next faster index is of the same side and too short to fill it."""
+    after = roles.stored[_rank(index, roles) + 1 :][:1]
+    sides = [s for pair in roles.sides for s in pair if index in s]
+    return any(i in side and extents[i] < SMALL_SIDE for i in after for side in sides)
 
 
 def _after(index: str, other: str, roles: Roles) -> bool:

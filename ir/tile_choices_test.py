@@ -103,3 +103,14 @@ def test_rows_that_lie_side_by_side_are_folded_many_at_a_time_and_little_of_each
     rows = spec_of("y[i] = max(x[i, k], k)", inputs="x: f32[128, 4096]", result="f32[128]")
     last = dict(zip(facts_of(rows).ranges, tile_choices(rows, roles(rows), {}), strict=True))
     assert min(c[0].option("size") if c else 4096 for c in last["k"]) >= 1024
+
+
+def test_a_short_index_next_to_the_one_that_fills_a_side_may_be_whole():
+    spec = spec_of(
+        "y[n, o, u, r] = sum(x[n, c, u, r] * w[c, o], c)",
+        inputs="x: f32[4, 64, 512, 10], w: f32[64, 128]", result="f32[4, 128, 512, 10]",
+    )  # fmt: skip
+    choices = tile_choices(spec, roles(spec), bind(spec, {}))
+    found = dict(zip(facts_of(spec).ranges, choices, strict=True))
+    assert [c[0].option("size") if c else 0 for c in found["r"]] == [0, 1]
+    assert {c[0].option("size") for c in found["u"] if c} == {2, 4, 8, 16, 32, 64}
