@@ -31,7 +31,7 @@ def conv1d_0(
     for c_at in range(0, C, 32):
         offs_c = c_at + tl.arange(0, 32)
         in_c = (offs_c < C) | EVEN_C
-        for i_at in tl.static_range(0, 3):
+        for i_at in tl.range(0, 3, num_stages=2):
             w = tl.load(
                 w_ptr + i_at + offs_o[:, None] * C * 3 + offs_c[None, :] * 3,
                 mask=in_o[:, None] & in_c[None, :],

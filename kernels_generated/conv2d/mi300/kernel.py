@@ -38,7 +38,7 @@ def conv2d_0(
     in_p = (offs_p < H) | EVEN_P
     acc = tl.full([BLOCK_O, 4, BLOCK_Q], 0.0, tl.float32)
     for i_at in range(0, 3):
-        for j_at in tl.static_range(0, 3):
+        for j_at in tl.range(0, 3, num_stages=3):
             w = tl.load(
                 w_ptr + i_at * 3 + j_at + offs_o[:, None] * C * 3 * 3 + offs_c[None, :] * 3 * 3,
                 mask=in_o[:, None] & in_c[None, :],
