@@ -6,8 +6,6 @@ from dataclasses import replace
 import pytest
 
 from ir.edits import neighbours
-from ir.machine import Machine, Space, Unit
-from ir.parse import parse_spec
 from ir.print import spec_text
 from search.candidate import Candidate, Origin
 from search.context import GaveUp
@@ -18,28 +16,13 @@ from search.forgetful import Forgetful
 from search.graph import Graph
 from search.measures import named
 from search.run import Search
+from search.samples import CHIP, SPEC
 from search.settings import Settings
 from search.state import Proposal, State
 from search.store import Store
 from search.view import View, in_turn, views
 from search.workload import Shape, mean
 
-SPEC = parse_spec(
-    '''def scaled_matmul(a: f32[M, K], b: f32[K, N], g: f32[N]) -> f32[M, N]:
-    """Multiply, then scale the columns."""
-    acc[m, n] = sum(a[m, k] * b[k, n], k)
-    y[m, n] = acc[m, n] * g[n]
-    return y
-'''
-)
-CHIP = Machine(
-    name="chip",
-    title="A chip",
-    backends=("tongue",),
-    levels={"grid": 4},
-    spaces={"global": Space(1 << 30, 1e9), "scratch": Space(1 << 16)},
-    units={"matrix": Unit({"f32": 1e12}, (8, 8, 8)), "vector": Unit({"f32": 1e9})},
-)
 SHAPES = tuple(Shape({"M": m, "N": 32, "K": 48}) for m in (8, 64, 512))
 SETTINGS = Settings(
     "scaled_matmul",

@@ -6,9 +6,7 @@ The page's prose is written by hand; what stands between `<!-- table: counts -->
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -16,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.markdown import line
+from tools.pages import command
 
 PAGE = Path("docs/aten.md")
 RESULTS = Path("benchmarks/results")
@@ -91,26 +90,15 @@ def failures(found: Files) -> str:
     return "\n".join(lines) + "\n" if len(lines) > 2 else "Nothing.\n"
 
 
+def written(root: Path) -> Mapping[Path, str]:
+    """The page's text by its path, below the root of a tree."""
+    text = (root / PAGE).read_text(encoding="utf-8")
+    return {PAGE: page(text, files(root / RESULTS))}
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; exit code 2 for wrong use."""
-    parser = argparse.ArgumentParser(
-        prog="aten_table", description=__doc__.splitlines()[0], epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
-    parser.add_argument("--check", action="store_true", help="compare, write nothing")
-    asked = parser.parse_args(arguments)
-    root = Path(os.environ.get("BUILD_WORKSPACE_DIRECTORY", "."))
-    try:
-        before = (root / PAGE).read_text(encoding="utf-8")
-        after = page(before, files(root / RESULTS))
-    except (OSError, ValueError, KeyError) as error:
-        print(f"aten_table: {type(error).__name__}: {error}", file=sys.stderr)
-        return 2
-    if asked.check:
-        print("up to date" if before == after else f"{PAGE} is not what the result files say")
-        return int(before != after)
-    (root / PAGE).write_text(after, encoding="utf-8")
-    return 0
+    return command("aten_table", __doc__, EXAMPLES, written, "the result files say", arguments)
 
 
 if __name__ == "__main__":

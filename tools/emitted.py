@@ -7,19 +7,17 @@ as the target's backend emits them, without heading and launcher.
 
 from __future__ import annotations
 
-import argparse
-import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from backends.backend import BackendError
 from backends.registry import backend_for, target
 from ir.errors import KernelError
 from ir.lower import lower
 from ir.parse import parse_schedule, parse_workload
 from ir.samples import LIBRARY
+from tools.pages import command
 
 DOCS = Path("docs")
 EXAMPLES = """
@@ -57,28 +55,15 @@ def kernels(name: str, schedule: str, machine: str) -> str:
     return source[source.index(_FIRST) : source.index(_AFTER)].strip() + "\n"
 
 
+def written(root: Path) -> Mapping[Path, str]:
+    """The texts of all pages by their paths, below the root of a tree."""
+    pages = sorted((root / DOCS).glob("*.md"))
+    return {p.relative_to(root): page(p.read_text(encoding="utf-8")) for p in pages}
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; exit code 2 for wrong use."""
-    parser = argparse.ArgumentParser(
-        prog="emitted", description=__doc__.splitlines()[0], epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
-    parser.add_argument("--check", action="store_true", help="compare, write nothing")
-    asked = parser.parse_args(arguments)
-    root = Path(os.environ.get("BUILD_WORKSPACE_DIRECTORY", "."))
-    try:
-        before = {p: p.read_text(encoding="utf-8") for p in sorted((root / DOCS).glob("*.md"))}
-        after = {p: page(text) for p, text in before.items()}
-    except (KernelError, BackendError, OSError) as error:
-        print(f"emitted: {error}", file=sys.stderr)
-        return 2
-    stale = [p for p in before if before[p] != after[p]]
-    if asked.check:
-        print("\n".join(f"{p.name} is not what is emitted" for p in stale) or "up to date")
-        return int(bool(stale))
-    for p in stale:
-        p.write_text(after[p], encoding="utf-8")
-    return 0
+    return command("emitted", __doc__, EXAMPLES, written, "is emitted", arguments)
 
 
 if __name__ == "__main__":

@@ -6,11 +6,9 @@ The page's prose is written by hand; what stands between a marker `<!-- table: T
 
 from __future__ import annotations
 
-import argparse
-import os
 import re
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import exp, log
 from pathlib import Path
 from statistics import median
@@ -19,6 +17,7 @@ from backends.registry import target_names
 from ir.errors import KernelError
 from search.record import Record, read_record, record_folders
 from tools.markdown import cut
+from tools.pages import command
 
 PAGE = Path("docs/starter_kernels.md")
 NOTHING = "No records yet.\n"
@@ -74,28 +73,17 @@ def page(text: str, records: Sequence[Record], targets: Collection[str]) -> str:
     return _MARKED.sub(fill, text)
 
 
+def written(root: Path) -> Mapping[Path, str]:
+    """The page's text by its path, below the root of a tree."""
+    folders = record_folders(root / "kernels_generated")
+    records = [read_record(folder).record for folder in folders]
+    text = (root / PAGE).read_text(encoding="utf-8")
+    return {PAGE: page(text, records, target_names())}
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; exit code 2 for wrong use."""
-    parser = argparse.ArgumentParser(
-        prog="kernel_table", description=__doc__.splitlines()[0], epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--check", action="store_true", help="compare, write nothing")
-    asked = parser.parse_args(arguments)
-    root = Path(os.environ.get("BUILD_WORKSPACE_DIRECTORY", "."))
-    try:
-        folders = record_folders(root / "kernels_generated")
-        records = [read_record(folder).record for folder in folders]
-        before = (root / PAGE).read_text(encoding="utf-8")
-        after = page(before, records, target_names())
-    except (KernelError, OSError) as error:
-        print(f"kernel_table: {error}", file=sys.stderr)
-        return 2
-    if asked.check:
-        print("up to date" if before == after else f"{PAGE} is not what the records say")
-        return int(before != after)
-    (root / PAGE).write_text(after, encoding="utf-8")
-    return 0
+    return command("kernel_table", __doc__, EXAMPLES, written, "the records say", arguments)
 
 
 def _row(r: Record) -> str:

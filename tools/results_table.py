@@ -6,9 +6,7 @@ and `<!-- end -->` is replaced by the table of benchmarks/results/MACHINE/FILE.j
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -16,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.results import settle, summary
-from ir.errors import KernelError
 from tools.coverage_table import coverage
 from tools.markdown import cut, line
+from tools.pages import command
 from tools.ranking_table import ranking
 from tools.suite_table import suite
 
@@ -89,26 +87,14 @@ def _as_written(row: Mapping[str, Any]) -> dict[str, Any]:
     return made
 
 
+def written(root: Path) -> Mapping[Path, str]:
+    """The page's text by its path, below the root of a tree."""
+    return {PAGE: page((root / PAGE).read_text(encoding="utf-8"), root / RESULTS)}
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; exit code 2 for wrong use."""
-    parser = argparse.ArgumentParser(
-        prog="results_table", description=__doc__.splitlines()[0], epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
-    parser.add_argument("--check", action="store_true", help="compare, write nothing")
-    asked = parser.parse_args(arguments)
-    root = Path(os.environ.get("BUILD_WORKSPACE_DIRECTORY", "."))
-    try:
-        before = (root / PAGE).read_text(encoding="utf-8")
-        after = page(before, root / RESULTS)
-    except (KernelError, OSError, ValueError, KeyError) as error:
-        print(f"results_table: {type(error).__name__}: {error}", file=sys.stderr)
-        return 2
-    if asked.check:
-        print("up to date" if before == after else f"{PAGE} is not what the result files say")
-        return int(before != after)
-    (root / PAGE).write_text(after, encoding="utf-8")
-    return 0
+    return command("results_table", __doc__, EXAMPLES, written, "the result files say", arguments)
 
 
 def _origin(result: Mapping[str, Any]) -> str:

@@ -5,9 +5,7 @@ What stands between `<!-- table: rewrites -->` and `<!-- end -->` is replaced.
 
 from __future__ import annotations
 
-import argparse
 import inspect
-import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -15,6 +13,7 @@ from pathlib import Path
 
 from ir.rewrites import REWRITES, Rewrite
 from tools.markdown import line
+from tools.pages import command
 
 PAGE = Path("docs/search.md")
 EXAMPLES = """
@@ -49,26 +48,14 @@ def table(rewrites: Mapping[str, Rewrite]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def written(root: Path) -> Mapping[Path, str]:
+    """The page's text by its path, below the root of a tree."""
+    return {PAGE: page((root / PAGE).read_text(encoding="utf-8"), REWRITES)}
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; exit code 2 for wrong use."""
-    parser = argparse.ArgumentParser(
-        prog="rewrite_table", description=__doc__.splitlines()[0], epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
-    parser.add_argument("--check", action="store_true", help="compare, write nothing")
-    asked = parser.parse_args(arguments)
-    root = Path(os.environ.get("BUILD_WORKSPACE_DIRECTORY", "."))
-    try:
-        before = (root / PAGE).read_text(encoding="utf-8")
-        after = page(before, REWRITES)
-    except (OSError, ValueError) as error:
-        print(f"rewrite_table: {type(error).__name__}: {error}", file=sys.stderr)
-        return 2
-    if asked.check:
-        print("up to date" if before == after else f"{PAGE} is not what the rewrites say")
-        return int(before != after)
-    (root / PAGE).write_text(after, encoding="utf-8")
-    return 0
+    return command("rewrite_table", __doc__, EXAMPLES, written, "the rewrites say", arguments)
 
 
 if __name__ == "__main__":

@@ -6,9 +6,7 @@ The page's prose is written by hand; what stands between `<!-- table: origin -->
 
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.markdown import line
+from tools.pages import command
 from tools.search_plot import plot
 
 PAGE = Path("docs/search_ablation.md")
@@ -158,33 +157,16 @@ TABLES: Mapping[str, Callable[[File], str]] = {
 }
 
 
+def written(root: Path) -> Mapping[Path, str]:
+    """The page's text and the drawing's by their paths, below the root of a tree."""
+    found = json.loads(result(root).read_text(encoding="utf-8"))
+    text = (root / PAGE).read_text(encoding="utf-8")
+    return {PAGE: page(text, found), DRAWING: drawing(found)}
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; exit code 2 for wrong use."""
-    parser = argparse.ArgumentParser(
-        prog="search_table", description=__doc__.splitlines()[0], epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
-    parser.add_argument("--check", action="store_true", help="compare, write nothing")
-    asked = parser.parse_args(arguments)
-    root = Path(os.environ.get("BUILD_WORKSPACE_DIRECTORY", "."))
-    try:
-        found = json.loads(result(root).read_text(encoding="utf-8"))
-        made = {PAGE: page((root / PAGE).read_text(encoding="utf-8"), found),
-                DRAWING: drawing(found)}  # fmt: skip
-    except (OSError, ValueError, KeyError) as error:
-        print(f"search_table: {type(error).__name__}: {error}", file=sys.stderr)
-        return 2
-    if asked.check:
-        old = [p for p, text in made.items() if _text(root / p) != text]
-        print(f"{old[0]} is not what the result file says" if old else "up to date")
-        return int(bool(old))
-    for place, text in made.items():
-        (root / place).write_text(text, encoding="utf-8")
-    return 0
-
-
-def _text(place: Path) -> str:
-    return place.read_text(encoding="utf-8") if place.is_file() else ""
+    return command("search_table", __doc__, EXAMPLES, written, "the result file says", arguments)
 
 
 if __name__ == "__main__":

@@ -6,11 +6,10 @@ import pytest
 
 from ir.autoschedule import autoschedule, plain
 from ir.edits import difference, neighbours
-from ir.machine import Machine, Unit
-from ir.machine import Space as Memory
 from ir.parse import parse_schedule, parse_spec
 from ir.schedule import Decision
 from search.operator.space import Parameter, Space
+from search.samples import CHIP, SIZES
 
 SPEC = parse_spec(
     '''def product(a: f32[M, K], b: f32[K, N]) -> f32[M, N]:
@@ -19,15 +18,6 @@ SPEC = parse_spec(
     return y
 '''
 )
-CHIP = Machine(
-    name="chip",
-    title="A chip",
-    backends=("tongue",),
-    levels={"grid": 4},
-    spaces={"global": Memory(1 << 30, 1e9), "scratch": Memory(1 << 16)},
-    units={"matrix": Unit({"f32": 1e12}, (8, 8, 8)), "vector": Unit({"f32": 1e9})},
-)
-SIZES = {"M": 64, "N": 32, "K": 48}
 BASE = autoschedule(SPEC, CHIP, SIZES)
 
 

@@ -7,8 +7,7 @@ import pytest
 
 from ir.autoschedule import autoschedule, plain
 from ir.errors import KernelError
-from ir.machine import Machine, Space, Unit
-from ir.parse import parse_schedule, parse_spec
+from ir.parse import parse_schedule
 from ir.print import spec_text
 from search.candidate import Candidate
 from search.context import Context, GaveUp, Parent, nest_digest
@@ -17,24 +16,8 @@ from search.graph import Graph
 from search.operator import local_operators, study
 from search.operator.study import CMA, TPE, Axis, Trial, asked
 from search.operator.tune import Tune
+from search.samples import CHIP, SIZES, SPEC
 
-SPEC = parse_spec(
-    '''def scaled_matmul(a: f32[M, K], b: f32[K, N], g: f32[N]) -> f32[M, N]:
-    """Multiply, then scale the columns."""
-    acc[m, n] = sum(a[m, k] * b[k, n], k)
-    y[m, n] = acc[m, n] * g[n]
-    return y
-'''
-)
-CHIP = Machine(
-    name="chip",
-    title="A chip",
-    backends=("tongue",),
-    levels={"grid": 4},
-    spaces={"global": Space(1 << 30, 1e9), "scratch": Space(1 << 16)},
-    units={"matrix": Unit({"f32": 1e12}, (8, 8, 8)), "vector": Unit({"f32": 1e9})},
-)
-SIZES = {"M": 64, "N": 32, "K": 48}
 FIRST, PLAIN = (
     Candidate(spec_text(SPEC), str(made(SPEC, CHIP, SIZES)), "chip", "tongue")
     for made in (autoschedule, plain)

@@ -14,35 +14,18 @@ from ir.character import character
 from ir.edits import neighbours
 from ir.estimate import intensity
 from ir.lower import lower
-from ir.machine import Machine, Space, Unit
-from ir.parse import parse_schedule, parse_spec
+from ir.parse import parse_schedule
 from ir.print import spec_text
 from search.candidate import Candidate
 from search.context import GaveUp
 from search.evaluation import Evaluation, Failure
 from search.policy import NAMES, policy
 from search.run import Search
+from search.samples import CHIP, SIZES, SPEC
 from search.settings import Settings
 from search.store import Store
 
 ROOT = Path(__file__).parents[2]
-SPEC = parse_spec(
-    '''def scaled_matmul(a: f32[M, K], b: f32[K, N], g: f32[N]) -> f32[M, N]:
-    """Multiply, then scale the columns."""
-    acc[m, n] = sum(a[m, k] * b[k, n], k)
-    y[m, n] = acc[m, n] * g[n]
-    return y
-'''
-)
-CHIP = Machine(
-    name="chip",
-    title="A chip",
-    backends=("tongue",),
-    levels={"grid": 4},
-    spaces={"global": Space(1 << 30, 1e9), "scratch": Space(1 << 16)},
-    units={"matrix": Unit({"f32": 1e12}, (8, 8, 8)), "vector": Unit({"f32": 1e9})},
-)
-SIZES = {"M": 64, "N": 32, "K": 48}
 EVALUATIONS = 36
 KILLED_AFTER = 17
 

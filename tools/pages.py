@@ -1,0 +1,54 @@
+"""A command that writes pages anew, or says whether they are as they would be written."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from backends.backend import BackendError
+from ir.errors import KernelError
+
+_FAULTS = (KernelError, BackendError, OSError, ValueError, KeyError)
+
+
+def command(
+    name: str,
+    doc: str,
+    examples: str,
+    made: Callable[[Path], Mapping[Path, str]],
+    source: str,
+    arguments: Sequence[str] | None,
+) -> int:
+    """Runs the command; exit code 1 where `--check` finds another text, 2 for wrong use or input.
+
+    doc: of its module, whose first line describes it.  made: of the root of the tree, gives the
+    texts by their paths in it.  source: what the texts follow from, in words.
+    """
+    parser = argparse.ArgumentParser(
+        prog=name, description=doc.splitlines()[0], epilog=examples,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    parser.add_argument("--check", action="store_true", help="compare, write nothing")
+    asked = parser.parse_args(arguments)
+    root = Path(os.environ.get("BUILD_WORKSPACE_DIRECTORY", "."))
+    try:
+        texts = made(root)
+    except _FAULTS as error:
+        said = error if isinstance(error, KernelError) else f"{type(error).__name__}: {error}"
+        print(f"{name}: {said}", file=sys.stderr)
+        return 2
+    stale = [path for path, text in texts.items() if _text(root / path) != text]
+    if asked.check:
+        lines = [f"{path} is not what {source}" for path in stale]
+        print("\n".join(lines) or "up to date")
+        return int(bool(stale))
+    for path in stale:
+        (root / path).write_text(texts[path], encoding="utf-8")
+    return 0
+
+
+def _text(path: Path) -> str | None:
+    return path.read_text(encoding="utf-8") if path.is_file() else None
