@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ir.errors import KernelError
-from ir.lower import lower
+from ir.lower import fits
 from ir.machine import Machine
 from ir.schedule import Schedule
 from ir.spec import Spec
@@ -20,7 +19,7 @@ def adapted(spec: Spec, schedule: Schedule, machine: Machine, sizes: Sizes) -> S
     Decisions are put in place of those that the autoschedule has on the same verb and subject,
     one by one; those with which it no longer lowers are left out.
     """
-    if _lowers(spec, schedule, machine, sizes):
+    if fits(spec, schedule, machine, sizes):
         return schedule
     found = scheduled(spec, machine, sizes)
     left = [d for d in schedule.decisions if d not in found.decisions]
@@ -30,7 +29,7 @@ def adapted(spec: Spec, schedule: Schedule, machine: Machine, sizes: Sizes) -> S
             same = (decision.verb, decision.subject)
             kept = tuple(d for d in found.decisions if (d.verb, d.subject) != same)
             tried = canonical(Schedule(found.kernel, (*kept, decision)))
-            if _lowers(spec, tried, machine, sizes):
+            if fits(spec, tried, machine, sizes):
                 found = tried
             else:
                 refused.append(decision)
@@ -38,11 +37,3 @@ def adapted(spec: Spec, schedule: Schedule, machine: Machine, sizes: Sizes) -> S
             break
         left = refused
     return found
-
-
-def _lowers(spec: Spec, schedule: Schedule, machine: Machine, sizes: Sizes) -> bool:
-    try:
-        lower(spec, schedule, machine, sizes)
-    except KernelError:
-        return False
-    return True
