@@ -16,7 +16,7 @@ _HEAD = (
 
 def coverage(result: Mapping[str, Any]) -> list[str]:
     """All parts: where the file is from, levels, failures."""
-    return [p for p in (_origin(result), _levels(result["summary"]), _failures(result["rows"])) if p]
+    return [p for p in (_origin(result), _levels(result["summary"]), failures(result["rows"])) if p]
 
 
 def _origin(result: Mapping[str, Any]) -> str:
@@ -46,9 +46,10 @@ def _levels(summary: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _failures(rows: Sequence[Mapping[str, Any]]) -> str:
+def failures(rows: Sequence[Mapping[str, Any]]) -> str:
+    """What is not correct, with the stage and the reason; empty where all is."""
     lines = [
-        f"- level {r['level']}, {r['problem']}, {r['stage']}: {_short(r['reason'])}"
+        f"- level {r['level']}, {r['problem']}, {r.get('stage', 'check')}: {_short(r['reason'])}"
         for r in rows if not r["correct"]
     ]  # fmt: skip
     return "\n".join(["Failures:", "", *lines]) if lines else ""

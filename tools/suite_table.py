@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tools.coverage_table import failures
 from tools.markdown import cut, line
 
-_MOST = 160  # characters of a reason
 _LEVELS = (
     "problems", "count", "correct", "by the suite's check", "own kernels only", "failed at",
     "over eager", "over compile", "over the fastest", "faster than eager",
@@ -21,7 +21,7 @@ _ROWS = (
 def suite(result: Mapping[str, Any]) -> list[str]:
     """All parts: where the file is from, levels, rows, failures."""
     rows = result["rows"]
-    parts = (_origin(result), _levels(result["summary"]), _problems(rows), _failures(rows))
+    parts = (_origin(result), _levels(result["summary"]), _problems(rows), failures(rows))
     return [p for p in parts if p]
 
 
@@ -77,19 +77,6 @@ def _notes(row: Mapping[str, Any]) -> str:
         notes.append(f"{len(plain)} plain kernels")
     notes += ["wrong" * (not row["correct"])]
     return ", ".join(n for n in notes if n)
-
-
-def _failures(rows: Sequence[Mapping[str, Any]]) -> str:
-    lines = [
-        f"- level {r['level']}, {r['problem']}, {r.get('stage', 'check')}: {_short(r['reason'])}"
-        for r in rows if not r["correct"]
-    ]  # fmt: skip
-    return "\n".join(["Failures:", "", *lines]) if lines else ""
-
-
-def _short(reason: str) -> str:
-    words = " ".join(reason.split())
-    return words if len(words) <= _MOST else f"{words[:_MOST]} ..."
 
 
 def _us(us: float | None) -> str:

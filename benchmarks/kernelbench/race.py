@@ -47,7 +47,7 @@ examples:
   python3 -m benchmarks.kernelbench.race --problems=KernelBench/KernelBench --target=h200 \\
       --out=benchmarks/results/h200/kernelbench.json --seconds=560
   python3 -m benchmarks.kernelbench.race --problems=KernelBench/KernelBench --target=h200 \\
-      --out=/tmp/r.json --level=1 --only=1,19 --reduced --rehearse
+      --out=r.json --level=1 --only=1,19 --reduced --rehearse
 """
 
 
