@@ -16,35 +16,17 @@ from ir.errors import KernelError
 from ir.estimate import intensity
 from ir.lower import lower
 from ir.parse import parse_schedule
-from search.candidate import Candidate
-from search.context import GaveUp, Halted
+from search.context import Halted
 from search.evaluation import Evaluation, Failure
 from search.events import Asked, Improved, Started, Stopped, Told
 from search.first import FIRST, GIVEN, PLAIN
 from search.model_use import ModelUse, Spent
 from search.run import Search
-from search.samples import CHIP, SETTINGS, SIZES, SPEC
+from search.samples import CHIP, SETTINGS, SIZES, SPEC, Pick
 from search.state import Proposal
 from search.store import Store
 
 ROOT = Path(__file__).parents[1]
-
-
-class Pick:
-    """Changes one decision at random."""
-
-    name = "pick"
-    parents = 1
-    remote = False
-
-    def propose(self, context, rng):
-        schedule = context.parents[0].schedule
-        edits = neighbours(context.spec, schedule, context.machine, context.sizes)
-        for edit in rng.sample(edits, len(edits)):
-            child = context.offer(edit.apply(schedule), "pick", str(edit))
-            if isinstance(child, Candidate):
-                return child
-        return GaveUp("nothing is left")
 
 
 class Climb:

@@ -1,10 +1,16 @@
-"""A small problem for tests: a product with scaled columns, on a chip that there is not."""
+"""A small problem for tests: a product with scaled columns, on a chip that there is not, and an
+operator for it."""
 
 from __future__ import annotations
 
+import random
+
+from ir.edits import neighbours
 from ir.machine import Machine, Space, Unit
 from ir.parse import parse_spec
 from ir.print import spec_text
+from search.candidate import Candidate
+from search.context import Context, GaveUp
 from search.settings import Settings
 
 SPEC = parse_spec(
@@ -34,3 +40,19 @@ SETTINGS = Settings(
     seed=1,
     roofline_share=2.0,
 )
+
+
+class Pick:
+    """An operator that changes one decision at random."""
+
+    name, parents, remote = "pick", 1, False
+
+    def propose(self, context: Context, rng: random.Random) -> Candidate | GaveUp:
+        """The first change of a random order that is new and lowers."""
+        schedule = context.parents[0].schedule
+        edits = neighbours(context.spec, schedule, context.machine, context.sizes)
+        for edit in rng.sample(edits, len(edits)):
+            child = context.offer(edit.apply(schedule), "pick", str(edit))
+            if isinstance(child, Candidate):
+                return child
+        return GaveUp("nothing is left")

@@ -5,10 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from ir.edits import neighbours
 from ir.print import spec_text
 from search.candidate import Candidate, Origin
-from search.context import GaveUp
 from search.evaluation import Evaluation, Failure, Timed
 from search.events import Told
 from search.first import ELSEWHERE, FIRST, PLAIN
@@ -16,7 +14,7 @@ from search.forgetful import Forgetful
 from search.graph import Graph
 from search.measures import named
 from search.run import Search
-from search.samples import CHIP, SPEC
+from search.samples import CHIP, SPEC, Pick
 from search.settings import Settings
 from search.state import Proposal, State
 from search.store import Store
@@ -52,21 +50,6 @@ def drawn(candidate):
         partly = Evaluation(us[0] - 20.0, "modelled", "emulator", times=(only,))
         return Failure("verify", "refused", "it does not fit", partly=partly)
     return Evaluation(mean(us, SHAPES), "modelled", "emulator", times=times)
-
-
-class Pick:
-    """Changes one decision at random."""
-
-    name, parents, remote = "pick", 1, False
-
-    def propose(self, context, rng):
-        schedule = context.parents[0].schedule
-        edits = neighbours(context.spec, schedule, context.machine, context.sizes)
-        for edit in rng.sample(edits, len(edits)):
-            child = context.offer(edit.apply(schedule), "pick", str(edit))
-            if isinstance(child, Candidate):
-                return child
-        return GaveUp("nothing is left")
 
 
 class Best:
