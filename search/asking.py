@@ -76,11 +76,12 @@ class Asking:
         waiting = [n for n, p in enumerate(proposals) if self.operators[p.operator].remote]
         if not waiting:
             return {}
-        with ThreadPoolExecutor(TOGETHER) as pool:
-            found = pool.map(
-                lambda n: self._child(proposals[n], random.Random(f"{seed}/{n}")), waiting
-            )
-            return dict(zip(waiting, found, strict=True))
+        with ThreadPoolExecutor(TOGETHER) as pool:  # all are asked, whatever becomes of one
+            found = {
+                n: pool.submit(self._child, proposals[n], random.Random(f"{seed}/{n}"))
+                for n in waiting
+            }
+        return {n: future.result() for n, future in found.items()}
 
     def _child(self, proposal: Proposal, rng: random.Random) -> Candidate | GaveUp:
         child = self.operators[proposal.operator].propose(self.context(proposal), rng)
