@@ -16,7 +16,8 @@ from backends.emit import Templates
 from backends.manifest import Manifest
 from backends.sim.admission import require_admissible
 from backends.sim.arrays import from_device, poisoned, to_device
-from backends.sim.native.load import BuildError, device_include, load
+from backends.sim.native.load import BuildError, load
+from backends.sim.native.precompiled import kernel_include
 from backends.sim.remembered import Remembered, Run, inputs_digest
 from backends.sim.static import static_figures
 from backends.sim.view import kernel_view
@@ -56,7 +57,8 @@ class Sim:
         require_admissible(source)
         text, library = folder / "kernel.cc", folder / "kernel.so"
         text.write_text(source, encoding="utf-8")
-        command = [COMPILER, *FLAGS, f"-I{device_include()}", text.name, "-o", library.name]
+        include = kernel_include(COMPILER, FLAGS)
+        command = [COMPILER, *FLAGS, f"-I{include}", text.name, "-o", library.name]
         try:
             done = subprocess.run(
                 command, cwd=folder, capture_output=True, text=True, timeout=BUILD_SECONDS
@@ -109,6 +111,7 @@ class Sim:
         """Everything, where the simulator compiles; it is compiled here, once, if need be."""
         try:
             load()
+            kernel_include(COMPILER, FLAGS)
         except BuildError as error:
             return {"correct_by": None, "time_kind": None, "why": str(error)}
         return {

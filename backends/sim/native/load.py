@@ -43,6 +43,12 @@ def device_include() -> Path:
     return _HERE / "device"
 
 
+def cache_folder() -> Path:
+    """Where what is compiled once is kept."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return cache / "speciate" / "native"
+
+
 def _sources() -> list[Path]:
     return sorted(p for p in _HERE.glob("*.cc") if not p.name.endswith("_test.cc"))
 
@@ -62,8 +68,7 @@ def _built() -> Path:
             "the simulator is not built, and there is no C++ compiler: install g++ 12 or newer,"
             " or name a compiler in CXX"
         )
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = cache / "speciate" / "native" / _digest(compiler)
+    folder = cache_folder() / _digest(compiler)
     module = folder / (_NAME + sysconfig.get_config_var("EXT_SUFFIX"))
     if module.exists():
         return module
