@@ -30,7 +30,7 @@ def apart(
     """
     _shorten()
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([_PRELOADED, work.__module__])  # read when the first one starts
+    context.set_forkserver_preload(_preloaded(work, gigabytes))  # read when the first one starts
     ours, theirs = context.Pipe(duplex=False)
     child = context.Process(target=_child, args=(theirs, work, args, gigabytes), daemon=True)
     child.start()
@@ -51,6 +51,12 @@ def apart(
     if error is not None:
         raise error
     return found
+
+
+def _preloaded(work: Callable[..., Any], gigabytes: float | None) -> list[str]:
+    """What is there before a process is forked. Exporting asks whether there is a device, and no
+    process forked after that can open one: what will open it has only modules there."""
+    return [work.__module__] if gigabytes is None else [_PRELOADED, work.__module__]
 
 
 def _shorten() -> None:

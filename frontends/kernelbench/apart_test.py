@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from frontends.kernelbench.apart import apart
+from frontends.kernelbench.apart import _PRELOADED, _preloaded, apart
 from ir.errors import KernelError
 
 
@@ -55,3 +55,8 @@ def test_an_error_comes_back_whole():
 def test_faults_are_told(work, argument, fault):
     with pytest.raises(KernelError, match=fault):
         apart(work, argument, seconds=0.5 if work is asleep else 60, gigabytes=4)
+
+
+def test_what_opens_a_device_is_forked_before_anything_is_exported() -> None:
+    assert _preloaded(doubled, None) == [doubled.__module__]
+    assert _PRELOADED in _preloaded(doubled, 4.0)
