@@ -21,7 +21,7 @@ IMPORTS = (
     "from triton.language.extra import libdevice",
 )
 BUILTINS = frozenset(
-    "ValueError abs bool enumerate float int len list max min range sum tuple zip".split()
+    "ValueError abs bool enumerate float int len list max min range reversed sum tuple zip".split()
 )
 ALLOCATES = ("empty", "empty_like", "device", "dtype")
 TORCH = frozenset(
