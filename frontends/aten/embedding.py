@@ -98,15 +98,17 @@ def _embedding_bag(
     scale_grad_by_freq: bool = False, mode: int = SUM, sparse: bool = False,
     per_sample_weights: Value | None = None, include_last_offset: bool = False,
     padding_idx: int | None = -1,
-) -> tuple[Value, ...]:  # fmt: skip
+) -> tuple[Value | None, ...]:  # fmt: skip
     bags = _Bags(b, weight, indices, offsets, per_sample_weights, include_last_offset, padding_idx)
     sizes = bags.counts(Meta(out[2].dtype, out[0].shape[:1]))
     made = bags.folded(out[0], mode, sizes)
     owners = bags.owners(out[1])
     if mode == SUM:  # PyTorch leaves these at 0
         sizes = b.define(out[2], lambda i: 0)
-    tops = bags.tops(out[3], made) if mode == MAX else b.copy(sizes)
-    return made, owners, sizes, tops
+    if mode == MAX:
+        return made, owners, sizes, bags.tops(out[3], made)
+    known = out[3].shape == sizes.shape  # some versions of PyTorch leave them out
+    return made, owners, sizes, b.copy(sizes) if known else None
 
 
 @rule("_embedding_bag_forward_only")

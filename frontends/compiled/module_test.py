@@ -71,6 +71,25 @@ def test_what_is_left_behind_is_written_where_it_lies(pair):
     assert run.state["norm.running_mean"] is module.norm.running_mean
 
 
+class Remembers(nn.Module):
+    """A tensor of its own that a call replaces, and does not read."""
+
+    def __init__(self):
+        super().__init__()
+        self.last = torch.zeros(4)
+
+    def forward(self, x):
+        self.last = torch.sin(x)
+        return self.last * 2
+
+
+def test_a_tensor_that_is_only_written_is_left_behind_too(tmp_path):
+    module, x = Remembers(), torch.randn(4)
+    run = compile_module(module, (x,), target="h200", folder=tmp_path)
+    torch.testing.assert_close(run(x), 2 * torch.sin(x))
+    torch.testing.assert_close(run.state["last"], torch.sin(x))
+
+
 def test_parameters_are_the_modules_own(pair):
     module, run = pair
     x, more = torch.randn(6, 12), torch.zeros(6, 8)

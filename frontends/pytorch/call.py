@@ -67,9 +67,10 @@ def left_behind(
 
 
 def state_of(made: Imported, module: torch.nn.Module | None) -> dict[str, torch.Tensor]:
-    """What a call needs of the parameters and buffers of a module; None for a function."""
+    """What a call reads or writes of a module's parameters and buffers; None for a function."""
     results = (*made.results, *(m.result for m in made.mutations))
     paths = [h.path for h in made.held] + [r.key for r in results if r.kind == "held"]
+    paths += [m.target for m in made.mutations if isinstance(m.target, str)]
     if paths and module is None:
         raise KernelError(f"`{paths[0]}` is of a module, and none is given")
     return {path: _tensor(module, path) for path in paths}
