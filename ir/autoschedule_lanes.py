@@ -20,7 +20,7 @@ from ir.estimate_lanes import Work, usual_lanes, work
 from ir.footprint import scratch_bytes
 from ir.formulation import formulate
 from ir.index_roles import Roles, last_stored, roles
-from ir.lower import lower
+from ir.lower import fits, lower
 from ir.machine import Machine
 from ir.made import TRIPLE, copy_of
 from ir.nest import Dot, Launch, Load, Loop, LoopNest, Map, Statement, Store, Tile
@@ -80,7 +80,7 @@ class _Opening:
     """Decisions that come before tiles. formed: the equations as they leave them, with their
     roles.  base: what goes with these equations under any tiles.  needs_loop: whether they are
     for a reduction in a loop only.  ahead: whether what a product takes is loaded ahead also where
-    it is rounded in between."""
+    it is rounded in between.  apart: the parts of products that have launches of their own."""
 
     made: tuple[Decision, ...]
     formed: Spec
@@ -88,6 +88,7 @@ class _Opening:
     base: tuple[Decision, ...]
     needs_loop: bool
     ahead: bool = False
+    apart: frozenset[str] = frozenset()
 
     @property
     def cut(self) -> frozenset[str]:
@@ -132,6 +133,16 @@ def _narrowed(
     return replace(opening, base=(*opening.base, *made))
 
 
+def _apart(opening: _Opening) -> _Opening | None:
+    """The opening with the parts of products of three made by launches of their own, so that the
+    products' loops only load; None where it has no such product."""
+    triple = [d.subject for d in opening.base
+              if d.verb == "precision" and d.option("dtype") == TRIPLE]  # fmt: skip
+    ends = [Decision("kernel", f"{t}_{part}") for t in triple for part in ("al", "bl")]
+    parts = frozenset(f"{t}_{part}" for t in triple for part in ("ah", "al", "bh", "bl"))
+    return replace(opening, base=(*ends, *opening.base), apart=parts) if ends else None
+
+
 def _wide(spec: Spec, target: str) -> bool:
     """Whether both operands of a product are of f32, or made of what is."""
     found = contraction(spec.equation(target))
@@ -173,7 +184,8 @@ class _Search:
         if made := parted(spec, machine, self.bound):
             self.openings.append(_parted_opening(spec, machine, made))
         narrow = [n for o in self.openings if (n := _narrowed(o, machine, rounded))]
-        self.narrow = [*narrow, *(replace(n, ahead=True) for n in narrow)]
+        apart = [a for n in narrow if (a := _apart(n))]
+        self.narrow = [*narrow, *(replace(n, ahead=True) for n in narrow), *apart]
         self.fault: KernelError | None = None
 
     def best(self) -> Schedule:
@@ -245,7 +257,18 @@ class _Search:
         schedule = canonical(
             Schedule(nest.schedule.kernel, (*nest.schedule.decisions, *unique.values()))
         )
-        return _Found(self._costs(schedule, us), schedule, spilled)
+        found = _Found(self._costs(schedule, us), schedule, spilled)
+        return self._in_bulk(found, opening, us) if opening.apart else found
+
+    def _in_bulk(self, found: _Found, opening: _Opening, us: float) -> _Found:
+        """The same with the copy engine moving the parts of products, where it can and that is
+        not slower."""
+        stages = {d: stage(d.subject, int(d.option("depth")), by="bulk")
+                  for d in found.schedule.of("stage") if d.subject in opening.apart}  # fmt: skip
+        moved = tuple(stages.get(d, d) for d in found.schedule.decisions)
+        other = self._costs(schedule := Schedule(found.schedule.kernel, moved), us)
+        legal = other < inf and fits(self.spec, schedule, self.machine, self.sizes)
+        return replace(found, us=other, schedule=schedule) if legal and other <= found.us else found
 
     def _costs(self, schedule: Schedule, us: float) -> float:
         """What a schedule costs, where a better judge than the estimate is given."""

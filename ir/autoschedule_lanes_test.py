@@ -144,6 +144,22 @@ def test_a_product_of_f32_is_for_the_matrix_unit_too():
     assert not schedule.of("precision")
 
 
+def test_parts_of_a_large_product_of_three_are_made_beforehand_and_moved_in_bulk():
+    spec = spec_of(
+        "y[m, n] = sum(x[m, k] * w[k, n], k)",
+        inputs="x: f32[M, K], w: f32[K, N]", result="f32[M, N]",
+    )  # fmt: skip
+    matrix = dataclasses.replace(WITH_LANES.units["matrix"], flops={"tf32": 5e14, "f32": 6e13})
+    machine = dataclasses.replace(WITH_LANES, units=WITH_LANES.units | {"matrix": matrix})
+    found = autoschedule(
+        spec, machine, {"M": 4096, "N": 4096, "K": 4096}, cost=lambda nest: 1 / len(nest.launches)
+    )
+    assert {d.subject for d in found.of("kernel")} == {"y_al", "y_bl"}
+    assert {d.subject for d in found.of("stage") if d.option("by") == "bulk"} == {
+        f"y_{part}" for part in ("ah", "al", "bh", "bl")
+    }
+
+
 def test_a_row_that_is_too_long_is_looped():
     sizes = {"M": 64, "K": 1_000_000}
     schedule = autoschedule(workload("softmax").spec, WITH_LANES, sizes)

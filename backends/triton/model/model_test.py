@@ -115,6 +115,42 @@ def test_small_tiles_move_more_and_do_not_fill_the_matrix_unit():
     assert combine(small) > combine(large)
 
 
+def test_a_group_of_warps_without_rows_of_its_own_adds_nothing():
+    found = [terms_of(product(64, 256, 64), PRODUCT, warps=w)["matrix_us"] for w in (4, 8)]
+    assert found[1] == pytest.approx(2 * found[0])
+    found = [terms_of(product(128, 256, 64), PRODUCT, warps=w)["matrix_us"] for w in (4, 8)]
+    assert found[1] == pytest.approx(found[0])
+
+
+def single(order, *more, k=1024, machine=CHIP):
+    """The terms of a product of f32 as one of tf32, what it takes is made in the loop. order: of
+    the right operand's indices."""
+    inputs = f"x: f32[M, K], w: f32[{', '.join(order.upper())}]"
+    equation = f"y[m, n] = sum(x[m, k] * w[{', '.join(order)}], k)"
+    spec = spec_of(equation, inputs=inputs, result="f32[M, N]")
+    sizes = {"M": 4096, "N": 4096, "K": k}
+    nest = nest_of(
+        spec, "tile(m, size=128)", "tile(n, size=128)", "tile(k, size=32)",
+        "place(m.outer, level=grid)", "place(n.outer, level=grid)", "place(k.outer, level=loop)",
+        "compute(y, unit=matrix)", "precision(y, dtype=tf32)", *more, sizes=sizes, machine=machine,
+    )  # fmt: skip
+    return terms_of(nest, sizes, machine)
+
+
+def test_a_wide_right_operand_that_lies_the_other_way_is_turned():
+    along, across = single("nk"), single("kn")
+    assert across["shared_us"] > 2 * along["shared_us"]
+    chip = target("mi300")
+    along, across = single("nk", machine=chip), single("kn", machine=chip)
+    assert across["shared_us"] == along["shared_us"]
+
+
+def test_what_runs_ahead_a_few_bytes_at_a_time_takes_longer_than_loads_do():
+    ahead = ("stage(x, depth=3)", "stage(w, depth=3)")
+    assert single("nk", *ahead)["load_us"] == single("nk")["load_us"]
+    assert single("nk", *ahead, k=1023)["load_us"] > 10 * single("nk", k=1023)["load_us"]
+
+
 def test_more_stages_hide_more_of_the_wait():
     nest = product(128, 128, 64)
     times = [terms_of(nest, PRODUCT, warps=8, stages=s)["wait_us"] for s in (1, 2, 3)]

@@ -48,6 +48,8 @@ LEAST_ALONG = 4  # lanes that a fold is spread over at the least
 ISSUED = {"vector": 1.0, "load": 1.0, "shared": 1 / 4, "matrix": 1 / 16}
 OUTSIDE = 80  # instructions of a wave that no statement stands for: origins, ranges
 MOST_UNROLLED = 4  # trips of a loop of a known size that the compiler writes out
+COPIED = 4  # bytes that a lane copies to shared memory at the least
+TURNED = 2.5  # elements a cycle that are put into shared memory the other way around
 SHUFFLE = 2  # instructions each time that halves of a wave are folded
 
 
@@ -101,6 +103,9 @@ class _Counter:
         self.work = Work(text=outside, run=outside)
         self.pipelined, self.together = False, 1.0  # trips whose loads are under way at once
         self.copies: dict[str, float] = {}  # of each unrolled loop's body in the text
+        self.ends: dict[str, str] = {}  # the index that values change along fastest in memory
+        matrix = machine.units.get("matrix")
+        self.from_shared = matrix is not None and matrix.reads == "scratch"
         self.cycle = 1 / table["clock_hz"]
         self.share = min(1.0, warps / table["partitions"])
 
@@ -163,10 +168,15 @@ class _Counter:
         """Busy seconds by engine, and seconds that what follows waits."""
         match s:
             case Load() | Store():
+                if isinstance(s, Load) and s.region and s.region[-1].axis:
+                    self.ends[s.value] = s.region[-1].axis
                 return ({}, 0.0) if s.value in self.tables else (self._moved(s, around), 0.0)
             case Dot():
-                return self._dot(s), DOT_CYCLES * self.cycle
+                seconds = self._dot(s)
+                return seconds, DOT_CYCLES * self.cycle + self._held_up(s, seconds["matrix"])
             case Map():
+                of = (n.value for n in s.expression.walk() if isinstance(n, Tile))
+                self.ends |= {s.value: self.ends[n] for n in of if n in self.ends}
                 return self._map(s), 0.0
             case Fold():
                 return self._fold(s, FOLD_CYCLES, 1)
@@ -184,7 +194,7 @@ class _Counter:
         found = move(s, self.ext, self.table["sector_bytes"], self.lanes, around)
         self.work.moves.append(found)
         cycles = max(
-            found.requests / self.table["load_lanes_per_cycle"],
+            found.requests / self.table[self._asked_at(s, found)],
             found.sectors / self.table["shared_bytes_per_cycle"],
         )
         return {
@@ -192,7 +202,20 @@ class _Counter:
             "fabric": found.sectors * found.asked / max(found.times, 1e-9)
             / self.table["cache_bytes_per_cycle"] * self.cycle,
             "vector": ADDRESS * found.requests / self._rate("vector", "i32"),
-        }
+            "shared": 2 * found.bytes / self.table["shared_bytes_per_cycle"] * self.cycle
+            if self._copied(s) else 0.0,  # written there and read from there
+        }  # fmt: skip
+
+    def _asked_at(self, s: Load | Store, found: Move) -> str:
+        """The entry of the table that says how many lanes are served in a cycle: fewer where each
+        copies a few bytes to shared memory (of less than four, nothing is copied that way)."""
+        each = found.bytes / max(found.requests, 1.0)
+        narrow = COPIED <= each < VECTOR_BYTES
+        return "copy_lanes_per_cycle" if narrow and self._copied(s) else "load_lanes_per_cycle"
+
+    def _copied(self, s: Load | Store) -> bool:
+        """Whether a load runs ahead as a copy to shared memory."""
+        return self.pipelined and isinstance(s, Load) and self.table["copies_async"]
 
     def _gathered(self, tile: Tile, depth: int) -> dict[str, float]:
         """Entries of a table in global memory, `depth` of them one after the other."""
@@ -222,15 +245,33 @@ class _Counter:
         fast = a in self.table["matrix_dtypes"]
         full = rows >= self.table["matrix_rows"] and self.warps >= self.table["matrix_warps"]
         part = 1.0 if full else self.table["matrix_share_below"]
+        if full and self.from_shared:  # groups of warps need rows of their own
+            groups = self.warps / self.table["matrix_warps"]
+            part = min(1.0, rows / self.table["matrix_rows"] / groups)
         part = part if fast else self.table["lane_product_share"]
         # How often the left operand is read from shared memory, and the right one.
         down = rows // self.table["matrix_rows"] if full else min(self.warps, max(1, rows // 16))
         across = 1 if full else max(1, self.warps // down)
         read = batch * depth * (rows * across * DTYPES[a] + columns * down * DTYPES[b])
+        turned = self._turned(s, batch * columns * depth) if fast else 0.0
         return {
             "matrix": flops / (self._rate("matrix", a) * part),
-            "shared": read / self.table["shared_bytes_per_cycle"] * self.cycle,
+            "shared": (read / self.table["shared_bytes_per_cycle"] + turned) * self.cycle,
         }
+
+    def _held_up(self, s: Dot, seconds: float) -> float:
+        """Seconds that what follows a product waits for it: where its right operand was put into
+        shared memory by the program, the next one has to wait for the place."""
+        made = self.from_shared and not self.values[s.b.value].loaded
+        return seconds if made else 0.0
+
+    def _turned(self, s: Dot, elements: float) -> float:
+        """Cycles to put a right operand into shared memory with what is summed side by side, as
+        the unit wants it in dtypes of four bytes, where memory has it otherwise."""
+        wide = self.from_shared and DTYPES[self.values[s.b.value].dtype] >= 4
+        if not wide or self.ends.get(s.b.value, s.over[-1]) in s.over:
+            return 0.0
+        return elements / TURNED
 
     def _map(self, s: Map) -> dict[str, float]:
         vector = special = 0.0
