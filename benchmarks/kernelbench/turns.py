@@ -12,14 +12,15 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """Locks in a folder that all processes name. Who waits to be alone lets nobody pass before."""
+    """Locks in a folder that all processes name. While anyone waits to be alone, or is, nobody comes
+    to share: who waits has one turn after the other, and the sharing stops for all of them once."""
 
     folder: Path
 
     @contextmanager
     def shared(self) -> Iterator[None]:
         """Within it others may share the device, and none has it alone."""
-        with self._held("gate", fcntl.LOCK_SH):
+        with self._held("queue", fcntl.LOCK_EX):  # nobody waits
             room = self._opened("room", fcntl.LOCK_SH)
         try:
             yield
@@ -29,7 +30,7 @@ class Turns:
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Within it nobody else has the device."""
-        with self._held("gate", fcntl.LOCK_EX), self._held("room", fcntl.LOCK_EX):
+        with self._held("queue", fcntl.LOCK_SH), self._held("room", fcntl.LOCK_EX):
             yield
 
     @contextmanager

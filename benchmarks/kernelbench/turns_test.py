@@ -45,3 +45,20 @@ def test_nobody_is_let_in_before_who_waits_to_be_alone(tmp_path):
     leave.set()
     for thread in (first, second):
         thread.join(20)
+
+
+def test_all_who_wait_to_be_alone_are_let_in_before_anyone_who_shares(tmp_path):
+    turns = Turns(tmp_path)
+    with turns.shared():
+        waiting = [entered(turns.alone, 0.1) for _ in range(3)]
+        early, late, leave, last = entered(turns.shared, 0.1)
+        assert not early
+    for _ in waiting:
+        inside = [w for w in waiting if w[1].wait(0.5)]
+        (now,) = [w for w in inside if w[3].is_alive()]
+        assert not late.is_set()
+        now[2].set()
+        now[3].join(20)
+    assert late.wait(20)
+    leave.set()
+    last.join(20)
