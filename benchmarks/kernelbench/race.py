@@ -40,7 +40,7 @@ from ir.precision import NARROW
 LEVELS = (1, 2, 3)
 PREPARE_SECONDS = 1800.0  # a model of 200 kernels on a busy machine
 ROUNDED = {f"{SUM}: {NARROW}"}  # what a row says that has convolutions in it
-PER_BYTE = 8  # bytes of a device's memory that a contest takes for each of its tensors', at most
+PER_BYTE = 12  # bytes of a device's memory that a contest takes for each of its tensors', at most
 LEAST_BYTES = 2 << 30  # that any contest takes
 EXAMPLES = """
 examples:

@@ -219,7 +219,7 @@ def _with_addresses(
     done = work(launch, ext, machine, table, build.warps, build.stages, 0)
     lanes = build.warps * table["wave"]
     scattered = [m for m in done.moves if m.bytes <= 4 * m.requests]
-    each = max((m.requests / lanes for m in scattered), default=0.0)
+    each = sum(m.requests / lanes for m in scattered)
     most = min(table["registers_per_lane"], table["registers_per_unit"] // lanes)
     wanted = build.registers + build.spills / 4 + ADDRESS_REGISTERS * each
     return replace(build, registers=int(min(wanted, most)), spills=4 * max(0.0, wanted - most))
