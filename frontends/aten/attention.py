@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from frontends.aten.random import native_dropout
 from frontends.aten.table import rule
 from frontends.builder import Builder, Meta, Shape, Value, computed
 from frontends.expressions import Term, call, cast, constant, where
@@ -23,6 +24,7 @@ class _Call:
     causal: bool = False
     scale: float | None = None
     grouped: bool = False  # a head of keys serves several heads of queries, side by side
+    dropout: float = 0.0  # the share of weights that is dropped
 
     def factor(self) -> Term:
         """What scores are multiplied with; the reciprocal root of D by default."""
@@ -76,8 +78,8 @@ def _scores(b: Builder, c: _Call, shape: Shape) -> Value:
 
 
 def _attend(b: Builder, out: Meta, c: _Call) -> tuple[Value, Value, Value, Value]:
-    """The result, masked scores, and of each row their maximum and the sum of exponentials. A row
-    without any score gives zeros."""
+    """The result, the exponentials that weigh values, and of each row the maximum of its masked
+    scores and the sum of their exponentials. A row without any score gives zeros."""
     batch = out.shape[:-2]
     size, dtype = c.key.shape[-2], computed(c.query.dtype)
     scores = _scores(b, c, (*batch, c.query.shape[-2], size))
@@ -89,11 +91,14 @@ def _attend(b: Builder, out: Meta, c: _Call) -> tuple[Value, Value, Value, Value
 
     powers = b.define(scores.meta, power, "powers")
     total = b.fold("sum", row, (size,), powers.at, "total")
+    kept = powers
+    if c.dropout:
+        kept, _ = native_dropout(b, (powers.meta, Meta("b8", powers.shape)), powers, c.dropout)
 
     def weighed(*at: Expr) -> Expr:
         *outer, m, e, n = at
         value = c.value.wide(*c.shared(b, c.value, tuple(outer)), n, e)
-        return powers.at(*outer, m, n) * value
+        return kept.at(*outer, m, n) * value
 
     raw = b.fold("sum", Meta(dtype, out.shape), (size,), weighed, "weighed")
 
@@ -103,16 +108,7 @@ def _attend(b: Builder, out: Meta, c: _Call) -> tuple[Value, Value, Value, Value
             return quotient
         return where(call("eq", top.at(*at[:-1]), -math.inf), 0.0, quotient)
 
-    return b.define(out, body, "attention"), scores, top, total
-
-
-def _without_dropout(p: float) -> None:
-    if p:
-        raise KernelError(
-            f"attention drops {p:g} of its weights",
-            allowed="dropout_p=0.0",
-            hint="export the module after `module.eval()`",
-        )
+    return b.define(out, body, "attention"), kept, top, total
 
 
 @rule("scaled_dot_product_attention")
@@ -121,8 +117,7 @@ def scaled_dot_product_attention(
     attn_mask: Value | None = None, dropout_p: float = 0.0, is_causal: bool = False,
     scale: float | None = None, enable_gqa: bool = False,
 ) -> Value:  # fmt: skip
-    _without_dropout(dropout_p)
-    c = _Call(query, key, value, attn_mask, is_causal, scale, enable_gqa)
+    c = _Call(query, key, value, attn_mask, is_causal, scale, enable_gqa, dropout_p)
     return _attend(b, out, c)[0]
 
 
@@ -132,15 +127,18 @@ def attention_math(
     attn_mask: Value | None = None, dropout_p: float = 0.0, is_causal: bool = False,
     dropout_mask: Value | None = None, scale: float | None = None, enable_gqa: bool = False,
 ) -> tuple[Value, Value]:  # fmt: skip
-    """The result, and the weights."""
-    _without_dropout(dropout_p)
-    c = _Call(query, key, value, attn_mask, is_causal, scale, enable_gqa)
-    made, scores, top, total = _attend(b, out[0], c)
+    """The result, and the weights, of which those that were dropped are zero."""
+    if dropout_mask:
+        raise KernelError(
+            "attention is told which weights to drop", allowed="dropout_p alone, without a mask",
+            hint="give what it adds to the scores: `-inf` where a weight is dropped",
+        )  # fmt: skip
+    c = _Call(query, key, value, attn_mask, is_causal, scale, enable_gqa, dropout_p)
+    made, powers, top, total = _attend(b, out[0], c)
 
     def weight(*at: Expr) -> Expr:
-        peak = top.at(*at[:-1])
-        found = call("exp", scores.at(*at) - peak) / total.at(*at[:-1])
-        return where(call("eq", peak, -math.inf), 0.0, found) if attn_mask else found
+        found = powers.at(*at) / total.at(*at[:-1])
+        return where(call("eq", top.at(*at[:-1]), -math.inf), 0.0, found) if attn_mask else found
 
     return made, b.define(out[1], weight, "weights")
 
@@ -158,8 +156,7 @@ def flash_attention_for_cpu(
     dropout_p: float = 0.0, is_causal: bool = False, attn_mask: Value | None = None,
     scale: float | None = None,
 ) -> tuple[Value, Value | None]:  # fmt: skip
-    _without_dropout(dropout_p)
-    c = _Call(query, key, value, attn_mask, is_causal, scale)
+    c = _Call(query, key, value, attn_mask, is_causal, scale, dropout=dropout_p)
     made, _, top, total = _attend(b, out[0], c)
     return made, _logarithm(b, out[1], top, total)
 
@@ -170,11 +167,9 @@ def efficient_attention(
     attn_bias: Value | None, compute_log_sumexp: bool, dropout_p: float = 0.0,
     is_causal: bool = False, scale: float | None = None,
 ) -> tuple[Value | None, ...]:  # fmt: skip
-    """Of its results, those that only a dropout needs are None."""
-    _without_dropout(dropout_p)
-    made, _, top, total = _attend(
-        b, out[0], _Call(query, key, value, attn_bias, is_causal, scale)
-    )
+    """Of its results, those that only a dropout's gradient needs are None."""
+    c = _Call(query, key, value, attn_bias, is_causal, scale, dropout=dropout_p)
+    made, _, top, total = _attend(b, out[0], c)
     return made, _logarithm(b, out[1], top, total), *([None] * (len(out) - 2))
 
 
@@ -184,7 +179,8 @@ def flash_attention(
     dropout_p: float = 0.0, is_causal: bool = False, return_debug_mask: bool = False,
     scale: float | None = None,
 ) -> tuple[Value | None, ...]:  # fmt: skip
-    """Of its results, those that only a dropout or sequences of several lengths need are None."""
-    _without_dropout(dropout_p)
-    made, _, top, total = _attend(b, out[0], _Call(query, key, value, None, is_causal, scale))
+    """Of its results, those that only a dropout's gradient or sequences of several lengths need are
+    None."""
+    c = _Call(query, key, value, None, is_causal, scale, dropout=dropout_p)
+    made, _, top, total = _attend(b, out[0], c)
     return made, _logarithm(b, out[1], top, total), *([None] * (len(out) - 2))

@@ -2,12 +2,13 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from frontends.aten.against import agree
+from frontends.aten.against import agree, results
 from ir.errors import KernelError
 
 ATEN = torch.ops.aten
@@ -57,7 +58,27 @@ def test_heads_of_keys_serve_groups_of_queries(heads, ratio, m, n):
     agree(ATEN.scaled_dot_product_attention.default, q, k, v, enable_gqa=True)
 
 
-def test_dropout_is_refused():
+@settings(max_examples=20)
+@given(st.integers(0, 99), st.floats(0.1, 0.9), st.booleans())
+def test_dropout_leaves_out_weights_and_scales_the_others(seed, p, causal):
+    q, k, v = doubles(2, 3, 20, 4), doubles(2, 3, 20, 4), doubles(2, 3, 20, 5)
+    math_ = ATEN._scaled_dot_product_attention_math.default
+    _, (found, weights) = results(math_, q, k, v, None, p, causal, seed=seed)
+    _, (_, whole) = results(math_, q, k, v, None, 0.0, causal)
+    kept = weights != 0
+    np.testing.assert_allclose(weights[kept], whole[kept] / (1 - p), rtol=1e-9)
+    np.testing.assert_allclose(found, weights @ v.numpy(), rtol=1e-9, atol=1e-12)
+    assert abs(kept[whole != 0].mean() - (1 - p)) < 0.1
+    _, (alone,) = results(
+        ATEN.scaled_dot_product_attention.default, q, k, v, None, p, causal, seed=seed
+    )
+    np.testing.assert_allclose(alone, found, rtol=1e-9, atol=1e-12)
+
+
+def test_a_mask_of_what_to_drop_is_refused():
     q = doubles(1, 1, 2, 3)
-    with pytest.raises(KernelError, match="drops 0.5 of its weights"):
-        agree(ATEN.scaled_dot_product_attention.default, q, q, q, None, 0.5)
+    with pytest.raises(KernelError, match="told which weights to drop"):
+        results(
+            ATEN._scaled_dot_product_attention_math.default, q, q, q, None, 0.5, False,
+            torch.ones(1, 1, 2, 2, dtype=torch.bool),
+        )  # fmt: skip

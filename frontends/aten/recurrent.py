@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from frontends.aten.random import native_dropout
 from frontends.aten.table import rule
 from frontends.builder import Builder, Meta, Value, computed
 from frontends.expressions import call, minus, plus, times, where
@@ -17,12 +18,14 @@ States = tuple[Value, ...]  # of all steps [T, B, H]
 @dataclass(frozen=True, slots=True)
 class _Net:
     """How layers are stacked, and the parameters of each: input weight [G * H, I], state weight
-    [G * H, H], both biases [G * H] where there are some, projection [P, H] where there is one."""
+    [G * H, H], both biases [G * H] where there are some, projection [P, H] where there is one.
+    dropout: the share of what goes from layer to layer that is dropped."""
 
     params: Sequence[Value]
     has_biases: bool
     num_layers: int
     bidirectional: bool
+    dropout: float = 0.0
 
     @property
     def directions(self) -> int:
@@ -206,8 +209,15 @@ def _run(
             last = minus(meta.shape[0], Number(1)) if direction == 0 else Number(0)
             ends.append((found, last))
         below = tuple(made)
+        if net.dropout and layer + 1 < net.num_layers:
+            below = tuple(_dropped(b, x, net.dropout) for x in below)
     states = [_ended(b, out[k + 1], ends, k) for k in range(len(start))]
     return _joined(b, out[0], below, batch_first), *states
+
+
+def _dropped(b: Builder, x: Value, share: float) -> Value:
+    """What the next layer takes of one."""
+    return native_dropout(b, (x.meta, Meta("b8", x.shape)), x, share)[0]
 
 
 def _turned(b: Builder, x: Value) -> Value:
@@ -243,23 +253,13 @@ def _ended(b: Builder, out: Meta, ends: Sequence, which: int) -> Value:
     return b.define(out, body, "end")
 
 
-def _undropped(dropout: float, train: bool) -> None:
-    if dropout and train:
-        raise KernelError(
-            f"a recurrent network drops {dropout:g} of what goes from layer to layer",
-            allowed="dropout 0, or evaluation",
-            hint="export the module after `module.eval()`",
-        )
-
-
 @rule("lstm.input")
 def lstm(
     b: Builder, out: Sequence[Meta], input: Value, hx: Sequence[Value], params: Sequence[Value],
     has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool,
     batch_first: bool,
 ) -> tuple[Value, ...]:  # fmt: skip
-    _undropped(dropout, train)
-    net = _Net(params, has_biases, num_layers, bidirectional)
+    net = _Net(params, has_biases, num_layers, bidirectional, dropout if train else 0.0)
     return _run(b, out, input, tuple(hx), net, batch_first, _lstm)
 
 
@@ -270,8 +270,7 @@ def _of_one_state(operator: str, cell: Callable[..., States]) -> None:
         has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool,
         batch_first: bool,
     ) -> tuple[Value, ...]:  # fmt: skip
-        _undropped(dropout, train)
-        net = _Net(params, has_biases, num_layers, bidirectional)
+        net = _Net(params, has_biases, num_layers, bidirectional, dropout if train else 0.0)
         return _run(b, out, input, (hx,), net, batch_first, cell)
 
 

@@ -1,11 +1,12 @@
 """Recurrent networks equal PyTorch's modules in float64."""
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from frontends.aten.against import agree
+from frontends.aten.against import agree, results
 from ir.errors import KernelError
 
 ATEN = torch.ops.aten
@@ -46,15 +47,19 @@ def test_recurrent_networks(kind, steps, rows, given_, size, layers, bias, both,
     torch.testing.assert_close(operator(x, hx, params, *how)[0], theirs)
 
 
-@pytest.mark.parametrize("train", [True, False])
-def test_dropout_is_refused_in_training(train):
-    _, x, hx, params = arguments("gru", 2, 2, 3, 3, 2, True, False, False)
-    how = (True, 2, 0.5, train, False, False)
-    if not train:
-        agree(ATEN.gru.input, x, hx, params, *how)
-        return
-    with pytest.raises(KernelError, match="drops 0.5 of what goes from layer to layer"):
-        agree(ATEN.gru.input, x, hx, params, *how)
+@pytest.mark.parametrize("kind", ["gru", "rnn_tanh"])
+def test_dropout_is_of_what_goes_from_layer_to_layer_in_training(kind):
+    _, x, hx, params = arguments(kind, 3, 2, 3, 4, 2, True, False, False)
+    operator = getattr(ATEN, kind).input
+    agree(operator, x, hx, params, True, 2, 0.5, False, False, False)
+    one = (True, 1, 0.0, False, False, False)
+    below, _ = operator(x, hx[:1], params[:4], *one)
+    _, (dropped, mask) = results(ATEN.native_dropout.default, below, 0.5, True, seed=3)
+    assert 0 < mask.mean() < 1
+    expected, last = operator(torch.from_numpy(dropped), hx[1:], params[4:], *one)
+    _, (found, ends) = results(operator, x, hx, params, True, 2, 0.5, True, False, False, seed=3)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    np.testing.assert_allclose(ends[1:], last, rtol=1e-9)
 
 
 def test_projected_states_are_refused():
