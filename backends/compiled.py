@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,11 +13,11 @@ from ir.autoschedule import autoschedule
 from ir.lower import lower
 from ir.machine import Machine
 from ir.nest import LoopNest
-from ir.network import Network
+from ir.network import Network, Outside, Pause
 from ir.partition import partition, stem
 from ir.sizes import shape
 from ir.spec import Spec
-from ir.stepwise import seen
+from ir.stepwise import Calls, outside, require_calls, seen
 
 Progress = Callable[[int, int, Spec], None]  # kernels built so far, of how many, the next one
 
@@ -43,10 +43,15 @@ class Compiled:
     backend: Backend
     kernels: Mapping[Spec, Kernel]
 
-    def __call__(self, inputs: Arrays) -> list[np.ndarray]:
-        """The outputs in order; raises BackendError where a step fails."""
+    def __call__(self, inputs: Arrays, calls: Calls = ()) -> list[np.ndarray]:
+        """The outputs in order; raises BackendError where a step fails. calls: what the network
+        pauses for."""
         held = dict(inputs)
-        for step in self.network.steps:
+        require_calls(self.network, len(calls))
+        for n, step in self.network.sequence():
+            if isinstance(step, Pause):
+                outside(step, calls[n], held)
+                continue
             kernel = self.kernels[step.spec]
             given = {
                 t.name: seen(held[name], shape(t, {}))
@@ -101,14 +106,16 @@ def compiled(
     folder: Path,
     progress: Progress = lambda *_: None,
     guessed: bool = False,
+    calls: Sequence[Outside] = (),
 ) -> Compiled:
     """A spec of many equations as kernels for a target, built below a folder.
 
-    aliases: see `ir.partition.partition`.  guessed: see `Kernels`. Raises KernelError for what no
-    kernel can compute, and BackendError for what does not build.
+    aliases, calls (`outside`): see `ir.partition.partition`.  guessed: see `Kernels`. Raises
+    KernelError for what no kernel can compute, and BackendError for what does not build.
     """
     kernels = Kernels(machine, backend, guessed=guessed)
-    return built(partition(spec, sizes, aliases, kernels.emit), kernels, folder, progress)
+    network = partition(spec, sizes, aliases, kernels.emit, calls)
+    return built(network, kernels, folder, progress)
 
 
 def built(

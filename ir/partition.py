@@ -15,7 +15,7 @@ from ir.digest import spec_digest
 from ir.errors import KernelError
 from ir.groups import MAP, Group, begun, beside, joined, recurring
 from ir.literal import literal
-from ir.network import Buffer, Network, Step
+from ir.network import Buffer, Network, Outside, Pause, Step
 from ir.parse_expression import RESERVED
 from ir.recurrence import ordered, stepped
 from ir.repeated import once
@@ -45,16 +45,19 @@ def partition(
     sizes: Mapping[str, int],
     aliases: Mapping[str, str] | None = None,
     lowers: Lowers = lambda _: None,
+    outside: Sequence[Outside] = (),
 ) -> Network:
     """A network that computes a spec at one set of sizes.
 
     aliases: tensors that hold another's elements in its order under another shape; no kernel
     computes them.  lowers: looks at each kernel once; one that it refuses is parted into smaller
-    ones. Raises what it raises where a kernel of one equation is refused.
+    ones. Raises what it raises where a kernel of one equation is refused.  outside: calls that no
+    kernel does, each after those that it needs: no kernel has equations both of before and of after
+    one.
     """
     aliases, spec = dict(aliases or {}), literal(spec, sizes)
     flat = squeezed(once(through_views(spec, aliases), aliases))
-    return _Partition(spec, flat, aliases | _copies(flat), lowers).network()
+    return _Partition(spec, flat, aliases | _copies(flat), lowers, outside).network()
 
 
 def _copies(spec: Spec) -> dict[str, str]:
@@ -72,8 +75,12 @@ def _copies(spec: Spec) -> dict[str, str]:
 class _Partition:
     """One partition. flat: the spec without views and dimensions of one element."""
 
-    def __init__(self, spec: Spec, flat: Spec, aliases: Mapping[str, str], lowers: Lowers):
+    def __init__(
+        self, spec: Spec, flat: Spec, aliases: Mapping[str, str], lowers: Lowers,
+        outside: Sequence[Outside],
+    ):  # fmt: skip
         self.spec, self.flat, self.aliases, self.lowers = spec, flat, aliases, lowers
+        self.outside, self.stages = outside, stages(flat, outside)
         self.facts = facts(flat)
         self.place = {e.target: n for n, e in enumerate(ordered(flat))}
         self.seen: dict[Spec, KernelError | None] = {}
@@ -87,7 +94,7 @@ class _Partition:
         groups: list[Group] = []
         for group in self.groups():
             groups += [group] if self.had(group) else self.parts(group)
-        return self.assembled(groups)
+        return self.assembled(sorted(groups, key=self.stage))
 
     def root(self, tensor: str) -> str:
         """The tensor whose elements another one shows."""
@@ -95,8 +102,12 @@ class _Partition:
             tensor = self.aliases[tensor]
         return tensor
 
+    def stage(self, group: Group) -> int:
+        """How many calls from outside a group's equations wait for, one after the other."""
+        return self.stages[group.equations[0].target]
+
     def groups(self) -> list[Group]:
-        """The equations in groups, each after those that it needs."""
+        """The equations in groups, each after those of its stage that it needs."""
         groups: list[Group] = []
         home: dict[str, int] = {}
         for e in ordered(self.flat):
@@ -108,7 +119,11 @@ class _Partition:
                 groups.append(recurring(members, self.facts))
                 home |= {t: len(groups) - 1 for t in together.targets}
                 continue
-            homes = sorted({home[r] for s in e.sources() if (r := self.root(s)) in home})
+            now = self.stages[e.target]
+            homes = sorted({
+                home[r] for s in e.sources()
+                if (r := self.root(s)) in home and self.stages[r] == now
+            })  # fmt: skip
             if not homes or not self.placed(groups, homes, e):
                 groups.append(begun(e, self.facts))
                 homes = [len(groups) - 1]
@@ -193,13 +208,43 @@ class _Partition:
         steps = tuple(self.kernel(g) for g in groups)
         tensors = {t.name: t for t in (*self.spec.inputs, *self.spec.outputs)}
         given = [t.name for t in self.spec.inputs]
+        filled = {name for o in self.outside for name in o.outputs}
         buffers = []
         for name in dict.fromkeys((*given, *(o for s in steps for o in s.outputs))):
             t = tensors.get(name) or self.facts.tensors[name]
-            role = "input" if name in given else "output" if name in self.outputs else "between"
+            role = "outside" if name in filled else "input" if name in given else (
+                "output" if name in self.outputs else "between"
+            )  # fmt: skip
             buffers.append(Buffer(name, t.dtype, shape(t, {}), role))
-        outputs = tuple((self.root(t.name), shape(t, {})) for t in self.spec.outputs)
-        return Network(self.spec.name, tuple(buffers), steps, outputs)
+        outputs = {t.name: (self.root(t.name), shape(t, {})) for t in self.spec.outputs}
+        reached = [self.stage(g) for g in groups]
+        pauses = tuple(
+            Pause(o.name, sum(stage < _after(o, self.stages) for stage in reached),
+                  tuple(outputs[name] for name in o.inputs), o.outputs)
+            for o in self.outside
+        )  # fmt: skip
+        return Network(
+            self.spec.name, tuple(buffers), steps, tuple(outputs.values()), pauses
+        )
+
+
+def stages(spec: Spec, outside: Sequence[Outside]) -> dict[str, int]:
+    """By tensor, how many calls from outside it waits for, one after the other."""
+    found = dict.fromkeys((t.name for t in spec.inputs), 0)
+    found |= dict.fromkeys((e.target for e in spec.equations), 0)
+    before: dict[str, int] = {}
+    while outside and before != found:
+        before = dict(found)
+        for e in ordered(spec):
+            found[e.target] = max((found[e.target], *(found[s] for s in e.sources())))
+        for o in outside:
+            found |= dict.fromkeys((name for name in o.outputs if name), _after(o, found))
+    return found
+
+
+def _after(call: Outside, found: Mapping[str, int]) -> int:
+    """The stage of what a call gives."""
+    return 1 + max((found[name] for name in call.inputs), default=-1)
 
 
 def canonical(known: Facts, group: Group, inputs: Sequence[str], stored: Sequence[str]) -> Spec:

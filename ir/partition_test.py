@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from ir.errors import KernelError
 from ir.inputs import random_inputs
+from ir.network import Outside
 from ir.parse import parse_spec, parse_workload
 from ir.partition import partition
 from ir.random_specs import sizes_for, specs
@@ -214,3 +215,72 @@ def test_the_equations_of_a_recurrence_share_their_loops():
     (step,) = [s for s in made.steps if "h" in [e.target for e in s.spec.equations]]
     folds = {e.reduced for e in step.spec.equations if e.reduced}
     assert len(folds) == 1 and len({e.indices for e in step.spec.equations if e.reduced}) == 1
+
+
+def calls_of(spec: Spec, outside, inputs, expected):
+    """Calls that give what a spec is given anyway, after they have seen what it returns."""
+
+    def call(one):
+        def made(arrays):
+            for name, array in zip(one.inputs, arrays, strict=True):
+                np.testing.assert_allclose(array, expected[name], rtol=1e-9, atol=1e-12)
+            return [None if name is None else inputs[name] for name in one.outputs]
+
+        return made
+
+    return [call(one) for one in outside]
+
+
+def pausing(spec: Spec, sizes, outside, **options):
+    """The network of a spec with calls from outside, after it has given what the spec does."""
+    made = partition(spec, sizes, outside=outside, **options)
+    inputs = random_inputs(spec, sizes, np.random.default_rng(1))
+    expected = evaluate(spec, inputs, sizes)
+    filled = {name for one in outside for name in one.outputs}
+    given = {name: array for name, array in inputs.items() if name not in filled}
+    found = evaluate_network(made, given, calls=calls_of(spec, outside, inputs, expected))
+    for t, ours in zip(spec.outputs, found, strict=True):
+        np.testing.assert_allclose(ours, expected[t.name], rtol=1e-9, atol=1e-12)
+    return made
+
+
+def test_no_kernel_is_both_before_and_after_a_call_from_outside():
+    """`y` and `z` would share a kernel; then the call would wait for itself."""
+    spec = spec_of(
+        "x: f32[8], e: f32[8]", "(f32[8], f32[8])",
+        "y[m] = relu(x[m])", "z[m] = y[m] + e[m]", returned="y, z",
+    )  # fmt: skip
+    assert len(partition(spec, {}).steps) == 1
+    made = pausing(spec, {}, [Outside("call", ("y",), (None, "e"))])
+    assert [type(each).__name__ for _, each in made.sequence()] == ["Step", "Pause", "Step"]
+    assert made.buffer("e").role == "outside" and [b.name for b in made.inputs] == ["x"]
+
+
+def test_calls_from_outside_wait_for_each_other():
+    """Each needs the result of the one before; the last is given what an input holds."""
+    spec = spec_of(
+        "x: f32[8], e: f32[8], g: f32[8], h: f32[8]", "(f32[8], f32[8], f32[8])",
+        "a[m] = e[m]", "b[m] = g[m] * 2 + h[m]", "c[m] = x[m]", returned="a, b, c",
+    )  # fmt: skip
+    calls = (Outside("1", (), ("e",)), Outside("2", ("a",), ("g",)), Outside("3", ("c",), ("h",)))
+    made = pausing(spec, {}, calls)
+    assert [p.before for p in made.pauses] == [0, 0, 0] and len(made.steps) == 1
+
+
+@given(st.data(), specs())
+def test_any_spec_is_computed_with_calls_from_outside(data, spec):
+    """One fills an input, and is given outputs that are not made of it."""
+    assume(spec.inputs)
+    name = data.draw(st.sampled_from([t.name for t in spec.inputs]))
+    made_of = {name}
+    while more := {e.target for e in spec.equations if made_of & set(e.sources())} - made_of:
+        made_of |= more
+    free = tuple(t.name for t in spec.outputs if t.name not in made_of)
+    pausing(spec, data.draw(sizes_for(spec)), [Outside("call", free, (name,))])
+
+
+def test_a_call_from_outside_that_is_not_given_is_told():
+    spec = spec_of("x: f32[8], e: f32[8]", "f32[8]", "y[m] = x[m] + e[m]")
+    made = partition(spec, {}, outside=[Outside("call", (), ("e",))])
+    with pytest.raises(KernelError, match="calls from outside"):
+        evaluate_network(made, {"x": np.zeros(8)})

@@ -15,10 +15,17 @@ class Graph:
     """A program as a graph, called as the program is.
 
     inputs: of the first call. Each call copies its inputs to where the graph reads them, and gives
-    the same tensors, which the next one overwrites. KernelError where a program runs on the CPU.
+    the same tensors, which the next one overwrites. KernelError where a program runs on the CPU,
+    and where its network pauses for calls from outside.
     """
 
     def __init__(self, program: Program, inputs: Tensors):
+        if program.network.pauses:
+            raise KernelError(
+                f"a graph holds launches of kernels alone, and `{program.network.pauses[0].name}` "
+                "is called between them",
+                hint="leave the graph out",
+            )
         if program.place == "cpu":
             raise KernelError(
                 "kernels run on the CPU here, which has no graphs", hint="leave the graph out"

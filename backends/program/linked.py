@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import tempfile
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from backends.backend import Backend
 from backends.program.launcher import Launcher, place
-from backends.program.program import NOTHING, Program, Tensors
+from backends.program.program import NOTHING, Outside, Program, Tensors
 from ir.machine import Machine
 from ir.network import Network
 from ir.spec import Spec
@@ -44,10 +44,11 @@ class Linked:
         return place(self.backend, self.machine)
 
     def program(
-        self, fixed: Tensors = NOTHING, reuse: bool = False, into: Tensors = NOTHING
-    ) -> Program:
+        self, fixed: Tensors = NOTHING, reuse: bool = False, into: Tensors = NOTHING,
+        outside: Sequence[Outside] = (),
+    ) -> Program:  # fmt: skip
         """The network as a call on torch tensors; see `Program`."""
-        made = Program(self.network, self.launchers, self.place, fixed, reuse, into)
+        made = Program(self.network, self.launchers, self.place, fixed, reuse, into, outside)
         if self.folder:
             weakref.finalize(made, self.folder.cleanup)
         return made

@@ -3,11 +3,12 @@
 Launchers are bound once to the tensors that do not change between calls: what lies between steps,
 what kernels need for themselves, and inputs that are fixed (parameters). What lies between steps
 shares bytes where lives do not overlap. Results are fresh tensors unless they are to be reused.
+Where the network pauses, a call from outside is made between launches.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -18,11 +19,13 @@ from backends.program.tensors import TORCH, Shape, byte_count, part, require
 from backends.program.workspace import Block, plan
 from ir.errors import KernelError
 from ir.nest import Parameter
-from ir.network import Buffer, Network, Step
+from ir.network import Buffer, Network, Pause, Step
 from ir.sizes import value
 from ir.spec import Spec
+from ir.stepwise import require_calls
 
 Tensors = Mapping[str, torch.Tensor]
+Outside = Callable[[list[torch.Tensor]], Sequence[torch.Tensor]]  # results that share no memory
 NOTHING: Tensors = MappingProxyType({})
 
 
@@ -44,13 +47,22 @@ class _Call:
     open: tuple[_Open, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Wait:
+    """A call from outside, where the network pauses for it."""
+
+    pause: Pause
+    call: Outside
+
+
 class Program:
     """A network as a call on tensors.
 
     launchers: of the network's kernels, by spec.  place: torch's name of the device.  fixed: inputs
     that stay the same tensors between calls; their elements may change.  reuse: whether all calls
     write the same results, which the next call then overwrites.  into: tensors that results, by
-    buffer, are written into, where they lie.  A program works in one workspace:
+    buffer, are written into, where they lie.  outside: what the network pauses for; given tensors
+    that lie in row-major order, each gives others of that order.  A program works in one workspace:
     two calls must not run at a time.  KernelError for a fixed input that does not fit.
     """
 
@@ -62,7 +74,9 @@ class Program:
         fixed: Tensors = NOTHING,
         reuse: bool = False,
         into: Tensors = NOTHING,
+        outside: Sequence[Outside] = (),
     ):
+        require_calls(network, len(outside))
         self.network, self.place, self.reuse = network, place, reuse
         self.launchers = launchers
         self.buffers = {b.name: b for b in network.buffers}
@@ -82,7 +96,10 @@ class Program:
             if b.name in fixed:
                 require(fixed[b.name], b.name, b.dtype, b.shape, place)
                 self.kept[b.name] = fixed[b.name].detach()
-        self.calls = tuple(self._call(n, step) for n, step in enumerate(network.steps))
+        self.calls = tuple(
+            _Wait(step, outside[n]) if isinstance(step, Pause) else self._call(n, step)
+            for n, step in network.sequence()
+        )
 
     def __call__(self, inputs: Tensors) -> list[torch.Tensor]:
         """The outputs in order. inputs: by name, all that are not fixed; KernelError where one is
@@ -96,11 +113,27 @@ class Program:
         if not self.reuse:
             held |= {b.name: self._empty(b) for b in self.made}
         for call in self.calls:
+            if isinstance(call, _Wait):
+                self._outside(call, held)
+                continue
             arguments: list[torch.Tensor | None] = list(call.arguments)
             for one in call.open:
                 arguments[one.at] = held[one.buffer].view(one.shape)
             call.launch(*arguments)
         return [self._given_back(name, sizes, held) for name, sizes in self.network.outputs]
+
+    def _outside(self, wait: _Wait, held: dict[str, torch.Tensor]) -> None:
+        """Makes a call from outside, and holds what it gives."""
+        pause = wait.pause
+        found = wait.call([
+            (held[name] if name in held else self.kept[name]).view(sizes)
+            for name, sizes in pause.inputs
+        ])  # fmt: skip
+        for name, tensor in zip(pause.outputs, found, strict=True):
+            if name is not None:
+                b = self.buffers[name]
+                require(tensor, f"{pause.name}: {name}", b.dtype, b.shape, self.place)
+                held[name] = tensor.detach()
 
     def _given_back(self, name: str, sizes: Shape, held: Tensors) -> torch.Tensor:
         """An output; one that holds an input's elements is a copy."""

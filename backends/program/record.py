@@ -22,7 +22,7 @@ from ir.errors import KernelError
 from ir.lower import lower
 from ir.machine import Machine
 from ir.nest import Parameter
-from ir.network import Buffer, Network, Step
+from ir.network import Buffer, Network, Pause, Step
 from ir.parse import parse_schedule, parse_spec
 from ir.print import spec_text
 from ir.sizes import value
@@ -135,6 +135,10 @@ def _table(network: Network, kernels: Mapping[Spec, Kernel]) -> dict[str, Any]:
         },
         "steps": [[s.spec.name, list(s.inputs), list(s.outputs)] for s in network.steps],
         "outputs": [[name, list(sizes)] for name, sizes in network.outputs],
+        "pauses": [
+            [p.name, p.before, [[b, list(sizes)] for b, sizes in p.inputs], list(p.outputs)]
+            for p in network.pauses
+        ],
     }
 
 
@@ -143,10 +147,15 @@ def _network(table: Mapping[str, Any], specs: Mapping[str, Spec]) -> Network:
     known = {b.name for b in buffers}
     steps = tuple(Step(specs[n], tuple(i), tuple(o)) for n, i, o in table["steps"])
     outputs = tuple((name, tuple(sizes)) for name, sizes in table["outputs"])
+    pauses = tuple(  # records of before there were pauses have none
+        Pause(name, before, tuple((b, tuple(sizes)) for b, sizes in given), tuple(made))
+        for name, before, given, made in table.get("pauses", ())
+    )
     used = {b for s in steps for b in (*s.inputs, *s.outputs)} | {name for name, _ in outputs}
+    used |= {b for p in pauses for b, _ in p.inputs} | {b for p in pauses for b in p.outputs if b}
     if unknown := sorted(used - known):
         raise ValueError(f"no buffer is called {unknown[0]}")
-    return Network(table["name"], buffers, steps, outputs)
+    return Network(table["name"], buffers, steps, outputs, pauses)
 
 
 def _tensors(rows: list[Any]) -> tuple[Parameter, ...]:

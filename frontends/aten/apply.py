@@ -41,7 +41,7 @@ def apply(
     bound |= dict(zip((a.name for a in schema), args, strict=False)) | dict(kwargs)
     for ignored in ("layout", "device", "pin_memory", "memory_format", "dtype", "generator", "out"):
         bound.pop(ignored, None)
-    _sized(builder, operator, bound)
+    require_sized(builder, operator, bound)
     builder.stem = operator_name(operator).partition(".")[0].strip("_").lower()
     made = rule(builder, out[0] if len(out) == 1 else out, **bound)
     results = made if isinstance(made, tuple) else (made,)
@@ -53,7 +53,8 @@ def apply(
     return results
 
 
-def _sized(builder: Builder, operator: OpOverload, bound: Mapping[str, Any]) -> None:
+def require_sized(builder: Builder, operator: OpOverload, bound: Mapping[str, Any]) -> None:
+    """KernelError where an argument's size depends on data. bound: arguments by name."""
     for item in tree_leaves(list(bound.values())):
         if isinstance(item, Value) and item.name in builder.counts:
             if operator_name(operator) == "unbind.int" and _apart(builder, item, bound["dim"]):

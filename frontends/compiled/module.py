@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import tempfile
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from backends.program.record import linked
 from backends.registry import backend_for
 from backends.registry import target as machine_of
 from frontends.pytorch.call import given, left_behind, returned, state_of
+from frontends.pytorch.foreign import calls, names_of, outside, require_called
 from frontends.pytorch.imported import Imported
 from ir.errors import KernelError
 from ir.network import Network
@@ -40,7 +41,7 @@ class CompiledModule:
     and into which a call writes what it leaves behind, as running statistics.  seed: of the first
     call that draws random numbers; each call has the next.  reuse: whether all calls give the same
     tensors, which the next one overwrites.  graph: whether launches are captured once and
-    replayed, which reuses them too.
+    replayed, which reuses them too; not where calls are left to PyTorch.
 
     Arguments have the dtypes, shapes and device of those that the module was imported with, and
     lie in row-major order; anything else is a KernelError. Results carry no gradients. After the
@@ -51,9 +52,6 @@ class CompiledModule:
         self, made: Imported, linked: Linked, state: Mapping[str, torch.Tensor], seed: int = 0,
         reuse: bool = False, graph: bool = False,
     ):  # fmt: skip
-        if made.foreign:
-            left = made.foreign[0].operator
-            raise KernelError(f"`{left}` is left to PyTorch, no kernel calls it")
         self.made, self.linked, self.state = made, linked, dict(state)
         self.seed, self.graph = seed, graph
         self.constants = {n: known(t).to(linked.place) for n, t in made.constants.items()}
@@ -64,8 +62,13 @@ class CompiledModule:
         into = _written(made, linked.network, self.state)
         self.left_in_place = frozenset(into)
         places = {buffer: self.state[path] for path, buffer in into.items()}
-        self.program = linked.program(fixed, reuse, places)
+        self.program = linked.program(fixed, reuse, places, calls(made, linked.place))
         self.captured: Graph | None = None
+
+    @property
+    def left_to_torch(self) -> tuple[str, ...]:
+        """The operators that PyTorch computes, between kernels; none where kernels do all."""
+        return names_of(self.made)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the module's call returns, in its structure; arguments that the module changes are
@@ -106,21 +109,26 @@ def compile_module(
     seed: int = 0,
     reuse: bool = False,
     graph: bool = False,
+    allow_torch: Collection[str] = (),
 ) -> CompiledModule:
     """Imports a call of a module or function, and builds its kernels for a target.
 
     backend: of those that the target lists, else the first.  folder: for what is built; else one
-    that lasts as long as the result.  seed, reuse, graph: see `CompiledModule`. Raises KernelError
-    for what cannot be imported or computed, BackendError for what does not build.
+    that lasts as long as the result.  seed, reuse, graph: see `CompiledModule`.  allow_torch:
+    operators that are left to PyTorch, named without overload, whether they have equations or not.
+    Raises KernelError for what cannot be imported or computed, and where an operator that is named
+    is none, or none of the module's; BackendError for what does not build.
     """
     from frontends.pytorch.module import imported  # the front end, which running does not need
 
     machine = machine_of(target)
-    made = imported(module, args, kwargs)
+    made = imported(module, args, kwargs, allow_torch=allow_torch)
+    require_called([made], allow_torch)
     own = None if folder else tempfile.TemporaryDirectory(prefix="compiled-")
     place = folder or Path(own.name)
     served = backend_for(machine, backend)
-    run = compiled(made.spec, {}, made.aliases, machine, served, place, guessed=True)
+    run = compiled(made.spec, {}, made.aliases, machine, served, place, guessed=True,
+                   calls=outside(made))  # fmt: skip
     state = state_of(made, module if isinstance(module, torch.nn.Module) else None)
     found = CompiledModule(made, linked(run), state, seed, reuse, graph)
     if own:

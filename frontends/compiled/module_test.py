@@ -137,6 +137,56 @@ def test_there_are_no_graphs_on_the_cpu(tmp_path):
         run(torch.zeros(8))
 
 
-def test_what_is_left_to_pytorch_is_no_program(tmp_path):
-    with pytest.raises(KernelError, match="linalg"):
-        compile_module(values, (torch.eye(3),), target="npu", folder=tmp_path)
+class Partly(nn.Module):
+    """Calls that need kernels' results, each other's, and a parameter alone."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(6, 6))
+        self.register_buffer("mean", torch.zeros(6))
+
+    def forward(self, x):
+        y = torch.relu(x) @ self.weight
+        values, vectors = torch.linalg.eigh(y @ y.t())
+        self.mean.mul_(0.9).add_(values * 0.1)
+        return y + values, {"own": torch.linalg.eigvalsh(self.weight), "size": vectors.abs().sum()}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_operators_are_left_to_pytorch_where_they_are_named(target, tmp_path):
+    torch.manual_seed(2)
+    module = Partly()
+    theirs = copy.deepcopy(module)
+    x = torch.randn(6, 6)
+    with pytest.raises(KernelError, match="--allow-torch _linalg_eigh"):
+        compile_module(module, (x,), target=target, folder=tmp_path)
+    run = compile_module(
+        module, (x,), target=target, folder=tmp_path, allow_torch=["_linalg_eigh"]
+    )
+    assert run.left_to_torch == ("_linalg_eigh",) and len(run.linked.network.pauses) == 2
+    for _ in range(2):
+        x = torch.randn(6, 6)
+        torch.testing.assert_close(run(x), theirs(x), rtol=1e-3, atol=1e-4)
+        torch.testing.assert_close(module.mean, theirs.mean, rtol=1e-3, atol=1e-4)
+
+
+def test_an_operator_with_equations_may_be_left_too(tmp_path):
+    """Without a kernel of its own: a call of all that a module does, and one of a result."""
+    x = torch.randn(8)
+    run = compile_module(sine, (x,), target="npu", folder=tmp_path, allow_torch=["sin"])
+    assert not run.linked.network.steps and torch.equal(run(x), torch.sin(x))
+    run = compile_module(
+        lambda x: torch.sin(torch.cos(x)).view(2, 4) + 1, (x,), target="npu", folder=tmp_path,
+        allow_torch=["sin", "cos", "view"], reuse=True,
+    )  # fmt: skip
+    assert run.left_to_torch == ("cos", "sin", "view") and len(run.linked.network.steps) == 1
+    torch.testing.assert_close(run(x), torch.sin(torch.cos(x)).view(2, 4) + 1)
+
+
+def test_what_is_left_to_pytorch_is_in_no_graph(tmp_path):
+    run = compile_module(
+        values, (torch.eye(3),), target="npu", folder=tmp_path, allow_torch=["_linalg_eigh"],
+        graph=True,
+    )  # fmt: skip
+    with pytest.raises(KernelError, match="is called between them"):
+        run(torch.eye(3))

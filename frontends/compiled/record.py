@@ -21,12 +21,23 @@ from backends.program.record import recorded
 from backends.program.sealed import Sealed, seal, unseal
 from backends.program.tensors import TORCH
 from frontends.compiled.module import CompiledModule, known
-from frontends.pytorch.imported import Argument, Held, Imported, Mutation, Result
+from frontends.pytorch.foreign import names_of
+from frontends.pytorch.imported import (
+    Argument,
+    Foreign,
+    Held,
+    Imported,
+    Mutation,
+    Operand,
+    Result,
+)
 from ir.errors import KernelError
 from ir.spec import Number, Spec, Tensor
 
 CALL, TENSORS = "call.json", "tensors.bin"
+LEFT = "left_to_torch"  # the manifest's fact: the operators that PyTorch computes
 _PLAIN = (type(None), bool, int, float, str)
+_KINDS = (torch.dtype, torch.layout, torch.memory_format)
 _NAMES = {torch_dtype: name for name, torch_dtype in TORCH.items() if name != "tf32"}
 
 
@@ -56,7 +67,7 @@ def write(
         CALL: json.dumps(call, indent=1).encode(),
         TENSORS: b"".join(written.parts),
     }
-    seal(folder, files, contents.facts, overwrite)
+    seal(folder, files, {**contents.facts, LEFT: list(names_of(made))}, overwrite)
 
 
 def call_of(sealed: Sealed) -> tuple[Imported, dict[str, torch.Tensor]]:
@@ -137,7 +148,41 @@ def _call(
         "structure": treespec_dumps(made.structure),
         "mutations": [[m.target, _result(m.result, written)] for m in made.mutations],
         "counts": {name: [count, dim] for name, (count, dim) in made.counts.items()},
-    }
+        "foreign": [
+            [f.operator, _written(f.args), {n: _written(v) for n, v in f.kwargs.items()},
+             list(f.outputs)]
+            for f in made.foreign
+        ],
+    }  # fmt: skip
+
+
+def _written(item: Any) -> Any:
+    """An argument of a foreign call as JSON: a list as it is, a leaf with its sort."""
+    if isinstance(item, list | tuple):
+        return [_written(one) for one in item]
+    if isinstance(item, Operand):
+        return {"tensor": item.name}
+    if isinstance(item, torch.device):
+        return {"torch": "device"}  # the program's own, wherever that is
+    if isinstance(item, _KINDS):
+        return {"torch": str(item).removeprefix("torch.")}
+    return {"value": _plain(item)}
+
+
+def _read(item: Any) -> Any:
+    """What `_written` wrote; ValueError for anything else."""
+    if isinstance(item, list):
+        return [_read(one) for one in item]
+    match item:
+        case {"tensor": str(name)}:
+            return Operand(name)
+        case {"torch": "device"}:
+            return torch.device("cpu")
+        case {"torch": str(name)} if isinstance(getattr(torch, name, None), _KINDS):
+            return getattr(torch, name)
+        case {"value": value}:
+            return value
+    raise ValueError(f"{item} is no argument")
 
 
 def _plain(value: Any) -> Any:
@@ -173,4 +218,9 @@ def _imported(call: Mapping[str, Any], memory: bytes) -> Imported:
         treespec_loads(call["structure"]),
         tuple(Mutation(target, result(row)) for target, row in call["mutations"]),
         {name: (count, dim) for name, (count, dim) in call["counts"].items()},
-    )
+        foreign=tuple(  # records of before there were such calls have none
+            Foreign(operator, tuple(map(_read, args)), {n: _read(v) for n, v in kwargs.items()},
+                    tuple(made))
+            for operator, args, kwargs, made in call.get("foreign", ())
+        ),
+    )  # fmt: skip

@@ -96,6 +96,23 @@ def test_a_record_that_was_touched_is_refused(copied, touch, words):
         load(copied)
 
 
+def solved(x):
+    order = torch.linalg.eigh(torch.relu(x))[0].argsort()
+    return torch.full_like(x, 2.0)[order] + x, torch.cumsum(x, 1, dtype=torch.float64)
+
+
+def test_a_record_names_what_is_left_to_pytorch_and_calls_it_again(tmp_path):
+    """With arguments of all sorts: tensors, numbers, dtypes and devices."""
+    names, x = ["_linalg_eigh", "full_like", "cumsum"], torch.randn(4, 4)
+    run = compile_module(solved, (x,), target="npu", folder=tmp_path / "b", allow_torch=names)
+    for folder, one in ((tmp_path / "r", run), (tmp_path / "again", None)):
+        save(one or load(tmp_path / "r"), folder)
+        loaded = load(folder)
+        facts = json.loads((folder / "manifest.json").read_text())["facts"]
+        assert set(facts["left_to_torch"]) == set(loaded.left_to_torch) == set(names)
+        torch.testing.assert_close(loaded(x), solved(x))
+
+
 def test_a_folder_is_replaced_only_when_told_to(saved, tmp_path):
     run = saved[3]
     (tmp_path / "file").write_text("mine")

@@ -7,6 +7,7 @@ reference.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from torch.utils._pytree import tree_flatten
 
 from frontends.dtypes import NAMES, TORCH
 from frontends.pytorch.call import given, left_behind, returned
+from frontends.pytorch.foreign import Call, calls, operands
 from frontends.pytorch.imported import Imported
 from frontends.pytorch.reference import sizes_of
 from ir.errors import KernelError
@@ -23,30 +25,34 @@ from ir.sizes import bind, shape
 from ir.spec import Tensor
 
 Arrays = Mapping[str, np.ndarray]
-Run = Callable[[Arrays], Sequence[np.ndarray]]  # the spec's inputs by name -> its outputs in order
+Run = Callable[..., Sequence[np.ndarray]]  # the spec's inputs by name -> its outputs in order
 
 
 class Bound:
-    """A call of an imported module by `run`.
+    """A call of an imported module by `run`. Where calls are left to PyTorch, `run` is given them
+    too, in order, each as a function of a list of arrays (`ir.stepwise.Calls`).
 
     state: parameters and buffers by path (`frontends.pytorch.call.state_of`); what a call leaves in
     buffers replaces them here, and the module that they are from keeps its own.  seed: of the first
-    call that draws random numbers; each call has the next. Raises KernelError for a module with
-    calls that are left to PyTorch.
+    call that draws random numbers; each call has the next.
     """
 
     def __init__(
         self, made: Imported, state: Mapping[str, torch.Tensor], run: Run, seed: int = 0
     ):
-        if made.foreign:
-            raise KernelError(f"`{made.foreign[0].operator}` is left to PyTorch, no kernel calls it")
         self.made, self.state, self.run, self.seed = made, dict(state), run, seed
+        dtypes = {t.name: t.dtype for t in made.spec.outputs}
+        self.calls = [
+            partial(_through_arrays, call, [dtypes[name] for name in operands(foreign)])
+            for foreign, call in zip(made.foreign, calls(made, "cpu"), strict=True)
+        ]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the module's call returns, in its structure; arguments that the module changes are
         changed. KernelError where arguments are not as the module was imported with."""
         tensors = given(self.made, self.state, args, kwargs, self.seed)
-        found = self.run(self._arrays(tensors))
+        arrays = self._arrays(tensors)
+        found = self.run(arrays, self.calls) if self.calls else self.run(arrays)
         outputs = {
             t.name: tensor(a, t.dtype) for t, a in zip(self.made.spec.outputs, found, strict=True)
         }
@@ -59,7 +65,8 @@ class Bound:
         return result
 
     def _arrays(self, tensors: Mapping[str, torch.Tensor]) -> dict[str, np.ndarray]:
-        inputs = self.made.spec.inputs
+        left = {name for foreign in self.made.foreign for name in foreign.outputs}
+        inputs = [t for t in self.made.spec.inputs if t.name not in left]
         for t in inputs:
             if tensors[t.name].ndim != len(t.shape):
                 raise KernelError(
@@ -88,6 +95,14 @@ def array(given: torch.Tensor) -> np.ndarray:
 def tensor(made: np.ndarray, dtype: str) -> torch.Tensor:
     """An array of a backend as a tensor of one of the language's dtypes."""
     return torch.from_numpy(np.ascontiguousarray(made)).reshape(made.shape).to(TORCH[dtype])
+
+
+def _through_arrays(
+    call: Call, dtypes: Sequence[str], arrays: Sequence[np.ndarray]
+) -> list[np.ndarray | None]:
+    """A foreign call on arrays. dtypes: of its operands, in order."""
+    found = call([tensor(a, dtype) for a, dtype in zip(arrays, dtypes, strict=True)])
+    return [None if t is None else array(t) for t in found]
 
 
 def _checked(found: torch.Tensor, t: Tensor, expected: tuple[int, ...]) -> np.ndarray:

@@ -9,6 +9,7 @@ from torch import nn
 
 from frontends.pytorch.bound import Bound, array, tensor
 from frontends.pytorch.call import state_of
+from frontends.pytorch.foreign import outside
 from frontends.pytorch.module import imported
 from ir.errors import KernelError
 from ir.partition import partition
@@ -91,10 +92,18 @@ def test_other_arguments_are_refused(given, fault):
         call(given)
 
 
-def test_what_is_left_to_pytorch_is_refused():
-    made = imported(lambda x: torch.linalg.eigvalsh(x), [drawn(3, 3)], allow_torch=["_linalg_eigh"])
-    with pytest.raises(KernelError, match="left to PyTorch"):
-        Bound(made, {}, lambda arrays: [])
+def test_what_is_left_to_pytorch_is_called_between():
+    def work(x):
+        values, vectors = torch.linalg.eigh(torch.relu(x) + x.t())
+        return values * 2, vectors.abs() + values
+
+    made = imported(work, [drawn(3, 3)], allow_torch=["_linalg_eigh"])
+    network = partition(made.spec, {}, made.aliases, outside=outside(made))
+    call = Bound(made, {}, lambda arrays, calls: evaluate(network, arrays, calls=calls))
+    for _ in range(2):
+        x = drawn(3, 3)
+        for found, expected in zip(call(x), work(x), strict=True):
+            torch.testing.assert_close(found, expected)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.int8, torch.bool])

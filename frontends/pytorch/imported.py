@@ -53,15 +53,16 @@ class Mutation:
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A tensor of the spec in a foreign call's arguments."""
+    """A tensor in a foreign call's arguments: an output of the spec."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """A call that is left to PyTorch. args, kwargs: with Operands, which the spec returns or is
-    given.  outputs: inputs of the spec, None for a result that nothing reads."""
+    """A call that is left to PyTorch. operator: with its overload, `aten.add.Tensor`.  args,
+    kwargs: with Operands for tensors.  outputs: of each leaf of its result the input of the spec
+    that it is, None where nothing reads it."""
 
     operator: str
     args: tuple[Any, ...]
@@ -78,6 +79,7 @@ class Imported:
     constants: inputs of the spec that the module fixes.  seed: the input that random numbers are
     drawn from.  arguments, results: the leaves of the structures beside them, in order.  counts:
     outputs of which only what lies below a count (an output too) along a dimension is the result.
+    foreign: calls that are left to PyTorch, in order (`frontends/pytorch/foreign.py`).
     """
 
     spec: Spec

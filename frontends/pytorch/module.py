@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -12,11 +13,12 @@ from torch._ops import OpOverload
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind, TensorArgument
 from torch.fx import Node
-from torch.utils._pytree import tree_flatten, tree_map
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
-from frontends.aten.apply import apply, operator_name
+from frontends.aten.apply import apply, require_sized
 from frontends.builder import Builder, Meta, Value
 from frontends.dtypes import name_of
+from frontends.pytorch.foreign import require_known, require_takes, stem
 from frontends.pytorch.imported import (
     Argument,
     Foreign,
@@ -52,6 +54,7 @@ def imported(
     dimension: `{"x": {0: "B"}}`.  allow_torch: operators left to PyTorch, named without overload.
     Raises KernelError where the module cannot be exported, or an operator has no equations.
     """
+    require_known(allow_torch)
     program = trace(subject, args, kwargs, dynamic, allow_torch)
     return of_program(program, tensor_name(name or called(subject)), dynamic or {}, allow_torch)
 
@@ -83,7 +86,7 @@ class _Walk:
         self.held: list[Held] = []
         self.constants: dict[str, torch.Tensor] = {}
         self.foreign: list[Foreign] = []
-        self.left: dict[str, Value] = {}
+        self.left: dict[str, Value] = {}  # what foreign calls are given
 
     def placeholders(self) -> None:
         """The inputs: the call's own arguments first, then what the module holds."""
@@ -151,14 +154,16 @@ class _Walk:
         if node.target._schema.name.partition("::")[2].startswith(_CHECKS):
             return None
         args, kwargs = self._resolved(node.args), self._resolved(node.kwargs)
+        if stem(node.target) in self.allow_torch:
+            return self._foreign(node.target, args, kwargs, val)
+        if node.target.namespace != "aten":
+            raise KernelError(
+                f"the operator `{node.target}` is not of ATen and has no equations",
+                hint=f"--allow-torch {stem(node.target)}",
+            )
         out = tuple(self._meta(t) for t in tree_flatten(val)[0] if t is not None)
-        if operator_name(node.target).partition(".")[0] in self.allow_torch:
-            made = self._foreign(node.target, args, kwargs, out)
-        elif node.target.namespace != "aten":
-            raise KernelError(f"the operator `{node.target}` is not of ATen and has no equations")
-        else:
-            made = apply(self.builder, node.target, args, kwargs, out)
-            self._sized(made)
+        made = apply(self.builder, node.target, args, kwargs, out)
+        self._sized(made)
         return made[0] if isinstance(val, torch.Tensor) else list(made)
 
     def _sized(self, made: Sequence[Value | None]) -> None:
@@ -185,23 +190,31 @@ class _Walk:
             raise KernelError(f"a tensor is {tensor.layout}", allowed="strided tensors")
         return Meta(name_of(tensor.dtype), tuple(map(self.sizes.written, tensor.shape)))
 
-    def _foreign(
-        self, target: OpOverload, args: Any, kwargs: Any, out: tuple[Meta, ...]
-    ) -> tuple[Value, ...]:
-        given = {v.name for v in self.builder.inputs}
-
-        def named(item: Any) -> Any:
-            if not isinstance(item, Value):
-                return item
-            if item.name not in given:
-                self.left[item.name] = item
-            return Operand(item.name)
-
-        args, kwargs = tree_map(named, args), tree_map(named, kwargs)
-        made = tuple(self.builder.input(f"{_stem(target)}_out", m.dtype, m.shape) for m in out)
-        names = tuple(v.name for v in made)
+    def _foreign(self, target: OpOverload, args: Any, kwargs: Any, val: Any) -> Any:
+        """The results of a call that is left to PyTorch, in the structure of `val`: new inputs."""
+        require_takes(target, (args, kwargs))
+        require_sized(self.builder, target, {"args": tree_leaves((args, kwargs))})
+        leaves, structure = tree_flatten(val)
+        name = f"{tensor_name(stem(target))}_out"
+        args, kwargs = tree_map(self._operand, args), tree_map(self._operand, kwargs)
+        metas = [None if leaf is None else self._meta(leaf) for leaf in leaves]
+        made = [m and self.builder.input(name, m.dtype, m.shape) for m in metas]
+        self._sized(made)
+        names = tuple(v and v.name for v in made)
         self.foreign.append(Foreign(str(target), tuple(args), dict(kwargs), names))
-        return made
+        return tree_unflatten(made, structure)
+
+    def _operand(self, item: Any) -> Any:
+        """A tensor that a foreign call is given: an output of the spec. What the spec is given is
+        copied, by an equation that no kernel is made of."""
+        if not isinstance(item, Value):
+            return item
+        if item.name not in self.left:
+            given = item in self.builder.inputs
+            self.left[item.name] = (
+                self.builder.copy(item, f"{item.name}_out") if given else item
+            )
+        return Operand(self.left[item.name].name)
 
     def _result(self, argument: Any) -> Result:
         if isinstance(argument, ConstantArgument):
@@ -241,11 +254,15 @@ class _Walk:
             seed.name if seed and seed.name in read else None,
             tuple(results), self.program.call_spec.out_spec, tuple(mutations),
             MappingProxyType({n: c for n, c in self.builder.counts.items() if n in returned}),
-            tuple(self.sizes.symbols.values()), tuple(self.foreign),
+            tuple(self.sizes.symbols.values()), tuple(
+                replace(f, outputs=tuple(n if n in read else None for n in f.outputs))
+                for f in self.foreign
+            ),
         )  # fmt: skip
 
     def _outputs(self, results: Sequence[Result]) -> list[Value]:
-        names = [r.key for r in results if r.kind == "output"] + list(self.left)
+        names = [r.key for r in results if r.kind == "output"]
+        names += [v.name for v in self.left.values()]
         if not names:
             raise KernelError(
                 "nothing is computed: the results are inputs or constants",
@@ -258,10 +275,6 @@ class _Walk:
         if made.kind != OutputKind.USER_INPUT_MUTATION:
             return made.target
         return self.origins[made.target].key
-
-
-def _stem(target: OpOverload) -> str:
-    return tensor_name(target._schema.name.partition("::")[2])
 
 
 def _is_fake(tensor: torch.Tensor) -> bool:

@@ -24,6 +24,7 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 from frontends.aten.apply import operator_name
 from frontends.aten.table import find
+from frontends.pytorch.foreign import stem
 from frontends.pytorch.recurrent_shapes import NETWORKS, recurrent_shapes
 from frontends.pytorch.unique_shapes import unique_shapes
 from ir.errors import KernelError
@@ -88,8 +89,7 @@ def _whole(operator: Any, left: Collection[str]) -> bool:
     if getattr(operator, "namespace", "") != "aten":
         return False
     name = operator_name(operator)
-    stem = name.partition(".")[0]
-    return find(name) is not None or stem in left or stem in NETWORKS
+    return find(name) is not None or stem(operator) in left or stem(operator) in NETWORKS
 
 
 class _Wrapped(torch.nn.Module):

@@ -1,0 +1,97 @@
+"""Calls are left to PyTorch by name, and made with what kernels give."""
+
+import pytest
+import torch
+
+from frontends.pytorch.foreign import (
+    calls,
+    names_of,
+    operands,
+    outside,
+    require_called,
+    stem,
+)
+from frontends.pytorch.module import imported
+from ir.errors import KernelError
+
+X = torch.eye(3) + 1
+
+
+@torch.library.custom_op("speciate_test::turned", mutates_args=())
+def turned(x: torch.Tensor) -> torch.Tensor:
+    return x.t().clone()
+
+
+@turned.register_fake
+def _(x):
+    return x.new_empty(x.shape[1], x.shape[0])
+
+
+def eigen(x):
+    values, vectors = torch.linalg.eigh(torch.relu(x))
+    return values + 1
+
+
+def test_a_call_is_what_the_spec_is_given_and_returns():
+    made = imported(eigen, [X], allow_torch=["_linalg_eigh"])
+    (foreign,), (one,) = made.foreign, outside(made)
+    assert foreign.operator == one.name == "aten._linalg_eigh.default"
+    assert operands(foreign) == one.inputs and one.inputs[0] in {t.name for t in made.spec.outputs}
+    assert one.outputs == (made.spec.inputs[1].name, None), "nothing reads the vectors"
+    assert names_of(made) == ("_linalg_eigh",)
+    (call,) = calls(made, "cpu")
+    values, vectors = call([X])
+    torch.testing.assert_close(values, torch.linalg.eigvalsh(X))
+    assert vectors is None
+
+
+def test_an_argument_that_only_pytorch_reads_is_an_input():
+    made = imported(lambda x, y: torch.sin(x) + y, [X, X + 1], allow_torch=["sin"])
+    assert [a.name for a in made.arguments] == ["x", "y"]
+
+
+def test_results_lie_in_memory_of_their_own():
+    made = imported(lambda x: x.t() + x, [X], allow_torch=["t", "permute", "transpose"])
+    (call,) = calls(made, "cpu")
+    (found,) = call([X])
+    assert found.is_contiguous() and found.data_ptr() != X.data_ptr() and torch.equal(found, X.t())
+
+
+def test_an_operator_of_another_namespace_is_named_with_it():
+    with pytest.raises(KernelError, match="--allow-torch speciate_test.turned"):
+        imported(lambda x: turned(x) * 2, [X])
+    made = imported(lambda x: turned(x) * 2, [X], allow_torch=["speciate_test.turned"])
+    assert names_of(made) == ("speciate_test.turned",) == (stem(made.foreign[0].operator),)
+
+
+def test_lists_of_results_and_of_operands():
+    made = imported(
+        lambda x: torch.stack(torch.split(x, [1, 2])[::-1][:1] * 2), [X],
+        allow_torch=["split_with_sizes", "stack"],
+    )  # fmt: skip
+    split, stack = calls(made, "cpu")
+    none, part = split([X])
+    assert none is None and torch.equal(stack([part])[0], torch.stack([X[1:], X[1:]]))
+
+
+@pytest.mark.parametrize(
+    ("function", "names", "fault"),
+    [
+        (eigen, ["_linalg_eig_h"], "did you mean `_linalg_eigh`"),
+        (eigen, ["name"], "no operator `name`"),
+        (eigen, ["nowhere.sin"], "no operator `nowhere.sin`"),
+        (lambda x: torch.as_strided(x, (3,), (2,)), ["as_strided"], "how tensors lie in memory"),
+        (lambda x: torch.unique(x) + 1, ["_unique2"], "depends on the values"),
+        (lambda x: torch.view_as_real(x + 1j), ["view_as_real"], "complex"),
+    ],
+)
+def test_what_cannot_be_left_is_told(function, names, fault):
+    with pytest.raises(KernelError, match=fault):
+        imported(function, [X], allow_torch=names)
+
+
+def test_an_operator_that_nothing_calls_is_told():
+    made = [imported(eigen, [X], allow_torch=["_linalg_eigh", "svd"])]
+    require_called(made, ["_linalg_eigh"])
+    with pytest.raises(KernelError, match="no call of `svd`"):
+        require_called(made, ["_linalg_eigh", "svd"])
