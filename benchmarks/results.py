@@ -53,12 +53,14 @@ def put(rows: list[Table], row: Table) -> None:
 
 
 def settle(row: Table) -> None:
-    """Works out the fastest baseline, the speed-up over it and the share of the roofline."""
+    """Works out the fastest baseline, the speed-up over it and the share of the roofline, where
+    that is known."""
     times = {name: us for name, us in row["baselines_us"].items() if us}
     row["fastest"] = min(times, key=times.__getitem__) if times else None
     good = row["correct"] and row.get("us")
     row["speedup"] = times[row["fastest"]] / row["us"] if good and times else None
-    row["roofline_share"] = row["roofline_us"] / row["us"] if good else None
+    known = good and row["roofline_us"] is not None
+    row["roofline_share"] = row["roofline_us"] / row["us"] if known else None
 
 
 def summary(rows: Sequence[Mapping[str, Any]]) -> Table:

@@ -21,6 +21,9 @@ def test_a_row_is_settled_against_the_fastest():
     made = row()
     assert (made["fastest"], made["speedup"], made["roofline_share"]) == ("eager", 2.0, 0.5)
     assert row(correct=False)["speedup"] is None
+    unknown = {**row(), "roofline_us": None}
+    settle(unknown)
+    assert (unknown["speedup"], unknown["roofline_share"]) == (2.0, None)
 
 
 def test_a_summary_counts_failures_and_gives_each_dtype():
