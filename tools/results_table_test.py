@@ -81,7 +81,7 @@ def test_a_failed_row_counts_and_needs_no_schedule():
 
 
 def test_the_page_of_a_machine_names_each_kernel_that_loses():
-    """What falls short is said in words too."""
+    """What falls short is said in words too; problems of a suite, by their kinds."""
     text = (ROOT / PAGE).read_text(encoding="utf-8")
     words = text.split("## What falls short", 1)[1].split("\n## ", 1)[0]
     for file in (ROOT / RESULTS).glob("*/*.json"):
