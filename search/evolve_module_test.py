@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -87,6 +88,7 @@ def test_each_kernel_of_a_module_is_evolved(written):
     assert found["problem"] == {"name": "model"}
     assert sums == {
         "target": "null", "steps": 1, "kernels": 1, "lacking": [], "time_kind": "modelled",
+        "left_to_torch": [],
         "first_us": run["first_us"], "best_us": run["best_us"],
     }  # fmt: skip
 
@@ -111,6 +113,12 @@ def test_the_winners_of_a_module_are_a_solution_file(written):
     assert again.returncode == 0 and (folder / "new.py").read_text() == text, again.stderr
 
 
+def test_a_solution_file_leaves_nothing_to_pytorch(written):
+    done = evolve(written(), "--problem=model.py", "--model-new=new.py", "--allow-torch=relu",
+                  target=IMPORTED)  # fmt: skip
+    assert done.returncode == 2 and "`relu` is left to PyTorch" in done.stderr
+
+
 def test_without_a_correct_candidate_there_is_no_solution_file(written):
     folder = written()
     done = evolve(folder, "--problem=model.py", "--model-new=new.py", "--seconds=0.001",
@@ -118,6 +126,42 @@ def test_without_a_correct_candidate_there_is_no_solution_file(written):
     assert done.returncode == 1 and not (folder / "new.py").exists()
     assert "no correct candidate of softmax_" in done.stderr
     assert "no sum of times, without a correct softmax_" in done.stdout
+
+
+def test_an_operator_is_left_to_pytorch_as_the_error_of_a_missing_one_says(written):
+    folder = written("return torch.linalg.eigvalsh(torch.relu(x[:6, :6])) * self.factor + y[:6]")
+    words = ("--problem=model.py", "--evaluations=1", "--no-store")
+    done = evolve(folder, *words)
+    assert done.returncode == 2 and done.stdout == ""
+    (option,) = re.findall(r"--allow-torch \w+", done.stderr)
+    assert "`aten._linalg_eigh` has no equations" in done.stderr and "eigvalsh(torch" in done.stderr
+    done = evolve(folder, *words, *option.split(), "--report=r.html")
+    assert done.returncode == 0, done.stderr
+    assert "2 steps by 2 kernels, and _linalg_eigh by PyTorch, in no sum; sum of" in done.stdout
+    assert "_linalg_eigh, in the module" in (folder / "r.html").read_text()
+    done = evolve(folder, *words, *option.split(), "--json")
+    found = json.loads(done.stdout)
+    assert [row["left_to_torch"] for row in found["runs"]] == [["_linalg_eigh"]] * 2
+    assert found["problem"]["targets"][0]["left_to_torch"] == ["_linalg_eigh"]
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ("softmaxx", "did you mean"),
+        ("relu,svd", "no call of `svd` is left to PyTorch"),
+        ("relu,", "lacks a name"),
+    ],
+)
+def test_what_cannot_be_left_to_pytorch_is_told(written, names, said):
+    done = evolve(written(), "--problem=model.py", f"--allow-torch={names}")
+    assert done.returncode == 2 and said in done.stderr and done.stdout == "", done.stderr
+    assert "--allow-torch" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_module_that_pytorch_computes_whole_is_told(written):
+    done = evolve(written("return torch.relu(x)"), "--problem=model.py", "--allow-torch=relu")
+    assert done.returncode == 2 and "PyTorch computes all of it" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -146,6 +190,8 @@ def test_what_cannot_be_a_kernel_is_told_in_a_message(written, body, said):
         (("--reduced",), "--reduced is of a --problem"),
         (("--model-new=new.py",), "--model-new is of a --problem"),
         (("--overwrite",), "it is of --model-new"),
+        (("--allow-torch=relu",), "--allow-torch is of a --problem or a --task"),
+        (("--allow-torch=relu", "--resume=x", "--store=sqlite://"), "keeps what it was"),
         (("--problem=model.py", "--model-new=model.py"), "is there already"),
         (("--problem=model.py", "--model-new=no/new.py"), "is not there"),
         (("--problem=model.py", "--model-new=new.py"), "a file of Python cannot hold"),

@@ -55,6 +55,41 @@ def test_the_winners_of_a_task_are_held_to_it(tmp_path):
     assert found["results"] == [{"name": name, "fault": None} for name in names]
 
 
+SOLVER = """import torch
+
+SHAPES = [({"n": 4}, 1.0), ({"n": 6}, 3.0)]
+
+def reference(x, y):
+    values, vectors = torch.linalg.eigh(torch.relu(x) @ torch.relu(x).t() + y)
+    return torch.softmax(values, dim=0) + y, vectors.abs()
+
+def inputs(seed, n):
+    torch.manual_seed(seed)
+    return torch.rand(n, n), torch.eye(n)
+
+def test_shares(run):
+    x, y = inputs(5, 6)
+    torch.testing.assert_close((run(x, y)[0] - y).sum(1), torch.ones(6))
+"""
+
+
+def test_a_task_whose_operators_are_partly_left_to_pytorch(tmp_path):
+    done = evolve(tmp_path, SOLVER)
+    assert done.returncode == 2 and "--allow-torch _linalg_eigh" in done.stderr
+    done = evolve(tmp_path, SOLVER, "--allow-torch", "_linalg_eigh", "--json")
+    assert done.returncode == 0, done.stderr + done.stdout
+    (found,) = json.loads(done.stdout)["problem"]["targets"]
+    assert found["left_to_torch"] == ["_linalg_eigh"] and found["shapes"] == [{"n": 6}, {"n": 4}]
+    assert len(found["results"]) == 5 and not any(row["fault"] for row in found["results"])
+
+
+def test_an_operator_with_equations_is_left_to_pytorch_as_asked(tmp_path):
+    done = evolve(tmp_path, TASK, "--allow-torch=relu")
+    assert done.returncode == 0, done.stderr + done.stdout
+    assert "and relu by PyTorch, in no sum" in done.stdout
+    assert "5 of 5 comparisons and tests hold" in done.stdout
+
+
 def test_a_test_that_fails_is_told(tmp_path):
     done = evolve(tmp_path, TASK + WRONG)
     assert done.returncode == 1, done.stderr

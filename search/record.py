@@ -84,6 +84,8 @@ class Record:
     and all times are weighted geometric means.  variants: kernels that share the shapes with this
     one, numbered from 1; guards: which of them is run near which shape, `within` a factor of its
     sizes, else this one.  single_us: the mean without them.
+
+    left_to_torch: operators of the kernel's module that are not kernels, as PyTorch computes them.
     """
 
     kernel: str
@@ -112,6 +114,7 @@ class Record:
     guards: tuple[Guard, ...] = ()
     within: float | None = None
     variants: tuple[Variant, ...] = ()
+    left_to_torch: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for noun, name in (("kernel", self.kernel), ("target", self.target)):
@@ -138,7 +141,7 @@ class Record:
     def text(self) -> str:
         """What `record.toml` holds; `parse_record` gives an equal record back."""
         table = asdict(self)
-        several = ("workload", "guards", "variants")
+        several = ("workload", "guards", "variants", "left_to_torch")
         return toml_text({k: v for k, v in table.items() if v or k not in several})
 
     def better_than(self, other: Record) -> bool:
@@ -274,6 +277,7 @@ def _record(table: dict[str, Any]) -> Record:
     table["unfit"] = tuple(Unfit(dict(u["shape"]), u["why"]) for u in table.get("unfit", ()))
     table["checked"] = tuple(dict(sizes) for sizes in table.get("checked", ()))
     table["lineage"] = tuple(table.get("lineage", ()))
+    table["left_to_torch"] = tuple(table.get("left_to_torch", ()))
     table["us"] = float(table["us"])
     for name, made in (("workload", tuned), ("guards", guards), ("variants", variants)):
         table[name] = made(table.get(name, []))

@@ -66,6 +66,13 @@ def listing(folder):
     return sorted(str(p.relative_to(folder)) for p in folder.rglob("*"))
 
 
+def test_what_is_left_to_torch_is_in_the_text_where_something_is(tmp_path):
+    assert "left_to_torch" not in stored().record.text()
+    made = stored(left_to_torch=("_linalg_eigh", "svd"))
+    assert 'left_to_torch = ["_linalg_eigh", "svd"]' in made.record.text()
+    assert read_record(write_record(tmp_path, made).folder) == made
+
+
 def test_what_is_written_reads_back_equal(tmp_path):
     written = write_record(tmp_path, stored())
     assert written.written

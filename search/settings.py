@@ -28,6 +28,7 @@ class Settings:
     max_cost: what their answers may take; None for no limit.  foreign: what other searches found
     for the same kernel, which this one starts from too.  preferences: how much likelier a verb's
     edits are drawn than they would be, by verb.  lessons: documents that models are told.
+    left_to_torch: operators of the kernel's module that PyTorch computes, as the user wished.
     """
 
     kernel: str
@@ -55,6 +56,7 @@ class Settings:
     foreign: tuple[Foreign, ...] = ()
     preferences: Mapping[str, float] = field(default_factory=dict)
     lessons: tuple[str, ...] = ()
+    left_to_torch: tuple[str, ...] = ()
 
     @property
     def shapes(self) -> tuple[Shape, ...]:
@@ -71,6 +73,7 @@ def settings(text: str) -> Settings:
     table = json.loads(text)
     for name in ("checks", "measures", "operators", "models", "lessons"):
         table[name] = tuple(table[name])
+    table["left_to_torch"] = tuple(table.get("left_to_torch", ()))  # older runs left none
     table["workload"] = tuple(Shape(**shape) for shape in table["workload"])
     table["foreign"] = tuple(Foreign(**f) for f in table["foreign"])
     return Settings(**table)

@@ -1,5 +1,7 @@
 """Settings survive the store."""
 
+import json
+
 from search.foreign import Foreign
 from search.settings import Settings, settings
 from search.workload import Shape
@@ -23,3 +25,12 @@ def test_json_gives_the_settings_back():
         foreign=(Foreign("other", "tongue", "def softmax", "schedule(softmax)", 2.0, "measured"),),
     )
     assert settings(chosen.to_json()) == chosen
+
+
+def test_what_is_left_to_torch_is_kept_and_was_none_before():
+    chosen = Settings("k", "def k", "chip", "tongue", {}, left_to_torch=("svd", "sort"))
+    text = chosen.to_json()
+    assert settings(text) == chosen
+    table = json.loads(text)
+    del table["left_to_torch"]
+    assert settings(json.dumps(table)).left_to_torch == ()

@@ -15,7 +15,7 @@ from __future__ import annotations
 import copy
 import inspect
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -38,16 +38,18 @@ SEEDS = (0, 1)  # of the inputs that results are compared on
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task's text. name: the file's, without ending."""
+    """A task's text. name: the file's, without ending.  allow_torch: operators that are left to
+    PyTorch."""
 
     name: str
     source: str
     path: str
+    allow_torch: tuple[str, ...] = ()
 
     @staticmethod
-    def read(path: str | Path) -> Task:
+    def read(path: str | Path, allow_torch: Sequence[str] = ()) -> Task:
         """The task in a file; nothing runs. KernelError where it cannot be read."""
-        return Task(Path(path).stem, text_of(path), str(path))
+        return Task(Path(path).stem, text_of(path), str(path), tuple(allow_torch))
 
     def opened(self) -> Opened:
         """Runs the file; KernelError where the code raises, or a definition is lacking or wrong."""
@@ -71,7 +73,8 @@ class Task:
                 raise KernelError(f"`{name}` takes other than `run`", where=self.path,
                                   allowed=f"{name}(run)")  # fmt: skip
         return Opened(subject, names["inputs"], tuple(made), shapes,
-                      self._tolerance(names.get("TOLERANCE")), tests)  # fmt: skip
+                      self._tolerance(names.get("TOLERANCE")), tests,
+                      self.allow_torch)  # fmt: skip
 
     def _shapes(self, given: Any) -> tuple[tuple[dict[str, int], float], ...]:
         """The shapes with their weights, the heaviest first, then as they are given."""
@@ -109,6 +112,7 @@ class Opened:
     shapes: tuple[tuple[Mapping[str, int], float], ...]
     tolerance: Mapping[str, float] | None
     tests: Mapping[str, Callable[..., Any]]
+    allow_torch: tuple[str, ...] = ()
 
     @property
     def shape(self) -> Mapping[str, int]:
@@ -125,7 +129,7 @@ class Opened:
     def imported(self, name: str) -> Imported:
         """The equations of a call; KernelError for one that draws numbers, which nothing can be
         compared with."""
-        made = imported(self._subject(), self.given, name=name)
+        made = imported(self._subject(), self.given, name=name, allow_torch=self.allow_torch)
         if made.seed is not None:
             raise KernelError(
                 "the reference draws random numbers",

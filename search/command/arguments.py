@@ -33,6 +33,7 @@ class Arguments:
     problem: str | None
     task: str | None
     reduced: bool
+    allow_torch: tuple[str, ...]
     model_new: str | None
     overwrite: bool
     shapes: tuple[Shape, ...]
@@ -83,6 +84,7 @@ def arguments(words: Sequence[str], target: str, kernel: str) -> Arguments:
         problem=found.problem,
         task=found.task,
         reduced=found.reduced,
+        allow_torch=_names("--allow-torch", found.allow_torch),
         model_new=found.model_new,
         overwrite=found.overwrite,
         shapes=tuple(worded(text) for text in found.shape),
@@ -165,6 +167,10 @@ def _what(group: argparse._ArgumentGroup) -> None:
                             "its inputs and its tests")
     group.add_argument("--reduced", action="store_true",
                        help="with --problem: at sizes that can be simulated and interpreted")
+    group.add_argument("--allow-torch", metavar="OPS",
+                       help="with --problem or --task: operators that are left to PyTorch, with "
+                            "commas, as the error of a missing one names them; what is found says "
+                            "which they are")
     group.add_argument("--shape", action="append", default=[], metavar="M=2048,K=512[@WEIGHT]",
                        help="sizes to tune for; those not named are as in the kernel's file; "
                             "repeatable, each with its weight (default: 1)")
@@ -252,6 +258,14 @@ def _whole(option: str, text: str | None, least: int) -> int | None:
             hint=f"for example {option}={max(least, EVALUATIONS)}" if least else "",
         )
     return int(text)
+
+
+def _names(option: str, text: str | None) -> tuple[str, ...]:
+    """Names with commas between them, each once."""
+    names = tuple(dict.fromkeys(name.strip() for name in (text or "").split(",")))
+    if text is not None and "" in names:
+        raise KernelError(f"`{text}` lacks a name", where=option, allowed="names with commas")
+    return names if text else ()
 
 
 def _positive(option: str, text: str | None) -> float | None:

@@ -15,7 +15,7 @@ def test_what_was_not_said_is_not_made_up():
     asked = read()
     assert asked.targets == asked.kernels == ()
     assert (asked.evaluations, asked.seed, asked.promote, asked.dispatch) == (None,) * 4
-    assert asked.shapes == ()
+    assert asked.shapes == asked.allow_torch == ()
 
 
 def test_everything_can_be_said():
@@ -23,8 +23,9 @@ def test_everything_can_be_said():
         "--target=a", "--target", "b", "--target=a", "--kernel=k", "--shape=M=2048, K=512",
         "--shape=M=1@0.5", "--dispatch=2", "--unseen=0",
         "--evaluations=7", "--seconds=1.5", "--policy=greedy", "--seed=0", "--workers=3",
-        "--no-promote", "--json",
+        "--no-promote", "--json", "--allow-torch", "svd, sort,svd",
     )  # fmt: skip
+    assert asked.allow_torch == ("svd", "sort")
     assert asked.targets == ("a", "b")
     assert asked.shapes == (Shape({"M": 2048, "K": 512}), Shape({"M": 1}, 0.5))
     assert (asked.dispatch, asked.unseen) == (2, 0)

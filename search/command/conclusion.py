@@ -28,7 +28,8 @@ def conclude(asked: Arguments, around: Surroundings, session: Session, suite: Su
     """
     lines = [ended.line for ended in session.ended]
     outcomes = [ended.outcome for ended in session.ended]
-    totals = [total(name, network, outcomes) for name, network in suite.networks.items()]
+    left = suite.module.left if suite.module is not None else ()
+    totals = [total(name, network, outcomes, left) for name, network in suite.networks.items()]
     results = _results(session, suite, totals)
     if asked.json:
         found: dict[str, Any] = {"runs": [line.table() for line in lines]}

@@ -28,6 +28,7 @@ FIXED = {  # what a stored run has decided, and the option that says it
     "kernels": "--kernel",
     "problem": "--problem",
     "task": "--task",
+    "allow_torch": "--allow-torch",
     "model_new": "--model-new",
     "shapes": "--shape",
     "dispatch": "--dispatch",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from backends.backend import Backend
@@ -21,6 +21,16 @@ def require_new(file: Path, overwrite: bool) -> None:
             f"`{file}` is there already",
             where=OPTION,
             hint="name another file, or give --overwrite to replace it",
+        )
+
+
+def require_own(left: Sequence[str]) -> None:
+    """KernelError where operators are left to PyTorch."""
+    if left:
+        raise KernelError(
+            f"a `ModelNew` calls kernels alone, and `{left[0]}` is left to PyTorch",
+            where=OPTION,
+            hint="leave it out, or --allow-torch",
         )
 
 

@@ -42,6 +42,8 @@ def _result(ended: Ended) -> Result:
         **_sandbox(ended.environment.get("sandbox")),
         "record": ended.record or "not promoted",
     }
+    if left := problem.settings.left_to_torch:
+        facts["left to PyTorch"] = f"{', '.join(left)}, in the module that the kernel is of"
     return result(outcome, problem.machine, source, facts, _others(ended), ended.unseen)
 
 

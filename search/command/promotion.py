@@ -125,6 +125,7 @@ def promote(
         seed=settings.seed,
         lineage=lineage(outcome, outcome.best),
         freely_edited=outcome.best.source is not None,
+        left_to_torch=settings.left_to_torch,
         **_measured_on(outcome.evaluation, said),
         **_shared(problem, outcome, name),
     )

@@ -47,7 +47,7 @@ def folder(tmp_path):
     backend = backend_for(MACHINE)
     settings = Settings("twice", spec_text(SPEC), NAME, backend.manifest.name, SIZES,
                         checks=({"M": 3, "K": 5},), evaluations=4,
-                        operators=("step", "rewrite"))  # fmt: skip
+                        operators=("step", "rewrite"), left_to_torch=("svd",))  # fmt: skip
     graph = Graph()
     graph.add(FIRST)
     graph.add(BEST)
@@ -70,6 +70,7 @@ def test_the_record_holds_the_equations_and_their_digest(folder):
     assert stored.record.digests.spec == spec_digest(SPEC)
     assert parse_spec(stored.workload.partition("\ntune")[0]) == SPEC
     assert stored.edited_by_hand() == []
+    assert stored.record.left_to_torch == ("svd",)
 
 
 def test_the_source_is_that_of_the_equations(folder):

@@ -21,7 +21,7 @@ from ir.source import near
 from ir.workload import Sizes, Workload
 from search.command.arguments import EVALUATIONS, Arguments
 from search.command.given import given_schedule, text_of
-from search.command.model_new import require_imported
+from search.command.model_new import require_imported, require_own
 from search.command.module import Module, read, read_task
 from search.command.operators import require_models, require_operators
 from search.command.problem import Problem
@@ -60,9 +60,11 @@ def suite(asked: Arguments, path: Callable[[str], Path]) -> Suite:
         )
     if asked.problem is not None or asked.task is not None:
         return _module(asked, path)
-    for option, value in (("--reduced", asked.reduced), ("--model-new", asked.model_new)):
+    for option, value in (("--reduced", asked.reduced), ("--model-new", asked.model_new),
+                          ("--allow-torch", asked.allow_torch)):  # fmt: skip
         if value:
-            raise KernelError(f"{option} is of a --problem", where=option, hint="leave it out")
+            by = "--problem" if option != "--allow-torch" else "--problem or a --task"
+            raise KernelError(f"{option} is of a {by}", where=option, hint="leave it out")
     kernels = asked.kernels or library()
     if asked.shapes and len(kernels) != 1:
         raise KernelError(
@@ -106,13 +108,21 @@ def _module(asked: Arguments, path: Callable[[str], Path]) -> Suite:
     backends = {m.name: usable(m, asked.backend) for m, _ in machines}
     if asked.model_new is not None:
         require_imported(backends)
+        require_own(asked.allow_torch)
     if asked.task is None:
         _require_one_kernel(asked)
     if asked.task is not None:
-        module = read_task(path(asked.task))
+        module = read_task(path(asked.task), asked.allow_torch)
     else:
-        module = read(path(asked.problem or ""), asked.reduced, asked.model_new is not None)
+        module = read(path(asked.problem or ""), asked.reduced, asked.model_new is not None,
+                      asked.allow_torch)  # fmt: skip
     found = {m.name: shared(module, module.networks(m, backends[m.name])) for m, _ in machines}
+    if not any(each.kernels for each in found.values()):
+        raise KernelError(
+            "there is no kernel to evolve: " + (
+                "PyTorch computes all of it" if module.left else "nothing is computed"
+            ), where=str(module.file),
+        )  # fmt: skip
     problems = tuple(
         _problem(asked, _workload_of(kernel), m, ours, None, kernel.shapes)
         for m, ours in machines
@@ -264,6 +274,7 @@ def _problem(
         max_cost=asked.max_cost,
         workload=shapes if len(shapes) > 1 else (),
         dispatch=(asked.dispatch or 1) if len(shapes) > 1 else 1,
+        left_to_torch=asked.allow_torch,
     )
     return Problem(settings, found, backend, workload.tune or sizes, ours)
 

@@ -62,6 +62,7 @@ class Line:
             "plain_us": outcome.plain_us,
             "roofline_us": outcome.roofline_us,
             "stopped_because": outcome.stopped_because,
+            "left_to_torch": list(settings.left_to_torch),
             "record": self.record or None,
             "shapes": [_at_shape(row) for row in outcome.by_shape()],
             "dispatch": _dispatch(outcome.dispatch) if outcome.dispatch else None,

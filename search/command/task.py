@@ -40,7 +40,8 @@ class Winner:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What runs apart. shaped: the network at each shape, the heaviest first.  backend: a name."""
+    """What runs apart. shaped: the network at each shape, the heaviest first.  backend: a name.
+    left: operators that are left to PyTorch."""
 
     file: str
     name: str
@@ -48,6 +49,7 @@ class Trial:
     machine: Machine
     backend: str
     winners: Mapping[str, Winner]
+    left: tuple[str, ...] = ()
 
 
 def tried(module: Module, shaped: tuple[Shaped, ...], ended: Sequence[Ended]) -> Results:
@@ -64,7 +66,7 @@ def tried(module: Module, shaped: tuple[Shaped, ...], ended: Sequence[Ended]) ->
         text = winner_source(one.problem, one.outcome)
         winners[one.outcome.settings.kernel] = Winner(best.formulation, best.schedule, text)
     trial = Trial(str(module.file), module.spec.name, shaped, problem.machine,
-                  problem.settings.backend, winners)  # fmt: skip
+                  problem.settings.backend, winners, module.left)  # fmt: skip
     try:
         return apart(_results, trial, seconds=SECONDS)
     except KernelError as error:
@@ -88,7 +90,7 @@ def _results(trial: Trial) -> Results:
 
     quiet, found = StringIO(), []  # stdout is the command's
     with tempfile.TemporaryDirectory(prefix="task-") as folder, redirect_stdout(quiet):
-        opened = Task.read(trial.file).opened()
+        opened = Task.read(trial.file, trial.left).opened()
         built = _built(trial, Path(folder))
         for number, one in enumerate(trial.shaped):
             run = _compiled(trial, one, built)

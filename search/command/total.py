@@ -13,9 +13,10 @@ from search.outcome import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """A network on a target. name: the module's.  steps: its calls of kernels.  lacking: kernels without a correct
-    candidate.  first_us, best_us: sums over the steps, None where a kernel has none.  time_kind: of
-    the best; several are joined by "and"."""
+    """A network on a target. name: the module's.  steps: its calls of kernels.  lacking: kernels
+    without a correct candidate.  first_us, best_us: sums over the steps, None where a kernel has
+    none.  time_kind: of the best; several are joined by "and".  left: operators that PyTorch
+    computes between kernels, whose time is in no sum."""
 
     name: str
     target: str
@@ -25,6 +26,7 @@ class Total:
     first_us: float | None
     best_us: float | None
     time_kind: str
+    left: tuple[str, ...] = ()
 
     def table(self) -> dict[str, Any]:
         """As plain data."""
@@ -33,6 +35,7 @@ class Total:
             "steps": self.steps,
             "kernels": self.kernels,
             "lacking": list(self.lacking),
+            "left_to_torch": list(self.left),
             "first_us": self.first_us,
             "best_us": self.best_us,
             "time_kind": self.time_kind or None,
@@ -43,14 +46,19 @@ class Total:
         steps = f"{self.steps} step{'s' * (self.steps != 1)}"
         kernels = f"{self.kernels} kernel{'s' * (self.kernels != 1)}"
         head = f"{self.name} on {self.target}: {steps} by {kernels}"
+        if self.left:
+            head += f", and {', '.join(self.left)} by PyTorch, in no sum"
         if self.best_us is None:
             return f"{head}; no sum of times, without a correct {', '.join(self.lacking)}"
         first = f" (first: {quantity.time(self.first_us)})" if self.first_us is not None else ""
         return f"{head}; sum of best times {quantity.time(self.best_us)}, {self.time_kind}{first}"
 
 
-def total(target: str, network: Network, outcomes: Sequence[Outcome]) -> Total:
-    """The total of a network. outcomes: of searches, some perhaps for other targets."""
+def total(
+    target: str, network: Network, outcomes: Sequence[Outcome], left: Sequence[str] = ()
+) -> Total:
+    """The total of a network. outcomes: of searches, some perhaps for other targets.  left:
+    operators that are left to PyTorch."""
     best, first, kinds = {}, {}, set()
     for outcome in outcomes:
         name = outcome.settings.kernel
@@ -69,6 +77,7 @@ def total(target: str, network: Network, outcomes: Sequence[Outcome]) -> Total:
         first_us=_sum(first.get(name) for name in names),
         best_us=_sum(best.get(name) for name in names),
         time_kind=" and ".join(sorted(kinds)),
+        left=tuple(left),
     )
 
 

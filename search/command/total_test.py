@@ -37,6 +37,14 @@ def test_a_kernel_that_is_lacking_is_named():
     assert found.text() == "model on chip: 3 steps by 2 kernels; no sum of times, without a correct b"
 
 
+def test_what_pytorch_computes_is_named_and_in_no_sum():
+    found = total("chip", NETWORK, [outcome("a", "chip", 2.0), outcome("b", "chip", 1.0)], ["svd"])
+    assert found.best_us == 5.0 and found.table()["left_to_torch"] == ["svd"]
+    assert found.text().startswith(
+        "model on chip: 3 steps by 2 kernels, and svd by PyTorch, in no sum; sum of best times"
+    )
+
+
 def test_times_of_two_kinds_are_told():
     found = total("chip", NETWORK, [outcome("a", "chip", 2.0, kind="measured"),
                                     outcome("b", "chip", 1.0)])  # fmt: skip
