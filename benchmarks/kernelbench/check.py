@@ -31,13 +31,15 @@ ROOM = 12  # times the inputs' bytes that have to be free for it
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What is checked. theirs: the module, on the venue's device.  inputs: of a first call."""
+    """What is checked. theirs: the module, on the venue's device.  inputs: of a first call.
+    between: called between two trials."""
 
     problem: Problem
     venue: Venue
     ours: CompiledModule
     theirs: torch.nn.Module
     inputs: tuple[Any, ...]
+    between: Callable[[], None] = lambda: None
 
     def made(self) -> dict[str, Any]:
         """The fields of a row that tell of correctness, with a reason where it is wrong."""
@@ -57,6 +59,8 @@ class Check:
             if n == 0:
                 exact = self._exact(wide, inputs, number, got, expected)
             del got, expected, inputs
+            self.venue.settled()
+            self.between()
         suite = {"trials": passed + faults, "passed": passed, "passed_with_f32": passed + in_f32,
                  "fault": said}  # fmt: skip
         reason = exact.pop("reason") or self._why(suite, exact)
@@ -93,19 +97,15 @@ class Check:
             return "there is no room for float64"
         probe = copy.deepcopy(self.theirs)  # whose state a call may change
         probe(*self.inputs)
-        self._settled()
+        self.venue.settled()
         began = time.perf_counter()
         probe(*self.inputs)
-        self._settled()
+        self.venue.settled()
         if (took := time.perf_counter() - began) > AFFORDABLE:
             return f"an eager call takes {took:.2f} s, which in float64 would take too long"
         # Made anew: what a module holds in functions, a copy of it shares.
         given = self.problem.made(SEED, place=self.venue.place)
         return _double(given.model.to(self.venue.place))
-
-    def _settled(self) -> None:
-        if self.venue.place != "cpu":
-            torch.cuda.synchronize()
 
     def _exact(
         self, wide: Any, inputs: tuple[Any, ...], seed: int, got: Any, expected: Any

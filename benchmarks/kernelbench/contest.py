@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import torch
 from torch.utils._pytree import tree_map
 
 from backends.backend import BackendError
+from backends.program.launcher import Launcher
 from backends.program.record import recorded
 from backends.program.sealed import unseal
 from backends.registry import target
@@ -43,7 +45,7 @@ COPIES = ("Memcpy", "Memset")  # what a device's copy engine does, and no kernel
 class Task:
     """What a process is asked for. folder: the prepared problem's.  kernels: of all built ones.
     work: where processes take turns.  notes: the file for the row.  modes: baselines beside eager.
-    compile_seconds: that one of them may take to compile."""
+    compile_seconds: that one of them may take to compile.  strict: a wrong result is not timed."""
 
     folder: Path
     kernels: Path
@@ -52,6 +54,7 @@ class Task:
     rehearsed: bool
     modes: tuple[str, ...]
     compile_seconds: float
+    strict: bool = False
 
 
 def machine_facts(rehearsed: bool) -> dict[str, Any]:
@@ -82,16 +85,22 @@ class _Contest:
         self.task, self.notes, self.venue = task, notes, held_at
         self.turns = Turns(task.work)
         self.functions: frozenset[str] = frozenset()  # that our sources define
+        self.give_way: Callable[[], None] = lambda: None  # to who waits to be alone
         path = str(task.folder / PROBLEM)
         self.problem = Problem(task.folder.name, (task.folder / PROBLEM).read_text("utf-8"), path)
 
     def held(self) -> None:
         """All of it: what is known goes into the notes."""
-        with self.notes.stage("load"), self.turns.shared():
+        with self.notes.stage("load"), self._sharing():
             ours, theirs, inputs = self._loaded()
-        with self.notes.stage("check"), self.turns.shared():
-            found = Check(self.problem, self.venue, ours, theirs, inputs).made()
-            self.notes.note(**found)
+        with self.notes.stage("check"), self._sharing():
+            check = Check(
+                self.problem, self.venue, ours, theirs, inputs, lambda: self.give_way()
+            )
+            self.notes.note(**check.made())
+        if self.task.strict and self.notes.row.get("reason"):
+            self.notes.note(correct=False)
+            return
         with self.notes.stage("profile"), self.turns.shared():
             self._profiled(ours, inputs)
         with self.notes.stage("compile"):
@@ -117,7 +126,7 @@ class _Contest:
         kernels = BuiltKernels.of(sealed, self.task.kernels)
         made, _ = call_of(sealed)
         machine = target(sealed.facts["target"])
-        linked = recorded(sealed, lambda spec: kernels.launcher(spec, machine))
+        linked = recorded(sealed, lambda spec: self._polite(kernels.launcher(spec, machine)))
         state = {p: t.contiguous() for p, t in state_of(made, copy.deepcopy(theirs)).items()}
         ours = CompiledModule(made, linked, state)
         self.functions = kernels.functions
@@ -128,6 +137,31 @@ class _Contest:
                   "products": torch.backends.cuda.matmul.allow_tf32},
         )  # fmt: skip
         return ours, theirs, inputs
+
+    @contextmanager
+    def _sharing(self) -> Iterator[None]:
+        """A turn that others share."""
+        with self.turns.shared() as self.give_way:
+            try:
+                yield
+            finally:
+                self.give_way = lambda: None
+
+    def _polite(self, launcher: Launcher | None) -> Launcher | None:
+        """A launcher that gives way before its first launch, which takes long to load a kernel."""
+        if launcher is None:
+            return None
+        waited = False
+
+        def launch(*tensors: torch.Tensor) -> None:
+            nonlocal waited
+            if not waited:
+                waited = True
+                self.venue.settled()
+                self.give_way()
+            launcher.launch(*tensors)
+
+        return Launcher(launcher.tensors, launch)
 
     def _profiled(self, ours: Callable[..., Any], inputs: tuple[Any, ...]) -> None:
         """What ran on the device in one call, and whether it was ours alone. Copies are no kernels;

@@ -137,7 +137,8 @@ class _Race:
         if self.asked.until == "build":
             return row | {"correct": True}
         with self.memory.taken(max(LEAST_BYTES, PER_BYTE * row["bytes"])):
-            return None if self.late() else row | self.contested(folder)
+            strict = tf32 and bool(ROUNDED & set(row.get("rounded", ())))  # else it is tried again
+            return None if self.late() else row | self.contested(folder, strict)
 
     def prepared(self, entry: Entry, folder: Path, tf32: bool) -> Row:
         """What is known of a prepared problem, which it is now at the latest."""
@@ -164,13 +165,14 @@ class _Race:
             print(f"{self.elapsed()}  {folder.name}: {len(found)} kernels", file=sys.stderr)
         return f"{len(failed)} kernels do not build; {failed[0]}" if failed else ""
 
-    def contested(self, folder: Path) -> Row:
-        """The row of a contest; what is known of it where its process ended."""
+    def contested(self, folder: Path, strict: bool) -> Row:
+        """The row of a contest; what is known of it where its process ended. strict: see `Task`."""
         with tempfile.TemporaryDirectory(prefix="notes-") as place:
             notes = Path(place) / "row.json"
             task = Task(
                 folder, self.asked.work / "kernels", self.asked.work, notes, self.asked.rehearse,
                 tuple(m for m in self.asked.baselines.split(",") if m), self.asked.compile_seconds,
+                strict,
             )  # fmt: skip
             try:
                 return apart(contest, task, seconds=self.asked.problem_seconds, gigabytes=None)

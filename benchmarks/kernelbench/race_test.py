@@ -5,7 +5,8 @@ import threading
 
 import pytest
 
-from benchmarks.kernelbench.prepared import known_facts
+from benchmarks.kernelbench.contest import Task, contest
+from benchmarks.kernelbench.prepared import PROBLEM, known_facts
 from benchmarks.kernelbench.race import _Memory, main
 from benchmarks.kernelbench.race_rows import summary
 
@@ -117,6 +118,21 @@ def test_what_needs_no_device_can_be_done_before(options, tmp_path, capsys):
     assert main([*options, "--only=1", "--baselines="]) == 0
     (row,) = result(tmp_path)["rows"]
     assert row["fastest"] == "eager" and list(row["baselines_us"]) == ["eager"]
+
+
+def test_a_wrong_result_is_timed_only_where_nothing_else_is_tried(options, tmp_path):
+    assert main([*options, "--only=1", "--until=build"]) == 0
+    work = tmp_path / "work"
+    folder = work / "level1_f32" / "1_Product"
+    text = (folder / PROBLEM).read_text()
+    (folder / PROBLEM).write_text(text.replace("return torch.", "return 2 * torch."))
+    rows = [
+        contest(Task(folder, work / "kernels", work, tmp_path / "n.json", True, (), 9.0, strict))
+        for strict in (True, False)
+    ]
+    assert [row["correct"] for row in rows] == [False, False]
+    assert "root mean square error" in rows[0]["reason"]
+    assert [row.get("us") for row in rows] == [None, 100.0]
 
 
 def result_there(tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,18 +12,25 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """Locks in a folder that all processes name. While anyone waits to be alone, or is, nobody comes
-    to share: who waits has one turn after the other, and the sharing stops for all of them once."""
+    """Locks in a folder that all processes name. While anyone waits to be alone, or is, nobody
+    comes to share: who waits has one turn after the other, and the sharing stops for all once."""
 
     folder: Path
 
     @contextmanager
-    def shared(self) -> Iterator[None]:
-        """Within it others may share the device, and none has it alone."""
-        with self._held("queue", fcntl.LOCK_EX):  # nobody waits
-            room = self._opened("room", fcntl.LOCK_SH)
+    def shared(self) -> Iterator[Callable[[], None]]:
+        """Within it others may share the device, and none has it alone. What it gives is called
+        now and then, when nothing is under way there: it lets in who waits to be alone."""
+        room = self._room()
+
+        def give_way() -> None:
+            nonlocal room
+            if self._waited_for():
+                os.close(room)
+                room = self._room()
+
         try:
-            yield
+            yield give_way
         finally:
             os.close(room)
 
@@ -32,6 +39,17 @@ class Turns:
         """Within it nobody else has the device."""
         with self._held("queue", fcntl.LOCK_SH), self._held("room", fcntl.LOCK_EX):
             yield
+
+    def _room(self) -> int:
+        with self._held("queue", fcntl.LOCK_EX):  # nobody waits
+            return self._opened("room", fcntl.LOCK_SH)
+
+    def _waited_for(self) -> bool:
+        try:
+            os.close(self._opened("queue", fcntl.LOCK_EX | fcntl.LOCK_NB))
+        except BlockingIOError:
+            return True
+        return False
 
     @contextmanager
     def _held(self, name: str, how: int) -> Iterator[None]:
@@ -43,5 +61,9 @@ class Turns:
 
     def _opened(self, name: str, how: int) -> int:
         file = os.open(self.folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        fcntl.flock(file, how)
+        try:
+            fcntl.flock(file, how)
+        except BaseException:
+            os.close(file)
+            raise
         return file

@@ -62,3 +62,16 @@ def test_all_who_wait_to_be_alone_are_let_in_before_anyone_who_shares(tmp_path):
     assert late.wait(20)
     leave.set()
     last.join(20)
+
+
+def test_who_shares_gives_way_to_who_waits_and_goes_on_after(tmp_path):
+    turns = Turns(tmp_path)
+    with turns.shared() as give_way:
+        give_way()  # to nobody
+        early, alone, done, thread = entered(turns.alone, 0.1)
+        assert not early
+        threading.Timer(0.3, done.set).start()
+        give_way()  # comes back when the other has left
+        assert alone.is_set() and done.is_set()
+        thread.join(20)
+        assert not entered(turns.alone, 0.1)[0]

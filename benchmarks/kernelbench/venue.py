@@ -24,27 +24,31 @@ LEAST_RUNS = 12
 class Venue:
     """place: torch's name of the device.  timed: times a call on sets of inputs.  seen: gives what
     runs on the device during a call, each launch's name.  modes: how a baseline is compiled, by its
-    name.  free: bytes of memory that are left.  time_kind: how times are had."""
+    name.  free: bytes of memory that are left.  settled: returns when nothing is under way there.
+    time_kind: how times are had."""
 
     place: str
     timed: Callable[[Call, Sequence[Any]], Times]
     seen: Callable[[Call, Sequence[Any]], list[str]]
     modes: Mapping[str, Options]
     free: Callable[[], int]
+    settled: Callable[[], None]
     time_kind: str
 
 
 def device() -> Venue:
     """The machine's own GPU."""
     modes = {n: {"mode": COMPILE_MODES[n], "dynamic": False} for n in MODES}
-    return Venue(DEVICE, _measured, launches_seen, modes, _free, "measured")
+    return Venue(
+        DEVICE, _measured, launches_seen, modes, _free, torch.cuda.synchronize, "measured"
+    )
 
 
 def rehearsal() -> Venue:
     """The CPU, where kernels are interpreted, no profile can be had, and every call takes the same
     made-up time: to try a command before it meets a device."""
     modes = {n: {"backend": "aot_eager"} for n in MODES}
-    return Venue("cpu", _made_up, lambda *_: [], modes, lambda: 1 << 40, "rehearsed")
+    return Venue("cpu", _made_up, lambda *_: [], modes, lambda: 1 << 40, lambda: None, "rehearsed")
 
 
 def _measured(call: Call, sets: Sequence[Any]) -> Times:
