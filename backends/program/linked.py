@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,10 +45,12 @@ class Linked:
 
     def program(
         self, fixed: Tensors = NOTHING, reuse: bool = False, into: Tensors = NOTHING,
-        outside: Sequence[Outside] = (),
+        outside: Sequence[Outside] = (), unread: Collection[int] = (),
     ) -> Program:  # fmt: skip
         """The network as a call on torch tensors; see `Program`."""
-        made = Program(self.network, self.launchers, self.place, fixed, reuse, into, outside)
+        made = Program(
+            self.network, self.launchers, self.place, fixed, reuse, into, outside, unread
+        )
         if self.folder:
             weakref.finalize(made, self.folder.cleanup)
         return made

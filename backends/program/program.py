@@ -8,7 +8,7 @@ Where the network pauses, a call from outside is made between launches.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -62,8 +62,9 @@ class Program:
     that stay the same tensors between calls; their elements may change.  reuse: whether all calls
     write the same results, which the next call then overwrites.  into: tensors that results, by
     buffer, are written into, where they lie.  outside: what the network pauses for; given tensors
-    that lie in row-major order, each gives others of that order.  A program works in one workspace:
-    two calls must not run at a time.  KernelError for a fixed input that does not fit.
+    that lie in row-major order, each gives others of that order.  unread: numbers of outputs that
+    are for such calls alone, so that they may lie where an input does.  A program works in one
+    workspace: two calls must not run at a time.  KernelError for a fixed input that does not fit.
     """
 
     def __init__(
@@ -75,8 +76,10 @@ class Program:
         reuse: bool = False,
         into: Tensors = NOTHING,
         outside: Sequence[Outside] = (),
+        unread: Collection[int] = (),
     ):
         require_calls(network, len(outside))
+        self.unread = frozenset(unread)
         self.network, self.place, self.reuse = network, place, reuse
         self.launchers = launchers
         self.buffers = {b.name: b for b in network.buffers}
@@ -120,7 +123,10 @@ class Program:
             for one in call.open:
                 arguments[one.at] = held[one.buffer].view(one.shape)
             call.launch(*arguments)
-        return [self._given_back(name, sizes, held) for name, sizes in self.network.outputs]
+        return [
+            self._given_back(name, sizes, held, n in self.unread)
+            for n, (name, sizes) in enumerate(self.network.outputs)
+        ]
 
     def _outside(self, wait: _Wait, held: dict[str, torch.Tensor]) -> None:
         """Makes a call from outside, and holds what it gives."""
@@ -135,11 +141,11 @@ class Program:
                 require(tensor, f"{pause.name}: {name}", b.dtype, b.shape, self.place)
                 held[name] = tensor.detach()
 
-    def _given_back(self, name: str, sizes: Shape, held: Tensors) -> torch.Tensor:
-        """An output; one that holds an input's elements is a copy."""
+    def _given_back(self, name: str, sizes: Shape, held: Tensors, unread: bool) -> torch.Tensor:
+        """An output; one that holds an input's elements is a copy, where the caller reads it."""
         found = held[name] if name in held else self.kept[name]
         seen = found.view(sizes)
-        return seen.clone() if self.buffers[name].role == "input" else seen
+        return seen.clone() if self.buffers[name].role == "input" and not unread else seen
 
     def _empty(self, b: Buffer) -> torch.Tensor:
         return torch.empty(b.shape, dtype=TORCH[b.dtype], device=self.place)

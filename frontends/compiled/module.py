@@ -62,7 +62,9 @@ class CompiledModule:
         into = _written(made, linked.network, self.state)
         self.left_in_place = frozenset(into)
         places = {buffer: self.state[path] for path, buffer in into.items()}
-        self.program = linked.program(fixed, reuse, places, calls(made, linked.place))
+        self.program = linked.program(
+            fixed, reuse, places, calls(made, linked.place), _unread(made)
+        )
         self.captured: Graph | None = None
 
     @property
@@ -134,6 +136,13 @@ def compile_module(
     if own:
         weakref.finalize(found, own.cleanup)
     return found
+
+
+def _unread(made: Imported) -> list[int]:
+    """The numbers of outputs that are no results: for calls that are left to PyTorch alone."""
+    results = (*made.results, *(m.result for m in made.mutations))
+    read = {r.key for r in results if r.kind == "output"}
+    return [n for n, t in enumerate(made.spec.outputs) if t.name not in read]
 
 
 def _written(

@@ -183,6 +183,13 @@ def test_an_operator_with_equations_may_be_left_too(tmp_path):
     torch.testing.assert_close(run(x), torch.sin(torch.cos(x)).view(2, 4) + 1)
 
 
+def test_what_pytorch_alone_reads_is_not_copied(tmp_path):
+    x = torch.randn(8)
+    run = compile_module(sine, (x,), target="npu", folder=tmp_path, allow_torch=["sin"])
+    result, given = run.program({"x": x})
+    assert given.data_ptr() == x.data_ptr() and torch.equal(result, torch.sin(x))
+
+
 def test_what_is_left_to_pytorch_is_in_no_graph(tmp_path):
     run = compile_module(
         values, (torch.eye(3),), target="npu", folder=tmp_path, allow_torch=["_linalg_eigh"],

@@ -74,6 +74,22 @@ def test_lists_of_results_and_of_operands():
     assert none is None and torch.equal(stack([part])[0], torch.stack([X[1:], X[1:]]))
 
 
+def test_a_call_that_has_effects_is_made_too():
+    """A solution checks that it could be had, by an operator without results."""
+    names = ["_linalg_solve_ex"]
+    with pytest.raises(KernelError, match="--allow-torch _linalg_check_errors"):
+        imported(lambda x: torch.linalg.solve(x, x + 1), [X], allow_torch=names)
+    names.append("_linalg_check_errors")
+    made = imported(lambda x: torch.linalg.solve(x, x + 1), [X], allow_torch=names)
+    solve, check = calls(made, "cpu")
+    assert names_of(made) == tuple(names) and outside(made)[1].outputs == (None,)
+    found, *_, info = solve([X, X + 1])
+    torch.testing.assert_close(found, torch.linalg.solve(X, X + 1))
+    assert check([info]) == [None]
+    with pytest.raises(torch.linalg.LinAlgError, match="singular"):
+        check([info + 1])
+
+
 @pytest.mark.parametrize(
     ("function", "names", "fault"),
     [

@@ -99,6 +99,8 @@ class _Walk:
                 value = self._input(nodes[given.arg.name], given.target)
                 self.held.append(Held(value.name, given.target))
                 self.origins[given.arg.name] = Result("held", given.target)
+            elif given.kind == InputKind.TOKEN:  # orders calls that have effects, and is no tensor
+                self.values[given.arg.name] = None
             elif given.kind == InputKind.CONSTANT_TENSOR:
                 self._constant(nodes[given.arg.name], self.program.constants[given.target])
             else:
@@ -143,6 +145,11 @@ class _Walk:
             return self.sizes.written(val)
         if node.target is operator.getitem:
             return self.values[node.args[0].name][node.args[1]]
+        if node.target is torch.ops.higher_order.with_effects:  # a token before, and one after
+            _, target, *args = node.args
+            results = val[1] if len(val) == 2 else tuple(val[1:])
+            made = self._operator(target, tuple(args), node.kwargs, results)
+            return [None, *([made] if len(val) == 2 else made)]
         if not isinstance(node.target, OpOverload):
             if isinstance(val, torch.SymBool) or val is None and node.op != "call_function":
                 return None
@@ -151,18 +158,22 @@ class _Walk:
                 hint="for a choice by the values of tensors write torch.where, for a loop of known "
                 "length one of Python",
             )
-        if node.target._schema.name.partition("::")[2].startswith(_CHECKS):
+        return self._operator(node.target, node.args, node.kwargs, val)
+
+    def _operator(self, target: OpOverload, args: Any, kwargs: Any, val: Any) -> Any:
+        """The results of an operator, of which PyTorch says `val`."""
+        if target._schema.name.partition("::")[2].startswith(_CHECKS):
             return None
-        args, kwargs = self._resolved(node.args), self._resolved(node.kwargs)
-        if stem(node.target) in self.allow_torch:
-            return self._foreign(node.target, args, kwargs, val)
-        if node.target.namespace != "aten":
+        args, kwargs = self._resolved(args), self._resolved(kwargs)
+        if stem(target) in self.allow_torch:
+            return self._foreign(target, args, kwargs, val)
+        if target.namespace != "aten":
             raise KernelError(
-                f"the operator `{node.target}` is not of ATen and has no equations",
-                hint=f"--allow-torch {stem(node.target)}",
+                f"the operator `{target}` is not of ATen and has no equations",
+                hint=f"--allow-torch {stem(target)}",
             )
         out = tuple(self._meta(t) for t in tree_flatten(val)[0] if t is not None)
-        made = apply(self.builder, node.target, args, kwargs, out)
+        made = apply(self.builder, target, args, kwargs, out)
         self._sized(made)
         return made[0] if isinstance(val, torch.Tensor) else list(made)
 
