@@ -121,7 +121,8 @@ def _operator(name: str) -> OpOverload:
 def _call(foreign: Foreign, place: str) -> Call:
     operator, names = _operator(foreign.operator), operands(foreign)
     kwargs = dict(foreign.kwargs)
-    if any(a.name == "device" for a in operator._schema.arguments) and kwargs.get("device"):
+    placed = any(a.name == "device" for a in operator._schema.arguments)
+    if placed and (kwargs.get("device") or not names):
         kwargs["device"] = torch.device(place)
 
     def call(tensors: Sequence[torch.Tensor]) -> list[torch.Tensor | None]:

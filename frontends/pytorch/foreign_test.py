@@ -74,6 +74,14 @@ def test_lists_of_results_and_of_operands():
     assert none is None and torch.equal(stack([part])[0], torch.stack([X[1:], X[1:]]))
 
 
+def test_what_is_made_of_nothing_is_made_where_tensors_lie():
+    made = imported(lambda x: torch.arange(3) * x, [X], allow_torch=["arange"])
+    assert outside(made)[0].inputs == ()
+    for place in ("cpu", "meta"):
+        (found,) = calls(made, place)[0]([])
+        assert found.device.type == place and found.shape == (3,)
+
+
 def test_a_call_that_has_effects_is_made_too():
     """A solution checks that it could be had, by an operator without results."""
     names = ["_linalg_solve_ex"]

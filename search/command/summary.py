@@ -40,11 +40,13 @@ class Line:
 
     def table(self) -> dict[str, Any]:
         """The run as plain data; times in microseconds, None where they are not known. `models`
-        is there where models were asked."""
+        is there where models were asked, `left_to_torch` where PyTorch computes something of the
+        kernel's module."""
         outcome, best = self.outcome, self.outcome.evaluation
         settings = outcome.settings
         made = contributions(outcome.graph, outcome.outcomes)
         models = {"models": outcome.models.table()} if outcome.models else {}
+        left = {"left_to_torch": list(settings.left_to_torch)} if settings.left_to_torch else {}
         return {
             "run": outcome.run,
             "kernel": settings.kernel,
@@ -62,13 +64,13 @@ class Line:
             "plain_us": outcome.plain_us,
             "roofline_us": outcome.roofline_us,
             "stopped_because": outcome.stopped_because,
-            "left_to_torch": list(settings.left_to_torch),
             "record": self.record or None,
             "shapes": [_at_shape(row) for row in outcome.by_shape()],
             "dispatch": _dispatch(outcome.dispatch) if outcome.dispatch else None,
             "unseen": _unseen(self.unseen) if self.unseen else None,
             "operators": [asdict(each) for each in made],
             **models,
+            **left,
         }
 
     def obtained(self) -> str:
