@@ -22,7 +22,7 @@ from ir.formulation import formulate
 from ir.index_roles import Roles, last_stored, roles
 from ir.lower import fits, lower
 from ir.machine import Machine
-from ir.made import TRIPLE, copy_of
+from ir.made import TRIPLE, copy_of, names
 from ir.nest import Dot, Launch, Load, Loop, LoopNest, Map, Statement, Store, Tile
 from ir.openings import added, alongside, deferred, launch_ends, reduced, streamed, units, walked
 from ir.parted import parted
@@ -136,10 +136,9 @@ def _narrowed(
 def _apart(opening: _Opening) -> _Opening | None:
     """The opening with the parts of products of three made by launches of their own, so that the
     products' loops only load; None where it has no such product."""
-    triple = [d.subject for d in opening.base
-              if d.verb == "precision" and d.option("dtype") == TRIPLE]  # fmt: skip
-    ends = [Decision("kernel", f"{t}_{part}") for t in triple for part in ("al", "bl")]
-    parts = frozenset(f"{t}_{part}" for t in triple for part in ("ah", "al", "bh", "bl"))
+    triple = [d for d in opening.base if d.verb == "precision" and d.option("dtype") == TRIPLE]
+    ends = [Decision("kernel", f"{d.subject}_{part}") for d in triple for part in ("al", "bl")]
+    parts = frozenset(part for d in triple for part in names(d))
     return replace(opening, base=(*ends, *opening.base), apart=parts) if ends else None
 
 
@@ -266,9 +265,11 @@ class _Search:
         stages = {d: stage(d.subject, int(d.option("depth")), by="bulk")
                   for d in found.schedule.of("stage") if d.subject in opening.apart}  # fmt: skip
         moved = tuple(stages.get(d, d) for d in found.schedule.decisions)
-        other = self._costs(schedule := Schedule(found.schedule.kernel, moved), us)
-        legal = other < inf and fits(self.spec, schedule, self.machine, self.sizes)
-        return replace(found, us=other, schedule=schedule) if legal and other <= found.us else found
+        schedule = Schedule(found.schedule.kernel, moved)
+        if not stages or not fits(self.spec, schedule, self.machine, self.sizes):
+            return found
+        us = self._costs(schedule, us)
+        return replace(found, us=us, schedule=schedule) if us <= found.us else found
 
     def _costs(self, schedule: Schedule, us: float) -> float:
         """What a schedule costs, where a better judge than the estimate is given."""
