@@ -94,9 +94,7 @@ class _Contest:
         with self.notes.stage("load"), self._sharing():
             ours, theirs, inputs = self._loaded()
         with self.notes.stage("check"), self._sharing():
-            check = Check(
-                self.problem, self.venue, ours, theirs, inputs, lambda: self.give_way()
-            )
+            check = Check(self.problem, self.venue, ours, theirs, inputs, self.give_way)
             self.notes.note(**check.made())
         if self.task.strict and self.notes.row.get("reason"):
             self.notes.note(correct=False)

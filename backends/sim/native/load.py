@@ -11,6 +11,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
@@ -49,6 +50,17 @@ def cache_folder() -> Path:
     return cache / "speciate" / "native"
 
 
+def once(file: Path, make: Callable[[], None]) -> Path:
+    """A file that `make` writes where it is not there yet; other processes wait meanwhile."""
+    if not file.exists():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with (file.parent / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not file.exists():
+                make()
+    return file
+
+
 def _sources() -> list[Path]:
     return sorted(p for p in _HERE.glob("*.cc") if not p.name.endswith("_test.cc"))
 
@@ -70,14 +82,7 @@ def _built() -> Path:
         )
     folder = cache_folder() / _digest(compiler)
     module = folder / (_NAME + sysconfig.get_config_var("EXT_SUFFIX"))
-    if module.exists():
-        return module
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not module.exists():
-            _compile(compiler, module)
-    return module
+    return once(module, lambda: _compile(compiler, module))
 
 
 def _compile(compiler: str, module: Path) -> None:

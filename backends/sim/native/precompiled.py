@@ -1,6 +1,5 @@
 """The device interface compiled ahead of kernels: most of a small kernel's build is its header."""
 
-import fcntl
 import functools
 import hashlib
 import os
@@ -9,7 +8,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from backends.sim.native.load import cache_folder, device_include
+from backends.sim.native.load import cache_folder, device_include, once
 
 HEADER = "device.h"
 
@@ -25,29 +24,23 @@ def kernel_include(compiler: str, flags: tuple[str, ...]) -> Path:
     if found is None:
         return device_include()  # whoever builds says what is missing
     said = subprocess.run([found, "--version"], capture_output=True, text=True, check=False).stdout
-    header = device_include() / HEADER
-    state = hashlib.sha256(repr((found, said, flags)).encode() + header.read_bytes())
+    header = (device_include() / HEADER).read_bytes()
+    state = hashlib.sha256(repr((found, said, flags)).encode() + header)
     folder = cache_folder() / f"device-{state.hexdigest()[:20]}"
+    compiled = folder / f"{HEADER}.gch"
     try:
-        return _made(found, flags, header, folder)
+        once(compiled, lambda: _compile(found, flags, compiled))
     except OSError:  # no room, or no right to write there
         return device_include()
+    return folder if compiled.exists() else device_include()
 
 
-def _made(compiler: str, flags: tuple[str, ...], header: Path, folder: Path) -> Path:
-    compiled = folder / f"{HEADER}.gch"
-    if compiled.exists():
-        return folder
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not compiled.exists():
-            shutil.copyfile(header, folder / HEADER)
-            with tempfile.TemporaryDirectory(dir=folder) as work:
-                out = Path(work) / compiled.name
-                command = [compiler, *flags, "-x", "c++-header", HEADER, "-o", str(out)]
-                done = subprocess.run(command, cwd=folder, capture_output=True, check=False)
-                if done.returncode:
-                    return device_include()
-                os.replace(out, compiled)
-    return folder
+def _compile(compiler: str, flags: tuple[str, ...], compiled: Path) -> None:
+    """Leaves nothing at `compiled` where the compiler refuses."""
+    folder = compiled.parent
+    shutil.copyfile(device_include() / HEADER, folder / HEADER)
+    with tempfile.TemporaryDirectory(dir=folder) as work:
+        out = Path(work) / compiled.name
+        command = [compiler, *flags, "-x", "c++-header", HEADER, "-o", str(out)]
+        if not subprocess.run(command, cwd=folder, capture_output=True, check=False).returncode:
+            os.replace(out, compiled)
