@@ -36,6 +36,7 @@ from ir.stage_edits import stage
 from ir.tile_choices import tile_choices
 from ir.verbs import canonical, lane_counts
 from ir.verify import facts
+from ir.windowed import rounded as rounded_copies
 from ir.windowed import windowed
 
 Cost = Callable[[LoopNest], float]  # microseconds
@@ -80,7 +81,7 @@ class _Opening:
     """Decisions that come before tiles. formed: the equations as they leave them, with their
     roles.  base: what goes with these equations under any tiles.  needs_loop: whether they are
     for a reduction in a loop only.  ahead: whether what a product takes is loaded ahead also where
-    it is rounded in between.  apart: the parts of products that have launches of their own."""
+    it is rounded in between.  apart: what launches of their own make for products to load."""
 
     made: tuple[Decision, ...]
     formed: Spec
@@ -142,6 +143,12 @@ def _apart(opening: _Opening) -> _Opening | None:
     return replace(opening, base=(*ends, *opening.base), apart=parts) if ends else None
 
 
+def _copied(spec: Spec, machine: Machine, made: tuple[Decision, ...]) -> _Opening:
+    """An opening with copies that products load as they are."""
+    copies = frozenset(copy_of(d) for d in made if d.verb == "layout")
+    return replace(_opening(spec, machine, made), apart=copies)
+
+
 def _wide(spec: Spec, target: str) -> bool:
     """Whether both operands of a product are of f32, or made of what is."""
     found = contraction(spec.equation(target))
@@ -184,7 +191,11 @@ class _Search:
             self.openings.append(_parted_opening(spec, machine, made))
         narrow = [n for o in self.openings if (n := _narrowed(o, machine, rounded))]
         apart = [a for n in narrow if (a := _apart(n))]
-        self.narrow = [*narrow, *(replace(n, ahead=True) for n in narrow), *apart]
+        copies = rounded_copies(spec, self.bound, rounded) if _gains(machine, 1) else ()
+        self.narrow = [
+            *narrow, *(replace(n, ahead=True) for n in narrow), *apart,
+            *(_copied(spec, machine, made) for made in copies),
+        ]  # fmt: skip
         self.fault: KernelError | None = None
 
     def best(self) -> Schedule:
@@ -260,8 +271,8 @@ class _Search:
         return self._in_bulk(found, opening, us) if opening.apart else found
 
     def _in_bulk(self, found: _Found, opening: _Opening, us: float) -> _Found:
-        """The same with the copy engine moving the parts of products, where it can and that is
-        not slower."""
+        """The same with the copy engine moving what was made for products, where it can and that
+        is not slower."""
         stages = {d: stage(d.subject, int(d.option("depth")), by="bulk")
                   for d in found.schedule.of("stage") if d.subject in opening.apart}  # fmt: skip
         moved = tuple(stages.get(d, d) for d in found.schedule.decisions)

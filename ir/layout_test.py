@@ -75,6 +75,59 @@ def test_a_copy_runs_along_indices_of_its_own_which_follow_those_of_its_reader()
     assert tiles == {"w_mk_k": 2, "w_mk_m": 4}
 
 
+def test_a_copy_is_rounded_for_the_products_that_read_it():
+    spec = spec_of(
+        "acc[m, n] = sum(x[m, k] * w[k, n], k)", "y[m, n] = acc[m, n] + w[0, n]",
+        inputs="x: f32[M, K], w: f32[K, N]", result="f32[M, N]",
+    )  # fmt: skip
+    lines = ("layout(w, order=n_k, dtype=tf32)", "layout(x, order=m_k, dtype=tf32)")
+    nest = lowered(spec, *TILES, *lines, sizes=SIZES, machine=WITH_TF32)
+    values = {v.name: v.dtype for launch in nest.launches for v in launch.values}
+    assert values["w_nk"] == values["x_mk"] == "tf32"
+    assert [p.name for p in nest.launches[-1].parameters] == ["w", "x_mk", "w_nk", "y"]
+    inputs = random_inputs(spec, SIZES, np.random.default_rng(3))
+    exact = evaluate(spec, inputs, SIZES)["y"]
+    found = interpret(nest, inputs, SIZES, rounded=False)["y"]
+    np.testing.assert_allclose(found, exact, 1e-10, 1e-10)
+    once = interpret(nest, inputs, SIZES, rounded=True)["y"]
+    plain = lowered(spec, *TILES, "precision(acc, dtype=tf32)", sizes=SIZES, machine=WITH_TF32)
+    np.testing.assert_array_equal(once, interpret(plain, inputs, SIZES, rounded=True)["y"])
+
+
+def test_one_rounded_copy_leaves_the_other_operand_to_the_product():
+    lines = ("layout(w, order=n_k, dtype=tf32)", "precision(acc, dtype=tf32)")
+    nest = require_right(lowered(MATMUL, *TILES, *lines, sizes=SIZES, machine=WITH_TF32))
+    values = {v.name: v.dtype for v in nest.launches[-1].values}
+    assert (values["w_nk"], values["x"]) == ("tf32", "f32")
+
+
+@pytest.mark.parametrize(
+    ("machine", "lines", "message"),
+    [
+        (SMALL, ("layout(w, order=n_k, dtype=bf16)",), "is not rounded to bf16"),
+        (WITH_TF32, ("layout(z, order=n, dtype=tf32)",), "`z` is no operand of a product"),
+        (WITH_TF32, ("precision(acc, dtype=tf32x3)", "layout(acc_bl, order=k_n, dtype=tf32)"),
+         "`acc_bl` is computed here, so its layout rounds nothing"),
+    ],
+)  # fmt: skip
+def test_what_is_not_rounded_is_refused(machine, lines, message):
+    spec = spec_of(
+        "acc[m, n] = sum(x[m, k] * w[k, n], k)", "y[m, n] = acc[m, n] + z[n]",
+        inputs="x: f32[M, K], w: f32[K, N], z: f32[N]", result="f32[M, N]",
+    )  # fmt: skip
+    with pytest.raises(KernelError, match=message):
+        lowered(spec, *TILES, *lines, sizes=SIZES, machine=machine)
+
+
+def test_only_inputs_of_f32_are_rounded():
+    spec = spec_of(
+        "acc[m, n] = sum(f32(x[m, k]) * f32(w[k, n]), k)", "y[m, n] = acc[m, n] + 1.0",
+        inputs="x: bf16[M, K], w: bf16[K, N]", result="f32[M, N]",
+    )  # fmt: skip
+    with pytest.raises(KernelError, match="`w` is bf16, so no copy of it is rounded"):
+        lowered(spec, "layout(w, order=n_k, dtype=tf32)", sizes=SIZES, machine=WITH_TF32)
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [

@@ -4,8 +4,9 @@ Operands of products are loaded into it, in as many slots as the loop around the
 what operands are computed from is loaded ahead too. A unit that reads scratch as it runs keeps
 the slot that it reads, and wants its second operand there even if that is computed; for another,
 operands go to registers first, so a slot less is needed, and what is computed is laid out anew
-through scratch. What is not loaded ahead lies there for one product only. A short loop of single
-steps is written out, and each of its loads has slots.
+through scratch. What is not loaded ahead lies there for one product only. Loops around each other
+that load ahead are one loop. A short one of single steps that does not is written out, and where
+the loop around it loads ahead, each of its loads has slots.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from math import prod
 
 from ir.machine import Machine
 from ir.nest import Dot, Launch, Load, Loop, Map, Statement, Store, Tile, Value
+from ir.nested import nested
 from ir.sizes import power_of_two
 from ir.sizes import value as number
 from ir.spec import DTYPES, Number
@@ -75,7 +77,11 @@ class _Scratch:
         for s in block:
             if isinstance(s, Loop):
                 own = max((d for d in self._depths((s,))), default=1)
-                trips = _written_out(s)
+                loops = nested(s)
+                if len(loops) > 1 and own > 1 and not self.launch.resident:
+                    self._block(loops[-1].body, own, copies)
+                    continue
+                trips = _written_out(s) if own == 1 else 0
                 self._block(s.body, depth if trips else own, copies * (trips or 1))
             elif isinstance(s, Load):
                 taken = self._loaded(s, depth, copies)

@@ -51,17 +51,32 @@ def test_without_a_loop_operands_share_what_they_pass_through():
     assert parts("matmul_bias_gelu", *TILED, machine=REGISTERS) == {"x": whole["x"]}
 
 
-def test_taps_that_are_written_out_have_slots_each():
-    sizes = {"B": 1, "C": 64, "O": 32, "L": 64}
+TAPS = "acc[o, l] = sum(x[l + i, c] * w[i, c, o], c, i=3)"
+TAPPED = ("tile(i, size=1)", "place(i.outer, level=loop)", "compute(acc, unit=matrix)")
+IN_LOOP = ("tile(c, size=32)", "place(c.outer, level=loop)")
+ONE_X, ONE_W = 4 * 64 * 32, 4 * 32 * 32
+
+
+@pytest.mark.parametrize("tiled", [(), IN_LOOP])
+def test_taps_have_as_many_slots_as_their_loop_loads_ahead(tiled):
+    """Taps and tiles of channels are one loop."""
     spec = spec_of(
-        "acc[o, l] = sum(x[l + i, c] * w[i, c, o], c, i=3)", "y[o, l] = acc[o, l] * 2.0",
+        TAPS, "y[o, l] = acc[o, l] * 2.0",
         inputs="x: f32[L + 2, C], w: f32[3, C, O]", result="f32[O, L]",
     )  # fmt: skip
-    lines = ("tile(c, size=32)", "tile(i, size=1)", "place(c.outer, level=loop)",
-             "place(i.outer, level=loop)", "compute(acc, unit=matrix)", "stage(x, depth=3)",
-             "stage(w, depth=3)")  # fmt: skip
-    found = parts(spec, *lines, sizes={k: sizes[k] for k in "COL"})
-    assert found == {"x": 3 * 2 * 4 * 64 * 32, "w": 3 * 2 * 4 * 32 * 32}
+    lines = (*tiled, *TAPPED, "stage(x, depth=3)", "stage(w, depth=3)")
+    found = parts(spec, *lines, sizes={"C": 64 if tiled else 32, "O": 32, "L": 64})
+    assert found == {"x": 3 * ONE_X, "w": 3 * ONE_W}
+
+
+def test_taps_that_are_written_out_in_a_loop_that_loads_ahead_have_slots_each():
+    spec = spec_of(
+        TAPS, "y[o, l] = acc[o, l] * 2.0",
+        inputs="x: f32[L + 2, C], w: f32[3, C, O]", result="f32[O, L]",
+    )  # fmt: skip
+    lines = (*IN_LOOP, *TAPPED, "stage(w, depth=3, at=c.outer)")
+    found = parts(spec, *lines, sizes={"C": 64, "O": 32, "L": 64})
+    assert found == {"x": 3 * 2 * ONE_X, "w": 3 * ONE_W}
 
 
 def test_what_lies_in_scratch_is_what_is_loaded_for_products():

@@ -52,7 +52,7 @@ _TABLE = (
          {"over": "index", "parts": "positive"}, {}),
     Verb("layout", "an input w[k, n] -> a copy w_nk[n, k] in a launch of its own, read instead; "
          "a tensor in between -> computed in another order of its indices", "tensor",
-         {"order": "order"}, {}),
+         {"order": "order"}, {"dtype": "dtype"}),
     Verb("atomic", "every place of a scatter gathers its updates -> a launch that fills it, and one "
          "in which each update is added to memory at its place", "tensor", {}, {}),
     Verb("carry", "a launch for each step of the recurrence of a tensor -> one launch, each "
@@ -232,6 +232,16 @@ class _Checker:
                 "for it", place=decision.place, hint=f"compute({decision.subject}, unit=matrix)",
             )
 
+    def _layout(self, decision: Decision) -> None:
+        dtype = decision.option("dtype")
+        if dtype is not None and (dtype != NARROW or not self.machine.has_matrix(NARROW)):
+            takes = f"the matrix unit of `{self.machine.name}` takes none"
+            raise KernelError(
+                f"a copy of `{decision.subject}` is not rounded to {dtype}", place=decision.place,
+                allowed=NARROW if self.machine.has_matrix(NARROW) else takes,
+                hint=f"drop dtype={dtype}",
+            )
+
     def _formed(self, decision: Decision) -> None:
         require_registers(decision, self.machine)
 
@@ -319,6 +329,7 @@ _RULES: dict[str, Callable[[_Checker, Decision], None]] = {
     "atomic": _Checker._atomic,
     "cut": _Checker._cut,
     "compute": _Checker._compute,
+    "layout": _Checker._layout,
     "precision": _Checker._precision,
     "stream": _Checker._stream,
     "group": _Checker._group,

@@ -8,7 +8,7 @@ become one sum with the taps, as a matrix unit sums many at a time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import pairwise
 from math import prod
 
@@ -18,6 +18,7 @@ from ir.errors import KernelError
 from ir.layout import dimensions
 from ir.made import collapsed, copy_of
 from ir.openings import tiled
+from ir.precision import NARROW
 from ir.schedule import Decision
 from ir.sizes import power_of_two
 from ir.sizes import value as number
@@ -35,19 +36,34 @@ def windowed(spec: Spec, sizes: Mapping[str, int]) -> tuple[Made, ...]:
 
     sizes: the free and the derived ones.
     """
-    found = [e for e in spec.equations if contraction(e)]
-    ranges = facts(spec).ranges
-    if len(found) != 1 or not fills(product := contraction(found[0]), ranges):
-        return ()
-    one = _Convolution.of(spec, sizes, found[0], product)
-    if one is None:
+    one = _convolution(spec, sizes)
+    if one is None or not one.taps:
         return ()
     return tuple(dict.fromkeys(made for made in one.choices() if made))
 
 
+def rounded(spec: Spec, sizes: Mapping[str, int], sums: Collection[str]) -> tuple[Made, ...]:
+    """The same for one of `sums`, whose operands may be rounded: channels last in copies that are
+    rounded as they are made, so that nothing is left to do to what a product loads. Also for a
+    convolution without taps, whose channels do not lie last."""
+    one = _convolution(spec, sizes)
+    if one is None or one.e.target not in sums or one.few() or not one.last():
+        return ()
+    copies = (*one.packed(NARROW), *one.last(NARROW))
+    return tuple(dict.fromkeys(((*copies, *one.flat(one.positions())), copies)))
+
+
+def _convolution(spec: Spec, sizes: Mapping[str, int]) -> _Convolution | None:
+    found = [e for e in spec.equations if contraction(e)]
+    ranges = facts(spec).ranges
+    if len(found) != 1 or not fills(product := contraction(found[0]), ranges):
+        return None
+    return _Convolution.of(spec, sizes, found[0], product)
+
+
 class _Convolution:
     """One convolution. x: what windows slide over, w: what weighs them.  taps: the folded indices
-    that move a window, channels: the others."""
+    that move a window, may be none; channels: the others."""
 
     def __init__(
         self, spec: Spec, sizes: Mapping[str, int], e: Equation, x: Read, w: Read,
@@ -67,11 +83,11 @@ class _Convolution:
         w, x = sorted(sides, key=lambda r: _size(spec, r.tensor, sizes))
         pairs = [indices(p) for p in x.at if len(indices(p)) > 1]
         taps = tuple(i for i in e.reduced if any(i in p for p in pairs))
-        return _Convolution(spec, sizes, e, x, w, taps) if taps else None
+        return _Convolution(spec, sizes, e, x, w, taps)
 
     def choices(self) -> Iterator[Made]:
         weight, windows = self.packed(), self.last()
-        flat = self.flat(_spatial(self.e.indices, self.x))
+        flat = self.flat(self.positions())
         summed = self.summed()
         yield weight
         yield (*weight, *flat)
@@ -79,24 +95,35 @@ class _Convolution:
         yield (*weight, *windows, *flat)
         yield summed
 
-    def packed(self) -> Made:
-        """The weight with taps first and channels last."""
+    def positions(self) -> tuple[str, ...]:
+        """The positions of a result that windows are at; without taps, those beside channels."""
+        at = [set(indices(p)) for p in self.x.at]
+        after = next((n for n, p in enumerate(at) if p & set(self.channels)), len(at))
+        moved = [p for p in at if len(p) > 1] if self.taps else at[after + 1 :]
+        return tuple(i for i in self.e.indices if any(i in p for p in moved))
+
+    def packed(self, dtype: str = "") -> Made:
+        """The weight with taps first and channels last. dtype: what its copy is rounded to."""
         names = dimensions(self.spec, self.w.tensor)
         order = sorted(names, key=lambda i: (i not in self.taps, i in self.channels))
-        return () if names[-1] in self.channels else self.copied(self.w.tensor, names, order)
+        fine = names[-1] in self.channels and not dtype
+        return () if fine else self.copied(self.w.tensor, names, order, dtype)
 
-    def last(self) -> Made:
+    def last(self, dtype: str = "") -> Made:
         """What windows slide over with channels last."""
         at = {i for p in self.x.at if isinstance(p, Index) for i in indices(p)}
         names = dimensions(self.spec, self.x.tensor)
         order = sorted(names, key=lambda i: i in self.channels and i in at)
-        return self.copied(self.x.tensor, names, order)
+        return self.copied(self.x.tensor, names, order, dtype)
 
-    def copied(self, tensor: str, names: tuple[str, ...], order: list[str]) -> Made:
+    def copied(
+        self, tensor: str, names: tuple[str, ...], order: list[str], dtype: str
+    ) -> Made:
         """A copy in another order, and tiles for it that run along memory in both."""
-        if list(names) == order:
+        if list(names) == order and not dtype:
             return ()
-        made = Decision("layout", tensor, (("order", "_".join(order)),))
+        rounding = (("dtype", dtype),) if dtype else ()
+        made = Decision("layout", tensor, (("order", "_".join(order)), *rounding))
         shape = facts(self.spec).tensors[tensor].shape
         extents = dict(zip(names, (number(s, self.sizes) for s in shape), strict=True))
         tiles = {i: 1 for i in names} | {order[-1]: WRITTEN}
@@ -125,11 +152,14 @@ class _Convolution:
             inner = collapsed(decision)
         return tuple(made)
 
+    def few(self) -> bool:
+        """Whether the channels alone do not fill a product."""
+        ranges = facts(self.spec).ranges
+        return prod(number(ranges[i].high, self.sizes) for i in self.channels) < FEW
+
     def summed(self) -> Made:
         """Channels and taps as one index, where the channels are few."""
-        ranges = facts(self.spec).ranges
-        few = prod(number(ranges[i].high, self.sizes) for i in self.channels) < FEW
-        return self.flat(self.e.reduced) if few and len(self.e.reduced) > 1 else ()
+        return self.flat(self.e.reduced) if self.few() and len(self.e.reduced) > 1 else ()
 
 
 def _read(side: Expr) -> Read | None:
@@ -139,9 +169,3 @@ def _read(side: Expr) -> Read | None:
 
 def _size(spec: Spec, tensor: str, sizes: Mapping[str, int]) -> int:
     return prod(number(s, sizes) for s in facts(spec).tensors[tensor].shape)
-
-
-def _spatial(kept: tuple[str, ...], x: Read) -> tuple[str, ...]:
-    """The positions of a result that windows are at."""
-    moved = {i for p in x.at if len(indices(p)) > 1 for i in indices(p)}
-    return tuple(i for i in kept if i in moved)

@@ -9,7 +9,7 @@ from ir.openings import launch_ends
 from ir.reference import evaluate
 from ir.samples import WITH_TF32, lowered, spec_of
 from ir.sizes import bind
-from ir.windowed import windowed
+from ir.windowed import rounded, windowed
 
 PLAIN = spec_of(
     "y[b, o, p, q] = sum(x[b, c, 2 * p + i, q + 2 * j] * w[o, c, i, j], c, i, j)",
@@ -69,6 +69,53 @@ def test_every_choice_computes_the_convolution(name, n):
     np.testing.assert_allclose(
         interpret(nest, inputs, {}, rounded=False)["y"], exact, rtol=1e-10, atol=1e-10
     )
+
+
+POINTWISE = spec_of(
+    "y[b, o, p, q] = sum(x[b, c, p, q] * w[o, c], c)",
+    inputs="x: f32[2, 17, 4, 8], w: f32[5, 17]", result="f32[2, 5, 4, 8]",
+)  # fmt: skip
+COPIES = {
+    "pointwise": {"layout(w, order=o_c, dtype=tf32)", "layout(x, order=b_p_q_c, dtype=tf32)",
+                  "collapse(p, inner=q)"},
+    "parted": {"layout(w, order=i_o_c, dtype=tf32)", "layout(x, order=b_p_c, dtype=tf32)"},
+    "plain": {"layout(w, order=i_j_o_c, dtype=tf32)", "layout(x, order=b_p_q_c, dtype=tf32)",
+              "collapse(p, inner=q)"},
+    "mirrored": {"layout(w, order=i_j_o_c, dtype=tf32)", "layout(x, order=b_p_q_c, dtype=tf32)",
+                 "collapse(p, inner=q)"},
+    "few": set(),
+    "long": {"layout(w, order=i_o_c, dtype=tf32)", "layout(x, order=b_p_c, dtype=tf32)"},
+}  # fmt: skip
+
+
+def copies(name):
+    """The spec of a name, its sum, and the choices with rounded copies."""
+    spec = {**SPECS, "pointwise": POINTWISE}[name]
+    target = spec.equations[0].target
+    return spec, target, rounded(spec, {}, (target,))
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_copies_of_what_may_be_rounded_are_rounded(name):
+    spec, _, found = copies(name)
+    assert {str(d) for made in found for d in made if d.verb in VERBS} == COPIES[name]
+    assert rounded(spec, {}, ()) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "n"), [(s, n) for s in COPIES for n in range(len(copies(s)[2]))]
+)
+def test_every_choice_with_rounded_copies_computes_it_in_tf32(name, n):
+    spec, target, found = copies(name)
+    lines = (*map(str, (*launch_ends(spec), *found[n])), f"compute({target}, unit=matrix)")
+    nest = lowered(spec, *lines, sizes={}, machine=WITH_TF32)
+    inputs = random_inputs(spec, {}, np.random.default_rng(n))
+    exact = evaluate(spec, inputs, {})["y"]
+    np.testing.assert_allclose(
+        interpret(nest, inputs, {}, rounded=False)["y"], exact, rtol=1e-10, atol=1e-10
+    )
+    off = np.abs(interpret(nest, inputs, {}, rounded=True)["y"] - exact).max()
+    assert 1e-6 < off < 0.05
 
 
 @pytest.mark.parametrize("spec", [

@@ -27,6 +27,7 @@ from frontends.kernelbench.scaled import scaled
 from frontends.pytorch.imported import Imported
 from frontends.pytorch.module import imported
 from ir.errors import KernelError
+from ir.made import copy_of
 from ir.partition import partition, stem
 from ir.spec import DTYPES
 
@@ -83,10 +84,13 @@ def prepare(wanted: Wanted) -> dict[str, Any]:
 
 def _precisions(run: Compiled) -> set[str]:
     """The precisions that products of f32 have, as `convolution: tf32`."""
-    decisions = (d for k in run.kernels.values() for d in k.nest.schedule.decisions)
-    return {
-        f"{stem(d.subject)}: {d.option('dtype')}" for d in decisions if d.verb == "precision"
-    }
+    found: set[str] = set()
+    for nest in (k.nest for k in run.kernels.values()):
+        found |= {f"{stem(d.subject)}: {d.option('dtype')}" for d in nest.schedule.of("precision")}
+        copies = {copy_of(d): d.option("dtype") for d in nest.schedule.of("layout")}
+        read = ((e, t) for e in nest.formulation.equations for t in e.sources())
+        found |= {f"{stem(e.target)}: {copies[t]}" for e, t in read if copies.get(t)}
+    return found
 
 
 def _imported(problem: Problem) -> tuple[Made, Imported]:

@@ -10,6 +10,7 @@ from backends.triton.emit.blocks import Blocks
 from backends.triton.emit.descriptors import Descriptor, describe
 from backends.triton.emit.expressions import Expressions, permuted, spread
 from backends.triton.emit.lines import Block, Call, Line
+from backends.triton.emit.nested import origins, trips
 from backends.triton.emit.outside import Outside
 from backends.triton.emit.peel import peeled, without
 from backends.triton.emit.products import Operand, Products
@@ -35,6 +36,7 @@ from ir.nest import (
     Tile,
     Value,
 )
+from ir.nested import nested
 from ir.spec import FLOATS, Cast, Expr, Number
 from ir.steps import tile_axes
 
@@ -279,6 +281,10 @@ class Statements:
         self._assign(s.value, f"tl.load({spelling.pointer(table)} + {at}{mask})")
 
     def _loop(self, s: Loop) -> None:
+        loops = nested(s)
+        if len(loops) > 1 and self._depth(loops[-1]) > 1 and not self.launch.resident:
+            self._as_one(loops)
+            return
         block = self.blocks[s.index]
         low, high = self._bound(s, "low", s.low), self._bound(s, "high", s.high)
         at = spelling.origin(s.index)
@@ -289,7 +295,7 @@ class Statements:
             at = step
         inner = any(isinstance(x, Loop) for x in s.body)
         fixed = low.isdigit() and high.isdigit()
-        depth = max((self.values[x.value].depth for x in s.body if isinstance(x, Load)), default=0)
+        depth = self._depth(s)
         short = fixed and block.scalar and int(high) - int(low) <= UNROLLED
         if short and not inner and depth < 2:  # unrolled, all its loads would be in buffers at once
             head = f"for {at} in tl.static_range({low}, {high}):"
@@ -300,6 +306,21 @@ class Statements:
             word = "tl.range" if stages else "range"
             head = f"for {at} in {word}({low}, {high}{step}{stages}):"
         self._line(Block(head, self.block(s.body, header)))
+
+    def _as_one(self, loops: tuple[Loop, ...]) -> None:
+        """Loops around each other as one, which loads ahead across all of their steps."""
+        step = f"{loops[-1].index}_step"
+        header = list(origins(loops, step))
+        for s in loops:
+            header += self.positions(s.index, self.blocks[s.index].size)
+        depth = self._depth(loops[-1])
+        head = f"for {step} in tl.range(0, {trips(loops)}, num_stages={depth}):"
+        self._line(Block(head, self.block(loops[-1].body, tuple(header))))
+
+    def _depth(self, loop: Loop) -> int:
+        """How many tiles its own loads have under way."""
+        loads = (s.value for s in loop.body if isinstance(s, Load))
+        return max((self.values[n].depth for n in loads), default=0)
 
     def _bound(self, loop: Loop, end: str, bound: Bound) -> str:
         if bound.size is not None:

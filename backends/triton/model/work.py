@@ -99,6 +99,8 @@ class _Counter:
         self.lanes = warps * table["wave"]
         self.values = {v.name: v for v in launch.values}
         self.tables = _searched(launch)
+        products = [s for s in launch.statements() if isinstance(s, Dot)]
+        self.taken = {t.value for s in products for t in (s.a, s.b)}  # by products
         outside = OUTSIDE * warps / table["partitions"] / table["clock_hz"]
         self.work = Work(text=outside, run=outside)
         self.pipelined, self.together = False, 1.0  # trips whose loads are under way at once
@@ -202,8 +204,8 @@ class _Counter:
             "fabric": found.sectors * found.asked / max(found.times, 1e-9)
             / self.table["cache_bytes_per_cycle"] * self.cycle,
             "vector": ADDRESS * found.requests / self._rate("vector", "i32"),
-            "shared": 2 * found.bytes / self.table["shared_bytes_per_cycle"] * self.cycle
-            if self._copied(s) else 0.0,  # written there and read from there
+            "shared": self._passes(s) * found.bytes / self.table["shared_bytes_per_cycle"]
+            * self.cycle if self._copied(s) else 0.0,
         }  # fmt: skip
 
     def _asked_at(self, s: Load | Store, found: Move) -> str:
@@ -216,6 +218,10 @@ class _Counter:
     def _copied(self, s: Load | Store) -> bool:
         """Whether a load runs ahead as a copy to shared memory."""
         return self.pipelined and isinstance(s, Load) and self.table["copies_async"]
+
+    def _passes(self, s: Load | Store) -> int:
+        """How often a copy's bytes pass shared memory, but for a product that reads them there."""
+        return 1 if self.from_shared and s.value in self.taken else 2
 
     def _gathered(self, tile: Tile, depth: int) -> dict[str, float]:
         """Entries of a table in global memory, `depth` of them one after the other."""
@@ -254,6 +260,8 @@ class _Counter:
         across = 1 if full else max(1, self.warps // down)
         read = batch * depth * (rows * across * DTYPES[a] + columns * down * DTYPES[b])
         turned = self._turned(s, batch * columns * depth) if fast else 0.0
+        if self.from_shared and not self.values[s.b.value].loaded:
+            read += 2 * batch * depth * columns * DTYPES[b]  # laid out for the unit, there and back
         return {
             "matrix": flops / (self._rate("matrix", a) * part),
             "shared": (read / self.table["shared_bytes_per_cycle"] + turned) * self.cycle,

@@ -28,22 +28,23 @@ def conv1d_0(
     tile = tl.program_id(0)
     b_at = tile
     acc = tl.full([BLOCK_O, BLOCK_L], 0.0, tl.float32)
-    for c_at in range(0, C, 32):
+    for i_step in tl.range(0, tl.cdiv(C, 32) * 3, num_stages=2):
+        c_at = i_step // 3 * 32
+        i_at = i_step % 3
         offs_c = c_at + tl.arange(0, 32)
         in_c = (offs_c < C) | EVEN_C
-        for i_at in tl.range(0, 3, num_stages=2):
-            w = tl.load(
-                w_ptr + i_at + offs_o[:, None] * C * 3 + offs_c[None, :] * 3,
-                mask=in_o[:, None] & in_c[None, :],
-                other=0.0,
-            )
-            x_dim2 = offs_l[None, :] + i_at - 1
-            x = tl.load(
-                x_ptr + b_at * C * L + offs_c[:, None] * L + x_dim2,
-                mask=in_c[:, None] & in_l[None, :] & (x_dim2 >= 0) & (x_dim2 < L),
-                other=0.0,
-            )
-            acc = tl.dot(w, x, acc)
+        w = tl.load(
+            w_ptr + i_at + offs_o[:, None] * C * 3 + offs_c[None, :] * 3,
+            mask=in_o[:, None] & in_c[None, :],
+            other=0.0,
+        )
+        x_dim2 = offs_l[None, :] + i_at - 1
+        x = tl.load(
+            x_ptr + b_at * C * L + offs_c[:, None] * L + x_dim2,
+            mask=in_c[:, None] & in_l[None, :] & (x_dim2 >= 0) & (x_dim2 < L),
+            other=0.0,
+        )
+        acc = tl.dot(w, x, acc)
     y = (acc + bias[:, None].to(tl.float32)).to(tl.float16)
     tl.store(
         y_ptr + b_at * O * L + offs_o[:, None] * L + offs_l[None, :],

@@ -37,27 +37,28 @@ def conv2d_0(
     offs_p = p_at + tl.arange(0, 4)
     in_p = (offs_p < H) | EVEN_P
     acc = tl.full([BLOCK_O, 4, BLOCK_Q], 0.0, tl.float32)
-    for i_at in range(0, 3):
-        for j_at in tl.range(0, 3, num_stages=3):
-            w = tl.load(
-                w_ptr + i_at * 3 + j_at + offs_o[:, None] * C * 3 * 3 + offs_c[None, :] * 3 * 3,
-                mask=in_o[:, None] & in_c[None, :],
-                other=0.0,
-            )
-            x_dim2 = offs_p[None, :, None] + i_at - 1
-            x_dim3 = offs_q[None, None, :] + j_at - 1
-            x = tl.load(
-                x_ptr + b_at * C * H * W + offs_c[:, None, None] * H * W + x_dim2 * W + x_dim3,
-                mask=in_c[:, None, None]
-                    & in_p[None, :, None]
-                    & in_q[None, None, :]
-                    & (x_dim2 >= 0)
-                    & (x_dim2 < H)
-                    & (x_dim3 >= 0)
-                    & (x_dim3 < W),
-                other=0.0,
-            )
-            acc += tl.reshape(tl.dot(w, tl.reshape(x, [BLOCK_C, 4 * BLOCK_Q])), [BLOCK_O, 4, BLOCK_Q])
+    for j_step in tl.range(0, 9, num_stages=3):
+        i_at = j_step // 3
+        j_at = j_step % 3
+        w = tl.load(
+            w_ptr + i_at * 3 + j_at + offs_o[:, None] * C * 3 * 3 + offs_c[None, :] * 3 * 3,
+            mask=in_o[:, None] & in_c[None, :],
+            other=0.0,
+        )
+        x_dim2 = offs_p[None, :, None] + i_at - 1
+        x_dim3 = offs_q[None, None, :] + j_at - 1
+        x = tl.load(
+            x_ptr + b_at * C * H * W + offs_c[:, None, None] * H * W + x_dim2 * W + x_dim3,
+            mask=in_c[:, None, None]
+                & in_p[None, :, None]
+                & in_q[None, None, :]
+                & (x_dim2 >= 0)
+                & (x_dim2 < H)
+                & (x_dim3 >= 0)
+                & (x_dim3 < W),
+            other=0.0,
+        )
+        acc += tl.reshape(tl.dot(w, tl.reshape(x, [BLOCK_C, 4 * BLOCK_Q])), [BLOCK_O, 4, BLOCK_Q])
     y = (acc + bias[:, None, None].to(tl.float32)).to(tl.float16)
     tl.store(
         y_ptr
