@@ -57,7 +57,8 @@ def partition(
     """
     aliases, spec = dict(aliases or {}), literal(spec, sizes)
     flat = squeezed(once(through_views(spec, aliases), aliases))
-    return _Partition(spec, flat, aliases | _copies(flat), lowers, outside).network()
+    shown = {e.target: next(iter(e.sources())) for e in flat.equations if e.target in aliases}
+    return _Partition(spec, flat, aliases | shown | _copies(flat), lowers, outside).network()
 
 
 def _copies(spec: Spec) -> dict[str, str]:

@@ -284,3 +284,16 @@ def test_a_call_from_outside_that_is_not_given_is_told():
     made = partition(spec, {}, outside=[Outside("call", (), ("e",))])
     with pytest.raises(KernelError, match="calls from outside"):
         evaluate_network(made, {"x": np.zeros(8)})
+
+
+def test_a_view_of_what_is_computed_twice_shows_the_first():
+    spec = spec_of(
+        "x: f32[4, 6]", "f32[24]",
+        "a[i] = sum(x[i, j], j)", "b[i] = sum(x[i, j], j)", "v[k]: [24] = b[k // 6]",
+        "s[i, j] = exp(x[i, j])", "t[i, j] = exp(x[i, j])", "w[k]: [24] = t[k // 6, k % 6]",
+        "y[k]: [24] = w[k] * s[k // 6, k % 6] + v[k] * a[k // 6]",
+    )  # fmt: skip
+    made = agree(spec, {}, {"w": "t"})
+    names = {b.name for b in made.buffers}
+    assert {n for step in made.steps for n in step.inputs} <= names
+    assert "t" not in names

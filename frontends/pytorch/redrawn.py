@@ -23,6 +23,7 @@ from frontends.pytorch.trace import trace
 from ir.reference import evaluate
 from ir.spec import Number, Spec
 
+DROPPED = ("dropout", "dropout_p", "p")  # arguments that say which part of all is dropped
 Arrays = Mapping[str, np.ndarray]
 Evaluates = Callable[[Spec, Arrays, Mapping[str, int]], dict[str, np.ndarray]]
 
@@ -56,7 +57,7 @@ class _Draws(TorchDispatchMode):
         self, func: OpOverload, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         theirs = func(*args, **(kwargs or {}))
-        if torch.Tag.nondeterministic_seeded not in func.tags:
+        if torch.Tag.nondeterministic_seeded not in func.tags or _certain(func, args, kwargs or {}):
             return theirs
         self.builder = Builder(self.builder.drawn)
         results, structure = tree_flatten(theirs)
@@ -89,6 +90,12 @@ class _Draws(TorchDispatchMode):
             given[self.builder.seeded.name] = np.array([self.seed])
         (found,) = self.by(spec, given, {}).values()
         return torch.from_numpy(np.ascontiguousarray(found)).to(TORCH[value.dtype])
+
+
+def _certain(func: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Whether a call of an operator that may draw numbers drops nothing, and so draws none."""
+    given = {a.name: v for a, v in zip(func._schema.arguments, args, strict=False)} | dict(kwargs)
+    return any(given.get(name) == 0 for name in DROPPED)
 
 
 def _meta(tensor: torch.Tensor) -> Meta:

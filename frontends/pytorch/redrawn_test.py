@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 from frontends.pytorch.module import imported
-from frontends.pytorch.redrawn import redrawn
+from frontends.pytorch.redrawn import _Draws, redrawn
 from frontends.pytorch.reference import answer
 
 
@@ -40,3 +40,16 @@ def test_another_seed_draws_others():
 def test_what_draws_nothing_is_pytorchs():
     module, x = nn.Linear(3, 4), torch.randn(2, 3)
     assert torch.equal(redrawn(module, (x,))[0], module(x))
+
+
+def test_what_drops_nothing_is_pytorchs_even_where_there_is_no_rule():
+    """A library's recurrence may drop elements between layers; one that does not draws nothing."""
+
+    def fail(*_):
+        raise AssertionError("nothing is drawn")
+
+    x = torch.randn(4, 6)
+    with _Draws(3, fail):
+        kept, mask = torch.ops.aten.native_dropout(x, 0.0, True)
+    torch.testing.assert_close(kept, x)
+    assert mask.all()
