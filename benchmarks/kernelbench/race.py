@@ -21,7 +21,7 @@ from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from backends.program.sealed import unseal
 from backends.registry import backend_for, target
@@ -52,7 +52,8 @@ examples:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; exit code 2 for wrong use, 1 where a problem failed or is left."""
+    """The command; exit code 2 for wrong use, 1 where a problem failed or is left, 130 where it was
+    interrupted."""
     asked = _parser().parse_args(arguments)
     try:
         levels = asked.level or LEVELS
@@ -92,7 +93,10 @@ class _Race:
         done = {(r["level"], r["problem"]) for r in self.rows}
         todo = [e for e in chosen if self.asked.again or (e.level, e.name) not in done]
         with ThreadPoolExecutor(2 * (self.asked.workers + self.asked.contests)) as pool:
-            finished = list(pool.map(self.one, todo))
+            try:
+                finished = list(pool.map(self.one, todo))
+            except KeyboardInterrupt:
+                _stop()
         self.builders.shutdown(wait=False, cancel_futures=True)
         print(f"{sum(finished)} of {len(todo)} done", file=sys.stderr)
         return int(not all(finished) or any(not r["correct"] for r in self.rows))
@@ -226,6 +230,14 @@ class _Memory:
             with self.changed:
                 self.used, self.running = self.used - size, self.running - 1
                 self.changed.notify_all()
+
+
+def _stop() -> NoReturn:
+    """Ends it at once with all that it started: nothing is half-written, nobody is waited for."""
+    print("stopped; the same command goes on", file=sys.stderr, flush=True)
+    for child in multiprocessing.active_children():
+        child.kill()
+    os._exit(130)
 
 
 def _builders(workers: int) -> ProcessPoolExecutor:

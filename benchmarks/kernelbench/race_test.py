@@ -1,7 +1,11 @@
 """The race, rehearsed: the command as it is, by the interpreter and with made-up times."""
 
 import json
+import signal
+import subprocess
+import sys
 import threading
+import time
 
 import pytest
 
@@ -133,6 +137,40 @@ def test_a_wrong_result_is_timed_only_where_nothing_else_is_tried(options, tmp_p
     assert [row["correct"] for row in rows] == [False, False]
     assert "root mean square error" in rows[0]["reason"]
     assert [row.get("us") for row in rows] == [None, 100.0]
+
+
+SLOW = """
+import time
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x + 1
+
+def get_inputs():
+    time.sleep(600)
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_an_interrupt_ends_it_at_once_and_leaves_nothing_half_done(options, tmp_path):
+    (tmp_path / "level1" / "9_Slow.py").write_text(SLOW)
+    command = [sys.executable, "-m", "benchmarks.kernelbench.race", *options, "--only=9"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as race:
+        wait_for((tmp_path / "work" / "level1_f32" / "9_Slow").exists)
+        race.send_signal(signal.SIGINT)
+        assert race.wait(30) == 130
+        assert race.stderr.read().endswith("stopped; the same command goes on\n")
+    assert not result_there(tmp_path)
+
+
+def wait_for(condition, seconds=240.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.1)
 
 
 def result_there(tmp_path):
