@@ -151,6 +151,33 @@ def test_what_runs_ahead_a_few_bytes_at_a_time_takes_longer_than_loads_do():
     assert single("nk", *ahead, k=1023)["load_us"] > 10 * single("nk", k=1023)["load_us"]
 
 
+def test_what_a_product_reads_in_shared_memory_passes_it_less_often_than_what_is_made_there():
+    """Copies that are rounded beforehand are loaded to where the product reads them; an operand
+    that is rounded in the loop is laid out there first."""
+    spec = spec_of(
+        "acc[m, n] = sum(x[m, k] * w[n, k], k)", "y[m, n] = acc[m, n] + 1.0",
+        inputs="x: f32[M, K], w: f32[N, K]", result="f32[M, N]",
+    )  # fmt: skip
+    tiles = ("tile(m, size=128)", "tile(n, size=128)", "tile(k, size=32)",
+             "place(m.outer, level=grid)", "place(n.outer, level=grid)",
+             "place(k.outer, level=loop)", "compute(acc, unit=matrix)")  # fmt: skip
+    ahead = ("stage(x, depth=3)", "stage(w, depth=3)")
+    copies = ("layout(x, order=m_k, dtype=tf32)", "layout(w, order=n_k, dtype=tf32)",
+              "stage(x_mk, depth=3)", "stage(w_nk, depth=3)")  # fmt: skip
+    sizes = {"M": 4096, "N": 4096, "K": 1024}
+    found = []
+    for lines in ((*ahead, "precision(acc, dtype=tf32)"), copies):
+        nest = nest_of(spec, *tiles, *lines, sizes=sizes)
+        found.append(terms(nest.launches[-1], CHIP, bind(nest.spec, sizes), {})["shared_us"])
+    steps = ceil(32 * 32 / CHIP.parallel) * 32  # of the busiest multiprocessor
+    tile, cycle = 128 * 32 * 4 / 128, 1e6 / CHIP.details["triton"]["clock_hz"]
+    # Rounded in the loop: two tiles are copied, there and back; the right one is laid out, there
+    # and back; and the product reads the left one once, the right one for each 64 rows.
+    read = 1 + 2
+    assert found[0] == pytest.approx(steps * tile * cycle * (2 * 2 + 2 + read), rel=0.01)
+    assert found[1] == pytest.approx(steps * tile * cycle * (2 + read), rel=0.01)
+
+
 def test_more_stages_hide_more_of_the_wait():
     nest = product(128, 128, 64)
     times = [terms_of(nest, PRODUCT, warps=8, stages=s)["wait_us"] for s in (1, 2, 3)]

@@ -1,0 +1,29 @@
+"""What is said of a prepared problem."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from benchmarks.kernelbench.prepared import _precisions
+from ir.samples import WITH_TF32, lowered, spec_of
+
+SPEC = spec_of(
+    "convolution_2[m, n] = sum(x[m, k] * w[k, n], k)", "y[m, n] = convolution_2[m, n] + 1.0",
+    inputs="x: f32[M, K], w: f32[K, N]", result="f32[M, N]",
+)  # fmt: skip
+COPIES = ("layout(x, order=m_k, dtype=tf32)", "layout(w, order=n_k, dtype=tf32)")
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (("layout(w, order=n_k)",), set()),
+        (("precision(convolution_2, dtype=tf32x3)",), {"convolution: tf32x3"}),
+        (("precision(convolution_2, dtype=tf32)",), {"convolution: tf32"}),
+        (COPIES, {"convolution: tf32"}),
+    ],
+)
+def test_products_are_said_to_be_rounded_wherever_that_is_done(lines, said):
+    lines = ("compute(convolution_2, unit=matrix)", *lines)
+    nest = lowered(SPEC, *lines, sizes={"M": 20, "K": 32, "N": 24}, machine=WITH_TF32)
+    assert _precisions(SimpleNamespace(kernels={SPEC: SimpleNamespace(nest=nest)})) == said
