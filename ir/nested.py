@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from ir.contraction import indices
 from ir.nest import Loop
-from ir.spec import Index, Number
+from ir.spec import Number
 
 
 def nested(loop: Loop) -> tuple[Loop, ...]:
@@ -22,4 +23,4 @@ def nested(loop: Loop) -> tuple[Loop, ...]:
 def _from_zero(loop: Loop) -> bool:
     if loop.backwards or loop.low.size != Number(0) or loop.high.size is None:
         return False
-    return not any(isinstance(n, Index) for n in loop.high.size.walk())
+    return not indices(loop.high.size)

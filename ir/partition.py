@@ -57,7 +57,7 @@ def partition(
     """
     aliases, spec = dict(aliases or {}), literal(spec, sizes)
     flat = squeezed(once(through_views(spec, aliases), aliases))
-    shown = {e.target: next(iter(e.sources())) for e in flat.equations if e.target in aliases}
+    shown = {e.target: e.sources()[0] for e in flat.equations if e.target in aliases}
     return _Partition(spec, flat, aliases | shown | _copies(flat), lowers, outside).network()
 
 
