@@ -5,10 +5,10 @@ from __future__ import annotations
 import ast
 import difflib
 import re
-import warnings
 from collections.abc import Iterable
 
 from ir.errors import KernelError, Place
+from ir.syntax import syntax_tree
 
 LONGEST = 200_000  # characters
 _LINE_END = re.compile(r"\r\n|\r|\n")  # what Python's own tokenizer takes for one
@@ -32,9 +32,7 @@ class Source:
                 hint="split it into several files",
             )
         try:
-            with warnings.catch_warnings():  # `1if` and the like warn on stderr
-                warnings.simplefilter("ignore")
-                return ast.parse(self.text).body
+            return syntax_tree(self.text).body
         except SyntaxError as e:
             line = min(max(e.lineno or 1, 1), len(self.lines))
             column = min(max((e.offset or 1) - 1, 0), len(self.lines[line - 1]))

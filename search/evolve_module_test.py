@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from tests.place.command import evolve, evolve_here
+
 MODEL = """import torch
 
 class Model(torch.nn.Module):
@@ -52,19 +54,9 @@ with torch.no_grad():
     theirs, ours = (m(*given) for m in models)
 torch.testing.assert_close(ours, theirs)
 """
-IMPORTED = "h200"  # a target whose kernels Python imports
+NULL = "--target=null"
+IMPORTED = "--target=h200"  # whose kernels Python imports
 GOOD = "return torch.softmax(torch.relu(x + y) * self.factor, dim=1)"
-
-
-def evolve(folder, *words, target="null"):
-    environ = {**os.environ, "HOME": str(folder),
-               "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path),
-               "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"),
-               "BUILD_WORKING_DIRECTORY": str(folder)}  # fmt: skip
-    return subprocess.run(
-        [sys.executable, "-m", "search.evolve", f"--target={target}", "--workers=1", *words],
-        env=environ, text=True, capture_output=True, timeout=300,
-    )  # fmt: skip
 
 
 @pytest.fixture
@@ -78,7 +70,7 @@ def written(tmp_path):
 
 def test_each_kernel_of_a_module_is_evolved(written):
     folder = written()
-    done = evolve(folder, "--problem=model.py", "--evaluations=2", "--json")
+    done = evolve(folder, NULL, "--problem=model.py", "--evaluations=2", "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     (run,) = found["runs"]
@@ -97,7 +89,7 @@ def test_the_winners_of_a_module_are_a_solution_file(written):
     """It computes what the problem does; also where all candidates are known to the store."""
     folder = written(text=TWICE)
     words = ("--problem=model.py", "--model-new=new.py", "--evaluations=1", "--store=s.db")
-    done = evolve(folder, *words, target=IMPORTED)
+    done = evolve(folder, IMPORTED, *words)
     assert done.returncode == 0, done.stderr
     assert "model on h200: 2 steps by 1 kernel; sum of best times " in done.stdout
     text = (folder / "new.py").read_text()
@@ -106,23 +98,23 @@ def test_the_winners_of_a_module_are_a_solution_file(written):
     used = subprocess.run([sys.executable, "-c", USE], cwd=folder, env=environ, text=True,
                           capture_output=True, timeout=300)  # fmt: skip
     assert used.returncode == 0, used.stderr
-    again = evolve(folder, *words, target=IMPORTED)
+    again = evolve(folder, IMPORTED, *words)
     assert again.returncode == 2 and "--overwrite" in again.stderr
     (folder / "new.py").write_text("another")
-    again = evolve(folder, *words, "--overwrite", target=IMPORTED)
+    again = evolve(folder, IMPORTED, *words, "--overwrite")
     assert again.returncode == 0 and (folder / "new.py").read_text() == text, again.stderr
 
 
 def test_a_solution_file_leaves_nothing_to_pytorch(written):
-    done = evolve(written(), "--problem=model.py", "--model-new=new.py", "--allow-torch=relu",
-                  target=IMPORTED)  # fmt: skip
+    done = evolve_here(written(), IMPORTED, "--problem=model.py", "--model-new=new.py",
+                       "--allow-torch=relu")  # fmt: skip
     assert done.returncode == 2 and "`relu` is left to PyTorch" in done.stderr
 
 
 def test_without_a_correct_candidate_there_is_no_solution_file(written):
     folder = written()
-    done = evolve(folder, "--problem=model.py", "--model-new=new.py", "--seconds=0.001",
-                  "--no-store", target=IMPORTED)  # fmt: skip
+    done = evolve_here(folder, IMPORTED, "--problem=model.py", "--model-new=new.py",
+                       "--seconds=0.001", "--no-store")  # fmt: skip
     assert done.returncode == 1 and not (folder / "new.py").exists()
     assert "no correct candidate of softmax_" in done.stderr
     assert "no sum of times, without a correct softmax_" in done.stdout
@@ -131,15 +123,15 @@ def test_without_a_correct_candidate_there_is_no_solution_file(written):
 def test_an_operator_is_left_to_pytorch_as_the_error_of_a_missing_one_says(written):
     folder = written("return torch.linalg.eigvalsh(torch.relu(x[:6, :6])) * self.factor + y[:6]")
     words = ("--problem=model.py", "--evaluations=1", "--no-store")
-    done = evolve(folder, *words)
+    done = evolve_here(folder, NULL, *words)
     assert done.returncode == 2 and done.stdout == ""
     (option,) = re.findall(r"--allow-torch \w+", done.stderr)
     assert "`aten._linalg_eigh` has no equations" in done.stderr and "eigvalsh(torch" in done.stderr
-    done = evolve(folder, *words, *option.split(), "--report=r.html")
+    done = evolve_here(folder, NULL, *words, *option.split(), "--report=r.html")
     assert done.returncode == 0, done.stderr
     assert "2 steps by 2 kernels, and _linalg_eigh by PyTorch, in no sum; sum of" in done.stdout
     assert "_linalg_eigh, in the module" in (folder / "r.html").read_text()
-    done = evolve(folder, *words, *option.split(), "--json")
+    done = evolve_here(folder, NULL, *words, *option.split(), "--json")
     found = json.loads(done.stdout)
     assert [row["left_to_torch"] for row in found["runs"]] == [["_linalg_eigh"]] * 2
     assert found["problem"]["targets"][0]["left_to_torch"] == ["_linalg_eigh"]
@@ -154,13 +146,14 @@ def test_an_operator_is_left_to_pytorch_as_the_error_of_a_missing_one_says(writt
     ],
 )
 def test_what_cannot_be_left_to_pytorch_is_told(written, names, said):
-    done = evolve(written(), "--problem=model.py", f"--allow-torch={names}")
+    done = evolve_here(written(), NULL, "--problem=model.py", f"--allow-torch={names}")
     assert done.returncode == 2 and said in done.stderr and done.stdout == "", done.stderr
     assert "--allow-torch" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_a_module_that_pytorch_computes_whole_is_told(written):
-    done = evolve(written("return torch.relu(x)"), "--problem=model.py", "--allow-torch=relu")
+    folder = written("return torch.relu(x)")
+    done = evolve_here(folder, NULL, "--problem=model.py", "--allow-torch=relu")
     assert done.returncode == 2 and "PyTorch computes all of it" in done.stderr
 
 
@@ -175,7 +168,7 @@ def test_a_module_that_pytorch_computes_whole_is_told(written):
     ],
 )
 def test_what_cannot_be_a_kernel_is_told_in_a_message(written, body, said):
-    done = evolve(written(body), "--problem=model.py")
+    done = evolve_here(written(body), NULL, "--problem=model.py")
     assert done.returncode == 2 and said in done.stderr, done.stderr
     assert done.stderr.startswith("evolve: ") and "Traceback" not in done.stderr
     assert "model.py" in done.stderr and done.stdout == ""
@@ -200,10 +193,10 @@ def test_what_cannot_be_a_kernel_is_told_in_a_message(written, body, said):
     ],
 )
 def test_wrong_use_is_told(written, words, said):
-    done = evolve(written(), *words)
+    done = evolve_here(written(), NULL, *words)
     assert done.returncode == 2 and said in done.stderr
 
 
 def test_a_file_without_a_model_is_told(written):
-    done = evolve(written(text="import torch\n"), "--problem=model.py")
+    done = evolve_here(written(text="import torch\n"), NULL, "--problem=model.py")
     assert done.returncode == 2 and "Model" in done.stderr

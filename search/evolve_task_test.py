@@ -1,11 +1,10 @@
 """A user's own task is evolved by the command, and its winners are held to its tests."""
 
 import json
-import os
-import subprocess
-import sys
 
 import pytest
+
+from tests.place.command import evolve, evolve_here
 
 TASK = """import torch
 
@@ -29,19 +28,14 @@ def test_it_is_large(run):
 """
 
 
-def evolve(folder, text, *words):
+def run_of(folder, text, *words, command=evolve_here):
     (folder / "task.py").write_text(text)
-    environ = {**os.environ, "HOME": str(folder), "BUILD_WORKING_DIRECTORY": str(folder),
-               "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}  # fmt: skip
-    return subprocess.run(
-        [sys.executable, "-m", "search.evolve", "--target=null", "--workers=1",
-         "--task=task.py", "--no-store", "--evaluations=2", *words],
-        env=environ, text=True, capture_output=True, timeout=300,
-    )  # fmt: skip
+    given = ("--target=null", "--task=task.py", "--no-store", "--evaluations=2")
+    return command(folder, *given, *words)
 
 
 def test_the_winners_of_a_task_are_held_to_it(tmp_path):
-    done = evolve(tmp_path, TASK, "--json")
+    done = run_of(tmp_path, TASK, "--json", command=evolve)
     assert done.returncode == 0, done.stderr
     (found,) = json.loads(done.stdout)["problem"]["targets"]
     assert (found["steps"], found["shape"]) == (1, {"n": 12}) and found["best_us"]
@@ -74,9 +68,9 @@ def test_shares(run):
 
 
 def test_a_task_whose_operators_are_partly_left_to_pytorch(tmp_path):
-    done = evolve(tmp_path, SOLVER)
+    done = run_of(tmp_path, SOLVER)
     assert done.returncode == 2 and "--allow-torch _linalg_eigh" in done.stderr
-    done = evolve(tmp_path, SOLVER, "--allow-torch", "_linalg_eigh", "--json")
+    done = run_of(tmp_path, SOLVER, "--allow-torch", "_linalg_eigh", "--json")
     assert done.returncode == 0, done.stderr + done.stdout
     (found,) = json.loads(done.stdout)["problem"]["targets"]
     assert found["left_to_torch"] == ["_linalg_eigh"] and found["shapes"] == [{"n": 6}, {"n": 4}]
@@ -84,14 +78,14 @@ def test_a_task_whose_operators_are_partly_left_to_pytorch(tmp_path):
 
 
 def test_an_operator_with_equations_is_left_to_pytorch_as_asked(tmp_path):
-    done = evolve(tmp_path, TASK, "--allow-torch=relu")
+    done = run_of(tmp_path, TASK, "--allow-torch=relu")
     assert done.returncode == 0, done.stderr + done.stdout
     assert "and relu by PyTorch, in no sum" in done.stdout
     assert "5 of 5 comparisons and tests hold" in done.stdout
 
 
 def test_a_test_that_fails_is_told(tmp_path):
-    done = evolve(tmp_path, TASK + WRONG)
+    done = run_of(tmp_path, TASK + WRONG)
     assert done.returncode == 1, done.stderr
     *_, line, fault = done.stdout.splitlines()
     assert "at n=12 | n=5: 5 of 6 comparisons and tests hold" in line
@@ -101,7 +95,7 @@ def test_a_test_that_fails_is_told(tmp_path):
 def test_shapes_that_differ_in_more_than_sizes_are_told(tmp_path):
     other = "x = x * 2 if len(y) > 6 else x\n    return torch.softmax"
     text = TASK.replace("return torch.softmax", other)
-    done = evolve(tmp_path, text)
+    done = run_of(tmp_path, text)
     assert done.returncode == 0, done.stderr
     line = done.stdout.splitlines()[-1]
     assert "at n=12: 3 of 3 comparisons and tests hold; 1 other shape not run" in line
@@ -118,5 +112,5 @@ def test_shapes_that_differ_in_more_than_sizes_are_told(tmp_path):
     ],
 )
 def test_what_is_wrong_is_told(tmp_path, text, words, said):
-    done = evolve(tmp_path, text, *words)
+    done = run_of(tmp_path, text, *words)
     assert done.returncode == 2 and said in done.stderr and done.stdout == "", done.stderr

@@ -59,7 +59,7 @@ TABLE = {
     "tools": (ALL, ()),
     "tests": (ALL, None),
     "tests/model_server": ((), ()),
-    "tests/place": (("search",), ()),
+    "tests/place": (("search", "search/evolve"), ()),
     "bazel": ((), ("pytest",)),
     "bazel/shims": ((), ()),
 }

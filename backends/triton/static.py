@@ -10,6 +10,8 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from ir.syntax import syntax_tree
+
 LANGUAGE = ("tl", "language", "libdevice")
 FOLDS = ("sum", "max", "min", "argmax", "argmin", "xor_sum", "reduce", "associative_scan", "cumsum",
          "cumprod", "sort", "histogram")  # fmt: skip
@@ -59,7 +61,7 @@ def static_figures(source: str) -> Mapping[str, float]:
     """The facts of `ir.character` that a module's text shows; nothing where it is no module, or
     has no kernel that moves anything."""
     try:
-        module = ast.parse(source)
+        module = syntax_tree(source)
     except (SyntaxError, ValueError):
         return {}
     kernels = [_Reader(node, stages).kernel for node, stages in _kernels(module)]

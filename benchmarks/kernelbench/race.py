@@ -36,6 +36,7 @@ from frontends.aten.convolution import SUM
 from frontends.kernelbench.apart import apart
 from ir.errors import KernelError
 from ir.precision import NARROW
+from search.command.interrupt import Interrupt
 
 LEVELS = (1, 2, 3)
 PREPARE_SECONDS = 1800.0  # a model of 200 kernels on a busy machine
@@ -92,11 +93,12 @@ class _Race:
     def all(self, chosen: Sequence[Entry]) -> int:
         done = {(r["level"], r["problem"]) for r in self.rows}
         todo = [e for e in chosen if self.asked.again or (e.level, e.name) not in done]
-        with ThreadPoolExecutor(2 * (self.asked.workers + self.asked.contests)) as pool:
+        threads = 2 * (self.asked.workers + self.asked.contests)
+        with Interrupt(), ThreadPoolExecutor(threads) as pool:
             try:
                 finished = list(pool.map(self.one, todo))
             except KeyboardInterrupt:
-                _stop()
+                self.stop()
         self.builders.shutdown(wait=False, cancel_futures=True)
         print(f"{sum(finished)} of {len(todo)} done", file=sys.stderr)
         return int(not all(finished) or any(not r["correct"] for r in self.rows))
@@ -166,7 +168,8 @@ class _Race:
         reasons = [self.builds[job.folder].result() for job in found]
         failed = [f"{job.folder.name}: {r}" for job, r in zip(found, reasons, strict=True) if r]
         if time.monotonic() - began > 1:
-            print(f"{self.elapsed()}  {folder.name}: {len(found)} kernels", file=sys.stderr)
+            with self.lock:
+                self.say(f"{folder.name}: {len(found)} kernels")
         return f"{len(failed)} kernels do not build; {failed[0]}" if failed else ""
 
     def contested(self, folder: Path, strict: bool) -> Row:
@@ -189,7 +192,21 @@ class _Race:
             put(self.rows, row)
             if self.asked.until == "race":
                 write(self.asked.out, self.head(), self.rows)
-        print(f"{self.elapsed()}  {line(row)}", file=sys.stderr, flush=True)
+            self.say(line(row))
+
+    def say(self, words: str) -> None:
+        """Under the lock: what was said last stays last."""
+        seconds = time.monotonic() - self.start
+        print(f"{seconds:6.1f} s  {words}", file=sys.stderr, flush=True)
+
+    def stop(self) -> NoReturn:
+        """Ends it at once with all that it started: nothing is half-written, nobody is waited for,
+        and what is killed here is no row, as the lock is never given back."""
+        self.lock.acquire()
+        print("stopped; the same command goes on", file=sys.stderr, flush=True)
+        for child in multiprocessing.active_children():
+            child.kill()
+        os._exit(130)
 
     def head(self) -> dict[str, Any]:
         options = "".join(
@@ -202,9 +219,6 @@ class _Race:
             "sizes": "reduced" if self.asked.reduced else "the problems' own",
             **self.facts,
         }  # fmt: skip
-
-    def elapsed(self) -> str:
-        return f"{time.monotonic() - self.start:6.1f} s"
 
 
 class _Memory:
@@ -230,14 +244,6 @@ class _Memory:
             with self.changed:
                 self.used, self.running = self.used - size, self.running - 1
                 self.changed.notify_all()
-
-
-def _stop() -> NoReturn:
-    """Ends it at once with all that it started: nothing is half-written, nobody is waited for."""
-    print("stopped; the same command goes on", file=sys.stderr, flush=True)
-    for child in multiprocessing.active_children():
-        child.kill()
-    os._exit(130)
 
 
 def _builders(workers: int) -> ProcessPoolExecutor:

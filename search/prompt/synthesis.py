@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ir.machine import Machine
-from ir.parse import parse_schedule, parse_spec
 from ir.verbs import VERBS
 from ir.workload import Sizes
 from search import difference
@@ -64,9 +63,9 @@ class Writer:
         found = retrieve(
             self.library,
             query(
-                parse_spec(parent.candidate.formulation),
+                parent.formulation,
                 self.machine,
-                parse_schedule(parent.candidate.schedule),
+                parent.schedule,
                 " ".join(lines) or _result(parent.outcome),
             ),
             self.knowledge,

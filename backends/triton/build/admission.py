@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import NoReturn
 
 from backends.backend import BackendError
+from ir.syntax import syntax_tree
 
 IMPORTS = (
     "import torch",
@@ -45,7 +46,7 @@ _AT = "outside of functions there are imports, numbers and a text about the kern
 def require_admissible(source: str) -> None:
     """BackendError("build") at the first thing in a text that a kernel may not use."""
     try:
-        tree = ast.parse(source)
+        tree = syntax_tree(source)
     except (SyntaxError, ValueError) as error:
         raise BackendError("build", f"the source is no Python: {error}") from None
     known = set(BUILTINS)
