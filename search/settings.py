@@ -41,7 +41,7 @@ class Settings:
     seconds: float | None = None
     stagnation: int | None = None
     roofline_share: float = 0.95
-    policy: str = "evolutionary"
+    policy: str = "mcts"
     seed: int = 0
     batch: int = BATCH
     measures: tuple[str, ...] = ("scratch", "traffic")

@@ -192,7 +192,7 @@ def _how(group: argparse._ArgumentGroup) -> None:
                        help=f"candidates to try for each kernel (default: {EVALUATIONS})")
     group.add_argument("--seconds", metavar="S", help="time for each kernel (default: no limit)")
     group.add_argument("--policy", metavar="NAME[,parameter=value,...]",
-                       help="who becomes a parent, and how (default: evolutionary); "
+                       help="who becomes a parent, and how (default: mcts); "
                             "see docs/search.md")
     group.add_argument("--operators", metavar="NAMES", default="",
                        help="what may make new candidates, with commas (default: all there are)")
