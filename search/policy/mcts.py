@@ -12,6 +12,8 @@ from search.policy.parameters import real, whole, word
 from search.policy.ranking import ranked, standing, starts
 from search.state import Proposal, State
 
+CROSSED = 0.25  # of the proposals, at least, where a model may be asked: it can combine
+
 
 @dataclass(slots=True)
 class _Node:
@@ -34,7 +36,8 @@ class Mcts:
     A candidate is a child of the parent that it resembles most. Its value is how it stands among
     all that are correct, 1 the fastest, 0 where it failed; a node's is the best or the mean of all
     below it.  exploration: the c of value + c sqrt(ln N / n).  widening, power: a node of n
-    visits has up to widening n^power children (progressive widening).
+    visits has up to widening n^power children (progressive widening).  width: how many of the
+    fastest stand by.  crossed: the share of proposals that name one of these as a second parent.
     """
 
     exploration: float = real(0.5, 0.0, 10.0)
@@ -42,6 +45,7 @@ class Mcts:
     widening: float = real(1.5, 0.1, 100.0)
     power: float = real(0.6, 0.0, 1.0)
     width: int = whole(4, 1, 64)
+    crossed: float = real(0.0, 0.0, 1.0)
 
     def ask(self, state: State, count: int, rng: random.Random) -> Sequence[Proposal]:
         """`count` proposals, each counted as a visit for the next, and a spare one from each of
@@ -49,7 +53,18 @@ class Mcts:
         tree = self._tree(state)
         roots = list(starts(state))
         chosen = [self._descend(tree, roots, rng) for _ in range(count)]
-        return [Proposal("", (key,)) for key in (*chosen, *ranked(state)[: self.width])]
+        fastest = ranked(state)[: self.width]
+        share = max(self.crossed, CROSSED if state.spent else 0.0)
+        pairs = [self._with_another(key, fastest, share, rng) for key in chosen]
+        return [Proposal("", parents) for parents in (*pairs, *((key,) for key in fastest))]
+
+    def _with_another(
+        self, key: str, fastest: Sequence[str], share: float, rng: random.Random
+    ) -> tuple[str, ...]:
+        others = [other for other in fastest if other != key]
+        if share and others and rng.random() < share:
+            return (key, rng.choice(others))
+        return (key,)
 
     def _tree(self, state: State) -> dict[str, _Node]:
         values = standing(state)

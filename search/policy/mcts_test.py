@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 
@@ -60,3 +61,19 @@ def test_a_child_of_two_belongs_to_the_one_that_it_resembles():
     tree = narrow._tree(made(lines))
     visits = {made(lines).graph.node(k).schedule: n.visits for k, n in tree.items()}
     assert visits == {"a": 1, "b": 2, "c": 1}
+
+
+def test_a_share_is_crossed_with_one_of_the_fastest_where_asked_for_or_a_model_can_combine():
+    lines = [("a", 9.0, ""), ("b", 2.0, "a"), ("c", 1.0, "a"), ("d", 8.0, "a")]
+    state = made(lines)
+
+    def seconds(policy, state):
+        asked = policy.ask(state, 40, random.Random(0))[:40]
+        return [names(state, p.parents[1:]) for p in asked]
+
+    assert not any(seconds(Mcts(), state))
+    found = seconds(Mcts(crossed=1.0, width=2), state)
+    assert all(found) and {name for name, in found} == {"b", "c"}
+    half = [bool(names) for names in seconds(Mcts(), replace(state, spent={"combine": 0}))]
+    assert 2 < sum(half) < 25
+    assert not any(seconds(Mcts(crossed=1.0), made([("a", 3.0, "")])))
