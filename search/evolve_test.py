@@ -17,6 +17,8 @@ FIELDS = [
     "stopped_because", "record", "shapes", "dispatch", "unseen", "operators",
 ]  # fmt: skip
 
+ROWS = ("--kernel=rows.kir", "--policy=evolutionary")  # whose children are found quickly
+
 
 @pytest.fixture
 def place(tmp_path):
@@ -56,17 +58,17 @@ def test_a_suite_is_every_kernel_for_every_target(place):
 
 
 def test_the_same_seed_gives_the_same_result_with_any_number_of_workers(place):
-    words = ("--kernel=rows.kir", "--evaluations=20", "--seed=3")
+    words = (*ROWS, "--evaluations=20", "--seed=3")
     one = place.evolve(*words, "--store=one.db")
     two = place.evolve(*words, "--store=two.db", "--workers=2")
-    place.evolve("--kernel=rows.kir", "--evaluations=20", "--seed=4", "--store=other.db")
+    place.evolve(*ROWS, "--evaluations=20", "--seed=4", "--store=other.db")
     assert one == two
     assert place.tried("one.db") == place.tried("two.db")
     assert set(place.tried("one.db")) != set(place.tried("other.db"))
 
 
 def test_what_was_found_out_before_is_taken_from_the_store(place):
-    words = ("--kernel=rows.kir", "--evaluations=12", "--json", "--target=null")
+    words = (*ROWS, "--evaluations=12", "--json", "--target=null")
     place.run(*words)
     began = place.evaluated("../home/.local/share/speciate/store.db")
     place.run(*words)
@@ -74,7 +76,7 @@ def test_what_was_found_out_before_is_taken_from_the_store(place):
 
 
 def test_a_run_killed_in_the_middle_resumes_to_the_result_of_one_that_was_not(place):
-    words = ("--kernel=rows.kir", "--evaluations=60", "--seed=1")
+    words = (*ROWS, "--evaluations=60", "--seed=1")
     whole = place.evolve(*words, "--store=whole.db")
     process = place.start("--target=null", *words, "--store=killed.db")
     until(lambda: place.evaluated("killed.db") >= 10)
@@ -109,7 +111,7 @@ def test_without_a_database_package_the_error_names_it_and_what_it_is_for(place)
 
 
 def test_without_a_store_a_search_finds_the_same_and_leaves_nothing(place):
-    words = ("--kernel=rows.kir", "--evaluations=20", "--seed=3")
+    words = (*ROWS, "--evaluations=20", "--seed=3")
     kept = place.evolve(*words, "--store=one.db")
     place.given = place.files()
     found = place.evolve(*words, "--no-store", **bare(place))
@@ -118,7 +120,7 @@ def test_without_a_store_a_search_finds_the_same_and_leaves_nothing(place):
 
 
 def test_an_interrupt_stores_everything_and_says_how_to_go_on(place):
-    words = ("--kernel=rows.kir", "--kernel=scale.kir", "--evaluations=300", "--store=runs.db")
+    words = (*ROWS, "--kernel=scale.kir", "--evaluations=300", "--store=runs.db")
     process = place.start("--target=null", *words, "--json")
     until(lambda: place.evaluated("runs.db") > 16)  # the first generation of 8 is told by then
     process.send_signal(signal.SIGINT)
@@ -135,10 +137,10 @@ def test_an_interrupt_stores_everything_and_says_how_to_go_on(place):
 
 
 def test_a_resumed_run_can_be_given_more_evaluations(place):
-    place.evolve("--kernel=rows.kir", "--evaluations=10", "--store=runs.db")
+    place.evolve(*ROWS, "--evaluations=10", "--store=runs.db")
     wider = ("--resume=rows-null-1", "--store=runs.db", "--evaluations=20")
     code, out, _ = place.run(*wider, "--json")
-    longer = place.evolve("--kernel=rows.kir", "--evaluations=20", "--store=other.db")
+    longer = place.evolve(*ROWS, "--evaluations=20", "--store=other.db")
     assert code == 0 and json.loads(out) == longer
     assert list(json.loads(out)["runs"][0]["shape"]) == ["M", "K", "N"]
 
