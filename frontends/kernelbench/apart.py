@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import multiprocessing.util
+import os
 import resource
 import tempfile
+import threading
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
@@ -73,6 +75,7 @@ def _shorten() -> None:
 def _child(
     out: Connection, work: Callable[..., Any], args: tuple[Any, ...], gigabytes: float | None
 ) -> None:
+    threading.Thread(target=_end_with_caller, daemon=True).start()
     if gigabytes is not None:
         limit = int(gigabytes * 2**30)
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
@@ -82,3 +85,11 @@ def _child(
         out.send((None, error))
     except Exception as error:  # code of others
         out.send((None, KernelError(f"{type(error).__name__}: {error}")))
+
+
+def _end_with_caller() -> None:
+    """Nobody else ends this process where the caller dies: it is a child of the server's."""
+    caller = multiprocessing.parent_process()
+    assert caller is not None, "it is run in a process that was started"
+    caller.join()
+    os._exit(1)

@@ -1,7 +1,10 @@
 """What runs apart returns values and errors, and cannot outlive its limits."""
 
 import os
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -60,3 +63,37 @@ def test_faults_are_told(work, argument, fault):
 def test_what_opens_a_device_is_forked_before_anything_is_exported() -> None:
     assert _preloaded(doubled, None) == [doubled.__module__]
     assert _PRELOADED in _preloaded(doubled, 4.0)
+
+
+CALLER = """
+import sys
+from frontends.kernelbench.apart import apart
+from frontends.kernelbench.apart_test import linger
+apart(linger, sys.argv[1])
+"""
+
+
+def linger(file):
+    Path(file).write_text(str(os.getpid()))
+    time.sleep(300)
+
+
+def test_it_ends_with_the_process_that_called_it_however_that_ended(tmp_path):
+    file = tmp_path / "pid"
+    path = os.pathsep.join(p or os.getcwd() for p in sys.path)
+    caller = subprocess.Popen([sys.executable, "-c", CALLER, str(file)],
+                              env={**os.environ, "PYTHONPATH": path})  # fmt: skip
+    try:
+        wait_for(lambda: file.exists() and file.read_text())
+    finally:
+        caller.kill()
+        caller.wait()
+    worker = Path("/proc") / file.read_text()
+    wait_for(lambda: not worker.exists())
+
+
+def wait_for(holds, seconds=120.0):
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.05)
