@@ -29,12 +29,12 @@ from search.evaluation import Evaluation
 from search.evaluator.cache import Cached
 from search.evaluator.local import LocalEvaluator
 from search.evaluator.stages import Bench
-from search.forgetful import Forgetful
 from search.measures import MEASURES, Cell
 from search.operator import local_operators
 from search.policy import policy
 from search.run import Search
 from search.settings import Settings
+from search.store.forgetful import Forgetful
 
 LIBRARY = Path(__file__).parents[1] / "ir" / "library"
 KERNELS = ("attention", "conv1d", "embedding_bag", "layer_norm", "matmul_bias_gelu",

@@ -2,19 +2,47 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Protocol
 
 from ir.atomic import updated
 from ir.contraction import indices
-from ir.nest import Map, Slice, Store, Tile
+from ir.cuts import Cut
+from ir.nest import Map, Slice, Store, Tile, Value
 from ir.scope import Scope
 from ir.spec import Cast, Equation, Expr, Index, Number, Read
 
-if TYPE_CHECKING:
-    from ir.program import Program
+
+class Demand(Protocol):
+    """What scatters ask of the program that they are part of."""
+
+    cuts: Mapping[str, Cut]
+    values: Mapping[str, Value]
+    top: Scope
+    grid: Scope
+
+    def needed(self, indices: tuple[str, ...]) -> set[str]:
+        """Those of the indices that have an origin."""
+
+    def stored_dtype(self, name: str) -> str:
+        """The dtype that a stored tensor has in global memory."""
+
+    def new(
+        self, name: str, tensor: str, dtype: str, indices: tuple[str, ...], depth: int = 0
+    ) -> Value:
+        """A new value over indices."""
+
+    def expression(self, expr: Expr, scope: Scope) -> Expr:
+        """The expression over tiles that are at hand in the scope."""
+
+    def rows(self, tensor: str, position: Expr, scope: Scope) -> Tile:
+        """A tile of the positions along a dimension of a tensor."""
+
+    def touch(self, tensor: str) -> None:
+        """Notes that a global tensor is used."""
 
 
-def add_updates(program: Program, equation: Equation, scope: Scope) -> None:
+def add_updates(program: Demand, equation: Equation, scope: Scope) -> None:
     """Adds the updates of a scatter to its target, in the scope where their indices have origins.
 
     Each tile of updates comes once: where a grid index is not theirs, at its first tile only.
@@ -29,7 +57,7 @@ def add_updates(program: Program, equation: Equation, scope: Scope) -> None:
     program.touch(equation.target)
 
 
-def _value(program: Program, equation: Equation, names: tuple[str, ...], home: Scope) -> str:
+def _value(program: Demand, equation: Equation, names: tuple[str, ...], home: Scope) -> str:
     """The value that holds the updates, along all of their indices."""
     name = equation.target
     dtype = program.stored_dtype(name)
@@ -43,7 +71,7 @@ def _value(program: Program, equation: Equation, names: tuple[str, ...], home: S
     return value.name
 
 
-def _slice(program: Program, tensor: str, position: Expr, home: Scope) -> Slice:
+def _slice(program: Demand, tensor: str, position: Expr, home: Scope) -> Slice:
     """Where the updates go along one dimension: at an index, or at positions in a value."""
     free = tuple(i for i in program.cuts if i in indices(position))
     if isinstance(position, Index):

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from search.record import record_folders
+from search.record.record import record_folders
 
 HERE = Path(__file__).parent
 

@@ -6,7 +6,7 @@ import pytest
 
 from kernels_generated.reproduction import lacking, reproduction
 from search.evaluation import Failure
-from search.record import MEASURED, read_record
+from search.record.record import MEASURED, read_record
 
 RENEW = "./bazelw run //tools:renew_records -- {kernel}/{target}"
 SAME = 1e-9  # relative: a time that is computed, written and read

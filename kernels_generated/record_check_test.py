@@ -18,8 +18,8 @@ from ir.lower import lower
 from ir.parse import parse_schedule, parse_workload
 from kernels_generated.reproduction import reproduction
 from search.evaluation import Evaluation
-from search.record import Digests, Record, Stored, read_record, write_record
-from search.variant import Texts, Tuned, Variant
+from search.record.record import Digests, Record, Stored, read_record, write_record
+from search.record.variant import Texts, Tuned, Variant
 
 ROOT = Path(__file__).parent.parent
 WORKLOAD = (

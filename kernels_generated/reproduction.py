@@ -23,8 +23,8 @@ from kernels_generated.guarded import affordable, shapes_of
 from search.candidate import Candidate
 from search.evaluation import Evaluated, Evaluation, Failure, Timed
 from search.evaluator.stages import Bench, Stages
-from search.record import SCHEDULE, SPEC, Stored
-from search.variant import numbered
+from search.record.record import SCHEDULE, SPEC, Stored
+from search.record.variant import numbered
 from search.workload import Shape, heaviest, mean, widest
 
 

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from search.llm.exchange import ModelError, reply_of
-from search.store import Store
+from search.store.store import Store
 from tests.model_server.server import ModelServer
 from tests.place.place import Place
 

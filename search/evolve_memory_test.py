@@ -2,7 +2,7 @@
 
 import pytest
 
-from search.store import Store
+from search.store.store import Store
 from tests.place.place import Place
 
 SHAPE = "--shape=M=100,K=300,N=70"  # where the first schedule is not the best

@@ -16,7 +16,7 @@ import pytest
 
 from search.llm.exchange import Answer, reply_of, request_of
 from search.prompt.regions import first_regions
-from search.store import Store
+from search.store.store import Store
 from tests.model_server.server import ModelServer
 from tests.place.place import Place, until
 

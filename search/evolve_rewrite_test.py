@@ -5,8 +5,8 @@ import pytest
 from ir.parse import parse_spec
 from search.candidate import Candidate
 from search.evaluation import Evaluation
-from search.record import read_record
-from search.store import Store
+from search.record.record import read_record
+from search.store.store import Store
 from tests.place.place import Place
 
 PAIRS = """def pairs(x: f32[N, D], y: f32[N, K]) -> f32[N, K]:

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from search.store import Store
+from search.store.store import Store
 from tests.place.place import SCALE, Place, until
 
 FIELDS = [

@@ -24,7 +24,7 @@ from search.model_use import ModelUse, Spent
 from search.run import Search
 from search.samples import CHIP, SETTINGS, SIZES, SPEC, Pick
 from search.state import Proposal
-from search.store import Store
+from search.store.store import Store
 
 ROOT = Path(__file__).parents[1]
 

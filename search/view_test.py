@@ -10,14 +10,14 @@ from search.candidate import Candidate, Origin
 from search.evaluation import Evaluation, Failure, Timed
 from search.events import Told
 from search.first import ELSEWHERE, FIRST, PLAIN
-from search.forgetful import Forgetful
 from search.graph import Graph
 from search.measures import named
 from search.run import Search
 from search.samples import CHIP, SPEC, Pick
 from search.settings import Settings
 from search.state import Proposal, State
-from search.store import Store
+from search.store.forgetful import Forgetful
+from search.store.store import Store
 from search.view import View, in_turn, views
 from search.workload import Shape, mean
 

@@ -21,7 +21,7 @@ from search.evaluator.local import LocalEvaluator
 from search.evaluator.sandbox import Limits
 from search.evaluator.stages import Bench
 from search.settings import Settings
-from search.store import Store
+from search.store.store import Store
 
 CHIP = "h200"
 SOURCES = Path(compiler.__file__).parents[1] / "testdata"

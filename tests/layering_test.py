@@ -35,7 +35,10 @@ TABLE = {
     "backends": (("ir",), ("jinja2", "torch", "numpy")),
     "backends/program": (("ir", "backends"), None),
     "backends/*": (("ir", "backends"), None),
-    "search": (("ir",), ("sqlalchemy", "rich")),
+    "search": (("ir",), ()),
+    "search/store": (("ir", "search"), ("sqlalchemy",)),
+    "search/display": (("ir", "search"), ("rich",)),
+    "search/record": (("ir", "search"), ()),
     "search/policy": (("ir", "search"), ("ribs",)),
     "search/operator": (
         ("ir", "ir/rewrites", "search", "search/prompt", "search/llm"),
@@ -50,7 +53,9 @@ TABLE = {
         ("rich", "numpy"),
     ),
     "search/evolve": (("ir", "search", "backends", "frontends"), ()),
-    "kernels_generated": (("ir", "search", "search/evaluator", "backends"), ()),
+    "kernels_generated": (
+        ("ir", "search", "search/evaluator", "search/record", "backends"), ()
+    ),
     "benchmarks": (ALL, None),
     "benchmarks/aten": (ALL, None),
     "benchmarks/kernelbench": (ALL, None),
@@ -59,11 +64,11 @@ TABLE = {
     "tools": (ALL, ()),
     "tests": (ALL, None),
     "tests/model_server": ((), ()),
-    "tests/place": (("search", "search/evolve"), ()),
+    "tests/place": (("search/evolve", "search/store"), ()),
     "bazel": ((), ("pytest",)),
     "bazel/shims": ((), ()),
 }
-FOR_TESTS = ("tests/model_server", "tests/place")  # what tests of any package may import
+FOR_TESTS = ("tests/model_server", "tests/place", "search/store")  # what tests of any package may import
 ONE_MODULE = ("jinja2", "torch", "sqlalchemy", "rich", "ribs", "optuna", "openai", "ray")
 TEXT_ONLY = ("parse", "print", "verify", "verbs", "lower", "autoschedule", "cost", "digest")
 

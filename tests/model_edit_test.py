@@ -15,8 +15,8 @@ import pytest
 
 from kernels_generated.reproduction import Reproduction, reproduction
 from search.evaluation import Evaluation
-from search.record import Record, Stored, read_record, write_record
-from search.store import Store
+from search.record.record import Record, Stored, read_record, write_record
+from search.store.store import Store
 from tests.model_server.server import ModelServer
 from tests.place.place import Place
 

@@ -11,7 +11,7 @@ import pytest
 from ir.guards import chosen
 from kernels_generated.reproduction import reproduction
 from search.evaluation import Evaluation
-from search.record import read_record
+from search.record.record import read_record
 
 SHAPES = (
     {"B": 64, "C": 4, "O": 4, "L": 16},

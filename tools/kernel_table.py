@@ -15,7 +15,7 @@ from statistics import median
 
 from backends.registry import target_names
 from ir.errors import KernelError
-from search.record import Record, read_record, record_folders
+from search.record.record import Record, read_record, record_folders
 from tools.markdown import cut
 from tools.pages import command
 

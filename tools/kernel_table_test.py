@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from ir.errors import KernelError
-from search.record import Digests, Record
+from search.record.record import Digests, Record
 from tools.kernel_table import NOTHING, page, table
 
 DIGESTS = Digests("s", "d", "e", "t", "tool 1")

@@ -23,7 +23,7 @@ from ir.schedule import Schedule
 from ir.source import near
 from kernels_generated.reproduction import Reproduction, reproduction
 from search.evaluation import Evaluation, Failure
-from search.record import MEASURED, Record, read_record, record_folders, write_record
+from search.record.record import MEASURED, Record, read_record, record_folders, write_record
 from search.workload import bound_us
 
 FOLDER = "kernels_generated"

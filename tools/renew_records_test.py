@@ -9,8 +9,8 @@ from ir.digest import spec_digest, text_digest
 from ir.guards import Guard
 from ir.parse import parse_workload
 from search.evaluator import shapes
-from search.record import Digests, Record, Stored, read_record, write_record
-from search.variant import Texts, Tuned, Variant
+from search.record.record import Digests, Record, Stored, read_record, write_record
+from search.record.variant import Texts, Tuned, Variant
 from tools.renew_records import main
 
 WORKLOAD = (

@@ -25,7 +25,7 @@ from benchmarks.search.configuration import OPERATORS, POLICIES, configurations
 from benchmarks.search.rows import key, read, write
 from ir.errors import KernelError
 from search.command.suite import library
-from search.store import Store
+from search.store.store import Store
 
 KERNELS = ("conv1d", "embedding_bag", "conv2d", "map_id", "rmsnorm_matmul", "wukong_fm")
 PACKAGES = ("numpy", "optuna", "cmaes", "ribs")

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.search.__main__ import main
 from benchmarks.search.rows import key, read
 from search.evaluation import Failure
-from search.store import Store
+from search.store.store import Store
 
 
 def call(folder, *more, out="r.json", store="s.db"):

@@ -27,10 +27,10 @@ from search.policy import policy
 from search.prompt.lesson import distil
 from search.prompt.lessons import Lessons
 from search.prompt.operations import operations
-from search.recall import recalled
 from search.run import Search
 from search.settings import Settings
-from search.store import Store
+from search.store.recall import recalled
+from search.store.store import Store
 
 Row = dict[str, Any]
 
@@ -159,7 +159,7 @@ def at_desk(task: Task) -> Row:
 def sources_digest() -> str:
     """The digest of what decides how a search goes, but for what becomes of a candidate."""
     root = Path(search.__file__).parent
-    places = (root, root / "policy", root / "operator")
+    places = (root, *(root / room for room in ("policy", "operator", "store")))
     files = [f for p in places for f in sorted(p.glob("*.py")) if not f.name.endswith("_test.py")]
     return text_digest("\0".join(f.read_text(encoding="utf-8") for f in files))
 

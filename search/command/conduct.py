@@ -18,7 +18,7 @@ from search.command.session import Plan, Session
 from search.command.suite import Suite, resumed
 from search.command.surroundings import Surroundings
 from search.command.unseen import UNSEEN
-from search.display import display
+from search.display.display import display
 from search.llm.endpoint import endpoint
 from search.prompt.lessons import Lessons, beside
 from search.stored import Keeper
@@ -82,11 +82,11 @@ def conduct(asked: Arguments, around: Surroundings, found: Suite) -> int:
 def _keeper(asked: Arguments, around: Surroundings) -> Keeper:
     """Where runs are kept; KernelError where what that takes is not there."""
     if asked.no_store:
-        from search.forgetful import Forgetful
+        from search.store.forgetful import Forgetful
 
         return Forgetful()
     require("sqlalchemy", "it keeps runs in a store", "install it, or give --no-store")
-    from search.store import Store
+    from search.store.store import Store
 
     return Store(_url(asked, around))
 

@@ -17,7 +17,7 @@ from search.outcome import Outcome
 from search.prompt.document import document
 from search.prompt.lessons import Lessons
 from search.prompt.operations import operations
-from search.recall import recalled
+from search.store.recall import recalled
 from search.stored import Keeper
 
 

@@ -21,9 +21,9 @@ from search.command.problem import Problem
 from search.dispatch import Dispatch
 from search.evaluation import Evaluation
 from search.outcome import Outcome
-from search.record import MEASURED, SCHEDULE, Digests, Record, Stored, Written, write_record
+from search.record.record import MEASURED, SCHEDULE, Digests, Record, Stored, Written, write_record
+from search.record.variant import Texts, Tuned, Variant, digest_of, numbered
 from search.settings import Settings
-from search.variant import Texts, Tuned, Variant, digest_of, numbered
 from search.workload import Shape, widest
 
 FOLDER = "kernels_generated"

@@ -17,7 +17,7 @@ from search.command.promotion import command, promote
 from search.evaluation import Evaluation
 from search.graph import Graph
 from search.outcome import Outcome
-from search.record import read_record
+from search.record.record import read_record
 from search.settings import Settings
 
 (NAME,) = set(target_names(for_tests=True)) - set(target_names())

@@ -18,7 +18,7 @@ from search.command.problem import Problem
 from search.command.promotion import promote
 from search.command.summary import Line
 from search.command.unseen import UNSEEN, tried
-from search.display import Display
+from search.display.display import Display
 from search.evaluator.cache import Cached
 from search.evaluator.local import LocalEvaluator
 from search.evaluator.stages import Bench

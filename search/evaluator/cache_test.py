@@ -8,7 +8,7 @@ from search.candidate import Candidate
 from search.evaluation import Evaluation, Failure
 from search.evaluator.cache import Cached
 from search.settings import Settings
-from search.store import Store
+from search.store.store import Store
 
 GOOD = Evaluation(1.0, "simulated", "simulator")
 CANDIDATES = [Candidate("spec", str(n), "chip", "tongue") for n in range(4)]

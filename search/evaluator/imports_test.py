@@ -13,7 +13,8 @@ def find(name, *more):
 PathFinder.find_spec = find
 """
 USE = """
-import search.evaluator.cache, search.evaluator.worker, search.command.session, search.display
+import search.evaluator.cache, search.evaluator.worker, search.command.session
+import search.display.display
 from functools import partial
 from backends.registry import backend_for, target, target_names
 from ir.autoschedule import autoschedule

@@ -17,7 +17,7 @@ from search.llm.models import asked, replayed
 from search.llm.patient import Patience
 from search.llm.samples import request
 from search.settings import Settings
-from search.store import Store
+from search.store.store import Store
 from tests.model_server.scripted import Scripted
 from tests.model_server.server import ModelServer
 

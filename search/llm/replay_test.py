@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from ir.errors import KernelError
-from search.forgetful import Forgetful
 from search.llm.exchange import Message, ModelError
 from search.llm.ledger import Ledger
 from search.llm.recording import Recording
 from search.llm.replay import Replay
 from search.llm.samples import Saying, answer, fault, request
+from search.store.forgetful import Forgetful
 
 RUN = "rows-chip-1"
 PROMPT = "Make it faster.\nIt is bound by memory.\nAnswer with an edit."

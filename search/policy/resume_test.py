@@ -23,7 +23,7 @@ from search.policy import NAMES, policy
 from search.run import Search
 from search.samples import CHIP, SIZES, SPEC
 from search.settings import Settings
-from search.store import Store
+from search.store.store import Store
 
 ROOT = Path(__file__).parents[2]
 EVALUATIONS = 36

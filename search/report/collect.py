@@ -9,10 +9,10 @@ from ir.parse import parse_spec
 from search import difference, quantity
 from search.candidate import Candidate
 from search.contributions import contributions
+from search.dispatch import guard_lines
 from search.evaluation import Evaluation
 from search.measures import named
 from search.model_use import PromptUse
-from search.dispatch import guard_lines
 from search.outcome import AtShape, Outcome
 from search.report.page import (
     Archive,

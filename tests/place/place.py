@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-from search.store import Store
+from search.store.store import Store
 
 TARGETS = Path(__file__).parents[2] / "backends" / "targets"
 SCALE = """def scale(x: f32[M, K], g: f32[K]) -> f32[M, K]:

@@ -6,9 +6,9 @@ import pytest
 
 from search.candidate import Candidate, Origin
 from search.evaluation import Evaluation, Failure
-from search.recall import recalled
 from search.samples import SETTINGS, SIZES
-from search.store import Store
+from search.store.recall import recalled
+from search.store.store import Store
 
 BACKENDS = {"chip": ("tongue",), "cousin": ("tongue", "other"), "stranger": ("third",)}
 

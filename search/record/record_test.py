@@ -9,8 +9,8 @@ from ir.digest import spec_digest, text_digest
 from ir.errors import KernelError
 from ir.guards import Guard
 from ir.parse import parse_workload
-from search import record as records
-from search.record import (
+from search.record import record as records
+from search.record.record import (
     BUILD_TEXT,
     Digests,
     Record,
@@ -21,7 +21,7 @@ from search.record import (
     record_folders,
     write_record,
 )
-from search.variant import Texts, Tuned, Variant
+from search.record.variant import Texts, Tuned, Variant
 
 WORKLOAD = (
     "def scale(x: f32[M, K]) -> f32[M, K]:\n"

@@ -13,8 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from search import quantity
+from search.display.scoreboard import Scoreboard
 from search.events import Event, Stopped
-from search.scoreboard import Scoreboard
 
 TRYING = 4  # candidates shown
 FRAMES = 8  # a second

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from search.candidate import Candidate, Origin
-from search.display import Lines, display, short
+from search.display.display import Lines, display, short
 from search.evaluation import Evaluation, Failure
 from search.events import Asked, Improved, Started, Stopped, Told
 from search.settings import Settings
@@ -90,7 +90,7 @@ def frame(monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
 
     def drawn(happened):
-        from search.live import Live
+        from search.display.live import Live
 
         stream = Terminal()
         live = Live(stream)

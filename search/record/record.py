@@ -19,8 +19,7 @@ from ir.parse import parse_workload
 from ir.provenance import CORRECT_BY, TIME_KINDS
 from ir.source import near
 from search.evaluation import same_kind
-from search.toml_text import toml_text
-from search.variant import (
+from search.record.variant import (
     Texts,
     Tuned,
     Variant,
@@ -32,6 +31,7 @@ from search.variant import (
     tuned,
     variants,
 )
+from search.toml_text import toml_text
 
 Sizes = Mapping[str, int]
 

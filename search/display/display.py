@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Protocol, TextIO
 
 from search import obtained, quantity
+from search.display.scoreboard import Scoreboard
 from search.evaluation import Failure
 from search.events import Event, Improved, Started, Stopped, Told
-from search.scoreboard import Scoreboard
 from search.workload import words
 
 LONGEST = 100  # characters of a reason or of edits in a line of a log
@@ -35,7 +35,7 @@ def display(stream: TextIO, quiet: bool) -> Display:
     if quiet or not stream.isatty():
         return Lines(stream)
     try:
-        from search.live import Live
+        from search.display.live import Live
     except ImportError:  # a machine with a GPU and few packages
         return Lines(stream)
     return Live(stream)

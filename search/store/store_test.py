@@ -12,7 +12,7 @@ from search.candidate import Candidate, Origin
 from search.evaluation import Evaluation, Failure
 from search.graph import Edge
 from search.settings import Settings
-from search.store import Store
+from search.store.store import Store
 from search.stored import StoredEvent, StoredExchange
 
 SETTINGS = Settings("softmax", "def softmax", "chip", "tongue", {"M": 8}, ({"M": 1},), seed=3)

@@ -4,8 +4,8 @@ import pytest
 
 from ir.errors import KernelError
 from search.evaluation import Evaluation
-from search.forgetful import Forgetful
 from search.settings import Settings
+from search.store.forgetful import Forgetful
 from search.stored import StoredExchange
 
 

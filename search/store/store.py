@@ -17,8 +17,8 @@ from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 from ir.errors import KernelError
 from search.candidate import Candidate
 from search.evaluation import Evaluated, from_json, to_json
-from search.rows import edge_rows, event_row, generations, node_row
 from search.settings import Settings, settings
+from search.store.rows import edge_rows, event_row, generations, node_row
 from search.stored import Record, StoredEvent, StoredExchange
 
 BUSY_SECONDS = 30.0  # how long to wait for another writer
