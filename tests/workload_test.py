@@ -1,10 +1,6 @@
 """A workload of several shapes becomes one record whose kernels share them, by the command."""
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
@@ -12,6 +8,7 @@ from ir.guards import chosen
 from kernels_generated.reproduction import reproduction
 from search.evaluation import Evaluation
 from search.record.record import read_record
+from tests.place import command
 
 SHAPES = (
     {"B": 64, "C": 4, "O": 4, "L": 16},
@@ -25,12 +22,9 @@ GIVEN = [
 
 
 def evolve(folder, *words, target="npu"):
-    environ = {**os.environ, "HOME": str(folder), "BUILD_WORKING_DIRECTORY": str(folder),
-               "BUILD_WORKSPACE_DIRECTORY": str(folder),
-               "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache"),
-               "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path)}  # fmt: skip
-    command = [sys.executable, "-m", "search.evolve", f"--target={target}", *words]
-    return subprocess.run(command, env=environ, text=True, capture_output=True, timeout=300)
+    return command.evolve(
+        folder, f"--target={target}", *words, BUILD_WORKSPACE_DIRECTORY=str(folder)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +102,7 @@ def test_the_page_shows_the_shapes_and_the_guards(made):
     ],
 )
 def test_shapes_that_make_no_sense_are_told(tmp_path, words, said):
-    done = evolve(tmp_path, "--kernel=conv1d", *words, target="null")
+    done = command.evolve_here(tmp_path, "--kernel=conv1d", "--target=null", *words)
     assert done.returncode == 2 and said in done.stderr, done.stderr
     assert "Traceback" not in done.stderr
 

@@ -11,6 +11,7 @@ from typing import NoReturn
 from ir.errors import KernelError
 from ir.source import near
 from search.command.shapes import worded
+from search.settings import POLICY
 from search.workload import Shape
 
 EVALUATIONS = 32
@@ -192,7 +193,7 @@ def _how(group: argparse._ArgumentGroup) -> None:
                        help=f"candidates to try for each kernel (default: {EVALUATIONS})")
     group.add_argument("--seconds", metavar="S", help="time for each kernel (default: no limit)")
     group.add_argument("--policy", metavar="NAME[,parameter=value,...]",
-                       help="who becomes a parent, and how (default: mcts); "
+                       help=f"who becomes a parent, and how (default: {POLICY}); "
                             "see docs/search.md")
     group.add_argument("--operators", metavar="NAMES", default="",
                        help="what may make new candidates, with commas (default: all there are)")

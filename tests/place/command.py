@@ -12,6 +12,7 @@ from pathlib import Path
 from unittest import mock
 
 from search.evolve import main
+from tests.place.variables import variables
 
 
 @dataclass(frozen=True)
@@ -23,11 +24,12 @@ class Done:
     stderr: str
 
 
-def evolve(folder: Path, *words: str) -> Done:
-    """A run in a process of its own."""
+def evolve(folder: Path, *words: str, **more: str) -> Done:
+    """A run in a process of its own, with more variables."""
     done = subprocess.run(
         [sys.executable, "-m", "search.evolve", "--workers=1", *words],
-        env={**os.environ, **_variables(folder)}, text=True, capture_output=True, timeout=300,
+        env={**os.environ, **variables(folder, folder), **more},
+        text=True, capture_output=True, timeout=300,
     )  # fmt: skip
     return Done(done.returncode, done.stdout, done.stderr)
 
@@ -36,15 +38,6 @@ def evolve_here(folder: Path, *words: str) -> Done:
     """A run in this process: modules are read by one server, which takes seconds to start."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
-        with mock.patch.dict(os.environ, _variables(folder)):
+        with mock.patch.dict(os.environ, variables(folder, folder)):
             code = main(["--workers=1", *words])
     return Done(code, out.getvalue(), err.getvalue())
-
-
-def _variables(folder: Path) -> dict[str, str]:
-    return {
-        "HOME": str(folder),
-        "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path),
-        "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"),
-        "BUILD_WORKING_DIRECTORY": str(folder),
-    }

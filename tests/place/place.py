@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from search.store.store import Store
+from tests.place.variables import variables
 
 TARGETS = Path(__file__).parents[2] / "backends" / "targets"
 SCALE = """def scale(x: f32[M, K], g: f32[K]) -> f32[M, K]:
@@ -59,12 +60,8 @@ class Place:
     def start(self, *words, **more):
         environ = {
             "PATH": os.environ.get("PATH", ""),
-            "HOME": str(self.home),
-            # What backends compile for themselves once is not compiled again for a test.
-            "XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"),
-            "PYTHONPATH": os.pathsep.join(p or os.getcwd() for p in sys.path),
             "PYTHONDONTWRITEBYTECODE": "1",
-            "BUILD_WORKING_DIRECTORY": str(self.work),
+            **variables(self.home, self.work),
             **more,
         }
         return subprocess.Popen(
