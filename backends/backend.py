@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from backends.manifest import Manifest
     from ir.machine import Machine
-    from ir.nest import LoopNest
+    from ir.nest.nest import LoopNest
 
 Sizes = Mapping[str, int]
 Arrays = Mapping[str, "np.ndarray"]
@@ -98,5 +98,5 @@ class CountsSource(Protocol):
     """A backend that can tell from a source text, as one edited by hand, what it does."""
 
     def static_figures(self, source: str) -> Mapping[str, float]:
-        """Those facts of `ir.character` that the text shows, by the same names; none where it
-        cannot be read."""
+        """Those facts of `ir.estimate.character` that the text shows, by the same names; none
+        where it cannot be read."""

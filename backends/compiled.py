@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 
 from backends.backend import Arrays, Backend, Built, Sizes
-from ir.autoschedule import autoschedule
-from ir.lower import lower
+from ir.autoschedule.autoschedule import autoschedule
+from ir.lower.lower import lower
 from ir.machine import Machine
-from ir.nest import LoopNest
+from ir.nest.nest import LoopNest
 from ir.network import Network, Outside, Pause
-from ir.partition import partition, stem
+from ir.partition.partition import partition, stem
+from ir.reference.stepwise import Calls, outside, require_calls, seen
 from ir.sizes import shape
 from ir.spec import Spec
-from ir.stepwise import Calls, outside, require_calls, seen
 
 Progress = Callable[[int, int, Spec], None]  # kernels built so far, of how many, the next one
 
@@ -110,8 +110,8 @@ def compiled(
 ) -> Compiled:
     """A spec of many equations as kernels for a target, built below a folder.
 
-    aliases, calls (`outside`): see `ir.partition.partition`.  guessed: see `Kernels`. Raises
-    KernelError for what no kernel can compute, and BackendError for what does not build.
+    aliases, calls (`outside`): see `partition` of `ir.partition`.  guessed: see `Kernels`.
+    Raises KernelError for what no kernel can compute, and BackendError for what does not build.
     """
     kernels = Kernels(machine, backend, guessed=guessed)
     network = partition(spec, sizes, aliases, kernels.emit, calls)

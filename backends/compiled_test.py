@@ -7,8 +7,8 @@ from backends.backend import BackendError
 from backends.compiled import Kernels, built, compiled
 from backends.registry import backend_for, target
 from ir.errors import KernelError
-from ir.parse import parse_spec
-from ir.partition import partition
+from ir.parse.parse import parse_spec
+from ir.partition.partition import partition
 
 TWICE = parse_spec('''
 def twice(x: f32[8, 16], w: f32[16, 16]) -> f32[8, 4, 4]:

@@ -11,11 +11,11 @@ from pathlib import Path
 from backends.backend import Backend, BackendError, Built, Timing
 from backends.emit import TEMPLATES
 from backends.measure import check, reference
-from ir.autoschedule import autoschedule, plain
-from ir.lower import lower
+from ir.autoschedule.autoschedule import autoschedule, plain
+from ir.lower.lower import lower
 from ir.machine import Machine
-from ir.nest import LoopNest
-from ir.parse import parse_spec
+from ir.nest.nest import LoopNest
+from ir.parse.parse import parse_spec
 from ir.schedule import Schedule
 from ir.spec import Spec
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from backends.backend import Arrays, Backend, Built, Sizes, Timing
 from ir.guards import WITHIN, Guard, chosen
-from ir.lower import fits, lower
+from ir.lower.lower import fits, lower
 from ir.machine import Machine
-from ir.nest import LoopNest
+from ir.nest.nest import LoopNest
 from ir.schedule import Schedule
 from ir.spec import Spec
 

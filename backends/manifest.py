@@ -13,7 +13,7 @@ from ir.source import near
 from ir.spec import DTYPES
 
 if TYPE_CHECKING:
-    from ir.nest import LoopNest
+    from ir.nest.nest import LoopNest
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _EXTENSION = re.compile(r"[a-z0-9]+(\.[a-z0-9]+)*")

@@ -9,11 +9,11 @@ import numpy as np
 
 from backends.backend import Arrays, Backend, BackendError, Built, Sizes
 from backends.tolerance import FINITE, LARGEST, norm_ratio, rms, tolerance
-from ir.inputs import random_inputs
 from ir.machine import Machine
-from ir.nest import LoopNest
-from ir.reference import evaluate, evaluate_storage, storage_dtype
-from ir.rounding import round_to
+from ir.nest.nest import LoopNest
+from ir.reference.inputs import random_inputs
+from ir.reference.reference import evaluate, evaluate_storage, storage_dtype
+from ir.reference.rounding import round_to
 from ir.spec import FLOATS, Spec
 
 CACHED_BYTES = 1 << 28  # of references kept: the check shapes of a kernel, at two seeds each

@@ -8,9 +8,9 @@ import pytest
 from backends import measure
 from backends.backend import BackendError
 from backends.measure import References, check, reference
-from ir.parse import parse_spec
-from ir.reference import evaluate_storage
-from ir.rounding import round_to
+from ir.parse.parse import parse_spec
+from ir.reference.reference import evaluate_storage
+from ir.reference.rounding import round_to
 from ir.sizes import free_sizes
 
 MATMUL = parse_spec(

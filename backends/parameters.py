@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ir.nest import LoopNest, Parameter
+from ir.nest.nest import LoopNest, Parameter
 
 
 def parameters(nest: LoopNest) -> tuple[Parameter, ...]:

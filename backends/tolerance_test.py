@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from backends.tolerance import EPSILON, FACTOR, FINITE, LARGEST, norm_ratio, rms, tolerance
-from ir.rounding import round_to
+from ir.reference.rounding import round_to
 
 
 @pytest.mark.parametrize("dtype", sorted(EPSILON))

@@ -9,10 +9,10 @@ import pytest
 import torch
 
 from benchmarks.baselines import BASELINES, MODES
-from ir.inputs import random_inputs
-from ir.parse import parse_workload
-from ir.reference import evaluate
-from ir.samples import KERNELS, LIBRARY
+from ir.parse.parse import parse_workload
+from ir.reference.inputs import random_inputs
+from ir.reference.reference import evaluate
+from ir.samples.samples import KERNELS, LIBRARY
 
 SPECS = Path(__file__).parent / "specs"
 FILES = {f.stem: f for folder in (LIBRARY, SPECS) for f in sorted(folder.glob("*.kir"))}

@@ -10,14 +10,14 @@ from random import Random
 from backends.backend import BackendError
 from backends.registry import backend_for
 from backends.triton.model.model import modelled
-from ir.autoschedule import autoschedule
+from ir.autoschedule.autoschedule import autoschedule
 from ir.digest import text_digest
-from ir.edits import neighbours
+from ir.edits.edits import neighbours
 from ir.errors import KernelError
-from ir.lower import lower
+from ir.lower.lower import lower
 from ir.machine import Machine
-from ir.nest import LoopNest
-from ir.parse import parse_workload
+from ir.nest.nest import LoopNest
+from ir.parse.parse import parse_workload
 from ir.schedule import Schedule
 from ir.spec import Spec
 

@@ -4,8 +4,8 @@ import pytest
 
 from backends.registry import target
 from benchmarks.draws import LIBRARY, SIZES, draws, spec_of
-from ir.autoschedule import autoschedule
-from ir.lower import lower
+from ir.autoschedule.autoschedule import autoschedule
+from ir.lower.lower import lower
 
 CHIP = target("h200")
 

@@ -20,13 +20,13 @@ from backends.triton.signature import parameters
 from benchmarks.inputs import poisoned
 from benchmarks.shapes import Row
 from benchmarks.variants import schedule_with_dtype
-from ir.autoschedule import autoschedule
+from ir.autoschedule.autoschedule import autoschedule
 from ir.digest import text_digest
 from ir.errors import KernelError
-from ir.lower import lower
+from ir.lower.lower import lower
 from ir.machine import Machine
-from ir.nest import LoopNest
-from ir.parse import parse_schedule
+from ir.nest.nest import LoopNest
+from ir.parse.parse import parse_schedule
 from ir.schedule import Schedule
 from ir.sizes import bind, value
 from ir.spec import Spec

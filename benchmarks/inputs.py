@@ -1,4 +1,4 @@
-"""Inputs drawn on a device: what an input may hold follows from its use, as in `ir.inputs`."""
+"""Inputs drawn on a device: what one may hold follows from its use, as in `ir.reference.inputs`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import prod
 import torch
 from torch import Tensor
 
-from ir.inputs import Use, uses
+from ir.reference.inputs import Use, uses
 from ir.sizes import bind, shape
 from ir.spec import DTYPES, FLOATS, Spec
 

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from benchmarks.inputs import TORCH, draw, input_bytes, outputs, poisoned
-from ir.reference import evaluate
-from ir.samples import KERNELS, workload
+from ir.reference.reference import evaluate
+from ir.samples.samples import KERNELS, workload
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -28,9 +28,9 @@ from benchmarks.draws import SIZES, Draw, draws
 from benchmarks.rank_table import Row, read, summary, write
 from benchmarks.remodel import remodel
 from benchmarks.stopwatch import Job, Stopwatch
-from ir.cost import roofline
 from ir.errors import KernelError
-from ir.estimate import estimate
+from ir.estimate.cost import roofline
+from ir.estimate.estimate import estimate
 from ir.machine import Machine
 
 EXAMPLES = """

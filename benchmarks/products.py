@@ -14,7 +14,7 @@ from benchmarks.results import Table
 from benchmarks.shapes import Row
 from benchmarks.starter import asked_baselines, parser, run
 from ir.errors import KernelError
-from ir.parse import parse_workload
+from ir.parse.parse import parse_workload
 from ir.spec import Spec
 
 SPECS = Path(__file__).parent / "specs"

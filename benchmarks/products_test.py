@@ -9,8 +9,8 @@ from benchmarks import products, starter
 from benchmarks.entrant import ROOT, SCHEDULES, choose
 from benchmarks.shapes import Row, rows
 from ir.errors import KernelError
-from ir.parse import parse_workload
-from ir.samples import KERNELS
+from ir.parse.parse import parse_workload
+from ir.samples.samples import KERNELS
 from ir.workload import Workload
 
 MACHINE = target("h200")

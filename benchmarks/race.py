@@ -21,7 +21,7 @@ from benchmarks.judge import exact, judge, same_bits
 from benchmarks.results import Table, settle
 from benchmarks.shapes import Row
 from benchmarks.timing import Call, Times, measure
-from ir.cost import roofline
+from ir.estimate.cost import roofline
 from ir.machine import Machine
 from ir.spec import Spec
 

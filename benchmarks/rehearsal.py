@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 from backends.backend import BackendError, Built
 from ir.machine import Machine
-from ir.nest import LoopNest
+from ir.nest.nest import LoopNest
 
 
 class SlowDevice:

@@ -16,13 +16,13 @@ from typing import Any
 from backends.triton.model.model import modelled
 from benchmarks.draws import spec_of
 from benchmarks.rank_table import Row, write
-from ir.cost import roofline
 from ir.errors import KernelError
-from ir.estimate import estimate
-from ir.lower import lower
+from ir.estimate.cost import roofline
+from ir.estimate.estimate import estimate
+from ir.lower.lower import lower
 from ir.machine import Machine
-from ir.nest import LoopNest
-from ir.parse_schedule import parse_schedule
+from ir.nest.nest import LoopNest
+from ir.parse.schedule import parse_schedule
 
 BEHIND = ("command", "summary", "rows")  # of a head: what is written anew
 

@@ -20,14 +20,14 @@ from backends.backend import BackendError
 from backends.registry import backend_for, target
 from benchmarks.effect_cases import Case, cases
 from benchmarks.results import Table, save
-from ir.cost import roofline
 from ir.errors import KernelError
-from ir.estimate import intensity
-from ir.inputs import random_inputs
-from ir.lower import lower
+from ir.estimate.cost import roofline
+from ir.estimate.estimate import intensity
+from ir.lower.lower import lower
 from ir.machine import Machine
-from ir.parse import parse_schedule
-from ir.samples import workload
+from ir.parse.parse import parse_schedule
+from ir.reference.inputs import random_inputs
+from ir.samples.samples import workload
 
 EXAMPLES = """
 examples:

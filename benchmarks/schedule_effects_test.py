@@ -8,7 +8,7 @@ import pytest
 from backends.registry import target
 from benchmarks.effect_cases import cases
 from benchmarks.schedule_effects import effect, main
-from ir.parse import parse_schedule
+from ir.parse.parse import parse_schedule
 
 RESULTS = Path(__file__).parent / "results"
 TARGETS = ("npu", "npu_small")

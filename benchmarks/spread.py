@@ -23,7 +23,7 @@ from typing import Any
 from backends.registry import backend_for, target
 from ir.errors import KernelError
 from ir.machine import Machine
-from ir.parse import parse_workload
+from ir.parse.parse import parse_workload
 from ir.print import spec_text
 from search.evaluation import Evaluation
 from search.evaluator.cache import Cached

@@ -24,7 +24,7 @@ from benchmarks.shapes import Row, rows
 from benchmarks.variants import with_dtype
 from benchmarks.workshop import Workshop
 from ir.errors import KernelError
-from ir.parse import parse_workload
+from ir.parse.parse import parse_workload
 from ir.spec import Spec
 
 LIBRARY = Path(__file__).parent.parent / "ir" / "library"

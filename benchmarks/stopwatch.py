@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ir.nest import LoopNest
+from ir.nest.nest import LoopNest
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ import pytest
 
 from benchmarks.variants import schedule_with_dtype, with_dtype
 from ir.errors import KernelError
-from ir.inputs import random_inputs
-from ir.parse import parse_spec
-from ir.parse_schedule import parse_schedule
+from ir.parse.parse import parse_spec
+from ir.parse.schedule import parse_schedule
 from ir.print import spec_text
-from ir.reference import evaluate
-from ir.samples import KERNELS, workload
+from ir.reference.inputs import random_inputs
+from ir.reference.reference import evaluate
+from ir.samples.samples import KERNELS, workload
 from ir.spec import FLOATS
 from ir.verify import facts
 

@@ -1,7 +1,7 @@
 """A builder: tensors and equations as rules make them, one operator after another.
 
 What it holds is a spec of its own at any time. Index names are of one equation each; which
-equations share a kernel, and so an index, is decided later (`ir/partition.py`).
+equations share a kernel, and so an index, is decided later (`ir/partition/partition.py`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from frontends.expressions import Term, both, call, cast, constant, expr, plus, product, where
 from ir.dtypes import Dtypes, is_float, promote, strong
-from ir.parse_expression import RESERVED
+from ir.parse.expression import RESERVED
 from ir.spec import (
     Bucketize,
     Equation,

@@ -3,7 +3,7 @@
 import pytest
 
 from ir.affine import Affine, affine, fold
-from ir.samples import spec_of
+from ir.samples.samples import spec_of
 from ir.spec import Apply, Index, Number, Read, Size
 
 

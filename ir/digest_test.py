@@ -1,7 +1,7 @@
 """Digests are short, stable, and the same for equal specs."""
 
 from ir.digest import LENGTH, spec_digest, text_digest
-from ir.parse import parse_spec
+from ir.parse.parse import parse_spec
 
 TEXT = 'def t(x: f32[M]) -> f32[M]:\n    """Doc."""\n    y[m] = x[m] * 2.0\n    return y\n'
 

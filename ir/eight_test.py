@@ -5,18 +5,25 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ir.autoschedule import autoschedule
+from ir.autoschedule.autoschedule import autoschedule
 from ir.dtypes import promote
-from ir.edits import neighbours
+from ir.edits.edits import neighbours
 from ir.errors import KernelError
-from ir.inputs import random_inputs
-from ir.interpret import interpret
-from ir.lower import lower
+from ir.lower.lower import lower
 from ir.machine import Unit
-from ir.nest import Dot, LoopNest, Map
-from ir.reference import evaluate, evaluate_storage, storage_dtype
-from ir.rounding import round_to
-from ir.samples import SMALL, WITH_LANES, WITH_REGISTERS, lowered, spec_of, statements
+from ir.nest.nest import Dot, LoopNest, Map
+from ir.reference.inputs import random_inputs
+from ir.reference.interpret import interpret
+from ir.reference.reference import evaluate, evaluate_storage, storage_dtype
+from ir.reference.rounding import round_to
+from ir.samples.samples import (
+    SMALL,
+    WITH_LANES,
+    WITH_REGISTERS,
+    lowered,
+    spec_of,
+    statements,
+)
 from ir.spec import EIGHT, FLOATS, Spec
 from ir.verify import facts
 

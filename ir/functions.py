@@ -12,7 +12,7 @@ class Function:
     unit: `vector` for what an arithmetic unit does in one operation, `special` for what needs
     a table or a series.  kind: `arithmetic` keeps the operands' dtype, `float` gives a float,
     `compare` and `test` (of a float) give b8, `logic` b8 of b8 and bits of integers, `bits` takes
-    integers only, `random` takes integers and gives f32 (`ir/philox.py`).
+    integers only, `random` takes integers and gives f32 (`ir/reference/philox.py`).
     """
 
     name: str

@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 
 from ir.errors import KernelError
-from ir.function_samples import (
+from ir.lower.lower import lower
+from ir.nest.nest import Map
+from ir.nest.steps import Temporary, steps
+from ir.parse.parse import parse_spec
+from ir.print import spec_text
+from ir.reference.interpret import interpret
+from ir.reference.labelled import Labelled, apply
+from ir.reference.reference import evaluate
+from ir.samples.function_samples import (
     float_inputs,
     float_spec,
     integer_inputs,
@@ -15,15 +23,7 @@ from ir.function_samples import (
     short_inputs,
     short_spec,
 )
-from ir.interpret import interpret
-from ir.labelled import Labelled, apply
-from ir.lower import lower
-from ir.nest import Map
-from ir.parse import parse_spec
-from ir.print import spec_text
-from ir.reference import evaluate
-from ir.samples import SMALL, WITH_REGISTERS, decisions, spec_of
-from ir.steps import Temporary, steps
+from ir.samples.samples import SMALL, WITH_REGISTERS, decisions, spec_of
 from ir.verify import facts
 
 COUNT = 150

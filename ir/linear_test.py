@@ -3,7 +3,7 @@
 import pytest
 
 from ir.linear import never_negative, polynomial, same, subtracted, turns_negative
-from ir.parse import parse_spec
+from ir.parse.parse import parse_spec
 from ir.spec import Apply, Expr, Number, Size
 
 M, N, ONE = Size("M"), Size("N"), Number(1)

@@ -4,11 +4,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ir.inputs import random_inputs
 from ir.literal import literal
-from ir.random_specs import sizes_for, specs
-from ir.reference import evaluate
-from ir.samples import workload
+from ir.reference.inputs import random_inputs
+from ir.reference.reference import evaluate
+from ir.samples.random_specs import sizes_for, specs
+from ir.samples.samples import workload
 from ir.sizes import free_sizes
 
 

@@ -6,18 +6,18 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ir.autoschedule import autoschedule, plain
+from ir.autoschedule.autoschedule import autoschedule, plain
 from ir.errors import KernelError
-from ir.estimate import estimate, intensity
-from ir.inputs import random_inputs
-from ir.interpret import interpret
-from ir.lower import lower
-from ir.nest import Loop, Store
-from ir.parse import parse_spec
+from ir.estimate.estimate import estimate, intensity
+from ir.lower.lower import lower
+from ir.nest.nest import Loop, Store
+from ir.parse.parse import parse_spec
 from ir.print import spec_text
 from ir.recurrence import Recurrence, ordered, recurrences
-from ir.reference import evaluate, evaluate_storage
-from ir.samples import (
+from ir.reference.inputs import random_inputs
+from ir.reference.interpret import interpret
+from ir.reference.reference import evaluate, evaluate_storage
+from ir.samples.samples import (
     RECURRENT,
     SMALL,
     WITH_LANES,

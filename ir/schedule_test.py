@@ -1,6 +1,6 @@
 """Schedules as values and as text."""
 
-from ir.parse_schedule import parse_schedule
+from ir.parse.schedule import parse_schedule
 from ir.schedule import Decision, Schedule
 
 TEXT = """schedule(softmax)

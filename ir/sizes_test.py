@@ -3,8 +3,8 @@
 import pytest
 
 from ir.errors import KernelError
-from ir.parse import parse_spec
-from ir.samples import spec_of, workload
+from ir.parse.parse import parse_spec
+from ir.samples.samples import spec_of, workload
 from ir.sizes import bind, free_sizes, shape, value
 from ir.spec import Apply, Number, Read, Size
 

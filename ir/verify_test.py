@@ -5,7 +5,7 @@ import re
 import pytest
 
 from ir.errors import KernelError
-from ir.parse import parse_spec
+from ir.parse.parse import parse_spec
 from ir.print import expression_text, tensor_type
 from ir.spec import Spec
 from ir.verify import facts

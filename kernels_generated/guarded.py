@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from ir.cost import roofline
 from ir.errors import KernelError
+from ir.estimate.cost import roofline
 from ir.machine import Machine
 from ir.spec import Spec
 from ir.workload import Sizes

@@ -9,13 +9,13 @@ import pytest
 
 from backends.emit import template_digest
 from backends.registry import backend_for, target, target_names
-from ir.autoschedule import plain
+from ir.autoschedule.autoschedule import plain
 from ir.digest import spec_digest, text_digest
 from ir.errors import KernelError
 from ir.guards import Guard
-from ir.inputs import random_inputs
-from ir.lower import lower
-from ir.parse import parse_schedule, parse_workload
+from ir.lower.lower import lower
+from ir.parse.parse import parse_schedule, parse_workload
+from ir.reference.inputs import random_inputs
 from kernels_generated.reproduction import reproduction
 from search.evaluation import Evaluation
 from search.record.record import Digests, Record, Stored, read_record, write_record

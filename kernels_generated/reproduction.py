@@ -14,9 +14,9 @@ from backends.dispatched import Dispatched, Part
 from backends.registry import backend_for, target
 from ir.errors import KernelError
 from ir.guards import WITHIN
-from ir.lower import fits, lower
+from ir.lower.lower import fits, lower
 from ir.machine import Machine
-from ir.parse import parse_schedule, parse_spec, parse_workload
+from ir.parse.parse import parse_schedule, parse_spec, parse_workload
 from ir.print import spec_text
 from ir.workload import Sizes, Workload
 from kernels_generated.guarded import affordable, shapes_of

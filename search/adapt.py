@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ir.lower import fits
+from ir.lower.lower import fits
+from ir.lower.verbs import canonical
 from ir.machine import Machine
 from ir.schedule import Schedule
 from ir.spec import Spec
-from ir.verbs import canonical
 from ir.workload import Sizes
 from search.scheduled import scheduled
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ir.autoschedule import autoschedule
-from ir.edits import neighbours
-from ir.lower import lower
+from ir.autoschedule.autoschedule import autoschedule
+from ir.edits.edits import neighbours
+from ir.lower.lower import lower
 from ir.machine import Space
 from ir.schedule import Decision, Schedule
 from search.adapt import adapted

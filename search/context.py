@@ -10,15 +10,15 @@ from typing import Protocol
 
 from ir.digest import text_digest
 from ir.errors import KernelError
-from ir.estimate import estimate
-from ir.lower import lower
+from ir.estimate.estimate import estimate
+from ir.lower.lower import lower
+from ir.lower.verbs import canonical
 from ir.machine import Machine
-from ir.nest import LoopNest
-from ir.parse import parse_schedule, parse_spec
+from ir.nest.nest import LoopNest
+from ir.parse.parse import parse_schedule, parse_spec
 from ir.print import spec_text
 from ir.schedule import Schedule
 from ir.spec import Spec
-from ir.verbs import canonical
 from ir.workload import Sizes
 from search.adapt import adapted
 from search.candidate import Candidate, Origin

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from ir.autoschedule import autoschedule, plain
-from ir.estimate import estimate
-from ir.lower import lower
+from ir.autoschedule.autoschedule import autoschedule, plain
+from ir.estimate.estimate import estimate
+from ir.lower.lower import lower
 from ir.print import spec_text
 from search.candidate import Candidate, Origin
 from search.context import Context, Parent

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ir.edits import Edit, difference
-from ir.parse import parse_schedule
+from ir.edits.edits import Edit, difference
+from ir.parse.parse import parse_schedule
 from search.candidate import Candidate
 
 ARROW = "\N{RIGHTWARDS ARROW}"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ir.parse import parse_spec
+from ir.parse.parse import parse_spec
 from search.candidate import Candidate
 from search.evaluation import Evaluation
 from search.record.record import read_record

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ir.autoschedule import autoschedule, plain
+from ir.autoschedule.autoschedule import autoschedule, plain
 from ir.errors import KernelError
-from ir.lower import fits
+from ir.lower.lower import fits
 from ir.machine import Machine
-from ir.parse import parse_schedule, parse_spec
+from ir.parse.parse import parse_schedule, parse_spec
 from ir.print import spec_text
 from ir.spec import Spec
 from ir.workload import Sizes

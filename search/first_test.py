@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from ir.autoschedule import autoschedule
-from ir.edits import Edit
-from ir.lower import lower
+from ir.autoschedule.autoschedule import autoschedule
+from ir.edits.edits import Edit
+from ir.lower.lower import lower
 from ir.machine import Space
-from ir.parse import parse_schedule, parse_spec
+from ir.parse.parse import parse_schedule, parse_spec
 from ir.print import spec_text
 from ir.schedule import Decision
 from search.first import BROUGHT, FIRST, GIVEN, PLAIN, first_candidates

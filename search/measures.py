@@ -1,7 +1,7 @@
 """Measures: where a candidate sits in the archive, from the figures of its evaluation.
 
 `memory`, `algorithm` and `synchronisation` are KernelFoundry's axes (arXiv 2603.12440), told by
-what a loop nest does (`ir/character.py`) and not by what a source text looks like.
+what a loop nest does (`ir/estimate/character.py`) and not by what a source text looks like.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from ir.character import BUSY
 from ir.errors import KernelError
+from ir.estimate.character import BUSY
 from ir.machine import Machine
 
 MOSTLY = 0.5  # the share from which on a kernel is said to be of a kind

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from ir.errors import KernelError
 from ir.machine import Machine
-from ir.parse import parse_spec
+from ir.parse.parse import parse_spec
 from search.archive import Archive, Elite
 from search.asking import Asking
 from search.candidate import Candidate

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from ir.edits import neighbours
+from ir.edits.edits import neighbours
 from ir.errors import KernelError
-from ir.estimate import intensity
-from ir.lower import lower
-from ir.parse import parse_schedule
+from ir.estimate.estimate import intensity
+from ir.lower.lower import lower
+from ir.parse.parse import parse_schedule
 from search.context import Halted
 from search.evaluation import Evaluation, Failure
 from search.events import Asked, Improved, Started, Stopped, Told

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import random
 
-from ir.edits import neighbours
+from ir.edits.edits import neighbours
 from ir.machine import Machine, Space, Unit
-from ir.parse import parse_spec
+from ir.parse.parse import parse_spec
 from ir.print import spec_text
 from search.candidate import Candidate
 from search.context import Context, GaveUp

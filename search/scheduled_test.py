@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ir.autoschedule import autoschedule
+from ir.autoschedule.autoschedule import autoschedule
 from ir.errors import KernelError
 from ir.machine import Space
 from search import scheduled as module

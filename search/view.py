@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ir.cost import roofline
+from ir.estimate.cost import roofline
 from ir.machine import Machine
 from ir.spec import Spec
 from ir.workload import Sizes

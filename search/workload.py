@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ir.cost import roofline
+from ir.estimate.cost import roofline
 from ir.machine import Machine
 from ir.spec import Spec
 from ir.workload import Sizes

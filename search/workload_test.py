@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from ir.cost import roofline
+from ir.estimate.cost import roofline
 from ir.machine import Machine, Space, Unit
-from ir.parse import parse_spec
+from ir.parse.parse import parse_spec
 from search.workload import Shape, bound_us, heaviest, mean, words
 
 SCALE = parse_spec(

@@ -12,11 +12,11 @@ from pathlib import Path
 from backends.backend import Built
 from backends.measure import check
 from backends.registry import backend
-from ir.autoschedule import autoschedule
-from ir.lower import lower
+from ir.autoschedule.autoschedule import autoschedule
+from ir.lower.lower import lower
 from ir.machine import Machine
-from ir.nest import LoopNest
-from ir.parse import parse_spec
+from ir.nest.nest import LoopNest
+from ir.parse.parse import parse_spec
 from ir.spec import Spec
 
 FOLDER = Path(__file__).parent / "testdata" / "forms"

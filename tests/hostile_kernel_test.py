@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from backends.registry import backend_for, target
-from ir.autoschedule import autoschedule
+from ir.autoschedule.autoschedule import autoschedule
 from ir.errors import KernelError
-from ir.lower import lower
+from ir.lower.lower import lower
 from ir.machine import Machine
-from ir.parse import parse_workload
+from ir.parse.parse import parse_workload
 from ir.print import spec_text
 from search.candidate import Candidate
 from search.evaluation import Evaluation, Failure

@@ -12,8 +12,8 @@ from backends.backend import Backend
 from backends.registry import backend_for, target
 from backends.triton import backend as module
 from backends.triton.build import compile as compiler
-from ir.autoschedule import autoschedule
-from ir.parse import parse_workload
+from ir.autoschedule.autoschedule import autoschedule
+from ir.parse.parse import parse_workload
 from ir.print import spec_text
 from search.candidate import Candidate
 from search.evaluation import Evaluation, Failure

@@ -7,9 +7,9 @@ import pytest
 
 from backends.registry import backend_names, target, target_names
 from ir.errors import KernelError
-from ir.lower import lower
-from ir.parse import parse_schedule, parse_spec, parse_workload
-from ir.samples import KERNELS, workload
+from ir.lower.lower import lower
+from ir.parse.parse import parse_schedule, parse_spec, parse_workload
+from ir.samples.samples import KERNELS, workload
 from ir.verify import facts
 from ir.workload import Workload
 from search.prompt.document import document

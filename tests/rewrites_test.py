@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from backends.registry import target
-from ir.autoschedule import autoschedule
-from ir.edits import neighbours
+from ir.autoschedule.autoschedule import autoschedule
+from ir.edits.edits import neighbours
 from ir.errors import KernelError
-from ir.inputs import random_inputs
-from ir.interpret import interpret
-from ir.lower import lower
-from ir.parse import parse_schedule
-from ir.reference import evaluate
+from ir.lower.lower import lower
+from ir.parse.parse import parse_schedule
+from ir.reference.inputs import random_inputs
+from ir.reference.interpret import interpret
+from ir.reference.reference import evaluate
 from ir.rewrites import REWRITES
 from ir.rewrites.cases import CASES
 from ir.rewrites.samples import WORKLOADS, spec_of

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from backends.registry import backend_for, target
 from ir.errors import KernelError
-from ir.lower import lower
-from ir.parse import parse_schedule, parse_workload
-from ir.samples import LIBRARY
+from ir.lower.lower import lower
+from ir.parse.parse import parse_schedule, parse_workload
+from ir.samples.samples import LIBRARY
 from tools.pages import command
 
 DOCS = Path("docs")

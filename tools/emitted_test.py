@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ir.errors import KernelError
-from ir.samples import LIBRARY
+from ir.samples.samples import LIBRARY
 from tools import emitted
 from tools.emitted import DOCS, page
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from backends.backend import BackendError
 from backends.emit import template_digest
-from ir.autoschedule import autoschedule, plain
+from ir.autoschedule.autoschedule import autoschedule, plain
 from ir.digest import spec_digest, text_digest
 from ir.errors import KernelError
 from ir.schedule import Schedule

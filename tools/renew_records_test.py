@@ -4,10 +4,10 @@ from dataclasses import replace
 import pytest
 
 from backends.registry import backend_for, target, target_names
-from ir.autoschedule import autoschedule, plain
+from ir.autoschedule.autoschedule import autoschedule, plain
 from ir.digest import spec_digest, text_digest
 from ir.guards import Guard
-from ir.parse import parse_workload
+from ir.parse.parse import parse_workload
 from search.evaluator import shapes
 from search.record.record import Digests, Record, Stored, read_record, write_record
 from search.record.variant import Texts, Tuned, Variant

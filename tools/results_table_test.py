@@ -7,7 +7,7 @@ import json
 import pytest
 
 from benchmarks.results import settle, summary
-from ir.samples import LIBRARY
+from ir.samples.samples import LIBRARY
 from tools import aten_table, results_table
 from tools.results_table import NOTHING, PAGE, RESULTS, page, table
 

@@ -14,9 +14,9 @@ from backends.backend import Arrays, BackendError, Built, Sizes, Timing
 from backends.manifest import Manifest
 from backends.null.clock import modelled_us
 from ir.machine import Machine
-from ir.nest import LoopNest
+from ir.nest.nest import LoopNest
 from ir.print import expression_text, spec_text
-from ir.reference import evaluate_storage
+from ir.reference.reference import evaluate_storage
 from ir.spec import Expr
 
 _HEAD = "nest of "

@@ -9,10 +9,10 @@ import pytest
 from backends.backend import BackendError
 from backends.measure import check
 from backends.registry import backend, target
-from ir.autoschedule import autoschedule, plain
-from ir.lower import lower
-from ir.parse import parse_workload
-from ir.reference import evaluate_storage
+from ir.autoschedule.autoschedule import autoschedule, plain
+from ir.lower.lower import lower
+from ir.parse.parse import parse_workload
+from ir.reference.reference import evaluate_storage
 
 LIBRARY = Path(__file__).parents[2] / "ir" / "library"
 MACHINE = target("null")

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping
 
 from ir.machine import Machine
-from ir.nest import Dot, Launch, Load, Loop, LoopNest, Statement, Store
+from ir.nest.nest import Dot, Launch, Load, Loop, LoopNest, Statement, Store
 from ir.sizes import bind, value
 from ir.spec import DTYPES
 

@@ -3,8 +3,8 @@
 import pytest
 
 from backends.program.inplace import overwrites
-from ir.parse import parse_spec
-from ir.partition import partition
+from ir.parse.parse import parse_spec
+from ir.partition.partition import partition
 
 
 def network(*lines, inputs="x: f32[8], m: f32[8]", outputs="y: f32[8]"):

@@ -18,8 +18,8 @@ from backends.backend import Backend, Built
 from backends.parameters import parameters
 from backends.program.tensors import TORCH
 from ir.machine import Machine
-from ir.nest import LoopNest, Parameter
-from ir.rounding import HELD_AS
+from ir.nest.nest import LoopNest, Parameter
+from ir.reference.rounding import HELD_AS
 from ir.sizes import free_sizes, shape
 
 Launch = Callable[..., None]  # the tensors of a kernel, in the order of its parameters

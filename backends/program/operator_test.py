@@ -11,7 +11,7 @@ from backends.program.pair import kernel_call, pair_operator
 from backends.program.record import linked
 from backends.registry import backend_for, target
 from ir.errors import KernelError
-from ir.parse import parse_spec
+from ir.parse.parse import parse_spec
 
 DATA = Path(__file__).parent / "testdata"
 SIZES = {"rmsnorm": {"M": 8, "K": 24}, "product": {"M": 8, "K": 24, "N": 16}}

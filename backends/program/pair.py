@@ -10,8 +10,8 @@ from backends.backend import Backend
 from backends.program.kernel import KernelCall
 from backends.program.launcher import launcher, place
 from backends.program.operator import Backward, operator
-from ir.autoschedule import autoschedule
-from ir.lower import lower
+from ir.autoschedule.autoschedule import autoschedule
+from ir.lower.lower import lower
 from ir.machine import Machine
 from ir.schedule import Schedule
 from ir.spec import Spec

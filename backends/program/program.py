@@ -18,11 +18,11 @@ from backends.program.launcher import Launch, Launcher
 from backends.program.tensors import TORCH, Shape, byte_count, part, require
 from backends.program.workspace import Block, plan
 from ir.errors import KernelError
-from ir.nest import Parameter
+from ir.nest.nest import Parameter
 from ir.network import Buffer, Network, Pause, Step
+from ir.reference.stepwise import require_calls
 from ir.sizes import value
 from ir.spec import Spec
-from ir.stepwise import require_calls
 
 Tensors = Mapping[str, torch.Tensor]
 Outside = Callable[[list[torch.Tensor]], Sequence[torch.Tensor]]  # results that share no memory

@@ -9,9 +9,9 @@ from backends.program.program import NOTHING
 from backends.program.record import linked
 from backends.registry import backend_for, target
 from ir.errors import KernelError
-from ir.parse import parse_spec
-from ir.partition import partition
-from ir.stepwise import evaluate
+from ir.parse.parse import parse_spec
+from ir.partition.partition import partition
+from ir.reference.stepwise import evaluate
 
 TARGETS = ("h200", "npu")  # one whose kernels take tensors, one whose kernels take arrays
 SPEC = parse_spec('''

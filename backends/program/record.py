@@ -19,11 +19,11 @@ from backends.program.linked import Contents, Linked
 from backends.program.sealed import Sealed
 from backends.registry import backend_for, target
 from ir.errors import KernelError
-from ir.lower import lower
+from ir.lower.lower import lower
 from ir.machine import Machine
-from ir.nest import Parameter
+from ir.nest.nest import Parameter
 from ir.network import Buffer, Network, Pause, Step
-from ir.parse import parse_schedule, parse_spec
+from ir.parse.parse import parse_schedule, parse_spec
 from ir.print import spec_text
 from ir.sizes import value
 from ir.spec import Number, Spec

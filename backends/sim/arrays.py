@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ir.nest import Parameter
+from ir.nest.nest import Parameter
 from ir.sizes import value
 
 _DTYPES = {

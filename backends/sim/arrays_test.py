@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from backends.sim.arrays import from_device, poisoned, to_device
-from ir.nest import Parameter
-from ir.rounding import round_to
+from ir.nest.nest import Parameter
+from ir.reference.rounding import round_to
 from ir.spec import Number, Size
 
 VALUES = np.random.default_rng(0).standard_normal((3, 5)).astype(np.float32)

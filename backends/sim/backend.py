@@ -22,7 +22,7 @@ from backends.sim.remembered import Remembered, Run, inputs_digest
 from backends.sim.static import static_figures
 from backends.sim.view import kernel_view
 from ir.machine import Machine
-from ir.nest import LoopNest, Parameter
+from ir.nest.nest import LoopNest, Parameter
 from ir.sizes import bind
 
 COMPILER = "g++"
@@ -104,7 +104,7 @@ class Sim:
         return _timing(result, machine)
 
     def static_figures(self, source: str) -> Mapping[str, float]:
-        """What the commands in a text show; see `ir.character`."""
+        """What the commands in a text show; see `ir.estimate.character`."""
         return static_figures(source)
 
     def available(self, machine: Machine) -> Mapping[str, Any]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from backends.backend import BackendError
 from backends.sim import spelling
-from ir.footprint import temporaries
-from ir.nest import (
+from ir.nest.footprint import temporaries
+from ir.nest.nest import (
     Bound,
     Dot,
     Fill,
@@ -25,8 +25,8 @@ from ir.nest import (
     Take,
     Tile,
 )
+from ir.nest.steps import Step, Temporary, steps, tile_axes
 from ir.spec import SHORT, Expr, Number
-from ir.steps import Step, Temporary, steps, tile_axes
 
 
 @dataclass(frozen=True, slots=True)

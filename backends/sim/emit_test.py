@@ -10,10 +10,10 @@ from backends.backend import BackendError
 from backends.registry import REGISTRY, target
 from backends.sim import backend as sim_backend
 from backends.sim.backend import Sim
-from ir.lower import lower
-from ir.nest import LoopNest
-from ir.parse import parse_schedule
-from ir.samples import workload
+from ir.lower.lower import lower
+from ir.nest.nest import LoopNest
+from ir.parse.parse import parse_schedule
+from ir.samples.samples import workload
 
 MACHINE = target("npu")
 SCHEDULES = {

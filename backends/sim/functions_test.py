@@ -8,7 +8,9 @@ import pytest
 from backends.backend import BackendError
 from backends.registry import REGISTRY, target
 from backends.sim.backend import Sim
-from ir.function_samples import (
+from ir.lower.lower import lower
+from ir.reference.reference import evaluate
+from ir.samples.function_samples import (
     float_inputs,
     float_spec,
     integer_inputs,
@@ -16,9 +18,7 @@ from ir.function_samples import (
     short_inputs,
     short_spec,
 )
-from ir.lower import lower
-from ir.reference import evaluate
-from ir.samples import decisions, spec_of
+from ir.samples.samples import decisions, spec_of
 
 COUNT = 400
 SIZES = {"M": COUNT}

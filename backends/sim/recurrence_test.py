@@ -5,11 +5,11 @@ import pytest
 
 from backends.registry import REGISTRY, target
 from backends.sim.backend import Sim
-from ir.autoschedule import autoschedule, plain
-from ir.inputs import random_inputs
-from ir.lower import lower
-from ir.reference import evaluate
-from ir.samples import RECURRENT, workload
+from ir.autoschedule.autoschedule import autoschedule, plain
+from ir.lower.lower import lower
+from ir.reference.inputs import random_inputs
+from ir.reference.reference import evaluate
+from ir.samples.samples import RECURRENT, workload
 
 
 @pytest.mark.parametrize("chip", ["npu", "npu_small"])

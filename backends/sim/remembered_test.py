@@ -6,10 +6,10 @@ import pytest
 from backends.backend import Built
 from backends.registry import backend_for, target
 from backends.sim.remembered import KEPT, Remembered, Run, inputs_digest
-from ir.autoschedule import autoschedule
-from ir.inputs import random_inputs
-from ir.lower import lower
-from ir.parse import parse_spec
+from ir.autoschedule.autoschedule import autoschedule
+from ir.lower.lower import lower
+from ir.parse.parse import parse_spec
+from ir.reference.inputs import random_inputs
 
 SPEC = parse_spec(
     '''def scale(x: f32[N]) -> f32[N]:

@@ -5,9 +5,9 @@ import pytest
 
 from backends.registry import REGISTRY, target
 from backends.sim.backend import Sim
-from ir.autoschedule import autoschedule
-from ir.lower import lower
-from ir.parse import parse_spec
+from ir.autoschedule.autoschedule import autoschedule
+from ir.lower.lower import lower
+from ir.parse.parse import parse_spec
 
 ROWS = {"cummin": np.minimum, "cummax": np.maximum}
 

@@ -56,7 +56,7 @@ class _Kernel:
 
 
 def static_figures(source: str) -> Mapping[str, float]:
-    """The facts of `ir.character` that the text shows; nothing where it has no kernel."""
+    """The facts of `ir.estimate.character` that the text shows; nothing where it has no kernel."""
     kernels = [_read(body, n) for n, body in enumerate(_bodies(_tokens(source)))]
     commands = [c for k in kernels for c in k.commands]
     if not commands:
@@ -163,7 +163,7 @@ def _number(tokens: tuple[str, ...]) -> int:
 
 
 def _reused(kernel: _Kernel, load: Command) -> bool:
-    """Whether a loaded tile is read more than once; see `ir.character`."""
+    """Whether a loaded tile is read more than once; see `ir.estimate.character`."""
     name = load.variable(0)
     readers = [c for c in kernel.commands if name in _reads(c)]
     return (

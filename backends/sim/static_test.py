@@ -7,10 +7,10 @@ import pytest
 from backends.backend import CountsSource
 from backends.registry import backend, target
 from backends.sim.static import static_figures
-from ir.autoschedule import autoschedule, plain
-from ir.character import character
-from ir.lower import lower
-from ir.parse import parse_workload
+from ir.autoschedule.autoschedule import autoschedule, plain
+from ir.estimate.character import character
+from ir.lower.lower import lower
+from ir.parse.parse import parse_workload
 
 LIBRARY = Path(__file__).parents[2] / "ir" / "library"
 KERNELS = sorted(p.stem for p in LIBRARY.glob("*.kir"))

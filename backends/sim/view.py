@@ -7,7 +7,7 @@ from typing import Any
 from backends.sim import spelling
 from backends.sim.commands import Commands
 from ir.digest import spec_digest, text_digest
-from ir.nest import GridAxis, Launch, Load, LoopNest
+from ir.nest.nest import GridAxis, Launch, Load, LoopNest
 from ir.print import equation_text
 from ir.spec import Apply
 

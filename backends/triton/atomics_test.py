@@ -11,9 +11,9 @@ from backends.measure import check
 from backends.registry import REGISTRY, target
 from backends.triton.backend import Triton
 from backends.triton.walks import walk, wrong
-from ir.lower import lower
-from ir.nest import LoopNest
-from ir.parse import parse_schedule, parse_workload
+from ir.lower.lower import lower
+from ir.nest.nest import LoopNest
+from ir.parse.parse import parse_schedule, parse_workload
 from ir.workload import Workload
 
 GRADIENT = '''

@@ -23,7 +23,7 @@ from backends.triton.interpret.launch import launcher as interpreted_launcher
 from backends.triton.model.model import modelled
 from backends.triton.static import static_figures
 from ir.machine import Machine
-from ir.nest import LoopNest, Parameter
+from ir.nest.nest import LoopNest, Parameter
 
 
 class Triton:
@@ -111,7 +111,7 @@ class Triton:
         return device.tensor_launcher(file)
 
     def static_figures(self, source: str) -> Mapping[str, float]:
-        """What the kernels in a text show; see `ir.character`."""
+        """What the kernels in a text show; see `ir.estimate.character`."""
         return static_figures(source)
 
     def available(self, machine: Machine) -> Mapping[str, Any]:

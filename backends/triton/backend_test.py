@@ -11,10 +11,10 @@ from backends.backend import Built
 from backends.registry import REGISTRY, target
 from backends.triton.backend import Triton
 from backends.triton.device import device
-from ir.inputs import random_inputs
-from ir.lower import lower
-from ir.reference import evaluate
-from ir.samples import decisions, spec_of
+from ir.lower.lower import lower
+from ir.reference.inputs import random_inputs
+from ir.reference.reference import evaluate
+from ir.samples.samples import decisions, spec_of
 
 SIZES = dict(M=64, K=32)
 SPEC = spec_of("s[m] = sum(x[m, k], k)", "y[m, k] = x[m, k] * s[m]")

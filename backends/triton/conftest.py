@@ -7,12 +7,12 @@ import pytest
 
 from backends.triton.build import compile as compiler
 from backends.triton.walks import emitted
-from ir.autoschedule import autoschedule
-from ir.lower import lower
+from ir.autoschedule.autoschedule import autoschedule
+from ir.lower.lower import lower
 from ir.machine import machine
-from ir.nest import Launch, LoopNest, Parameter
-from ir.parse import parse_spec
-from ir.samples import workload
+from ir.nest.nest import Launch, LoopNest, Parameter
+from ir.parse.parse import parse_spec
+from ir.samples.samples import workload
 from ir.schedule import Schedule
 
 HERE = Path(__file__).parent

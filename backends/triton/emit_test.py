@@ -13,10 +13,10 @@ from backends.registry import REGISTRY, target
 from backends.triton.backend import Triton
 from backends.triton.walks import wrong
 from ir.errors import KernelError
-from ir.lower import lower
-from ir.nest import LoopNest
-from ir.parse import parse_schedule, parse_workload
-from ir.samples import workload
+from ir.lower.lower import lower
+from ir.nest.nest import LoopNest
+from ir.parse.parse import parse_schedule, parse_workload
+from ir.samples.samples import workload
 from ir.workload import Workload
 
 BOTH = ("h200", "mi300")

@@ -12,7 +12,10 @@ from backends.registry import REGISTRY, target
 from backends.triton.backend import Triton
 from backends.triton.interpret.interpreter import interpret
 from backends.triton.walks import emitted
-from ir.function_samples import (
+from ir.lower.lower import lower
+from ir.nest.nest import LoopNest
+from ir.reference.reference import evaluate
+from ir.samples.function_samples import (
     FLOAT_ONE,
     TESTS,
     float_inputs,
@@ -22,10 +25,7 @@ from ir.function_samples import (
     short_inputs,
     short_spec,
 )
-from ir.lower import lower
-from ir.nest import LoopNest
-from ir.reference import evaluate
-from ir.samples import decisions
+from ir.samples.samples import decisions
 
 COUNT = 400
 SIZES = {"M": COUNT}

@@ -7,11 +7,11 @@ from backends.registry import REGISTRY, target
 from backends.triton.backend import Triton
 from backends.triton.model.model import modelled
 from backends.triton.walks import wrong
-from ir.autoschedule import autoschedule, plain
-from ir.inputs import random_inputs
-from ir.lower import lower
-from ir.parse import parse_spec
-from ir.samples import RECURRENT, decisions, workload
+from ir.autoschedule.autoschedule import autoschedule, plain
+from ir.lower.lower import lower
+from ir.parse.parse import parse_spec
+from ir.reference.inputs import random_inputs
+from ir.samples.samples import RECURRENT, decisions, workload
 
 CHIPS = ("h200", "mi300")
 

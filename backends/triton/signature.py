@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from backends.parameters import parameters
-from ir.nest import LoopNest
+from ir.nest.nest import LoopNest
 from ir.sizes import free_sizes
 from ir.spec import Apply, Expr, Number, Size
 

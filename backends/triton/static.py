@@ -51,15 +51,15 @@ class Kernel:
     carried: int = 0
 
     def reused(self, load: Load) -> bool:
-        """Whether what is loaded is read more than once; see `ir.character`."""
+        """Whether what is loaded is read more than once; see `ir.estimate.character`."""
         uses = self.uses.get(load.name, [])
         deeper = any(depth > load.depth for depth in uses)
         return load.name in self.factors or len(uses) > 1 or deeper
 
 
 def static_figures(source: str) -> Mapping[str, float]:
-    """The facts of `ir.character` that a module's text shows; nothing where it is no module, or
-    has no kernel that moves anything."""
+    """The facts of `ir.estimate.character` that a module's text shows; nothing where it is no
+    module, or has no kernel that moves anything."""
     try:
         module = syntax_tree(source)
     except (SyntaxError, ValueError):

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 import torch
 
-from ir.nest import Parameter
-from ir.rounding import HELD_AS
+from ir.nest.nest import Parameter
+from ir.reference.rounding import HELD_AS
 from ir.sizes import value
 
 DTYPES = {

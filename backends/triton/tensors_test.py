@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from backends.triton.tensors import DTYPES, array, placed, poisoned, same_bits, unplaced
-from ir.nest import Parameter
-from ir.rounding import HELD_AS, round_to
+from ir.nest.nest import Parameter
+from ir.reference.rounding import HELD_AS, round_to
 from ir.spec import Number, Size
 
 

@@ -14,19 +14,19 @@ from backends.backend import BackendError, Built
 from backends.emit import Templates
 from backends.triton.emit.view import kernel_view
 from backends.triton.interpret.interpreter import interpret
-from ir.autoschedule import plain
-from ir.edits import neighbours
+from ir.autoschedule.autoschedule import plain
+from ir.edits.edits import neighbours
 from ir.errors import KernelError
-from ir.inputs import random_inputs
-from ir.lower import lower
+from ir.lower.lower import lower
+from ir.lower.verbs import canonical
 from ir.machine import Machine
-from ir.nest import LoopNest
-from ir.parse import parse_workload
-from ir.reference import evaluate
-from ir.samples import KERNELS, decisions, workload
+from ir.nest.nest import LoopNest
+from ir.parse.parse import parse_workload
+from ir.reference.inputs import random_inputs
+from ir.reference.reference import evaluate
+from ir.samples.samples import KERNELS, decisions, workload
 from ir.schedule import Schedule
 from ir.spec import Spec
-from ir.verbs import canonical
 from ir.workload import Sizes, Workload
 
 CAUSAL = '''

@@ -8,7 +8,7 @@ import pytest
 from backends.registry import target
 from backends.triton import walks
 from backends.triton.walks import NAMES, case, require_right, walk, wrong
-from ir.lower import lower
+from ir.lower.lower import lower
 
 H200 = target("h200")
 SEEDS = (3, 10)

@@ -30,8 +30,8 @@ from frontends.pytorch.imported import Imported
 from frontends.pytorch.module import imported
 from frontends.pytorch.redrawn import redrawn
 from ir.errors import KernelError
-from ir.partition import partition
-from ir.reference import evaluate_storage
+from ir.partition.partition import partition
+from ir.reference.reference import evaluate_storage
 from ir.spec import Spec
 
 SEEDS = (0, 1)

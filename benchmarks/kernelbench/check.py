@@ -23,7 +23,7 @@ from benchmarks.kernelbench.verdict import Trial, verdict
 from frontends.compiled.module import CompiledModule
 from frontends.kernelbench.problem import Problem
 from frontends.pytorch.redrawn import redrawn
-from ir.reference import evaluate_storage
+from ir.reference.reference import evaluate_storage
 
 AFFORDABLE = 0.3  # seconds of an eager call up to which float64 is computed too
 ROOM = 12  # times the inputs' bytes that have to be free for it

@@ -17,13 +17,13 @@ from backends.parameters import parameters
 from backends.program.launcher import Launcher, takes_tensors
 from backends.program.sealed import Sealed
 from backends.registry import backend_for, target
-from ir.autoschedule import plain
+from ir.autoschedule.autoschedule import plain
 from ir.digest import text_digest
 from ir.errors import KernelError
-from ir.lower import lower
+from ir.lower.lower import lower
 from ir.machine import Machine
-from ir.nest import LoopNest, Parameter
-from ir.parse import parse_schedule, parse_spec
+from ir.nest.nest import LoopNest, Parameter
+from ir.parse.parse import parse_schedule, parse_spec
 from ir.sizes import value
 from ir.spec import Number, Spec
 

@@ -27,8 +27,8 @@ from frontends.kernelbench.scaled import scaled
 from frontends.pytorch.imported import Imported
 from frontends.pytorch.module import imported
 from ir.errors import KernelError
-from ir.made import copy_of
-from ir.partition import partition, stem
+from ir.formulation.made import copy_of
+from ir.partition.partition import partition, stem
 from ir.spec import DTYPES
 
 ROUNDED = (SUM,)  # the sums whose operands may be rounded

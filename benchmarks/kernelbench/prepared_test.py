@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from benchmarks.kernelbench.prepared import _precisions
-from ir.samples import WITH_TF32, lowered, spec_of
+from ir.samples.samples import WITH_TF32, lowered, spec_of
 
 SPEC = spec_of(
     "convolution_2[m, n] = sum(x[m, k] * w[k, n], k)", "y[m, n] = convolution_2[m, n] + 1.0",

@@ -35,7 +35,7 @@ from benchmarks.results import read
 from frontends.aten.convolution import SUM
 from frontends.kernelbench.apart import apart
 from ir.errors import KernelError
-from ir.precision import NARROW
+from ir.formulation.precision import NARROW
 from search.command.interrupt import Interrupt
 
 LEVELS = (1, 2, 3)

@@ -14,7 +14,7 @@ import search
 from backends.registry import backend_for, target
 from benchmarks.search.configuration import configuration
 from ir.digest import text_digest
-from ir.parse import parse_workload
+from ir.parse.parse import parse_workload
 from ir.print import spec_text
 from search.command.suite import LIBRARY
 from search.evaluation import Evaluation

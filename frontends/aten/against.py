@@ -1,6 +1,6 @@
 """Against PyTorch: an operator's equations and PyTorch's own results on the CPU. For tests.
 
-Both compute in float64: the equations through the reference of `ir/reference.py`.
+Both compute in float64: the equations through the reference of `ir/reference/reference.py`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from torch.utils._pytree import tree_map
 from frontends.aten.apply import apply
 from frontends.builder import Builder, Meta, Value
 from frontends.dtypes import name_of
-from ir.reference import evaluate
+from ir.reference.reference import evaluate
 from ir.spec import Number
 from ir.verify import facts
 

@@ -10,7 +10,7 @@ from frontends.aten.apply import apply
 from frontends.aten.arguments import numbered
 from frontends.builder import Builder, Meta
 from frontends.expressions import expr
-from ir.reference import evaluate
+from ir.reference.reference import evaluate
 from ir.spec import Size
 from ir.verify import facts
 

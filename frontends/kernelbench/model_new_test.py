@@ -8,7 +8,7 @@ from frontends.kernelbench.problem import Problem
 from frontends.pytorch.module import imported
 from ir.errors import KernelError
 from ir.network import Buffer, Network, Step
-from ir.parse import parse_spec
+from ir.parse.parse import parse_spec
 
 PROBLEM = """
 import torch

@@ -7,10 +7,10 @@ import pytest
 from frontends.kernelbench.task import Task
 from ir.errors import KernelError
 from ir.network import Network
-from ir.partition import partition
-from ir.reference import evaluate_storage
+from ir.partition.partition import partition
+from ir.reference.reference import evaluate_storage
+from ir.reference.stepwise import evaluate
 from ir.spec import Spec
-from ir.stepwise import evaluate
 
 TASK = """
 import torch

@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_flatten, tree_map
 from frontends.pytorch.imported import Imported
 from frontends.pytorch.module import imported
 from frontends.pytorch.reference import answer
-from ir.parse import parse_spec
+from ir.parse.parse import parse_spec
 from ir.print import spec_text
 from ir.verify import facts
 

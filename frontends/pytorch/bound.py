@@ -20,7 +20,7 @@ from frontends.pytorch.foreign import Call, calls, operands
 from frontends.pytorch.imported import Imported
 from frontends.pytorch.reference import sizes_of
 from ir.errors import KernelError
-from ir.rounding import HELD_AS
+from ir.reference.rounding import HELD_AS
 from ir.sizes import bind, shape
 from ir.spec import Tensor
 
@@ -30,7 +30,7 @@ Run = Callable[..., Sequence[np.ndarray]]  # the spec's inputs by name -> its ou
 
 class Bound:
     """A call of an imported module by `run`. Where calls are left to PyTorch, `run` is given them
-    too, in order, each as a function of a list of arrays (`ir.stepwise.Calls`).
+    too, in order, each as a function of a list of arrays (`ir.reference.stepwise.Calls`).
 
     state: parameters and buffers by path (`frontends.pytorch.call.state_of`); what a call leaves in
     buffers replaces them here, and the module that they are from keeps its own.  seed: of the first

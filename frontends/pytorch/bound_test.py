@@ -12,8 +12,8 @@ from frontends.pytorch.call import state_of
 from frontends.pytorch.foreign import outside
 from frontends.pytorch.module import imported
 from ir.errors import KernelError
-from ir.partition import partition
-from ir.stepwise import evaluate
+from ir.partition.partition import partition
+from ir.reference.stepwise import evaluate
 
 
 def bound(subject, *args, seed=0, **kwargs):

@@ -36,7 +36,7 @@ def names_of(made: Imported) -> tuple[str, ...]:
 
 
 def outside(made: Imported) -> tuple[Outside, ...]:
-    """The foreign calls as `ir.partition.partition` takes them; `calls` makes them, in order."""
+    """The foreign calls as `partition` takes them; `calls` makes them, in order."""
     return tuple(Outside(f.operator, operands(f), f.outputs) for f in made.foreign)
 
 

@@ -6,7 +6,7 @@ import keyword
 import re
 
 from ir.errors import KernelError
-from ir.parse_expression import RESERVED, is_size
+from ir.parse.expression import RESERVED, is_size
 
 _INDEX = re.compile(r"i\d+")  # how a builder names its indices
 

@@ -20,7 +20,7 @@ from frontends.aten.apply import apply
 from frontends.builder import Builder, Meta, Value
 from frontends.dtypes import TORCH, name_of
 from frontends.pytorch.trace import trace
-from ir.reference import evaluate
+from ir.reference.reference import evaluate
 from ir.spec import Number, Spec
 
 DROPPED = ("dropout", "dropout_p", "p")  # arguments that say which part of all is dropped

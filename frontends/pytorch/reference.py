@@ -13,7 +13,7 @@ from frontends.dtypes import TORCH
 from frontends.pytorch.call import given, left_behind, returned, state_of
 from frontends.pytorch.imported import Imported
 from ir.errors import KernelError
-from ir.reference import evaluate
+from ir.reference.reference import evaluate
 from ir.sizes import free_sizes
 from ir.spec import FLOATS, Size
 

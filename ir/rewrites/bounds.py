@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import inf, isnan, pi
 
 from ir.dtypes import is_float
-from ir.formulation import pointwise
+from ir.formulation.formulation import pointwise
 from ir.spec import Apply, Cast, Equation, Expr, Number, Read, Reduce, Size, Spec
 
 Interval = tuple[float, float]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
-from ir.associate import sums
 from ir.contraction import factors, indices, product
 from ir.dtypes import is_float
+from ir.formulation.associate import sums
 from ir.rewrites.bounds import positive
 from ir.rewrites.equations import (
     floating,

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ir.random_specs import specs
 from ir.rewrites import REWRITES
 from ir.rewrites.form import form_digest
 from ir.rewrites.samples import WORKLOADS, spec_of
+from ir.samples.random_specs import specs
 from ir.visit import reindexed, rereading
 
 X, R, S = "x: f32[M, K]", "f32[M, K]", "f32[M]"

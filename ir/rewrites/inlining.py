@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ir.contraction import indices
-from ir.formulation import pointwise
+from ir.formulation.formulation import pointwise
 from ir.recurrence import recurrences
 from ir.rewrites.equations import (
     floating,

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ir.associate import again, only_reader, reassociated, sums
 from ir.contraction import factors, indices
 from ir.dtypes import is_float
+from ir.formulation.associate import again, only_reader, reassociated, sums
 from ir.rewrites.blocks import Blocks
 from ir.rewrites.equations import folded, fresh, kept, readers, replaced, returned
 from ir.spec import (

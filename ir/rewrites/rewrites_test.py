@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ir.inputs import random_inputs
-from ir.parse import parse_spec
+from ir.parse.parse import parse_spec
 from ir.print import spec_text
-from ir.random_specs import sizes_for, specs
-from ir.reference import evaluate
+from ir.reference.inputs import random_inputs
+from ir.reference.reference import evaluate
 from ir.rewrites import REWRITES
 from ir.rewrites.samples import RECURRENT, WORKLOADS
 from ir.rewrites.smooth_specs import smooth_specs, themed_specs
+from ir.samples.random_specs import sizes_for, specs
 from ir.sizes import free_sizes
 from ir.spec import Spec
 

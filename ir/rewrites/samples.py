@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ir.parse import parse_spec, parse_workload
+from ir.parse.parse import parse_spec, parse_workload
 from ir.print import spec_text
 from ir.spec import Spec
 from ir.workload import Workload

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ir.associate import sums
 from ir.contraction import indices, product
+from ir.formulation.associate import sums
 from ir.rewrites.blocks import Blocks
 from ir.rewrites.equations import floating, folded, fresh, kept, replaced
 from ir.spec import Apply, Equation, Expr, Number, Read, Reduce, Spec

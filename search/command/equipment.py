@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from backends.registry import target
-from ir.parse import parse_spec
+from ir.parse.parse import parse_spec
 from search.command.models import RunModels, Sources, model_operators, models_of
 from search.command.problem import Problem
 from search.command.promotion import winner_source

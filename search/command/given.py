@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from ir.errors import KernelError
-from ir.lower import lower
+from ir.lower.lower import lower
+from ir.lower.verbs import canonical
 from ir.machine import Machine
-from ir.parse import parse_schedule
+from ir.parse.parse import parse_schedule
 from ir.spec import Spec
-from ir.verbs import canonical
 from ir.workload import Sizes
 
 

@@ -7,9 +7,9 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ir.cost import roofline
 from ir.errors import KernelError
-from ir.parse import parse_spec
+from ir.estimate.cost import roofline
+from ir.parse.parse import parse_spec
 from search.candidate import Candidate
 from search.command.problem import Problem
 from search.command.promotion import source

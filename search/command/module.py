@@ -15,7 +15,7 @@ from frontends.kernelbench.solution import Solution
 from ir.errors import KernelError
 from ir.machine import Machine
 from ir.network import Network, Outside
-from ir.partition import partition
+from ir.partition.partition import partition
 from ir.spec import Spec
 from search.command.packages import require
 

@@ -10,9 +10,9 @@ from typing import Any
 from backends.emit import template_digest
 from ir.digest import spec_digest, text_digest
 from ir.guards import WITHIN
-from ir.lower import lower
+from ir.lower.lower import lower
 from ir.machine import Machine
-from ir.parse import parse_schedule, parse_spec
+from ir.parse.parse import parse_schedule, parse_spec
 from ir.print import workload_text
 from ir.workload import Workload
 from search import difference

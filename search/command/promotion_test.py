@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from backends.registry import backend_for, target, target_names
-from ir.autoschedule import autoschedule
+from ir.autoschedule.autoschedule import autoschedule
 from ir.digest import spec_digest, text_digest
-from ir.lower import lower
-from ir.parse import parse_spec
+from ir.lower.lower import lower
+from ir.parse.parse import parse_spec
 from ir.print import spec_text
 from search.archive import Archive
 from search.candidate import Candidate, Origin

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ir.network import Network
+from ir.partition.unify import unified
 from ir.spec import Spec
-from ir.unify import unified
 from ir.workload import Sizes
 from search.command.module import Module
 from search.workload import Shape

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from backends.backend import Backend
 from backends.registry import backend_for, target
-from ir.autoschedule import plain
+from ir.autoschedule.autoschedule import plain
 from ir.errors import KernelError
-from ir.lower import lower
+from ir.lower.lower import lower
 from ir.machine import Machine
 from ir.network import Network
-from ir.parse import parse_spec, parse_workload
+from ir.parse.parse import parse_spec, parse_workload
 from ir.print import spec_text
 from ir.sizes import free_sizes
 from ir.source import near

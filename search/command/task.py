@@ -14,10 +14,10 @@ from backends.compiled import Compiled, Kernel
 from backends.registry import backend_for
 from frontends.kernelbench.apart import apart
 from ir.errors import KernelError
-from ir.lower import lower
+from ir.lower.lower import lower
 from ir.machine import Machine
-from ir.nest import LoopNest
-from ir.parse import parse_schedule, parse_spec
+from ir.nest.nest import LoopNest
+from ir.parse.parse import parse_schedule, parse_spec
 from ir.workload import Sizes
 from search import quantity
 from search.command.module import Module

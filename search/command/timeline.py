@@ -10,9 +10,9 @@ import numpy as np
 
 from backends.backend import BackendError
 from ir.errors import KernelError
-from ir.inputs import random_inputs
-from ir.lower import lower
-from ir.parse import parse_schedule, parse_spec
+from ir.lower.lower import lower
+from ir.parse.parse import parse_schedule, parse_spec
+from ir.reference.inputs import random_inputs
 from search.command.problem import Problem
 from search.command.promotion import winner_source
 from search.evaluator.sandbox import Limits, enter

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 from ir.network import Network, Step
-from ir.parse import parse_spec
+from ir.parse.parse import parse_spec
 from search.command.total import total
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 from backends.registry import backend_for
-from ir.autoschedule import autoschedule
-from ir.cost import roofline
+from ir.autoschedule.autoschedule import autoschedule
 from ir.errors import KernelError
+from ir.estimate.cost import roofline
 from ir.guards import FALLBACK, chosen
-from ir.lower import fits
-from ir.parse import parse_schedule, parse_spec
+from ir.lower.lower import fits
+from ir.parse.parse import parse_schedule, parse_spec
 from ir.spec import Spec
 from ir.workload import Sizes
 from search.candidate import Candidate, Origin

@@ -17,8 +17,8 @@ import search.evaluator.cache, search.evaluator.worker, search.command.session
 import search.display.display
 from functools import partial
 from backends.registry import backend_for, target, target_names
-from ir.autoschedule import autoschedule
-from ir.parse import parse_spec
+from ir.autoschedule.autoschedule import autoschedule
+from ir.parse.parse import parse_spec
 from search.candidate import Candidate
 from search.evaluator.local import LocalEvaluator
 from search.evaluator.stages import Bench

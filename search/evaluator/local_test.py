@@ -14,12 +14,12 @@ import pytest
 
 from backends.backend import BackendError, Built, Timing
 from backends.manifest import Manifest
-from ir.autoschedule import autoschedule
+from ir.autoschedule.autoschedule import autoschedule
 from ir.errors import KernelError
 from ir.machine import Machine, Space, Unit
-from ir.parse import parse_spec
+from ir.parse.parse import parse_spec
 from ir.print import spec_text
-from ir.reference import evaluate_storage
+from ir.reference.reference import evaluate_storage
 from search.candidate import Candidate
 from search.evaluation import Evaluation, Failure
 from search.evaluator.local import LocalEvaluator

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from backends.backend import Arrays
-from ir.cost import Roofline, roofline
-from ir.inputs import random_inputs
+from ir.estimate.cost import Roofline, roofline
 from ir.machine import Machine
+from ir.reference.inputs import random_inputs
 from ir.spec import Range, Read, Spec
 from ir.workload import Sizes
 from search.workload import Shape

@@ -9,15 +9,15 @@ from typing import Any
 
 from backends.backend import Backend, BackendError, Built, CountsSource, Timing
 from backends.measure import OTHER, check, reference
-from ir.autoschedule import plain
-from ir.character import character
+from ir.autoschedule.autoschedule import plain
 from ir.digest import text_digest
 from ir.errors import KernelError
-from ir.estimate import intensity
-from ir.lower import lower
+from ir.estimate.character import character
+from ir.estimate.estimate import intensity
+from ir.lower.lower import lower
 from ir.machine import Machine
-from ir.nest import LoopNest
-from ir.parse import parse_schedule, parse_spec
+from ir.nest.nest import LoopNest
+from ir.parse.parse import parse_schedule, parse_spec
 from ir.spec import Spec
 from ir.workload import Sizes
 from search.candidate import Candidate

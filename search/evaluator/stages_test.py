@@ -7,11 +7,11 @@ import pytest
 
 from backends.backend import Built, Timing
 from backends.manifest import Manifest
-from ir.autoschedule import autoschedule
+from ir.autoschedule.autoschedule import autoschedule
 from ir.machine import Machine, Space, Unit
-from ir.parse import parse_spec
+from ir.parse.parse import parse_spec
 from ir.print import spec_text
-from ir.reference import evaluate_storage
+from ir.reference.reference import evaluate_storage
 from search.candidate import Candidate
 from search.evaluation import Evaluation, Failure
 from search.evaluator import shapes

@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ir.edits import Edit, neighbours
+from ir.edits.edits import Edit, neighbours
 from ir.schedule import Schedule
 from search.candidate import Candidate
 from search.context import Context, GaveUp

@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from ir.autoschedule import autoschedule, plain
-from ir.lower import lower
-from ir.parse import parse_schedule, parse_spec
+from ir.autoschedule.autoschedule import autoschedule, plain
+from ir.lower.lower import lower
+from ir.parse.parse import parse_schedule, parse_spec
 from ir.print import spec_text
 from ir.schedule import Decision, Schedule
 from search.candidate import Candidate

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ir.errors import KernelError
-from ir.parse import parse_spec
+from ir.parse.parse import parse_spec
 from ir.rewrites import REWRITES
 from ir.rewrites.form import form_digest
 from ir.spec import Spec

@@ -5,13 +5,13 @@ import random
 import numpy as np
 import pytest
 
-from ir.autoschedule import autoschedule, plain
-from ir.inputs import random_inputs
-from ir.interpret import interpret
-from ir.lower import lower
-from ir.parse import parse_schedule, parse_spec
+from ir.autoschedule.autoschedule import autoschedule, plain
+from ir.lower.lower import lower
+from ir.parse.parse import parse_schedule, parse_spec
 from ir.print import spec_text
-from ir.reference import evaluate
+from ir.reference.inputs import random_inputs
+from ir.reference.interpret import interpret
+from ir.reference.reference import evaluate
 from ir.rewrites import REWRITES
 from ir.rewrites.form import form_digest
 from search.candidate import Candidate

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from ir.edits import Edit, neighbours
+from ir.edits.edits import Edit, neighbours
+from ir.lower.verbs import RANK, canonical
 from ir.machine import Machine
 from ir.schedule import Decision, Schedule
 from ir.spec import Spec
-from ir.verbs import RANK, canonical
 from ir.workload import Sizes
 
 FIRST = "first"  # so to say a verb: which of the placed loops comes before the others

@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from ir.autoschedule import autoschedule, plain
-from ir.edits import difference, neighbours
-from ir.parse import parse_schedule, parse_spec
+from ir.autoschedule.autoschedule import autoschedule, plain
+from ir.edits.edits import difference, neighbours
+from ir.parse.parse import parse_schedule, parse_spec
 from ir.schedule import Decision
 from search.operator.space import Parameter, Space
 from search.samples import CHIP, SIZES

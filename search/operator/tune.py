@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from ir.edits import difference
+from ir.edits.edits import difference
 from ir.schedule import Schedule
 from search.candidate import Candidate
 from search.context import Context, GaveUp, Parent

@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from ir.autoschedule import autoschedule, plain
+from ir.autoschedule.autoschedule import autoschedule, plain
 from ir.errors import KernelError
-from ir.parse import parse_schedule
+from ir.parse.parse import parse_schedule
 from ir.print import spec_text
 from search.candidate import Candidate
 from search.context import Context, GaveUp, Parent, nest_digest

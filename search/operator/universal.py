@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from ir.errors import KernelError
-from ir.parse import parse_schedule, parse_spec
-from ir.verbs import require_legal
+from ir.lower.verbs import require_legal
+from ir.parse.parse import parse_schedule, parse_spec
 from search.candidate import Candidate
 from search.context import Context, GaveUp, Parent
 from search.evaluation import Failure

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ir.autoschedule import autoschedule, plain
+from ir.autoschedule.autoschedule import autoschedule, plain
 from ir.print import spec_text
 from search.candidate import Candidate, Origin
 from search.context import Context, GaveUp, Halted, Parent, nest_digest

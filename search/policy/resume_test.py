@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from ir.character import character
-from ir.edits import neighbours
-from ir.estimate import intensity
-from ir.lower import lower
-from ir.parse import parse_schedule
+from ir.edits.edits import neighbours
+from ir.estimate.character import character
+from ir.estimate.estimate import intensity
+from ir.lower.lower import lower
+from ir.parse.parse import parse_schedule
 from ir.print import spec_text
 from search.candidate import Candidate
 from search.context import GaveUp

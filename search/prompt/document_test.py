@@ -15,7 +15,7 @@ kind = "idioms"
 machines = ["gfx942"]
 operations = ["product", "chain"]
 tags = ["registers"]
-sources = ["ir/verbs.py"]
+sources = ["ir/lower/verbs.py"]
 -->
 
 # Two products
@@ -45,7 +45,7 @@ def test_a_document_says_what_its_header_and_its_title_say():
     assert (found.name, found.kind, found.title) == ("two", "idioms", "Two products")
     assert found.operations == ("product", "chain")
     assert (found.machines, found.tags) == (("gfx942",), ("registers",))
-    assert found.sources == ("ir/verbs.py",)
+    assert found.sources == ("ir/lower/verbs.py",)
 
 
 def test_its_summary_is_the_first_sentence():
@@ -91,7 +91,7 @@ def test_any_document_is_read_as_it_was_printed(
         ('["registers"]', '"registers"', "field `tags` is 'registers'"),
         ('["registers"]', '["Registers"]', "field `tags` has 'Registers'"),
         ('"chain"', '"chains"', "field `operations` has 'chains'"),
-        ('["ir/verbs.py"]', "[]", "field `sources` is empty"),
+        ('["ir/lower/verbs.py"]', "[]", "field `sources` is empty"),
         ("# Two", "## Two", "the header is followed by"),
         ("-->\n\n#", "-->\n#", "the header is followed by"),
         ("products\n\nThe", "products\nThe", "the header is followed by"),

@@ -9,7 +9,7 @@ from search.prompt.knowledge import Library, library, library_of, notes
 
 def write(folder, name, title="T"):
     folder.mkdir(exist_ok=True)
-    found = Document(name, "idioms", title, f"What {name} does. More.\n", ("ir/verbs.py",))
+    found = Document(name, "idioms", title, f"What {name} does. More.\n", ("ir/lower/verbs.py",))
     (folder / f"{name}.md").write_text(found.file_text, encoding="utf-8")
     return found
 

@@ -11,9 +11,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ir.edits import Edit, difference
+from ir.edits.edits import Edit, difference
 from ir.errors import KernelError
-from ir.parse import parse_schedule, parse_spec
+from ir.parse.parse import parse_schedule, parse_spec
 from search.candidate import Candidate
 from search.difference import lines
 from search.evaluation import Evaluation, Failure

@@ -7,7 +7,7 @@ import pytest
 
 from ir.errors import KernelError
 from ir.print import spec_text
-from ir.samples import SMALL, workload
+from ir.samples.samples import SMALL, workload
 from search.archive import Archive
 from search.candidate import Candidate, Origin
 from search.evaluation import Evaluation, Failure
@@ -196,7 +196,7 @@ def test_lessons_lie_beside_the_store():
 
 
 def test_what_is_no_lesson_does_not_belong_there(tmp_path):
-    other = Document("note", "idioms", "T", "A sentence.\n", ("ir/verbs.py",))
+    other = Document("note", "idioms", "T", "A sentence.\n", ("ir/lower/verbs.py",))
     (tmp_path / "note.md").write_text(other.file_text, encoding="utf-8")
     with pytest.raises(KernelError, match="`note` is a document of kind `idioms`"):
         Lessons(tmp_path).documents(HERE)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ir.samples import KERNELS, RECURRENT, spec_of, workload
+from ir.samples.samples import KERNELS, RECURRENT, spec_of, workload
 from search.prompt.operations import OPERATIONS, operations
 
 EXPECTED = {

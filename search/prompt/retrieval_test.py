@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ir.samples import SMALL, WITH_LANES, decisions, workload
+from ir.samples.samples import SMALL, WITH_LANES, decisions, workload
 from search.prompt.document import Document
 from search.prompt.knowledge import Library
 from search.prompt.retrieval import Query, machine_words, query, rank, retrieve
@@ -16,7 +16,7 @@ SOFTMAX = workload("softmax").spec
 
 def doc(name, kind="idioms", title="Nothing", machines=(), operations=(), tags=(), lines=1):
     body = "A sentence.\n" + "more text here\n" * lines
-    return Document(name, kind, title, body, ("ir/verbs.py",), tuple(tags), tuple(machines),
+    return Document(name, kind, title, body, ("ir/lower/verbs.py",), tuple(tags), tuple(machines),
                     tuple(operations))  # fmt: skip
 
 

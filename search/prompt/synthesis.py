@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ir.lower.verbs import VERBS
 from ir.machine import Machine
-from ir.verbs import VERBS
 from ir.workload import Sizes
 from search import difference
 from search.candidate import Candidate

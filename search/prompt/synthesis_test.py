@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from ir.autoschedule import autoschedule, plain
-from ir.edits import Edit
+from ir.autoschedule.autoschedule import autoschedule, plain
+from ir.edits.edits import Edit
 from ir.errors import KernelError
 from ir.print import spec_text
 from ir.schedule import Decision

@@ -15,7 +15,7 @@ from typing import Any
 from ir.digest import spec_digest, text_digest
 from ir.errors import KernelError
 from ir.guards import Guard
-from ir.parse import parse_workload
+from ir.parse.parse import parse_workload
 from ir.provenance import CORRECT_BY, TIME_KINDS
 from ir.source import near
 from search.evaluation import same_kind

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ir.digest import spec_digest, text_digest
 from ir.errors import KernelError
 from ir.guards import Guard
-from ir.parse import parse_workload
+from ir.parse.parse import parse_workload
 from search.record import record as records
 from search.record.record import (
     BUILD_TEXT,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ir.machine import Machine
-from ir.parse import parse_spec
+from ir.parse.parse import parse_spec
 from search import difference, quantity
 from search.candidate import Candidate
 from search.contributions import contributions

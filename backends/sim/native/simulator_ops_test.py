@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from backends.sim.native.kernel_fixture import from_bfloat, run, to_bfloat
-from ir.philox import uniform
+from ir.reference.philox import uniform
 
 # In the order of the device's enum Op.
 _OPS = (

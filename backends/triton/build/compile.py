@@ -31,7 +31,7 @@ from backends.triton.occupancy import programs_per_unit
 from backends.triton.signature import parameters
 from backends.triton.tensors import unplaced
 from ir.machine import Machine
-from ir.nest import LoopNest
+from ir.nest.nest import LoopNest
 from ir.sizes import bind
 
 FILE = "kernel.py"

@@ -10,10 +10,10 @@ import pytest
 from backends.registry import target
 from backends.triton.build import compile as compiler
 from backends.triton.walks import emitted
-from ir.autoschedule import autoschedule
-from ir.lower import lower
-from ir.nest import LoopNest
-from ir.samples import KERNELS, workload
+from ir.autoschedule.autoschedule import autoschedule
+from ir.lower.lower import lower
+from ir.nest.nest import LoopNest
+from ir.samples.samples import KERNELS, workload
 
 
 @cache

@@ -32,7 +32,7 @@ from backends.triton.device.nvml import clocks
 from backends.triton.signature import parameters
 from backends.triton.tensors import array, placed, poisoned, same_bits
 from ir.machine import Machine
-from ir.nest import LoopNest
+from ir.nest.nest import LoopNest
 from ir.sizes import bind
 
 SECONDS = 0.3  # of measured calls

@@ -13,7 +13,7 @@ from triton.runtime.jit import JITFunction
 from backends.backend import BackendError, Built
 from backends.triton.device import device, gpu, nvml, timing
 from backends.triton.device.fake import Fake
-from ir.inputs import random_inputs
+from ir.reference.inputs import random_inputs
 
 SIZES = dict(M=4, N=8)
 PLAIN = "def launch(x, y):\n    y.copy_(2 * x + 1)\n"

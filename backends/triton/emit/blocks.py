@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from math import prod
 
 from backends.triton.emit import spelling
-from ir.nest import Dot, Launch, Loop, Value
+from ir.nest.nest import Dot, Launch, Loop, Value
+from ir.nest.steps import tile_axes
 from ir.sizes import power_of_two
 from ir.spec import EIGHT, Apply, Expr, Number
-from ir.steps import tile_axes
 
 LEAST_DOT = 16
 LEAST_DEPTH = 32  # along the summed side of operands of 8 bits

@@ -6,8 +6,8 @@ import pytest
 
 from backends.triton.emit.blocks import LEAST_DOT, Blocks, sides
 from ir.machine import Unit
-from ir.nest import Dot
-from ir.samples import WITH_TF32, lowered, spec_of, statements
+from ir.nest.nest import Dot
+from ir.samples.samples import WITH_TF32, lowered, spec_of, statements
 from ir.sizes import power_of_two
 
 SCALE = spec_of("y[m, k] = x[m, k] * 2.0")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from backends.backend import BackendError
 from backends.triton.emit import spelling
 from backends.triton.emit.blocks import Block, Blocks
-from ir.nest import Load, Slice, Store
+from ir.nest.nest import Load, Slice, Store
 from ir.spec import DTYPES, Expr
 
 ALIGNED = 16  # bytes that strides and addresses are multiples of

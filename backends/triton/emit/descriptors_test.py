@@ -5,8 +5,8 @@ import pytest
 from backends.backend import BackendError
 from backends.triton.emit.blocks import Blocks
 from backends.triton.emit.descriptors import describe
-from ir.nest import Launch, Load, Slice, Store
-from ir.samples import WITH_LANES, lowered, spec_of
+from ir.nest.nest import Launch, Load, Slice, Store
+from ir.samples.samples import WITH_LANES, lowered, spec_of
 from ir.spec import Number
 
 SIZES = dict(B=2, M=64, K=64, N=64)

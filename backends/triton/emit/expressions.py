@@ -10,9 +10,9 @@ from backends.triton.emit import spelling
 from backends.triton.emit.blocks import Blocks
 from ir.dtypes import is_long
 from ir.functions import POINTWISE
-from ir.nest import Tile
+from ir.nest.nest import Tile
+from ir.nest.steps import promote
 from ir.spec import FLOATS, SHORT, Apply, Cast, Expr, Index, Number, Size
-from ir.steps import promote
 
 NARROW = ("f16", "bf16")
 _COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from backends.triton.emit import spelling
 from backends.triton.emit.lines import Line
-from ir.nest import GridAxis, Launch, Loop
+from ir.nest.nest import GridAxis, Launch, Loop
 from ir.spec import Index
 
 

@@ -6,7 +6,7 @@ import pytest
 import triton
 
 from backends.triton.emit.grid import grid_lines, tiles_text
-from ir.nest import Band, Bound, GridAxis, Launch, Loop
+from ir.nest.nest import Band, Bound, GridAxis, Launch, Loop
 from ir.spec import Apply, Index, Number, Size
 
 SIZES = {"H": 3, "M": 100, "N": 37}

@@ -1,4 +1,4 @@
-"""Nested loops as one: how often it runs, and where each of them is in a step; see `ir.nested`."""
+"""Nested loops as one: how often it runs, where each of them is in a step; see `ir.nest.nested`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from math import prod
 
 from backends.triton.emit import spelling
 from backends.triton.emit.lines import Line
-from ir.nest import Loop
+from ir.nest.nest import Loop
 
 
 def trips(loops: tuple[Loop, ...]) -> str:

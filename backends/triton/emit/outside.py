@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from backends.triton.emit import spelling
 from backends.triton.emit.blocks import Blocks
 from backends.triton.emit.expressions import spread
-from ir.limits import NEUTRAL
-from ir.nest import Load, Map, Tile
+from ir.lower.limits import NEUTRAL
+from ir.nest.nest import Load, Map, Tile
+from ir.nest.steps import tile_axes
 from ir.spec import Apply, Cast, Expr, Number
-from ir.steps import tile_axes
 
 _ZERO = Number(0)
 

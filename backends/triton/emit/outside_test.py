@@ -3,8 +3,8 @@
 import pytest
 
 from backends.triton.emit.statements import Statements
-from ir.nest import Tile
-from ir.samples import WITH_TF32, lowered, spec_of
+from ir.nest.nest import Tile
+from ir.samples.samples import WITH_TF32, lowered, spec_of
 
 LINES = ("tile(m, size=4)", "place(m.outer, level=grid)", "tile(k, size=16)")
 SIZES = dict(M=8, K=32)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from backends.triton.emit import spelling
-from ir.nest import Bound, Loop, Map, Statement
+from ir.nest.nest import Bound, Loop, Map, Statement
 from ir.spec import Apply, Expr, Index, Number
 from ir.visit import rebuilt
 

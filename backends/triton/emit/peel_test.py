@@ -1,7 +1,7 @@
 """Loops that a mask cuts short, in two."""
 
 from backends.triton.emit.peel import peeled, without
-from ir.nest import Bound, Loop, Map, Tile
+from ir.nest.nest import Bound, Loop, Map, Tile
 from ir.spec import Apply, Index, Number, Size
 
 N, M = Index("n"), Index("m")

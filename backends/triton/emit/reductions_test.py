@@ -5,7 +5,7 @@ import pytest
 
 from backends.triton.emit.reductions import FOLDS
 from ir.functions import SCANS
-from ir.limits import NEUTRAL
+from ir.lower.limits import NEUTRAL
 
 NUMPY = {"sum": np.sum, "max": np.max, "min": np.min, "prod": np.prod, "any": np.any, "all": np.all}
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from backends.triton.emit import spelling
 from backends.triton.emit.blocks import Blocks
 from backends.triton.emit.expressions import spread
-from ir.nest import Parameter, Slice, Tile
+from ir.nest.nest import Parameter, Slice, Tile
 from ir.spec import Expr, Number
 
 Rows = Callable[[Tile], tuple[str, tuple[str, ...], str]]

@@ -6,8 +6,8 @@ import pytest
 
 from backends.registry import target
 from backends.triton.walks import emitted, wrong
-from ir.lower import lower
-from ir.samples import decisions, spec_of
+from ir.lower.lower import lower
+from ir.samples.samples import decisions, spec_of
 
 H200 = target("h200")
 SIZES = dict(M=21, K=40)

@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from backends.triton.emit.uses import tiles
-from ir.nest import Fold, Launch, Map, Tile
+from ir.nest.nest import Fold, Launch, Map, Tile
+from ir.nest.steps import scalar
 from ir.spec import Apply, Cast, Expr, Number, Size
-from ir.steps import scalar
 
 LOWEST = Number(-float("inf"))
 _POSITIVE = ("rsqrt", "sqrt", "exp")

@@ -3,8 +3,8 @@
 import pytest
 
 from backends.triton.emit.scales import scales
-from ir.nest import Tile
-from ir.samples import WITH_TF32, lowered, spec_of
+from ir.nest.nest import Tile
+from ir.samples.samples import WITH_TF32, lowered, spec_of
 from ir.spec import Number
 
 SOFTMAX = ("mx[m] = max(a[m, k], k)", "p[m, k] = exp(a[m, k] - mx[m])", "l[m] = sum(p[m, k], k)",

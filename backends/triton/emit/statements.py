@@ -18,8 +18,8 @@ from backends.triton.emit.reductions import FOLDS
 from backends.triton.emit.regions import Regions
 from backends.triton.emit.scales import scales
 from backends.triton.emit.uses import deferred, hands_on, idle, turned
-from ir.limits import NEUTRAL
-from ir.nest import (
+from ir.lower.limits import NEUTRAL
+from ir.nest.nest import (
     Bound,
     Dot,
     Fill,
@@ -36,9 +36,9 @@ from ir.nest import (
     Tile,
     Value,
 )
-from ir.nested import nested
+from ir.nest.nested import nested
+from ir.nest.steps import tile_axes
 from ir.spec import FLOATS, Cast, Expr, Number
-from ir.steps import tile_axes
 
 ATOMICS = {"sum": "tl.atomic_add"}  # what folds a value into what memory holds
 UNROLLED = 8  # trips of a loop of scalars up to which it is written out

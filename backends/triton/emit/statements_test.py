@@ -8,8 +8,8 @@ from backends.backend import BackendError
 from backends.registry import target
 from backends.triton.walks import emitted, wrong
 from ir.errors import KernelError
-from ir.lower import lower
-from ir.samples import decisions, spec_of, workload
+from ir.lower.lower import lower
+from ir.samples.samples import decisions, spec_of, workload
 
 H200 = target("h200")
 SIZES = dict(M=21, K=70)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from ir.nest import (
+from ir.nest.nest import (
     Dot,
     Fill,
     Fold,

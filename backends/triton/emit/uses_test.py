@@ -1,8 +1,8 @@
 """What is known of a launch before its first line."""
 
 from backends.triton.emit.uses import deferred, hands_on, idle, tiles, turned
-from ir.nest import Dot, Fold, Map, Scan, Search
-from ir.samples import WITH_TF32, lowered, spec_of, statements
+from ir.nest.nest import Dot, Fold, Map, Scan, Search
+from ir.samples.samples import WITH_TF32, lowered, spec_of, statements
 
 GRID = ("tile(m, size=4)", "place(m.outer, level=grid)")
 SIZES = dict(M=8, K=32)

@@ -16,7 +16,7 @@ from backends.triton.emit.wide import wide_tensors
 from backends.triton.signature import parameters, size_sources
 from ir.digest import spec_digest, text_digest
 from ir.machine import Machine
-from ir.nest import Launch, Load, Loop, LoopNest, Parameter, Repeat, Store
+from ir.nest.nest import Launch, Load, Loop, LoopNest, Parameter, Repeat, Store
 from ir.print import equation_text
 
 TITLE = 92  # columns of a line that tells an equation

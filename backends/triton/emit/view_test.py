@@ -10,9 +10,9 @@ import pytest
 from backends.emit import Templates
 from backends.registry import target
 from backends.triton.emit.view import DEFAULT_LANES, kernel_view
-from ir.lower import lower
-from ir.nest import LoopNest
-from ir.samples import decisions, spec_of
+from ir.lower.lower import lower
+from ir.nest.nest import LoopNest
+from ir.samples.samples import decisions, spec_of
 
 H200 = target("h200")
 PRODUCT = spec_of(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 
 from backends.backend import BackendError
-from ir.nest import LoopNest
+from ir.nest.nest import LoopNest
 from ir.sizes import bind, value
 
 NARROW = 2**31  # elements from which on a position is no number of 32 bits

@@ -10,8 +10,8 @@ from backends.backend import BackendError
 from backends.registry import target
 from backends.triton.emit.wide import wide_tensors
 from backends.triton.walks import emitted, wrong
-from ir.lower import lower
-from ir.samples import decisions, spec_of, workload
+from ir.lower.lower import lower
+from ir.samples.samples import decisions, spec_of, workload
 
 H200 = target("h200")
 LARGE = {"M": 2**16, "K": 2**15}

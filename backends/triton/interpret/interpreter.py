@@ -35,7 +35,7 @@ from backends.triton.interpret.semantic import Semantic
 from backends.triton.signature import parameters
 from backends.triton.tensors import array, placed, poisoned
 from ir.machine import Machine
-from ir.nest import LoopNest, Parameter
+from ir.nest.nest import LoopNest, Parameter
 from ir.sizes import bind
 
 SECONDS = 120.0

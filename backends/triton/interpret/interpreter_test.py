@@ -5,8 +5,8 @@ import pytest
 
 from backends.backend import BackendError, Built
 from backends.triton.interpret.interpreter import interpret
-from ir.inputs import random_inputs
-from ir.reference import evaluate
+from ir.reference.inputs import random_inputs
+from ir.reference.reference import evaluate
 
 SHAPE = dict(M=20, N=100)
 HEAD = (

@@ -11,7 +11,7 @@ from backends.triton.build.child import in_child
 from backends.triton.interpret.interpreter import SECONDS, start, warm
 from backends.triton.tensors import poison
 from ir.machine import Machine
-from ir.nest import Parameter
+from ir.nest.nest import Parameter
 
 
 def launcher(

@@ -15,7 +15,7 @@ import triton.language as tl
 from triton.runtime import interpreter
 
 from backends.triton.interpret.lockstep import Lockstep
-from ir.rounding import round_to
+from ir.reference.rounding import round_to
 
 Handle = interpreter.TensorHandle
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from math import ceil, gcd, prod
 
 from backends.triton.emit.blocks import Blocks
-from ir.nest import Launch, Load, Loop, Slice, Store
+from ir.nest.nest import Launch, Load, Loop, Slice, Store
 from ir.sizes import power_of_two
 from ir.sizes import value as number
 from ir.spec import Apply, Expr, Index, Number

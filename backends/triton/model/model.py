@@ -17,9 +17,9 @@ from backends.triton.model.extents import Extents
 from backends.triton.model.transactions import Move
 from backends.triton.model.work import Work, work
 from backends.triton.occupancy import programs_per_unit
-from ir.footprint import register_bytes, scratch_bytes
 from ir.machine import Machine
-from ir.nest import Launch, LoopNest, Store
+from ir.nest.footprint import register_bytes, scratch_bytes
+from ir.nest.nest import Launch, LoopNest, Store
 from ir.sizes import bind
 from ir.spec import DTYPES
 

@@ -7,9 +7,9 @@ import pytest
 
 from backends.registry import target
 from backends.triton.model.model import WEIGHTS, combine, modelled, terms
-from ir.autoschedule import autoschedule
-from ir.lower import lower
-from ir.samples import KERNELS, decisions, spec_of, workload
+from ir.autoschedule.autoschedule import autoschedule
+from ir.lower.lower import lower
+from ir.samples.samples import KERNELS, decisions, spec_of, workload
 from ir.sizes import bind
 
 CHIP = target("h200")

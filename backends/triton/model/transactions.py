@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import gcd, inf, prod
 
 from backends.triton.model.extents import Extents
-from ir.nest import Load, Slice, Store
+from ir.nest.nest import Load, Slice, Store
 from ir.sizes import power_of_two
 from ir.sizes import value as number
 from ir.spec import DTYPES

@@ -12,7 +12,7 @@ from backends.triton.model.extents import Extents
 from backends.triton.model.transactions import VECTOR_BYTES, Move, move
 from ir.functions import POINTWISE
 from ir.machine import Machine
-from ir.nest import (
+from ir.nest.nest import (
     Dot,
     Fold,
     Launch,
@@ -26,9 +26,9 @@ from ir.nest import (
     Take,
     Tile,
 )
+from ir.nest.steps import Temporary, steps, tile_axes
 from ir.sizes import value as number
 from ir.spec import DTYPES, Number
-from ir.steps import Temporary, steps, tile_axes
 
 # Instructions a lane and element, where it is not one. A special one is counted apart.
 OPERATIONS = {

@@ -1,0 +1,1 @@
+"""The autoschedule: a good first schedule for any spec on any machine."""

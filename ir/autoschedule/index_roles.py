@@ -1,0 +1,99 @@
+"""Roles: what each index of a spec does, as far as it decides how the index is best cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ir.affine import affine
+from ir.autoschedule.openings import folded_by, integers, launch_ends
+from ir.contraction import Contraction, contraction, fills
+from ir.recurrence import recurrences, stepped
+from ir.spec import Equation, Index, Spec
+from ir.verify import facts as facts_of
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """Sets of indices. folded: reduced or scanned over.  jagged: of a range that data bounds.
+    bounding: on which such a range depends.  taps: folded, and added to another index in a
+    position.  stored: of the last output, and before them those of others that leave a launch,
+    but for folded ones.  fastest: of these others, those that change fastest in memory.  sides:
+    rows and columns of each product that has more than one of each.  summed: by one.  batch: of
+    each that has them.  stepped: that a recurrence runs along."""
+
+    folded: frozenset[str]
+    jagged: frozenset[str]
+    bounding: frozenset[str]
+    taps: frozenset[str]
+    stored: tuple[str, ...]
+    fastest: frozenset[str]
+    sides: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
+    summed: frozenset[str]
+    batch: frozenset[str]
+    stepped: frozenset[str]
+
+    @property
+    def multiplied(self) -> frozenset[str]:
+        """Indices that are a side of a product, or summed by one."""
+        return self.summed | {i for rows, columns in self.sides for i in (*rows, *columns)}
+
+
+def roles(spec: Spec) -> Roles:
+    """The roles of a spec's indices."""
+    ranges = facts_of(spec).ranges
+    products = [
+        c for e in spec.equations
+        if (c := contraction(e)) and fills(c, ranges) and not integers(spec, c)
+    ]  # fmt: skip
+    folded = frozenset(i for e in spec.equations for i in folded_by(e.value))
+    jagged = frozenset(i for i, r in ranges.items() if r.jagged)
+    last = last_stored(spec)
+    leaving = [] if recurrences(spec) else _leaving(spec)
+    others = (i for e in leaving for i in e.indices if i not in folded and i not in last)
+    return Roles(
+        folded=folded,
+        jagged=jagged,
+        bounding=frozenset(
+            n.name for i in jagged for e in (ranges[i].low, ranges[i].high) for n in e.walk()
+            if isinstance(n, Index)
+        ),
+        taps=_taps(spec, folded),
+        stored=(*dict.fromkeys(others), *last),
+        fastest=frozenset(e.indices[-1] for e in leaving if e.indices) - {*folded, *last},
+        sides=tuple((c.rows, c.columns) for c in products),
+        summed=frozenset(i for c in products for i in c.over),
+        batch=_batch(products),
+        stepped=frozenset(r.index for r in recurrences(spec)),
+    )
+
+
+def last_stored(spec: Spec) -> tuple[str, ...]:
+    """The indices of the last output; of the last that a recurrence computes, where one does."""
+    names = [t.name for t in spec.outputs]
+    carried = [n for n in names if stepped(spec, n)]
+    return spec.equation((carried or names)[-1]).indices
+
+
+def _leaving(spec: Spec) -> list[Equation]:
+    """The equations of tensors that leave the launch that computes them."""
+    left = {t.name for t in spec.outputs} | {d.subject for d in launch_ends(spec)}
+    return [e for e in spec.equations if e.target in left]
+
+
+def _taps(spec: Spec, folded: frozenset[str]) -> frozenset[str]:
+    found = set()
+    for read in (r for e in spec.equations for r in e.reads()):
+        for position in read.at:
+            form = affine(position)
+            if form is None or len(form.terms) < 2:
+                continue
+            names = [i for i, _ in form.terms]
+            found |= {i for i in names[1:] if i in folded}
+    return frozenset(found)
+
+
+def _batch(products: list[Contraction]) -> frozenset[str]:
+    """Indices that are of the batch of every product that has them."""
+    found = {i for c in products for i in c.batch}
+    other = {i for c in products for i in (*c.rows, *c.columns, *c.over)}
+    return frozenset(found - other)

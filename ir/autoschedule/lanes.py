@@ -1,0 +1,390 @@
+"""The autoschedule where programs have lanes: tiles are powers of two that registers hold.
+
+Tile sizes of each index come from what the index does: indices of products get sides that a
+matrix unit fills, rows are whole where they fit, whatever a product does in a batch and the
+taps of a window go one at a time. The estimate chooses among them, and the lanes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import ceil, inf, log2, prod
+
+from ir.autoschedule.climb import climb
+from ir.autoschedule.index_roles import Roles, last_stored, roles
+from ir.autoschedule.openings import (
+    added,
+    alongside,
+    deferred,
+    launch_ends,
+    reduced,
+    streamed,
+    units,
+    walked,
+)
+from ir.autoschedule.parted import parted
+from ir.autoschedule.tile_choices import tile_choices
+from ir.autoschedule.windowed import rounded as rounded_copies
+from ir.autoschedule.windowed import windowed
+from ir.contraction import contraction
+from ir.edits.stages import stage
+from ir.errors import KernelError
+from ir.estimate.lanes import Work, usual_lanes, work
+from ir.formulation.associate import associable
+from ir.formulation.formulation import formulate
+from ir.formulation.made import TRIPLE, copy_of, names
+from ir.formulation.precision import NARROW
+from ir.lower.lower import fits, lower
+from ir.lower.verbs import canonical, lane_counts
+from ir.machine import Machine
+from ir.nest.footprint import scratch_bytes
+from ir.nest.nest import Dot, Launch, Load, Loop, LoopNest, Map, Statement, Store, Tile
+from ir.recurrence import recurrences
+from ir.schedule import Decision, Schedule
+from ir.sizes import bind
+from ir.sizes import value as number
+from ir.spec import Read, Spec
+from ir.verify import facts
+
+Cost = Callable[[LoopNest], float]  # microseconds
+MOST_TRIED = 96  # combinations of tiles that are all tried; of more, the best is climbed to
+DEPTHS = (3, 2)
+AHEAD = 0.9  # of scratch, that tiles under way may take: a backend needs some for itself
+BAND = 8
+OF_PRODUCT = 128  # elements of a product that one lane usually holds
+OF_ROW = 16  # elements of anything else
+REWRITES = ("associate", "atomic", "carry", "layout", "collapse")  # bring other equations
+DOUBT = 0.01  # of the estimate: what is preferred wins where it takes so little more
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A schedule that was tried, and its time in microseconds. spilled: by how much registers do
+    not suffice."""
+
+    us: float
+    schedule: Schedule
+    spilled: float = 0.0
+
+    def beats(self, other: _Found) -> bool:
+        """Whether it is better: its registers suffice where the other's do not, or it is faster
+        by more than the doubt."""
+        if bool(self.spilled) != bool(other.spilled):
+            return not self.spilled and self.us < inf
+        return self.us * (1 + DOUBT) < other.us
+
+
+def autoschedule_lanes(
+    spec: Spec, machine: Machine, sizes: Mapping[str, int], rounded: Collection[str] = (),
+    cost: Cost | None = None,
+) -> Schedule:  # fmt: skip
+    """The best of a few hundred schedules by the estimate; raises KernelError where the spec
+    cannot be lowered at all. rounded, cost: see `autoschedule`."""
+    return _Search(spec, machine, sizes, rounded, cost).best()
+
+
+@dataclass(frozen=True, slots=True)
+class _Opening:
+    """Decisions that come before tiles. formed: the equations as they leave them, with their
+    roles.  base: what goes with these equations under any tiles.  needs_loop: whether they are
+    for a reduction in a loop only.  ahead: whether what a product takes is loaded ahead also where
+    it is rounded in between.  apart: what launches of their own make for products to load."""
+
+    made: tuple[Decision, ...]
+    formed: Spec
+    roles: Roles
+    base: tuple[Decision, ...]
+    needs_loop: bool
+    ahead: bool = False
+    apart: frozenset[str] = frozenset()
+
+    @property
+    def cut(self) -> frozenset[str]:
+        """The indices whose tiles are decided; of a copy, those that have none too."""
+        copies = tuple(f"{copy_of(d)}_" for d in self.made if d.verb == "layout")
+        return frozenset(i for i in facts(self.formed).ranges if copies and i.startswith(copies))
+
+    @property
+    def parts(self) -> Mapping[str, int]:
+        """Into how many parts a fold over an index is split."""
+        return {
+            str(d.option("over")): int(d.option("parts")) for d in self.made if d.verb == "split"
+        }
+
+
+def _parted_opening(spec: Spec, machine: Machine, made: tuple[Decision, ...]) -> _Opening:
+    """Folds in two stages: what is decided on the spec's own equations holds for their parts."""
+    base = (*launch_ends(spec), *units(spec, machine))
+    return _Opening(made, spec, roles(spec), base, False)
+
+
+def _opening(spec: Spec, machine: Machine, made: tuple[Decision, ...]) -> _Opening:
+    other = any(d.verb in REWRITES for d in made)
+    formed = formulate(spec, Schedule(spec.name, made)) if other else spec
+    base = (*launch_ends(formed), *units(formed, machine))
+    return _Opening(made, formed, roles(formed), base, bool(made) and not other)
+
+
+def _narrowed(
+    opening: _Opening, machine: Machine, rounded: Collection[str]
+) -> _Opening | None:
+    """The opening with products of f32 as ones of a narrower dtype; None where it has none, or the
+    machine gains little by it."""
+    decided = {d.subject for d in opening.base if d.verb == "precision"}
+    made = [
+        Decision("precision", d.subject, (("dtype", NARROW if d.subject in rounded else TRIPLE),))
+        for d in opening.base
+        if d.verb == "compute" and d.subject not in decided and _wide(opening.formed, d.subject)
+    ]
+    if not made or not (_gains(machine, 1) if rounded else _gains(machine, 3)):
+        return None
+    return replace(opening, base=(*opening.base, *made))
+
+
+def _apart(opening: _Opening) -> _Opening | None:
+    """The opening with the parts of products of three made by launches of their own, so that the
+    products' loops only load; None where it has no such product."""
+    triple = [d for d in opening.base if d.verb == "precision" and d.option("dtype") == TRIPLE]
+    ends = [Decision("kernel", f"{d.subject}_{part}") for d in triple for part in ("al", "bl")]
+    parts = frozenset(part for d in triple for part in names(d))
+    return replace(opening, base=(*ends, *opening.base), apart=parts) if ends else None
+
+
+def _copied(spec: Spec, machine: Machine, made: tuple[Decision, ...]) -> _Opening:
+    """An opening with copies that products load as they are."""
+    copies = frozenset(copy_of(d) for d in made if d.verb == "layout")
+    return replace(_opening(spec, machine, made), apart=copies)
+
+
+def _wide(spec: Spec, target: str) -> bool:
+    """Whether both operands of a product are of f32, or made of what is."""
+    found = contraction(spec.equation(target))
+    tensors = facts(spec).tensors
+    return found is not None and all(
+        tensors[n.tensor].dtype == "f32"
+        for side in (found.a, found.b) for n in side.walk() if isinstance(n, Read)
+    )  # fmt: skip
+
+
+def _gains(machine: Machine, products: int) -> bool:
+    """Whether so many narrow products take half the time of one of f32, or less."""
+    unit = machine.units.get("matrix")
+    if unit is None or NARROW not in unit.flops or "f32" not in unit.flops:
+        return False
+    return unit.flops[NARROW] >= 2 * products * unit.flops["f32"]
+
+
+class _Search:
+    """Tries tile sizes under each opening."""
+
+    def __init__(
+        self, spec: Spec, machine: Machine, sizes: Mapping[str, int],
+        rounded: Collection[str] = (), cost: Cost | None = None,
+    ):  # fmt: skip
+        self.cost = cost
+        self.spec = spec
+        self.machine = machine
+        self.sizes = sizes
+        self.bound = bind(spec, sizes)
+        self.stepped = frozenset(r.index for r in recurrences(spec))
+        self.openings = [
+            *(_opening(spec, machine, made) for made in dict.fromkeys(
+                ((), streamed(spec), deferred(spec), added(spec), alongside(spec), walked(spec))
+            )),
+            *(_opening(spec, machine, (Decision("associate", t),)) for t in associable(spec)),
+            *(_opening(spec, machine, made) for made in windowed(spec, self.bound)),
+        ]  # fmt: skip
+        if made := parted(spec, machine, self.bound):
+            self.openings.append(_parted_opening(spec, machine, made))
+        narrow = [n for o in self.openings if (n := _narrowed(o, machine, rounded))]
+        apart = [a for n in narrow if (a := _apart(n))]
+        copies = rounded_copies(spec, self.bound, rounded) if _gains(machine, 1) else ()
+        self.narrow = [
+            *narrow, *(replace(n, ahead=True) for n in narrow), *apart,
+            *(_copied(spec, machine, made) for made in copies),
+        ]  # fmt: skip
+        self.fault: KernelError | None = None
+
+    def best(self) -> Schedule:
+        """Products in a narrow precision where that is to be had, as their rate is a multiple."""
+        found = self._found(self.narrow)
+        if not found or found[0].us == inf or found[0].spilled:
+            wide = self._found(self.openings)
+            fits = wide[0].us < inf and not wide[0].spilled
+            found = wide if fits or not found or found[0].us == inf else found
+        least = min(f.us for f in found)
+        if least == inf:
+            raise self.fault or KernelError(
+                f"`{self.spec.name}` has no schedule on `{self.machine.name}`"
+            )
+        return next(f.schedule for f in found if f.us <= least * (1 + DOUBT))
+
+    def _found(self, openings: Sequence[_Opening]) -> list[_Found]:
+        """What was tried under some openings: what fits registers, where anything does."""
+        found = [one for opening in openings for one in self._under(opening)]
+        return [f for f in found if f.us < inf and not f.spilled] or found
+
+    def _under(self, opening: _Opening) -> Iterator[_Found]:
+        """What was tried under an opening: every combination, or a climb to the best."""
+        choices = tile_choices(
+            opening.formed, opening.roles, self.bound, opening.parts, opening.cut
+        )
+        tried: dict[tuple[int, ...], _Found] = {}
+
+        def at(point: tuple[int, ...]) -> _Found:
+            if point not in tried:
+                tiles = [c[n] for c, n in zip(choices, point, strict=True)]
+                tried[point] = self._try(opening, tuple(d for t in tiles for d in t))
+            return tried[point]
+
+        if prod(map(len, choices)) <= MOST_TRIED:
+            for point in product(*(range(len(c)) for c in choices)):
+                yield at(point)
+            return
+        for start in (tuple(0 for _ in choices), tuple(len(c) // 2 for c in choices)):
+            yield climb(start, [len(c) for c in choices], at)
+
+    def _try(self, opening: _Opening, tiles: tuple[Decision, ...]) -> _Found:
+        looped = {d.subject for d in tiles if d.verb == "tile"}
+        nothing = _Found(inf, Schedule(self.spec.name))
+        if opening.needs_loop and not looped & reduced(self.spec, opening.made):
+            return nothing
+        decisions = (*opening.base, *_ordered(self.spec, tiles), *opening.made)
+        schedule = Schedule(self.spec.name, decisions)
+        try:
+            nest = lower(self.spec, canonical(schedule), self.machine, self.sizes)
+        except KernelError as error:
+            self.fault = self.fault or error
+            return nothing
+        return self._dispatched(nest, opening)
+
+    def _dispatched(self, nest: LoopNest, opening: _Opening) -> _Found:
+        """The nest's schedule with depths, lanes and orders, and its time."""
+        us, spilled, more = 0.0, 0.0, []
+        for launch in nest.launches:
+            deep, depths = self._deepest(launch, opening.ahead)
+            counted = work(deep, self.machine, self.bound)
+            lanes = self._lanes(launch, counted)
+            us += launch.times(self.bound) * counted.us(lanes)
+            spilled = max(spilled, counted.residence(lanes).spilled)
+            stored = _last_stored(launch)
+            more += [*depths, *self._band(launch, opening)]
+            more.append(Decision("lanes", stored, (("count", lanes),)))
+        unique = {(d.verb, d.subject): d for d in more}
+        schedule = canonical(
+            Schedule(nest.schedule.kernel, (*nest.schedule.decisions, *unique.values()))
+        )
+        found = _Found(self._costs(schedule, us), schedule, spilled)
+        return self._in_bulk(found, opening, us) if opening.apart else found
+
+    def _in_bulk(self, found: _Found, opening: _Opening, us: float) -> _Found:
+        """The same with the copy engine moving what was made for products, where it can and that
+        is not slower."""
+        stages = {d: stage(d.subject, int(d.option("depth")), by="bulk")
+                  for d in found.schedule.of("stage") if d.subject in opening.apart}  # fmt: skip
+        moved = tuple(stages.get(d, d) for d in found.schedule.decisions)
+        schedule = Schedule(found.schedule.kernel, moved)
+        if not stages or not fits(self.spec, schedule, self.machine, self.sizes):
+            return found
+        us = self._costs(schedule, us)
+        return replace(found, us=us, schedule=schedule) if us <= found.us else found
+
+    def _costs(self, schedule: Schedule, us: float) -> float:
+        """What a schedule costs, where a better judge than the estimate is given."""
+        if self.cost is None:
+            return us
+        try:
+            return self.cost(lower(self.spec, schedule, self.machine, self.sizes))
+        except KernelError as error:  # it was legal without what was added
+            self.fault = self.fault or error
+            return inf
+
+    def _lanes(self, launch: Launch, counted: Work) -> int:
+        """The fastest number of lanes of those whose registers suffice; of equally fast ones, that
+        with the usual share each."""
+        products = [s.value for s in launch.statements() if isinstance(s, Dot)]
+        tables = counted.counter.tables
+        names = products or [v.name for v in launch.values if v.name not in tables]
+        largest = max(counted.counter.elements(n) for n in names)
+        fewest = usual_lanes(self.machine) if products else self.machine.wave
+        share = max(fewest, largest / (OF_PRODUCT if products else OF_ROW))
+        return min(
+            lane_counts(self.machine),
+            key=lambda c: (
+                counted.residence(c).spilled > 0,
+                counted.us(c) * (1 + DOUBT * abs(log2(c / share))),
+                c,
+            ),
+        )
+
+    def _deepest(self, launch: Launch, mapped: bool) -> tuple[Launch, list[Decision]]:
+        """The launch with operands of products in loops as deep as scratch allows. mapped: also
+        those that something is made of before a product takes it."""
+        names = _pipelined(launch, self.stepped, mapped)
+        values = {v.name: v for v in launch.values}
+        tensors = {values[n].tensor for n in names}
+        for depth in DEPTHS:
+            deep = replace(launch, values=tuple(
+                replace(v, depth=depth) if v.name in names else v for v in launch.values
+            ))  # fmt: skip
+            taken = scratch_bytes(deep, self.machine, self.bound)
+            if names and taken <= AHEAD * self.machine.scratch_bytes:
+                return deep, [stage(t, depth) for t in sorted(tensors)]
+        return launch, []
+
+    def _band(self, launch: Launch, opening: _Opening) -> Iterator[Decision]:
+        """Tiles of a large product in bands, so that both operands stay in the cache."""
+        counts = {
+            g.index: ceil(number(g.size, self.bound) / g.tile) for g in launch.grid
+        }
+        if prod(counts.values()) <= 2 * self.machine.parallel:
+            return
+        for rows, columns in opening.roles.sides:
+            pairs = product([i for i in counts if i in rows], [i for i in counts if i in columns])
+            for row, column in pairs:
+                if counts[row] >= 2 * BAND and counts[column] >= BAND // 2:
+                    yield Decision("group", row, (("size", BAND), ("over", column)))
+                    return
+
+
+def _ordered(spec: Spec, tiles: tuple[Decision, ...]) -> tuple[Decision, ...]:
+    """Tiles with the grid's loops in the order of the last output's indices, then the others."""
+    last = last_stored(spec)
+
+    def rank(d: Decision) -> int:
+        index = d.subject.removesuffix(".outer")
+        grid = d.option("level") == "grid" and index in last
+        return last.index(index) if grid else len(last)
+
+    return tuple(sorted(tiles, key=rank))
+
+
+def _pipelined(launch: Launch, stepped: frozenset[str], mapped: bool) -> set[str]:
+    """Values loaded in a loop and taken by a product there, or loaded in one over steps. mapped:
+    also those of which a product takes what was made of them."""
+    found: set[str] = set()
+
+    def walk(block: tuple[Statement, ...]) -> None:
+        sources = {s.value: {s.value} for s in block if isinstance(s, Load)}
+        for s in block:
+            if isinstance(s, Map) and mapped:
+                read = [n.value for n in s.expression.walk() if isinstance(n, Tile)]
+                sources[s.value] = {x for n in read for x in sources.get(n, ())}
+            elif isinstance(s, Dot):
+                found.update(sources.get(s.a.value, ()), sources.get(s.b.value, ()))
+            elif isinstance(s, Loop):
+                walk(s.body)
+
+    for s in launch.body:
+        if isinstance(s, Loop):
+            walk(s.body)
+            if s.index in stepped and s.tile == 1:
+                found |= {x.value for x in s.body if isinstance(x, Load)}
+    return found
+
+
+def _last_stored(launch: Launch) -> str:
+    """The last tensor that a launch stores."""
+    return [s.tensor for s in launch.statements() if isinstance(s, Store)][-1]

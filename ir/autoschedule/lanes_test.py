@@ -1,0 +1,173 @@
+"""First schedules where programs have lanes, at sizes of a large machine."""
+
+import dataclasses
+import time
+
+import numpy as np
+import pytest
+
+from ir.autoschedule.autoschedule import autoschedule, plain
+from ir.errors import KernelError
+from ir.estimate.estimate import estimate
+from ir.estimate.lanes import work
+from ir.lower.lower import lower
+from ir.lower.verbs import canonical
+from ir.machine import Space
+from ir.parse.schedule import parse_schedule
+from ir.reference.inputs import random_inputs
+from ir.reference.interpret import interpret
+from ir.reference.reference import evaluate
+from ir.samples.samples import KERNELS, WITH_LANES, spec_of, workload
+from ir.sizes import bind
+
+SIZES = {
+    "attention": {"H": 64, "M": 4096, "N": 4096, "D": 128},
+    "conv1d": {"B": 2048, "C": 96, "O": 96, "L": 200},
+    "conv2d": {"B": 64, "C": 64, "O": 64, "H": 56, "W": 56},
+    "cumsum": {"M": 16384, "K": 4096},
+    "embedding_bag": {"V": 1_000_000, "D": 128, "L": 262_144, "B": 16384},
+    "layer_norm": {"M": 16384, "K": 4096},
+    "map_id": {"U": 10_000, "B": 50_000},
+    "matmul_bias_gelu": {"M": 8192, "K": 4096, "N": 4096},
+    "max_pool2d": {"N": 64, "C": 64, "H": 112, "W": 112},
+    "pairwise_dot": {"B": 4096, "F": 27, "D": 128},
+    "pffn": {"B": 1024, "N": 200, "D": 256, "K": 160},
+    "rmsnorm_matmul": {"M": 4096, "K": 4096, "N": 4096},
+    "softmax": {"M": 16384, "K": 4096},
+    "wukong_fm": {"B": 1024, "N": 40, "D": 224, "K": 448},
+}
+TIGHT = dataclasses.replace(
+    WITH_LANES, levels={"grid": 300, "lane": 1024, "wave": 64}, engines=(),
+    spaces={**WITH_LANES.spaces, "scratch": Space(2**16), "register": Space(2**19)},
+)  # fmt: skip
+
+
+def scheduled(name: str, machine=WITH_LANES):
+    return autoschedule(workload(name).spec, machine, SIZES[name])
+
+
+def tile(schedule, index: str) -> int:
+    """The tile of an index, 0: it is whole."""
+    decision = schedule.find("tile", index)
+    return decision.option("size") if decision else 0
+
+
+@pytest.mark.parametrize("machine", [WITH_LANES, TIGHT], ids=["roomy", "tight"])
+@pytest.mark.parametrize("name", KERNELS)
+def test_every_kernel_has_a_schedule_that_registers_nearly_hold(name, machine):
+    spec, sizes = workload(name).spec, SIZES[name]
+    started = time.process_time()
+    schedule = scheduled(name, machine)
+    assert time.process_time() - started < 3, "it is the first thing that a search does"
+    assert parse_schedule(str(schedule)) == schedule == canonical(schedule)
+    nest = lower(spec, schedule, machine, sizes)
+    bound = bind(spec, sizes)
+    for launch in nest.launches:
+        assert launch.lanes
+        assert work(launch, machine, bound).residence(launch.lanes).spilled < 0.15
+    untuned = plain(spec, machine, sizes)
+    slow = estimate(lower(spec, untuned, machine, sizes), machine, sizes)
+    assert estimate(nest, machine, sizes) <= 1.05 * slow
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_schedules_for_large_sizes_compute_the_same_at_any_size(name):
+    given = workload(name)
+    nest = lower(given.spec, scheduled(name), WITH_LANES, SIZES[name])
+    for sizes in given.checks[:2]:
+        inputs = random_inputs(given.spec, sizes, np.random.default_rng(1))
+        found, expected = interpret(nest, inputs, sizes), evaluate(given.spec, inputs, sizes)
+        for output in given.spec.outputs:
+            np.testing.assert_allclose(
+                found[output.name], expected[output.name], rtol=1e-8, atol=1e-10
+            )
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_tiles_are_powers_of_two(name):
+    for decision in scheduled(name).of("tile"):
+        assert decision.option("size").bit_count() == 1
+
+
+@pytest.mark.parametrize("name", ["attention", "matmul_bias_gelu", "rmsnorm_matmul"])
+def test_large_products_have_large_sides(name):
+    schedule = scheduled(name)
+    assert tile(schedule, "m") >= 64 and 32 <= tile(schedule, "n") <= 256
+    assert schedule.find("lanes", "y").option("count") in (128, 256)
+
+
+def test_what_a_batch_only_repeats_and_taps_go_one_at_a_time():
+    assert tile(scheduled("attention"), "h") == 1
+    assert tile(scheduled("pffn"), "b") == 1
+    schedule = scheduled("conv2d")
+    assert (tile(schedule, "i"), tile(schedule, "j")) == (1, 1)
+    assert schedule.find("place", "i.outer").option("level") == "loop"
+
+
+def test_rows_are_whole_where_they_fit_and_the_sums_between_products_too():
+    assert tile(scheduled("softmax"), "k") == tile(scheduled("cumsum"), "k") == 0
+    schedule = scheduled("pffn")
+    assert (tile(schedule, "e"), tile(schedule, "n") >= 32) == (0, True)
+    assert not schedule.of("kernel") and not scheduled("wukong_fm").of("kernel")
+
+
+def test_only_operands_in_loops_are_staged():
+    assert not scheduled("softmax").of("stage")
+    found = scheduled("matmul_bias_gelu").of("stage")
+    assert {d.subject for d in found} == {"x", "w"}
+    assert all(d.option("depth") in (2, 3, 4) for d in found)
+
+
+def test_a_product_of_three_is_done_in_the_cheaper_order():
+    assert scheduled("wukong_fm").of("associate")
+    assert not autoschedule(workload("wukong_fm").spec, WITH_LANES,
+                            {"B": 64, "N": 448, "D": 32, "K": 32}).of("associate")  # fmt: skip
+
+
+def test_tiles_of_a_large_product_are_walked_in_bands():
+    assert scheduled("matmul_bias_gelu").find("group", "m").option("over") == "n"
+    assert not scheduled("wukong_fm").of("group")
+
+
+def test_a_product_of_integers_is_not_for_the_matrix_unit():
+    line = "y[m, n] = sum(a[m, k] * b[k, n], k)"
+    spec = spec_of(line, inputs="a: i64[M, K], b: i64[K, N]", result="i64[M, N]")
+    schedule = autoschedule(spec, WITH_LANES, {"M": 64, "K": 64, "N": 64})
+    assert schedule.find("compute", "y") is None
+
+
+def test_a_product_of_f32_is_for_the_matrix_unit_too():
+    spec = spec_of("y[m, n] = sum(x[m, k] * w[k, n], k)",
+                   inputs="x: f32[M, K], w: f32[K, N]", result="f32[M, N]")  # fmt: skip
+    schedule = autoschedule(spec, WITH_LANES, {"M": 1024, "K": 1024, "N": 1024})
+    assert schedule.find("compute", "y").option("unit") == "matrix"
+    assert not schedule.of("precision")
+
+
+def test_parts_of_a_large_product_of_three_are_made_beforehand_and_moved_in_bulk():
+    spec = spec_of(
+        "y[m, n] = sum(x[m, k] * w[k, n], k)",
+        inputs="x: f32[M, K], w: f32[K, N]", result="f32[M, N]",
+    )  # fmt: skip
+    matrix = dataclasses.replace(WITH_LANES.units["matrix"], flops={"tf32": 5e14, "f32": 6e13})
+    machine = dataclasses.replace(WITH_LANES, units=WITH_LANES.units | {"matrix": matrix})
+    found = autoschedule(
+        spec, machine, {"M": 4096, "N": 4096, "K": 4096}, cost=lambda nest: 1 / len(nest.launches)
+    )
+    assert {d.subject for d in found.of("kernel")} == {"y_al", "y_bl"}
+    assert {d.subject for d in found.of("stage") if d.option("by") == "bulk"} == {
+        f"y_{part}" for part in ("ah", "al", "bh", "bl")
+    }
+
+
+def test_a_row_that_is_too_long_is_looped():
+    sizes = {"M": 64, "K": 1_000_000}
+    schedule = autoschedule(workload("softmax").spec, WITH_LANES, sizes)
+    assert tile(schedule, "k") >= 1024 and schedule.of("stream")
+
+
+def test_what_cannot_be_lowered_is_refused_with_the_reason():
+    spec = spec_of("y[m, k] = cummax(x[m, k], k, exclusive=True)",
+                   inputs="x: i32[M, K]", result="i32[M, K]")  # fmt: skip
+    with pytest.raises(KernelError, match="an exclusive cummax of integers is not lowered"):
+        autoschedule(spec, WITH_LANES, {"M": 4, "K": 8})

@@ -1,0 +1,90 @@
+"""Parted: which folds of a spec are worth two stages, as one leaves most of a machine idle."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+from ir.contraction import Contraction, contraction, fills
+from ir.formulation.made import part_of
+from ir.formulation.split import FOLDS
+from ir.machine import Machine
+from ir.schedule import Decision
+from ir.sizes import power_of_two
+from ir.sizes import value as number
+from ir.spec import Equation, Expr, Index, Reduce, Spec
+from ir.verify import facts
+
+PROGRAMS = 2  # for each tile processor, that the parts of a fold give
+SIDE = 64  # of a product that one program computes
+LEAST = 512  # terms of a part of one element of the result
+SUMMED = 256  # steps of a part of a product
+AGAIN = 512  # parts that are folded at a time
+SHORT = 4  # parts too few by so much that another index is split
+
+
+def parted(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> tuple[Decision, ...]:
+    """A `split` of each fold that has fewer elements than the machine has tile processors and
+    many terms for each of them, with the tile in which its parts are folded again.
+
+    sizes: the free and the derived ones.
+    """
+    ranges = facts(spec).ranges
+    extents = {i: 0 if r.jagged else number(r.high, sizes) for i, r in ranges.items()}
+    made: list[Decision] = []
+    for e in spec.equations:
+        if not _splits(e, extents):
+            continue
+        product = contraction(e)
+        product = product if product and fills(product, ranges) else None
+        programs = _programs(e, product, extents)
+        if programs >= machine.parallel:
+            continue
+        wanted = power_of_two(-(-PROGRAMS * machine.parallel // programs))
+        terms = prod(extents[i] for i in e.reduced)
+        wanted = min(wanted, terms // (SUMMED if product else LEAST))
+        over = _over(e, extents, wanted)
+        parts = min(wanted, extents[over]) if over else 0
+        if parts < 2:
+            continue
+        split = Decision("split", e.target, (("over", over), ("parts", parts)))
+        made.append(split)
+        if not product:
+            tile = (("size", min(AGAIN, power_of_two(parts))),)
+            made.append(Decision("tile", part_of(split), tile))
+    return tuple(made)
+
+
+def _splits(e: Equation, extents: Mapping[str, int]) -> bool:
+    """Whether an equation is a fold whose parts can be folded again, of known ranges."""
+    fold = isinstance(e.value, Reduce) and e.value.fold in FOLDS and not e.accumulate
+    return fold and all(extents[i] for i in e.reduced)
+
+
+def _programs(e: Equation, product: Contraction | None, extents: Mapping[str, int]) -> int:
+    """How many programs compute a fold that is not split."""
+    sides = (product.rows, product.columns) if product else ()
+    tiles = (-(-prod(extents[i] for i in side) // SIDE) for side in sides)
+    beside = {i for side in sides for i in side}
+    return prod(tiles) * prod(extents[i] for i in e.indices if i not in beside)
+
+
+def _over(e: Equation, extents: Mapping[str, int], wanted: int) -> str:
+    """The folded index that is parted: the longest, but one that lies side by side in memory only
+    where the others are much too short."""
+    last = {_last(r.at[-1]) for r in e.reads() if r.at}
+    able = [i for i in e.reduced if i in _plain(e)]
+    others = [i for i in able if i not in last]
+    longest = max(others, key=extents.__getitem__, default="")
+    if longest and SHORT * extents[longest] >= wanted:
+        return longest
+    return max(able, key=extents.__getitem__, default="")
+
+
+def _last(position: Expr) -> str:
+    return position.name if isinstance(position, Index) else ""
+
+
+def _plain(e: Equation) -> set[str]:
+    """The indices at which something is read as they are."""
+    return {p.name for r in e.reads() for p in r.at if isinstance(p, Index)}

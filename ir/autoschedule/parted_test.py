@@ -1,0 +1,77 @@
+"""Which folds are made in two stages, and what comes of it."""
+
+import numpy as np
+import pytest
+
+from ir.autoschedule.autoschedule import autoschedule
+from ir.autoschedule.parted import parted
+from ir.lower.lower import lower
+from ir.reference.inputs import random_inputs
+from ir.reference.interpret import interpret
+from ir.reference.reference import evaluate
+from ir.samples.samples import WITH_LANES, spec_of
+
+TOTAL = spec_of("y[()] = sum(x[m, k], m, k)", result="f32[()]")
+CHANNELS = spec_of(
+    "s[c] = sum(x[n, c, k], n, k)", "y[n, c, k] = x[n, c, k] - s[c]",
+    inputs="x: f32[N, C, K]", result="f32[N, C, K]",
+)  # fmt: skip
+PRODUCT = spec_of(
+    "y[m, n] = sum(x[m, k] * w[k, n], k)", inputs="x: f16[M, K], w: f16[K, N]",
+    result="f32[M, N]",
+)  # fmt: skip
+VECTOR = spec_of("y[m] = sum(x[m, k] * w[k], k)", inputs="x: f32[M, K], w: f32[K]",
+                 result="f32[M]")  # fmt: skip
+
+
+def splits(spec, **sizes):
+    found = parted(spec, WITH_LANES, sizes)
+    return {d.subject: (d.option("over"), d.option("parts")) for d in found if d.verb == "split"}
+
+
+def test_a_total_is_split_along_the_index_that_does_not_lie_side_by_side():
+    assert splits(TOTAL, M=1000, K=1000) == {"y": ("m", 256)}
+
+
+def test_where_the_other_index_is_too_short_the_last_one_is_split():
+    assert splits(TOTAL, M=2, K=1 << 20) == {"y": ("k", 256)}
+
+
+def test_parts_make_up_for_the_programs_that_are_lacking():
+    assert splits(CHANNELS, N=64, C=32, K=4096) == {"s": ("n", 8)}
+
+
+@pytest.mark.parametrize("sizes", [dict(M=2048, N=2048, K=1 << 16), dict(M=64, N=64, K=256)])
+def test_a_product_with_many_tiles_or_a_short_sum_is_not_split(sizes):
+    assert not splits(PRODUCT, **sizes)
+
+
+def test_a_product_with_few_tiles_and_a_long_sum_is():
+    assert splits(PRODUCT, M=16, N=16, K=100_000) == {"y": ("k", 256)}
+
+
+def test_a_small_total_is_not_split():
+    assert not splits(TOTAL, M=10, K=50)
+
+
+def test_a_product_with_a_vector_is_split_as_a_sum():
+    assert splits(VECTOR, M=16, K=1 << 17) == {"y": ("k", 16)}
+
+
+@pytest.mark.parametrize(
+    ("spec", "sizes"),
+    [
+        (TOTAL, dict(M=300, K=700)),
+        (TOTAL, dict(M=2, K=300_000)),
+        (CHANNELS, dict(N=6, C=3, K=30_000)),
+        (PRODUCT, dict(M=5, N=7, K=30_000)),
+        (VECTOR, dict(M=5, K=100_000)),
+    ],
+)
+def test_two_stages_give_the_same(spec, sizes):
+    schedule = autoschedule(spec, WITH_LANES, sizes)
+    nest = lower(spec, schedule, WITH_LANES, sizes)
+    assert schedule.of("split") and len(nest.launches) == 2
+    given = random_inputs(spec, sizes, np.random.default_rng(3))
+    found, expected = interpret(nest, given, sizes)["y"], evaluate(spec, given, sizes)["y"]
+    np.testing.assert_allclose(found, expected, 1e-9, 1e-7)

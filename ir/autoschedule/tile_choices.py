@@ -1,0 +1,245 @@
+"""Tile choices: for each index of a spec, the cuts worth trying where programs have lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from math import prod
+from types import MappingProxyType
+
+from ir.autoschedule.index_roles import Roles
+from ir.autoschedule.openings import tiled
+from ir.formulation.atomic import facts_with_places, places, updated
+from ir.formulation.precision import narrowest
+from ir.schedule import Decision
+from ir.sizes import power_of_two
+from ir.sizes import value as number
+from ir.spec import Index, Spec
+
+SIDES = (32, 64, 128, 256)  # of a product
+SMALL_SIDE = 16
+FEW_BESIDE = (2, 4, 8, 16)  # of an index whose next faster one is short and whole
+SUMMED = (64, 32, 128)  # by a product, at a time
+WIDE_SUMMED = 32  # at a time, by several products of f32 in one launch, as recurrences have
+SEGMENTS = (16, 32, 64)  # of a jagged range, at a time
+ROWS = (1, 2, 4, 8, 16)  # at a time, where each is folded
+FEW_ROWS = (1, 4, 16)  # of several folded indices
+COLUMNS = (32, 64, 128)  # the same, where rows lie side by side and not one after the other
+ACROSS = (256, 64, 32)  # of such a row at a time
+FOLDED = (4096, 2048, 1024)  # of a row that is too long to be held whole
+STEPS = (1, 4, 8, 16)  # of a recurrence, in a product outside of it
+INNERMOST = (128, 256, 64, 32, 512, 1024, 2048)  # where nothing is folded
+LONGEST_SIDE = 512  # that is held whole where a product needs all of it
+SHORT, LONG = 256, 1024  # extents below and from which fewer cuts of a product are worth it
+LONGEST_ROW = 16384  # elements that a program holds
+HELD = 8192  # the same, of several folded indices
+INNER = (1024, 2048, 4096, 512, 256)  # of the last of several folded indices, at a time
+
+Tiles = tuple[Decision, ...]
+
+
+def tile_choices(
+    spec: Spec,
+    roles: Roles,
+    sizes: Mapping[str, int],
+    parts: Mapping[str, int] = MappingProxyType({}),
+    cut: Collection[str] = (),
+) -> tuple[tuple[Tiles, ...], ...]:
+    """The cuts of each index, what is preferred first; `()` is the index as a whole.
+
+    parts: into how many a fold over an index is split.  cut: indices that have their tiles.
+    """
+    ranges = facts_with_places(spec).ranges
+    extents = {i: 0 if r.jagged else number(r.high, sizes) for i, r in ranges.items()}
+    extents |= {i: -(-extents[i] // n) for i, n in parts.items()}
+    scattered, across = _scattered(spec), _across(spec, roles)
+    several = _several(spec, roles, extents)
+    wide = roles.summed - set(roles.stored) if roles.stepped and not narrowest(spec) else ()
+    return tuple(
+        tuple(dict.fromkeys(
+            [()] if i in cut
+            else _parted(i, roles, extents, several) if i in parts
+            else _folded(i, roles, extents, several) if i in several
+            else _looped(i, extents[i], (WIDE_SUMMED,), WIDE_SUMMED) if i in wide
+            else [*_of(i, roles, extents, scattered), *_beside(i, extents, across)]
+        ))
+        for i in ranges
+    )  # fmt: skip
+
+
+def _across(spec: Spec, roles: Roles) -> Mapping[str, tuple[int, ...]]:
+    """More sizes where one index is folded that lies apart in memory in all that is read, and one
+    that is stored lies contiguous: of both."""
+    places = [r.at for e in spec.equations for r in e.reads() if len(r.at) > 1]
+    ends = {at[-1].name for at in places if isinstance(at[-1], Index)}
+    plain = {p.name for at in places for p in at if isinstance(p, Index)}
+    apart = roles.taps | roles.jagged | roles.multiplied | roles.stepped
+    folded = [i for i in roles.folded if i in plain and i not in apart]
+    rows = [i for i in ends if i in roles.stored and i not in roles.folded | apart]
+    if len(folded) != 1 or len(rows) != 1 or folded[0] in ends:
+        return {}
+    return {folded[0]: ACROSS, rows[0]: COLUMNS}
+
+
+def _beside(
+    index: str, extents: Mapping[str, int], across: Mapping[str, tuple[int, ...]]
+) -> list[Tiles]:
+    """Cuts of an index into some of these sizes."""
+    level = "loop" if across.get(index) == ACROSS else "grid"
+    return [tiled(index, s, level) for s in across.get(index, ()) if s < extents[index]]
+
+
+def _several(spec: Spec, roles: Roles, extents: Mapping[str, int]) -> tuple[str, ...]:
+    """The folded indices, the one that changes fastest in memory last, where a program cannot
+    hold all that they run over; none where it can."""
+    apart = roles.jagged | roles.taps | roles.multiplied | roles.batch
+    found = [i for i in extents if i in roles.folded and i not in apart]
+    if len(found) < 2 or prod(power_of_two(extents[i]) for i in found) <= HELD:
+        return ()
+    ends = [r.at[-1] for e in spec.equations for r in e.reads() if r.at]
+    fastest = next((p.name for p in ends if isinstance(p, Index) and p.name in found), found[-1])
+    return (*(i for i in found if i != fastest), fastest)
+
+
+def _folded(
+    index: str, roles: Roles, extents: Mapping[str, int], several: tuple[str, ...]
+) -> list[Tiles]:
+    """Cuts of one of several folded indices; where it is stored too, its tiles lie side by side
+    in launches that do not fold it."""
+    extent, level = extents[index], "grid" if index in roles.stored else "loop"
+    if index == several[-1]:
+        made: list[Tiles] = [tiled(index, size, level) for size in INNER if size < extent]
+        return [(), *made] if extent <= INNER[0] or not made else made
+    within = several[several.index(index) + 1 :]
+    room = HELD // min(HELD, prod(min(INNER[0], power_of_two(extents[i])) for i in within))
+    most = min(room, power_of_two(extent) - 1)
+    rows = (size for size in dict.fromkeys((*FEW_ROWS, room)) if size == 1 or size <= most)
+    return [tiled(index, size, level) for size in rows]
+
+
+def _parted(
+    index: str, roles: Roles, extents: Mapping[str, int], several: tuple[str, ...]
+) -> list[Tiles]:
+    """Cuts of an index whose fold is split; extents: of a part."""
+    wide = power_of_two(extents[index])
+    sizes: tuple[int, ...] = (*FOLDED, *INNER)
+    if index in several[:-1]:
+        sizes = ROWS
+    elif index in roles.multiplied:
+        sizes = SUMMED
+    level = "grid" if index in roles.stored else "loop"
+    return [tiled(index, size, level) for size in sizes if size <= wide] or [
+        tiled(index, wide, level)
+    ]
+
+
+def _scattered(spec: Spec) -> Mapping[str, tuple[int, ...]]:
+    """The sizes of tiles of the indices of scatters: what lies contiguous, or is the last that
+    tells updates apart where nothing does, in long ones."""
+    found: dict[str, tuple[int, ...]] = {}
+    for e in (e for e in spec.equations if e.accumulate):
+        own, along = [p.name for p in places(e)], updated(e)
+        found |= dict.fromkeys((*own, *along), ROWS)
+        found[own[-1]] = INNERMOST
+        if own[-1] not in along and along:
+            found[along[-1]] = INNERMOST
+    return found
+
+
+def _of(
+    index: str, roles: Roles, extents: Mapping[str, int], scattered: Mapping[str, tuple[int, ...]]
+) -> list[Tiles]:
+    extent = extents[index]
+    if index in roles.jagged:
+        return [tiled(index, size, "loop") for size in SEGMENTS]
+    if index in roles.bounding or index in roles.batch:
+        return [tiled(index, 1, "grid")]
+    if index in roles.stepped and index not in roles.multiplied | roles.folded:
+        return [tiled(index, 1, "grid")]
+    if index in roles.taps:
+        return [tiled(index, 1, "loop")]
+    if index in roles.stored and index not in roles.folded:
+        return _on_grid(index, roles, extents)
+    if index in roles.stored and extent <= LONGEST_SIDE:
+        return [()]
+    if index in roles.multiplied and extent <= SHORT:
+        return _looped(index, extent, SUMMED[:2], LONGEST_SIDE)
+    if index in roles.multiplied:
+        return _looped(index, extent, SUMMED, LONGEST_SIDE)
+    if index in scattered and index not in roles.folded:
+        return _cut(index, extent, scattered[index], 0)
+    return _looped(index, extent, FOLDED, LONGEST_ROW)
+
+
+def _on_grid(index: str, roles: Roles, extents: Mapping[str, int]) -> list[Tiles]:
+    """Cuts of an index that is stored and never folded: its tiles can lie side by side."""
+    extent = extents[index]
+    if index in roles.multiplied:
+        inner = _innermost(index, roles, extents)
+        if index != inner:
+            if extent < SMALL_SIDE and _after(index, inner, roles):
+                whole: list[Tiles] = [()] if _rank(index, roles) == _rank(inner, roles) + 1 else []
+                return [*whole, tiled(index, 1, "grid")]
+            if index in roles.stepped:
+                return [tiled(index, s, "grid") for s in STEPS if s <= extent]
+            few = (1, 2, 4) if extents[inner] < 2 * SIDES[0] and _next(index, roles) else (1,)
+            return [tiled(index, size, "grid") for size in few if size <= extent]
+        if _short_next(index, roles, extents):
+            return _cut(index, extent, (*FEW_BESIDE, *SIDES[:2]), 0)
+        sides = (SMALL_SIDE, *SIDES) if extent <= SIDES[0] else SIDES
+        return _cut(index, extent, sides if extent < LONG else SIDES[1:], SIDES[-1])
+    if index in roles.fastest:
+        return _cut(index, extent, INNERMOST, max(INNERMOST))
+    if roles.folded - roles.taps and not roles.jagged:
+        return _cut(index, extent, ROWS, 0)
+    if index == roles.stored[-1]:
+        return _cut(index, extent, INNERMOST, max(INNERMOST))
+    if len(roles.stored) > 1 and index == roles.stored[-2]:
+        return _cut(index, extent, ROWS, 0)
+    return [tiled(index, 1, "grid")]
+
+
+def _cut(index: str, extent: int, sizes: tuple[int, ...], longest: int) -> list[Tiles]:
+    """Tiles of these sizes, as far as they cut the index, and all of it where it is short."""
+    made: list[Tiles] = [tiled(index, s, "grid") for s in sizes if s < power_of_two(extent)]
+    return [(), *made] if extent <= longest or not made else made
+
+
+def _looped(index: str, extent: int, sizes: tuple[int, ...], longest: int) -> list[Tiles]:
+    """The same for an index whose tiles go one after another."""
+    made: list[Tiles] = [tiled(index, s, "loop") for s in sizes if s < extent]
+    if extent > longest and made:
+        return made
+    few = longest == LONGEST_ROW or extent <= 2 * sizes[0]
+    return [(), *made] if few else [*made, ()]
+
+
+def _innermost(index: str, roles: Roles, extents: Mapping[str, int]) -> str:
+    """Of the side of a product that an index is of, the one that changes fastest in memory; of
+    those that fill a side of the matrix unit, where any does."""
+    for rows, columns in roles.sides:
+        for side in (rows, columns):
+            if index in side:
+                filling = [i for i in side if extents[i] >= SMALL_SIDE] or side
+                return max(filling, key=lambda i: _rank(i, roles))
+    return index
+
+
+def _short_next(index: str, roles: Roles, extents: Mapping[str, int]) -> bool:
+    """Whether the next faster index is of the same side and too short to fill it."""
+    after = roles.stored[_rank(index, roles) + 1 :][:1]
+    sides = [s for pair in roles.sides for s in pair if index in s]
+    return any(i in side and extents[i] < SMALL_SIDE for i in after for side in sides)
+
+
+def _after(index: str, other: str, roles: Roles) -> bool:
+    """Whether an index changes faster in memory than another one."""
+    return _rank(index, roles) > _rank(other, roles)
+
+
+def _rank(index: str, roles: Roles) -> int:
+    return roles.stored.index(index) if index in roles.stored else -1
+
+
+def _next(index: str, roles: Roles) -> bool:
+    """Whether an index changes fastest but for one."""
+    return len(roles.stored) > 1 and index == roles.stored[-2]

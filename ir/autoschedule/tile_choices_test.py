@@ -1,0 +1,116 @@
+"""Roles of indices, and the cuts that follow from them."""
+
+from ir.autoschedule.autoschedule import autoschedule
+from ir.autoschedule.index_roles import roles
+from ir.autoschedule.tile_choices import tile_choices
+from ir.samples.samples import WITH_LANES, spec_of, workload
+from ir.sizes import bind
+from ir.verify import facts as facts_of
+
+
+def cuts(name: str, **sizes: int) -> dict[str, set[tuple[int, str]]]:
+    """Of each index the tiles and their levels; (0, "") is the index as a whole."""
+    spec = workload(name).spec
+    choices = tile_choices(spec, roles(spec), bind(spec, sizes))
+    return {
+        index: {(c[0].option("size"), c[1].option("level")) if c else (0, "") for c in of}
+        for index, of in zip(facts_of(spec).ranges, choices, strict=True)
+    }
+
+
+def test_roles_of_a_convolution():
+    found = roles(workload("conv2d").spec)
+    assert found.taps == {"i", "j"} and found.summed == {"c", "i", "j"}
+    assert found.sides == ((("b", "p", "q"), ("o",)),)
+    assert found.multiplied == {"b", "c", "i", "j", "o", "p", "q"}
+
+
+def test_roles_of_jagged_ranges_and_batches():
+    found = roles(workload("embedding_bag").spec)
+    assert (found.jagged, found.bounding, found.stored) == ({"l"}, {"b"}, ("b", "d"))
+    assert roles(workload("attention").spec).batch == {"h"}
+    assert roles(workload("pffn").spec).batch == {"b"}
+
+
+def test_a_batch_and_taps_go_one_at_a_time():
+    found = cuts("conv2d", B=4, C=64, O=64, H=56, W=56)
+    assert found["i"] == found["j"] == {(1, "loop")} and found["b"] == {(1, "grid")}
+    assert found["p"] == {(1, "grid"), (2, "grid"), (4, "grid")}
+    assert cuts("attention", H=4, M=1024, N=1024, D=128)["h"] == {(1, "grid")}
+
+
+def test_sides_of_products_are_on_the_grid_and_what_they_sum_in_loops():
+    found = cuts("matmul_bias_gelu", M=4096, N=4096, K=4096)
+    assert found["m"] == found["n"] == {(t, "grid") for t in (64, 128, 256)}
+    assert found["k"] == {(t, "loop") for t in (32, 64, 128)}
+    small = cuts("matmul_bias_gelu", M=27, N=4096, K=64)
+    assert small["m"] == {(0, ""), (16, "grid")} and (0, "") in small["k"]
+
+
+def test_rows_are_whole_or_in_long_tiles():
+    assert (0, "") in cuts("softmax", M=64, K=16384)["k"]
+    long = cuts("softmax", M=64, K=16385)["k"]
+    assert long == {(t, "loop") for t in (1024, 2048, 4096)}
+    assert cuts("softmax", M=64, K=512)["m"] == {(t, "grid") for t in (1, 2, 4, 8, 16)}
+
+
+def test_what_a_product_and_a_row_need_whole_is_whole():
+    assert cuts("attention", H=4, M=1024, N=1024, D=128)["d"] == {(0, "")}
+
+
+def test_elements_alone_are_cut_along_the_innermost_index():
+    found = cuts("max_pool2d", N=8, C=8, H=112, W=112)
+    assert found["n"] == found["c"] == {(1, "grid")}
+    assert (0, "") in found["q"] and (16, "grid") in found["p"]
+
+
+def test_an_index_alone_has_powers_of_two_below_its_size():
+    spec = spec_of("y[m] = x[m] + 1.0", inputs="x: f32[M]", result="f32[M]")
+    (choices,) = tile_choices(spec, roles(spec), {"M": 100})
+    assert {c[0].option("size") for c in choices if c} == {32, 64}
+
+
+def test_indices_of_a_tensor_between_launches_lie_side_by_side():
+    spec = spec_of(
+        "z[i, j]: [M, 2 * K] = pad(x[i, j // 2], 0.0)", "y[m, k] = z[M - 1 - m, k + 1]"
+    )
+    schedule = autoschedule(spec, WITH_LANES, {"M": 4096, "K": 4096})
+    placed = {d.subject for d in schedule.of("place") if d.option("level") == "grid"}
+    assert {"i.outer", "j.outer", "m.outer", "k.outer"} <= placed
+
+
+def test_of_a_side_the_index_that_fills_it_is_cut_and_short_ones_after_it_go_one_at_a_time():
+    spec = spec_of(
+        "y[n, o, u, r] = sum(x[n, c, u] * w[c, o, r], c)",
+        inputs="x: f32[4, 64, 512], w: f32[64, 128, 2]", result="f32[4, 128, 512, 2]",
+    )  # fmt: skip
+    choices = tile_choices(spec, roles(spec), bind(spec, {}))
+    found = dict(zip(facts_of(spec).ranges, choices, strict=True))
+    assert [c[0].option("size") if c else 0 for c in found["r"]] == [1]
+    assert {c[0].option("size") if c else 0 for c in found["o"]} >= {32, 64}
+
+
+def test_rows_that_lie_side_by_side_are_folded_many_at_a_time_and_little_of_each():
+    spec = spec_of(
+        "y[i, j] = max(x[i, k, j], k)", inputs="x: f32[128, 4096, 4095]", result="f32[128, 4095]"
+    )  # fmt: skip
+    choices = tile_choices(spec, roles(spec), bind(spec, {}))
+    found = {
+        i: {c[0].option("size") if c else 0 for c in of}
+        for i, of in zip(facts_of(spec).ranges, choices, strict=True)
+    }
+    assert found["j"] >= {1, 16, 128} and found["k"] >= {32, 256, 4096 // 2}
+    rows = spec_of("y[i] = max(x[i, k], k)", inputs="x: f32[128, 4096]", result="f32[128]")
+    last = dict(zip(facts_of(rows).ranges, tile_choices(rows, roles(rows), {}), strict=True))
+    assert min(c[0].option("size") if c else 4096 for c in last["k"]) >= 1024
+
+
+def test_a_short_index_next_to_the_one_that_fills_a_side_may_be_whole():
+    spec = spec_of(
+        "y[n, o, u, r] = sum(x[n, c, u, r] * w[c, o], c)",
+        inputs="x: f32[4, 64, 512, 10], w: f32[64, 128]", result="f32[4, 128, 512, 10]",
+    )  # fmt: skip
+    choices = tile_choices(spec, roles(spec), bind(spec, {}))
+    found = dict(zip(facts_of(spec).ranges, choices, strict=True))
+    assert [c[0].option("size") if c else 0 for c in found["r"]] == [0, 1]
+    assert {c[0].option("size") for c in found["u"] if c} == {2, 4, 8, 16, 32, 64}

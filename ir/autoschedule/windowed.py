@@ -1,0 +1,171 @@
+"""Windowed: other equations worth trying for a convolution where programs have lanes.
+
+A weight lies with its taps last, so that what one tap takes of it is scattered: a copy of it lies
+with them first. Positions of the result become one index, so that tiles of it are full; channels
+go last in a copy of what the windows slide over, so that sums run along memory; and few channels
+become one sum with the taps, as a matrix unit sums many at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from itertools import pairwise
+from math import prod
+
+from ir.autoschedule.openings import tiled
+from ir.contraction import Contraction, contraction, fills, indices
+from ir.errors import KernelError
+from ir.formulation.collapse import collapse
+from ir.formulation.layout import dimensions
+from ir.formulation.made import collapsed, copy_of
+from ir.formulation.precision import NARROW
+from ir.schedule import Decision
+from ir.sizes import power_of_two
+from ir.sizes import value as number
+from ir.spec import Cast, Equation, Expr, Index, Read, Spec
+from ir.verify import facts
+
+READ, WRITTEN = 32, 64  # elements side by side that a copy reads, and writes
+FEW = 16  # channels below which a matrix unit sums taps along with them
+
+Made = tuple[Decision, ...]
+
+
+def windowed(spec: Spec, sizes: Mapping[str, int]) -> tuple[Made, ...]:
+    """Decisions to start from, each a set of its own; none where a spec is no single convolution.
+
+    sizes: the free and the derived ones.
+    """
+    one = _convolution(spec, sizes)
+    if one is None or not one.taps:
+        return ()
+    return tuple(dict.fromkeys(made for made in one.choices() if made))
+
+
+def rounded(spec: Spec, sizes: Mapping[str, int], sums: Collection[str]) -> tuple[Made, ...]:
+    """The same for one of `sums`, whose operands may be rounded: channels last in copies that are
+    rounded as they are made, so that nothing is left to do to what a product loads. Also for a
+    convolution without taps, whose channels do not lie last."""
+    one = _convolution(spec, sizes)
+    if one is None or one.e.target not in sums or one.few() or not one.last():
+        return ()
+    copies = (*one.packed(NARROW), *one.last(NARROW))
+    return tuple(dict.fromkeys(((*copies, *one.flat(one.positions())), copies)))
+
+
+def _convolution(spec: Spec, sizes: Mapping[str, int]) -> _Convolution | None:
+    found = [e for e in spec.equations if contraction(e)]
+    ranges = facts(spec).ranges
+    if len(found) != 1 or not fills(product := contraction(found[0]), ranges):
+        return None
+    return _Convolution.of(spec, sizes, found[0], product)
+
+
+class _Convolution:
+    """One convolution. x: what windows slide over, w: what weighs them.  taps: the folded indices
+    that move a window, may be none; channels: the others."""
+
+    def __init__(
+        self, spec: Spec, sizes: Mapping[str, int], e: Equation, x: Read, w: Read,
+        taps: tuple[str, ...],
+    ):  # fmt: skip
+        self.spec, self.sizes, self.e, self.x, self.w, self.taps = spec, sizes, e, x, w, taps
+        self.channels = tuple(i for i in e.reduced if i not in taps)
+
+    @staticmethod
+    def of(
+        spec: Spec, sizes: Mapping[str, int], e: Equation, product: Contraction
+    ) -> _Convolution | None:
+        sides = [_read(side) for side in (product.a, product.b)]
+        given = {t.name for t in spec.inputs}
+        if None in sides or any(r.tensor not in given for r in sides):
+            return None
+        w, x = sorted(sides, key=lambda r: _size(spec, r.tensor, sizes))
+        pairs = [indices(p) for p in x.at if len(indices(p)) > 1]
+        taps = tuple(i for i in e.reduced if any(i in p for p in pairs))
+        return _Convolution(spec, sizes, e, x, w, taps)
+
+    def choices(self) -> Iterator[Made]:
+        weight, windows = self.packed(), self.last()
+        flat = self.flat(self.positions())
+        summed = self.summed()
+        yield weight
+        yield (*weight, *flat)
+        yield (*weight, *windows)
+        yield (*weight, *windows, *flat)
+        yield summed
+
+    def positions(self) -> tuple[str, ...]:
+        """The positions of a result that windows are at; without taps, those beside channels."""
+        at = [set(indices(p)) for p in self.x.at]
+        after = next((n for n, p in enumerate(at) if p & set(self.channels)), len(at))
+        moved = [p for p in at if len(p) > 1] if self.taps else at[after + 1 :]
+        return tuple(i for i in self.e.indices if any(i in p for p in moved))
+
+    def packed(self, dtype: str = "") -> Made:
+        """The weight with taps first and channels last. dtype: what its copy is rounded to."""
+        names = dimensions(self.spec, self.w.tensor)
+        order = sorted(names, key=lambda i: (i not in self.taps, i in self.channels))
+        fine = names[-1] in self.channels and not dtype
+        return () if fine else self.copied(self.w.tensor, names, order, dtype)
+
+    def last(self, dtype: str = "") -> Made:
+        """What windows slide over with channels last."""
+        at = {i for p in self.x.at if isinstance(p, Index) for i in indices(p)}
+        names = dimensions(self.spec, self.x.tensor)
+        order = sorted(names, key=lambda i: i in self.channels and i in at)
+        return self.copied(self.x.tensor, names, order, dtype)
+
+    def copied(
+        self, tensor: str, names: tuple[str, ...], order: list[str], dtype: str
+    ) -> Made:
+        """A copy in another order, and tiles for it that run along memory in both."""
+        if list(names) == order and not dtype:
+            return ()
+        rounding = (("dtype", dtype),) if dtype else ()
+        made = Decision("layout", tensor, (("order", "_".join(order)), *rounding))
+        shape = facts(self.spec).tensors[tensor].shape
+        extents = dict(zip(names, (number(s, self.sizes) for s in shape), strict=True))
+        tiles = {i: 1 for i in names} | {order[-1]: WRITTEN}
+        room = READ
+        for i in reversed(names):
+            tiles[i] = max(tiles[i], min(room, extents[i]))
+            room //= extents[i]
+            if not room:
+                break
+        cuts = (tiled(f"{copy_of(made)}_{i}", power_of_two(n), "grid")
+                for i, n in tiles.items() if n < extents[i])  # fmt: skip
+        return (made, *(d for cut in cuts for d in cut))
+
+    def flat(self, positions: tuple[str, ...]) -> Made:
+        """Indices that stand side by side as one, the last ones first."""
+        spec, made = self.spec, []
+        inner = positions[-1] if positions else ""
+        for outer, _ in list(pairwise(positions))[::-1]:
+            decision = Decision("collapse", outer, (("inner", inner),))
+            try:
+                spec = collapse(spec, decision)
+                facts(spec)
+            except KernelError:
+                return ()
+            made.append(decision)
+            inner = collapsed(decision)
+        return tuple(made)
+
+    def few(self) -> bool:
+        """Whether the channels alone do not fill a product."""
+        ranges = facts(self.spec).ranges
+        return prod(number(ranges[i].high, self.sizes) for i in self.channels) < FEW
+
+    def summed(self) -> Made:
+        """Channels and taps as one index, where the channels are few."""
+        return self.flat(self.e.reduced) if self.few() and len(self.e.reduced) > 1 else ()
+
+
+def _read(side: Expr) -> Read | None:
+    inner = side.value if isinstance(side, Cast) else side
+    return inner if isinstance(inner, Read) else None
+
+
+def _size(spec: Spec, tensor: str, sizes: Mapping[str, int]) -> int:
+    return prod(number(s, sizes) for s in facts(spec).tensors[tensor].shape)

@@ -1,0 +1,1 @@
+"""Edits: every single change that a schedule admits."""

@@ -1,0 +1,284 @@
+"""Edits: every single change that a schedule admits on a machine; the search space.
+
+The verbs list what could be decided; whether the changed schedule is legal as a whole is
+found by lowering it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from ir.contraction import contraction
+from ir.edits.dispatch import dispatch_changes
+from ir.edits.formulation import formulation_changes
+from ir.edits.stages import stage_changes
+from ir.errors import KernelError
+from ir.formulation.atomic import facts_with_places, scattered
+from ir.formulation.expansion import mirrored
+from ir.formulation.formulation import depends, rewritten
+from ir.formulation.made import TRIPLE, after
+from ir.formulation.made import ends as made_ends
+from ir.formulation.precision import EXACT, NARROW, narrowest, natural
+from ir.lower.dispatch import OF_LAUNCH
+from ir.lower.verbs import canonical
+from ir.machine import Machine
+from ir.recurrence import recurrences
+from ir.schedule import Decision, Schedule
+from ir.sizes import bind
+from ir.sizes import value as number
+from ir.spec import Equation, Facts, Reduce, Scan, Spec
+
+LARGEST_TILE = 1024
+WIDEST_TILE = 4096  # where the lanes of a program share a tile out
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One change: a decision replaced, added (no old) or dropped (no new)."""
+
+    old: Decision | None
+    new: Decision | None
+
+    def apply(self, schedule: Schedule) -> Schedule:
+        """The schedule after the change, in canonical order.
+
+        Decisions on a loop or a launch that the change takes away go with it.
+        """
+        decisions = list(schedule.decisions)
+        if self.old is not None and self.old in decisions:
+            at = decisions.index(self.old)
+            decisions[at : at + 1] = [self.new] if self.new else []
+        elif self.new is not None:
+            decisions.append(self.new)
+        if self.old is not None and self.old.verb == "kernel" and self.new is None:
+            lost = {(verb, self.old.subject) for verb in OF_LAUNCH}
+            decisions = [d for d in decisions if (d.verb, d.subject) not in lost]
+        changed = Schedule(schedule.kernel, tuple(decisions))
+        return canonical(_without_dangling(after(changed, self.old, self.new)))
+
+    def __str__(self) -> str:
+        if self.old and self.new:
+            return f"{self.old} -> {self.new}"
+        return f"- {self.old}" if self.old else f"+ {self.new}"
+
+
+def difference(a: Schedule, b: Schedule) -> tuple[Edit, ...]:
+    """The edits that lead from one schedule to another, by verb and subject."""
+    keys = dict.fromkeys((d.verb, d.subject) for d in (*a.decisions, *b.decisions))
+    pairs = ((a.find(*key), b.find(*key)) for key in keys)
+    return tuple(Edit(old, new) for old, new in pairs if old != new)
+
+
+def neighbours(
+    spec: Spec, schedule: Schedule, machine: Machine, sizes: Mapping[str, int]
+) -> tuple[Edit, ...]:
+    """Every single change to a schedule, in a fixed order; some may turn out not legal."""
+    given = _Ground.of(spec, machine, tuple(sizes.items()))
+    formed = _Ground.of(_formed(spec, schedule), machine, tuple(sizes.items()))
+    found = dict.fromkeys(
+        edit
+        for lister in (_tiles, _places, _orders, _stages, _pairs, _units, _kernels, _launches)
+        for edit in lister(given if lister in (_pairs, _units) else formed, schedule)
+    )
+    for old, new in formulation_changes(spec, formed.spec, schedule, machine):
+        found[Edit(old, new)] = None
+    return tuple(found)
+
+
+def _formed(spec: Spec, schedule: Schedule) -> Spec:
+    """The spec with the tensors and indices that decisions bring, where those are legal."""
+    try:
+        return rewritten(spec, schedule)
+    except KernelError:
+        return spec
+
+
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    """What does not change from one schedule of a spec to the next."""
+
+    spec: Spec
+    facts: Facts
+    machine: Machine
+    extents: Mapping[str, int]  # of every index; jagged ones count as the largest tile
+
+    @staticmethod
+    def of(spec: Spec, machine: Machine, sizes: tuple[tuple[str, int], ...]) -> _Ground:
+        facts = facts_with_places(spec)
+        bound = bind(spec, dict(sizes))
+        extents = {
+            name: LARGEST_TILE if span.jagged else number(span.high, bound)
+            for name, span in facts.ranges.items()
+        }
+        return _Ground(spec, facts, machine, extents)
+
+    @property
+    def folded(self) -> set[str]:
+        """Indices that an equation reduces or scans over."""
+        return {
+            i
+            for e in self.spec.equations
+            for i in (*e.reduced, *([e.value.along] if isinstance(e.value, Scan) else ()))
+        }
+
+
+def _tiles(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
+    for index, extent in ground.extents.items():
+        old = schedule.find("tile", index)
+        largest = WIDEST_TILE if ground.machine.has_registers else LARGEST_TILE
+        for size in _powers(min(extent, largest)):
+            new = Decision("tile", index, (("size", size),))
+            if new != old:
+                yield Edit(old, new)
+        if old and not ground.facts.ranges[index].jagged:
+            yield Edit(old, None)
+
+
+def _powers(limit: int) -> Iterator[int]:
+    size = 1
+    while size < limit:
+        yield size
+        size *= 2
+    yield size
+
+
+def _places(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
+    for tile in schedule.of("tile"):
+        span = ground.facts.ranges.get(tile.subject)  # None: a decision brought the index
+        if span is not None and span.jagged:
+            continue
+        loop = f"{tile.subject}.outer"
+        old = schedule.find("place", loop)
+        for level in ("grid", "loop"):
+            new = Decision("place", loop, (("level", level),))
+            if new != old and (level == "loop" or tile.subject not in ground.folded):
+                yield Edit(old, new)
+
+
+def _orders(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
+    """Each placed loop moved to the front: the grid's first index changes slowest."""
+    for place in schedule.of("place")[1:]:
+        yield _Front(place, place)
+
+
+@dataclass(frozen=True, slots=True)
+class _Front(Edit):
+    """A placed loop moved before the others."""
+
+    def apply(self, schedule: Schedule) -> Schedule:
+        rest = [d for d in schedule.decisions if d != self.old]
+        return canonical(Schedule(schedule.kernel, (self.new, *rest)))
+
+    def __str__(self) -> str:
+        return f"{self.new} first"
+
+
+def _stages(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
+    """Depths of what is loaded, stored or accumulated, and which engine moves it."""
+    for old, new in stage_changes(ground.spec, schedule, ground.machine, ground.folded):
+        yield Edit(old, new)
+
+
+def _pairs(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
+    """share for inputs and loops, fuse and stream for reductions over one index, defer for what
+    enters a sum."""
+    for tile in schedule.of("tile") if not ground.machine.has_registers else ():
+        for tensor in ground.spec.inputs:
+            if tile.subject not in ground.folded:
+                yield _toggle(schedule, "share", tensor.name, f"{tile.subject}.outer", "over")
+    reductions = [e for e in ground.spec.equations if isinstance(e.value, Reduce)]
+    for a in reductions:
+        for b in reductions:
+            if a is b or set(a.reduced) != set(b.reduced):
+                continue
+            if depends(ground.spec, a.target, b.target):
+                continue
+            verb = "stream" if a.value.fold == "max" else "fuse"
+            yield _toggle(schedule, verb, a.target, b.target)
+    targets = [e for e in ground.spec.equations if not isinstance(e.value, Reduce)]
+    for r in targets:
+        for y in targets:
+            total = any(isinstance(_definition(ground.spec, s), Reduce) for s in y.sources())
+            if r is not y and total and depends(ground.spec, y.target, r.target):
+                yield _toggle(schedule, "defer", r.target, y.target)
+
+
+def _definition(spec: Spec, tensor: str) -> object:
+    return next((e.value for e in spec.equations if e.target == tensor), None)
+
+
+def _toggle(
+    schedule: Schedule, verb: str, subject: str, other: str, option: str = "into"
+) -> Edit:
+    new = Decision(verb, subject, ((option, other),))
+    old = schedule.find(verb, subject)
+    return Edit(old, None) if old == new else Edit(old, new)
+
+
+def _units(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
+    for e in ground.spec.equations:
+        if contraction(e) is None:
+            continue
+        old = schedule.find("compute", e.target)
+        for unit in ("matrix", "vector"):
+            new = Decision("compute", e.target, (("unit", unit),))
+            if new != old and unit in ground.machine.units:
+                yield Edit(old, new)
+        rounded = schedule.find("precision", e.target)
+        for dtype in narrowest(ground.spec):
+            new = Decision("precision", e.target, (("dtype", dtype),))
+            yield Edit(rounded, None if rounded == new else new)
+        for dtype in _operands(ground, schedule, e):
+            new = Decision("precision", e.target, (("dtype", dtype),))
+            yield Edit(rounded, None if rounded == new else new)
+
+
+def _operands(ground: _Ground, schedule: Schedule, e: Equation) -> tuple[str, ...]:
+    """The dtypes of operands that a matrix unit has for products of f32."""
+    compute, found = schedule.find("compute", e.target), contraction(e)
+    if not ground.machine.has_matrix(NARROW) or compute is None:
+        return ()
+    computed = {x.target for x in ground.spec.equations}
+    held = {natural(side, ground.facts.tensors, computed) for side in (found.a, found.b)}
+    return () if compute.option("unit") != "matrix" or held <= set(EXACT) else (NARROW, TRIPLE)
+
+
+def _kernels(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
+    for e in ground.spec.equations[:-1]:
+        if e.target in (*made_ends(schedule), *mirrored(ground.spec), *scattered(ground.spec)):
+            continue
+        new = Decision("kernel", e.target)
+        old = schedule.find("kernel", e.target)
+        yield Edit(old, None) if old else Edit(None, new)
+    for r in recurrences(ground.spec):
+        old = next((d for d in schedule.of("carry") if d.subject in r.targets), None)
+        yield Edit(old, None if old else Decision("carry", r.targets[-1]))
+
+
+def _launches(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
+    """What is decided on a launch as a whole, where programs have lanes."""
+    if ground.machine.has_registers:
+        for old, new in dispatch_changes(ground.spec, schedule, ground.machine):
+            yield Edit(old, new)
+
+
+def _without_dangling(schedule: Schedule) -> Schedule:
+    loops = {f"{d.subject}.outer" for d in schedule.of("tile")}
+    grid = {d.subject for d in schedule.of("place") if d.option("level") == "grid"} & loops
+    kept = []
+    for d in schedule.decisions:
+        if d.verb == "place" and d.subject not in loops:
+            continue
+        if d.verb == "group" and not {f"{d.subject}.outer", f"{d.option('over')}.outer"} <= grid:
+            continue
+        walked = {"cut": (d.subject, d.option("at")), "split": (d.option("over"),)}
+        if any(f"{i}.outer" not in loops for i in walked.get(d.verb, ())):
+            continue
+        if d.verb == "share" and d.option("over") not in loops:
+            continue
+        at = d.option("at") if d.verb == "stage" else None
+        if at and at != "grid" and at not in loops:
+            d = replace(d, options=tuple(o for o in d.options if o[0] != "at"))
+        kept.append(d)
+    return Schedule(schedule.kernel, tuple(kept))

@@ -1,0 +1,182 @@
+"""Edits: single changes to a schedule, and the difference of two."""
+
+import random
+
+import pytest
+
+from ir.autoschedule.autoschedule import autoschedule, plain
+from ir.edits.edits import Edit, difference, neighbours
+from ir.edits.stages import DEPTHS, stage
+from ir.errors import KernelError
+from ir.lower.lower import lower
+from ir.lower.verbs import VERBS, canonical
+from ir.parse.schedule import parse_schedule
+from ir.samples.samples import KERNELS, SMALL, WITH_LANES, decisions, workload
+from ir.schedule import Decision, Schedule
+
+SIZES = {"M": 64, "K": 128}
+SOFTMAX = workload("softmax").spec
+
+
+def texts(name: str, *lines: str) -> set[str]:
+    w = workload(name)
+    return {str(e) for e in neighbours(w.spec, decisions(w.spec, *lines), SMALL, w.checks[-1])}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_neighbours_are_different_and_come_in_the_same_order_each_time(name):
+    w = workload(name)
+    sizes = w.checks[-1]
+    start = autoschedule(w.spec, SMALL, sizes)
+    found = neighbours(w.spec, start, SMALL, sizes)
+    assert found == neighbours(w.spec, parse_schedule(str(start)), SMALL, sizes)
+    assert len(set(found)) == len(found)
+    assert {(e.new or e.old).verb for e in found} <= VERBS.keys()
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_every_neighbour_is_another_canonical_schedule_that_reads_back(name):
+    w = workload(name)
+    sizes = w.checks[1]
+    start = plain(w.spec, SMALL, sizes)
+    for edit in neighbours(w.spec, start, SMALL, sizes):
+        changed = edit.apply(start)
+        assert changed != start, edit
+        assert canonical(changed) == changed
+        assert parse_schedule(str(changed)) == changed
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_lowering_accepts_a_neighbour_or_says_why_not(name):
+    w = workload(name)
+    sizes = w.checks[1]
+    start = autoschedule(w.spec, SMALL, sizes)
+    legal = 0
+    for edit in neighbours(w.spec, start, SMALL, sizes)[::3]:
+        try:
+            lower(w.spec, edit.apply(start), SMALL, sizes)
+        except KernelError as fault:
+            assert fault.what
+        else:
+            legal += 1
+    assert legal
+
+
+def test_tiles_are_powers_of_two_up_to_what_covers_the_index():
+    found = {t for t in texts("softmax") if t.startswith("+ tile(m")}
+    assert found == {f"+ tile(m, size={s})" for s in (1, 2, 4, 8, 16, 32, 64)}
+
+
+def test_a_tile_is_changed_or_dropped():
+    found = texts("softmax", "tile(m, size=4)")
+    assert "tile(m, size=4) -> tile(m, size=8)" in found
+    assert "- tile(m, size=4)" in found
+    assert "+ tile(m, size=8)" not in found
+
+
+def test_the_tile_of_a_jagged_range_is_not_dropped():
+    assert "- tile(l, size=4)" not in texts("embedding_bag", "tile(l, size=4)")
+
+
+def test_only_what_is_not_folded_is_placed_on_the_grid():
+    found = texts("softmax", "tile(m, size=4)", "tile(k, size=8)")
+    assert {t for t in found if "place" in t} == {
+        "+ place(m.outer, level=grid)", "+ place(m.outer, level=loop)",
+        "+ place(k.outer, level=loop)",
+    }  # fmt: skip
+
+
+def test_a_placed_loop_can_be_moved_to_the_front():
+    spec = workload("matmul_bias_gelu").spec
+    lines = ("tile(m, size=4)", "tile(n, size=4)", "place(m.outer, level=grid)",
+             "place(n.outer, level=grid)")  # fmt: skip
+    start = decisions(spec, *lines)
+    (front,) = [e for e in neighbours(spec, start, SMALL, {"M": 8, "K": 8, "N": 8})
+                if str(e).endswith(" first")]  # fmt: skip
+    found = front.apply(start)
+    assert [d.subject for d in found.of("place")] == ["n.outer", "m.outer"]
+    assert set(found.decisions) == set(start.decisions)
+
+
+def test_stages_have_every_depth_and_loops_a_place_at_the_grid():
+    found = texts("softmax", "tile(k, size=8)")
+    assert {f"+ stage(x, at=grid, space=scratch, depth={d})" for d in DEPTHS} <= found
+    assert "+ stage(x, space=scratch, depth=1)" not in found
+    assert "+ stage(x, space=scratch, depth=2)" in found
+
+
+def test_a_maximum_streams_and_a_sum_is_fused_with_what_comes_after():
+    assert "+ stream(mx, into=s)" in texts("softmax")
+    assert "+ fuse(ss, into=acc)" in texts("rmsnorm_matmul")
+    assert "+ fuse(acc, into=ss)" not in texts("rmsnorm_matmul")
+    assert "+ defer(r, into=y)" in texts("rmsnorm_matmul")
+
+
+def test_products_choose_their_unit_and_precision():
+    found = texts("matmul_bias_gelu", "compute(acc, unit=matrix)", "precision(acc, dtype=bf16)")
+    assert "compute(acc, unit=matrix) -> compute(acc, unit=vector)" in found
+    assert "- precision(acc, dtype=bf16)" in found
+    assert not {t for t in texts("softmax") if "compute" in t}
+
+
+def test_a_launch_ends_after_any_equation_but_the_last():
+    found = {t for t in texts("softmax", "kernel(mx)") if "kernel" in t}
+    assert found == {"- kernel(mx)", "+ kernel(e)", "+ kernel(s)"}
+
+
+def test_dropping_a_tile_drops_what_was_decided_on_its_loop():
+    start = decisions(
+        SOFTMAX, "tile(m, size=4)", "tile(k, size=8)", "place(m.outer, level=grid)",
+        "share(x, over=m.outer)", "stage(x, at=k.outer, space=scratch, depth=2)",
+    )  # fmt: skip
+    without_m = Edit(start.find("tile", "m"), None).apply(start)
+    assert [d.verb for d in without_m.decisions] == ["tile", "stage"]
+    without_k = Edit(start.find("tile", "k"), None).apply(start)
+    assert without_k.find("stage", "x") == stage("x", 2)
+
+
+def test_an_edit_of_a_decision_that_is_gone_adds_the_new_one():
+    edit = Edit(Decision("tile", "m", (("size", 2),)), Decision("tile", "m", (("size", 4),)))
+    assert str(edit.apply(decisions(SOFTMAX))) == "schedule(softmax)\ntile(m, size=4)\n"
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_difference_of_two_schedules_leads_from_one_to_the_other(name):
+    w = workload(name)
+    sizes = w.checks[1]
+    a, b = autoschedule(w.spec, SMALL, sizes), plain(w.spec, SMALL, sizes)
+    edits = list(difference(a, b))
+    random.Random(1).shuffle(edits)
+    edits.sort(key=lambda e: (e.new or e.old).verb != "tile")  # loops before what is on them
+    found = a
+    for edit in edits:
+        found = edit.apply(found)
+    assert set(found.decisions) == set(b.decisions)
+
+
+def test_equal_schedules_have_no_difference():
+    s = autoschedule(SOFTMAX, SMALL, SIZES)
+    assert difference(s, s) == ()
+    assert difference(Schedule("softmax"), s) == tuple(Edit(None, d) for d in s.decisions)
+
+
+@pytest.mark.parametrize("name", ["attention", "conv2d", "softmax"])
+def test_where_programs_have_lanes_neighbours_are_legal_or_say_why_not(name):
+    w = workload(name)
+    sizes = w.checks[-1]
+    start = autoschedule(w.spec, WITH_LANES, sizes)
+    found = neighbours(w.spec, start, WITH_LANES, sizes)
+    assert len(set(found)) == len(found)
+    verbs = {(e.new or e.old).verb for e in found}
+    assert {"lanes", "persist", "stage"} <= verbs and "share" not in verbs
+    legal = 0
+    for edit in found[::5]:
+        changed = edit.apply(start)
+        assert parse_schedule(str(changed)) == changed == canonical(changed) != start
+        try:
+            lower(w.spec, changed, WITH_LANES, sizes)
+        except KernelError as fault:
+            assert fault.what
+        else:
+            legal += 1
+    assert legal

@@ -1,0 +1,1 @@
+"""Estimates: what a spec or a loop nest costs, before anything runs."""

@@ -1,0 +1,181 @@
+"""Lanes counter: what one program does where programs have lanes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from math import ceil, prod
+
+from ir.estimate.traffic import TYPICAL_SEGMENT, Counter
+from ir.machine import Machine
+from ir.nest.nest import (
+    Dot,
+    Fold,
+    Launch,
+    Load,
+    Loop,
+    Map,
+    Scan,
+    Search,
+    Slice,
+    Statement,
+    Store,
+    Take,
+    Value,
+)
+from ir.nest.steps import tile_axes
+from ir.sizes import power_of_two
+from ir.sizes import value as number
+from ir.spec import DTYPES, Expr
+
+LEAST_SIDE = 16  # of a product's operands
+OPERAND_SIDE = 32  # products narrower than twice this wait for their operands
+SYNC_US = 0.05  # a product or a fold across lanes, when nothing else runs
+HIT = 0.3  # what a load from the cache waits, in terms of one from memory
+
+
+class LanesCounter(Counter):
+    """Adds up what one program does, its tiles padded to powers of two.
+
+    moved: bytes by tensor; loaded: of these, those read.
+    under_way: bytes that are asked for at once.  waiting_us: what it waits, were it alone.
+    tables: values that numbers are looked up in.
+    """
+
+    def __init__(self, launch: Launch, machine: Machine, sizes: Mapping[str, int]):
+        super().__init__(launch, machine, sizes)
+        self.moved: dict[str, float] = {}
+        self.loaded: dict[str, float] = {}
+        self.under_way = 0.0
+        self.waiting_us = 2 * machine.step_us  # what it starts with, and its stores
+        searched = {s.borders.value for s in launch.statements() if isinstance(s, Search)}
+        taken = {s.table.value for s in launch.statements() if isinstance(s, Take)}
+        self.tables = searched | taken  # they stay in global memory
+        self._sizes = {g.index: g.size for g in launch.grid} | dict(launch.whole)
+        self._tiles = dict(launch.tiles)
+
+    def whole(self, tensor: str) -> float:
+        """Bytes of a global tensor."""
+        one = next(p for p in self.launch.parameters if p.name == tensor)
+        return DTYPES[one.dtype] * prod(number(e, self.sizes) for e in one.shape)
+
+    def block(self, block: tuple[Statement, ...], times: float) -> None:
+        asked = 0.0
+        for s in block:
+            match s:
+                case Loop():
+                    self._sizes.setdefault(s.index, s.high.size)
+                    self._loop(s, times * self._trips(s))
+                case Load() if s.value in self.tables:
+                    continue
+                case Load():
+                    asked += self._move(s, times) * self.values[s.value].depth
+                case Store():
+                    self._move(s, times)
+                case Dot():
+                    self._product(s, times)
+                case Map():
+                    self._map(s, times)
+                case Search() | Take():
+                    self._probe(s, times)
+                case Fold() | Scan():
+                    axes = tile_axes(s.source, self.values)
+                    count = prod(self._extent(i) for i in axes)
+                    weight = 4 if isinstance(s, Scan) else 1
+                    self._busy("vector", times * weight * count / self._rate("vector", "f32"))
+        self.under_way = max(self.under_way, asked)
+
+    def _loop(self, loop: Loop, times: float) -> None:
+        """Counts a loop. A step waits for its load, unless it was under way while the steps
+        before it were done, and its lanes wait for each other."""
+        before = max(self.seconds.values(), default=0.0)
+        self.block(loop.body, times)
+        step_us = 1e6 * (max(self.seconds.values(), default=0.0) - before) / times
+        depths = [self.values[s.value].depth for s in loop.body if isinstance(s, Load)]
+        ahead = step_us * (min(depths, default=1) - 1)
+        load = max(0.0, HIT * self.machine.step_us - ahead) if depths else 0.0
+        sync = SYNC_US * sum(isinstance(s, Dot | Fold | Scan) for s in loop.body)
+        self.waiting_us += times * (load + sync)
+
+    def _move(self, s: Load | Store, times: float) -> float:
+        """Counts a load or a store; the bytes of one."""
+        moved = self._moved(s)
+        self.moved[s.tensor] = self.moved.get(s.tensor, 0.0) + times * moved
+        if isinstance(s, Load):
+            self.loaded[s.tensor] = self.loaded.get(s.tensor, 0.0) + times * moved
+        if not s.bulk:
+            count = self._elements(s.value) * DTYPES[self.values[s.value].dtype] / 4
+            self._busy("vector", times * count / self._rate("vector", "f32"))
+        return moved
+
+    def _product(self, s: Dot, times: float) -> None:
+        a, b = tile_axes(s.a, self.values), tile_axes(s.b, self.values)
+        out = self.values[s.value].names
+        rows = self._side(i for i in out if i in a and i not in b)
+        columns = self._side(i for i in out if i in b and i not in a)
+        depth = self._side(s.over)
+        batch = prod(self._extent(i) for i in out if i in a and i in b)
+        dtype = self.values[s.a.value].dtype
+        rate = self._rate("matrix", dtype)
+        self._busy("matrix", times * 2 * rows * columns * depth * batch / rate)
+        width = DTYPES[dtype]
+        operands = OPERAND_SIDE * width * (rows + columns) * depth * batch
+        widest = max(self.machine.units["matrix"].flops.values()) / self.machine.parallel
+        self._busy("operands", times * operands / widest)
+
+    def _probe(self, s: Search | Take, times: float) -> None:
+        """Each entry looks a number up in a table: a search does that again and again."""
+        steps = number(s.count, self.sizes).bit_length() if isinstance(s, Search) else 1
+        count = steps * self._elements(s.value)
+        self._busy("vector", times * 4 * count / self._rate("vector", "f32"))
+        self.waiting_us += times * steps * HIT * self.machine.step_us
+
+    def _side(self, indices: Iterable[str]) -> int:
+        return max(LEAST_SIDE, prod(self._extent(i) for i in indices))
+
+    def _rate(self, unit: str, dtype: str) -> float:
+        """Operations a second of one tile processor; a peak counts two for each multiply-add."""
+        rate = super()._rate(unit, dtype)
+        return rate / 2 if unit == "vector" else rate
+
+    def elements(self, value: str) -> int:
+        """Elements of a value, padded."""
+        return self._elements(value)
+
+    def _elements(self, value: str) -> int:
+        extents = (number(a.extent, self.sizes) for a in self.values[value].axes)
+        return prod(power_of_two(e) for e in extents)
+
+    def _extent(self, index: str) -> int:
+        return power_of_two(super()._extent(index))
+
+    def _moved(self, s: Load | Store) -> float:
+        """Bytes that a region moves, in whole granules; runs with small gaps are one run."""
+        value = self.values[s.value]
+        width = DTYPES[value.dtype]
+        shape = next(p.shape for p in self.launch.parameters if p.name == s.tensor)
+        run, stride, runs, joined = 1.0, 1, 1.0, True
+        for one, size in zip(reversed(s.region), reversed(shape), strict=True):
+            extent = self._slice(one, value)
+            gap = width * (stride * one.step - run)
+            joined = joined and one.rows is None and gap < self.machine.granule
+            if joined:
+                run += (extent - 1) * stride * one.step
+            else:
+                runs *= extent
+            stride *= number(size, self.sizes)
+        return runs * self.machine.granule * ceil(width * run / self.machine.granule)
+
+    def _slice(self, one: Slice, value: Value) -> float:
+        """Elements along one dimension that lie inside the tensor, on average over tiles."""
+        if one.axis is None:
+            return 1
+        if one.whole or not one.terms:
+            return super()._slice(one, value)
+        return prod(self._inside(i) for i, _ in one.terms)
+
+    def _inside(self, index: str) -> float:
+        tile, size = self._tiles.get(index, 0), self._sizes.get(index)
+        if isinstance(size, Expr) and not self._moving(size):
+            count = number(size, self.sizes)
+            return count / ceil(count / (tile or count))
+        return min(tile, TYPICAL_SEGMENT)

@@ -1,0 +1,159 @@
+"""Live: bytes of registers that a program of a launch holds at once, as compilers lay it out.
+
+More than the values themselves: loads hold addresses, and operands of products that are not
+loaded ahead come through registers. What it tells is fitted to some two hundred builds of the
+library's kernels for four GPUs: those whose registers did not suffice are those that hold more
+than half of them by this count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+from ir.machine import Machine
+from ir.nest.footprint import register_values, tables, touched
+from ir.nest.nest import Dot, Launch, Load, Loop, Map, Scan, Statement, Store
+from ir.nest.scratch import LEAST_SIDE, padded_bytes
+from ir.sizes import power_of_two
+from ir.sizes import value as number
+from ir.spec import DTYPES, Number
+
+ADDRESSES = 0.5  # bytes of addresses for each byte that is moved, in runs of 16
+SHARED = 3  # times that an operand is held, by waves side by side along the other one
+ALONE = 20  # bytes for each element that is loaded by itself: address, check, number, and the next
+STAGED = 16  # bytes for each element that is copied to scratch by itself
+RUN = 4  # bytes of the shortest run that is copied to scratch without the lanes
+DEEPEST = 64  # steps of a product that lanes compute: compilers write them out and load ahead
+
+
+def live_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> float:
+    """Bytes of registers that one program of a launch holds where it holds most, tiles padded
+    to powers of two; 0 on a machine without registers."""
+    if not machine.has_registers:
+        return 0.0
+    counter = _Live(launch, machine, sizes)
+    most, needed = counter.block(launch.body, frozenset(), counter.names(launch.once))
+    return max(most, counter.block(launch.once, needed, frozenset())[0])
+
+
+def too_deep(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> float:
+    """By how much products that are left to the lanes, as the matrix unit has no such operands, are
+    deeper than their registers suffice for; 0: they are not."""
+    units = machine.units
+    if not machine.has_registers or "matrix" not in units:
+        return 0.0
+    dtype = {v.name: v.dtype for v in launch.values}
+    extents = {a.name: a.extent for v in launch.values for a in v.axes}
+    most = DEEPEST
+    for s in launch.statements():
+        if not isinstance(s, Dot) or dtype[s.a.value] != "f32":
+            continue
+        if units["matrix"].flops.get("f32", 0.0) > units["vector"].flops.get("f32", 0.0):
+            continue
+        tiles = (number(extents[i], sizes) for i in s.over if i in extents)
+        most = max(most, prod(power_of_two(t) for t in tiles))
+    return most / DEEPEST - 1
+
+
+class _Live:
+    """Walks blocks from their ends."""
+
+    def __init__(self, launch: Launch, machine: Machine, sizes: Mapping[str, int]):
+        self.fragments = not machine.reads_scratch
+        self.sizes = sizes
+        self.values = {v.name: v for v in launch.values}
+        self.held = register_values(launch, sizes)
+        self.tables = tables(launch)
+        tiles = dict(launch.tiles)
+        dots = (s.over for s in launch.statements() if isinstance(s, Dot))
+        deep = ([i for i in over if tiles.get(i) != 1] for over in dots)
+        self.summed = {over[0] for over in deep if len(over) == 1}
+
+    def block(
+        self, block: tuple[Statement, ...], needed: frozenset[str], made: frozenset[str]
+    ) -> tuple[float, frozenset[str]]:
+        """The most bytes that a block holds at once, and the names that it needs from before.
+
+        needed: names that are read after it.  made: those made before it.
+        """
+        before = [made]
+        for s in block:
+            before.append(before[-1] | self.names((s,)))
+        most, alone = self._bytes(needed), 0.0
+        for s, known in zip(reversed(block), reversed(before[:-1]), strict=True):
+            if isinstance(s, Loop):
+                needed |= touched(s.body) & (known | needed)
+                most = max(most, self.block(s.body, needed, known)[0])
+                continue
+            after, start = self._around(s, needed)
+            if isinstance(s, Map | Scan):  # element by element: what dies makes room
+                most = max(most, self._bytes(after), self._bytes(start))
+            else:
+                beside = self._addresses(s) + self._fragments(s)
+                most = max(most, self._bytes(after | start) + beside)
+            alone += self._alone(s)
+            needed = start
+        return most + alone, needed
+
+    def names(self, block: tuple[Statement, ...]) -> frozenset[str]:
+        """The values that a block makes."""
+        found: set[str] = set()
+        for s in block:
+            found |= self.names(s.body) if isinstance(s, Loop) else {_made(s)}
+        return frozenset(found - {""})
+
+    def _around(
+        self, s: Statement, needed: frozenset[str]
+    ) -> tuple[frozenset[str], frozenset[str]]:
+        """The names that are held when a statement is done, and when it begins."""
+        own = frozenset({_made(s)} - {""})
+        kept = own if getattr(s, "accumulate", False) else frozenset()
+        read = frozenset(touched((s,))) - own
+        return needed | own, (needed - own) | kept | read
+
+    def _bytes(self, names: frozenset[str]) -> float:
+        return sum(self.held.get(n, 0) for n in names)
+
+    def _addresses(self, s: Statement) -> float:
+        """Bytes of the addresses of a load or a store, and of what only passes through."""
+        if not isinstance(s, Load | Store) or s.bulk or s.value in self.tables or self._alone(s):
+            return 0.0
+        value = self.values[s.value]
+        own = padded_bytes(value, self.sizes)
+        passes = isinstance(s, Load) and s.value not in self.held and value.depth == 1
+        return own * (ADDRESSES + passes)
+
+    def _fragments(self, s: Statement) -> float:
+        """Bytes of a product's loaded operands, where it takes them from registers."""
+        if not isinstance(s, Dot) or not self.fragments:
+            return 0.0
+        loaded = (self.values[t.value] for t in (s.a, s.b) if self.values[t.value].loaded)
+        return float(SHARED * sum(padded_bytes(v, self.sizes) for v in loaded))
+
+    def _alone(self, s: Statement) -> float:
+        """Bytes for the elements of a load that do not lie in runs, which is found out before
+        any of them is there."""
+        if not isinstance(s, Load) or s.bulk or not s.region or s.value in self.tables:
+            return 0.0
+        value, last = self.values[s.value], s.region[-1]
+        width = DTYPES[value.dtype]
+        if not value.axes:
+            return 0.0
+        extents = {a.name: number(a.extent, self.sizes) for a in value.axes}
+        run = width * extents.get(last.axis, 1)
+        aligned = last.rows is None and last.offset == Number(0) and len(last.terms) < 2
+        staged = width >= RUN and value.depth > 1
+        if aligned and last.axis is not None and run >= (RUN + 1 if staged else RUN):
+            return 0.0
+        each = STAGED if staged else ALONE
+        return each * prod(self._width(a, e) for a, e in extents.items())
+
+    def _width(self, axis: str, extent: int) -> int:
+        """Elements along an axis, padded; operands of products have a least depth."""
+        return max(power_of_two(extent), LEAST_SIDE if axis in self.summed else 1)
+
+
+def _made(s: Statement) -> str:
+    """The value that a statement makes, empty: none."""
+    return "" if isinstance(s, Store) else getattr(s, "value", "")

@@ -1,0 +1,193 @@
+"""Traffic: the bytes and the work of a launch, counted over its statements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import ceil, prod
+
+from ir.functions import POINTWISE
+from ir.machine import Machine
+from ir.nest.nest import (
+    Dot,
+    Fold,
+    Launch,
+    Load,
+    Loop,
+    Map,
+    Scan,
+    Search,
+    Slice,
+    Statement,
+    Store,
+    Take,
+    Value,
+)
+from ir.nest.steps import steps, tile_axes
+from ir.sizes import value as number
+from ir.spec import DTYPES, Apply, Expr, Index, Number
+
+TYPICAL_SEGMENT = 16  # entries of a jagged range, where only its data could tell
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What a launch does in all. tiles: of the grid.  moved: bytes over the memory system.
+    compulsory: bytes of its tensors, each once.  seconds: busy time of one tile processor by
+    engine, for one tile.  chain: steps of one tile that wait for a load."""
+
+    tiles: int
+    moved: int
+    compulsory: int
+    seconds: Mapping[str, float]
+    chain: float
+
+
+def traffic(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> Traffic:
+    """What a launch does, from its statements and how often each runs."""
+    counter = Counter(launch, machine, sizes)
+    tiles = prod(ceil(number(g.size, sizes) / g.tile) for g in launch.grid)
+    counter.block(launch.body, 1)
+    moved = counter.bytes * tiles
+    compulsory = sum(
+        DTYPES[p.dtype] * prod(number(e, sizes) for e in p.shape) for p in launch.parameters
+    )
+    counter.block(launch.once, min(tiles, machine.parallel) / tiles)
+    return Traffic(tiles, int(moved), int(min(compulsory, moved) or moved), counter.seconds,
+                   counter.chain)
+
+
+class Counter:
+    """Adds up bytes and engine time over the statements of one grid tile."""
+
+    def __init__(self, launch: Launch, machine: Machine, sizes: Mapping[str, int]):
+        self.values: dict[str, Value] = {v.name: v for v in launch.values}
+        self.launch = launch
+        self.machine = machine
+        self.sizes = sizes
+        self.bytes = 0.0
+        self.chain = 1.0
+        self.seconds: dict[str, float] = {}
+
+    def block(self, block: tuple[Statement, ...], times: float) -> None:
+        for s in block:
+            match s:
+                case Loop():
+                    trips = self._trips(s)
+                    before = self.chain
+                    self.block(s.body, times * trips)
+                    if any(isinstance(x, Load) and self.values[x.value].depth < 2
+                           for x in s.body):
+                        self.chain = before + times * trips
+                case Load() | Store():
+                    moved = self._moved(s)
+                    alike = self._alike(s) if isinstance(s, Load) else 1
+                    self.bytes += times * moved / alike
+                    cache = self.machine.spaces.get("cache", self.machine.spaces["global"])
+                    rate = 2 * cache.bytes_per_second / self.machine.parallel
+                    self._busy("memory", times * moved / rate)
+                case Dot():
+                    self._busy("matrix", times * self._dot(s))
+                case Map():
+                    self._map(s, times)
+                case Search():
+                    depth = ceil(number(s.count, self.sizes).bit_length())
+                    count = depth * self._elements(s.value)
+                    self._busy("vector", times * count / self._rate("vector", "f32"))
+                case Take():
+                    count = self._elements(s.value)
+                    self._busy("vector", times * count / self._rate("vector", "f32"))
+                case Fold() | Scan():
+                    count = prod(self._extent(i) for i in tile_axes(s.source, self.values))
+                    self._busy("fold", times * count / self._rate("vector", "f32"))
+
+    def _moved(self, s: Load | Store) -> float:
+        """Bytes that a region moves; a contiguous run takes whole granules."""
+        value = self.values[s.value]
+        width = DTYPES[value.dtype]
+        shape = next(p.shape for p in self.launch.parameters if p.name == s.tensor)
+        if any(one.rows and len(one.terms) > 1 for one in s.region):
+            return self._elements(s.value) * self.machine.granule
+        extents = [self._slice(one, value) for one in s.region]
+        run = 1
+        for one, size, extent in zip(
+            reversed(s.region), reversed(shape), reversed(extents), strict=True
+        ):
+            run *= extent
+            if one.rows or one.step > 1 or extent < number(size, self.sizes):
+                break
+        if s.region and (s.region[-1].step > 1 or s.region[-1].rows):
+            run = 1
+        runs = prod(extents) / run
+        return runs * _up(width * run, self.machine.granule)
+
+    def _slice(self, one: Slice, value: Value) -> int:
+        if one.axis is None:
+            return 1
+        return number(next(a.extent for a in value.axes if a.name == one.axis), self.sizes)
+
+    def _alike(self, load: Load) -> int:
+        """How many tiles that run at once take a load together."""
+        if load.shared is None:
+            return 1
+        axis = self.launch.grid[-1]
+        return min(self.machine.parallel, ceil(number(axis.size, self.sizes) / axis.tile))
+
+    def _trips(self, loop: Loop) -> float:
+        if loop.high.size is None:
+            return max(1.0, TYPICAL_SEGMENT / loop.tile)
+        high = number(self._middle(loop.high.size), self.sizes)
+        low = number(self._middle(loop.low.size), self.sizes) if loop.low.size else 0
+        return max(1, ceil((high - low) / loop.tile))
+
+    def _moving(self, bound: Expr) -> bool:
+        """Whether a bound follows the tile of another index."""
+        return any(isinstance(n, Index) for n in bound.walk())
+
+    def _middle(self, bound: Expr) -> Expr:
+        """A bound as it is for the middle tile of the indices that it follows."""
+        if isinstance(bound, Index):
+            sizes = {g.index: g.size for g in self.launch.grid} | dict(self.launch.whole)
+            half = number(sizes[bound.name], self.sizes) // 2 if bound.name in sizes else 0
+            return Number(half)
+        if isinstance(bound, Apply):
+            return replace(bound, args=tuple(self._middle(a) for a in bound.args))
+        return bound
+
+    def _dot(self, s: Dot) -> float:
+        a, b = tile_axes(s.a, self.values), tile_axes(s.b, self.values)
+        step = (*self.machine.units["matrix"].step, 1, 1, 1)
+        out = self.values[s.value].names
+        rows = prod(self._extent(i) for i in out if i in a and i not in b)
+        columns = prod(self._extent(i) for i in out if i in b and i not in a)
+        batch = prod(self._extent(i) for i in out if i in a and i in b)
+        depth = prod(self._extent(i) for i in s.over)
+        padded = _up(rows, step[0]) * _up(columns, step[1]) * depth * batch
+        return 2 * padded / self._rate("matrix", self.values[s.a.value].dtype)
+
+    def _map(self, s: Map, times: float) -> None:
+        count = self._elements(s.value)
+        for step in steps(s, self.values):
+            known = POINTWISE.get(step.function)
+            unit = known.unit if known else "vector"
+            unit = unit if unit in self.machine.units else "vector"
+            self._busy(unit, times * count / self._rate(unit, "f32"))
+
+    def _rate(self, unit: str, dtype: str) -> float:
+        return self.machine.peak(unit, dtype) / self.machine.parallel
+
+    def _busy(self, engine: str, seconds: float) -> None:
+        self.seconds[engine] = self.seconds.get(engine, 0.0) + seconds
+
+    def _elements(self, value: str) -> int:
+        return prod(number(a.extent, self.sizes) for a in self.values[value].axes)
+
+    def _extent(self, index: str) -> int:
+        tiles = dict(self.launch.tiles)
+        if index in tiles:
+            return tiles[index]
+        return number(dict(self.launch.whole)[index], self.sizes)
+
+
+def _up(count: int, step: int) -> int:
+    return ceil(count / step) * step

@@ -1,0 +1,1 @@
+"""Formulations: what the algebraic decisions of a schedule make of the equations."""

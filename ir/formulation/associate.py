@@ -1,0 +1,102 @@
+"""Associate: a product of three, in the other order."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ir.contraction import factors, indices, product
+from ir.errors import KernelError
+from ir.formulation.made import require_free
+from ir.schedule import Decision
+from ir.spec import Cast, Equation, Expr, Index, Read, Reduce, Spec
+
+
+def associate(spec: Spec, decision: Decision) -> Spec:
+    """before: t[d, k] = sum(x[i, d] * y[i, k], i); z[n, k] = sum(w[n, d] * t[d, k], d)
+    after:  t_again[n, i] = sum(w[n, d] * x[i, d], d); z[n, k] = sum(t_again[n, i] * y[i, k], i)
+
+    Legal where t is a sum of products, only z reads it, and its factors can be parted into those
+    with the outer sum's indices and those without.
+    """
+    name = again(decision.subject)
+    require_free(spec, (name,), decision)
+    for outer in spec.equations:
+        for part in factors(outer.value.body) if sums(outer) else ():
+            inner = only_reader(spec, outer, part)
+            if inner is not None and inner.target == decision.subject:
+                for made in reassociated(spec, outer, inner, part, name):
+                    return made
+    raise KernelError(
+        f"`{decision.subject}` is no sum of products that one other sum of products reads",
+        place=decision.place,
+        allowed=", ".join(associable(spec)) or "no sum here",
+        hint=f"drop associate({decision.subject})",
+    )
+
+
+def associable(spec: Spec) -> tuple[str, ...]:
+    """The sums that can be done after the one that reads them."""
+    found = []
+    for outer in spec.equations:
+        for part in factors(outer.value.body) if sums(outer) else ():
+            inner = only_reader(spec, outer, part)
+            if inner and reassociated(spec, outer, inner, part, again(inner.target)):
+                found.append(inner.target)
+    return tuple(found)
+
+
+def again(tensor: str) -> str:
+    """The sum that is done first instead of another."""
+    return f"{tensor}_again"
+
+
+def sums(e: Equation) -> bool:
+    """Whether an equation is a plain sum over whole ranges."""
+    value = e.value
+    if not isinstance(value, Reduce) or value.fold != "sum" or e.accumulate:
+        return False
+    return not any(r.jagged for r in value.ranges)
+
+
+def only_reader(spec: Spec, outer: Equation, part: Expr) -> Equation | None:
+    """The sum that a factor reads at plain indices, where nothing else needs it."""
+    read = part.value if isinstance(part, Cast) else part
+    if not isinstance(read, Read) or not all(isinstance(x, Index) for x in read.at):
+        return None
+    users = [e for e in spec.equations if read.tensor in e.sources()]
+    reads = [n for n in outer.value.walk() if isinstance(n, Read) and n.tensor == read.tensor]
+    inner = [e for e in spec.equations if e.target == read.tensor and sums(e)]
+    returned = read.tensor in {t.name for t in spec.outputs}
+    if returned or len(users) != 1 or len(reads) != 1 or not inner:
+        return None
+    clash = set(inner[0].value.over) & set(indices(outer.value))
+    same = read.at == inner[0].at  # the same names: nothing to rename
+    return inner[0] if same and not clash else None
+
+
+def reassociated(
+    spec: Spec, outer: Equation, inner: Equation, part: Expr, name: str
+) -> list[Spec]:
+    """The spec with the inner sum done last; none where its factors cannot be parted. part: the
+    factor of the outer sum that reads the inner one.  name: of the sum that is done first."""
+    over = set(outer.value.over)
+
+    def meets(p: Expr) -> bool:
+        return bool(over & set(indices(p)))
+
+    others = [p for p in factors(outer.value.body) if p is not part]
+    inside = factors(inner.value.body)
+    early = tuple(p for p in (*others, *inside) if meets(p))
+    late = tuple(p for p in (*others, *inside) if not meets(p))
+    if not over <= set(indices(product(early))) or not any(p in late for p in inside):
+        return []
+    names = [i for i in indices(product(early)) if i not in over]
+    first = Equation(name, tuple(map(Index, names)), outer.value)
+    first = replace(first, value=replace(outer.value, body=product(early)))
+    body = product((Read(first.target, first.at), *late))
+    if not set(inner.value.over) <= set(indices(body)):
+        return []
+    second = replace(outer, value=replace(inner.value, body=body))
+    new = {inner.target: (), outer.target: (first, second)}
+    lines = (new.get(e.target, (e,)) for e in spec.equations)
+    return [replace(spec, equations=tuple(e for line in lines for e in line))]

@@ -1,0 +1,165 @@
+"""Two indices that become one: convolutions as one product, element by element kernels flat."""
+
+import numpy as np
+import pytest
+
+from ir.edits.edits import Edit, neighbours
+from ir.errors import KernelError
+from ir.nest.nest import Dot, Load, LoopNest, Store
+from ir.reference.inputs import random_inputs
+from ir.reference.interpret import interpret
+from ir.reference.reference import evaluate
+from ir.samples.samples import SMALL, WITH_TF32, decisions, lowered, spec_of, statements, workload
+
+CONV = workload("conv2d").spec
+GEMM = ("collapse(p, inner=q)", "tile(b, size=1)", "tile(o, size=16)", "tile(pq, size=32)",
+        "tile(c, size=16)", "tile(i, size=1)", "tile(j, size=1)", "place(b.outer, level=grid)",
+        "place(o.outer, level=grid)", "place(pq.outer, level=grid)",
+        "compute(acc, unit=matrix)")  # fmt: skip
+
+
+def require_right(nest: LoopNest, sizes) -> LoopNest:
+    inputs = random_inputs(nest.spec, sizes, np.random.default_rng(3))
+    expected = evaluate(nest.spec, inputs, sizes)
+    found = interpret(nest, inputs, sizes)
+    for name, array in expected.items():
+        np.testing.assert_allclose(found[name], array, 1e-10, 1e-10)
+    return nest
+
+
+@pytest.mark.parametrize("sizes", workload("conv2d").checks)
+def test_a_convolution_is_one_product_of_rows_and_positions(sizes):
+    nest = require_right(lowered(CONV, *GEMM, sizes=sizes, machine=WITH_TF32), sizes)
+    (launch,) = nest.launches
+    assert [g.index for g in launch.grid] == ["b", "o", "pq"]
+    (dot,) = statements(nest, Dot)
+    assert dot.over == ("c", "i", "j")
+    (load,) = statements(nest, Load, "x")
+    assert [one.rows is not None for one in load.region] == [False, False, True, True]
+    assert launch.value(load.value).names == ("b", "c", "pq", "i", "j")
+    (store,) = statements(nest, Store)
+    assert [one.axis for one in store.region] == ["b", "o", "pq"]
+
+
+@pytest.mark.parametrize("sizes", workload("conv2d").checks)
+@pytest.mark.parametrize("more", [
+    ("split(acc, over=c, parts=2)",), ("layout(x, order=b_p_q_c)", "layout(w, order=o_i_j_c)"),
+])  # fmt: skip
+def test_with_other_decisions(sizes, more):
+    require_right(lowered(CONV, *GEMM, *more, sizes=sizes, machine=WITH_TF32), sizes)
+
+
+def test_three_indices_become_one_by_two_decisions():
+    spec = spec_of(
+        "acc[b, p, q, o] = sum(x[b, p + i, q + j, c] * w[o, i, j, c], c, i=3, j=2)",
+        "y[b, p, q, o] = acc[b, p, q, o] + r[b, p, q, o]",
+        inputs="x: f32[B, P + 2, Q + 1, C], w: f32[O, 3, 2, C], r: f32[B, P, Q, O]",
+        result="f32[B, P, Q, O]",
+    )  # fmt: skip
+    sizes = {"B": 3, "P": 4, "Q": 5, "C": 7, "O": 6}
+    lines = ("collapse(p, inner=q)", "collapse(b, inner=pq)", "tile(bpq, size=16)",
+             "place(bpq.outer, level=grid)", "tile(c, size=4)", "compute(acc, unit=matrix)")
+    nest = require_right(lowered(spec, *lines, sizes=sizes, machine=WITH_TF32), sizes)
+    assert nest.formulation.equation("y").indices == ("bpq", "o")
+    (load,) = statements(nest, Load, "r")
+    assert [one.rows for one in load.region] == [None, None]
+
+
+def test_element_by_element_all_is_flat():
+    spec = spec_of(
+        "m[b, c] = sum(x[b, c, h], h)",
+        "y[b, c, h] = x[b, c, h] - m[b, c] + where(b > c, 1.0, z[c])",
+        inputs="x: f32[B, C, H], z: f32[C]", result="f32[B, C, H]",
+    )  # fmt: skip
+    sizes = {"B": 3, "C": 4, "H": 9}
+    lines = ("collapse(b, inner=c)", "tile(bc, size=5)", "place(bc.outer, level=grid)")
+    nest = require_right(lowered(spec, *lines, sizes=sizes, machine=WITH_TF32), sizes)
+    (load,) = statements(nest, Load, "x")
+    assert [one.axis for one in load.region] == ["bc", "h"]
+
+
+FOLDED = spec_of(
+    "acc[b, o, p]: [B, O, 6] = "
+    "sum(pad(x[b, c, 2 * p + i - 1, j], 0.0) * w[o, c, i, j], c, j, i=3)",
+    "y[b, o, p] = acc[b, o, p] + z[o]",
+    inputs="x: f32[B, C, 12, J], w: f32[O, C, 3, J], z: f32[O]", result="f32[B, O, 6]",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("more", [
+    ("collapse(i, inner=j)",),
+    ("collapse(i, inner=j)", "collapse(c, inner=ij)", "tile(cij, size=16)"),
+    ("collapse(c, inner=i)", "tile(ci, size=4)", "tile(j, size=2)"),
+])  # fmt: skip
+def test_folded_indices_become_one_that_all_is_summed_along(more):
+    sizes = {"B": 2, "O": 5, "C": 3, "J": 5}
+    lines = ("tile(p, size=4)", "place(p.outer, level=grid)", "compute(acc, unit=matrix)")
+    nest = require_right(lowered(FOLDED, *more, *lines, sizes=sizes, machine=WITH_TF32), sizes)
+    (dot,) = statements(nest, Dot)
+    assert len(dot.over) == 3 - len([m for m in more if m.startswith("collapse")])
+
+
+def test_a_tensor_between_may_be_read_at_other_positions():
+    spec = spec_of(
+        "a[p, q] = x[p, q] * 2.0", "y[p, q] = a[p, q] + a[p, 0]", inputs="x: f32[P, Q]",
+        result="f32[P, Q]",
+    )  # fmt: skip
+    lines = ("collapse(p, inner=q)", "kernel(a)", "tile(pq, size=4)", "place(pq.outer, level=grid)")
+    sizes = {"P": 3, "Q": 5}
+    require_right(lowered(spec, *lines, sizes=sizes, machine=WITH_TF32), sizes)
+
+
+def test_rows_of_a_product_may_be_collapsed_with_its_batch():
+    sizes = workload("conv2d").checks[1]
+    lines = ("collapse(b, inner=o)", "tile(p, size=1)", "place(p.outer, level=grid)")
+    require_right(lowered(CONV, *lines, sizes=sizes, machine=WITH_TF32), sizes)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("collapse(j, inner=p)", "`acc` runs over one of them"),
+        ("collapse(q, inner=p)", "`acc` does not have them side by side, in order"),
+        ("collapse(p, inner=p)", "`p` is both of them"),
+        ("collapse(c, inner=p)", "`acc` runs over one of them"),
+        ("collapse(p, inner=z)", "`z` is no index"),
+        ("collapse(p)", "`collapse` needs `inner=`"),
+    ],
+)
+def test_what_does_not_become_one_index_is_refused(line, message):
+    with pytest.raises(KernelError, match=message):
+        lowered(CONV, line, machine=WITH_TF32, sizes=workload("conv2d").checks[1])
+
+
+def test_an_index_that_was_collapsed_is_gone():
+    sizes = workload("conv2d").checks[1]
+    with pytest.raises(KernelError, match="`p` is no index here"):
+        lowered(CONV, "collapse(p, inner=q)", "tile(p, size=4)", machine=WITH_TF32, sizes=sizes)
+
+
+def test_a_machine_without_registers_does_not_collapse():
+    with pytest.raises(KernelError, match="`small` has no registers"):
+        lowered(CONV, "collapse(p, inner=q)", sizes=workload("conv2d").checks[1])
+
+
+def test_the_search_is_offered_pairs_that_stand_side_by_side():
+    sizes = workload("conv2d").checks[-1]
+    start = decisions(CONV, "tile(p, size=4)", "tile(q, size=8)", "place(p.outer, level=grid)")
+    found = neighbours(CONV, start, WITH_TF32, sizes)
+    (edit,) = [e for e in found if str(e) == "+ collapse(p, inner=q)"]
+    changed = edit.apply(start)
+    assert str(changed.find("tile", "pq")) == "tile(pq, size=32)"
+    assert str(changed.find("place", "pq.outer")) == "place(pq.outer, level=grid)"
+    assert len(changed.decisions) == 3
+    lines = map(str, changed.decisions)
+    require_right(lowered(CONV, *lines, sizes=sizes, machine=WITH_TF32), sizes)
+    drop = Edit(changed.find("collapse", "p"), None)
+    assert drop in neighbours(CONV, changed, WITH_TF32, sizes)
+    assert drop.apply(changed).decisions == ()
+    assert not any("collapse" in str(e) for e in neighbours(CONV, start, SMALL, sizes))
+
+
+def test_a_collapse_that_leaves_no_product_of_matrices_is_not_for_the_matrix_unit():
+    lines = ("collapse(b, inner=o)", "tile(p, size=1)", "compute(acc, unit=matrix)")
+    with pytest.raises(KernelError, match="multiplies a matrix with a vector for each `bo`"):
+        lowered(CONV, *lines, sizes=workload("conv2d").checks[1], machine=WITH_TF32)

@@ -1,0 +1,152 @@
+"""Formulations: the equations as the algebraic decisions of a schedule leave them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ir.contraction import factors, indices, product
+from ir.errors import KernelError
+from ir.formulation.associate import associate
+from ir.formulation.atomic import decided
+from ir.formulation.collapse import collapse
+from ir.formulation.expansion import expanded
+from ir.formulation.layout import layout
+from ir.formulation.made import TRIPLE
+from ir.formulation.precision import triple
+from ir.formulation.split import split
+from ir.formulation.unroll import unroll
+from ir.recurrence import earlier
+from ir.schedule import Decision, Schedule
+from ir.spec import Apply, Equation, Expr, Read, Reduce, Scan, Spec
+from ir.visit import inline, pruned, rebuilt, renamed
+
+
+def formulate(spec: Spec, schedule: Schedule) -> Spec:
+    """The spec with every algebraic decision carried out; KernelError where one is not legal."""
+    for decision in schedule.of("defer"):
+        spec = defer(spec, decision)
+    return rewritten(spec, schedule)
+
+
+def rewritten(spec: Spec, schedule: Schedule) -> Spec:
+    """The spec with the decisions carried out that bring new tensors or indices, its equations
+    such as a loop nest can compute."""
+    spec = expanded(spec, decided(spec, schedule))
+    for decision in schedule.of("associate"):
+        spec = associate(spec, decision)
+    for decision in schedule.of("precision"):
+        if decision.option("dtype") == TRIPLE:
+            _find(spec, decision.subject, decision)
+            spec = triple(spec, decision, decision.subject)
+    for decision in schedule.of("split"):
+        spec = split(spec, decision, schedule)
+    for decision in schedule.of("layout"):
+        spec = layout(spec, decision)
+    for decision in schedule.of("unroll"):
+        spec = unroll(spec, decision)
+    for decision in schedule.of("collapse"):
+        spec = collapse(spec, decision)
+    return spec
+
+
+def defer(spec: Spec, decision: Decision) -> Spec:
+    """before: a[i] = sum(r[i] * f[i, k], k); y[i] = g(a[i])
+    after:  a[i] = sum(f[i, k], k);        y[i] = g(a[i] * r[i])
+
+    Legal where r does not have the summed index, is a factor of the body, and the sum is no
+    output. Every other equation that reads the sum reads it times r too.
+    """
+    factor, into = decision.subject, str(decision.option("into"))
+    reader = _find(spec, into, decision)
+    for name in reader.sources():
+        moved = _without(spec, name, factor)
+        if moved is None:
+            continue
+        if name in {t.name for t in spec.outputs}:
+            raise KernelError(
+                f"`{factor}` cannot be deferred into `{into}`: `{name}` is an output",
+                place=decision.place,
+            )
+        total, read = moved
+        readers = [e for e in spec.equations if name in e.sources()]
+        after = {e.target: _scale(e, name, read, total.indices) for e in readers}
+        return pruned(_swap(spec, {**after, name: total}))
+    raise KernelError(
+        f"`{factor}` is not a factor of a sum that `{into}` reads",
+        place=decision.place,
+        hint="defer takes a factor that lacks the summed index",
+    )
+
+
+def depends(spec: Spec, target: str, on: str) -> bool:
+    """Whether an equation's target needs another tensor, directly or through others; of a
+    recurrence, within one step."""
+    if target == on:
+        return True
+    equations = {e.target: e for e in spec.equations}
+    seen, todo = set(), [target]
+    while todo:
+        name = todo.pop()
+        if name == on:
+            return True
+        if name in equations and name not in seen:
+            seen.add(name)
+            todo.extend(earlier(spec, equations[name]))
+    return False
+
+
+def pointwise(equation: Equation) -> bool:
+    """Whether an equation neither reduces nor scans nor scatters."""
+    return not isinstance(equation.value, Reduce | Scan) and not equation.accumulate
+
+
+def _without(spec: Spec, name: str, factor: str) -> tuple[Equation, Read] | None:
+    """The sum `name` with `factor` taken out of its body, and the read that was taken."""
+    try:
+        total = spec.equation(name)
+    except KeyError:
+        return None
+    if not isinstance(total.value, Reduce) or total.value.fold != "sum":
+        return None
+    body = total.value.body
+    for equation in reversed(spec.equations):
+        between = equation.target in {r.tensor for r in _reads(body)}
+        if between and equation.target != factor and pointwise(equation):
+            if depends(spec, equation.target, factor):
+                body = inline(body, equation)
+    parts = factors(body)
+    for part in parts:
+        if isinstance(part, Read) and part.tensor == factor:
+            if set(indices(part)) <= set(total.indices) and len(parts) > 1:
+                rest = product(tuple(p for p in parts if p is not part))
+                return replace(total, value=replace(total.value, body=rest)), part
+    return None
+
+
+def _scale(reader: Equation, name: str, factor: Read, names: tuple[str, ...]) -> Equation:
+    def visit(expr: Expr) -> Expr:
+        if isinstance(expr, Read) and expr.tensor == name:
+            here = renamed(factor, dict(zip(names, expr.at, strict=True)))
+            return Apply("mul", (expr, here))
+        return rebuilt(expr, visit)
+
+    return replace(reader, value=visit(reader.value))
+
+
+def _swap(spec: Spec, new: dict[str, Equation]) -> Spec:
+    return replace(spec, equations=tuple(new.get(e.target, e) for e in spec.equations))
+
+
+def _find(spec: Spec, name: str, decision: Decision) -> Equation:
+    try:
+        return spec.equation(name)
+    except KeyError:
+        raise KernelError(
+            f"no equation defines `{name}`",
+            place=decision.place,
+            allowed=", ".join(e.target for e in spec.equations),
+        ) from None
+
+
+def _reads(expr: Expr) -> list[Read]:
+    return [n for n in expr.walk() if isinstance(n, Read)]

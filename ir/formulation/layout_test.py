@@ -1,0 +1,180 @@
+"""Copies and tensors between launches in another order of dimensions."""
+
+import numpy as np
+import pytest
+
+from ir.edits.edits import Edit, neighbours
+from ir.errors import KernelError
+from ir.formulation.layout import dimensions
+from ir.nest.nest import Load, LoopNest, Scan
+from ir.reference.inputs import random_inputs
+from ir.reference.interpret import interpret
+from ir.reference.reference import evaluate
+from ir.samples.samples import SMALL, WITH_TF32, decisions, lowered, spec_of, statements, workload
+from ir.spec import Index
+
+SIZES = {"M": 21, "K": 70, "N": 18}
+MATMUL = spec_of(
+    "acc[m, n] = sum(x[m, k] * w[k, n], k)", "y[m, n] = acc[m, n] + 1.0",
+    inputs="x: f32[M, K], w: f32[K, N]", result="f32[M, N]",
+)  # fmt: skip
+TILES = ("tile(m, size=16)", "tile(n, size=16)", "tile(k, size=16)", "place(m.outer, level=grid)",
+         "place(n.outer, level=grid)", "compute(acc, unit=matrix)")  # fmt: skip
+
+
+def require_right(nest: LoopNest, sizes=SIZES) -> LoopNest:
+    inputs = random_inputs(nest.spec, sizes, np.random.default_rng(3))
+    expected = evaluate(nest.spec, inputs, sizes)
+    formed = evaluate(nest.formulation, inputs, sizes)
+    found = interpret(nest, inputs, sizes)
+    for name, array in expected.items():
+        np.testing.assert_allclose(found[name], array, 1e-10, 1e-10)
+        np.testing.assert_allclose(formed[name].reshape(array.shape), array, 1e-10, 1e-10)
+    return nest
+
+
+@pytest.mark.parametrize("machine", [SMALL, WITH_TF32])
+def test_an_input_is_copied_in_a_launch_of_its_own(machine):
+    nest = require_right(
+        lowered(MATMUL, *TILES, "layout(w, order=n_k)", sizes=SIZES, machine=machine)
+    )
+    copy, product = nest.launches
+    assert [p.name for p in copy.parameters] == ["w", "w_nk"]
+    assert [p.name for p in product.parameters] == ["x", "w_nk", "y"]
+    (load,) = statements(nest, Load, "w_nk")
+    assert [one.axis for one in load.region] == ["n", "k"]
+
+
+def test_what_lies_between_launches_is_computed_in_another_order():
+    lines = (*TILES, "precision(acc, dtype=tf32x3)", "kernel(acc_bl)", "layout(acc_bl, order=k_n)")
+    nest = require_right(lowered(MATMUL, *lines, sizes=SIZES, machine=WITH_TF32))
+    shapes = {p.name: p.shape for p in nest.launches[0].parameters}
+    assert shapes["acc_bl"] == tuple(reversed(shapes["acc_bh"]))
+
+
+@pytest.mark.parametrize("sizes", workload("conv2d").checks)
+def test_images_are_copied_with_their_channels_last(sizes):
+    spec = workload("conv2d").spec
+    assert dimensions(spec, "x") == ("b", "c", "p", "q")
+    lines = ("layout(x, order=b_p_q_c)", "layout(w, order=o_i_j_c)", "tile(b, size=1)",
+             "tile(p, size=1)", "place(b.outer, level=grid)", "place(p.outer, level=grid)",
+             "tile(c, size=8)", "tile(q, size=4)")  # fmt: skip
+    nest = require_right(lowered(spec, *lines, sizes=sizes, machine=WITH_TF32), sizes)
+    assert [launch.parameters[-1].name for launch in nest.launches] == ["w_oijc", "x_bpqc", "y"]
+
+
+def test_a_copy_runs_along_indices_of_its_own_which_follow_those_of_its_reader():
+    spec = spec_of(
+        "y[m] = sum(w[k, m + 1], k)", inputs="w: f32[K, M + 1]", result="f32[M]"
+    )  # fmt: skip
+    sizes = {"M": 5, "K": 7}
+    nest = require_right(lowered(spec, "layout(w, order=m_k)", sizes=sizes), sizes)
+    assert nest.formulation.equations[0].at == (Index("w_mk_m"), Index("w_mk_k"))
+    lines = ("layout(w, order=m_k)", "tile(k, size=2)", "tile(w_mk_m, size=4)")
+    tiles = dict(require_right(lowered(spec, *lines, sizes=sizes), sizes).launches[0].tiles)
+    assert tiles == {"w_mk_k": 2, "w_mk_m": 4}
+
+
+def test_a_copy_is_rounded_for_the_products_that_read_it():
+    spec = spec_of(
+        "acc[m, n] = sum(x[m, k] * w[k, n], k)", "y[m, n] = acc[m, n] + w[0, n]",
+        inputs="x: f32[M, K], w: f32[K, N]", result="f32[M, N]",
+    )  # fmt: skip
+    lines = ("layout(w, order=n_k, dtype=tf32)", "layout(x, order=m_k, dtype=tf32)")
+    nest = lowered(spec, *TILES, *lines, sizes=SIZES, machine=WITH_TF32)
+    values = {v.name: v.dtype for launch in nest.launches for v in launch.values}
+    assert values["w_nk"] == values["x_mk"] == "tf32"
+    assert [p.name for p in nest.launches[-1].parameters] == ["w", "x_mk", "w_nk", "y"]
+    inputs = random_inputs(spec, SIZES, np.random.default_rng(3))
+    exact = evaluate(spec, inputs, SIZES)["y"]
+    found = interpret(nest, inputs, SIZES, rounded=False)["y"]
+    np.testing.assert_allclose(found, exact, 1e-10, 1e-10)
+    once = interpret(nest, inputs, SIZES, rounded=True)["y"]
+    plain = lowered(spec, *TILES, "precision(acc, dtype=tf32)", sizes=SIZES, machine=WITH_TF32)
+    np.testing.assert_array_equal(once, interpret(plain, inputs, SIZES, rounded=True)["y"])
+
+
+def test_one_rounded_copy_leaves_the_other_operand_to_the_product():
+    lines = ("layout(w, order=n_k, dtype=tf32)", "precision(acc, dtype=tf32)")
+    nest = require_right(lowered(MATMUL, *TILES, *lines, sizes=SIZES, machine=WITH_TF32))
+    values = {v.name: v.dtype for v in nest.launches[-1].values}
+    assert (values["w_nk"], values["x"]) == ("tf32", "f32")
+
+
+@pytest.mark.parametrize(
+    ("machine", "lines", "message"),
+    [
+        (SMALL, ("layout(w, order=n_k, dtype=bf16)",), "is not rounded to bf16"),
+        (WITH_TF32, ("layout(z, order=n, dtype=tf32)",), "`z` is no operand of a product"),
+        (WITH_TF32, ("precision(acc, dtype=tf32x3)", "layout(acc_bl, order=k_n, dtype=tf32)"),
+         "`acc_bl` is computed here, so its layout rounds nothing"),
+    ],
+)  # fmt: skip
+def test_what_is_not_rounded_is_refused(machine, lines, message):
+    spec = spec_of(
+        "acc[m, n] = sum(x[m, k] * w[k, n], k)", "y[m, n] = acc[m, n] + z[n]",
+        inputs="x: f32[M, K], w: f32[K, N], z: f32[N]", result="f32[M, N]",
+    )  # fmt: skip
+    with pytest.raises(KernelError, match=message):
+        lowered(spec, *TILES, *lines, sizes=SIZES, machine=machine)
+
+
+def test_only_inputs_of_f32_are_rounded():
+    spec = spec_of(
+        "acc[m, n] = sum(f32(x[m, k]) * f32(w[k, n]), k)", "y[m, n] = acc[m, n] + 1.0",
+        inputs="x: bf16[M, K], w: bf16[K, N]", result="f32[M, N]",
+    )  # fmt: skip
+    with pytest.raises(KernelError, match="`w` is bf16, so no copy of it is rounded"):
+        lowered(spec, "layout(w, order=n_k, dtype=tf32)", sizes=SIZES, machine=WITH_TF32)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("layout(y, order=n_m)", "`y` is an output"),
+        ("layout(w, order=k_n)", "`order=k_n` is no other order of `w`, whose dimensions are k, n"),
+        ("layout(w, order=n)", "`order=n` is no other order"),
+        ("layout(v, order=n_k)", "`v` is no tensor"),
+        ("layout(w)", "`layout` needs `order=`"),
+    ],
+)
+def test_what_is_no_other_order_is_refused(line, message):
+    with pytest.raises(KernelError, match=message):
+        lowered(MATMUL, line, sizes=SIZES)
+
+
+def test_a_name_that_is_taken_is_refused():
+    spec = spec_of(
+        "w_nk[n, k] = w[k, n] + 1.0", "y[m, n] = sum(x[m, k] * w_nk[n, k], k)",
+        inputs="x: f32[M, K], w: f32[K, N]", result="f32[M, N]",
+    )  # fmt: skip
+    with pytest.raises(KernelError, match="a second `w_nk`"):
+        lowered(spec, "layout(w, order=n_k)", sizes=SIZES)
+
+
+def test_the_search_is_offered_copies_on_machines_with_registers():
+    found = {str(e) for e in neighbours(MATMUL, decisions(MATMUL, *TILES), WITH_TF32, SIZES)}
+    assert {"+ layout(x, order=k_m)", "+ layout(w, order=n_k)"} <= found
+    start = decisions(MATMUL, *TILES, "layout(w, order=n_k)")
+    found = {str(e) for e in neighbours(MATMUL, start, WITH_TF32, SIZES)}
+    assert "- layout(w, order=n_k)" in found
+    assert "+ kernel(w_nk)" not in found
+    assert "+ layout(w_nk, order=k_n)" not in found
+    found = neighbours(MATMUL, decisions(MATMUL, *TILES), SMALL, SIZES)
+    assert not any("layout" in str(e) for e in found)
+
+
+def test_what_was_decided_on_a_copy_goes_with_it():
+    start = decisions(MATMUL, *TILES, "layout(w, order=n_k)", "lanes(w_nk, count=32)")
+    found = Edit(start.find("layout", "w"), None).apply(start)
+    assert set(found.decisions) == set(decisions(MATMUL, *TILES).decisions)
+
+
+def test_a_scan_of_a_copy_runs_along_its_own_order():
+    spec, sizes = workload("cumsum").spec, workload("cumsum").checks[1]
+    lines = ("layout(x, order=k_m)", "tile(m, size=2)", "tile(k, size=4)",
+             "place(m.outer, level=grid)")  # fmt: skip
+    nest = require_right(lowered(spec, *lines, sizes=sizes, machine=WITH_TF32), sizes)
+    (scan,) = statements(nest, Scan)
+    launch = nest.launches[1]
+    assert launch.value(scan.source.value).names == launch.value(scan.value).names

@@ -1,0 +1,108 @@
+"""Carries: what the steps of a recurrence hand on to each other within one program.
+
+before: a launch for each t: h[t, d] = a[t, d] * pad(h[t - 1, d], 0.0)
+after:  one launch: h_before = 0; for t in order: h = a * h_before; h_before = h
+
+Legal where each read of another step is at the indices that its tensor is computed at, so that a
+program needs no other program's tiles, and loops over these indices stand around that of the steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from ir.errors import KernelError
+from ir.lower.scope import Scope
+from ir.nest.nest import Fill, Map, Tile, Value
+from ir.recurrence import Recurrence
+from ir.spec import FLOATS, Cast, Equation, Facts, Index, Read
+
+
+@dataclass(frozen=True, slots=True)
+class _Carry:
+    """A value that holds a tensor's tile of the step before; `scope` is the loop of the steps."""
+
+    value: str
+    tensor: str
+    scope: Scope
+
+
+class Demand(Protocol):
+    """What carries ask of the program that they are part of."""
+
+    facts: Facts
+    equations: Mapping[str, Equation]
+    values: Mapping[str, Value]
+
+    def needed(self, indices: tuple[str, ...]) -> set[str]:
+        """Those of the indices that have an origin."""
+
+    def tensor(self, name: str, scope: Scope) -> str:
+        """The value that holds a tensor of this launch."""
+
+    def new(
+        self, name: str, tensor: str, dtype: str, indices: tuple[str, ...], depth: int = 0
+    ) -> Value:
+        """A new value over indices."""
+
+
+class Carries:
+    """What the steps of one program hand on."""
+
+    def __init__(self, program: Demand):
+        self.program = program
+        self._made: list[tuple[tuple[str, float | None], _Carry]] = []
+
+    def read(self, read: Read, step: Recurrence, scope: Scope) -> Tile:
+        """The tile of the step before; it is set up outside the loop over the steps."""
+        steps = next((s for s in scope.chain() if step.index in s.binds), None)
+        if steps is None:
+            raise KernelError(
+                f"`{read.tensor}` is needed outside the loop over its steps", place=read.place,
+                hint=f"drop carry({read.tensor})",
+            )  # fmt: skip
+        key = (read.tensor, read.pad)
+        for other, carry in self._made:
+            if other == key and carry.scope is steps:
+                return Tile(carry.value)
+        made = self._new(read, step, steps)
+        self._made.append((key, made))
+        return Tile(made.value)
+
+    def hand_on(self, scope: Scope) -> None:
+        """Ends a step: what it computed is what the next one reads."""
+        done: list[_Carry] = []
+        while left := [c for _, c in self._made if c.scope is scope and c not in done]:
+            for carry in left:  # computing a tensor may need other carries
+                self.program.tensor(carry.tensor, scope)
+                done.append(carry)
+        for carry in done:
+            held = self.program.tensor(carry.tensor, scope)
+            dtype = self.program.values[carry.value].dtype
+            same = self.program.values[held].dtype == dtype
+            scope.statements.append(
+                Map(carry.value, Tile(held) if same else Cast(dtype, Tile(held)))
+            )
+
+    def _new(self, read: Read, step: Recurrence, steps: Scope) -> _Carry:
+        program, equation = self.program, self.program.equations[read.tensor]
+        kept = tuple(i for i in equation.indices if i != step.index)
+        there = all(
+            own == position or own == Index(step.index)
+            for own, position in zip(equation.at, read.at, strict=True)
+        )
+        if not there or not program.needed(kept) <= steps.parent.bound():
+            raise KernelError(
+                f"a program would need `{read.tensor}` of the step before from others: it is read "
+                "at other indices than it is computed at, or has a loop of its own in each step",
+                place=read.place,
+                hint=f"drop carry({read.tensor}), or place its loops on the grid",
+            )
+        dtype = program.facts.tensors[read.tensor].dtype
+        value = program.new(f"{read.tensor}_before", read.tensor, dtype, kept, depth=1)
+        steps.parent.statements.append(
+            Fill(value.name, read.pad if dtype in FLOATS else int(read.pad))
+        )
+        return _Carry(value.name, read.tensor, steps)

@@ -1,0 +1,97 @@
+"""Dispatch: how the programs of a launch are laid on the machine: lanes, order, residence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ir.errors import KernelError
+from ir.lower.cuts import GRID, Cut, Segment
+from ir.nest.nest import Band
+from ir.schedule import Decision, Schedule
+
+OF_LAUNCH = ("lanes", "persist", "specialize")  # verbs that name a launch by a tensor it stores
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """What a schedule decides on a launch as a whole; see `Launch` of `ir/nest/nest.py`."""
+
+    lanes: int = 0
+    band: Band | None = None
+    resident: int = 0
+    specialized: bool = False
+
+
+def dispatch(schedule: Schedule, segment: Segment, cuts: Mapping[str, Cut]) -> Dispatch:
+    """The dispatch of a launch; KernelError where two decisions on it differ."""
+    lanes = _one(schedule, "lanes", segment)
+    persist = _one(schedule, "persist", segment)
+    grid = [c.index for c in cuts.values() if c.level == GRID]
+    if persist and not grid:
+        raise KernelError(
+            f"`{segment.name}` has no grid, so its one program cannot walk through tiles",
+            place=persist.place,
+            hint="place a loop on the grid",
+        )
+    return Dispatch(
+        lanes=int(lanes.option("count")) if lanes else 0,
+        band=_band(schedule, segment, grid),
+        resident=int(persist.option("programs")) if persist else 0,
+        specialized=_one(schedule, "specialize", segment) is not None,
+    )
+
+
+def require_met(
+    schedule: Schedule, parts: Sequence[Segment], cut: Sequence[Mapping[str, Cut]]
+) -> None:
+    """Raises KernelError at a decision on a launch that no launch meets."""
+    stored = tuple(dict.fromkeys(t for s in parts for t in s.stored))
+    for decision in (d for verb in OF_LAUNCH for d in schedule.of(verb)):
+        if decision.subject not in stored:
+            raise KernelError(
+                f"no launch stores `{decision.subject}`, so `{decision.verb}` names none",
+                place=decision.place,
+                allowed=", ".join(stored),
+                hint="name a launch by a tensor that it stores",
+            )
+    grids = [tuple(c.index for c in one.values() if c.level == GRID) for one in cut]
+    for decision in schedule.of("group"):
+        pair = {decision.subject, str(decision.option("over"))}
+        if not any(pair <= set(grid) for grid in grids):
+            raise KernelError(
+                f"no launch has tiles of both {' and '.join(f'`{i}`' for i in sorted(pair))} "
+                "on its grid",
+                place=decision.place,
+                allowed=", ".join(dict.fromkeys(i for grid in grids for i in grid)) or "none",
+                hint="place both loops on the grid",
+            )
+
+
+def _one(schedule: Schedule, verb: str, segment: Segment) -> Decision | None:
+    """The decision of a verb on a launch, named by any tensor that it stores."""
+    found = [d for d in schedule.of(verb) if d.subject in segment.stored]
+    if len(found) > 1:
+        raise KernelError(
+            f"`{verb}` is decided twice for `{segment.name}`, which stores "
+            f"{' and '.join(f'`{d.subject}`' for d in found)}",
+            place=found[1].place,
+            hint="decide it for one of them",
+        )
+    return found[0] if found else None
+
+
+def _band(schedule: Schedule, segment: Segment, grid: list[str]) -> Band | None:
+    found = [
+        d for d in schedule.of("group") if {d.subject, str(d.option("over"))} <= set(grid)
+    ]
+    if len(found) > 1:
+        raise KernelError(
+            f"the tiles of `{segment.name}` are grouped twice",
+            place=found[1].place,
+            hint="group them along one index",
+        )
+    if not found:
+        return None
+    (one,) = found
+    return Band(one.subject, str(one.option("over")), int(one.option("size")))

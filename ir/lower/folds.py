@@ -1,0 +1,348 @@
+"""Folds: how reductions and scans of a launch become loops, matrix products and folds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from ir.contraction import Contraction, factors
+from ir.errors import KernelError, Place
+from ir.formulation.formulation import depends, pointwise
+from ir.formulation.made import TRIPLE, owner
+from ir.formulation.precision import EXACT, NARROW, decided, natural, products, together, undone
+from ir.lower.cuts import LOOP, Cut, Segment
+from ir.lower.limits import NEUTRAL, Limit, limits
+from ir.lower.scope import Scope
+from ir.machine import Machine
+from ir.nest.nest import Dot, Fill, Fold, Map, Scan, Tile, Value
+from ir.schedule import Schedule
+from ir.spec import DTYPES, EIGHT, INTEGERS, Apply, Cast, Equation, Expr, Facts, Read, Spec
+from ir.visit import inline
+
+LOWEST = -1.0e38  # below what is scaled; finite, also in powers of two, so differences are
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A reduction of a group and the value that it folds onto."""
+
+    equation: Equation
+    value: str
+
+
+class Demand(Protocol):
+    """What folds ask of the program that they are part of."""
+
+    spec: Spec
+    facts: Facts
+    schedule: Schedule
+    machine: Machine
+    segment: Segment
+    cuts: Mapping[str, Cut]
+    equations: Mapping[str, Equation]
+    values: Mapping[str, Value]
+
+    def needed(self, indices: tuple[str, ...]) -> set[str]:
+        """Those of the indices that have an origin."""
+
+    def accumulator_dtype(self, equation: Equation) -> str:
+        """The dtype in which a tensor is computed."""
+
+    def operand(self, name: str, expr: Expr, scope: Scope, dtype: str) -> Tile:
+        """A tile of an expression, computed in the scope."""
+
+    def new(
+        self, name: str, tensor: str, dtype: str, indices: tuple[str, ...], depth: int = 0
+    ) -> Value:
+        """A new value over indices."""
+
+    def open(self, scope: Scope, loops: tuple[str, ...]) -> list[Scope]:
+        """The scope and one more inside it for each loop."""
+
+    def close(
+        self, chain: list[Scope], loops: tuple[str, ...], limited: Mapping[str, Limit]
+    ) -> None:
+        """Turns opened scopes into loops, over the range of their index or the limits of it."""
+
+
+class Folds:
+    """The reductions of one program."""
+
+    def __init__(self, program: Demand):
+        self.program = program
+        self.schedule = program.schedule
+
+    # -- reductions -------------------------------------------------------------------------
+
+    def reduce(self, equation: Equation, home: Scope) -> None:
+        """Computes a reduction, and with it those that are fused with it."""
+        loops = self._loops(equation)
+        group = self._group(equation) if loops else [equation]
+        running = self._running(group) if loops else None
+        if inside := home.bound() & set(loops):
+            raise KernelError(
+                f"`{equation.target}` folds `{', '.join(sorted(inside))}` inside a loop over it",
+                place=equation.place,
+                hint="place the loops that it keeps before the one that it folds",
+            )
+        limited = self._limits(equation)
+        for other in group:
+            if self._limits(other) != limited:
+                raise KernelError(
+                    f"`{other.target}` and `{equation.target}` do not run over the same part of "
+                    "their loop",
+                    place=self._decision(other),
+                )
+            at_home = home.home(self.program.needed(other.indices)) is home
+            if not at_home or self._loops(other) != loops:
+                raise KernelError(
+                    f"`{other.target}` and `{equation.target}` do not run over the same loops",
+                    place=self._decision(other),
+                )
+            self._require_independent(other, group, running)
+        members = [Member(e, self._accumulator(e)) for e in group]
+        if loops:
+            for m in members:
+                home.statements.append(Fill(m.value, self._start(m, running)))
+        chain = self.program.open(home, loops)
+        inner = chain[-1]
+        scale = None
+        for m in members:
+            if m.equation is running:
+                scale = self._advance(m, inner)
+                continue
+            if scale and depends(self.program.spec, m.equation.target, running.target):
+                shrink = Apply("mul", (Tile(m.value), Tile(scale)))
+                inner.statements.append(Map(m.value, shrink))
+            self._accumulate(m, inner, bool(loops))
+        for m in members:
+            home.tensors[m.equation.target] = m.value
+        self.program.close(chain, loops, limited)
+
+    def _start(self, member: Member, running: Equation | None) -> float | int:
+        """What a member's value holds before the first term."""
+        if member.equation is running:
+            return LOWEST
+        start = NEUTRAL[member.equation.value.fold]
+        dtype = self.program.values[member.value].dtype
+        if dtype == "b8":
+            return bool(start)
+        if dtype in INTEGERS and start in (float("inf"), -float("inf")):
+            bits = 8 * DTYPES[dtype] - 1
+            return (1 << bits) - 1 if start > 0 else -(1 << bits)
+        return start
+
+    def _accumulate(self, member: Member, scope: Scope, onto: bool) -> None:
+        equation = member.equation
+        found = products(equation) if self._unit(equation) == "matrix" else ()
+        if found:
+            self._dots(member, found, scope, onto)
+            return
+        value = equation.value
+        source = self._body(equation, scope)
+        scope.statements.append(Fold(member.value, value.fold, source, value.over, onto))
+
+    def _body(self, equation: Equation, scope: Scope) -> Tile:
+        dtype = self.program.accumulator_dtype(equation)
+        return self.program.operand(f"{equation.target}_term", equation.value.body, scope, dtype)
+
+    def _dots(
+        self, member: Member, found: tuple[Contraction, ...], scope: Scope, onto: bool
+    ) -> None:
+        """The products of a sum. Where there are several, or operands of 8 bits, each step of a
+        loop has a sum of its own, which is added in full precision: a matrix unit loses bits in
+        a long sum."""
+        equation, value = member.equation, member.value
+        first = self._operand_dtype(equation, found[0])
+        apart = onto and (first in EIGHT or (len(found) > 1 and first == "tf32"))
+        if apart:
+            dtype = self.program.accumulator_dtype(equation)
+            name = f"{equation.target}_step"
+            value = self.program.new(name, equation.target, dtype, equation.indices, 1).name
+        sides: dict[Expr, Tile] = {}
+        for number, one in enumerate(found):
+            self._require_matrices(equation, one)
+            dtype = self._operand_dtype(equation, one)
+            for label, side in (("a", one.a), ("b", one.b)):
+                if side not in sides:
+                    name = f"{equation.target}_{label}"
+                    sides[side] = self._side(name, side, scope, dtype)
+            more = number > 0 or (onto and not apart)
+            scope.statements.append(Dot(value, sides[one.a], sides[one.b], one.over, more))
+        if apart:
+            total = Apply("add", (Tile(member.value), Tile(value)))
+            scope.statements.append(Map(member.value, total))
+
+    def _require_matrices(self, equation: Equation, found: Contraction) -> None:
+        """Where programs hold tiles in registers, a batch of products has rows and columns."""
+        if self.program.machine.has_registers and found.batch and not found.columns:
+            raise KernelError(
+                f"`{equation.target}` multiplies a matrix with a vector for each "
+                f"`{', '.join(found.batch)}`, which does not fill the matrix unit",
+                hint=f"compute({equation.target}, unit=vector)",
+            )
+
+    def _side(self, name: str, expr: Expr, scope: Scope, dtype: str) -> Tile:
+        """An operand of a product; a widened 16-bit read is taken as it lies in memory."""
+        if isinstance(expr, Cast) and isinstance(expr.value, Read) and expr.dtype == "f32":
+            if self._natural(expr) == dtype:
+                expr = expr.value
+        return self.program.operand(name, expr, scope, dtype)
+
+    def _operand_dtype(self, equation: Equation, found: Contraction) -> str:
+        a, b = self._natural(found.a), self._natural(found.b)
+        asked = decided(self.schedule, owner(self.schedule, equation.target))
+        if asked == NARROW and a in EXACT and b in EXACT:
+            raise KernelError(
+                f"the operands of `{equation.target}` are {a} and {b}, which {asked} holds exactly",
+                hint=f"drop precision({equation.target}, dtype={asked})",
+            )
+        dtype = NARROW if asked == TRIPLE else asked or together(a, b)
+        target = equation.target
+        if not self.program.machine.has_matrix(dtype):
+            raise KernelError(
+                f"the matrix unit of `{self.program.machine.name}` takes no {dtype} operands, "
+                f"which `{target}` has",
+                allowed=", ".join(self.program.machine.units["matrix"].flops),
+                hint=f"precision({target}, dtype=bf16)" if dtype in EIGHT
+                else f"compute({target}, unit=vector)",
+            )
+        return dtype
+
+    def _natural(self, expr: Expr) -> str:
+        """The narrowest dtype that holds every value of a factor exactly."""
+        return natural(expr, self.program.facts.tensors, self.program.equations)
+
+    def _accumulator(self, equation: Equation) -> str:
+        dtype = self.program.accumulator_dtype(equation)
+        return self.program.new(equation.target, equation.target, dtype, equation.indices).name
+
+    def _unit(self, equation: Equation) -> str:
+        decision = self.schedule.find("compute", owner(self.schedule, equation.target))
+        return str(decision.option("unit")) if decision else "vector"
+
+    def _loops(self, equation: Equation) -> tuple[str, ...]:
+        cuts = self.program.cuts
+        return tuple(c.index for c in cuts.values()
+                     if c.level == LOOP and c.index in equation.reduced)
+
+    def _limits(self, equation: Equation) -> Mapping[str, Limit]:
+        program = self.program
+        return limits(equation, program.spec, self.schedule, program.cuts)
+
+    # -- groups -----------------------------------------------------------------------------
+
+    def _group(self, equation: Equation) -> list[Equation]:
+        """The reductions that share this one's loop, in the order of the spec."""
+        pairs = [(d.subject, str(d.option("into")))
+                 for verb in ("fuse", "stream") for d in self.schedule.of(verb)]
+        names, grown = {equation.target}, True
+        while grown:
+            more = {n for pair in pairs if set(pair) & names for n in pair} - names
+            names |= more
+            grown = bool(more)
+        return [e for e in self.program.segment.equations if e.target in names]
+
+    def _running(self, group: list[Equation]) -> Equation | None:
+        """The running maximum of a group, where there is one."""
+        for e in group:
+            if self.schedule.find("stream", e.target):
+                return e
+        return None
+
+    def _decision(self, equation: Equation) -> Place | None:
+        """Where the schedule puts a reduction into a group."""
+        verbs = ("fuse", "stream")
+        found = (self.schedule.find(verb, equation.target) for verb in verbs)
+        return next((d.place for d in found if d), None)
+
+    def _require_independent(
+        self, other: Equation, group: list[Equation], running: Equation | None
+    ) -> None:
+        spec, place = self.program.spec, self._decision(other)
+        for first in group:
+            if first is other or not depends(spec, other.target, first.target):
+                continue
+            if first is not running:
+                raise KernelError(
+                    f"`{other.target}` needs the finished `{first.target}`, so they cannot "
+                    "share a loop",
+                    place=place,
+                    hint=f"defer or stream `{first.target}`, or drop the fuse",
+                )
+            self._require_scalable(other, running)
+
+    def _require_scalable(self, other: Equation, running: Equation) -> None:
+        """Streaming is legal where the body is a product whose only part that knows the
+        maximum is one factor exp(f - maximum)."""
+        body = undone(self.program.spec, other).value.body
+        for e in reversed(self.program.spec.equations):
+            if e.target != running.target and pointwise(e):
+                if depends(self.program.spec, e.target, running.target):
+                    body = inline(body, e)
+        known = [f for f in factors(body) if self._mentions(f, running.target)]
+        fine = (
+            other.value.fold == "sum"
+            and len(known) == 1
+            and isinstance(known[0], Apply)
+            and known[0].function == "exp"
+            and isinstance(known[0].args[0], Apply)
+            and known[0].args[0].function == "sub"
+            and isinstance(known[0].args[0].args[1], Read)
+            and known[0].args[0].args[1].tensor == running.target
+            and not self._mentions(known[0].args[0].args[0], running.target)
+        )
+        if not fine:
+            raise KernelError(
+                f"`{other.target}` cannot be rescaled as the maximum `{running.target}` grows: "
+                f"its body is not a product with one factor exp(... - {running.target}[...])",
+                place=self._decision(other),
+            )
+
+    def _mentions(self, expr: Expr, tensor: str) -> bool:
+        reads = (n for n in expr.walk() if isinstance(n, Read))
+        return any(depends(self.program.spec, r.tensor, tensor) for r in reads)
+
+    def _advance(self, member: Member, scope: Scope) -> str:
+        """Moves a running maximum on; the value that scales what was summed before."""
+        target = member.equation.target
+        names = member.equation.indices
+        dtype = self.program.accumulator_dtype(member.equation)
+        before = self.program.new(f"{target}_before", target, dtype, names, depth=1).name
+        scale = self.program.new(f"{target}_scale", target, dtype, names, depth=1).name
+        scope.statements.append(Map(before, Tile(member.value)))
+        self._accumulate(member, scope, True)
+        difference = Apply("sub", (Tile(before), Tile(member.value)))
+        scope.statements.append(Map(scale, Apply("exp", (difference,))))
+        scope.tensors[target] = member.value
+        return scale
+
+    # -- scans ------------------------------------------------------------------------------
+
+    def scan(self, equation: Equation, home: Scope) -> None:
+        """Computes a scan; its carry is set up outside the loop along it."""
+        value = equation.value
+        program = self.program
+        outer = home
+        if value.along in program.needed((value.along,)):
+            outer = next(s for s in home.chain() if value.along in s.binds).parent
+            if home.bound() - outer.bound() != {value.along}:
+                raise KernelError(
+                    f"the loop over `{value.along}` must be the innermost around its scan",
+                    hint="place it last",
+                )
+        dtype = program.accumulator_dtype(equation)
+        kept = tuple(i for i in equation.indices if i != value.along)
+        carry = program.new(f"{equation.target}_carry", equation.target, dtype, kept, depth=1)
+        outer.statements.append(Fill(carry.name, NEUTRAL[value.fold]))
+        source = program.operand(f"{equation.target}_term", value.body, home, dtype)
+        out = program.new(equation.target, equation.target, dtype, equation.indices)
+        if sorted(program.values[source.value].names) == sorted(out.names):
+            if program.values[source.value].names != out.names:
+                turned = program.new(f"{equation.target}_turned", out.name, dtype, out.names, 1)
+                home.statements.append(Map(turned.name, source))
+                source = Tile(turned.name)
+        home.statements.append(Scan(out.name, value.fold, source, value.along, carry.name))
+        home.tensors[equation.target] = out.name
+

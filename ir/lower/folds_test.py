@@ -1,0 +1,106 @@
+"""Which reductions share a loop, and which are refused; scans."""
+
+import pytest
+
+from ir.errors import KernelError
+from ir.nest.nest import Dot, Fill, Fold, Map
+from ir.parse.parse import parse_spec
+from ir.samples.samples import lowered, outline, spec_of, statements
+
+
+def fault(spec, *lines, sizes=None) -> KernelError:
+    with pytest.raises(KernelError) as caught:
+        lowered(spec, *lines, sizes=sizes)
+    return caught.value
+
+
+def test_fused_reductions_share_one_loop():
+    spec = spec_of(
+        "a[m] = sum(x[m, k], k)", "b[m] = sum(x[m, k] ** 2, k)", "y[m] = a[m] + b[m]",
+        result="f32[M]",
+    )  # fmt: skip
+    sizes = {"M": 4, "K": 8}
+    apart = lowered(spec, "tile(k, size=2)", sizes=sizes).launches[0]
+    fused = lowered(spec, "tile(k, size=2)", "fuse(a, into=b)", sizes=sizes).launches[0]
+    loops = [[p for p in outline(x.once) if isinstance(p, list)] for x in (apart, fused)]
+    assert [len(found) for found in loops] == [2, 1]
+    assert loops[1] == [["k", "Load x", "Fold a", "Map b_term", "Fold b"]]
+
+
+def test_a_reduction_that_needs_a_finished_one_cannot_share_its_loop():
+    found = fault("layer_norm", "tile(k, size=8)", "fuse(s, into=ss)")
+    assert "`ss` needs the finished `s`, so they cannot share a loop" in str(found)
+    assert found.hint == "defer or stream `s`, or drop the fuse"
+
+
+def test_reductions_over_other_loops_cannot_be_fused():
+    found = fault("wukong_fm", "tile(i, size=4)", "tile(d, size=8)", "fuse(t, into=out)")
+    assert "do not run over the same loops" in str(found)
+
+
+def test_a_sum_that_cannot_be_rescaled_is_not_streamed():
+    spec = spec_of(
+        "mx[m] = max(x[m, k], k)", "y[m] = sum(x[m, k] / mx[m], k)", result="f32[M]"
+    )
+    found = fault(spec, "tile(k, size=2)", "stream(mx, into=y)", sizes={"M": 2, "K": 5})
+    assert "`y` cannot be rescaled as the maximum `mx` grows" in str(found)
+    assert "exp(... - mx[...])" in str(found)
+
+
+@pytest.mark.parametrize(
+    "body", ["exp(mx[m] - x[m, k])", "exp(x[m, k] - mx[m]) * mx[m]", "exp(2.0 * (x[m, k] - mx[m]))"]
+)
+def test_only_one_factor_with_the_maximum_subtracted_is_rescaled(body):
+    spec = spec_of("mx[m] = max(x[m, k], k)", f"y[m] = sum({body}, k)", result="f32[M]")
+    found = fault(spec, "tile(k, size=2)", "stream(mx, into=y)", sizes={"M": 2, "K": 5})
+    assert "cannot be rescaled" in str(found)
+
+
+def test_a_running_maximum_starts_finite_and_its_sum_is_scaled_before_it_grows():
+    nest = lowered("softmax", "tile(k, size=32)", "stream(mx, into=s)")
+    (start,) = statements(nest, Fill, "mx")
+    assert -float("inf") < start.number <= -1e38
+    maps = [m.value for m in statements(nest, Map)]
+    assert maps.index("mx_before") < maps.index("mx_scale") < maps.index("s")
+
+
+def test_a_running_maximum_has_the_dtype_of_its_maximum():
+    spec = parse_spec(
+        'def f(x: f64[M, K]) -> f64[M]:\n    """F."""\n    a[m] = max(x[m, k], k)\n'
+        "    b[m] = sum(exp(x[m, k] - a[m]), k)\n    return b\n"
+    )
+    nest = lowered(spec, "tile(k, size=2)", "stream(a, into=b)", sizes={"M": 2, "K": 5})
+    assert {v.dtype for v in nest.launches[0].values if v.tensor == "a"} == {"f64"}
+
+
+@pytest.mark.parametrize("fold", ["max", "min"])
+@pytest.mark.parametrize("dtype", ["i32", "i64"])
+def test_an_extreme_of_integers_starts_from_an_integer(fold, dtype):
+    spec = spec_of(f"y[m] = {fold}(x[m, k], k)", inputs=f"x: {dtype}[M, K]", result=f"{dtype}[M]")
+    nest = lowered(spec, "tile(k, size=2)", sizes={"M": 2, "K": 5})
+    (start,) = statements(nest, Fill, "y")
+    assert isinstance(start.number, int) and start.number == int(start.number)
+
+
+def test_a_fold_stands_in_no_loop_over_its_own_index():
+    found = fault(
+        "softmax", "tile(k, size=8)", "tile(m, size=4)", "place(k.outer, level=loop)",
+        "place(m.outer, level=loop)",
+    )  # fmt: skip
+    assert "`mx` folds `k` inside a loop over it" in str(found)
+    assert "before" in found.hint
+
+
+def test_the_loop_of_a_scan_is_the_innermost():
+    found = fault(
+        "cumsum", "tile(k, size=8)", "tile(m, size=4)", "place(k.outer, level=loop)",
+        "place(m.outer, level=loop)",
+    )  # fmt: skip
+    assert "the loop over `k` must be the innermost around its scan" in str(found)
+
+
+def test_a_product_takes_sixteen_bit_operands_as_they_lie_in_memory():
+    nest = lowered("matmul_bias_gelu", "compute(acc, unit=matrix)")
+    (dot,) = statements(nest, Dot)
+    assert (dot.a.value, dot.b.value) == ("x", "w")
+    assert not statements(nest, Fold)

@@ -1,0 +1,119 @@
+"""Lowering: a spec and a schedule become a loop nest, by asking for what is stored.
+
+Each launch is a chain of scopes: once, the grid's tile, the loops inside it. A tensor is
+computed in the outermost scope where all its indices are bound, when something first asks for
+it there; so what does not depend on a loop is done before it, and what two loops need without
+a buffer between them is computed in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ir.errors import KernelError
+from ir.formulation.atomic import facts_with_places
+from ir.formulation.formulation import formulate
+from ir.lower.cuts import Cut, Segment, cuts, segments
+from ir.lower.dispatch import dispatch, require_met
+from ir.lower.program import Program
+from ir.lower.verbs import require_legal
+from ir.machine import Machine
+from ir.nest.bulk import require_boxes
+from ir.nest.footprint import require_fit
+from ir.nest.nest import GridAxis, Launch, LoopNest, Parameter, Repeat
+from ir.recurrence import Recurrence
+from ir.schedule import Schedule
+from ir.sizes import bind, free_sizes
+from ir.spec import Facts, Spec, Tensor
+
+
+def lower(
+    spec: Spec, schedule: Schedule, machine: Machine, sizes: Mapping[str, int]
+) -> LoopNest:
+    """The loop nest of a schedule; KernelError where it is not legal or does not fit.
+
+    sizes: the free sizes that it is tuned for; capacity is checked at them.
+    """
+    require_legal(spec, schedule, machine)
+    formulation = formulate(spec, schedule)
+    facts = facts_with_places(formulation)
+    bound = bind(spec, sizes)
+    parts = segments(formulation, schedule)
+    cut = tuple(cuts(segment, facts, schedule, machine.has_registers) for segment in parts)
+    require_met(schedule, parts, cut)
+    launches = tuple(
+        _launch(formulation, facts, schedule, machine, segment, one)
+        for segment, one in zip(parts, cut, strict=True)
+    )
+    require_boxes(launches, schedule, machine, bound)
+    for launch in launches:
+        require_fit(launch, machine, bound)
+    return LoopNest(
+        spec=spec,
+        formulation=formulation,
+        schedule=schedule,
+        machine=machine.name,
+        sizes=tuple(sizes.items()),
+        launches=launches,
+    )
+
+
+def fits(spec: Spec, schedule: Schedule, machine: Machine, sizes: Mapping[str, int]) -> bool:
+    """Whether a schedule lowers at these sizes: what depends on them is whether it fits."""
+    try:
+        lower(spec, schedule, machine, sizes)
+    except KernelError:
+        return False
+    return True
+
+
+def _launch(
+    spec: Spec,
+    facts: Facts,
+    schedule: Schedule,
+    machine: Machine,
+    segment: Segment,
+    cut: Mapping[str, Cut],
+) -> Launch:
+    program = Program(spec, facts, schedule, machine, segment, cut)
+    program.build()
+    grid = tuple(
+        GridAxis(c.index, c.tile, c.range.high) for c in cut.values() if c.level == "grid"
+    )
+    on_machine = dispatch(schedule, segment, cut)
+    return Launch(
+        name=segment.name,
+        parameters=_parameters(spec, facts, segment, program.touched),
+        sizes=(*free_sizes(spec), *(name for name, _ in spec.derived)),
+        grid=grid,
+        values=tuple(program.values.values()),
+        once=program.once,
+        body=program.body,
+        tiles=tuple((c.index, c.tile) for c in cut.values() if c.tile),
+        whole=tuple((c.index, c.range.high) for c in cut.values() if not c.tile),
+        lanes=on_machine.lanes,
+        band=on_machine.band,
+        resident=on_machine.resident,
+        specialized=on_machine.specialized,
+        repeat=_repeat(segment.recurrence, facts),
+    )
+
+
+def _repeat(step: Recurrence | None, facts: Facts) -> Repeat | None:
+    if step is None:
+        return None
+    return Repeat(step.index, facts.ranges[step.index].high, step.targets[0], step.backwards)
+
+
+def _parameters(
+    spec: Spec, facts: Facts, segment: Segment, touched: tuple[str, ...]
+) -> tuple[Parameter, ...]:
+    """The global tensors of a launch: inputs, then workspace, then outputs."""
+    roles = {t.name: "input" for t in spec.inputs} | {t.name: "output" for t in spec.outputs}
+    declared: dict[str, Tensor] = {t.name: t for t in (*spec.inputs, *spec.outputs)}
+    made = []
+    for name in dict.fromkeys((*touched, *segment.stored)):
+        tensor = declared.get(name, facts.tensors[name])
+        made.append(Parameter(name, tensor.dtype, tensor.shape, roles.get(name, "workspace")))
+    rank = ("input", "workspace", "output")
+    return tuple(sorted(made, key=lambda p: rank.index(p.role)))

@@ -1,0 +1,449 @@
+"""A program under construction: the statements of one launch, asked for from its stores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ir.affine import affine
+from ir.dtypes import Dtypes, is_integer, strong
+from ir.errors import KernelError
+from ir.formulation.atomic import updated
+from ir.formulation.made import counts_parts
+from ir.lower.access import Access, access, extent
+from ir.lower.carries import Carries
+from ir.lower.cuts import GRID, LOOP, STEP, WHOLE, Cut, Segment
+from ir.lower.folds import Folds
+from ir.lower.limits import Limit
+from ir.lower.scatters import add_updates
+from ir.lower.scope import Scope
+from ir.machine import Machine
+from ir.nest.bulk import bulk
+from ir.nest.nest import (
+    Axis,
+    Bound,
+    Load,
+    Loop,
+    Map,
+    Search,
+    Slice,
+    Statement,
+    Store,
+    Take,
+    Tile,
+    Value,
+)
+from ir.nest.steps import promote
+from ir.recurrence import lagging, step_before
+from ir.schedule import Schedule
+from ir.spec import (
+    INNER,
+    Apply,
+    Bucketize,
+    Cast,
+    Equation,
+    Expr,
+    Facts,
+    Index,
+    Number,
+    Read,
+    Reduce,
+    Scan,
+    Size,
+    Spec,
+    Tensor,
+)
+
+
+class Program:
+    """Builds `once` and `body` of a launch; `values` and `touched` say what they use."""
+
+    def __init__(
+        self,
+        spec: Spec,
+        facts: Facts,
+        schedule: Schedule,
+        machine: Machine,
+        segment: Segment,
+        cuts: Mapping[str, Cut],
+    ):
+        self.spec = spec
+        self.facts = facts
+        self.schedule = schedule
+        self.machine = machine
+        self.segment = segment
+        self.cuts = cuts
+        self.equations = {e.target: e for e in segment.equations}
+        self._sources = {name for e in segment.equations for name in e.sources()}
+        self.values: dict[str, Value] = {}
+        self.top = Scope(None, frozenset(c.index for c in cuts.values() if c.level == STEP))
+        self.grid = Scope(self.top, frozenset(c.index for c in cuts.values() if c.level == GRID))
+        self.folds = Folds(self)
+        self.carries = Carries(self)
+        self._touched: dict[str, None] = {}
+        nodes = (n for e in segment.equations for n in e.value.walk())
+        self._borders = {n.borders for n in nodes if isinstance(n, Bucketize)}
+        # A value is reused where the same thing is computed or loaded in loop after loop.
+        self._pointwise_values: dict[str, str] = {}
+        self._load_values: dict[object, str] = {}
+
+    @property
+    def once(self) -> tuple[Statement, ...]:
+        """The statements that no grid index enters."""
+        return tuple(self.top.statements)
+
+    @property
+    def body(self) -> tuple[Statement, ...]:
+        """The statements of one grid tile."""
+        return tuple(self.grid.statements)
+
+    @property
+    def touched(self) -> tuple[str, ...]:
+        """The global tensors that are read or written."""
+        return tuple(self._touched)
+
+    def build(self) -> None:
+        """Asks for every stored tensor; those under the same loops share them."""
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for name in self.segment.stored:
+            indices = updated(self.equations[name])
+            loops = tuple(c.index for c in self.cuts.values()
+                          if c.level == LOOP and c.index in indices)
+            groups.setdefault(loops, []).append(name)
+        for loops, names in groups.items():
+            with_loops = self.open(self.grid, loops)
+            for name in names:
+                self._store(name, with_loops[-1])
+            self.close(with_loops, loops, {})
+
+    # -- loops ------------------------------------------------------------------------------
+
+    def open(self, scope: Scope, loops: tuple[str, ...]) -> list[Scope]:
+        """The scope and one more inside it for each loop, outermost first."""
+        chain = [scope]
+        for index in loops:
+            chain.append(Scope(chain[-1], frozenset({index})))
+        return chain
+
+    def close(
+        self, chain: list[Scope], loops: tuple[str, ...], limited: Mapping[str, Limit]
+    ) -> None:
+        """Turns opened scopes into loops, each at the end of the scope around it; limited: the
+        bounds of loops that run over a part of the range."""
+        for inner, outer, index in zip(
+            reversed(chain[1:]), reversed(chain[:-1]), reversed(loops), strict=True
+        ):
+            cut = self.cuts[index]
+            self.carries.hand_on(inner)
+            span = limited.get(index, Limit(cut.range.low, cut.range.high))
+            low, high = (self._bound(cut, e, outer) for e in (span.low, span.high))
+            back = any(r.index == index and r.backwards for r in self.segment.carried)
+            body = tuple(inner.statements)
+            outer.statements.append(Loop(index, cut.tile, low, high, body, back))
+
+    def _bound(self, cut: Cut, expr: Expr, scope: Scope) -> Bound:
+        if not isinstance(expr, Read):
+            return Bound(size=expr)
+        form = affine(expr.at[0])
+        for index, _ in form.terms if form else ():
+            if self.cuts[index].tile != 1 or index not in scope.bound():
+                raise KernelError(
+                    f"`{cut.index}` runs over a range that `{index}` bounds, so `{index}` "
+                    "must be walked one at a time outside it",
+                    hint=f"tile({index}, size=1) and place({index}.outer, level=grid)",
+                )
+        if form is None:
+            raise KernelError("a jagged bound is read at an affine position", place=expr.place)
+        self.touch(expr.tensor)
+        return Bound(tensor=expr.tensor, position=Slice(None, form.terms, form.offset))
+
+    # -- tensors ----------------------------------------------------------------------------
+
+    def needed(self, indices: tuple[str, ...] | frozenset[str]) -> set[str]:
+        """Those of the indices that have an origin."""
+        return {i for i in indices if self.cuts[i].level != WHOLE}
+
+    def tensor(self, name: str, scope: Scope) -> str:
+        """The value that holds a tensor of this launch, computed where it is first needed."""
+        if found := scope.tensor(name):
+            return found
+        equation = self.equations[name]
+        home = scope.home(self.needed(equation.indices))
+        if home is None:
+            raise KernelError(
+                f"`{name}` is needed outside the loop over "
+                f"{', '.join(sorted(self.needed(equation.indices) - scope.bound()))} "
+                "in which it is computed",
+                hint=f"end a launch there: kernel({name}), or leave the index untiled",
+            )
+        if isinstance(equation.value, Reduce):
+            self.folds.reduce(equation, home)
+        elif isinstance(equation.value, Scan):
+            self.folds.scan(equation, home)
+        else:
+            self._pointwise(equation, home)
+        return home.tensor(name)
+
+    def _pointwise(self, equation: Equation, home: Scope) -> None:
+        expression = self.expression(equation.value, home)
+        name = equation.target
+        if self._same(expression, equation):
+            home.tensors[name] = expression.value
+            return
+        if name not in self._pointwise_values:
+            value = self.new(name, name, self._dtype(equation), equation.indices)
+            self._pointwise_values[name] = value.name
+        home.statements.append(Map(self._pointwise_values[name], expression))
+        home.tensors[name] = self._pointwise_values[name]
+
+    def _same(self, expression: Expr, equation: Equation) -> bool:
+        """Whether a pointwise tensor is just another name for a tile that is at hand."""
+        if not isinstance(expression, Tile) or expression.windows or expression.shifted:
+            return False
+        value = self.values[expression.value]
+        return value.dtype == self._dtype(equation) and value.names == equation.indices
+
+    def _dtype(self, equation: Equation) -> str:
+        """The dtype of a pointwise tensor's tile: the stored one where it is only stored."""
+        name = equation.target
+        if name in self.segment.stored and name not in self._sources:
+            return self.stored_dtype(name)
+        return self.accumulator_dtype(equation)
+
+    def accumulator_dtype(self, equation: Equation) -> str:
+        """The dtype in which a tensor is computed: 16-bit floats are widened to f32, what is
+        rounded for a matrix unit is not."""
+        dtype = self.facts.tensors[equation.target].dtype
+        return dtype if dtype in INNER else promote((dtype,))
+
+    def stored_dtype(self, name: str) -> str:
+        """The dtype that a stored tensor has in global memory."""
+        declared = {t.name: t.dtype for t in self.spec.outputs}
+        return declared.get(name, self.facts.tensors[name].dtype)
+
+    def new(
+        self, name: str, tensor: str, dtype: str, indices: tuple[str, ...], depth: int = 0
+    ) -> Value:
+        """A new value over indices, but for those that count parts, of which it holds one; its
+        name is made unique in the launch."""
+        axes = tuple(
+            Axis(i, extent(self.cuts[i])) for i in indices if not self._counts_parts(i)
+        )
+        return self._add(Value(name, tensor, dtype, axes, depth or self.depth(tensor)))
+
+    def _counts_parts(self, index: str) -> bool:
+        """Whether a program of this launch makes one part of those that an index counts."""
+        return self.cuts[index].level == GRID and counts_parts(self.schedule, index)
+
+    def _add(self, value: Value) -> Value:
+        name, number = value.name, 2
+        while name in self.values:
+            name, number = f"{value.name}_{number}", number + 1
+        self.values[name] = replace(value, name=name)
+        return self.values[name]
+
+    def depth(self, tensor: str) -> int:
+        """How many tiles of a tensor are in flight."""
+        stage = self.schedule.find("stage", tensor)
+        return int(stage.option("depth", 1)) if stage else 1
+
+    def touch(self, tensor: str) -> None:
+        """Notes that a global tensor is used."""
+        self._touched[tensor] = None
+
+    # -- expressions ------------------------------------------------------------------------
+
+    def expression(self, expr: Expr, scope: Scope) -> Expr:
+        """The expression over tiles that are at hand in the scope."""
+        match expr:
+            case Read():
+                return self.read(expr, scope)
+            case Bucketize():
+                return self._search(expr, scope)
+            case Apply():
+                return replace(expr, args=tuple(self.expression(a, scope) for a in expr.args))
+            case Cast():
+                return replace(expr, value=self.expression(expr.value, scope))
+            case Size(name):
+                number = dict(self.spec.attributes).get(name)
+                return Number(number) if isinstance(number, int) else expr
+        return expr
+
+    def operand(self, name: str, expr: Expr, scope: Scope, dtype: str) -> Tile:
+        """A tile of the expression in a dtype: the one at hand, or a new value `name`."""
+        found = self.expression(expr, scope)
+        if isinstance(found, Tile) and self.values[found.value].dtype == dtype:
+            return found
+        inside = {i for n in expr.walk() if isinstance(n, Index) for i in (n.name,)}
+        indices = tuple(i for i in self.cuts if i in inside)
+        value = self.new(name, name, dtype, indices, depth=1)
+        found = Cast(dtype, found) if dtype in INNER else found
+        scope.statements.append(Map(value.name, found))
+        return Tile(value.name)
+
+    def read(self, read: Read, scope: Scope) -> Tile:
+        """The tile of a read: of this launch's own tensor, or loaded from global memory."""
+        step = self.segment.recurrence
+        for walked in self.segment.carried:
+            if step_before(read, walked, self.equations):
+                return self.carries.read(read, walked, scope)
+        if read.tensor not in self.equations or step and lagging(read, step.index, self.equations):
+            return self._load(read, scope)
+        equation = self.equations[read.tensor]
+        plain = tuple(p.name for p in read.at if isinstance(p, Index))
+        if plain != equation.indices or len(plain) != len(read.at):
+            raise KernelError(
+                f"`{read.tensor}` is read at other indices than it is computed at, which needs "
+                "all of it",
+                place=read.place,
+                hint=f"end a launch there: kernel({read.tensor})",
+            )
+        return Tile(self.tensor(read.tensor, scope))
+
+    def _search(self, expr: Bucketize, scope: Scope) -> Tile:
+        source = self.operand(f"{expr.borders}_key", expr.value, scope, self._dtype_of(expr.value))
+        borders, size = self._resident(expr.borders)
+        indices = self.values[source.value].names
+        value = self.new(f"{expr.borders}_rank", expr.borders, "i32", indices, depth=1)
+        scope.statements.append(Search(value.name, source, Tile(borders), size))
+        return Tile(value.name)
+
+    def _dtype_of(self, expr: Expr) -> str:
+        if isinstance(expr, Read):
+            return self.facts.tensors[expr.tensor].dtype
+        if isinstance(expr, Cast):
+            return expr.dtype
+        known = {name: t.dtype for name, t in self.facts.tensors.items()}
+        found = strong(Dtypes(known, dict(self.spec.attributes)).of(expr))
+        return found if is_integer(found) else "f32"
+
+    def _resident(self, tensor: str) -> tuple[str, Expr]:
+        """The value that holds a whole 1-D tensor from the start of the launch on, its size."""
+        source = self.facts.tensors[tensor]
+        if found := self.top.loads.get(tensor):
+            return found, source.shape[0]
+        axis = f"{tensor}_0"
+        value = self._add(
+            Value(tensor, tensor, source.dtype, (Axis(axis, source.shape[0]),), loaded=True)
+        )
+        whole = Slice(axis, (), Number(0), whole=True)
+        self.top.statements.append(Load(value.name, tensor, (whole,)))
+        self.top.loads[tensor] = value.name
+        self.touch(tensor)
+        return value.name, source.shape[0]
+
+    # -- loads and stores -------------------------------------------------------------------
+
+    def _load(self, read: Read, scope: Scope) -> Tile:
+        tensor = self.facts.tensors[read.tensor]
+        found = access(read, tensor, self.cuts, self._outside(read.tensor, scope))
+        if self._searched(read.tensor) and found.rows[0] is not None and read.pad is None:
+            return self._take(read, found, scope)
+        key = (read.tensor, read.at, read.pad, found.shifted)
+        if (name := scope.load(key)) is None:
+            name = self._new_load(read, tensor, found, scope, key)
+        return Tile(name, found.windows, found.shifted)
+
+    def _new_load(
+        self, read: Read, tensor: Tensor, found: Access, scope: Scope, key: object
+    ) -> str:
+        home = scope.home(set(found.needed))
+        if home is None:
+            raise KernelError(
+                f"`{read.tensor}` is read outside the loop over "
+                f"{', '.join(sorted(found.needed - scope.bound()))}",
+                place=read.place,
+            )
+        region = tuple(
+            one if rows is None else replace(one, rows=self.rows(read.tensor, rows, home))
+            for one, rows in zip(found.region, found.rows, strict=True)
+        )
+        if key not in self._load_values:
+            depth = 1 if home is self.top else self.depth(read.tensor)
+            value = Value(read.tensor, read.tensor, tensor.dtype, found.axes, depth, loaded=True)
+            self._load_values[key] = self._add(value).name
+        name = self._load_values[key]
+        shared = self._shared(read.tensor, found, home)
+        home.statements.append(Load(
+            name, read.tensor, region, read.pad, shared, bulk(self.schedule, read.tensor)
+        ))
+        home.loads[key] = name
+        self.touch(read.tensor)
+        return name
+
+    def rows(self, tensor: str, position: Expr, scope: Scope) -> Tile:
+        """A tile of the positions along a dimension of a tensor."""
+        return self.operand(f"{tensor}_rows", position, scope, "i32")
+
+    def _shared(self, tensor: str, found: Access, home: Scope) -> str | None:
+        """The grid's last index, where a load is to be shared along it and can be.
+
+        All tiles along it must come to the load equally often, so no jagged loop is around.
+        """
+        decision = self.schedule.find("share", tensor)
+        if decision is None or home is self.top:
+            return None
+        over = str(decision.option("over")).removesuffix(".outer")
+        last = [c.index for c in self.cuts.values() if c.level == GRID][-1:]
+        if last != [over] or over in found.needed:
+            return None
+        if any(self.cuts[i].range.jagged for i in home.bound()):
+            raise KernelError(
+                f"`{tensor}` is loaded in a jagged loop, which tiles run through differently "
+                "often, so they cannot share it",
+                place=decision.place,
+            )
+        return over
+
+    def _outside(self, tensor: str, scope: Scope) -> frozenset[str]:
+        """The loops around a scope that a staged tensor is loaded outside of."""
+        stage = self.schedule.find("stage", tensor)
+        at = str(stage.option("at", "")) if stage else ""
+        if not at:
+            return frozenset()
+        inner: set[str] = set()
+        for s in scope.chain():
+            if s is self.grid or at.removesuffix(".outer") in s.binds:
+                break
+            inner |= s.binds
+        return frozenset(inner)
+
+    def _searched(self, tensor: str) -> bool:
+        """Whether a tensor of borders lies whole in this launch anyway."""
+        return tensor in self._borders
+
+    def _take(self, read: Read, found: Access, scope: Scope) -> Tile:
+        home = scope.home(set(found.needed))
+        table, size = self._resident(read.tensor)
+        rows = self.rows(read.tensor, found.rows[0], home)
+        indices = self.values[rows.value].names
+        dtype = self.facts.tensors[read.tensor].dtype
+        value = self.new(f"{read.tensor}_at", read.tensor, dtype, indices, depth=1)
+        home.statements.append(Take(value.name, Tile(table), f"{read.tensor}_0", size, rows))
+        return Tile(value.name)
+
+    def _store(self, name: str, scope: Scope) -> None:
+        equation = self.equations[name]
+        if equation.accumulate:
+            add_updates(self, equation, scope)
+            return
+        value = self.tensor(name, scope)
+        home = scope.home(self.needed(equation.indices)) or scope
+        dtype = self.stored_dtype(name)
+        if self.values[value].dtype != dtype:
+            out = self.new(f"{name}_out", name, dtype, equation.indices)
+            home.statements.append(Map(out.name, Cast(dtype, Tile(value))))
+            value = out.name
+        region = tuple(
+            Slice(None if self._counts_parts(i) else i, ((i, 1),), Number(0))
+            for i in equation.indices
+        )
+        missing = tuple(sorted(self.grid.binds - set(equation.indices)))
+        if home is self.top:
+            missing = ()
+        home.statements.append(Store(
+            name, region, value, missing, bulk(self.schedule, name)
+        ))
+        self.touch(name)
+
+

@@ -1,0 +1,82 @@
+"""Scatters: the statements of a launch that add updates to memory at their places."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from ir.contraction import indices
+from ir.formulation.atomic import updated
+from ir.lower.cuts import Cut
+from ir.lower.scope import Scope
+from ir.nest.nest import Map, Slice, Store, Tile, Value
+from ir.spec import Cast, Equation, Expr, Index, Number, Read
+
+
+class Demand(Protocol):
+    """What scatters ask of the program that they are part of."""
+
+    cuts: Mapping[str, Cut]
+    values: Mapping[str, Value]
+    top: Scope
+    grid: Scope
+
+    def needed(self, indices: tuple[str, ...]) -> set[str]:
+        """Those of the indices that have an origin."""
+
+    def stored_dtype(self, name: str) -> str:
+        """The dtype that a stored tensor has in global memory."""
+
+    def new(
+        self, name: str, tensor: str, dtype: str, indices: tuple[str, ...], depth: int = 0
+    ) -> Value:
+        """A new value over indices."""
+
+    def expression(self, expr: Expr, scope: Scope) -> Expr:
+        """The expression over tiles that are at hand in the scope."""
+
+    def rows(self, tensor: str, position: Expr, scope: Scope) -> Tile:
+        """A tile of the positions along a dimension of a tensor."""
+
+    def touch(self, tensor: str) -> None:
+        """Notes that a global tensor is used."""
+
+
+def add_updates(program: Demand, equation: Equation, scope: Scope) -> None:
+    """Adds the updates of a scatter to its target, in the scope where their indices have origins.
+
+    Each tile of updates comes once: where a grid index is not theirs, at its first tile only.
+    """
+    names = updated(equation)
+    home = scope.home(program.needed(names)) or scope
+    home = program.grid if home is program.top else home  # every program runs what stands on top
+    value = _value(program, equation, names, home)
+    region = tuple(_slice(program, equation.target, p, home) for p in equation.at)
+    missing = tuple(sorted(program.grid.binds - set(names)))
+    home.statements.append(Store(equation.target, region, value, missing, fold="sum"))
+    program.touch(equation.target)
+
+
+def _value(program: Demand, equation: Equation, names: tuple[str, ...], home: Scope) -> str:
+    """The value that holds the updates, along all of their indices."""
+    name = equation.target
+    dtype = program.stored_dtype(name)
+    found = program.expression(equation.value, home)
+    if isinstance(found, Tile) and not found.windows and not found.shifted:
+        held = program.values[found.value]
+        if held.dtype == dtype and set(held.names) == set(names):
+            return held.name
+    value = program.new(f"{name}_add", name, dtype, names, depth=1)
+    home.statements.append(Map(value.name, Cast(dtype, found)))
+    return value.name
+
+
+def _slice(program: Demand, tensor: str, position: Expr, home: Scope) -> Slice:
+    """Where the updates go along one dimension: at an index, or at positions in a value."""
+    free = tuple(i for i in program.cuts if i in indices(position))
+    if isinstance(position, Index):
+        return Slice(position.name, ((position.name, 1),), Number(0))
+    if not free and not any(isinstance(n, Read) for n in position.walk()):
+        return Slice(None, (), position)
+    rows = program.rows(tensor, position, home)
+    return Slice(free[0] if free else None, tuple((i, 1) for i in free), Number(0), rows=rows)

@@ -1,0 +1,50 @@
+"""A scope: where in a launch a statement stands, and what is at hand there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ir.nest.nest import Statement
+
+
+@dataclass(slots=True)
+class Scope:
+    """A block under construction.
+
+    binds: the indices that have an origin from here on inwards.  tensors: the spec's tensors
+    whose tile is here, by name of the value.  loads: the same for reads of global tensors.
+    """
+
+    parent: Scope | None
+    binds: frozenset[str]
+    statements: list[Statement] = field(default_factory=list)
+    tensors: dict[str, str] = field(default_factory=dict)
+    loads: dict[object, str] = field(default_factory=dict)
+
+    def chain(self) -> Iterator[Scope]:
+        """This scope and those around it, inwards out."""
+        scope: Scope | None = self
+        while scope is not None:
+            yield scope
+            scope = scope.parent
+
+    def bound(self) -> frozenset[str]:
+        """Every index that has an origin here."""
+        return frozenset(i for s in self.chain() for i in s.binds)
+
+    def home(self, needed: set[str]) -> Scope | None:
+        """The outermost scope of the chain in which all these indices are bound, or None."""
+        found = None
+        for scope in self.chain():
+            if needed <= scope.bound():
+                found = scope
+        return found
+
+    def tensor(self, name: str) -> str | None:
+        """The value that holds a tensor's tile here, or None."""
+        return next((s.tensors[name] for s in self.chain() if name in s.tensors), None)
+
+    def load(self, key: object) -> str | None:
+        """The value that holds a read's region here, or None."""
+        return next((s.loads[key] for s in self.chain() if key in s.loads), None)

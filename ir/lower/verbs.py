@@ -1,0 +1,339 @@
+"""The verbs of a schedule: their signatures, and what is wrong with a decision by itself.
+
+Whether decisions are legal together is found by lowering them; `space` lists which exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from ir.contraction import contraction
+from ir.errors import KernelError
+from ir.formulation.atomic import facts_with_places
+from ir.formulation.formulation import rewritten
+from ir.formulation.made import TRIPLE, require_registers
+from ir.formulation.precision import NARROW, narrowest, require_narrow
+from ir.machine import Machine
+from ir.nest.steps import promote
+from ir.schedule import Decision, Schedule
+from ir.spec import DTYPES, Facts, Reduce, Spec
+from ir.verify import facts as facts_of
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """One sort of decision: before -> after, and its signature.
+
+    subject: what it decides on (index, loop, tensor, reduction).  needs: options that must be
+    given, may: options that can be, each with what it takes.
+    """
+
+    name: str
+    doc: str
+    subject: str
+    needs: Mapping[str, str]
+    may: Mapping[str, str]
+
+
+_TABLE = (
+    Verb("kernel", "one launch -> a launch that ends after this tensor, and another", "tensor",
+         {}, {}),
+    Verb("defer", "sum(r * f, k) read by y -> sum(f, k), and y reads it times r", "tensor",
+         {"into": "tensor"}, {}),
+    Verb("associate", "t = sum(x * y, i), z = sum(w * t, d) -> t_again = sum(w * x, d), "
+         "z = sum(t_again * y, i)", "reduction", {}, {}),
+    Verb("unroll", "a fold over an index of a few numbers -> its terms, each loaded by itself",
+         "short", {}, {}),
+    Verb("collapse", "two indices side by side, p and q -> one index pq of their common range",
+         "collapsed", {"inner": "collapsed"}, {}),
+    Verb("split", "a fold over an index -> folds over `parts` parts of it side by side, in a "
+         "launch that ends there, and a fold of those", "reduction",
+         {"over": "index", "parts": "positive"}, {}),
+    Verb("layout", "an input w[k, n] -> a copy w_nk[n, k] in a launch of its own, read instead; "
+         "a tensor in between -> computed in another order of its indices", "tensor",
+         {"order": "order"}, {"dtype": "dtype"}),
+    Verb("atomic", "every place of a scatter gathers its updates -> a launch that fills it, and one "
+         "in which each update is added to memory at its place", "tensor", {}, {}),
+    Verb("carry", "a launch for each step of the recurrence of a tensor -> one launch, each "
+         "program of which goes through all steps and keeps what the next one needs", "tensor",
+         {}, {}),
+    Verb("tile", "an index -> an outer loop over tiles and an inner one of `size`", "index",
+         {"size": "positive"}, {}),
+    Verb("place", "an outer loop -> tiles side by side (grid) or one after another (loop)",
+         "loop", {"level": "level"}, {}),
+    Verb("fuse", "two loops that reduce the same index -> one", "reduction",
+         {"into": "reduction"}, {}),
+    Verb("stream", "a maximum, then sums that need it -> one loop with a running maximum",
+         "reduction", {"into": "reduction"}, {}),
+    Verb("cut", "a loop over all of an index -> over those tiles in which a mask leaves something "
+         "to fold for the tile `at` hand", "index", {"at": "index"}, {}),
+    Verb("compute", "a sum of products -> done on a unit", "reduction",
+         {"unit": "unit"}, {"acc": "dtype"}),
+    Verb("precision", "operands of a product -> rounded to a dtype first", "reduction",
+         {"dtype": "dtype"}, {}),
+    Verb("share", "a tensor read by each tile of the grid -> read once for all tiles along the "
+         "grid's last loop, and broadcast", "tensor", {"over": "loop"}, {}),
+    Verb("stage", "a tensor read or written where it is used -> through a buffer of `depth` "
+         "tiles, filled at a loop", "tensor", {"depth": "positive"},
+         {"at": "place", "space": "space", "by": "engine"}),
+    Verb("group", "tiles of the grid in the order of its axes -> `size` tiles of this index at a "
+         "time, walked along all of `over`", "index", {"size": "positive", "over": "index"}, {}),
+    Verb("lanes", "the programs of the launch that stores a tensor, with as many lanes as the "
+         "backend likes -> with `count`", "tensor", {"count": "positive"}, {}),
+    Verb("persist", "a program for each tile of the launch that stores a tensor -> `programs` on "
+         "each tile processor, which walk through the tiles", "tensor",
+         {"programs": "positive"}, {}),
+    Verb("specialize", "the sizes of the launch that stores a tensor are its arguments -> "
+         "constants that it is compiled for", "tensor", {}, {}),
+)
+VERBS = {v.name: v for v in _TABLE}
+_CHECKED_BEFORE = ("order", "collapsed", "short")  # by carrying the decisions out
+MOST_RESIDENT = 16  # programs that one tile processor keeps
+RANK = {v.name: n for n, v in enumerate(_TABLE)}
+
+
+def canonical(schedule: Schedule) -> Schedule:
+    """The same decisions in the order of the verbs, `place` in its own order; verbs that there
+    are not come last."""
+    ranked = sorted(schedule.decisions, key=lambda d: RANK.get(d.verb, len(RANK)))
+    return Schedule(schedule.kernel, tuple(ranked))
+
+
+def require_legal(spec: Spec, schedule: Schedule, machine: Machine) -> None:
+    """Raises KernelError at the first decision that is wrong by itself."""
+    if schedule.kernel != spec.name:
+        raise KernelError(
+            f"the schedule is for `{schedule.kernel}`, the spec is `{spec.name}`",
+            hint=f"its first line must be schedule({spec.name})",
+        )
+    require_narrow(spec, machine)
+    facts = _either(facts_of(spec), facts_with_places(rewritten(spec, schedule)))
+    checker = _Checker(spec, facts, machine, schedule)
+    seen = set()
+    for decision in schedule.decisions:
+        key = (decision.verb, decision.subject)
+        if key in seen:
+            raise KernelError(
+                f"`{decision.verb}({decision.subject}, ...)` is decided twice",
+                place=decision.place,
+            )
+        seen.add(key)
+        checker.check(decision)
+
+
+def _either(facts: Facts, formed: Facts) -> Facts:
+    """The facts of a spec, with the tensors and indices that decisions bring."""
+    if facts is formed:
+        return facts
+    return Facts(
+        formed.ranges, {**formed.tensors, **facts.tensors}, facts.sizes
+    )
+
+
+class _Checker:
+    """Checks one decision at a time against names and numbers."""
+
+    def __init__(self, spec: Spec, facts: Facts, machine: Machine, schedule: Schedule):
+        self.spec = spec
+        self.machine = machine
+        made = (*rewritten(spec, schedule).equations, *spec.equations)
+        reductions = {e.target: e for e in made if isinstance(e.value, Reduce)}
+        tiled = [d.subject for d in schedule.of("tile")]
+        self.schedule = schedule
+        self.facts = facts
+        self.reductions = reductions
+        self.known: dict[str, list[str]] = {
+            "index": list(facts.ranges),
+            "loop": [f"{i}.outer" for i in tiled],
+            "tensor": list(facts.tensors),
+            "reduction": list(reductions),
+            "level": [n for n in ("grid", "loop") if n == "loop" or n in machine.levels],
+            "unit": list(machine.units),
+            "dtype": [*DTYPES, TRIPLE],
+            "space": ["scratch"],
+            "engine": list(machine.engines),
+            "place": ["grid", *(f"{i}.outer" for i in tiled)],
+        }
+
+    def check(self, decision: Decision) -> None:
+        verb = VERBS.get(decision.verb)
+        if verb is None:
+            raise KernelError(
+                f"unknown decision `{decision.verb}`", place=decision.place,
+                allowed=", ".join(VERBS),
+            )
+        self._one_of(verb.subject, decision.subject, decision)
+        kinds = {**verb.needs, **verb.may}
+        for name, value in decision.options:
+            if name not in kinds:
+                raise KernelError(
+                    f"`{verb.name}` has no option `{name}`", place=decision.place,
+                    allowed=", ".join(kinds) or "none",
+                )
+            self._option(kinds[name], name, value, decision)
+        for name in verb.needs:
+            if decision.option(name) is None:
+                raise KernelError(
+                    f"`{verb.name}` needs `{name}=`", place=decision.place,
+                    hint=f"{verb.name}({decision.subject}, {name}=...)",
+                )
+        if rule := _RULES.get(verb.name):
+            rule(self, decision)
+
+    def _option(self, kind: str, name: str, value: object, decision: Decision) -> None:
+        if kind == "positive":
+            if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+                raise KernelError(
+                    f"`{name}={value}` is not a positive integer", place=decision.place
+                )
+            return
+        self._one_of(kind, str(value), decision)
+
+    def _one_of(self, kind: str, word: str, decision: Decision) -> None:
+        if kind in _CHECKED_BEFORE:
+            return
+        if word not in self.known[kind]:
+            hint = "tile its index first" if kind in ("loop", "place") else ""
+            raise KernelError(
+                f"`{word}` is no {kind} here", place=decision.place,
+                allowed=", ".join(self.known[kind]) or "none", hint=hint,
+            )
+
+    def _compute(self, decision: Decision) -> None:
+        unit = decision.option("unit")
+        if unit == "matrix" and contraction(self.reductions[decision.subject]) is None:
+            raise KernelError(
+                f"`{decision.subject}` is not a sum of products that the matrix unit takes",
+                place=decision.place, hint=f"compute({decision.subject}, unit=vector)",
+            )
+        kept = promote((self.facts.tensors[decision.subject].dtype,))
+        if decision.option("acc", kept) != kept:
+            raise KernelError(
+                f"`{decision.subject}` is accumulated in {kept}, not {decision.option('acc')}",
+                place=decision.place, allowed=kept,
+            )
+
+    def _precision(self, decision: Decision) -> None:
+        have = {t.dtype for t in self.spec.inputs} | {"f32", *narrowest(self.spec)}
+        have |= {NARROW, TRIPLE} if self.machine.has_matrix(NARROW) else set()
+        dtype = decision.option("dtype")
+        if dtype not in have:
+            why = f"the matrix unit of `{self.machine.name}` does not take"
+            why = why if dtype in (NARROW, TRIPLE) else "no input has"
+            raise KernelError(
+                f"operands of `{decision.subject}` may not be rounded to {dtype}, which {why}",
+                place=decision.place, allowed=", ".join(sorted(have)),
+            )
+        compute = self.schedule.find("compute", decision.subject)
+        if dtype == TRIPLE and (compute is None or compute.option("unit") != "matrix"):
+            raise KernelError(
+                f"`{decision.subject}` is not done on the matrix unit, so {dtype} does nothing "
+                "for it", place=decision.place, hint=f"compute({decision.subject}, unit=matrix)",
+            )
+
+    def _layout(self, decision: Decision) -> None:
+        dtype = decision.option("dtype")
+        if dtype is not None and (dtype != NARROW or not self.machine.has_matrix(NARROW)):
+            takes = f"the matrix unit of `{self.machine.name}` takes none"
+            raise KernelError(
+                f"a copy of `{decision.subject}` is not rounded to {dtype}", place=decision.place,
+                allowed=NARROW if self.machine.has_matrix(NARROW) else takes,
+                hint=f"drop dtype={dtype}",
+            )
+
+    def _formed(self, decision: Decision) -> None:
+        require_registers(decision, self.machine)
+
+    def _atomic(self, decision: Decision) -> None:
+        self._formed(decision)
+        tensor = self.facts.tensors.get(decision.subject)
+        if tensor is not None and tensor.dtype not in self.machine.atomics:
+            raise KernelError(
+                f"`{decision.subject}` is {tensor.dtype}, which memory here does not add to",
+                place=decision.place, allowed=", ".join(self.machine.atomics),
+                hint=f"drop {decision}, or scatter into an f32 tensor and cast it afterwards",
+            )
+
+    def _cut(self, decision: Decision) -> None:
+        self._formed(decision)
+        index, at = decision.subject, str(decision.option("at"))
+        folded = any(index in e.reduced for e in self.reductions.values())
+        for name in (index, at):
+            if self.schedule.find("tile", name) is None or not folded or index == at:
+                raise KernelError(
+                    f"no fold over `{index}` runs in a loop, for a tile of `{at}` each",
+                    place=decision.place, hint=f"tile({name}, size=32)",
+                )
+
+    def _stream(self, decision: Decision) -> None:
+        if self.reductions[decision.subject].value.fold != "max":
+            raise KernelError(
+                f"`{decision.subject}` is no maximum, so it cannot be streamed",
+                place=decision.place, hint=f"fuse({decision.subject}, into=...)",
+            )
+
+    def _of_registers(self, decision: Decision) -> None:
+        """Whether programs of the machine have lanes at all, and one kernel serves all sizes."""
+        if not self.machine.has_registers:
+            raise KernelError(
+                f"`{self.machine.name}` has no registers, so its programs have no lanes, and a "
+                f"tile processor holds one: there is no `{decision.verb}` to decide",
+                place=decision.place, allowed="machines with a `register` space",
+                hint=f"drop {decision.verb}({decision.subject}, ...)",
+            )
+
+    def _group(self, decision: Decision) -> None:
+        self._of_registers(decision)
+        if decision.option("size") < 2:
+            raise KernelError(
+                f"`size={decision.option('size')}` groups no tiles", place=decision.place,
+                allowed="2 or more", hint=f"drop group({decision.subject}, ...)",
+            )
+        if decision.option("over") == decision.subject:
+            raise KernelError(
+                f"`{decision.subject}` is grouped over itself", place=decision.place,
+                allowed=", ".join(i for i in self.facts.ranges if i != decision.subject),
+            )
+
+    def _lanes(self, decision: Decision) -> None:
+        self._of_registers(decision)
+        allowed = lane_counts(self.machine)
+        if decision.option("count") not in allowed:
+            raise KernelError(
+                f"`count={decision.option('count')}` is no number of lanes of a program here",
+                place=decision.place, allowed=", ".join(map(str, allowed)),
+                hint=f"lanes({decision.subject}, count={allowed[0]})",
+            )
+
+    def _persist(self, decision: Decision) -> None:
+        self._of_registers(decision)
+        if decision.option("programs") > MOST_RESIDENT:
+            raise KernelError(
+                f"`programs={decision.option('programs')}` are more than a tile processor keeps",
+                place=decision.place, allowed=f"1 to {MOST_RESIDENT}",
+            )
+
+
+def lane_counts(machine: Machine) -> tuple[int, ...]:
+    """How many lanes a program of a machine may have: powers of two, in whole waves."""
+    counts = (32 << n for n in range(6))
+    return tuple(c for c in counts if c % machine.wave == 0 and c <= machine.lanes)
+
+
+_RULES: dict[str, Callable[[_Checker, Decision], None]] = {
+    "associate": _Checker._formed,
+    "unroll": _Checker._formed,
+    "split": _Checker._formed,
+    "collapse": _Checker._formed,
+    "atomic": _Checker._atomic,
+    "cut": _Checker._cut,
+    "compute": _Checker._compute,
+    "layout": _Checker._layout,
+    "precision": _Checker._precision,
+    "stream": _Checker._stream,
+    "group": _Checker._group,
+    "lanes": _Checker._lanes,
+    "persist": _Checker._persist,
+    "specialize": _Checker._of_registers,
+}

@@ -1,0 +1,115 @@
+"""Bulk: which regions a copy engine can move, a box of a tensor at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ir.errors import KernelError
+from ir.machine import Machine
+from ir.nest.nest import Launch, Load, Loop, Slice, Store
+from ir.schedule import Decision, Schedule
+from ir.sizes import power_of_two
+from ir.sizes import value as number
+from ir.spec import DTYPES, Number
+
+ALIGNED = 16  # bytes: rows of a box and of its tensor are whole multiples of it
+
+
+def bulk(schedule: Schedule, tensor: str) -> bool:
+    """Whether a schedule has a tensor moved by the copy engine."""
+    stage = schedule.find("stage", tensor)
+    return stage is not None and stage.option("by") == "bulk"
+
+
+def require_boxes(
+    launches: tuple[Launch, ...], schedule: Schedule, machine: Machine, sizes: Mapping[str, int]
+) -> None:
+    """Raises KernelError where what is to be moved in bulk is no box that the machine's engine
+    moves, or is never moved."""
+    for decision in schedule.of("stage"):
+        if decision.option("by") != "bulk":
+            continue
+        moves = [
+            (launch, s) for launch in launches for s in launch.statements()
+            if isinstance(s, Load | Store) and s.tensor == decision.subject
+        ]
+        if not moves:
+            raise KernelError(
+                f"`{decision.subject}` is neither loaded nor stored, so nothing moves it in bulk",
+                place=decision.place,
+                hint=f"drop stage({decision.subject}, ..., by=bulk)",
+            )
+        for launch, move in moves:
+            if fault := _fault(launch, move, sizes) or _shape(launch, move, machine, sizes):
+                raise _refused(decision, fault)
+
+
+def _refused(decision: Decision, fault: str) -> KernelError:
+    return KernelError(
+        f"`{decision.subject}` cannot be moved in bulk: {fault}",
+        place=decision.place,
+        allowed="boxes of a tensor, padded by nothing but zeros",
+        hint="drop by=bulk",
+    )
+
+
+def _fault(launch: Launch, move: Load | Store, sizes: Mapping[str, int]) -> str:
+    """Why a region is no box that a copy engine moves; empty where it is one."""
+    if not move.region:
+        return "it is a single number"
+    for one in move.region:
+        if one.rows is not None:
+            return "its rows lie where another tensor says"
+        if one.step != 1:
+            return f"it is read in steps of {one.step}"
+        if len(one.terms) > 1 or any(c != 1 for _, c in one.terms):
+            return f"it is read through a window over {', '.join(i for i, _ in one.terms)}"
+    if isinstance(move, Load) and move.pad:
+        return f"what lies outside is {move.pad}"
+    return _unaligned(launch, move, sizes) or _shifted(launch, move)
+
+
+def _shape(launch: Launch, move: Load | Store, machine: Machine, sizes: Mapping[str, int]) -> str:
+    """Why a box has a shape that the machine does not move: tiles are powers of two where they
+    lie in registers, and boxes may be no wider than the machine says."""
+    for one in move.region:
+        tile = dict(launch.tiles).get(one.terms[0][0], 0) if one.terms else 0
+        if machine.has_registers and tile and tile != power_of_two(tile):
+            return f"its tile has {tile} elements along {one.axis}, which is no power of two"
+        width = power_of_two(_extent(launch, move, one, sizes))
+        if machine.box and width > machine.box:
+            return f"its box has {width} elements along {one.axis}, more than {machine.box}"
+    return ""
+
+
+def _shifted(launch: Launch, move: Load | Store) -> str:
+    """Why rows of a box do not begin at whole multiples of what the engine moves."""
+    last = move.region[-1]
+    if last.axis is None:
+        return ""
+    for s in launch.statements():
+        if isinstance(s, Loop) and s.low.tensor and s.index in dict(last.terms):
+            return f"its rows begin where `{s.low.tensor}` says"
+    offset = last.offset.value if isinstance(last.offset, Number) else 0
+    width = DTYPES[next(p.dtype for p in launch.parameters if p.name == move.tensor)]
+    if offset * width % ALIGNED:
+        return f"its rows begin {offset * width} bytes aside, no multiple of {ALIGNED}"
+    return ""
+
+
+def _unaligned(launch: Launch, move: Load | Store, sizes: Mapping[str, int]) -> str:
+    parameter = next(p for p in launch.parameters if p.name == move.tensor)
+    width = DTYPES[parameter.dtype]
+    row = width * number(parameter.shape[-1], sizes)
+    box = width * _extent(launch, move, move.region[-1], sizes)
+    for what, count in (("a row of it has", row), ("a row of its tile has", box)):
+        if count % ALIGNED:
+            return f"{what} {count} bytes, which is no multiple of {ALIGNED}"
+    return ""
+
+
+def _extent(launch: Launch, move: Load | Store, one: Slice, sizes: Mapping[str, int]) -> int:
+    if one.axis is None:
+        return 1
+    axes = launch.value(move.value).axes
+    return number(next(a.extent for a in axes if a.name == one.axis), sizes)

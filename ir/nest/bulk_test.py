@@ -1,0 +1,127 @@
+"""Bulk: boxes go by the copy engine, and nothing else does."""
+
+import dataclasses
+
+import pytest
+
+from ir.edits.edits import neighbours
+from ir.errors import KernelError
+from ir.nest.nest import Load, Store
+from ir.samples.samples import (
+    WITH_LANES,
+    WITH_REGISTERS,
+    decisions,
+    lowered,
+    spec_of,
+    statements,
+    workload,
+)
+
+CHIP = dataclasses.replace(WITH_REGISTERS, engines=("bulk",))
+SIZES = {"M": 64, "N": 64, "K": 64}
+TILED = (
+    "tile(m, size=16)", "tile(n, size=16)", "tile(k, size=16)", "place(m.outer, level=grid)",
+    "place(n.outer, level=grid)", "place(k.outer, level=loop)",
+)  # fmt: skip
+
+
+def fault(spec, *lines: str, sizes=None, machine=CHIP) -> KernelError:
+    with pytest.raises(KernelError) as caught:
+        lowered(spec, *lines, sizes=sizes, machine=machine)
+    assert caught.value.place.line > 1
+    return caught.value
+
+
+def test_loads_and_stores_of_a_staged_tensor_are_moved_in_bulk():
+    nest = lowered("matmul_bias_gelu", *TILED, "stage(x, depth=3, by=bulk)",
+                   "stage(y, depth=1, by=bulk)", sizes=SIZES, machine=CHIP)  # fmt: skip
+    assert {s.tensor: s.bulk for s in statements(nest, Load)} == {
+        "x": True, "w": False, "b": False,
+    }  # fmt: skip
+    assert [s.bulk for s in statements(nest, Store)] == [True]
+
+
+def test_a_machine_without_the_engine_says_which_it_has():
+    caught = fault("softmax", "stage(x, depth=2, by=bulk)", machine=WITH_REGISTERS)
+    assert "`bulk` is no engine here" in str(caught)
+    assert caught.allowed == "none"
+
+
+@pytest.mark.parametrize(
+    "kernel, lines, what",
+    [
+        ("embedding_bag", ("tile(b, size=1)", "tile(l, size=8)", "place(b.outer, level=grid)",
+                           "stage(table, depth=2, by=bulk)"), "where another tensor says"),
+        ("conv1d", ("tile(l, size=8)", "stage(x, depth=2, by=bulk)"), "a window over l, i"),
+        ("max_pool2d", ("stage(x, depth=2, by=bulk)",), "a window over p, i"),
+        ("cumsum", ("tile(k, size=2)", "stage(x, depth=2, by=bulk)"), "a row of its tile has 8 "),
+    ],
+)  # fmt: skip
+def test_what_is_no_box_is_refused(kernel, lines, what):
+    caught = fault(kernel, *lines)
+    assert "cannot be moved in bulk" in str(caught) and what in str(caught)
+    assert (caught.allowed, caught.hint) == (
+        "boxes of a tensor, padded by nothing but zeros", "drop by=bulk",
+    )  # fmt: skip
+
+
+def test_rows_of_the_tensor_are_aligned_too():
+    caught = fault("cumsum", "stage(x, depth=1, by=bulk)", sizes={"M": 4, "K": 7})
+    assert "a row of it has 28 bytes, which is no multiple of 16" in str(caught)
+
+
+def test_steps_and_other_paddings_are_refused():
+    sizes = {"M": 4, "K": 64}
+    spec = spec_of("y[m] = max(x[m, 2 * k], k=32)", result="f32[M]")
+    assert "in steps of 2" in str(fault(spec, "stage(x, depth=1, by=bulk)", sizes=sizes))
+    spec = spec_of("y[m, k] = pad(x[m, k + 4], -inf)")
+    assert "lies outside is -inf" in str(fault(spec, "stage(x, depth=1, by=bulk)", sizes=sizes))
+
+
+@pytest.mark.parametrize("size, what", [
+    (128, "its box has 128 elements along m, more than 64"),
+    (24, "its tile has 24 elements along m, which is no power of two"),
+])  # fmt: skip
+def test_boxes_that_the_engine_does_not_take_are_refused(size, what):
+    chip = dataclasses.replace(WITH_LANES, box=64)
+    sizes = {"M": 256, "N": 64, "K": 64}
+    lines = tuple(t.replace("tile(m, size=16)", f"tile(m, size={size})") for t in TILED)
+    caught = fault("matmul_bias_gelu", *lines, "stage(x, depth=2, by=bulk)", sizes=sizes, machine=chip)
+    assert what in str(caught)
+
+
+def test_an_untiled_index_is_as_wide_as_it_is():
+    spec = spec_of("y[m, k] = x[m, k] * 2.0")
+    lines = ("tile(m, size=1)", "stage(x, depth=1, by=bulk)")
+    lowered(spec, *lines, sizes={"M": 4, "K": 200}, machine=WITH_LANES)
+    caught = fault(spec, *lines, sizes={"M": 4, "K": 260}, machine=WITH_LANES)
+    assert "its box has 512 elements along k, more than 256" in str(caught)
+
+
+def test_what_is_never_moved_is_not_moved_in_bulk():
+    caught = fault("softmax", "stage(e, depth=1, by=bulk)")
+    assert "`e` is neither loaded nor stored" in str(caught)
+
+
+def test_the_engine_is_a_neighbour_where_there_is_one():
+    spec = workload("matmul_bias_gelu").spec
+    start = decisions(spec, *TILED, "stage(x, space=scratch, depth=2)")
+    found = {str(e) for e in neighbours(spec, start, CHIP, SIZES)}
+    change = "stage(x, space=scratch, depth=2) -> stage(x, space=scratch, depth=2, by=bulk)"
+    assert change in found
+    assert "+ stage(y, space=scratch, depth=1, by=bulk)" in found
+    assert not {t for t in found if "depth=6" in t or "share" in t or "at=grid" in t}
+    plain = {str(e) for e in neighbours(spec, start, WITH_REGISTERS, SIZES)}
+    assert not {t for t in plain if "bulk" in t} and "+ stage(w, space=scratch, depth=5)" in plain
+
+
+def test_rows_that_begin_aside_are_not_moved_in_bulk():
+    decisions = ("unroll(i)", "tile(b, size=1)", "tile(l, size=16)", "stage(x, depth=2, by=bulk)")
+    caught = fault("conv1d", *decisions, sizes={"B": 1, "C": 32, "O": 32, "L": 64})
+    assert "its rows begin -2 bytes aside" in str(caught)
+
+
+def test_rows_that_begin_where_data_say_are_not_moved_in_bulk():
+    decisions = ("tile(b, size=1)", "tile(l, size=16)", "stage(idx, depth=2, by=bulk)")
+    caught = fault("embedding_bag", *decisions, sizes={"V": 8, "D": 8, "L": 64, "B": 4})
+    assert "its rows begin where `offsets` says" in str(caught)

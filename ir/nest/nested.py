@@ -1,0 +1,26 @@
+"""Nested loops that are all that the one around them does: they may run as one."""
+
+from __future__ import annotations
+
+from ir.contraction import indices
+from ir.nest.nest import Loop
+from ir.spec import Number
+
+
+def nested(loop: Loop) -> tuple[Loop, ...]:
+    """The loops from this one to the innermost, each the whole body of the one before, where each
+    runs from 0 to a size; else the loop alone.
+
+    What is loaded ahead in the innermost may then be under way across all of their steps.
+    """
+    found = [loop]
+    while len(found[-1].body) == 1 and isinstance(found[-1].body[0], Loop):
+        found.append(found[-1].body[0])
+    inner = any(isinstance(s, Loop) for s in found[-1].body)
+    return (loop,) if inner or not all(_from_zero(s) for s in found) else tuple(found)
+
+
+def _from_zero(loop: Loop) -> bool:
+    if loop.backwards or loop.low.size != Number(0) or loop.high.size is None:
+        return False
+    return not indices(loop.high.size)

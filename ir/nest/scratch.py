@@ -1,0 +1,176 @@
+"""Scratch: what of a launch lies in it on a machine with registers.
+
+Operands of products are loaded into it, in as many slots as the loop around them loads ahead;
+what operands are computed from is loaded ahead too. A unit that reads scratch as it runs keeps
+the slot that it reads, and wants its second operand there even if that is computed; for another,
+operands go to registers first, so a slot less is needed, and what is computed is laid out anew
+through scratch. What is not loaded ahead lies there for one product only. Loops around each other
+that load ahead are one loop. A short one of single steps that does not is written out, and where
+the loop around it loads ahead, each of its loads has slots.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import prod
+
+from ir.machine import Machine
+from ir.nest.nest import Dot, Launch, Load, Loop, Map, Statement, Store, Tile, Value
+from ir.nest.nested import nested
+from ir.nest.steps import tile_axes
+from ir.sizes import power_of_two
+from ir.sizes import value as number
+from ir.spec import DTYPES, Number
+
+LEAST_SIDE = 16  # of an operand of a product
+WRITTEN_OUT = 8  # single steps that a loop is written out into, at most
+RUN = 4  # bytes of the shortest run that is copied to scratch by itself
+
+
+def staged_values(launch: Launch) -> frozenset[str]:
+    """The values that are loaded into scratch: operands of products, and what moves in bulk."""
+    moved = {s.value for s in launch.statements() if isinstance(s, Load | Store) and s.bulk}
+    return frozenset(moved | {t.value for t in _operands(launch) if launch.value(t.value).loaded})
+
+
+def scratch_parts(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> dict[str, int]:
+    """Bytes of scratch of each value of a launch that takes some, padded to powers of two."""
+    return _Scratch(launch, machine, sizes).parts()
+
+
+def padded_bytes(value: Value, sizes: Mapping[str, int]) -> int:
+    """Bytes of one slot of a value, each axis a power of two."""
+    return DTYPES[value.dtype] * prod(power_of_two(number(a.extent, sizes)) for a in value.axes)
+
+
+class _Scratch:
+    """Counts slots, block by block."""
+
+    def __init__(self, launch: Launch, machine: Machine, sizes: Mapping[str, int]):
+        self.launch = launch
+        self.machine = machine
+        self.sizes = sizes
+        self.values = {v.name: v for v in launch.values}
+        self.reads = machine.reads_scratch
+        self.bytes = self._operand_bytes()
+        self.fed = _fed(launch) - self.bytes.keys()
+        self.found: dict[str, int] = {}
+
+    def parts(self) -> dict[str, int]:
+        self._block(self.launch.once, 1, 1)
+        self._block(self.launch.body, 1, 1)
+        passing = [p for s in self.launch.statements() if isinstance(s, Dot) for p in self._passing(s)]
+        return self.found | max(passing, key=lambda p: sum(p.values()), default={})
+
+    def _passing(self, dot: Dot) -> list[dict[str, int]]:
+        """Bytes of a product's operands that are not loaded ahead, of those that are there at
+        the same time."""
+        here = {
+            tile.value: self.bytes[tile.value] for side, tile in enumerate((dot.a, dot.b))
+            if tile.value not in self.found
+            and (self.values[tile.value].loaded or side or not self.reads)
+        }  # fmt: skip
+        return [here] if self.reads else [{name: taken} for name, taken in here.items()]
+
+    def _block(self, block: tuple[Statement, ...], depth: int, copies: int) -> None:
+        """depth: of what the loop around loads ahead, 1: there is none.  copies: of the block."""
+        for s in block:
+            if isinstance(s, Loop):
+                own = max((d for d in self._depths((s,))), default=1)
+                loops = nested(s)
+                if len(loops) > 1 and own > 1 and not self.launch.resident:
+                    self._block(loops[-1].body, own, copies)
+                    continue
+                trips = _written_out(s) if own == 1 else 0
+                self._block(s.body, depth if trips else own, copies * (trips or 1))
+            elif isinstance(s, Load):
+                taken = self._loaded(s, depth, copies)
+                if taken:
+                    self.found[s.value] = max(self.found.get(s.value, 0), taken)
+            elif isinstance(s, Store) and s.bulk:
+                self.found.setdefault(s.value, padded_bytes(self.values[s.value], self.sizes))
+
+    def _depths(self, block: tuple[Statement, ...]) -> Iterator[int]:
+        for s in block:
+            if isinstance(s, Loop):
+                yield from self._depths(s.body)
+            elif isinstance(s, Load):
+                yield self.values[s.value].depth
+
+    def _loaded(self, s: Load, depth: int, copies: int) -> int:
+        """Bytes that a load takes as long as the launch runs."""
+        own = padded_bytes(self.values[s.value], self.sizes)
+        if s.value in self.bytes:
+            if not s.bulk and (depth == 1 or self._alone(s)):
+                return 0
+            slots = depth if self.reads and copies == 1 else max(1, depth - 1)
+            return self.bytes[s.value] * slots * copies
+        if s.bulk:
+            return own * max(1, depth - 1)
+        ahead = self.reads and s.value in self.fed and not self._alone(s)
+        return own * (depth - 1) * copies if ahead else 0
+
+    def _alone(self, s: Load) -> bool:
+        """Whether elements are loaded one by one, which a unit's lanes do without slots."""
+        value, last = self.values[s.value], s.region[-1] if s.region else None
+        if s.bulk or last is None or DTYPES[value.dtype] >= RUN:
+            return False
+        return last.rows is not None or last.offset != Number(0) or len(last.terms) > 1
+
+    def _operand_bytes(self) -> dict[str, int]:
+        """Bytes of one slot of each operand, over the indices that it is seen through."""
+        found: dict[str, int] = {}
+        for dot in (s for s in self.launch.statements() if isinstance(s, Dot)):
+            for tile in (dot.a, dot.b):
+                taken = self._operand(dot, tile)
+                found[tile.value] = max(found.get(tile.value, 0), taken)
+        return found
+
+    def _operand(self, dot: Dot, tile: Tile) -> int:
+        summed, kept, batch = 1, 1, 1
+        both = set(tile_axes(dot.a, self.values)) & set(tile_axes(dot.b, self.values))
+        for index in tile_axes(tile, self.values):
+            width = power_of_two(self._extent(index))
+            if index in dot.over:
+                summed *= width
+            elif index in both:
+                batch *= width
+            else:
+                kept *= width
+        padded = batch * max(summed, LEAST_SIDE) * max(kept, LEAST_SIDE)
+        return DTYPES[self.values[tile.value].dtype] * padded
+
+    def _extent(self, index: str) -> int:
+        tile = dict(self.launch.tiles).get(index)
+        return tile or number(dict(self.launch.whole)[index], self.sizes)
+
+
+def _operands(launch: Launch) -> Iterator[Tile]:
+    for s in launch.statements():
+        if isinstance(s, Dot):
+            yield from (s.a, s.b)
+
+
+def _fed(launch: Launch) -> set[str]:
+    """The values that operands of products are, or are computed from point by point."""
+    made = {s.value: s for s in launch.statements() if isinstance(s, Map)}
+    found: set[str] = set()
+    left = [t.value for t in _operands(launch)]
+    while left:
+        name = left.pop()
+        if name not in found:
+            found.add(name)
+            if name in made:
+                left += [n.value for n in made[name].expression.walk() if isinstance(n, Tile)]
+    return found
+
+
+def _written_out(s: Loop) -> int:
+    """The steps of a short loop that is written out, 0 of others."""
+    ends = (s.low.size, s.high.size)
+    if s.tile != 1 or any(isinstance(x, Loop) for x in s.body):
+        return 0
+    if not all(isinstance(e, Number) for e in ends):
+        return 0
+    trips = ends[1].value - ends[0].value
+    return trips if trips <= WRITTEN_OUT else 0

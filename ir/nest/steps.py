@@ -1,0 +1,228 @@
+"""Steps: an expression as single operations, for machines whose tiles live in scratch.
+
+A machine with registers renders a whole expression; one without does a step at a time and
+keeps what lies between in scratch. The footprint counts exactly these temporaries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ir.dtypes import is_long
+from ir.functions import POINTWISE
+from ir.nest.nest import Map, Tile, Value
+from ir.spec import EIGHT, FLOATS, SHORT, Apply, Cast, Expr, Index, Number, Size
+
+_OLD = "old"  # stands in `alive` for a value whose old content the map reads
+_WIDTH = ("b8", *SHORT, "i32", "i64", *EIGHT, "f16", "bf16", "tf32", "f32", "f64")
+_WHOLE = ("i32", "i64", *SHORT)
+_NARROW = (*EIGHT, "f16", "bf16", "tf32")
+
+
+@dataclass(frozen=True, slots=True)
+class Temporary(Expr):
+    """A tile between two steps. name: tells temporaries that are alive together apart."""
+
+    name: str
+    dtype: str
+    axes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """to = function(args). function: a pointwise name, `copy` (which converts) or `iota`.
+
+    args: tiles, temporaries, scalars (see `scalar`); for `iota` the index.
+    """
+
+    to: Temporary | Tile
+    function: str
+    args: tuple[Expr, ...]
+
+
+def promote(dtypes: tuple[str, ...]) -> str:
+    """The dtype in which operands meet: floats narrower than f32 are widened to it, integers
+    narrower than i32 likewise."""
+    if not dtypes:
+        return "f32"
+    widest = max(dtypes, key=_WIDTH.index)
+    if widest in SHORT:
+        return "i32"
+    return "f32" if widest in _NARROW else widest
+
+
+def steps(statement: Map, values: Mapping[str, Value]) -> tuple[Step, ...]:
+    """The steps of a map; the last one writes the map's value.
+
+    A step between whose axes and dtype are the value's writes the value itself while nothing
+    else that is alive holds it.
+    """
+    maker = _Maker(values[statement.value], values)
+    maker.finish(statement.expression)
+    return tuple(maker.steps)
+
+
+@dataclass(slots=True)
+class _Maker:
+    value: Value
+    values: Mapping[str, Value]
+    steps: list[Step] = field(default_factory=list)
+    alive: set[str] = field(default_factory=set)
+
+    def finish(self, expr: Expr) -> None:
+        if any(isinstance(n, Tile) and n.value == self.value.name for n in expr.walk()):
+            self.alive.add(_OLD)
+        if isinstance(expr, Cast) and expr.dtype in _WHOLE and expr.dtype != self.value.dtype:
+            args, function = (self._operand(expr),), "copy"  # it wraps before it is widened
+        else:
+            args, function = self._operands(expr)
+        self._release(args)
+        self.steps.append(Step(Tile(self.value.name), function, args))
+
+    def _operands(self, expr: Expr) -> tuple[tuple[Expr, ...], str]:
+        """The operands of the outermost operation, and its name."""
+        if scalar(expr):
+            return (expr,), "copy"
+        if isinstance(expr, Apply):
+            if expr.function == "pow" and expr.args[1] == Number(2):
+                expr = Apply("square", expr.args[:1])
+            return self._meeting(expr, tuple(self._operand(a) for a in expr.args)), expr.function
+        if isinstance(expr, Cast):
+            return (self._operand(expr.value),), "copy"
+        if isinstance(expr, Index):
+            return (expr,), "iota"
+        return (expr,), "copy"
+
+    def _meeting(self, expr: Apply, args: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        """The operands, integer tiles made floats where they meet floats."""
+        kinds = {self._operand_dtype(a) for a in args}
+        kind = POINTWISE[expr.function].kind
+        to_float = kind in ("float", "test") or kinds & set(FLOATS)
+        if not to_float or not kinds & set(_WHOLE):
+            return args
+        return tuple(self._floating(a) for a in args)
+
+    def _floating(self, arg: Expr) -> Expr:
+        if scalar(arg) or self._operand_dtype(arg) not in _WHOLE:
+            return arg
+        self._release((arg,))
+        to = self._target("f32", self._axes((arg,)))
+        self.steps.append(Step(to, "copy", (arg,)))
+        return to
+
+    def _operand(self, expr: Expr) -> Expr:
+        if isinstance(expr, Tile) or scalar(expr):
+            return expr
+        if isinstance(expr, Cast) and self._exact(expr):
+            return expr.value
+        args, function = self._operands(expr)
+        dtype = self._dtype(expr, function, args)
+        axes = self._axes(args)
+        self._release(args)
+        to = self._target(dtype, axes)
+        self.steps.append(Step(to, function, args))
+        return to
+
+    def _exact(self, expr: Cast) -> bool:
+        """Whether a cast changes no value: a tile of a narrower float, widened by its reader."""
+        inner = expr.value
+        return (
+            isinstance(inner, Tile)
+            and expr.dtype == "f32"
+            and self.values[inner.value].dtype in (*_NARROW, "f32")
+        )
+
+    def _target(self, dtype: str, axes: tuple[str, ...]) -> Temporary | Tile:
+        name = self.value.name
+        fits = dtype == self.value.dtype and set(axes) == set(self.value.names)
+        if fits and name not in self.alive and _OLD not in self.alive:
+            self.alive.add(name)
+            return Tile(name)
+        number = 0
+        while (label := f"{dtype}_{'_'.join(axes) or 'scalar'}_{number}") in self.alive:
+            number += 1
+        self.alive.add(label)
+        return Temporary(label, dtype, axes)
+
+    def _release(self, args: tuple[Expr, ...]) -> None:
+        for a in args:
+            if isinstance(a, Temporary):
+                self.alive.discard(a.name)
+            elif isinstance(a, Tile) and a.value == self.value.name:
+                self.alive.discard(a.value)
+
+    def _axes(self, args: tuple[Expr, ...]) -> tuple[str, ...]:
+        inside: set[str] = set()
+        for a in args:
+            if isinstance(a, Temporary):
+                inside.update(a.axes)
+            elif isinstance(a, Index):
+                inside.add(a.name)
+            elif isinstance(a, Tile):
+                inside.update(tile_axes(a, self.values))
+        return tuple(n for n in self.value.names if n in inside)
+
+    def _dtype(self, expr: Expr, function: str, args: tuple[Expr, ...]) -> str:
+        if isinstance(expr, Cast):
+            return expr.dtype
+        if function == "iota":
+            return "i32"
+        kind = POINTWISE[function].kind
+        if kind in ("compare", "test"):
+            return "b8"
+        if kind == "random":
+            return "f32"
+        data = args[1:] if function == "where" else args
+        dtypes = tuple(self._operand_dtype(a) for a in data)
+        if kind == "logic" and "b8" in dtypes:
+            return "b8"
+        wide = promote(dtypes)
+        return wide if kind != "float" or wide in FLOATS else "f32"
+
+    def _operand_dtype(self, arg: Expr) -> str:
+        if isinstance(arg, Temporary):
+            return arg.dtype
+        if isinstance(arg, Tile):
+            return self.values[arg.value].dtype
+        return constant_dtype(arg)
+
+
+def tile_axes(tile: Tile, values: Mapping[str, Value]) -> tuple[str, ...]:
+    """The indices that a tile runs over: its axes, with windows replaced by their indices."""
+    windows = {w.axis: [i for i, _ in w.terms] for w in tile.windows}
+    names = (n for a in values[tile.value].names for n in windows.get(a, [a]))
+    return tuple(dict.fromkeys(names))
+
+
+def scalar(expr: Expr) -> bool:
+    """Whether an expression is one number for the whole launch: of sizes and constants only.
+    A random number is not: it is drawn where it is used."""
+    return not any(isinstance(n, Tile | Temporary | Index) or _random(n) for n in expr.walk())
+
+
+def _random(expr: Expr) -> bool:
+    return isinstance(expr, Apply) and POINTWISE[expr.function].kind == "random"
+
+
+def whole(expr: Expr) -> bool:
+    """Whether a scalar is an integer."""
+    for node in expr.walk():
+        if isinstance(node, Number) and isinstance(node.value, float):
+            return False
+        if isinstance(node, Size) and node.name.islower():
+            return False
+        if isinstance(node, Cast) and node.dtype in FLOATS:
+            return False
+        if isinstance(node, Apply) and POINTWISE[node.function].kind == "float":
+            return False
+    return True
+
+
+def constant_dtype(expr: Expr) -> str:
+    """The dtype of a scalar where operands meet: f32 unless it is an integer."""
+    if not (scalar(expr) and whole(expr)):
+        return "f32"
+    nodes = tuple(expr.walk())
+    long = any(isinstance(n, Number) and is_long(n.value) for n in nodes)
+    return "i64" if long or any(isinstance(n, Cast) and n.dtype == "i64" for n in nodes) else "i32"

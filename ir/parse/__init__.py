@@ -1,0 +1,1 @@
+"""Reading: specs, workloads and schedules from their texts."""

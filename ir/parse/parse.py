@@ -1,0 +1,280 @@
+"""Specs and workloads read from text: Python's syntax, never executed."""
+
+from __future__ import annotations
+
+import ast
+
+from ir.errors import KernelError
+from ir.parse.expression import is_name, is_size
+from ir.parse.fold import RightSides
+from ir.parse.schedule import parse_schedule as parse_schedule
+from ir.sizes import bind
+from ir.source import Source, near
+from ir.spec import DTYPES, Equation, Expr, Index, Number, Spec, Tensor
+from ir.verify import facts
+from ir.workload import Workload
+
+_ARGUMENT = "`x: f32[M, K]` (a tensor), `eps=1e-06` (an attribute), `P=H // 2` (a derived size)"
+
+
+def parse_spec(text: str, where: str = "") -> Spec:
+    """The verified spec that a text of one `def` holds; KernelError at the first fault."""
+    source = Source(text, where)
+    first, *rest = source.tree() or [None]
+    spec = _spec(source, first)
+    if rest:
+        raise source.fault(
+            rest[0],
+            "a spec ends with its `return`",
+            allowed="one `def`",
+            hint="`tune(...)` and `check(...)` lines belong in a .kir file",
+        )
+    return spec
+
+
+def parse_workload(text: str, where: str = "") -> Workload:
+    """What a `.kir` file holds: one `def`, then `tune(M=...)` and `check(M=...)` lines."""
+    source = Source(text, where)
+    first, *rest = source.tree() or [None]
+    spec = _spec(source, first)
+    tune, checks = None, []
+    for line in rest:
+        verb, sizes = _sizes(source, line, spec)
+        if verb == "check":
+            checks.append(sizes)
+        elif tune is None:
+            tune = sizes
+        else:
+            raise source.fault(
+                line, "`tune` is given twice", allowed="one `tune` line", hint="remove one of them"
+            )
+    return Workload(spec, tune, tuple(checks))
+
+
+def _spec(source: Source, node: ast.stmt | None) -> Spec:
+    if not isinstance(node, ast.FunctionDef):
+        raise source.fault(
+            node,
+            "a spec is one `def`",
+            allowed="`def name(x: f32[M, K]) -> f32[M]:`",
+            hint="start with `def`; write no imports and no other statements",
+        )
+    if node.decorator_list:
+        raise source.fault(
+            node.decorator_list[0], "a spec has no decorators", hint="remove the line"
+        )
+    if not is_name(node.name):
+        raise source.fault(
+            node, f"`{node.name}` cannot name a kernel", allowed="lower-case letters, digits and _",
+            hint="write the name in lower case",
+        )  # fmt: skip
+    spec = _Reader(source, node).spec()
+    try:
+        facts(spec)
+    except KernelError as e:
+        raise e.within(source.where) from None
+    return spec
+
+
+class _Reader:
+    """Reads one `def`."""
+
+    def __init__(self, source: Source, node: ast.FunctionDef):
+        self.source = source
+        self.node = node
+        self.expressions = RightSides(source)
+
+    def spec(self) -> Spec:
+        """The spec, not yet verified."""
+        inputs, attributes, derived = self._arguments()
+        self.expressions.attributes = dict(attributes)
+        self.expressions.tensors |= {t.name for t in inputs}
+        doc, lines = self._docstring()
+        equations, returned = [], None
+        for line in lines:
+            if returned is not None:
+                raise self.source.fault(
+                    line, "nothing comes after `return`", hint="move `return` to the end"
+                )
+            if isinstance(line, ast.Return):
+                returned = line
+            else:
+                equations.append(self._equation(line))
+        outputs = self._outputs(returned)
+        return Spec(
+            self.node.name, doc, inputs, outputs, tuple(equations), attributes, derived
+        )
+
+    def _arguments(self) -> tuple[tuple, tuple, tuple]:
+        args = self.node.args
+        odd = (*args.posonlyargs, *args.kwonlyargs, args.vararg, args.kwarg)
+        for arg in odd:
+            if arg is not None:
+                raise self.source.fault(
+                    arg, "the signature has no `*` and no `/`", allowed=_ARGUMENT, hint="remove it"
+                )
+        plain = len(args.args) - len(args.defaults)
+        inputs, attributes, derived = [], [], []
+        seen: set[str] = set()
+        for arg, default in zip(args.args, [None] * plain + args.defaults, strict=True):
+            if arg.arg in seen:
+                raise self.source.fault(
+                    arg, f"`{arg.arg}` is declared twice", hint="give one of them another name"
+                )
+            seen.add(arg.arg)
+            if default is None:
+                inputs.append(self._tensor(arg, arg.arg, arg.annotation))
+            elif arg.annotation is not None:
+                raise self.source.fault(
+                    default, "a tensor has no default", allowed=_ARGUMENT, hint="leave out the type"
+                )
+            elif is_size(arg.arg):
+                derived.append((arg.arg, self.expressions.size(default)))
+            else:
+                name = self.expressions.declare(arg, arg.arg, "an attribute")
+                attributes.append((name, self._attribute(default)))
+        return tuple(inputs), tuple(attributes), tuple(derived)
+
+    def _attribute(self, node: ast.expr) -> float | int:
+        value = self.expressions.number(node)
+        if isinstance(value, bool):
+            raise self.source.fault(
+                node, f"an attribute is a number, not {value}", hint="write 0 or 1"
+            )
+        return value
+
+    def _tensor(self, node: ast.AST, name: str, type_: ast.expr | None) -> Tensor:
+        self.expressions.declare(node, name, "a tensor")
+        if not isinstance(type_, ast.Subscript) or not isinstance(type_.value, ast.Name):
+            raise self.source.fault(
+                type_ or node,
+                f"`{name}` needs a type",
+                allowed="`f32[M, K]`, `f32[()]` for a single number",
+                hint=f"write `{name}: f32[M, K]` with its dtype and sizes",
+            )
+        dtype = type_.value.id
+        if dtype not in DTYPES:
+            raise self.source.fault(
+                type_.value,
+                f"`{name}` has the unknown dtype `{dtype}`",
+                allowed=", ".join(DTYPES),
+                hint=near(dtype, DTYPES, "choose one of those allowed"),
+            )
+        items = type_.slice.elts if isinstance(type_.slice, ast.Tuple) else [type_.slice]
+        shape = tuple(self._dimension(item) for item in items)
+        return Tensor(name, dtype, shape, place=self.source.place(node))
+
+    def _dimension(self, node: ast.expr) -> Expr:
+        expr = self.expressions.size(node)
+        if isinstance(expr, Number) and expr.value < 1:
+            raise self.source.fault(
+                node, f"a size is at least 1, not {expr.value}", hint="leave the dimension out"
+            )
+        return expr
+
+    def _docstring(self) -> tuple[str, list[ast.stmt]]:
+        first = self.node.body[0]
+        value = first.value if isinstance(first, ast.Expr) else None
+        if not isinstance(value, ast.Constant) or not isinstance(value.value, str):
+            raise self.source.fault(
+                first,
+                "a spec starts with a docstring",
+                allowed='`"""What the kernel computes."""`',
+                hint="say in one line what the kernel computes",
+            )
+        return " ".join(value.value.split()), self.node.body[1:]
+
+    def _equation(self, node: ast.stmt) -> Equation:
+        accumulate = isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add)
+        sized = isinstance(node, ast.AnnAssign) and node.value is not None
+        if isinstance(node, ast.Assign) and len(node.targets) == 1:
+            target = node.targets[0]
+        else:
+            target = node.target if accumulate or sized else None
+        if not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name):
+            raise self.source.fault(
+                node,
+                f"`{self.source.written(node)}` is no equation",
+                allowed="`t[i, j] = value`, `t[i, j]: [M, 3] = value`, `t[idx[i], j] += value`, "
+                "`return t`",
+                hint="give the left side its indices, `t[()]` for a single number",
+            )
+        name = self.expressions.declare(target.value, target.value.id, "a tensor")
+        at = self.expressions.positions(target.slice)
+        for item, expr in zip(_items(target.slice), at, strict=True):
+            if not accumulate and not isinstance(expr, Index):
+                raise self.source.fault(
+                    item,
+                    f"`{self.source.written(item)}` stands on the left side",
+                    allowed="an index; with `+=` also a computed position",
+                    hint="define the tensor for every value of plain indices",
+                )
+        sizes = self._written_sizes(node.annotation, at) if sized else ()
+        value = self.expressions.right_side(node.value)
+        self.expressions.tensors.add(name)
+        return Equation(name, at, value, accumulate, place=self.source.place(target), sizes=sizes)
+
+    def _written_sizes(self, node: ast.expr, at: tuple[Expr, ...]) -> tuple[Expr, ...]:
+        """The sizes that stand between a left side and its `=`."""
+        if not isinstance(node, ast.List) or len(node.elts) != len(at):
+            raise self.source.fault(
+                node,
+                f"`{self.source.written(node)}` are no sizes for {len(at)} indices",
+                allowed="`t[i, j]: [M, 3] = value`",
+                hint="write one size for each index, between brackets",
+            )
+        return tuple(self._dimension(item) for item in node.elts)
+
+    def _outputs(self, returned: ast.Return | None) -> tuple[Tensor, ...]:
+        names = _items(returned.value) if returned is not None and returned.value else []
+        if not names or not all(isinstance(n, ast.Name) for n in names):
+            raise self.source.fault(
+                returned or self.node.body[-1],
+                "a spec ends with the tensors it returns",
+                allowed="`return y`, `return y, z`",
+                hint="name the tensors without positions",
+            )
+        types = _items(self.node.returns) if self.node.returns is not None else []
+        if len(types) != len(names):
+            raise self.source.fault(
+                self.node.returns or self.node,
+                f"{len(names)} tensors are returned, the signature has {len(types)} types",
+                allowed="`-> f32[M]:`, `-> (f32[M], i32[M]):`",
+                hint="give every returned tensor its type",
+            )
+        pairs = zip(names, types, strict=True)
+        return tuple(self._tensor(name, name.id, type_) for name, type_ in pairs)
+
+
+def _items(node: ast.expr) -> list[ast.expr]:
+    return node.elts if isinstance(node, ast.Tuple) else [node]
+
+
+def _sizes(source: Source, node: ast.stmt, spec: Spec) -> tuple[str, dict[str, int]]:
+    """A `tune(...)` or `check(...)` line."""
+    call = node.value if isinstance(node, ast.Expr) else None
+    verb = getattr(getattr(call, "func", None), "id", "")
+    if not isinstance(call, ast.Call) or verb not in ("tune", "check") or call.args:
+        raise source.fault(
+            node,
+            f"`{source.written(node)}` stands after the spec",
+            allowed="`tune(M=1024, K=1024)`, `check(M=7, K=33)`",
+            hint="name every size and give it a value",
+        )
+    sizes: dict[str, int] = {}
+    for keyword in call.keywords:
+        value = getattr(keyword.value, "value", None)
+        if keyword.arg is None or type(value) is not int or keyword.arg in sizes:
+            raise source.fault(
+                keyword,
+                f"`{source.written(keyword)}` gives no size",
+                allowed="`M=1024`: each size once, as an integer",
+                hint="write the number itself",
+            )
+        sizes[keyword.arg] = value
+    try:
+        bind(spec, sizes)
+    except KernelError as e:
+        hint = e.hint or "give every free size of the spec a positive integer"
+        raise source.fault(node, e.what, allowed=e.allowed, hint=hint) from None
+    return verb, sizes

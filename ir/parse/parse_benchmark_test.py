@@ -1,0 +1,53 @@
+"""How long reading takes: `bazel test --config=benchmark //ir/...`. A search reads one a step."""
+
+import pathlib
+
+import pytest
+
+from ir.lower.verbs import require_legal
+from ir.parse.parse import parse_schedule, parse_spec, parse_workload
+from ir.print import spec_text
+from ir.samples.samples import SMALL
+from ir.verify import _facts
+
+LIBRARY = pathlib.Path(__file__).parents[1] / "library"
+NAMES = ("softmax", "rmsnorm_matmul", "attention", "pffn", "conv2d")
+SCHEDULE = """schedule(rmsnorm_matmul)
+tile(m, size=128)
+tile(n, size=256)
+tile(k, size=64)
+place(m.outer, level=grid)
+place(n.outer, level=grid)
+place(k.outer, level=loop)
+fuse(ss, into=acc)
+defer(r, into=y)
+stage(x, at=k.outer, space=scratch, depth=3)
+stage(w, at=k.outer, space=scratch, depth=3)
+compute(acc, unit=matrix, acc=f32)
+"""
+
+
+def test_reading_a_schedule(benchmark):
+    assert len(benchmark(parse_schedule, SCHEDULE).decisions) == 11
+
+
+def test_reading_and_verifying_a_schedule(benchmark):
+    spec = parse_workload((LIBRARY / "rmsnorm_matmul.kir").read_text()).spec
+    benchmark(lambda: require_legal(spec, parse_schedule(SCHEDULE), SMALL))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_reading_and_verifying_a_spec(benchmark, name):
+    text = (LIBRARY / f"{name}.kir").read_text().split("\ntune")[0]
+
+    def read():
+        _facts.cache_clear()
+        return parse_spec(text)
+
+    assert benchmark(read).name == name
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_printing_a_spec(benchmark, name):
+    text = (LIBRARY / f"{name}.kir").read_text().split("\ntune")[0]
+    assert benchmark(spec_text, parse_spec(text)) == text

@@ -1,0 +1,1 @@
+"""The partition: one large spec becomes a network of kernels."""

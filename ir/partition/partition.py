@@ -1,0 +1,335 @@
+"""The partition: one large spec -> a network of kernels.
+
+Which equations share a kernel is a choice that changes no result. What is chosen here is what is
+nearly always right: maps into their neighbours, what is done to the results of a product into
+the product, norms in one pass over short rows. A kernel that a machine cannot lower is parted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from itertools import count
+
+from ir.digest import spec_digest
+from ir.errors import KernelError
+from ir.literal import literal
+from ir.network import Buffer, Network, Outside, Pause, Step
+from ir.parse.expression import RESERVED
+from ir.partition.groups import MAP, Group, begun, beside, joined, recurring
+from ir.partition.repeated import once
+from ir.partition.squeezed import squeezed
+from ir.partition.views import through_views
+from ir.recurrence import ordered, stepped
+from ir.sizes import shape
+from ir.spec import (
+    Equation,
+    Expr,
+    Facts,
+    Index,
+    Number,
+    Range,
+    Read,
+    Reduce,
+    Spec,
+)
+from ir.verify import facts
+from ir.visit import reindexed, rereading
+
+Lowers = Callable[[Spec], object]  # raises KernelError at a kernel that cannot be had
+_LETTERS = "ijklmnpqrstuvwbcdfgh"
+
+
+def partition(
+    spec: Spec,
+    sizes: Mapping[str, int],
+    aliases: Mapping[str, str] | None = None,
+    lowers: Lowers = lambda _: None,
+    outside: Sequence[Outside] = (),
+) -> Network:
+    """A network that computes a spec at one set of sizes.
+
+    aliases: tensors that hold another's elements in its order under another shape; no kernel
+    computes them.  lowers: looks at each kernel once; one that it refuses is parted into smaller
+    ones. Raises what it raises where a kernel of one equation is refused.  outside: calls that no
+    kernel does, each after those that it needs: no kernel has equations both of before and of after
+    one.
+    """
+    aliases, spec = dict(aliases or {}), literal(spec, sizes)
+    flat = squeezed(once(through_views(spec, aliases), aliases))
+    shown = {e.target: e.sources()[0] for e in flat.equations if e.target in aliases}
+    return _Partition(spec, flat, aliases | shown | _copies(flat), lowers, outside).network()
+
+
+def _copies(spec: Spec) -> dict[str, str]:
+    """Equations that copy a tensor as it is: they show what lies in memory already."""
+    tensors = facts(spec).tensors
+    return {
+        e.target: e.value.tensor
+        for e in spec.equations
+        if isinstance(e.value, Read) and not e.accumulate and e.value.pad is None
+        and e.value.at == e.at and len(set(e.indices)) == len(e.at)
+        and tensors[e.target] == replace(tensors[e.value.tensor], name=e.target)
+    }  # fmt: skip
+
+
+class _Partition:
+    """One partition. flat: the spec without views and dimensions of one element."""
+
+    def __init__(
+        self, spec: Spec, flat: Spec, aliases: Mapping[str, str], lowers: Lowers,
+        outside: Sequence[Outside],
+    ):  # fmt: skip
+        self.spec, self.flat, self.aliases, self.lowers = spec, flat, aliases, lowers
+        self.outside, self.stages = outside, stages(flat, outside)
+        self.facts = facts(flat)
+        self.place = {e.target: n for n, e in enumerate(ordered(flat))}
+        self.seen: dict[Spec, KernelError | None] = {}
+        self.outputs = {self.root(t.name) for t in spec.outputs}
+        self.readers: dict[str, set[str]] = {}  # of what lies in memory
+        for e in flat.equations:
+            for source in e.sources():
+                self.readers.setdefault(self.root(source), set()).add(e.target)
+
+    def network(self) -> Network:
+        groups: list[Group] = []
+        for group in self.groups():
+            groups += [group] if self.had(group) else self.parts(group)
+        return self.assembled(sorted(groups, key=self.stage))
+
+    def root(self, tensor: str) -> str:
+        """The tensor whose elements another one shows."""
+        while tensor in self.aliases:
+            tensor = self.aliases[tensor]
+        return tensor
+
+    def stage(self, group: Group) -> int:
+        """How many calls from outside a group's equations wait for, one after the other."""
+        return self.stages[group.equations[0].target]
+
+    def groups(self) -> list[Group]:
+        """The equations in groups, each after those of its stage that it needs."""
+        groups: list[Group] = []
+        home: dict[str, int] = {}
+        for e in ordered(self.flat):
+            if e.target in self.aliases or e.target in home:
+                continue
+            together = stepped(self.flat, e.target)
+            if together:
+                members = [self.flat.equation(t) for t in together.targets]
+                groups.append(recurring(members, self.facts))
+                home |= {t: len(groups) - 1 for t in together.targets}
+                continue
+            now = self.stages[e.target]
+            homes = sorted({
+                home[r] for s in e.sources()
+                if (r := self.root(s)) in home and self.stages[r] == now
+            })  # fmt: skip
+            if not homes or not self.placed(groups, homes, e):
+                groups.append(begun(e, self.facts))
+                homes = [len(groups) - 1]
+            home |= dict.fromkeys(groups[homes[-1]].targets | {e.target}, homes[-1])
+        return [g for g in groups if g.equations]
+
+    def placed(self, groups: list[Group], homes: Sequence[int], e: Equation) -> bool:
+        """Whether an equation could be put into the last group of which it reads something: with
+        the maps that it reads too, or else alone."""
+        *others, last = homes
+        made, taken = groups[last], []
+        for n in others:
+            maps = [self.flat.equation(t) for t in groups[n].at]
+            if groups[n].kind == MAP and not self.read(groups[n], groups[n + 1 : last + 1]):
+                wider = beside(made, maps, self.facts)
+                made, taken = (wider, [*taken, n]) if wider else (made, taken)
+        if not taken or not self.join(made, e):
+            return self.join(groups[last], e)
+        made.equations.sort(key=lambda one: self.place[one.target])
+        groups[last] = made
+        for n in taken:
+            groups[n] = Group(MAP)
+        return True
+
+    def read(self, group: Group, later: Sequence[Group]) -> bool:
+        """Whether some of these groups read what one computes."""
+        sources = {self.root(s) for g in later for e in g.equations for s in e.sources()}
+        return bool(sources & group.targets)
+
+    def join(self, group: Group, e: Equation) -> bool:
+        """Whether an equation could be put into a group. What it sees under another shape has to
+        lie in memory before."""
+        shown = {self.root(s) for s in e.sources() if s in self.aliases}
+        return not shown & group.targets and joined(group, e, self.facts)
+
+    def parts(self, group: Group) -> list[Group]:
+        """A group that cannot be had, as several that can."""
+        if len(group.equations) == 1 or stepped(self.flat, group.equations[0].target):
+            raise self.seen[self.kernel(group).spec] or AssertionError("it can be had")
+        made: list[Group] = []
+        for e in (self.flat.equation(e.target) for e in group.equations):
+            if made and (wider := self.widened(made[-1], e)):
+                made[-1] = wider
+                continue
+            alone = begun(e, self.facts)
+            if not self.had(alone):
+                raise self.seen[self.kernel(alone).spec] or AssertionError("it can be had")
+            made.append(alone)
+        return made
+
+    def widened(self, group: Group, e: Equation) -> Group | None:
+        """A group with one equation more, where that can be had."""
+        copy = group.copy()
+        reads = any(s in group.targets for s in e.sources())
+        return copy if reads and self.join(copy, e) and self.had(copy) else None
+
+    def had(self, group: Group) -> bool:
+        """Whether a kernel of a group is not refused."""
+        spec = self.kernel(group).spec
+        if spec not in self.seen:
+            try:
+                self.lowers(spec)
+                self.seen[spec] = None
+            except KernelError as error:
+                self.seen[spec] = error
+        return self.seen[spec] is None
+
+    def kernel(self, group: Group) -> Step:
+        """The step of a group. Names are of the step alone, so that equal ones are equal specs."""
+        own = group.targets
+        stored = [
+            t for t in (e.target for e in group.equations)
+            if t in self.outputs or self.readers.get(t, set()) - own
+        ]  # fmt: skip
+        inputs = list(dict.fromkeys(
+            s for e in group.equations for s in e.sources() if s not in own
+        ))  # fmt: skip
+        spec = canonical(self.facts, group, inputs, stored)
+        return Step(spec, tuple(map(self.root, inputs)), tuple(stored))
+
+    def assembled(self, groups: Sequence[Group]) -> Network:
+        steps = tuple(self.kernel(g) for g in groups)
+        tensors = {t.name: t for t in (*self.spec.inputs, *self.spec.outputs)}
+        given = [t.name for t in self.spec.inputs]
+        filled = {name for o in self.outside for name in o.outputs}
+        buffers = []
+        for name in dict.fromkeys((*given, *(o for s in steps for o in s.outputs))):
+            t = tensors.get(name) or self.facts.tensors[name]
+            role = "outside" if name in filled else "input" if name in given else (
+                "output" if name in self.outputs else "between"
+            )  # fmt: skip
+            buffers.append(Buffer(name, t.dtype, shape(t, {}), role))
+        outputs = {t.name: (self.root(t.name), shape(t, {})) for t in self.spec.outputs}
+        reached = [self.stage(g) for g in groups]
+        pauses = tuple(
+            Pause(o.name, sum(stage < _after(o, self.stages) for stage in reached),
+                  tuple(outputs[name] for name in o.inputs), o.outputs)
+            for o in self.outside
+        )  # fmt: skip
+        return Network(
+            self.spec.name, tuple(buffers), steps, tuple(outputs.values()), pauses
+        )
+
+
+def stages(spec: Spec, outside: Sequence[Outside]) -> dict[str, int]:
+    """By tensor, how many calls from outside it waits for, one after the other."""
+    found = dict.fromkeys((t.name for t in spec.inputs), 0)
+    found |= dict.fromkeys((e.target for e in spec.equations), 0)
+    before: dict[str, int] = {}
+    while outside and before != found:
+        before = dict(found)
+        for e in ordered(spec):
+            found[e.target] = max((found[e.target], *(found[s] for s in e.sources())))
+        for o in outside:
+            found |= dict.fromkeys((name for name in o.outputs if name), _after(o, found))
+    return found
+
+
+def _after(call: Outside, found: Mapping[str, int]) -> int:
+    """The stage of what a call gives."""
+    return 1 + max((found[name] for name in call.inputs), default=-1)
+
+
+def canonical(known: Facts, group: Group, inputs: Sequence[str], stored: Sequence[str]) -> Spec:
+    """A group's spec, under names that depend on its equations alone."""
+    tensors = {name: f"x{n}" if len(inputs) > 1 else "x" for n, name in enumerate(inputs)}
+    for e in group.equations:
+        tensors[e.target] = _fresh(stem(e.target), tensors.values())
+    names: dict[str, str] = {}
+    taken = {*tensors.values(), *RESERVED}
+    letters = (name for name in map(_letter, count()) if name not in taken)
+    for e in group.equations:
+        for node in (n for p in (*e.at, e.value) for n in p.walk()):
+            for index in _indices(node):
+                if index not in names:
+                    names[index] = next(letters)
+    ranges = {i: Range(i, Number(0), size) for i, size in group.ranges.items()}
+    given = tuple(
+        replace(known.tensors[name], name=tensors[name], place=None) for name in inputs
+    )
+    made = tuple(replace(known.tensors[name], name=tensors[name], place=None) for name in stored)
+    equations = tuple(_spelled(e, names, tensors, known, ranges) for e in group.equations)
+    title = "_".join(dict.fromkeys(stem(e.target) for e in group.equations if e.target in stored))
+    spec = Spec("kernel", "kernel", given, made, equations)
+    spec = _plain(spec)
+    name = f"{title[:40]}_{spec_digest(spec)[:8]}"
+    return replace(spec, name=name, doc=f"{title}.")
+
+
+def _plain(spec: Spec) -> Spec:
+    """The spec without the sizes and ranges that follow from the rest."""
+    bare = replace(spec, equations=tuple(
+        replace(e, sizes=(), value=replace(e.value, ranges=()) if isinstance(e.value, Reduce)
+                else e.value)
+        for e in spec.equations
+    ))  # fmt: skip
+    try:
+        return bare if facts(bare).ranges == facts(spec).ranges else spec
+    except KernelError:
+        return spec
+
+
+def _indices(node: Expr) -> tuple[str, ...]:
+    match node:
+        case Index(name) | Range(name):
+            return (name,)
+        case Reduce(_, _, over):
+            return over
+    return ()
+
+
+def stem(name: str) -> str:
+    """A tensor's name without its number, which kernels keep of it."""
+    return name.rstrip("0123456789").rstrip("_") or "t"
+
+
+def _fresh(stem: str, taken: Collection[str]) -> str:
+    name, n = stem, 0
+    while name in taken or name in RESERVED:
+        n += 1
+        name = f"{stem}_{n}"
+    return name
+
+
+def _letter(n: int) -> str:
+    turn, at = divmod(n, len(_LETTERS))
+    return f"{_LETTERS[at]}{turn or ''}"
+
+
+def _spelled(
+    e: Equation, indices: Mapping[str, str], tensors: Mapping[str, str], known: Facts,
+    ranges: Mapping[str, Range],
+) -> Equation:  # fmt: skip
+    def spelled(expr: Expr) -> Expr:
+        return reindexed(rereading(expr, tensors), indices.__getitem__)
+
+    value = spelled(e.value)
+    if isinstance(value, Reduce):
+        written = {r.index: r for r in value.ranges}
+        spans = (
+            written.get(indices[i]) or replace(ranges[i], index=indices[i]) for i in e.value.over
+        )
+        value = replace(value, ranges=tuple(spans))
+    sizes = known.tensors[e.target].shape
+    return replace(
+        e, target=tensors[e.target], at=tuple(map(spelled, e.at)), value=value, sizes=sizes,
+        place=None,
+    )  # fmt: skip

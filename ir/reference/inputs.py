@@ -1,0 +1,196 @@
+"""Random inputs that are valid for a spec: what an input may hold follows from its use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ir.reference.rounding import round_to
+from ir.sizes import bind, shape, value
+from ir.spec import (
+    FLOATS,
+    Apply,
+    Bucketize,
+    Cast,
+    Equation,
+    Expr,
+    Index,
+    Read,
+    Reduce,
+    Spec,
+    Tensor,
+)
+from ir.verify import facts
+
+WHOLE = 8  # integers of no known use run from -WHOLE to WHOLE
+_CLAMPS = ("minimum", "maximum", "mod", "and", "lt", "le", "gt", "ge", "eq", "ne", "uniform")
+_POSITIVE = ("log", "log2", "log10", "log1p", "sqrt", "rsqrt")
+_LEAST = 0.1  # keeps quotients and logarithms moderate
+
+
+@dataclass(slots=True)
+class Use:
+    """How one spec uses its inputs.
+
+    below: an integer tensor's entries are positions in a dimension of this size.  bounds: an
+    offsets tensor, by the size its entries run to; `ends` its partner where starts and ends
+    are two tensors.  borders: sorted tensors, with the tensors searched in them.
+    """
+
+    below: dict[str, int] = field(default_factory=dict)
+    bounds: dict[str, int] = field(default_factory=dict)
+    ends: dict[str, str] = field(default_factory=dict)
+    borders: dict[str, list[str]] = field(default_factory=dict)
+    positive: set[str] = field(default_factory=set)
+
+
+def random_inputs(
+    spec: Spec, sizes: Mapping[str, int], rng: np.random.Generator, *, scale: float = 1.0
+) -> dict[str, np.ndarray]:
+    """Inputs by name, in their dtypes (see `rounding`); floats are normal times `scale`."""
+    bound = bind(spec, sizes)
+    use = uses(spec, bound)
+    made = {t.name: _plain(t, bound, use, rng, scale) for t in spec.inputs}
+    dtypes = {t.name: t.dtype for t in spec.inputs}
+    for name, last in use.bounds.items():
+        _offsets(made, name, use.ends.get(name), last, rng)
+    for borders, searched in use.borders.items():
+        _borders(made, borders, searched, use, rng)
+    return {name: round_to(array, dtypes[name]) for name, array in made.items()}
+
+
+def uses(spec: Spec, sizes: Mapping[str, int]) -> Use:
+    """How a spec uses its inputs, at the given sizes (derived ones included)."""
+    use = Use()
+    finder = _Finder(spec, sizes, use)
+    for e in spec.equations:
+        finder.equation(e)
+    return use
+
+
+class _Finder:
+    def __init__(self, spec: Spec, sizes: Mapping[str, int], use: Use):
+        self.use = use
+        self.sizes = sizes
+        self.inputs = {t.name: t for t in spec.inputs}
+        self.equations = {e.target: e for e in spec.equations}
+        self.tensors = facts(spec).tensors
+
+    def equation(self, e: Equation) -> None:
+        self._positions(e.target, e.at)
+        for r in e.value.ranges if isinstance(e.value, Reduce) else ():
+            if r.jagged:
+                self._jagged(e.value, r.index, r.low.tensor, r.high.tensor)
+        for node in (n for x in (*e.at, e.value) for n in x.walk()):
+            match node:
+                case Read(tensor, at):
+                    self._positions(tensor, at)
+                case Bucketize(searched, borders) if borders in self.inputs:
+                    found = self.use.borders.setdefault(borders, [])
+                    found += [n for n in self._reach(searched) if n not in found]
+                case Apply("div", (_, b)):
+                    self.use.positive |= self._floats(b)
+                case Apply(function, (a,)) if function in _POSITIVE:
+                    self.use.positive |= self._floats(a)
+
+    def _positions(self, tensor: str, at: tuple[Expr, ...]) -> None:
+        for expr, size in zip(at, self.tensors[tensor].shape, strict=True):
+            for name in () if isinstance(expr, Index) else self._reach(expr):
+                most = value(size, self.sizes)
+                self.use.below[name] = min(most, self.use.below.get(name, most))
+
+    def _jagged(self, fold: Reduce, index: str, low: str, high: str) -> None:
+        """The bounds run to the smallest dimension that the jagged index walks."""
+        walked = [
+            value(size, self.sizes)
+            for n in fold.body.walk()
+            if isinstance(n, Read)
+            for expr, size in zip(n.at, self.tensors[n.tensor].shape, strict=True)
+            if isinstance(expr, Index) and expr.name == index
+        ]
+        if low not in self.inputs:
+            return
+        self.use.bounds[low] = min([*walked, self.use.bounds.get(low, 2**31 - 1)])
+        if high != low and high in self.inputs:
+            self.use.ends[low] = high
+
+    def _reach(self, expr: Expr, seen: frozenset[str] = frozenset()) -> Iterator[str]:
+        """The integer inputs whose entries an expression hands on. seen: tensors on the way."""
+        if isinstance(expr, Bucketize) or (isinstance(expr, Apply) and expr.function in _CLAMPS):
+            return
+        if isinstance(expr, Read):
+            if expr.tensor in seen:
+                return
+            if expr.tensor not in self.inputs:
+                inner = self.equations[expr.tensor].value
+                yield from self._reach(inner, seen | {expr.tensor})
+            elif self.inputs[expr.tensor].dtype not in FLOATS:
+                yield expr.tensor
+            return
+        for child in expr.children():
+            yield from self._reach(child, seen)
+
+    def _floats(self, expr: Expr) -> set[str]:
+        """The float inputs whose sign an expression hands on."""
+        match expr:
+            case Read(tensor) if tensor in self.inputs:
+                return {tensor} if self.inputs[tensor].dtype in FLOATS else set()
+            case Cast(_, inner):
+                return self._floats(inner)
+            case Apply("add" | "mul" | "div", args):
+                return set().union(*map(self._floats, args))
+        return set()
+
+
+def _plain(
+    t: Tensor, sizes: Mapping[str, int], use: Use, rng: np.random.Generator, scale: float
+) -> np.ndarray:
+    dims = shape(t, sizes)
+    if t.name in use.below:
+        return rng.integers(0, use.below[t.name], dims)
+    if t.dtype == "b8":
+        return rng.random(dims) < 0.5
+    if t.dtype not in FLOATS:
+        return rng.integers(-WHOLE, WHOLE + 1, dims)
+    drawn = rng.standard_normal(dims) * scale
+    return np.abs(drawn) + _LEAST if t.name in use.positive else drawn
+
+
+def _offsets(
+    made: dict[str, np.ndarray], low: str, high: str | None, last: int, rng: np.random.Generator
+) -> None:
+    """Sorted offsets from 0 to `last`, an empty segment among them where there is room."""
+    count = made[low].size + (high is not None)
+    offsets = np.sort(rng.integers(0, last + 1, count))
+    offsets[0] = 0
+    if count > 1:
+        offsets[-1] = last
+    if count > 3:
+        offsets[count // 2] = offsets[count // 2 - 1]
+    if high is None:
+        made[low] = offsets
+    else:
+        made[low], made[high] = offsets[:-1], offsets[1:]
+
+
+def _borders(
+    made: dict[str, np.ndarray],
+    borders: str,
+    searched: list[str],
+    use: Use,
+    rng: np.random.Generator,
+) -> None:
+    """Sorted borders; integers are distinct, and half of what is searched is among them."""
+    array = made[borders]
+    if array.dtype.kind == "f":
+        made[borders] = np.sort(array)
+        return
+    span = max(4 * array.size, 2)
+    made[borders] = np.sort(rng.choice(span, array.size, replace=False))
+    for name in searched:
+        if name not in use.below:
+            dims = made[name].shape
+            hits = rng.choice(made[borders], dims)
+            made[name] = np.where(rng.random(dims) < 0.5, hits, rng.integers(0, span, dims))

@@ -1,0 +1,306 @@
+"""The oracle: a spec evaluated with numpy, in float64 or at the precision of its storage."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+
+from ir.errors import KernelError
+from ir.recurrence import Recurrence, ordered, stepped
+from ir.reference.labelled import Labelled, counted, union
+from ir.reference.product_sum import factors, product_sum
+from ir.reference.rounding import BITS, round_bits, round_to, whole
+from ir.reference.values import Span, Spans, Values
+from ir.sizes import bind, shape, value
+from ir.spec import EIGHT, FLOATS, Equation, Expr, Index, Range, Reduce, Scan, Spec
+from ir.verify import facts
+
+LARGEST_BLOCK = 2**22  # entries of one temporary array: 32 MB of float64
+_NARROWEST = ("bf16", "f16", "f32", "f64")
+_SEGMENT = "*"  # the axis of all segments of a jagged range, one after the other
+_FOLDS = {
+    "sum": np.add,
+    "prod": np.multiply,
+    "max": np.maximum,
+    "min": np.minimum,
+    "any": np.logical_or,
+    "all": np.logical_and,
+}
+_ARGUMENTS = {"argmax": np.argmax, "argmin": np.argmin}
+
+
+def evaluate(
+    spec: Spec, inputs: Mapping[str, np.ndarray], sizes: Mapping[str, int]
+) -> dict[str, np.ndarray]:
+    """The outputs by name: floats in float64 without rounding between, integers in int64.
+
+    Raises KernelError where an input is missing or has another shape than the sizes say, and
+    where a read without `pad` leaves its tensor.
+    """
+    tensors = _Run(spec, inputs, sizes, np.float64, "f64").tensors()
+    return {t.name: tensors[t.name] for t in spec.outputs}
+
+
+def evaluate_storage(
+    spec: Spec, inputs: Mapping[str, np.ndarray], sizes: Mapping[str, int]
+) -> dict[str, np.ndarray]:
+    """The outputs by name, each equation's result rounded to the storage precision.
+
+    That is the narrowest float dtype of the spec's inputs and outputs. With f32 everything is
+    computed in float32; with f16 and bf16 in float64 and rounded after each equation: to the
+    dtype itself where the tensor has it, else (a sum of squares in f32) to as many bits. Tensors
+    of 8-bit floats are rounded to them.
+    """
+    storage = storage_dtype(spec)
+    real = np.float32 if storage == "f32" else np.float64
+    tensors = _Run(spec, inputs, sizes, real, storage).tensors()
+    return {t.name: round_to(tensors[t.name], t.dtype) for t in spec.outputs}
+
+
+def storage_dtype(spec: Spec) -> str:
+    """The narrowest float dtype among inputs and outputs; f32 where there is none.
+
+    8-bit floats count as bf16: they are stored, not computed with, and a matrix unit that takes
+    them need not keep sums to all bits of f32.
+    """
+    used = {"bf16" if t.dtype in EIGHT else t.dtype for t in (*spec.inputs, *spec.outputs)}
+    return next((d for d in _NARROWEST if d in used), "f32")
+
+
+class _Run:
+    """One evaluation of a spec."""
+
+    def __init__(
+        self,
+        spec: Spec,
+        inputs: Mapping[str, np.ndarray],
+        sizes: Mapping[str, int],
+        real: type[np.floating],
+        storage: str,
+    ):
+        self.spec = spec
+        self.facts = facts(spec)
+        self.sizes = bind(spec, sizes)
+        self.real = real
+        self.storage = storage
+        held = {t.name: self._input(t.name, inputs) for t in spec.inputs}
+        self.values = Values(held, {**self.sizes, **dict(spec.attributes)}, real)
+
+    def tensors(self) -> dict[str, np.ndarray]:
+        """Every tensor of the spec."""
+        with np.errstate(all="ignore"):
+            for e in ordered(self.spec):
+                together = stepped(self.spec, e.target)
+                if together is None:
+                    self.values.tensors[e.target] = self._rounded(e.target, self._equation(e))
+                elif e.target == together.targets[0]:
+                    self._recurrence(together)
+        return self.values.tensors
+
+    def _recurrence(self, found: Recurrence) -> None:
+        """Evaluates the equations of a recurrence, step by step."""
+        equations = [self.spec.equation(t) for t in found.targets]
+        self.values.tensors.update((e.target, self._empty(e)) for e in equations)
+        steps = range(value(self.facts.ranges[found.index].high, self.sizes))
+        for at in reversed(steps) if found.backwards else steps:
+            for e in equations:
+                out = self.values.tensors[e.target]
+                spans = {i: self._span(self.facts.ranges[i]) for i in e.indices}
+                spans[found.index] = Span.between(found.index, at, at + 1)
+                self._block(e, spans, out)
+                piece = tuple(spans[i].piece for i in e.indices)
+                out[piece] = self._rounded(e.target, out[piece])
+
+    def _input(self, name: str, inputs: Mapping[str, np.ndarray]) -> np.ndarray:
+        expected = shape(self.facts.tensors[name], self.sizes)
+        if name not in inputs:
+            raise KernelError(
+                f"`{self.spec.name}` is not given its input `{name}`",
+                allowed=", ".join(t.name for t in self.spec.inputs),
+                hint="give every input by its name",
+            )
+        array = np.asarray(inputs[name])
+        if array.shape != expected:
+            raise KernelError(
+                f"the input `{name}` has the shape {array.shape}",
+                allowed=str(expected),
+                hint="the sizes given fix the shapes",
+            )
+        return array.astype(self._kind(self.facts.tensors[name].dtype))
+
+    def _kind(self, dtype: str) -> type:
+        if dtype in FLOATS:
+            return self.real
+        return np.bool_ if dtype == "b8" else np.int64
+
+    def _rounded(self, name: str, array: np.ndarray) -> np.ndarray:
+        dtype = self.facts.tensors[name].dtype
+        if array.dtype.kind == "i":
+            return whole(array, dtype)
+        if array.dtype.kind != "f" or self.storage not in BITS:
+            return array
+        if dtype == self.storage or dtype in EIGHT:
+            return round_to(array, dtype).astype(self.real)
+        return round_bits(array, BITS[self.storage])
+
+    def _equation(self, e: Equation) -> np.ndarray:
+        out = self._empty(e)
+        outer = dict.fromkeys(n.name for x in e.at for n in x.walk() if isinstance(n, Index))
+        spans = {i: self._span(self.facts.ranges[i]) for i in outer}
+        self._block(e, spans, out)
+        return out
+
+    def _empty(self, e: Equation) -> np.ndarray:
+        tensor = self.facts.tensors[e.target]
+        return np.zeros(shape(tensor, self.sizes), self._kind(tensor.dtype))
+
+    def _span(self, r: Range) -> Span:
+        return Span.between(r.index, 0, value(r.high, self.sizes))
+
+    def _block(self, e: Equation, outer: dict[str, Span], out: np.ndarray) -> None:
+        """Evaluates an equation over spans of its left side, in halves where it is large."""
+        inner = dict(outer)
+        ranges = {r.index: r for r in e.value.ranges} if isinstance(e.value, Reduce) else {}
+        for i in e.reduced:
+            r = ranges.get(i, self.facts.ranges[i])
+            inner[i] = self._segments(r, inner) if r.jagged or r.partial else self._span(r)
+        widest, size = _widest(e, inner)
+        fixed = (e.value.along,) if isinstance(e.value, Scan) else ()
+        splits = [i for i in widest if i in outer and i not in fixed and outer[i].values.size > 1]
+        if size <= LARGEST_BLOCK or not splits:
+            long = self.facts.tensors[e.target].dtype == "i64"
+            self._store(e, self._right_side(e.value, outer, inner, long), outer, out)
+            return
+        largest = max(splits, key=lambda i: outer[i].values.size)
+        for half in outer[largest].halves():
+            self._block(e, {**outer, largest: half}, out)
+
+    def _store(self, e: Equation, found: Labelled, outer: Spans, out: np.ndarray) -> None:
+        if not e.accumulate:
+            out[tuple(outer[i].piece for i in e.indices)] = found.along(e.indices)
+            return
+        axes = tuple(outer)
+        full = tuple(outer[i].values.size for i in axes)
+        places = [np.broadcast_to(self.values.of(x, outer).along(axes), full) for x in e.at]
+        for place, length in zip(places, out.shape, strict=True):
+            if place.size and not (place.min() >= 0 and place.max() < length):
+                raise KernelError(
+                    f"`{e.target}` is written at {place.min()} to {place.max()}",
+                    place=e.place,
+                    allowed=f"0 to {length - 1}",
+                    hint="give positions that lie in the tensor",
+                )
+        np.add.at(out, tuple(places), np.broadcast_to(found.along(axes), full))
+
+    def _right_side(self, expr: Expr, outer: Spans, inner: Spans, long: bool) -> Labelled:
+        """long: integers are folded as i64, else as i32, whose ends folding nothing gives."""
+        if isinstance(expr, Scan):
+            return _scanned(expr, self.values.of(expr.body, inner), inner, long)
+        if not isinstance(expr, Reduce):
+            return self.values.of(expr, inner)
+        if any(r.jagged or r.partial for r in expr.ranges):
+            return self._jagged(expr, outer, inner, long)
+        if expr.fold == "sum" and len(factors(expr.body)) > 1:
+            parts = [self.values.of(f, inner) for f in factors(expr.body)]
+            kinds = {p.data.dtype.kind for p in parts}
+            alike = self.real if "f" in kinds else np.int64
+            parts = [Labelled(p.axes, p.data.astype(alike, copy=False)) for p in parts]
+            return product_sum(parts, expr.over)
+        return _folded(expr.fold, self.values.of(expr.body, inner), expr.over)
+
+    def _segments(self, r: Range, spans: Spans) -> Span:
+        """A jagged index: all its values, segment after segment, along one axis."""
+        _, starts, lengths = self._bounds(r, spans)
+        before = np.cumsum(lengths) - lengths
+        values = np.arange(lengths.sum()) + np.repeat(starts - before, lengths)
+        return Span(_SEGMENT, values)
+
+    def _bounds(self, r: Range, spans: Spans) -> tuple[Labelled, np.ndarray, np.ndarray]:
+        """The lower bounds with their axes; starts and lengths of the segments, flat."""
+        low, high = self.values.of(r.low, spans), self.values.of(r.high, spans)
+        axes = union((low, high))
+        full = np.broadcast_shapes(low.along(axes).shape, high.along(axes).shape)
+        starts = np.broadcast_to(low.along(axes), full)
+        lengths = np.maximum(high.along(axes) - starts, 0)
+        return Labelled(axes, starts), starts.ravel(), lengths.ravel()
+
+    def _jagged(self, expr: Reduce, outer: Spans, inner: Spans, long: bool) -> Labelled:
+        r = next(r for r in expr.ranges if r.jagged or r.partial)
+        bounds, _, lengths = self._bounds(r, outer)
+        segment = np.repeat(np.arange(lengths.size), lengths)
+        places = np.unravel_index(segment, bounds.data.shape) if bounds.axes else ()
+        along = {
+            i: Span(_SEGMENT, outer[i].values[place])
+            for i, place in zip(bounds.axes, places, strict=True)
+        }
+        body = self.values.of(expr.body, {**inner, **along})
+        others = tuple(i for i in expr.over if i != r.index)
+        body = _folded(expr.fold, body, others) if others else body
+        rest = tuple(a for a in body.axes if a != _SEGMENT)
+        data = body.along((_SEGMENT, *rest))
+        data = counted(data) if expr.fold in ("sum", "prod") else data
+        folded = _by_segment(expr.fold, data, lengths, long)
+        return Labelled(bounds.axes + rest, folded.reshape(bounds.data.shape + folded.shape[1:]))
+
+
+def _widest(e: Equation, spans: Spans) -> tuple[list[str], int]:
+    """The indices of the largest temporary array of an equation, and its size."""
+    value = e.value
+    product = isinstance(value, Reduce) and value.fold == "sum"
+    parts = factors(value.body) if product else [value]
+    found = [list(dict.fromkeys(n.name for n in p.walk() if isinstance(n, Index))) for p in parts]
+    if product:
+        found.append([i for i in spans if i not in value.over])
+    if not product or len(parts) == 1 or any(s.piece is None for s in spans.values()):
+        found = [list(spans)]
+    sized = [(math.prod(spans[i].values.size for i in indices), indices) for indices in found]
+    size, indices = max(sized)
+    return indices, size
+
+
+def _folded(fold: str, body: Labelled, over: tuple[str, ...]) -> Labelled:
+    kept = tuple(a for a in body.axes if a not in over)
+    data = body.along(kept + over)
+    if fold in _ARGUMENTS:
+        flat = data.reshape(*data.shape[: len(kept)], -1)
+        return Labelled(kept, np.asarray(_ARGUMENTS[fold](flat, axis=-1)))
+    if fold in ("sum", "prod"):
+        data = counted(data)
+    axis = tuple(range(len(kept), data.ndim))
+    return Labelled(kept, np.asarray(_FOLDS[fold].reduce(data, axis=axis)))
+
+
+def _by_segment(fold: str, data: np.ndarray, lengths: np.ndarray, long: bool) -> np.ndarray:
+    """Folds consecutive segments of the first axis; an empty one gives the fold's identity."""
+    out = np.full((lengths.size, *data.shape[1:]), _identity(fold, data.dtype, long), data.dtype)
+    filled = lengths > 0
+    if filled.any():
+        starts = (np.cumsum(lengths) - lengths)[filled]
+        out[filled] = _FOLDS[fold].reduceat(data, starts, axis=0)
+    return out
+
+
+def _identity(fold: str, dtype: np.dtype, long: bool) -> float | int | bool:
+    """What folding nothing gives: the lowest value for max, the highest for min."""
+    if fold in ("max", "min"):
+        sign = -1 if fold == "max" else 1
+        if dtype.kind == "f":
+            return sign * math.inf
+        whole = np.iinfo(np.int64 if long else np.int32)
+        limits = (0, 1) if dtype.kind == "b" else (whole.min, whole.max)
+        return limits[fold == "min"]
+    return {"sum": 0, "prod": 1, "any": False, "all": True}[fold]
+
+
+def _scanned(expr: Scan, body: Labelled, spans: Spans, long: bool) -> Labelled:
+    axis = body.axes.index(spans[expr.along].axis)
+    data = counted(body.data) if expr.fold in ("sum", "prod") else body.data
+    data = np.flip(data, axis) if expr.reverse else data
+    result = _FOLDS[expr.fold].accumulate(data, axis=axis)
+    if expr.exclusive:
+        first = np.full_like(result.take([0], axis), _identity(expr.fold, result.dtype, long))
+        rest = np.delete(result, -1, axis)
+        result = np.concatenate([first, rest], axis)
+    return Labelled(body.axes, np.flip(result, axis) if expr.reverse else result)

@@ -1,0 +1,62 @@
+"""A network evaluated step by step: by the reference, in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ir.errors import KernelError
+from ir.network import Network, Pause
+from ir.reference.reference import evaluate as evaluate_spec
+from ir.sizes import shape
+from ir.spec import Spec
+
+Arrays = Mapping[str, np.ndarray]
+Evaluates = Callable[[Spec, Arrays, Mapping[str, int]], dict[str, np.ndarray]]
+Calls = Sequence[Callable[[list[np.ndarray]], Sequence[np.ndarray]]]  # those a network pauses for
+
+
+def evaluate(
+    network: Network, inputs: Arrays, by: Evaluates = evaluate_spec, calls: Calls = ()
+) -> list[np.ndarray]:
+    """The outputs in order; KernelError where an input is missing. by: evaluates a step.
+    calls: what the network pauses for."""
+    held = dict(inputs)
+    missing = [b.name for b in network.inputs if b.name not in held]
+    if missing:
+        raise KernelError(f"`{network.name}` is not given its input `{missing[0]}`")
+    require_calls(network, len(calls))
+    for n, step in network.sequence():
+        if isinstance(step, Pause):
+            outside(step, calls[n], held)
+            continue
+        given = {
+            t.name: seen(held[name], shape(t, {}))
+            for t, name in zip(step.spec.inputs, step.inputs, strict=True)
+        }
+        made = by(step.spec, given, {})
+        for t, name in zip(step.spec.outputs, step.outputs, strict=True):
+            held[name] = made[t.name]
+    return [seen(held[name], sizes) for name, sizes in network.outputs]
+
+
+def require_calls(network: Network, given: int) -> None:
+    """KernelError where not every call that a network pauses for is given."""
+    if given != len(network.pauses):
+        names = ", ".join(p.name for p in network.pauses) or "none"
+        raise KernelError(
+            f"`{network.name}` is given {given} calls from outside", allowed=f"its own: {names}"
+        )
+
+
+def outside(pause: Pause, call: Callable[..., Sequence[np.ndarray]], held: dict[str, Any]) -> None:
+    """Makes a call from outside; held: arrays by buffer, to which its results are added."""
+    made = call([seen(held[name], sizes) for name, sizes in pause.inputs])
+    held.update({n: a for n, a in zip(pause.outputs, made, strict=True) if n is not None})
+
+
+def seen(array: np.ndarray, sizes: tuple[int, ...]) -> np.ndarray:
+    """A buffer's elements under a shape."""
+    return np.ascontiguousarray(array).reshape(sizes)

@@ -1,0 +1,1 @@
+"""Samples for tests: small machines, kernels, random specs."""
