@@ -17,6 +17,7 @@ from ir.recurrence import Recurrence, ordered, recurrences
 from ir.reference.inputs import random_inputs
 from ir.reference.interpret import interpret
 from ir.reference.reference import evaluate, evaluate_storage
+from ir.samples.right import EXACT, require_right
 from ir.samples.samples import (
     RECURRENT,
     SMALL,
@@ -30,7 +31,6 @@ from ir.samples.samples import (
 from ir.verify import facts
 
 SHAPES = [(1, 1, 1, 1), (3, 2, 5, 4), (6, 3, 7, 17)]  # T, B, I, H
-EXACT = 1e-10
 GATES = {"rnn": 1, "lstm": 4, "gru": 3}
 
 
@@ -186,15 +186,11 @@ def test_a_cycle_that_cannot_be_stepped_through_is_refused(lines, what, caret):
 # -- lowering ---------------------------------------------------------------------------------
 
 
-def require_right(name, machine, schedule, sizes):
+def require_right_when_checked(name, machine, schedule, sizes):
     spec = workload(name).spec
     nest = lower(spec, schedule, machine, sizes)
     for checked in workload(name).checks:
-        inputs = random_inputs(spec, checked, np.random.default_rng(7))
-        expected = evaluate(spec, inputs, checked)
-        found = interpret(nest, inputs, checked, rng=np.random.default_rng(8))
-        for output, array in expected.items():
-            np.testing.assert_allclose(found[output], array, EXACT, EXACT, err_msg=output)
+        require_right(nest, checked)
     return nest
 
 
@@ -204,13 +200,13 @@ def require_right(name, machine, schedule, sizes):
 def test_every_step_computes_what_the_reference_computes(name, scheduler, machine):
     sizes = workload(name).checks[-1]
     schedule = scheduler(workload(name).spec, machine, sizes)
-    require_right(name, machine, schedule, sizes)
+    require_right_when_checked(name, machine, schedule, sizes)
 
 
 @pytest.mark.parametrize(("name", "launches"), [("rnn", 2), ("gru", 2), ("lstm", 3)])
 def test_a_step_is_one_launch(name, launches):
     w = workload(name)
-    nest = require_right(name, WITH_LANES, autoschedule(w.spec, WITH_LANES, w.tune), w.tune)
+    nest = require_right_when_checked(name, WITH_LANES, autoschedule(w.spec, WITH_LANES, w.tune), w.tune)
     steps = [launch for launch in nest.launches if launch.repeat]
     assert len(steps) == 1 and len(nest.launches) == launches
     assert steps[0].times({"T": 64}) == 64
@@ -229,7 +225,7 @@ def test_a_launch_may_end_within_a_step():
     nest = lowered("lstm", "kernel(c)", "tile(j, size=4)", "place(j.outer, level=grid)")
     groups = [(repeat and repeat.index, len(launches)) for repeat, launches in nest.groups()]
     assert groups == [(None, 1), ("t", 2), (None, 1)]
-    require_right("lstm", SMALL, nest.schedule, workload("lstm").checks[-1])
+    require_right_when_checked("lstm", SMALL, nest.schedule, workload("lstm").checks[-1])
 
 
 def test_two_recurrences_over_one_index_run_one_after_the_other():

@@ -1,14 +1,11 @@
 """Two indices that become one: convolutions as one product, element by element kernels flat."""
 
-import numpy as np
 import pytest
 
 from ir.edits.edits import Edit, neighbours
 from ir.errors import KernelError
-from ir.nest.nest import Dot, Load, LoopNest, Store
-from ir.reference.inputs import random_inputs
-from ir.reference.interpret import interpret
-from ir.reference.reference import evaluate
+from ir.nest.nest import Dot, Load, Store
+from ir.samples.right import require_right
 from ir.samples.samples import SMALL, WITH_TF32, decisions, lowered, spec_of, statements, workload
 
 CONV = workload("conv2d").spec
@@ -16,15 +13,6 @@ GEMM = ("collapse(p, inner=q)", "tile(b, size=1)", "tile(o, size=16)", "tile(pq,
         "tile(c, size=16)", "tile(i, size=1)", "tile(j, size=1)", "place(b.outer, level=grid)",
         "place(o.outer, level=grid)", "place(pq.outer, level=grid)",
         "compute(acc, unit=matrix)")  # fmt: skip
-
-
-def require_right(nest: LoopNest, sizes) -> LoopNest:
-    inputs = random_inputs(nest.spec, sizes, np.random.default_rng(3))
-    expected = evaluate(nest.spec, inputs, sizes)
-    found = interpret(nest, inputs, sizes)
-    for name, array in expected.items():
-        np.testing.assert_allclose(found[name], array, 1e-10, 1e-10)
-    return nest
 
 
 @pytest.mark.parametrize("sizes", workload("conv2d").checks)

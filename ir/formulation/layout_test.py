@@ -6,10 +6,11 @@ import pytest
 from ir.edits.edits import Edit, neighbours
 from ir.errors import KernelError
 from ir.formulation.layout import dimensions
-from ir.nest.nest import Load, LoopNest, Scan
+from ir.nest.nest import Load, Scan
 from ir.reference.inputs import random_inputs
 from ir.reference.interpret import interpret
 from ir.reference.reference import evaluate
+from ir.samples.right import require_formed_right
 from ir.samples.samples import SMALL, WITH_TF32, decisions, lowered, spec_of, statements, workload
 from ir.spec import Index
 
@@ -22,21 +23,10 @@ TILES = ("tile(m, size=16)", "tile(n, size=16)", "tile(k, size=16)", "place(m.ou
          "place(n.outer, level=grid)", "compute(acc, unit=matrix)")  # fmt: skip
 
 
-def require_right(nest: LoopNest, sizes=SIZES) -> LoopNest:
-    inputs = random_inputs(nest.spec, sizes, np.random.default_rng(3))
-    expected = evaluate(nest.spec, inputs, sizes)
-    formed = evaluate(nest.formulation, inputs, sizes)
-    found = interpret(nest, inputs, sizes)
-    for name, array in expected.items():
-        np.testing.assert_allclose(found[name], array, 1e-10, 1e-10)
-        np.testing.assert_allclose(formed[name].reshape(array.shape), array, 1e-10, 1e-10)
-    return nest
-
-
 @pytest.mark.parametrize("machine", [SMALL, WITH_TF32])
 def test_an_input_is_copied_in_a_launch_of_its_own(machine):
-    nest = require_right(
-        lowered(MATMUL, *TILES, "layout(w, order=n_k)", sizes=SIZES, machine=machine)
+    nest = require_formed_right(
+        lowered(MATMUL, *TILES, "layout(w, order=n_k)", sizes=SIZES, machine=machine), SIZES
     )
     copy, product = nest.launches
     assert [p.name for p in copy.parameters] == ["w", "w_nk"]
@@ -47,7 +37,7 @@ def test_an_input_is_copied_in_a_launch_of_its_own(machine):
 
 def test_what_lies_between_launches_is_computed_in_another_order():
     lines = (*TILES, "precision(acc, dtype=tf32x3)", "kernel(acc_bl)", "layout(acc_bl, order=k_n)")
-    nest = require_right(lowered(MATMUL, *lines, sizes=SIZES, machine=WITH_TF32))
+    nest = require_formed_right(lowered(MATMUL, *lines, sizes=SIZES, machine=WITH_TF32), SIZES)
     shapes = {p.name: p.shape for p in nest.launches[0].parameters}
     assert shapes["acc_bl"] == tuple(reversed(shapes["acc_bh"]))
 
@@ -59,7 +49,7 @@ def test_images_are_copied_with_their_channels_last(sizes):
     lines = ("layout(x, order=b_p_q_c)", "layout(w, order=o_i_j_c)", "tile(b, size=1)",
              "tile(p, size=1)", "place(b.outer, level=grid)", "place(p.outer, level=grid)",
              "tile(c, size=8)", "tile(q, size=4)")  # fmt: skip
-    nest = require_right(lowered(spec, *lines, sizes=sizes, machine=WITH_TF32), sizes)
+    nest = require_formed_right(lowered(spec, *lines, sizes=sizes, machine=WITH_TF32), sizes)
     assert [launch.parameters[-1].name for launch in nest.launches] == ["w_oijc", "x_bpqc", "y"]
 
 
@@ -68,10 +58,10 @@ def test_a_copy_runs_along_indices_of_its_own_which_follow_those_of_its_reader()
         "y[m] = sum(w[k, m + 1], k)", inputs="w: f32[K, M + 1]", result="f32[M]"
     )  # fmt: skip
     sizes = {"M": 5, "K": 7}
-    nest = require_right(lowered(spec, "layout(w, order=m_k)", sizes=sizes), sizes)
+    nest = require_formed_right(lowered(spec, "layout(w, order=m_k)", sizes=sizes), sizes)
     assert nest.formulation.equations[0].at == (Index("w_mk_m"), Index("w_mk_k"))
     lines = ("layout(w, order=m_k)", "tile(k, size=2)", "tile(w_mk_m, size=4)")
-    tiles = dict(require_right(lowered(spec, *lines, sizes=sizes), sizes).launches[0].tiles)
+    tiles = dict(require_formed_right(lowered(spec, *lines, sizes=sizes), sizes).launches[0].tiles)
     assert tiles == {"w_mk_k": 2, "w_mk_m": 4}
 
 
@@ -96,7 +86,9 @@ def test_a_copy_is_rounded_for_the_products_that_read_it():
 
 def test_one_rounded_copy_leaves_the_other_operand_to_the_product():
     lines = ("layout(w, order=n_k, dtype=tf32)", "precision(acc, dtype=tf32)")
-    nest = require_right(lowered(MATMUL, *TILES, *lines, sizes=SIZES, machine=WITH_TF32))
+    nest = require_formed_right(
+        lowered(MATMUL, *TILES, *lines, sizes=SIZES, machine=WITH_TF32), SIZES
+    )
     values = {v.name: v.dtype for v in nest.launches[-1].values}
     assert (values["w_nk"], values["x"]) == ("tf32", "f32")
 
@@ -174,7 +166,7 @@ def test_a_scan_of_a_copy_runs_along_its_own_order():
     spec, sizes = workload("cumsum").spec, workload("cumsum").checks[1]
     lines = ("layout(x, order=k_m)", "tile(m, size=2)", "tile(k, size=4)",
              "place(m.outer, level=grid)")  # fmt: skip
-    nest = require_right(lowered(spec, *lines, sizes=sizes, machine=WITH_TF32), sizes)
+    nest = require_formed_right(lowered(spec, *lines, sizes=sizes, machine=WITH_TF32), sizes)
     (scan,) = statements(nest, Scan)
     launch = nest.launches[1]
     assert launch.value(scan.source.value).names == launch.value(scan.value).names

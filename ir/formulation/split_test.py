@@ -1,14 +1,11 @@
 """Folds in two stages: parts side by side, then the whole."""
 
-import numpy as np
 import pytest
 
 from ir.edits.edits import Edit, neighbours
 from ir.errors import KernelError
 from ir.nest.nest import Dot, Loop, LoopNest
-from ir.reference.inputs import random_inputs
-from ir.reference.interpret import interpret
-from ir.reference.reference import evaluate
+from ir.samples.right import require_formed_right
 from ir.samples.samples import (
     SMALL,
     WITH_TF32,
@@ -29,19 +26,8 @@ TILES = ("tile(m, size=16)", "tile(n, size=16)", "tile(k, size=8)", "place(m.out
          "place(n.outer, level=grid)", "compute(acc, unit=matrix)")  # fmt: skip
 
 
-def require_right(nest: LoopNest, sizes=SIZES) -> LoopNest:
-    inputs = random_inputs(nest.spec, sizes, np.random.default_rng(3))
-    expected = evaluate(nest.spec, inputs, sizes)
-    formed = evaluate(nest.formulation, inputs, sizes)
-    found = interpret(nest, inputs, sizes)
-    for name, array in expected.items():
-        np.testing.assert_allclose(found[name], array, 1e-10, 1e-10)
-        np.testing.assert_allclose(formed[name].reshape(array.shape), array, 1e-10, 1e-10)
-    return nest
-
-
 def nest_of(*lines: str, spec=MATMUL, sizes=SIZES, machine=WITH_TF32) -> LoopNest:
-    return require_right(lowered(spec, *lines, sizes=sizes, machine=machine), sizes)
+    return require_formed_right(lowered(spec, *lines, sizes=sizes, machine=machine), sizes)
 
 
 @pytest.mark.parametrize("parts", [2, 3, 4, 16])

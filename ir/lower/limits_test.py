@@ -1,6 +1,5 @@
 """Loops cut short where a mask leaves nothing to fold."""
 
-import numpy as np
 import pytest
 
 from ir.edits.edits import Edit, neighbours
@@ -8,9 +7,7 @@ from ir.errors import KernelError
 from ir.nest.nest import Loop, LoopNest
 from ir.parse.parse import parse_spec
 from ir.print import expression_text
-from ir.reference.inputs import random_inputs
-from ir.reference.interpret import interpret
-from ir.reference.reference import evaluate
+from ir.samples.right import require_right
 from ir.samples.samples import SMALL, WITH_TF32, decisions, lowered, spec_of, statements
 
 
@@ -32,15 +29,6 @@ TILES = ("tile(m, size=8)", "tile(n, size=4)", "place(m.outer, level=grid)")
 STREAM = ("stream(mx, into=o)", "fuse(l, into=o)")
 MATRIX = ("compute(s, unit=matrix)", "compute(o, unit=matrix)")
 SIZES = {"M": 21, "N": 21, "D": 5}
-
-
-def require_right(nest: LoopNest, sizes) -> LoopNest:
-    inputs = random_inputs(nest.spec, sizes, np.random.default_rng(3))
-    expected = evaluate(nest.spec, inputs, sizes)
-    found = interpret(nest, inputs, sizes)
-    for name, array in expected.items():
-        np.testing.assert_allclose(found[name], array, 1e-10, 1e-10)
-    return nest
 
 
 def nest_of(spec, *lines: str, sizes=SIZES, machine=WITH_TF32) -> LoopNest:

@@ -16,6 +16,7 @@ from ir.reference.inputs import random_inputs
 from ir.reference.interpret import interpret
 from ir.reference.reference import evaluate, evaluate_storage, storage_dtype
 from ir.reference.rounding import BITS
+from ir.samples.right import require_right
 from ir.samples.samples import (
     KERNELS,
     SMALL,
@@ -30,23 +31,12 @@ from ir.schedule import Schedule
 from ir.spec import FLOATS, Spec
 from ir.workload import Sizes
 
-EXACT = 1e-10  # all floats in float64: what is left is the order of sums
 WALKS = 6
 LONGEST_WALK = 12
 
 
 def given(spec: Spec, sizes: Sizes) -> dict[str, np.ndarray]:
     return random_inputs(spec, sizes, np.random.default_rng(5))
-
-
-def require_right(nest: LoopNest, sizes: Sizes, rng: np.random.Generator | None = None) -> None:
-    """The nest, run in float64, must give the reference's results."""
-    inputs = given(nest.spec, sizes)
-    expected = evaluate(nest.spec, inputs, sizes)
-    found = interpret(nest, inputs, sizes, rng=rng)
-    assert found.keys() == expected.keys()
-    for name, array in expected.items():
-        np.testing.assert_allclose(found[name], array, EXACT, EXACT, err_msg=f"{name} at {sizes}")
 
 
 def require_right_when_checked(name: str, *lines: str) -> LoopNest:
