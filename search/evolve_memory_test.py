@@ -70,6 +70,15 @@ def test_a_search_may_use_some_operators_only(place):
     assert made == {"step"}
 
 
+def test_rewrites_are_made_where_all_operators_are_asked_for(place):
+    def made(*more):
+        (found,) = place.evolve(*WORDS, SHAPE, "--policy=islands", *more)["runs"]
+        later = load(place, found["run"]).generations[1:]
+        return {c.origin.operator for generation in later for c in generation}
+
+    assert "rewrite" not in made() and "rewrite" in made("--operators=all")
+
+
 @pytest.mark.parametrize(
     "words, said",
     [

@@ -22,7 +22,7 @@ class Settings:
     to stop; None for no limit.  stagnation: stop after so many evaluations without a gain.
     roofline_share: stop when this share of the machine's bound is reached.  schedule: the text
     of one that the search starts from too; empty for none.  operators: those that may make
-    children; empty for all that there are.  workload: several shapes that are timed instead of
+    children; empty for the usual ones.  workload: several shapes that are timed instead of
     `sizes`, which are then those of the largest weight; empty for one.  dispatch: how many kernels
     may share the shapes of a workload.  target_speedup: stop when the best is so many times
     as fast as the first.  models: those that are asked, with their weights.  max_tokens,

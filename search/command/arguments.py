@@ -196,7 +196,8 @@ def _how(group: argparse._ArgumentGroup) -> None:
                        help=f"who becomes a parent, and how (default: {POLICY}); "
                             "see docs/search.md")
     group.add_argument("--operators", metavar="NAMES", default="",
-                       help="what may make new candidates, with commas (default: all there are)")
+                       help="what may make new candidates, with commas, `all` for all there are "
+                            "(default: all but rewrite)")
     group.add_argument("--target-speedup", metavar="X",
                        help="stop when the best is so many times as fast as the first schedule")
     group.add_argument("--stagnation", metavar="N",

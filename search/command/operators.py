@@ -11,19 +11,25 @@ from search.llm.ledger import Ledger
 from search.operator import MODEL_OPERATORS, local_operators
 
 OPTION = "--operators"
+ALL = "all"
 
 
-def require_operators(names: Sequence[str], with_models: bool) -> None:
-    """KernelError where an operator is not known, or asks a model and none is named."""
+def named_operators(names: Sequence[str], with_models: bool) -> tuple[str, ...]:
+    """The operators that a user names, `all` for all there are; empty for the usual ones.
+
+    KernelError where one is not known, or asks a model and none is named.
+    """
     known = [*local_operators(), *(MODEL_OPERATORS if with_models else ())]
+    if list(names) == [ALL]:
+        return tuple(known)
     for name in names:
         if name not in known:
             asks = name in MODEL_OPERATORS
             raise KernelError(
                 f"the operator `{name}` asks a model" if asks else f"no operator `{name}`",
                 where=OPTION,
-                allowed=", ".join(known),
-                hint="name one with --model" if asks else "leave the option out to take all",
+                allowed=", ".join((*known, ALL)),
+                hint="name one with --model" if asks else "leave the option out to take the usual ones",
             )
     if names and "combine" in names and len(names) == 1:
         raise KernelError(
@@ -31,6 +37,7 @@ def require_operators(names: Sequence[str], with_models: bool) -> None:
             where=OPTION,
             hint="name an operator of one parent too",
         )
+    return tuple(names)
 
 
 def require_models(names: Sequence[str], paid: Sequence[str], max_cost: float | None) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from backends.backend import Backend
@@ -23,17 +23,16 @@ from search.command.arguments import EVALUATIONS, Arguments
 from search.command.given import given_schedule, text_of
 from search.command.model_new import require_imported, require_own
 from search.command.module import Module, read, read_task
-from search.command.operators import require_models, require_operators
+from search.command.operators import named_operators, require_models
 from search.command.problem import Problem
 from search.command.shapes import workload as shapes_of
 from search.command.shared import Evolved, Shaped, shared
 from search.policy import policy
-from search.settings import Settings
+from search.settings import POLICY, Settings
 from search.workload import Shape, heaviest
 
 LIBRARY = Path(__file__).parents[2] / "ir" / "library"
 ENDING = ".kir"
-_POLICY = next(f.default for f in fields(Settings) if f.name == "policy")
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,9 +239,9 @@ def _problem(
             hint="add lines such as `check(M=7, N=13)` below its `def`",
         )
     backend = usable(found, asked.backend)
-    chosen = asked.policy or _POLICY
+    chosen = asked.policy or POLICY
     policy(chosen)
-    require_operators(asked.operators, bool(asked.models))
+    operators = named_operators(asked.operators, bool(asked.models))
     require_models(asked.models, asked.prices, asked.max_cost)
     try:
         for shape in shapes:
@@ -266,7 +265,7 @@ def _problem(
         policy=chosen,
         seed=asked.seed or 0,
         schedule=schedule,
-        operators=asked.operators,
+        operators=operators,
         target_speedup=asked.target_speedup,
         stagnation=asked.stagnation,
         models=asked.models,

@@ -12,6 +12,7 @@ from search.operator.study import CMA
 from search.operator.tune import Tune
 
 MODEL_OPERATORS = ("universal", "combine")  # that ask models, of one parent and of two
+UNUSUAL = ("rewrite",)  # shown to be no gain (docs/search_ablation.md): used where they are named
 
 
 def local_operators(preferences: Mapping[str, float] | None = None) -> dict[str, Operator]:

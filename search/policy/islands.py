@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from search.policy.crossing import share
 from search.policy.parameters import real, whole
 from search.policy.ranking import ranked, starts
 from search.state import Proposal, State
@@ -25,19 +26,19 @@ class Islands:
     count: int = whole(4, 2, 64)
     every: int = whole(3, 1, 1000)
     elitism: float = real(0.4, 0.0, 1.0)
-    crossed: float = real(0.25, 0.0, 1.0)
+    crossed: float = real(0.0, 0.0, 1.0)
     tournament: int = whole(3, 1, 64)
     population: int = whole(12, 2, 1000)
 
     def ask(self, state: State, count: int, rng: random.Random) -> Sequence[Proposal]:
         """`count` proposals, the islands taking turns."""
-        people = self._people(state)
+        people, crossed = self._people(state), share(self.crossed, state)
         moving = state.generation % self.every == 0
         proposals = []
         for turn in range(count):
             island = (state.generation * count + turn) % self.count
             guest = people[island - 1][:1] if moving and turn < self.count else []
-            parents = tuple(guest) or self._parents(people[island], rng)
+            parents = tuple(guest) or self._parents(people[island], crossed, rng)
             proposals.append(Proposal("", parents or (rng.choice(state.roots),), tag=_tag(island)))
         return proposals
 
@@ -54,13 +55,15 @@ class Islands:
             for n in range(self.count)
         ]
 
-    def _parents(self, people: list[str], rng: random.Random) -> tuple[str, ...]:
+    def _parents(
+        self, people: list[str], crossed: float, rng: random.Random
+    ) -> tuple[str, ...]:
         """One or two of an island; none where nobody lives there."""
         if not people:
             return ()
         one = people[0] if rng.random() < self.elitism else self._winner(people, rng)
         others = [key for key in people if key != one]
-        if others and rng.random() < self.crossed:
+        if others and rng.random() < crossed:
             return one, self._winner(others, rng)
         return (one,)
 

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from search.evaluation import Evaluation
+from search.policy.crossing import share
 from search.policy.parameters import real, whole, word
 from search.policy.ranking import ranked, standing, starts
 from search.state import Proposal, State
-
-CROSSED = 0.25  # of the proposals, at least, where a model may be asked: it can combine
 
 
 @dataclass(slots=True)
@@ -54,15 +53,15 @@ class Mcts:
         roots = list(starts(state))
         chosen = [self._descend(tree, roots, rng) for _ in range(count)]
         fastest = ranked(state)[: self.width]
-        share = max(self.crossed, CROSSED if state.spent else 0.0)
-        pairs = [self._with_another(key, fastest, share, rng) for key in chosen]
+        crossed = share(self.crossed, state)
+        pairs = [self._with_another(key, fastest, crossed, rng) for key in chosen]
         return [Proposal("", parents) for parents in (*pairs, *((key,) for key in fastest))]
 
     def _with_another(
-        self, key: str, fastest: Sequence[str], share: float, rng: random.Random
+        self, key: str, fastest: Sequence[str], crossed: float, rng: random.Random
     ) -> tuple[str, ...]:
         others = [other for other in fastest if other != key]
-        if share and others and rng.random() < share:
+        if crossed and others and rng.random() < crossed:
             return (key, rng.choice(others))
         return (key,)
 
