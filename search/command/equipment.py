@@ -12,7 +12,8 @@ from search.command.problem import Problem
 from search.command.promotion import winner_source
 from search.context import Operator
 from search.foreign import Foreign
-from search.operator import UNUSUAL, local_operators
+from search.operator import local_operators, usual
+from search.operator.study import lacking
 from search.outcome import Outcome
 from search.prompt.document import document
 from search.prompt.lessons import Lessons
@@ -58,7 +59,9 @@ def equipped(
     if models is not None:
         skills = [document(f"lesson{n}", text) for n, text in enumerate(settings.lessons)]
         operators |= model_operators(problem, models, skills)
-    wanted = settings.operators or [name for name in operators if name not in UNUSUAL]
+    if not settings.operators and (package := lacking()):
+        say(f"nothing is tuned: the Python package `{package}` is not installed here")
+    wanted = settings.operators or usual(operators)
     chosen = {name: o for name, o in operators.items() if name in wanted}
     if not chosen:
         say("none of the operators can be used; all that need no model are taken")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from search.context import Operator
 from search.operator.crossover import Crossover
 from search.operator.mutate import Mutate
 from search.operator.rewrite import Rewrite
-from search.operator.study import CMA
+from search.operator.study import CMA, lacking
 from search.operator.tune import Tune
 
 MODEL_OPERATORS = ("universal", "combine")  # that ask models, of one parent and of two
+TUNERS = ("tune:tpe", "tune:cma")
 UNUSUAL = ("rewrite",)  # shown to be no gain (docs/search_ablation.md): used where they are named
 
 
@@ -24,3 +25,10 @@ def local_operators(preferences: Mapping[str, float] | None = None) -> dict[str,
     changes = (Mutate("step", most=1, prefer=prefer), Mutate(prefer=prefer), Crossover())
     made = (*changes, Rewrite(), walk, Tune(), cma, plain)
     return {operator.name: operator for operator in made}
+
+
+def usual(names: Iterable[str]) -> tuple[str, ...]:
+    """Those of some operators that a search has where its user names none: not those that were
+    shown to be no gain, nor those that lack a package here."""
+    absent = (*UNUSUAL, *(TUNERS if lacking() else ()))
+    return tuple(name for name in names if name not in absent)

@@ -17,6 +17,7 @@ from typing import Any
 from ir.errors import KernelError
 
 TPE, CMA = "tpe", "cma"
+PACKAGES = ("optuna", "cmaes")
 _FEWEST = 10  # trials of a warm start, which takes the best tenth
 
 
@@ -67,14 +68,18 @@ def asked(
         yield found
 
 
+def lacking() -> str:
+    """The package that samplers need and this machine lacks; empty where there is none."""
+    return next((name for name in PACKAGES if find_spec(name) is None), "")
+
+
 @cache
 def _optuna() -> ModuleType:
-    for name in ("optuna", "cmaes"):
-        if find_spec(name) is None:
-            raise KernelError(
-                f"parameters are tuned by Optuna, and `{name}` is not installed",
-                hint=f"install {name}, or leave the tuning operators out",
-            )
+    if name := lacking():
+        raise KernelError(
+            f"parameters are tuned by Optuna, and `{name}` is not installed",
+            hint=f"install {name}, or leave the tuning operators out",
+        )
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
