@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ir.errors import KernelError
 from search.context import Operator
 from search.operator import local_operators
 from search.policy import NAMES, policy
+from search.state import Policy
 
 EXTRAS = ("memory", "lessons")  # what `+` adds
 POLICIES = "policies"  # the group of all policies; OPERATORS:POLICY leaves each operator out
@@ -58,7 +59,7 @@ def configurations(wordings: Sequence[str]) -> tuple[Configuration, ...]:
     for wording in wordings:
         group, _, named = wording.partition(":")
         if wording == POLICIES:
-            found |= dict.fromkeys(map(Configuration, NAMES))
+            found |= dict.fromkeys(map(Configuration, _policies()))
         elif group == OPERATORS:
             whole = configuration(named)
             left = (Configuration(whole.policy, (name,)) for name in varied())
@@ -72,3 +73,12 @@ def varied() -> tuple[str, ...]:
     """The operators that can be left out: those that a budget chooses among."""
     made = local_operators().items()
     return tuple(name for name, o in made if not getattr(o, "by_name", False))
+
+
+def _policies() -> Iterator[str]:
+    """A name of each policy: the first, where it has several."""
+    seen: list[Policy] = []
+    for name in NAMES:
+        if (made := policy(name)) not in seen:
+            seen.append(made)
+            yield name
