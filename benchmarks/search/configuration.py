@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from ir.errors import KernelError
 from search.context import Operator
-from search.operator import local_operators
+from search.operator import UNUSUAL, local_operators
 from search.policy import NAMES, policy
+from search.settings import POLICY
 from search.state import Policy
 
 EXTRAS = ("memory", "lessons")  # what `+` adds
@@ -32,6 +33,9 @@ class Configuration:
         """Those that a search of this configuration has."""
         made = local_operators(preferences)
         return {name: operator for name, operator in made.items() if name not in self.without}
+
+
+USUAL = Configuration(POLICY, UNUSUAL)  # what `evolve` does unless told otherwise
 
 
 def configuration(wording: str) -> Configuration:

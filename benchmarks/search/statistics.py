@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.rank import ranks
+from benchmarks.search.configuration import USUAL
 
 Row = Mapping[str, Any]
 Block = tuple[str, int]
@@ -90,10 +91,10 @@ def curves(rows: Sequence[Row], names: Sequence[str]) -> dict[str, dict[str, lis
 
 
 def summary(rows: Sequence[Row]) -> dict[str, Any]:
-    """The best known times, and the comparison of all configurations without a variation, then
-    of each variation with what it varies."""
+    """The best known times, and the comparison of all configurations without a variation and of
+    the usual one, then of each variation with what it varies."""
     names = sorted({r["configuration"] for r in rows})
-    whole = [n for n in names if not _varies(n)]
+    whole = [n for n in names if not _varies(n) or n == str(USUAL)]
     pairs = [(n, _base(n)) for n in names if _varies(n) and _base(n) in names]
     return {
         "best_known_us": best_known(rows),

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.search.configuration import USUAL
 from benchmarks.search.statistics import (
     area,
     best_known,
@@ -83,6 +84,12 @@ def test_the_summary_holds_policies_and_variations_apart():
     assert [r["configuration"] for r in found["policies"]["rows"]] == ["good", "bad"]
     assert [v["configuration"] for v in found["variations"]] == ["good~step"]
     assert summary(ROWS) == found == summary(list(reversed(ROWS)))
+
+
+def test_the_usual_search_stands_among_the_policies_too():
+    rows = [{**r, "configuration": str(USUAL)} for r in ROWS if r["configuration"] == "good"]
+    found = summary([*ROWS, *rows])
+    assert {r["configuration"] for r in found["policies"]["rows"]} == {"good", "bad", str(USUAL)}
 
 
 def test_rows_that_found_nothing_correct_are_counted():
