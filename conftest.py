@@ -4,10 +4,14 @@ import os
 import pathlib
 
 import pytest
+from hypothesis import settings
 
 from bazel import golden as golden_texts
 
 ROOT = pathlib.Path(__file__).parent
+
+# The same examples each time, and half as many as usual: there are many properties.
+settings.register_profile("tree", settings.get_profile("ci"), max_examples=50)
 
 
 def pytest_addoption(parser) -> None:
