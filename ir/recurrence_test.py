@@ -206,7 +206,8 @@ def test_every_step_computes_what_the_reference_computes(name, scheduler, machin
 @pytest.mark.parametrize(("name", "launches"), [("rnn", 2), ("gru", 2), ("lstm", 3)])
 def test_a_step_is_one_launch(name, launches):
     w = workload(name)
-    nest = require_right_when_checked(name, WITH_LANES, autoschedule(w.spec, WITH_LANES, w.tune), w.tune)
+    schedule = autoschedule(w.spec, WITH_LANES, w.tune)
+    nest = require_right_when_checked(name, WITH_LANES, schedule, w.tune)
     steps = [launch for launch in nest.launches if launch.repeat]
     assert len(steps) == 1 and len(nest.launches) == launches
     assert steps[0].times({"T": 64}) == 64

@@ -4,7 +4,6 @@ import html.parser
 import json
 import os
 import signal
-import sys
 
 import pytest
 
@@ -89,24 +88,8 @@ def test_a_run_killed_in_the_middle_resumes_to_the_result_of_one_that_was_not(pl
     assert json.loads(out) == whole
 
 
-def bare(place):
-    """Variables for a Python that has only what an evaluation needs."""
-    packages = place.folder / "bare"
-    packages.mkdir()
-    (packages / "sitecustomize.py").write_text(
-        "from importlib.machinery import PathFinder\n"
-        "found = PathFinder.find_spec\n"
-        "def find(name, *more):\n"
-        "    hidden = name.partition('.')[0] in ('sqlalchemy', 'rich')\n"
-        "    return None if hidden else found(name, *more)\n"
-        "PathFinder.find_spec = find\n"
-    )
-    place.given = place.files()
-    return {"PYTHONPATH": os.pathsep.join([str(packages), *(p or os.getcwd() for p in sys.path)])}
-
-
 def test_without_a_database_package_the_error_names_it_and_what_it_is_for(place):
-    code, out, err = place.run(*GOOD, **bare(place))
+    code, out, err = place.run(*GOOD, **place.without("sqlalchemy", "rich"))
     refused(place, code, out, err, ["`sqlalchemy`", "keeps runs in a store", "--no-store"])
 
 
@@ -114,7 +97,7 @@ def test_without_a_store_a_search_finds_the_same_and_leaves_nothing(place):
     words = (*ROWS, "--evaluations=20", "--seed=3")
     kept = place.evolve(*words, "--store=one.db")
     place.given = place.files()
-    found = place.evolve(*words, "--no-store", **bare(place))
+    found = place.evolve(*words, "--no-store", **place.without("sqlalchemy", "rich"))
     assert found == kept
     assert place.new_files() == []
 

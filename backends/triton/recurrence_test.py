@@ -30,7 +30,8 @@ def test_what_is_interpreted_is_what_the_reference_computes(name, scheduler, tmp
         assert wrong(nest, machine, checked, tmp_path, order) == ""
 
 
-@pytest.mark.parametrize("name, chip", [*((name, "mi300") for name in RECURRENT), ("lstm", "h200")])
+@pytest.mark.parametrize("chip", CHIPS)
+@pytest.mark.parametrize("name", RECURRENT)
 def test_a_step_is_compiled_once_however_many_there_are(name, chip, tmp_path):
     machine, w = target(chip), workload(name)
     nest = lower(w.spec, autoschedule(w.spec, machine, w.tune), machine, w.tune)

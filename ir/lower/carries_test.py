@@ -13,6 +13,7 @@ from ir.samples.right import require_right
 from ir.samples.samples import SMALL, WITH_LANES, decisions, lowered, spec_of, statements, workload
 from ir.schedule import Decision
 
+EXACT = 1e-12
 GRID = ("tile(d, size=4)", "place(d.outer, level=grid)")
 RUNNING = spec_of(
     "s[m, k] = where(m == 0, w[k], pad(s[m - 1, k], 0.0)) * 0.5 + x[m, k]",
@@ -31,7 +32,7 @@ def test_a_state_that_no_other_program_needs_never_leaves_its_program(machine):
     assert [s.index for s in launch.body if isinstance(s, Loop)] == ["t"]
     assert {s.tensor for s in statements(nest, Store)} == {"y"}
     for checked in w.checks:
-        require_right(nest, checked)
+        require_right(nest, checked, exact=EXACT)
 
 
 @pytest.mark.parametrize("machine", [SMALL, WITH_LANES], ids=lambda m: m.name)
@@ -51,7 +52,7 @@ def test_each_read_of_the_step_before_starts_with_its_own_pad(machine, lines):
     assert len(nest.launches) == 1
     starts = {s.number for s in statements(nest, Fill) if s.value.startswith("s_before")}
     assert starts == {0.0, 1.0}
-    require_right(nest, sizes)
+    require_right(nest, sizes, exact=EXACT)
 
 
 def test_a_tensor_that_only_the_next_step_needs_is_computed_in_each():
@@ -62,7 +63,7 @@ def test_a_tensor_that_only_the_next_step_needs_is_computed_in_each():
         "y[m, k] = a[m, k] * 2.0",
     )
     nest = lowered(spec, "carry(s)", sizes={"M": 6, "K": 2})
-    require_right(nest, {"M": 6, "K": 2})
+    require_right(nest, {"M": 6, "K": 2}, exact=EXACT)
 
 
 def test_what_is_handed_on_has_the_precision_that_memory_would_give_it():
@@ -84,7 +85,7 @@ def test_two_recurrences_over_one_index_share_its_loop():
     )
     nest = lowered(spec, "carry(a)", "carry(y)", sizes={"M": 5, "K": 3})
     assert len(nest.launches) == 1 and len(statements(nest, Store)) == 1
-    require_right(nest, {"M": 5, "K": 3})
+    require_right(nest, {"M": 5, "K": 3}, exact=EXACT)
 
 
 def test_a_fold_over_all_steps_goes_through_them_too():
@@ -94,7 +95,7 @@ def test_a_fold_over_all_steps_goes_through_them_too():
     )  # fmt: skip
     nest = lowered(spec, "carry(a)", sizes={"M": 5, "K": 3})
     assert len(nest.launches) == 1
-    require_right(nest, {"M": 5, "K": 3})
+    require_right(nest, {"M": 5, "K": 3}, exact=EXACT)
 
 
 def test_carrying_is_an_edit_and_so_is_not_carrying():
@@ -111,7 +112,7 @@ def test_steps_from_the_last_to_the_first_are_gone_through_that_way(machine):
     nest = lowered("backwards", "carry(s)", *GRID, sizes=w.checks[-1], machine=machine)
     assert [s.backwards for s in nest.launches[0].body if isinstance(s, Loop)] == [True]
     for checked in w.checks:
-        require_right(nest, checked)
+        require_right(nest, checked, exact=EXACT)
 
 
 BOTH_WAYS = spec_of(
@@ -125,7 +126,7 @@ def test_two_directions_are_two_launches():
         lowered(BOTH_WAYS, "carry(a)", "carry(y)", sizes={"M": 5, "K": 3})
     nest = lowered(BOTH_WAYS, "carry(a)", "carry(y)", "kernel(a)", sizes={"M": 5, "K": 3})
     assert len(nest.launches) == 2
-    require_right(nest, {"M": 5, "K": 3})
+    require_right(nest, {"M": 5, "K": 3}, exact=EXACT)
 
 
 def test_a_scan_does_not_run_from_the_last_step():

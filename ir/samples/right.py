@@ -18,10 +18,12 @@ def require_right(
     nest: LoopNest,
     sizes: Mapping[str, int],
     inputs: Mapping[str, np.ndarray] | None = None,
+    exact: float = EXACT,
 ) -> LoopNest:
     """The nest, run in float64 with its programs in any order, must give the reference's results.
 
-    inputs: random ones unless given. Returns the nest.
+    inputs: random ones unless given.  exact: how far off a number may be, of it and by itself.
+    Returns the nest.
     """
     given = inputs or random_inputs(nest.spec, sizes, np.random.default_rng(3))
     expected = evaluate(nest.spec, given, sizes)
@@ -29,7 +31,7 @@ def require_right(
     assert found.keys() == expected.keys()
     for name, array in expected.items():
         where = f"{name} at {dict(sizes)}"
-        np.testing.assert_allclose(found[name], array, EXACT, EXACT, err_msg=where)
+        np.testing.assert_allclose(found[name], array, exact, exact, err_msg=where)
     return nest
 
 

@@ -29,7 +29,7 @@ def named_operators(names: Sequence[str], with_models: bool) -> tuple[str, ...]:
                 f"the operator `{name}` asks a model" if asks else f"no operator `{name}`",
                 where=OPTION,
                 allowed=", ".join((*known, ALL)),
-                hint="name one with --model" if asks else "leave the option out to take the usual ones",
+                hint="name one with --model" if asks else "leave it out to take the usual ones",
             )
     if names and "combine" in names and len(names) == 1:
         raise KernelError(

@@ -4,14 +4,9 @@ import os
 import subprocess
 import sys
 
-HIDING = """
-from importlib.machinery import PathFinder
-found = PathFinder.find_spec
-def find(name, *more):
-    hidden = name.partition('.')[0] in ('sqlalchemy', 'rich', 'pybind11', 'pytest', 'hypothesis')
-    return None if hidden else found(name, *more)
-PathFinder.find_spec = find
-"""
+from tests.place.hiding import hiding
+
+HIDING = hiding("sqlalchemy", "rich", "pybind11", "pytest", "hypothesis")
 USE = """
 import search.evaluator.cache, search.evaluator.worker, search.command.session
 import search.display.display

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 from search.store.store import Store
+from tests.place.hiding import hiding
 from tests.place.variables import variables
 
 TARGETS = Path(__file__).parents[2] / "backends" / "targets"
@@ -88,6 +89,15 @@ class Place:
         (self.work / f"{name}.toml").write_text(text)
         self.given = self.files()
         return f"--target={name}.toml"
+
+    def without(self, *packages):
+        """Variables for a Python that does not find some packages."""
+        folder = self.folder / "hiding"
+        folder.mkdir()
+        (folder / "sitecustomize.py").write_text(hiding(*packages))
+        self.given = self.files()
+        paths = (str(folder), variables(self.home, self.work)["PYTHONPATH"])
+        return {"PYTHONPATH": os.pathsep.join(paths)}
 
     def tried(self, store):
         """The candidates of the first run of a store with what became of them, in order."""
