@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from backends.backend import Arrays, Backend, Built, Sizes
 from ir.autoschedule.autoschedule import autoschedule
-from ir.lower.lower import lower
+from ir.lower.lower import fits, lower
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
 from ir.network import Network, Outside, Pause
+from ir.partition.alike import first_parts
 from ir.partition.partition import partition, stem
 from ir.reference.stepwise import Calls, outside, require_calls, seen
+from ir.schedule import Schedule
 from ir.sizes import shape
 from ir.spec import Spec
 
@@ -80,6 +82,7 @@ class Kernels:
         self.machine, self.backend, self.rounded = machine, backend, frozenset(rounded)
         self.guessed = guessed
         self.emitted: dict[Spec, tuple[LoopNest, str]] = {}
+        self._schedules: dict[Spec, Schedule] = {}  # of kernels alike
 
     @property
     def _cost(self) -> Callable[[LoopNest], float] | None:
@@ -90,11 +93,20 @@ class Kernels:
     def emit(self, spec: Spec) -> tuple[LoopNest, str]:
         """The nest and the source of a kernel; KernelError where there is none."""
         if spec not in self.emitted:
-            named = {e.target for e in spec.equations if stem(e.target) in self.rounded}
-            schedule = autoschedule(spec, self.machine, {}, named, self._cost)
-            nest = lower(spec, schedule, self.machine, {})
+            nest = lower(spec, self._schedule(spec), self.machine, {})
             self.emitted[spec] = nest, self.backend.emit(nest, self.machine)
         return self.emitted[spec]
+
+    def _schedule(self, spec: Spec) -> Schedule:
+        """That of a kernel alike emitted before, where it suits; else the autoschedule's."""
+        form = first_parts(spec)
+        if form in self._schedules:
+            schedule = replace(self._schedules[form], kernel=spec.name)
+            if fits(spec, schedule, self.machine, {}):
+                return schedule
+        named = {e.target for e in spec.equations if stem(e.target) in self.rounded}
+        schedule = autoschedule(spec, self.machine, {}, named, self._cost)
+        return self._schedules.setdefault(form, schedule)
 
 
 def compiled(

@@ -1,8 +1,26 @@
 """Results are kept for the same object, and only for it."""
 
+import pickle
+from dataclasses import dataclass, replace
+
 import pytest
 
-from ir.memo import MOST, by_identity
+from ir.memo import MOST, Keeping, by_identity, kept
+
+
+@dataclass(frozen=True, slots=True)
+class Pair(Keeping):
+    a: int
+    b: int
+
+    @kept
+    def both(self):
+        return [self.a, self.b]
+
+    @property
+    @kept
+    def swapped(self):
+        return [self.b, self.a]
 
 
 def test_a_result_is_found_once_for_each_object():
@@ -37,3 +55,29 @@ def test_a_failure_is_not_kept():
     for _ in range(2):
         with pytest.raises(ValueError):
             refuse(value)
+
+
+def test_further_arguments_tell_results_apart():
+    asked = []
+
+    @by_identity
+    def times(value, factor):
+        asked.append(factor)
+        return value[0] * factor
+
+    value = (3,)
+    assert [times(value, 2), times(value, 3), times(value, 2)] == [6, 9, 6]
+    assert asked == [2, 3]
+
+
+def test_a_value_keeps_what_its_methods_find():
+    pair = Pair(1, 2)
+    assert pair.both() is pair.both() and pair.swapped is pair.swapped
+    assert (pair.both(), pair.swapped) == ([1, 2], [2, 1])
+
+
+def test_what_is_kept_is_no_part_of_the_value():
+    pair, other = Pair(1, 2), Pair(1, 2)
+    assert pair.both() and pair == other and hash(pair) == hash(other)
+    assert pickle.dumps(pair) == pickle.dumps(other)
+    assert replace(pair, a=5).both() == [5, 2] and pair.both() == [1, 2]

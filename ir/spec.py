@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields
 from functools import lru_cache
 
 from ir.errors import Place
+from ir.memo import Keeping, kept
 
 EIGHT = ("f8e4m3", "f8e5m2")  # floats of 8 bits: stored and multiplied, computed with as f32
 FLOATS = ("f64", "f32", "tf32", "f16", "bf16", *EIGHT)
@@ -25,7 +26,7 @@ INNER = ("tf32",)  # dtypes of what lies between equations only: f32 with 10 bit
 
 
 @dataclass(frozen=True, slots=True)
-class Expr:
+class Expr(Keeping):
     """A node of an expression; `place` is where it was written and is not compared.
 
     Arithmetic, logic and order of expressions, or of one and a constant, make expressions.
@@ -98,12 +99,11 @@ class Expr:
 
     def walk(self) -> Iterator[Expr]:
         """This node and all below it, outermost first."""
-        todo = [self]
-        while todo:
-            node = todo.pop()
-            yield node
-            if _inside(type(node)):
-                todo.extend(reversed(tuple(node.children())))
+        return iter(self._nodes())
+
+    @kept
+    def _nodes(self) -> tuple[Expr, ...]:
+        return (self, *(n for child in self.children() for n in child.walk()))
 
 
 def _applied(function: str, *terms: Operand) -> Expr:
@@ -238,7 +238,7 @@ class Tensor:
 
 
 @dataclass(frozen=True, slots=True)
-class Equation:
+class Equation(Keeping):
     """`target[indices] = value` for every value of the indices; `+=` where `accumulate`.
 
     `at` holds the left side's positions: plain indices, or (only with `accumulate`)
@@ -254,6 +254,7 @@ class Equation:
     sizes: tuple[Expr, ...] = field(default=(), kw_only=True)
 
     @property
+    @kept
     def indices(self) -> tuple[str, ...]:
         """The plain indices of the left side, in order."""
         return tuple(e.name for e in self.at if isinstance(e, Index))
@@ -263,10 +264,12 @@ class Equation:
         """The indices that the right side sums (or folds) away."""
         return self.value.over if isinstance(self.value, Reduce) else ()
 
+    @kept
     def reads(self) -> tuple[Read, ...]:
         """Every read on the right side, ranges and positions included, outermost first."""
         return tuple(n for n in self.value.walk() if isinstance(n, Read))
 
+    @kept
     def sources(self) -> tuple[str, ...]:
         """The tensors that the right side needs, each once, in order of first use."""
         names = []

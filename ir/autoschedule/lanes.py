@@ -286,9 +286,10 @@ class _Search:
                   for d in found.schedule.of("stage") if d.subject in opening.apart}  # fmt: skip
         moved = tuple(stages.get(d, d) for d in found.schedule.decisions)
         schedule = Schedule(found.schedule.kernel, moved)
-        if not stages or not fits(self.spec, schedule, self.machine, self.sizes):
+        if not stages:
             return found
-        us = self._costs(schedule, us)
+        legal = self.cost or fits(self.spec, schedule, self.machine, self.sizes)
+        us = self._costs(schedule, us) if legal else inf
         return replace(found, us=us, schedule=schedule) if us <= found.us else found
 
     def _costs(self, schedule: Schedule, us: float) -> float:

@@ -15,10 +15,14 @@ from ir.formulation.made import TRIPLE
 from ir.formulation.precision import triple
 from ir.formulation.split import split
 from ir.formulation.unroll import unroll
+from ir.memo import by_identity
 from ir.recurrence import earlier
 from ir.schedule import Decision, Schedule
 from ir.spec import Apply, Equation, Expr, Read, Reduce, Scan, Spec
 from ir.visit import inline, pruned, rebuilt, renamed
+
+BRINGING = ("atomic", "associate", "precision", "split", "layout", "unroll", "collapse")
+ASKED_BY_SPLIT = ("tile", "fuse", "stream")
 
 
 def formulate(spec: Spec, schedule: Schedule) -> Spec:
@@ -31,6 +35,14 @@ def formulate(spec: Spec, schedule: Schedule) -> Spec:
 def rewritten(spec: Spec, schedule: Schedule) -> Spec:
     """The spec with the decisions carried out that bring new tensors or indices, its equations
     such as a loop nest can compute."""
+    asked = {*BRINGING, *(ASKED_BY_SPLIT if schedule.of("split") else ())}
+    made = tuple(d for d in schedule.decisions if d.verb in asked)
+    return _rewritten(spec, Schedule(schedule.kernel, made))
+
+
+@by_identity
+def _rewritten(spec: Spec, schedule: Schedule) -> Spec:
+    """The same, of a schedule with nothing else."""
     spec = expanded(spec, decided(spec, schedule))
     for decision in schedule.of("associate"):
         spec = associate(spec, decision)

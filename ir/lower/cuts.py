@@ -10,12 +10,14 @@ from ir.formulation.atomic import scattered, start, updated
 from ir.formulation.expansion import mirrored
 from ir.formulation.made import counts_parts, stands_for
 from ir.formulation.made import ends as made_ends
+from ir.memo import by_identity
 from ir.recurrence import Recurrence, carried, lagging, ordered, recurrences
 from ir.schedule import Decision, Schedule
 from ir.spec import Equation, Facts, Index, Range, Reduce, Scan, Spec
 
 GRID, LOOP, WHOLE = "grid", "loop", "whole"
 STEP = "step"  # of the index of a recurrence: each launch does one value of it
+ENDING = ("kernel", "carry", "layout", "split")  # decisions that launches depend on
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,13 @@ def segments(spec: Spec, schedule: Schedule) -> tuple[Segment, ...]:
     """The launches of a schedule: one ends after each `kernel(t)`, after what a decision puts
     into a launch of its own, before and after a recurrence, and after the last equation. What is
     added to in memory is filled by a launch before."""
+    made = tuple(d for d in schedule.decisions if d.verb in ENDING)
+    return _segments(spec, Schedule(schedule.kernel, made))
+
+
+@by_identity
+def _segments(spec: Spec, schedule: Schedule) -> tuple[Segment, ...]:
+    """The same, of a schedule with nothing else."""
     decided = {d.subject: d for d in schedule.of("kernel")}
     targets = [e.target for e in spec.equations]
     ends = {*decided, *made_ends(schedule), *mirrored(spec), *scattered(spec)}

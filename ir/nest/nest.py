@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 
+from ir.memo import Keeping, kept
 from ir.schedule import Schedule
 from ir.sizes import value
 from ir.spec import FLOATS, Expr, Spec
@@ -269,7 +270,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(Keeping):
     """One program over one grid. once: statements that no grid index enters, done first.
 
     tiles: of every index that is cut, its tile.  whole: of every other index, its size.
@@ -308,8 +309,11 @@ class Launch:
 
     def statements(self) -> Iterator[Statement]:
         """Every statement, loops before their bodies."""
-        yield from _walk(self.once)
-        yield from _walk(self.body)
+        return iter(self._statements())
+
+    @kept
+    def _statements(self) -> tuple[Statement, ...]:
+        return (*_walk(self.once), *_walk(self.body))
 
 
 @dataclass(frozen=True, slots=True)

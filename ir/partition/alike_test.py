@@ -1,0 +1,29 @@
+"""Kernels are alike where only constant positions and names differ."""
+
+from ir.parse.parse import parse_spec
+from ir.partition.alike import first_parts
+from ir.verify import facts
+
+LAYER = '''
+def {name}(w: f32[6, 8], x: f32[8, 6]) -> f32[8]:
+    """{name}."""
+    y[i] = w[{part}, i] * x[i, {shift}] + {term}
+    return y
+'''
+
+
+def layer(name="one", part="1", shift="2", term="3.0"):
+    return parse_spec(LAYER.format(name=name, part=part, shift=shift, term=term))
+
+
+def test_other_parts_of_the_same_tensors_are_alike():
+    assert first_parts(layer()) == first_parts(layer("two", part="4", shift="0"))
+
+
+def test_other_terms_and_other_indices_are_not():
+    assert first_parts(layer()) != first_parts(layer(term="4.0"))
+    assert first_parts(layer()) != first_parts(layer(shift="2 * 1 + 0 * i"))
+
+
+def test_what_stands_for_them_is_a_spec():
+    assert facts(first_parts(layer())).ranges.keys() == {"i"}
