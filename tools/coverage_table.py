@@ -10,7 +10,7 @@ from tools.markdown import line
 _MOST = 160  # characters of a reason
 _HEAD = (
     "problems", "count", "correct", "without degenerate ones", "failed at", "kernels, median",
-    "import, s, median", "lowering, ms a kernel, median",
+    "import, s, median", "schedule, ms a kernel, median", "lowering, ms a kernel, median",
 )  # fmt: skip
 
 
@@ -41,7 +41,8 @@ def _levels(summary: Mapping[str, Any]) -> str:
             name, str(found["problems"]), str(found["correct"]),
             f"{found['correct_not_degenerate']} of {found['not_degenerate']}", failed or "-",
             _number(found["kernels"], "g"), _number(found["import_s"], ".1f"),
-            _number(found["lower_ms_per_kernel"], ".0f"),
+            _number(found["schedule_ms_per_kernel"], ".0f"),
+            _number(found["lower_ms_per_kernel"], ".1f"),
         ]))  # fmt: skip
     return "\n".join(lines)
 

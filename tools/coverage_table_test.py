@@ -8,7 +8,7 @@ from tools.results_table import table
 def row(number, **facts):
     known = {"level": 1, "number": number, "problem": f"{number}_P", "degenerate": ""}
     done = {"correct": True, "correct_by": "simulator", "kernels": 3, "import_s": 0.25}
-    return known | done | {"lower_s": 0.05, "lowered": 2} | facts
+    return known | done | {"schedule_s": 0.2, "lower_s": 0.05, "lowered": 2} | facts
 
 
 def result(*rows, reduced=None):
@@ -22,7 +22,7 @@ WRONG = row(2, correct=False, stage="lower", reason="no\n  " + "x" * 300, degene
 def test_levels_say_how_many_are_right_and_what_it_took():
     (origin, levels, failures) = coverage(result(row(1), WRONG))
     assert "`c`, d, a chip, by the simulator, at their own sizes; torch 2." == origin
-    assert "| level 1 | 2 | 1 | 1 of 1 | lower 1 | 3 | 0.2 | 25 |" in levels
+    assert "| level 1 | 2 | 1 | 1 of 1 | lower 1 | 3 | 0.2 | 100 | 25.0 |" in levels
     assert "- level 1, 2_P, lower: no xxx" in failures and len(failures.splitlines()[-1]) < 200
 
 

@@ -1,4 +1,5 @@
-"""An attempt at a problem: scaled, imported, lowered, built, run and judged; for a process apart.
+"""An attempt at a problem: scaled, imported, scheduled, lowered, built, run and judged; for a
+process apart.
 
 What is known after each stage is written into a file, so that it is there when the process is not.
 """
@@ -30,6 +31,7 @@ from frontends.pytorch.imported import Imported
 from frontends.pytorch.module import imported
 from frontends.pytorch.redrawn import redrawn
 from ir.errors import KernelError
+from ir.lower.lower import lower
 from ir.partition.partition import partition
 from ir.reference.reference import evaluate_storage
 from ir.spec import Spec
@@ -129,8 +131,12 @@ def _compiled(made: Imported, name: str, notes: Notes, folder: Path) -> Compiled
         tried.append(spec)
         kernels.emit(spec)
 
-    with notes.stage("lower"):
+    with notes.stage("schedule"):
         network = partition(made.spec, {}, made.aliases, emitted)
+    with notes.stage("lower"):  # once more, with the schedules that were chosen
+        for spec in tried:
+            nest = lower(spec, kernels.emit(spec)[0].schedule, machine, {})
+            kernels.backend.emit(nest, machine)
     notes.note(
         steps=len(network.steps), kernels=len(network.kernels()), lowered=len(tried),
         launches=sum(len(kernels.emit(s.spec)[0].launches) for s in network.steps),

@@ -11,7 +11,7 @@ from typing import Any
 from benchmarks.results import save
 
 Row = dict[str, Any]
-FAILED_AT = ("scale", "read", "import", "lower", "build", "run", "check")
+FAILED_AT = ("scale", "read", "import", "schedule", "lower", "build", "run", "check")
 
 
 def write(file: Path, head: Mapping[str, Any], rows: Sequence[Row]) -> None:
@@ -49,6 +49,7 @@ def _summed(rows: Sequence[Row]) -> Row:
         "failed_at": {stage: failed[stage] for stage in FAILED_AT if failed[stage]},
         "kernels": _middle(rows, lambda r: r["kernels"]),
         "import_s": _middle(rows, lambda r: r["import_s"]),
+        "schedule_ms_per_kernel": _middle(rows, lambda r: 1000 * r["schedule_s"] / r["lowered"]),
         "lower_ms_per_kernel": _middle(rows, lambda r: 1000 * r["lower_s"] / r["lowered"]),
     }
 

@@ -7,7 +7,8 @@ from benchmarks.kernelbench.rows import put, summary, write
 
 def row(number, level=1, **facts):
     known = {"level": level, "number": number, "problem": f"{number}_P", "degenerate": ""}
-    return known | {"correct": True, "kernels": 2, "import_s": 1.0, "lower_s": 0.1, "lowered": 2} | facts
+    took = {"import_s": 1.0, "schedule_s": 0.6, "lower_s": 0.1}
+    return known | took | {"correct": True, "kernels": 2, "lowered": 2} | facts
 
 
 def test_a_row_takes_the_place_of_the_same_problem():
@@ -27,6 +28,7 @@ def test_failures_are_counted_by_stage_and_never_dropped():
     assert (everything["not_degenerate"], everything["correct_not_degenerate"]) == (3, 1)
     assert everything["failed_at"] == {"import": 1, "build": 1}
     assert everything["kernels"] == 2 and everything["lower_ms_per_kernel"] == 50.0
+    assert everything["schedule_ms_per_kernel"] == 300.0
 
 
 def test_a_file_is_in_the_order_of_problems(tmp_path):

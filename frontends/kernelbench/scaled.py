@@ -24,10 +24,12 @@ from ir.errors import KernelError
 ELEMENTS = 200_000  # of one tensor at most, where the problem can be made so small
 WORK = 20_000_000  # floating point operations and elements computed, likewise
 _FUNCTIONS = ("get_inputs", "get_init_inputs")
-_KEPT = re.compile(r"kernel|strid|pad|dilat|group|heads|layers$|stages|ratio|divisor|pool")
+_KEPT = re.compile(r"kernel|strid|pad|dilat|heads|layers$|stages|ratio|divisor|pool")
+_GROUPS = re.compile(r"group")
 _BATCH = re.compile(r"batch|^b$")
 _SPACE = re.compile(r"height|width|depth|len|seq|image|dim\d|^[dhwij]$|^[hwd]_")
-_LOWEST = (2, 8, 8, 4)  # of a batch, a length, any other named size, a number without a name
+_LOWEST = (2, 8, 8, 4, 8)  # of a batch, a length, another name, no name, how many groups
+_SIZE, _NO_NAME, _COUNT = 2, 3, 4  # kinds of numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,8 @@ class Load:
 @dataclass(frozen=True, slots=True)
 class Site:
     """A number of a file: its places (line, column), its name, and its kind, the sooner the
-    better to halve: 0 a batch, 1 a length, 2 another name, 3 none."""
+    better to halve: 0 a batch, 1 a length, 2 another name, 3 none; 4 how many groups there are, which
+    is only halved with a size, so that their members do not become few."""
 
     places: tuple[tuple[int, int], ...]
     name: str
@@ -64,7 +67,7 @@ def scaled(problem: Problem) -> Problem:
     if load is None:
         raise KernelError("the problem does not run on tensors without values", where=problem.path)
     now = {site: site.value for site in sites(problem.source)}
-    for kind in range(len(_LOWEST)):
+    for kind in range(_COUNT):
         open_ = [s for s in now if s.kind == kind]
         while open_ and not load.small:
             site = max(open_, key=lambda s: now[s])  # the first of the largest
@@ -79,8 +82,13 @@ def scaled(problem: Problem) -> Problem:
 
 
 def _halved(now: Mapping[Site, int], site: Site) -> Iterator[dict[Site, int]]:
-    """A number halved; then all that are equal to it, as sizes may have to be."""
-    alike = [s for s in now if now[s] == now[site] and now[s] // 2 >= _LOWEST[s.kind]]
+    """A number halved, a size first with how many groups there are; then all that are equal to it,
+    as sizes may have to be."""
+    able = [s for s in now if now[s] // 2 >= _LOWEST[s.kind]]
+    alike = [s for s in able if now[s] == now[site] and s.kind != _COUNT]
+    groups = [s for s in able if s.kind == _COUNT and site.kind == _SIZE]
+    if site in alike and groups:
+        yield {s: now[s] // 2 for s in (site, *groups)}
     if site in alike:
         yield {site: now[site] // 2}
     if site in alike and len(alike) > 1:
@@ -173,9 +181,11 @@ def _grouped(name: str, numbers: list[ast.Constant]) -> list[Site]:
 
 def _kind(name: str) -> int:
     if not name:
-        return 3
+        return _NO_NAME
     low = name.lower()
-    return 0 if _BATCH.search(low) else 1 if _SPACE.search(low) else 2
+    if _GROUPS.search(low):
+        return _COUNT
+    return 0 if _BATCH.search(low) else 1 if _SPACE.search(low) else _SIZE
 
 
 def edited(problem: Problem, chosen: Mapping[Site, int]) -> Problem:

@@ -33,6 +33,18 @@ def get_inputs():
 def get_init_inputs():
     return [in_channels, out_channels, kernel_size]
 """
+GROUPED = """
+batch_size = 2
+in_features = 4096
+out_features = 8192
+num_groups = 256
+
+def get_inputs():
+    return [torch.rand(batch_size, in_features)]
+
+def get_init_inputs():
+    return [in_features, out_features, num_groups]
+"""
 TIED = """
 batch_size = 4096
 def get_inputs():
@@ -61,6 +73,13 @@ def test_batches_and_lengths_become_small_and_channels_stay():
     assert "in_channels = 3\n" in small.source and "out_channels = 32\n" in small.source
     assert "kernel_size = (5, 7)\n" in small.source
     assert load_of(small).small
+
+
+def test_groups_keep_their_members():
+    layers = "self.one = nn.Linear(*sizes[:2]); self.norm = nn.GroupNorm(sizes[2], sizes[1])"
+    small = scaled(problem(layers, "self.norm(self.one(x))", GROUPED))
+    size = {s.name: s.value for s in sites(small.source)}
+    assert size["out_features"] // size["num_groups"] >= 8192 // 256 and load_of(small).small
 
 
 def test_the_largest_length_is_halved_first():
