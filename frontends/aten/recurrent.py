@@ -151,12 +151,15 @@ def _lstm(s: _Steps, n: int, x: Sequence[Value], params: Sequence, start: States
 
 
 def _gru(s: _Steps, n: int, x: Sequence[Value], params: Sequence, start: States) -> States:
-    """The bias of the state's part of the third gate is inside the reset gate's product."""
+    """The bias of the state's part of the third gate is inside the reset gate's product. The state
+    before is written out where it is mixed with the new one: one of its elements is taken there, a
+    row of it in products, and what both took would be a launch of its own in each step."""
     wi, wh, bi, bh = params
     size = s.meta.shape[2]
     added = _inputs(s.b, s.meta.dtype, x, wi, (bi,))
     h, before = s.declared("h"), s.declared("before")
-    s.settle(before, s.before(h, start[0], n))
+    earlier = s.before(h, start[0], n)
+    s.settle(before, earlier)
     hidden = s.products(before, wh, 3)
 
     def moved(gate: int, *at: Expr) -> Expr:
@@ -170,9 +173,7 @@ def _gru(s: _Steps, n: int, x: Sequence[Value], params: Sequence, start: States)
     s.settle(reset, lambda *at: call("sigmoid", given(0, *at) + moved(0, *at)))
     s.settle(update, lambda *at: call("sigmoid", given(1, *at) + moved(1, *at)))
     s.settle(new, lambda *at: call("tanh", given(2, *at) + reset.at(*at) * moved(2, *at)))
-    s.settle(
-        h, lambda *at: new.at(*at) + update.at(*at) * (before.at(*at) - new.at(*at))
-    )
+    s.settle(h, lambda *at: new.at(*at) + update.at(*at) * (earlier(*at) - new.at(*at)))
     return (h,)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from ir.affine import affine
@@ -38,12 +39,13 @@ class Roles:
         return self.summed | {i for rows, columns in self.sides for i in (*rows, *columns)}
 
 
-def roles(spec: Spec) -> Roles:
-    """The roles of a spec's indices."""
+def roles(spec: Spec, plain: Collection[str] = ()) -> Roles:
+    """The roles of a spec's indices. plain: products that are folds like any other."""
     ranges = facts_of(spec).ranges
     products = [
         c for e in spec.equations
-        if (c := contraction(e)) and fills(c, ranges) and not integers(spec, c)
+        if e.target not in plain
+        and (c := contraction(e)) and fills(c, ranges) and not integers(spec, c)
     ]  # fmt: skip
     folded = frozenset(i for e in spec.equations for i in folded_by(e.value))
     jagged = frozenset(i for i, r in ranges.items() if r.jagged)

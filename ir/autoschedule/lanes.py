@@ -152,6 +152,15 @@ def _apart(opening: _Opening) -> _Opening | None:
     return replace(opening, base=(*ends, *opening.base), apart=parts) if ends else None
 
 
+def _stepwise(spec: Spec, machine: Machine) -> _Opening | None:
+    """The products of a recurrence's steps on the lanes: few rows leave the matrix unit idle, and a
+    step waits for its slowest program. None where it has no product."""
+    inside = {t for r in recurrences(spec) for t in r.targets if contraction(spec.equation(t))}
+    outside = (d for d in units(spec, machine) if d.subject not in inside)
+    base = (*launch_ends(spec), *outside)
+    return _Opening((), spec, roles(spec, inside), base, False) if inside else None
+
+
 def _copied(spec: Spec, machine: Machine, made: tuple[Decision, ...]) -> _Opening:
     """An opening with copies that products load as they are."""
     copies = frozenset(copy_of(d) for d in made if d.verb == "layout")
@@ -205,6 +214,8 @@ class _Search:
             *narrow, *(replace(n, ahead=True) for n in narrow), *apart,
             *(_copied(spec, machine, made) for made in copies),
         ]  # fmt: skip
+        if stepwise := _stepwise(spec, machine):
+            (self.narrow or self.openings).append(stepwise)
         self.fault: KernelError | None = None
 
     def best(self) -> Schedule:

@@ -144,6 +144,16 @@ def test_a_product_of_f32_is_for_the_matrix_unit_too():
     assert not schedule.of("precision")
 
 
+def test_few_rows_of_a_step_are_multiplied_on_the_lanes_and_many_by_the_matrix_unit():
+    def products(rows):
+        sizes = {"T": 64, "B": rows, "I": 256, "H": 256}
+        schedule = autoschedule(workload("rnn").spec, WITH_LANES, sizes)
+        return [d.subject for d in schedule.of("compute")]
+
+    assert products(2) == ["gx"]  # the gates' product is outside of the steps, and has all rows
+    assert products(512) == ["gx", "a"]
+
+
 def test_parts_of_a_large_product_of_three_are_made_beforehand_and_moved_in_bulk():
     spec = spec_of(
         "y[m, n] = sum(x[m, k] * w[k, n], k)",

@@ -190,7 +190,7 @@ def _on_grid(index: str, roles: Roles, extents: Mapping[str, int]) -> list[Tiles
     if index in roles.fastest:
         return _cut(index, extent, INNERMOST, max(INNERMOST))
     if roles.folded - roles.taps and not roles.jagged:
-        return _cut(index, extent, ROWS, 0)
+        return _cut(index, extent, ROWS, SMALL_SIDE if roles.stepped else 0)
     if index == roles.stored[-1]:
         return _cut(index, extent, INNERMOST, max(INNERMOST))
     if len(roles.stored) > 1 and index == roles.stored[-2]:
