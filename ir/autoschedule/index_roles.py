@@ -51,6 +51,7 @@ def roles(spec: Spec, plain: Collection[str] = ()) -> Roles:
     jagged = frozenset(i for i, r in ranges.items() if r.jagged)
     last = last_stored(spec)
     leaving = [] if recurrences(spec) else _leaving(spec)
+    batch = _batch(products)
     others = (i for e in leaving for i in e.indices if i not in folded and i not in last)
     return Roles(
         folded=folded,
@@ -59,12 +60,12 @@ def roles(spec: Spec, plain: Collection[str] = ()) -> Roles:
             n.name for i in jagged for e in (ranges[i].low, ranges[i].high) for n in e.walk()
             if isinstance(n, Index)
         ),
-        taps=_taps(spec, folded),
+        taps=_taps(spec, folded, batch),
         stored=(*dict.fromkeys(others), *last),
         fastest=frozenset(e.indices[-1] for e in leaving if e.indices) - {*folded, *last},
         sides=tuple((c.rows, c.columns) for c in products),
         summed=frozenset(i for c in products for i in c.over),
-        batch=_batch(products),
+        batch=batch,
         stepped=frozenset(r.index for r in recurrences(spec)),
     )
 
@@ -82,7 +83,9 @@ def _leaving(spec: Spec) -> list[Equation]:
     return [e for e in spec.equations if e.target in left]
 
 
-def _taps(spec: Spec, folded: frozenset[str]) -> frozenset[str]:
+def _taps(spec: Spec, folded: frozenset[str], batch: frozenset[str]) -> frozenset[str]:
+    """Of a batch a program has one: what is added to it there, as the channels of a group are to the
+    group, lies side by side."""
     found = set()
     for read in (r for e in spec.equations for r in e.reads()):
         for position in read.at:
@@ -90,7 +93,7 @@ def _taps(spec: Spec, folded: frozenset[str]) -> frozenset[str]:
             if form is None or len(form.terms) < 2:
                 continue
             names = [i for i, _ in form.terms]
-            found |= {i for i in names[1:] if i in folded}
+            found |= {i for i in names[1:] if i in folded and not {*names} - {i} <= batch}
     return frozenset(found)
 
 

@@ -81,8 +81,9 @@ class _Convolution:
         if None in sides or any(r.tensor not in given for r in sides):
             return None
         w, x = sorted(sides, key=lambda r: _size(spec, r.tensor, sizes))
-        pairs = [indices(p) for p in x.at if len(indices(p)) > 1]
-        taps = tuple(i for i in e.reduced if any(i in p for p in pairs))
+        # A batch has no windows: what is added to one there are the channels of its group.
+        slid = [found for p in x.at if len(found := set(indices(p)) - {*product.batch}) > 1]
+        taps = tuple(i for i in e.reduced if any(i in found for found in slid))
         return _Convolution(spec, sizes, e, x, w, taps)
 
     def choices(self) -> Iterator[Made]:
