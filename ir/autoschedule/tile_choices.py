@@ -219,7 +219,9 @@ def _innermost(index: str, roles: Roles, extents: Mapping[str, int]) -> str:
     for rows, columns in roles.sides:
         for side in (rows, columns):
             if index in side:
-                filling = [i for i in side if extents[i] >= SMALL_SIDE] or side
+                filling = [i for i in side if extents[i] >= SMALL_SIDE]
+                longest = max(extents[i] for i in side)
+                filling = filling or [i for i in side if extents[i] == longest]
                 return max(filling, key=lambda i: _rank(i, roles))
     return index
 
