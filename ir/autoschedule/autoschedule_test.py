@@ -50,6 +50,13 @@ def test_where_a_maximum_is_looped_the_sums_stream_along():
     assert autoschedule(w.spec, SMALL, {"M": 4, "K": 100_000}).of("stream")
 
 
+def test_where_an_extreme_is_looped_its_place_streams_along():
+    spec = spec_of("y[m] = argmin(x[m, k], k)", result="i32[M]")
+    assert str(autoschedule(spec, SMALL, {"M": 4, "K": 100_000}).of("stream")[0]) == (
+        "stream(y_top, into=y)"
+    )
+
+
 def test_products_run_on_the_matrix_unit_in_their_own_dtype():
     w = workload("rmsnorm_matmul")
     schedule = autoschedule(w.spec, SMALL, w.tune)

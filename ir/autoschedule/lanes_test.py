@@ -174,6 +174,8 @@ def test_a_row_that_is_too_long_is_looped():
     sizes = {"M": 64, "K": 1_000_000}
     schedule = autoschedule(workload("softmax").spec, WITH_LANES, sizes)
     assert tile(schedule, "k") >= 1024 and schedule.of("stream")
+    spec = spec_of("y[m] = argmax(x[m, k], k)", result="i32[M]")
+    assert autoschedule(spec, WITH_LANES, sizes).of("stream")
 
 
 def test_what_cannot_be_lowered_is_refused_with_the_reason():

@@ -10,6 +10,7 @@ from itertools import combinations, permutations
 from ir.contraction import Contraction, contraction, fills
 from ir.errors import KernelError
 from ir.formulation.atomic import CLOSE, scattered
+from ir.formulation.expansion import top_of
 from ir.formulation.formulation import depends, formulate
 from ir.formulation.precision import narrowest, natural, together
 from ir.machine import Machine
@@ -153,7 +154,11 @@ def _natural(spec: Spec, side: Expr) -> str:
 
 
 def streamed(spec: Spec) -> tuple[Decision, ...]:
-    """The sums after a maximum over the same index run along with it."""
+    """The sums after a maximum over the same index run along with it; where an extreme is, with
+    the extreme."""
+    for e in spec.equations:
+        if _reduces(e, "argmax") or _reduces(e, "argmin"):
+            return (Decision("stream", top_of(e.target), (("into", e.target),)),)
     for top in spec.equations:
         sums = [e for e in spec.equations
                 if _reduces(e, "sum") and set(e.reduced) == set(top.reduced)]

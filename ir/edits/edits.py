@@ -16,6 +16,7 @@ from ir.edits.stages import stage_changes
 from ir.errors import KernelError
 from ir.formulation.atomic import facts_with_places, scattered
 from ir.formulation.expansion import mirrored
+from ir.formulation.expansion import top_of
 from ir.formulation.formulation import depends, rewritten
 from ir.formulation.made import TRIPLE, after
 from ir.formulation.made import ends as made_ends
@@ -196,6 +197,8 @@ def _pairs(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
                 continue
             verb = "stream" if a.value.fold == "max" else "fuse"
             yield _toggle(schedule, verb, a.target, b.target)
+        if a.value.fold in ("argmax", "argmin"):
+            yield _toggle(schedule, "stream", top_of(a.target), a.target)
     targets = [e for e in ground.spec.equations if not isinstance(e.value, Reduce)]
     for r in targets:
         for y in targets:

@@ -11,7 +11,7 @@ from ir.errors import KernelError
 from ir.lower.lower import lower
 from ir.lower.verbs import VERBS, canonical
 from ir.parse.schedule import parse_schedule
-from ir.samples.samples import KERNELS, SMALL, WITH_LANES, decisions, workload
+from ir.samples.samples import KERNELS, SMALL, WITH_LANES, decisions, spec_of, workload
 from ir.schedule import Decision, Schedule
 
 SIZES = {"M": 64, "K": 128}
@@ -110,6 +110,12 @@ def test_a_maximum_streams_and_a_sum_is_fused_with_what_comes_after():
     assert "+ fuse(ss, into=acc)" in texts("rmsnorm_matmul")
     assert "+ fuse(acc, into=ss)" not in texts("rmsnorm_matmul")
     assert "+ defer(r, into=y)" in texts("rmsnorm_matmul")
+
+
+def test_the_place_of_an_extreme_streams_with_it():
+    spec = spec_of("y[m] = argmax(x[m, k], k)", result="i32[M]")
+    found = neighbours(spec, decisions(spec, "tile(k, size=2)"), SMALL, {"M": 4, "K": 8})
+    assert "stream(y_top, into=y)" in {str(e.new) for e in found}
 
 
 def test_products_choose_their_unit_and_precision():

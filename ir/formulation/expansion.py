@@ -47,6 +47,11 @@ def expanded(spec: Spec, added: frozenset[str] = frozenset()) -> Spec:
     return pruned(replace(spec, equations=tuple(made)))
 
 
+def top_of(target: str) -> str:
+    """The extreme whose position a tensor is."""
+    return f"{target}_top"
+
+
 def mirrored(spec: Spec) -> tuple[str, ...]:
     """The scans of mirrored terms: another launch reads them from the end."""
     made = {e.target: e for e in spec.equations}
@@ -81,9 +86,9 @@ def _extreme(known: Facts, e: Equation) -> list[Equation]:
     The first position wins, as it does in the reference.
     """
     value = e.value
-    _require_free(known, e, f"{e.target}_top")
+    _require_free(known, e, top_of(e.target))
     body = Cast("f32", value.body) if _narrow(value.body, known) else value.body
-    top = Read(f"{e.target}_top", e.at)
+    top = Read(top_of(e.target), e.at)
     position: Expr = Number(0)
     count: Expr = Number(1)
     for i in value.over:

@@ -17,7 +17,19 @@ from ir.lower.scope import Scope
 from ir.machine import Machine
 from ir.nest.nest import Dot, Fill, Fold, Map, Scan, Tile, Value
 from ir.schedule import Schedule
-from ir.spec import DTYPES, EIGHT, INTEGERS, Apply, Cast, Equation, Expr, Facts, Read, Spec
+from ir.spec import (
+    DTYPES,
+    EIGHT,
+    INTEGERS,
+    Apply,
+    Cast,
+    Equation,
+    Expr,
+    Facts,
+    Read,
+    Reduce,
+    Spec,
+)
 from ir.visit import inline
 
 LOWEST = -1.0e38  # below what is scaled; finite, also in powers of two, so differences are
@@ -29,6 +41,17 @@ class Member:
 
     equation: Equation
     value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A running extreme that has moved on. equation: its own.  before, now: the values that it had
+    and has.  scale: what sums of exponentials shrink by, empty where none does."""
+
+    equation: Equation
+    before: str
+    now: str
+    scale: str
 
 
 class Demand(Protocol):
@@ -103,26 +126,27 @@ class Folds:
             self._require_independent(other, group, running)
         members = [Member(e, self._accumulator(e)) for e in group]
         if loops:
+            scaled = running if any(self._scales(running, e) for e in group) else None
             for m in members:
-                home.statements.append(Fill(m.value, self._start(m, running)))
+                home.statements.append(Fill(m.value, self._start(m, scaled)))
         chain = self.program.open(home, loops)
         inner = chain[-1]
-        scale = None
+        moved = None
         for m in members:
             if m.equation is running:
-                scale = self._advance(m, inner)
+                moved = self._advance(m, inner, [o.equation for o in members])
                 continue
-            if scale and depends(self.program.spec, m.equation.target, running.target):
-                shrink = Apply("mul", (Tile(m.value), Tile(scale)))
-                inner.statements.append(Map(m.value, shrink))
+            if moved and depends(self.program.spec, m.equation.target, running.target):
+                inner.statements.append(Map(m.value, _kept(m, moved)))
             self._accumulate(m, inner, bool(loops))
         for m in members:
             home.tensors[m.equation.target] = m.value
         self.program.close(chain, loops, limited)
 
-    def _start(self, member: Member, running: Equation | None) -> float | int:
-        """What a member's value holds before the first term."""
-        if member.equation is running:
+    def _start(self, member: Member, scaled: Equation | None) -> float | int:
+        """What a member's value holds before the first term. scaled: the running maximum by which
+        sums are scaled."""
+        if member.equation is scaled:
             return LOWEST
         start = NEUTRAL[member.equation.value.fold]
         dtype = self.program.values[member.value].dtype
@@ -245,7 +269,7 @@ class Folds:
         return [e for e in self.program.segment.equations if e.target in names]
 
     def _running(self, group: list[Equation]) -> Equation | None:
-        """The running maximum of a group, where there is one."""
+        """The running extreme of a group, where there is one."""
         for e in group:
             if self.schedule.find("stream", e.target):
                 return e
@@ -274,8 +298,10 @@ class Folds:
             self._require_scalable(other, running)
 
     def _require_scalable(self, other: Equation, running: Equation) -> None:
-        """Streaming is legal where the body is a product whose only part that knows the
-        maximum is one factor exp(f - maximum)."""
+        """Streaming is legal for the place of the extreme, and where the body is a product whose
+        only part that knows a maximum is one factor exp(f - maximum)."""
+        if _places(other, running):
+            return
         body = undone(self.program.spec, other).value.body
         for e in reversed(self.program.spec.equations):
             if e.target != running.target and pointwise(e):
@@ -283,7 +309,7 @@ class Folds:
                     body = inline(body, e)
         known = [f for f in factors(body) if self._mentions(f, running.target)]
         fine = (
-            other.value.fold == "sum"
+            (running.value.fold, other.value.fold) == ("max", "sum")
             and len(known) == 1
             and isinstance(known[0], Apply)
             and known[0].function == "exp"
@@ -300,23 +326,32 @@ class Folds:
                 place=self._decision(other),
             )
 
+    def _scales(self, running: Equation | None, other: Equation) -> bool:
+        """Whether a sum shrinks as a running maximum grows."""
+        if running is None or other is running or _places(other, running):
+            return False
+        return depends(self.program.spec, other.target, running.target)
+
     def _mentions(self, expr: Expr, tensor: str) -> bool:
         reads = (n for n in expr.walk() if isinstance(n, Read))
         return any(depends(self.program.spec, r.tensor, tensor) for r in reads)
 
-    def _advance(self, member: Member, scope: Scope) -> str:
-        """Moves a running maximum on; the value that scales what was summed before."""
-        target = member.equation.target
-        names = member.equation.indices
-        dtype = self.program.accumulator_dtype(member.equation)
+    def _advance(self, member: Member, scope: Scope, group: list[Equation]) -> Moved:
+        """Moves a running extreme on."""
+        running = member.equation
+        target, names = running.target, running.indices
+        dtype = self.program.accumulator_dtype(running)
         before = self.program.new(f"{target}_before", target, dtype, names, depth=1).name
-        scale = self.program.new(f"{target}_scale", target, dtype, names, depth=1).name
+        scale = ""
+        if any(self._scales(running, e) for e in group):
+            scale = self.program.new(f"{target}_scale", target, dtype, names, depth=1).name
         scope.statements.append(Map(before, Tile(member.value)))
         self._accumulate(member, scope, True)
-        difference = Apply("sub", (Tile(before), Tile(member.value)))
-        scope.statements.append(Map(scale, Apply("exp", (difference,))))
+        if scale:
+            difference = Apply("sub", (Tile(before), Tile(member.value)))
+            scope.statements.append(Map(scale, Apply("exp", (difference,))))
         scope.tensors[target] = member.value
-        return scale
+        return Moved(running, before, member.value, scale)
 
     # -- scans ------------------------------------------------------------------------------
 
@@ -346,3 +381,23 @@ class Folds:
         home.statements.append(Scan(out.name, value.fold, source, value.along, carry.name))
         home.tensors[equation.target] = out.name
 
+
+def _places(e: Equation, extreme: Equation) -> bool:
+    """Whether an equation is `min(where(f == extreme, place, count), i)` of the extreme of f."""
+    if not isinstance(e.value, Reduce) or e.value.fold != "min":
+        return False
+    top = Read(extreme.target, extreme.at)
+    match e.value.body:
+        case Apply("where", (Apply("eq", (body, read)), place, count)):
+            alone = not any(n == top for part in (place, count) for n in part.walk())
+            return read == top and body == extreme.value.body and alone
+    return False
+
+
+def _kept(member: Member, moved: Moved) -> Expr:
+    """What a member holds of earlier terms once the running extreme has moved on."""
+    own = Tile(member.value)
+    if not _places(member.equation, moved.equation):
+        return Apply("mul", (own, Tile(moved.scale)))
+    same = Apply("eq", (Tile(moved.before), Tile(moved.now)))
+    return Apply("where", (same, own, member.equation.value.body.args[2]))

@@ -1,10 +1,12 @@
 """Which reductions share a loop, and which are refused; scans."""
 
+import numpy as np
 import pytest
 
 from ir.errors import KernelError
 from ir.nest.nest import Dot, Fill, Fold, Map
 from ir.parse.parse import parse_spec
+from ir.samples.right import require_right
 from ir.samples.samples import lowered, outline, spec_of, statements
 
 
@@ -62,6 +64,46 @@ def test_a_running_maximum_starts_finite_and_its_sum_is_scaled_before_it_grows()
     assert -float("inf") < start.number <= -1e38
     maps = [m.value for m in statements(nest, Map)]
     assert maps.index("mx_before") < maps.index("mx_scale") < maps.index("s")
+
+
+EXTREMES = ("argmax", "argmin")
+
+
+@pytest.mark.parametrize("dtype", ["f32", "f16", "i64"])
+@pytest.mark.parametrize("tile", [1, 3, 8])
+@pytest.mark.parametrize("fold", EXTREMES)
+def test_the_place_of_an_extreme_runs_along_with_it(fold, tile, dtype):
+    spec = spec_of(f"y[m] = {fold}(x[m, k], k)", inputs=f"x: {dtype}[M, K]", result="i32[M]")
+    sizes = {"M": 6, "K": 11}
+    nest = lowered(spec, f"tile(k, size={tile})", "stream(y_top, into=y)", sizes=sizes)
+    loops = [part for part in outline(nest.launches[0].once) if isinstance(part, list)]
+    assert len(loops) == 1
+    never = float("inf") if fold == "argmin" else -float("inf")
+    rows = np.random.default_rng(7).integers(-3, 3, (6, 11))  # with ties
+    if dtype != "i64":
+        rows = rows.astype(float)
+        rows[0], rows[1, :4] = never, never
+    require_right(nest, sizes, {"x": rows})
+
+
+@pytest.mark.parametrize("fold", EXTREMES)
+def test_a_place_beside_others_starts_anew_where_its_extreme_moves(fold):
+    spec = spec_of(
+        f"p[m] = {fold}(x[m, j, k] * 2.0, j, k)", "s[m] = sum(x[m, j, k], j, k)",
+        "y[m] = f32(p[m]) + s[m]", inputs="x: f32[M, J, K]", result="f32[M]",
+    )  # fmt: skip
+    sizes = {"M": 4, "J": 3, "K": 10}
+    lines = ("tile(k, size=4)", "stream(p_top, into=p)", "fuse(s, into=p)")
+    nest = lowered(spec, *lines, sizes=sizes)
+    assert not [v for v in nest.launches[0].values if v.name.endswith("_scale")]
+    require_right(nest, sizes)
+
+
+def test_other_positions_than_the_extremes_own_are_not_streamed():
+    spec = spec_of("top[m] = max(x[m, k], k)",
+                   "y[m] = min(where(x[m, k] * 2.0 == top[m], k, K), k)", result="i32[M]")  # fmt: skip
+    found = fault(spec, "tile(k, size=2)", "stream(top, into=y)", sizes={"M": 2, "K": 5})
+    assert "cannot be rescaled" in str(found)
 
 
 def test_a_running_maximum_has_the_dtype_of_its_maximum():

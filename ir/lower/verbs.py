@@ -64,8 +64,8 @@ _TABLE = (
          "loop", {"level": "level"}, {}),
     Verb("fuse", "two loops that reduce the same index -> one", "reduction",
          {"into": "reduction"}, {}),
-    Verb("stream", "a maximum, then sums that need it -> one loop with a running maximum",
-         "reduction", {"into": "reduction"}, {}),
+    Verb("stream", "a maximum, then sums that need it or where it is -> one loop with a running "
+         "maximum", "reduction", {"into": "reduction"}, {}),
     Verb("cut", "a loop over all of an index -> over those tiles in which a mask leaves something "
          "to fold for the tile `at` hand", "index", {"at": "index"}, {}),
     Verb("compute", "a sum of products -> done on a unit", "reduction",
@@ -267,9 +267,9 @@ class _Checker:
                 )
 
     def _stream(self, decision: Decision) -> None:
-        if self.reductions[decision.subject].value.fold != "max":
+        if self.reductions[decision.subject].value.fold not in ("max", "min"):
             raise KernelError(
-                f"`{decision.subject}` is no maximum, so it cannot be streamed",
+                f"`{decision.subject}` is no maximum or minimum, so it cannot be streamed",
                 place=decision.place, hint=f"fuse({decision.subject}, into=...)",
             )
 

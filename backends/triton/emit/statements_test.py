@@ -49,7 +49,10 @@ def test_folds_of_truth_values(text, fold, lines):
 
 @pytest.mark.parametrize("fold", ["argmax", "argmin"])
 def test_positions_of_the_largest_and_the_least(text, fold):
-    text([f"y[m] = {fold}(x[m, k], k)"], *LOOP, result="i32[M]")
+    spec = [f"y[m] = {fold}(x[m, k], k)"]
+    assert text(spec, *LOOP, result="i32[M]").count("in tl.range(") == 2
+    found = text(spec, *LOOP, "stream(y_top, into=y)", result="i32[M]")
+    assert found.count("in tl.range(") == 1
 
 
 @pytest.mark.parametrize("fold", ["sum", "prod", "max", "min"])
