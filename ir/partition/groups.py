@@ -3,7 +3,7 @@
 A group is a map (all over the same indices), rows (folds over short rows, or over so many that
 each can have a program, with what each row needs before and after), or one heavy equation (a
 product, a window, a long fold) with what is done to each of its results, and of a long fold with
-what is done to each of its terms. Index names are unified within a group: what is read where it
+what is done to each of its terms; so is a scan, which nothing is put to. Index names are unified within a group: what is read where it
 is computed is so by the same names.
 """
 
@@ -88,7 +88,8 @@ def joined(group: Group, e: Equation, facts: Facts) -> bool:
     if group.kind == ALONE or len(group.equations) >= MOST_EQUATIONS:
         return False
     kind = _kind(e, facts)
-    if kind == ALONE or e.accumulate or (kind == HEAVY and not _of_terms(group, e)):
+    scans = isinstance(e.value, Scan) and group.kind == MAP
+    if kind == ALONE and not scans or e.accumulate or (kind == HEAVY and not _of_terms(group, e)):
         return False
     names = _unified(group, e, facts)
     return names is not None and _put(group, e, names, facts)
@@ -115,8 +116,8 @@ def _put(group: Group, e: Equation, names: Mapping[str, str], facts: Facts) -> b
     if not _fits(group, e, left, folded, names, facts):
         return False
     _added(group, e, names, {names[i]: facts.ranges[i].high for i in _all_indices(e)})
-    if _kind(e, facts) == HEAVY:
-        group.kind = HEAVY
+    if (kind := _kind(e, facts)) in (HEAVY, ALONE):
+        group.kind = kind
     return True
 
 
