@@ -60,7 +60,8 @@ def tile_choices(
             else _parted(i, roles, extents, several) if i in parts
             else _folded(i, roles, extents, several) if i in several
             else _looped(i, extents[i], (WIDE_SUMMED,), WIDE_SUMMED) if i in wide
-            else [*_of(i, roles, extents, scattered), *_beside(i, extents, across)]
+            else [*_beside(i, extents, across, "grid"), *_of(i, roles, extents, scattered),
+                  *_beside(i, extents, across, "loop")]
         ))
         for i in ranges
     )  # fmt: skip
@@ -81,10 +82,12 @@ def _across(spec: Spec, roles: Roles) -> Mapping[str, tuple[int, ...]]:
 
 
 def _beside(
-    index: str, extents: Mapping[str, int], across: Mapping[str, tuple[int, ...]]
+    index: str, extents: Mapping[str, int], across: Mapping[str, tuple[int, ...]], level: str
 ) -> list[Tiles]:
-    """Cuts of an index into some of these sizes."""
-    level = "loop" if across.get(index) == ACROSS else "grid"
+    """Cuts of an index into some of these sizes: of rows that lie side by side, which come before
+    others, as more of a row lies contiguous, or of what is folded in a loop."""
+    if level != ("loop" if across.get(index) == ACROSS else "grid"):
+        return []
     return [tiled(index, s, level) for s in across.get(index, ()) if s < extents[index]]
 
 
