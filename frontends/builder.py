@@ -80,7 +80,8 @@ class Builder:
     shape.  counts: results whose size along a dimension depends on data: the tensor has its largest
     size there, and only what lies below a count, an i64 without dimensions, is the result: by
     name, the count's name and the dimension.  drawn: how many random numbers are drawn already.
-    stem: what tensors are called that are given no name: after the operator at work.
+    stem: what tensors are called that are given no name: after the operator at work.  joins: by
+    dtype, dimension and names, what tensors put together are.
     """
 
     def __init__(self, drawn: Expr = Number(0)) -> None:
@@ -89,6 +90,7 @@ class Builder:
         self.values: dict[str, Value] = {}
         self.aliases: dict[str, str] = {}
         self.counts: dict[str, tuple[str, int]] = {}
+        self.joins: dict[tuple[str, int, tuple[str, ...]], Value] = {}
         self.stem = "t"
         self._dtypes: dict[str, str] = {}
         self._indices = 0

@@ -14,6 +14,7 @@ from ir.errors import KernelError
 from ir.spec import Expr, Index, Number
 
 _IN_A_ROW = 16  # pieces that are asked for one after the other
+_MANY = 4  # tensors that are taken as one where they were put together before
 Metas = Meta | tuple[Meta, ...]
 
 
@@ -36,6 +37,10 @@ def cat(b: Builder, out: Meta, tensors: Sequence[Value], dim: int = 0) -> Value:
     """Empty tensors of one dimension join anything, as in PyTorch."""
     tensors = [t for t in tensors if tuple(map(constant, t.shape)) != (0,)]
     dim = axis(dim, len(out.shape))
+    if len(tensors) == 1 and tensors[0].meta == out:
+        return tensors[0]
+    names = tuple(t.name for t in tensors)
+    tensors = _with_known(b, tensors, out.dtype, dim)
 
     def joined(*at: Index) -> Expr:
         pieces, start = [], expr(0)
@@ -47,9 +52,18 @@ def cat(b: Builder, out: Meta, tensors: Sequence[Value], dim: int = 0) -> Value:
             start = end
         return _chosen(at[dim], pieces)
 
-    if len(tensors) == 1 and tensors[0].meta == out:
-        return tensors[0]
-    return b.define(out, joined)
+    b.joins[out.dtype, dim, names] = made = b.define(out, joined)
+    return made
+
+
+def _with_known(b: Builder, tensors: list[Value], dtype: str, dim: int) -> list[Value]:
+    """The tensors, those at the head that were put together before as that one: each layer of a
+    dense block takes all that the layers before it made."""
+    names = tuple(t.name for t in tensors)
+    for count in range(len(tensors), _MANY - 1, -1):
+        if known := b.joins.get((dtype, dim, names[:count])):
+            return [known, *tensors[count:]]
+    return tensors
 
 
 @rule("stack")
