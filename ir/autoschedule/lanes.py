@@ -53,6 +53,7 @@ MOST_TRIED = 96  # combinations of tiles that are all tried; of more, the best i
 DEPTHS = (3, 2)
 AHEAD = 0.9  # of scratch, that tiles under way may take: a backend needs some for itself
 BAND = 8
+FEWER = 8  # times as few parts of a product, which are tried too
 OF_PRODUCT = 128  # elements of a product that one lane usually holds
 OF_ROW = 16  # elements of anything else
 REWRITES = ("associate", "atomic", "carry", "layout", "collapse")  # bring other equations
@@ -161,10 +162,23 @@ def _stepwise(spec: Spec, machine: Machine) -> _Opening | None:
     return _Opening((), spec, roles(spec, inside), base, False) if inside else None
 
 
-def _copied(spec: Spec, machine: Machine, made: tuple[Decision, ...]) -> _Opening:
-    """An opening with copies that products load as they are."""
+def _copied(
+    spec: Spec, machine: Machine, made: tuple[Decision, ...], parts: tuple[Decision, ...]
+) -> _Opening:
+    """An opening with copies that products load as they are, the products perhaps in parts."""
     copies = frozenset(copy_of(d) for d in made if d.verb == "layout")
-    return replace(_opening(spec, machine, made), apart=copies)
+    return replace(_opening(spec, machine, made), made=(*made, *parts), apart=copies)
+
+
+def _several(parts: tuple[Decision, ...]) -> Iterator[tuple[Decision, ...]]:
+    """No parts, so many, and a few: those are folded again, and what is loaded for a product may
+    keep more programs busy than its result has tiles."""
+    yield ()
+    for share in (1, FEWER) if len(parts) == 1 else ():
+        (split,) = parts
+        count = int(split.option("parts")) // share
+        if count > 1:
+            yield (replace(split, options=(split.options[0], ("parts", count))),)
 
 
 def _wide(spec: Spec, target: str) -> bool:
@@ -205,14 +219,14 @@ class _Search:
             *(_opening(spec, machine, (Decision("associate", t),)) for t in associable(spec)),
             *(_opening(spec, machine, made) for made in windowed(spec, self.bound)),
         ]  # fmt: skip
-        if made := parted(spec, machine, self.bound):
-            self.openings.append(_parted_opening(spec, machine, made))
+        if parts := parted(spec, machine, self.bound):
+            self.openings.append(_parted_opening(spec, machine, parts))
         narrow = [n for o in self.openings if (n := _narrowed(o, machine, rounded))]
         apart = [a for n in narrow if (a := _apart(n))]
         copies = rounded_copies(spec, self.bound, rounded) if _gains(machine, 1) else ()
         self.narrow = [
             *narrow, *(replace(n, ahead=True) for n in narrow), *apart,
-            *(_copied(spec, machine, made) for made in copies),
+            *(_copied(spec, machine, made, more) for made in copies for more in _several(parts)),
         ]  # fmt: skip
         if stepwise := _stepwise(spec, machine):
             (self.narrow or self.openings).append(stepwise)

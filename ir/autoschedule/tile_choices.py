@@ -218,13 +218,13 @@ def _looped(index: str, extent: int, sizes: tuple[int, ...], longest: int) -> li
 
 def _innermost(index: str, roles: Roles, extents: Mapping[str, int]) -> str:
     """Of the side of a product that an index is of, the one that changes fastest in memory; of
-    those that fill a side of the matrix unit, where any does."""
+    those that fill a side of the matrix unit, where any does, else of the longest."""
     for rows, columns in roles.sides:
         for side in (rows, columns):
             if index in side:
                 filling = [i for i in side if extents[i] >= SMALL_SIDE]
                 longest = max(extents[i] for i in side)
-                filling = filling or [i for i in side if extents[i] == longest]
+                filling = filling or [i for i in side if 2 * extents[i] >= longest]
                 return max(filling, key=lambda i: _rank(i, roles))
     return index
 
