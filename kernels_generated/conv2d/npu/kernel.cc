@@ -1,5 +1,5 @@
 // conv2d: Convolve images with 3x3 kernels, padded by 1, and add a bias.
-// Generated from spec c28c2ece5cecb63c and schedule d4478e8808f9aa3a.
+// Generated from spec c28c2ece5cecb63c and schedule 21ba313aaf7368d8.
 #include "device.h"
 
 using namespace device;
@@ -13,7 +13,7 @@ constexpr bool afresh = false, accumulate = true;
 
 namespace conv2d_0_axes {
 namespace axis {
-enum : Axis { p, b, q, c, o, i, j, x_2, x_3 };
+enum : Axis { p, q, b, c, o, i, j, x_2, x_3 };
 }
 }  // namespace conv2d_0_axes
 
@@ -31,33 +31,33 @@ KERNEL(conv2d_0) {
   const Tensor bias_g = args.tensor(2);
   const Tensor y_g = args.tensor(3);
   const Index p_tiles = tiles(H, 4);
-  const Index b_tiles = tiles(B, 1);
-  const Index count = p_tiles * b_tiles;
+  const Index q_tiles = tiles(W, 8);
+  const Index count = p_tiles * q_tiles;
   if (pe.id() >= count) co_return;
   const Index o_at = 0, o_n = O;
   const Index i_at = 0, i_n = 3;
   const Index j_at = 0, j_n = 3;
 
-  Buffer acc_t = pe.buffer("acc", Dtype::f32, {{axis::b, 1}, {axis::o, O}, {axis::p, 4}, {axis::q, 16}}, 3);
-  Buffer x_t = pe.buffer("x", Dtype::f16, {{axis::b, 1}, {axis::c, 8}, {axis::x_2, 6}, {axis::x_3, 18}}, 2);
-  Buffer w_t = pe.buffer("w", Dtype::f16, {{axis::o, O}, {axis::c, 8}, {axis::i, 3}, {axis::j, 3}}, 2);
+  Buffer acc_t = pe.buffer("acc", Dtype::f32, {{axis::b, 2}, {axis::o, O}, {axis::p, 4}, {axis::q, 8}}, 1);
+  Buffer x_t = pe.buffer("x", Dtype::f16, {{axis::b, 2}, {axis::c, 32}, {axis::x_2, 6}, {axis::x_3, 10}}, 3);
+  Buffer w_t = pe.buffer("w", Dtype::f16, {{axis::o, O}, {axis::c, 32}, {axis::i, 3}, {axis::j, 3}}, 2);
   Buffer bias_t = pe.buffer("bias", Dtype::f16, {{axis::o, O}}, 1);
-  Buffer y_t = pe.buffer("y", Dtype::f16, {{axis::b, 1}, {axis::o, O}, {axis::p, 4}, {axis::q, 16}}, 2);
+  Buffer y_t = pe.buffer("y", Dtype::f16, {{axis::b, 2}, {axis::o, O}, {axis::p, 4}, {axis::q, 8}}, 4);
 
   co_await pe.load(bias_t.next(), bias_g, {Slice{o_at, axis::o, o_n}});
   for (Index tile = pe.id(); tile < count; tile += pe.count()) {
     Index rest = tile;
-    const Index b_at = rest % b_tiles * 1;
-    rest /= b_tiles;
-    const Index b_n = least(1, B - b_at);
+    const Index q_at = rest % q_tiles * 8;
+    rest /= q_tiles;
+    const Index q_n = least(8, W - q_at);
     const Index p_at = rest % p_tiles * 4;
     const Index p_n = least(4, H - p_at);
-    for (Index q_at = 0; q_at < W; q_at += 16) {
-      const Index q_n = least(16, W - q_at);
+    for (Index b_at = 0; b_at < B; b_at += 2) {
+      const Index b_n = least(2, B - b_at);
       const Box box_b_o_p_q{{axis::b, b_n}, {axis::o, o_n}, {axis::p, p_n}, {axis::q, q_n}};
       co_await pe.fill(acc_t.next(), 0.0, box_b_o_p_q);
-      for (Index c_at = 0; c_at < C; c_at += 8) {
-        const Index c_n = least(8, C - c_at);
+      for (Index c_at = 0; c_at < C; c_at += 32) {
+        const Index c_n = least(32, C - c_at);
         const Box box_b_o_p_q_c_i_j{{axis::b, b_n}, {axis::o, o_n}, {axis::p, p_n}, {axis::q, q_n}, {axis::c, c_n}, {axis::i, i_n}, {axis::j, j_n}};
         co_await pe.load(x_t.next(), x_g, {Slice{b_at, axis::b, b_n}, Slice{c_at, axis::c, c_n}, Slice{p_at + i_at - 1, axis::x_2, (p_n - 1) + (i_n - 1) + 1}, Slice{q_at + j_at - 1, axis::x_3, (q_n - 1) + (j_n - 1) + 1}}, pad(0.0));
         co_await pe.load(w_t.next(), w_g, {Slice{o_at, axis::o, o_n}, Slice{c_at, axis::c, c_n}, Slice{i_at, axis::i, i_n}, Slice{j_at, axis::j, j_n}});

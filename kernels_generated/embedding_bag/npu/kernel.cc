@@ -1,5 +1,5 @@
 // embedding_bag: Add up the rows of table that each bag names; bag b holds idx[offsets[b]:offsets[b + 1]].
-// Generated from spec a43c77321c1f0d91 and schedule e0be7502da18f882.
+// Generated from spec a43c77321c1f0d91 and schedule 5cc6137fbe08bbc1.
 #include "device.h"
 
 using namespace device;
@@ -33,9 +33,9 @@ KERNEL(embedding_bag_0) {
   if (pe.id() >= count) co_return;
   const Index d_at = 0, d_n = D;
 
-  Buffer y_t = pe.buffer("y", Dtype::f32, {{axis::b, 1}, {axis::d, D}}, 3);
-  Buffer idx_t = pe.buffer("idx", Dtype::i32, {{axis::l, 512}}, 2);
-  Buffer table_t = pe.buffer("table", Dtype::f32, {{axis::l, 512}, {axis::d, D}}, 1);
+  Buffer y_t = pe.buffer("y", Dtype::f32, {{axis::b, 1}, {axis::d, D}}, 1);
+  Buffer idx_t = pe.buffer("idx", Dtype::i32, {{axis::l, 32}}, 3);
+  Buffer table_t = pe.buffer("table", Dtype::f32, {{axis::l, 32}, {axis::d, D}}, 4);
 
   for (Index tile = pe.id(); tile < count; tile += pe.count()) {
     Index rest = tile;
@@ -45,8 +45,8 @@ KERNEL(embedding_bag_0) {
     co_await pe.fill(y_t.next(), 0.0, box_b_d);
     const Index l_low = co_await pe.number(offsets_g, {b_at});
     const Index l_high = co_await pe.number(offsets_g, {b_at + 1});
-    for (Index l_at = l_low; l_at < l_high; l_at += 512) {
-      const Index l_n = least(512, l_high - l_at);
+    for (Index l_at = l_low; l_at < l_high; l_at += 32) {
+      const Index l_n = least(32, l_high - l_at);
       const Box box_b_d_l{{axis::b, b_n}, {axis::d, d_n}, {axis::l, l_n}};
       co_await pe.load(idx_t.next(), idx_g, {Slice{l_at, axis::l, l_n}});
       co_await pe.load(table_t.next(), table_g, {indirect(idx_t.tile(), axis::l, l_n), Slice{d_at, axis::d, d_n}});

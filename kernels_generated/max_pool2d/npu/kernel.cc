@@ -1,5 +1,5 @@
 // max_pool2d: Take the maximum of every 3x3 window, two steps apart, padded by 1.
-// Generated from spec 8157973b6de032a1 and schedule 102d2fa20e2e4b50.
+// Generated from spec 8157973b6de032a1 and schedule 3526750c7fa06dc9.
 #include "device.h"
 
 using namespace device;
@@ -13,7 +13,7 @@ constexpr bool afresh = false, accumulate = true;
 
 namespace max_pool2d_0_axes {
 namespace axis {
-enum : Axis { n, c, p, q, i, j, x_2, x_3 };
+enum : Axis { p, q, n, c, i, j, x_2, x_3 };
 }
 }  // namespace max_pool2d_0_axes
 
@@ -28,25 +28,25 @@ KERNEL(max_pool2d_0) {
   const Index Q = args.size(5);
   const Tensor x_g = args.tensor(0);
   const Tensor y_g = args.tensor(1);
-  const Index n_tiles = tiles(N, 1);
-  const Index c_tiles = tiles(C, 4);
-  const Index count = n_tiles * c_tiles;
+  const Index p_tiles = tiles(P, 1);
+  const Index q_tiles = tiles(Q, 4);
+  const Index count = p_tiles * q_tiles;
   if (pe.id() >= count) co_return;
-  const Index p_at = 0, p_n = P;
-  const Index q_at = 0, q_n = Q;
+  const Index n_at = 0, n_n = N;
+  const Index c_at = 0, c_n = C;
   const Index i_at = 0, i_n = 3;
   const Index j_at = 0, j_n = 3;
 
-  Buffer y_t = pe.buffer("y", Dtype::f32, {{axis::n, 1}, {axis::c, 4}, {axis::p, P}, {axis::q, Q}}, 2);
-  Buffer x_t = pe.buffer("x", Dtype::f32, {{axis::n, 1}, {axis::c, 4}, {axis::x_2, 2 + 2 * (P - 1) + 1}, {axis::x_3, 2 + 2 * (Q - 1) + 1}}, 2);
+  Buffer y_t = pe.buffer("y", Dtype::f32, {{axis::n, N}, {axis::c, C}, {axis::p, 1}, {axis::q, 4}}, 2);
+  Buffer x_t = pe.buffer("x", Dtype::f32, {{axis::n, N}, {axis::c, C}, {axis::x_2, 3}, {axis::x_3, 9}}, 2);
 
   for (Index tile = pe.id(); tile < count; tile += pe.count()) {
     Index rest = tile;
-    const Index c_at = rest % c_tiles * 4;
-    rest /= c_tiles;
-    const Index c_n = least(4, C - c_at);
-    const Index n_at = rest % n_tiles * 1;
-    const Index n_n = least(1, N - n_at);
+    const Index q_at = rest % q_tiles * 4;
+    rest /= q_tiles;
+    const Index q_n = least(4, Q - q_at);
+    const Index p_at = rest % p_tiles * 1;
+    const Index p_n = least(1, P - p_at);
     const Box box_n_c_p_q_i_j{{axis::n, n_n}, {axis::c, c_n}, {axis::p, p_n}, {axis::q, q_n}, {axis::i, i_n}, {axis::j, j_n}};
     co_await pe.load(x_t.next(), x_g, {Slice{n_at, axis::n, n_n}, Slice{c_at, axis::c, c_n}, Slice{2 * p_at + i_at - 1, axis::x_2, 2 * (p_n - 1) + (i_n - 1) + 1}, Slice{2 * q_at + j_at - 1, axis::x_3, 2 * (q_n - 1) + (j_n - 1) + 1}}, pad(-inf));
     co_await pe.reduce(Fold::max, y_t.next(), x_t.tile().window(axis::x_2, {Step{axis::p, 2}, Step{axis::i, 1}}).window(axis::x_3, {Step{axis::q, 2}, Step{axis::j, 1}}), box_n_c_p_q_i_j, afresh);

@@ -1,5 +1,5 @@
 // pffn: Per-sample feed-forward: two batched products, each followed by an RMS normalisation.
-// Generated from spec 3cc97ce2ceb59d96 and schedule d6a09f2e62e00507.
+// Generated from spec 3cc97ce2ceb59d96 and schedule 906a9d4559d2605a.
 #include "device.h"
 
 using namespace device;
@@ -40,44 +40,44 @@ KERNEL(pffn_0) {
   const Tensor g2_g = args.tensor(5);
   const Tensor y_g = args.tensor(6);
   const Index b_tiles = tiles(B, 1);
-  const Index n_tiles = tiles(N, 64);
+  const Index n_tiles = tiles(N, 32);
   const Index count = b_tiles * n_tiles;
   if (pe.id() >= count) co_return;
   const Index e_at = 0, e_n = D;
 
-  Buffer hs_t = pe.buffer("hs", Dtype::f32, {{axis::b, 1}, {axis::n, 64}}, 1);
-  Buffer z_t = pe.buffer("z", Dtype::f32, {{axis::b, 1}, {axis::n, 64}, {axis::e, D}}, 1);
-  Buffer u_t = pe.buffer("u", Dtype::f32, {{axis::b, 1}, {axis::n, 64}, {axis::k, 32}}, 1);
-  Buffer x_t = pe.buffer("x", Dtype::f16, {{axis::b, 1}, {axis::n, 64}, {axis::d, 128}}, 2);
-  Buffer w1_t = pe.buffer("w1", Dtype::f16, {{axis::b, 1}, {axis::d, 128}, {axis::k, 32}}, 2);
-  Buffer b1_t = pe.buffer("b1", Dtype::f16, {{axis::b, 1}, {axis::k, 32}}, 2);
-  Buffer h_t = pe.buffer("h", Dtype::f32, {{axis::b, 1}, {axis::n, 64}, {axis::k, 32}}, 1);
-  Buffer hs_term_t = pe.buffer("hs_term", Dtype::f32, {{axis::b, 1}, {axis::n, 64}, {axis::k, 32}}, 1);
-  Buffer g1_t = pe.buffer("g1", Dtype::f16, {{axis::k, 32}}, 2);
-  Buffer z_a_t = pe.buffer("z_a", Dtype::f16, {{axis::b, 1}, {axis::n, 64}, {axis::k, 32}}, 1);
-  Buffer w2_t = pe.buffer("w2", Dtype::f16, {{axis::b, 1}, {axis::k, 32}, {axis::e, D}}, 2);
-  Buffer r1_t = pe.buffer("r1", Dtype::f32, {{axis::b, 1}, {axis::n, 64}}, 1);
-  Buffer zs_t = pe.buffer("zs", Dtype::f32, {{axis::b, 1}, {axis::n, 64}}, 1);
-  Buffer zs_term_t = pe.buffer("zs_term", Dtype::f32, {{axis::b, 1}, {axis::n, 64}, {axis::e, D}}, 1);
-  Buffer r2_t = pe.buffer("r2", Dtype::f32, {{axis::b, 1}, {axis::n, 64}}, 1);
+  Buffer hs_t = pe.buffer("hs", Dtype::f32, {{axis::b, 1}, {axis::n, 32}}, 1);
+  Buffer z_t = pe.buffer("z", Dtype::f32, {{axis::b, 1}, {axis::n, 32}, {axis::e, D}}, 1);
+  Buffer u_t = pe.buffer("u", Dtype::f32, {{axis::b, 1}, {axis::n, 32}, {axis::k, 64}}, 1);
+  Buffer x_t = pe.buffer("x", Dtype::f16, {{axis::b, 1}, {axis::n, 32}, {axis::d, 128}}, 2);
+  Buffer w1_t = pe.buffer("w1", Dtype::f16, {{axis::b, 1}, {axis::d, 128}, {axis::k, 64}}, 2);
+  Buffer b1_t = pe.buffer("b1", Dtype::f16, {{axis::b, 1}, {axis::k, 64}}, 2);
+  Buffer h_t = pe.buffer("h", Dtype::f32, {{axis::b, 1}, {axis::n, 32}, {axis::k, 64}}, 1);
+  Buffer hs_term_t = pe.buffer("hs_term", Dtype::f32, {{axis::b, 1}, {axis::n, 32}, {axis::k, 64}}, 1);
+  Buffer g1_t = pe.buffer("g1", Dtype::f16, {{axis::k, 64}}, 2);
+  Buffer z_a_t = pe.buffer("z_a", Dtype::f16, {{axis::b, 1}, {axis::n, 32}, {axis::k, 64}}, 1);
+  Buffer w2_t = pe.buffer("w2", Dtype::f16, {{axis::b, 1}, {axis::k, 64}, {axis::e, D}}, 2);
+  Buffer r1_t = pe.buffer("r1", Dtype::f32, {{axis::b, 1}, {axis::n, 32}}, 1);
+  Buffer zs_t = pe.buffer("zs", Dtype::f32, {{axis::b, 1}, {axis::n, 32}}, 1);
+  Buffer zs_term_t = pe.buffer("zs_term", Dtype::f32, {{axis::b, 1}, {axis::n, 32}, {axis::e, D}}, 1);
+  Buffer r2_t = pe.buffer("r2", Dtype::f32, {{axis::b, 1}, {axis::n, 32}}, 1);
   Buffer g2_t = pe.buffer("g2", Dtype::f16, {{axis::e, D}}, 1);
-  Buffer y_t = pe.buffer("y", Dtype::f16, {{axis::b, 1}, {axis::n, 64}, {axis::e, D}}, 2);
-  Buffer f32_b_n_e_0_t = pe.buffer("f32_b_n_e_0", Dtype::f32, {{axis::b, 1}, {axis::n, 64}, {axis::e, D}}, 1);
+  Buffer y_t = pe.buffer("y", Dtype::f16, {{axis::b, 1}, {axis::n, 32}, {axis::e, D}}, 1);
+  Buffer f32_b_n_e_0_t = pe.buffer("f32_b_n_e_0", Dtype::f32, {{axis::b, 1}, {axis::n, 32}, {axis::e, D}}, 1);
 
   co_await pe.load(g2_t.next(), g2_g, {Slice{e_at, axis::e, e_n}});
   for (Index tile = pe.id(); tile < count; tile += pe.count()) {
     Index rest = tile;
-    const Index n_at = rest % n_tiles * 64;
+    const Index n_at = rest % n_tiles * 32;
     rest /= n_tiles;
-    const Index n_n = least(64, N - n_at);
+    const Index n_n = least(32, N - n_at);
     const Index b_at = rest % b_tiles * 1;
     const Index b_n = least(1, B - b_at);
     const Box box_b_n{{axis::b, b_n}, {axis::n, n_n}};
     const Box box_b_n_e{{axis::b, b_n}, {axis::n, n_n}, {axis::e, e_n}};
     co_await pe.fill(hs_t.next(), 0.0, box_b_n);
     co_await pe.fill(z_t.next(), 0.0, box_b_n_e);
-    for (Index k_at = 0; k_at < K; k_at += 32) {
-      const Index k_n = least(32, K - k_at);
+    for (Index k_at = 0; k_at < K; k_at += 64) {
+      const Index k_n = least(64, K - k_at);
       const Box box_b_n_k{{axis::b, b_n}, {axis::n, n_n}, {axis::k, k_n}};
       const Box box_b_n_e_k{{axis::b, b_n}, {axis::n, n_n}, {axis::e, e_n}, {axis::k, k_n}};
       co_await pe.fill(u_t.next(), 0.0, box_b_n_k);

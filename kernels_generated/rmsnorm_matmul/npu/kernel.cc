@@ -1,5 +1,5 @@
 // rmsnorm_matmul: Project the RMS-normalised rows of x through w, then gate with SiLU.
-// Generated from spec f5929ec91dac39fc and schedule 9d9e547add6a7714.
+// Generated from spec f5929ec91dac39fc and schedule 98e0e96eda2fe25d.
 #include "device.h"
 
 using namespace device;
@@ -34,20 +34,18 @@ KERNEL(rmsnorm_matmul_0) {
   const Index n_tiles = tiles(N, 64);
   const Index count = m_tiles * n_tiles;
   if (pe.id() >= count) co_return;
-  const Index k_at = 0, k_n = K;
 
-  Buffer acc_t = pe.buffer("acc", Dtype::f32, {{axis::m, 32}, {axis::n, 64}}, 1);
-  Buffer x_t = pe.buffer("x", Dtype::bf16, {{axis::m, 32}, {axis::k, K}}, 2);
-  Buffer g_t = pe.buffer("g", Dtype::bf16, {{axis::k, K}}, 1);
-  Buffer acc_a_t = pe.buffer("acc_a", Dtype::bf16, {{axis::m, 32}, {axis::k, K}}, 1);
-  Buffer w_t = pe.buffer("w", Dtype::bf16, {{axis::k, K}, {axis::n, 64}}, 2);
   Buffer ss_t = pe.buffer("ss", Dtype::f32, {{axis::m, 32}}, 1);
-  Buffer ss_term_t = pe.buffer("ss_term", Dtype::f32, {{axis::m, 32}, {axis::k, K}}, 1);
+  Buffer acc_t = pe.buffer("acc", Dtype::f32, {{axis::m, 32}, {axis::n, 64}}, 1);
+  Buffer x_t = pe.buffer("x", Dtype::bf16, {{axis::m, 32}, {axis::k, 256}}, 2);
+  Buffer ss_term_t = pe.buffer("ss_term", Dtype::f32, {{axis::m, 32}, {axis::k, 256}}, 1);
+  Buffer g_t = pe.buffer("g", Dtype::bf16, {{axis::k, 256}}, 2);
+  Buffer acc_a_t = pe.buffer("acc_a", Dtype::bf16, {{axis::m, 32}, {axis::k, 256}}, 1);
+  Buffer w_t = pe.buffer("w", Dtype::bf16, {{axis::k, 256}, {axis::n, 64}}, 2);
   Buffer r_t = pe.buffer("r", Dtype::f32, {{axis::m, 32}}, 1);
-  Buffer y_t = pe.buffer("y", Dtype::bf16, {{axis::m, 32}, {axis::n, 64}}, 2);
+  Buffer y_t = pe.buffer("y", Dtype::bf16, {{axis::m, 32}, {axis::n, 64}}, 3);
   Buffer f32_m_n_0_t = pe.buffer("f32_m_n_0", Dtype::f32, {{axis::m, 32}, {axis::n, 64}}, 1);
 
-  co_await pe.load(g_t.next(), g_g, {Slice{k_at, axis::k, k_n}});
   for (Index tile = pe.id(); tile < count; tile += pe.count()) {
     Index rest = tile;
     const Index n_at = rest % n_tiles * 64;
@@ -55,16 +53,22 @@ KERNEL(rmsnorm_matmul_0) {
     const Index n_n = least(64, N - n_at);
     const Index m_at = rest % m_tiles * 32;
     const Index m_n = least(32, M - m_at);
-    const Box box_m_k{{axis::m, m_n}, {axis::k, k_n}};
-    const Box box_m_n_k{{axis::m, m_n}, {axis::n, n_n}, {axis::k, k_n}};
     const Box box_m{{axis::m, m_n}};
     const Box box_m_n{{axis::m, m_n}, {axis::n, n_n}};
-    co_await pe.load(x_t.next(), x_g, {Slice{m_at, axis::m, m_n}, Slice{k_at, axis::k, k_n}});
-    co_await pe.map(Op::mul, acc_a_t.next(), {x_t.tile(), g_t.tile()}, box_m_k);
-    co_await pe.load(w_t.next(), w_g, {Slice{k_at, axis::k, k_n}, Slice{n_at, axis::n, n_n}});
-    co_await pe.matmul(acc_t.next(), acc_a_t.tile(), w_t.tile(), box_m_n_k, afresh);
-    co_await pe.map(Op::mul, ss_term_t.next(), {x_t.tile(), x_t.tile()}, box_m_k);
-    co_await pe.reduce(Fold::sum, ss_t.next(), ss_term_t.tile(), box_m_k, afresh);
+    co_await pe.fill(ss_t.next(), 0.0, box_m);
+    co_await pe.fill(acc_t.next(), 0.0, box_m_n);
+    for (Index k_at = 0; k_at < K; k_at += 256) {
+      const Index k_n = least(256, K - k_at);
+      const Box box_m_k{{axis::m, m_n}, {axis::k, k_n}};
+      const Box box_m_n_k{{axis::m, m_n}, {axis::n, n_n}, {axis::k, k_n}};
+      co_await pe.load(x_t.next(), x_g, {Slice{m_at, axis::m, m_n}, Slice{k_at, axis::k, k_n}});
+      co_await pe.map(Op::mul, ss_term_t.next(), {x_t.tile(), x_t.tile()}, box_m_k);
+      co_await pe.reduce(Fold::sum, ss_t.tile(), ss_term_t.tile(), box_m_k, accumulate);
+      co_await pe.load(g_t.next(), g_g, {Slice{k_at, axis::k, k_n}});
+      co_await pe.map(Op::mul, acc_a_t.next(), {x_t.tile(), g_t.tile()}, box_m_k);
+      co_await pe.load(w_t.next(), w_g, {Slice{k_at, axis::k, k_n}, Slice{n_at, axis::n, n_n}});
+      co_await pe.matmul(acc_t.tile(), acc_a_t.tile(), w_t.tile(), box_m_n_k, accumulate);
+    }
     co_await pe.map(Op::div, r_t.next(), {ss_t.tile(), K}, box_m);
     co_await pe.map(Op::add, r_t.tile(), {r_t.tile(), 1e-06}, box_m);
     co_await pe.map(Op::rsqrt, r_t.tile(), {r_t.tile()}, box_m);
