@@ -8,6 +8,9 @@ from torch.nn import functional as F
 from frontends.pytorch.against import checked
 from frontends.pytorch.module import imported
 from frontends.pytorch.reference import answer
+from ir.autoschedule.openings import launch_ends
+from ir.partition.partition import partition, stem
+from ir.recurrence import recurrences
 
 
 class Residual(nn.Module):
@@ -122,6 +125,26 @@ def test_modules_are_as_pytorch_has_them(name):
     torch.manual_seed(0)
     module, shape = CASES[name]
     checked(module, torch.randn(shape))
+
+
+@pytest.mark.parametrize("sort", ["LSTM", "GRU", "RNN"])
+def test_no_launch_ends_within_the_steps_of_a_recurrent_layer(sort):
+    made = checked(Recurrent(sort, num_layers=2, bidirectional=True), torch.randn(3, 2, 4))
+    layers = [s for s in partition(made.spec, {}, made.aliases).kernels() if recurrences(s)]
+    assert layers and not [d for s in layers for d in launch_ends(s)]
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_each_layer_of_a_dense_block_reads_what_was_put_together_before(dim):
+    def block(x):
+        made = [x]
+        for _ in range(7):
+            made.append(torch.cat(made, dim).sum(dim, keepdim=True) * x)
+        return torch.cat(made, dim)
+
+    found = checked(block, torch.rand(3, 4))
+    joins = [e for e in found.spec.equations if stem(e.target) == "cat"]
+    assert len(joins) == 7 and max(len(e.sources()) for e in joins) == 4
 
 
 def test_batch_norm_counts_and_keeps_its_statistics_while_it_trains():

@@ -9,7 +9,8 @@ from ir.lower.lower import lower
 from ir.reference.inputs import random_inputs
 from ir.reference.interpret import interpret
 from ir.reference.reference import evaluate
-from ir.samples.samples import WITH_LANES, spec_of
+from ir.samples.right import require_right
+from ir.samples.samples import WITH_LANES, WITH_TF32, spec_of
 
 TOTAL = spec_of("y[()] = sum(x[m, k], m, k)", result="f32[()]")
 CHANNELS = spec_of(
@@ -75,3 +76,21 @@ def test_two_stages_give_the_same(spec, sizes):
     given = random_inputs(spec, sizes, np.random.default_rng(3))
     found, expected = interpret(nest, given, sizes)["y"], evaluate(spec, given, sizes)["y"]
     np.testing.assert_allclose(found, expected, 1e-9, 1e-7)
+
+
+def test_a_convolution_over_rounded_copies_has_parts_too():
+    spec = spec_of(
+        "y[b, o, p]: [2, 32, 8] = "
+        "sum(pad(x[b, c, p + i - 1], 0.0) * w[o, c, i], c=1024, i=3)",
+        inputs="x: f32[2, 1024, 8], w: f32[32, 1024, 3]", result="f32[2, 32, 8]",
+    )  # fmt: skip
+    tried = []
+
+    def cost(nest):
+        tried.append(nest.schedule)
+        return 1.0
+
+    autoschedule(spec, WITH_TF32, {}, {"y"}, cost)
+    both = [s for s in tried if s.of("split") and s.of("layout")]
+    assert {d.option("parts") for s in both for d in s.of("split")} == {8}
+    require_right(lower(spec, both[0], WITH_TF32, {}), {}, exact=1e-3)  # in tf32

@@ -32,6 +32,28 @@ def test_roles_of_jagged_ranges_and_batches():
     assert roles(workload("pffn").spec).batch == {"b"}
 
 
+GROUPED = spec_of(
+    "y[b, g, o, p]: [2, 3, 8, 30] = sum(x[b, g * 40 + c, p + i] * w[g * 8 + o, c, i], c=40, i=3)",
+    inputs="x: f16[2, 120, 32], w: f16[24, 40, 3]", result="f32[2, 3, 8, 30]",
+)  # fmt: skip
+
+
+def test_the_channels_of_a_group_are_no_taps():
+    found = roles(GROUPED)
+    assert (found.taps, found.batch) == ({"i"}, {"g"})
+    schedule = autoschedule(GROUPED, WITH_LANES, {})
+    tiles = {d.subject: d.option("size") for d in schedule.of("tile")}
+    assert (tiles["g"], tiles["i"]) == (1, 1) and tiles.get("c", 40) >= 32
+
+
+def test_of_a_short_side_the_longest_index_is_whole():
+    spec = spec_of(
+        "y[b, o, p, r]: [4, 8, 40, 2] = sum(x[b, c, p + i] * w[c, o, i * 2 + r], c=64, i=2)",
+        inputs="x: f16[4, 64, 41], w: f16[64, 8, 4]", result="f32[4, 8, 40, 2]",
+    )  # fmt: skip
+    assert autoschedule(spec, WITH_LANES, {}).find("tile", "o") is None
+
+
 def test_a_batch_and_taps_go_one_at_a_time():
     found = cuts("conv2d", B=4, C=64, O=64, H=56, W=56)
     assert found["i"] == found["j"] == {(1, "loop")} and found["b"] == {(1, "grid")}

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import pairwise
 from math import prod
 
+from ir.affine import affine
 from ir.autoschedule.openings import tiled
 from ir.contraction import Contraction, contraction, fills, indices
 from ir.errors import KernelError
@@ -62,7 +63,7 @@ def _convolution(spec: Spec, sizes: Mapping[str, int]) -> _Convolution | None:
 
 
 class _Convolution:
-    """One convolution. x: what windows slide over, w: what weighs them.  taps: the folded indices
+    """One convolution. x: what windows slide over, or the larger, w: what weighs them.  taps: the folded indices
     that move a window, may be none; channels: the others."""
 
     def __init__(
@@ -80,10 +81,10 @@ class _Convolution:
         given = {t.name for t in spec.inputs}
         if None in sides or any(r.tensor not in given for r in sides):
             return None
-        w, x = sorted(sides, key=lambda r: _size(spec, r.tensor, sizes))
-        # A batch has no windows: what is added to one there are the channels of its group.
-        slid = [found for p in x.at if len(found := set(indices(p)) - {*product.batch}) > 1]
-        taps = tuple(i for i in e.reduced if any(i in found for found in slid))
+        slid = [_slid(r, e.reduced, product.batch) for r in sides]
+        pairs = zip(slid, sides, strict=True)
+        (_, w), (found, x) = sorted(pairs, key=lambda p: (bool(p[0]), _size(spec, p[1].tensor, sizes)))
+        taps = tuple(i for i in e.reduced if i in found)
         return _Convolution(spec, sizes, e, x, w, taps)
 
     def choices(self) -> Iterator[Made]:
@@ -166,6 +167,14 @@ class _Convolution:
 def _read(side: Expr) -> Read | None:
     inner = side.value if isinstance(side, Cast) else side
     return inner if isinstance(inner, Read) else None
+
+
+def _slid(read: Read, folded: Collection[str], batch: Collection[str]) -> set[str]:
+    """The folded indices that move a window over what is read: forwards, beside another index. What
+    is added to a batch, of which a program has one, are the channels of a group."""
+    forms = (affine(p) for p in read.at)
+    terms = ({i: by for i, by in f.terms if i not in batch} for f in forms if f)
+    return {i for one in terms if len(one) > 1 for i, by in one.items() if i in folded and by > 0}
 
 
 def _size(spec: Spec, tensor: str, sizes: Mapping[str, int]) -> int:

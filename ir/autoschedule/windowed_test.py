@@ -35,15 +35,28 @@ PARTED = spec_of(
     "sum(pad(x[b, c, p + i - 1], 0.0) * pad(w[c, o, (1 - i) * 2 + r], 0.0), c=17, i=2)",
     inputs="x: f32[2, 17, 9], w: f32[17, 5, 3]", result="f32[2, 5, 9, 2]",
 )  # fmt: skip
-SPECS = {"parted": PARTED, "plain": PLAIN, "mirrored": MIRRORED, "few": FEW, "long": LONG}
+GROUPED = spec_of(
+    "y[b, g, o, p]: [2, 2, 3, 20] = "
+    "sum(pad(x[b, g * 17 + c, p + i - 1], 0.0) * w[g * 3 + o, c, i], c=17, i=3)",
+    inputs="x: f32[2, 34, 20], w: f32[6, 17, 3]", result="f32[2, 2, 3, 20]",
+)  # fmt: skip
+DEEP = spec_of(
+    "y[b, o, p, r]: [2, 65, 4, 2] = "
+    "sum(pad(x[b, c, p + i - 1], 0.0) * pad(w[c, o, (1 - i) * 2 + r], 0.0), c=17, i=2)",
+    inputs="x: f32[2, 17, 4], w: f32[17, 65, 3]", result="f32[2, 65, 4, 2]",
+)  # fmt: skip
+SPECS = {"deep": DEEP, "parted": PARTED, "plain": PLAIN, "mirrored": MIRRORED, "few": FEW, "long": LONG,
+         "grouped": GROUPED}  # fmt: skip
 VERBS = ("layout", "collapse")
 WORDS = {
     "parted": {"layout(w, order=i_o_c)", "layout(x, order=b_p_c)"},
+    "deep": {"layout(w, order=i_o_c)", "layout(x, order=b_p_c)"},  # of which x is the smaller
     "plain": {"layout(w, order=i_j_o_c)", "layout(x, order=b_p_q_c)", "collapse(p, inner=q)"},
     "mirrored": {"layout(w, order=i_j_o_c)", "layout(x, order=b_p_q_c)", "collapse(p, inner=q)"},
     "few": {"collapse(i, inner=j)", "collapse(c, inner=ij)", "collapse(p, inner=q)",
             "layout(w, order=i_j_o_c)", "layout(x, order=b_p_q_c)"},
     "long": {"layout(w, order=i_o_c)", "layout(x, order=b_p_c)"},
+    "grouped": {"layout(w, order=i_g_c)"},
 }  # fmt: skip
 
 

@@ -142,6 +142,23 @@ def test_terms_of_a_long_sum_are_computed_in_its_kernel():
     assert [[t.name for t in s.spec.outputs] for s in made.steps] == [["y"]]
 
 
+@pytest.mark.parametrize("options", ["", ", reverse=True", ", exclusive=True"])
+def test_terms_of_a_scan_are_computed_in_its_kernel(options):
+    made = agree(spec_of(
+        "x: f32[3, 50], w: b8[3, 50]", "f32[3, 50]", "t[i, j] = x[i, j] * f32(w[i, j])",
+        f"s[p, q] = cumsum(t[p, q], q{options})", "y[i, j] = s[i, j] * 2.0",
+    ), {})  # fmt: skip
+    assert [[e.target for e in s.spec.equations] for s in made.steps] == [["t", "s"], ["y"]]
+
+
+def test_what_else_reads_the_terms_of_a_scan_finds_them():
+    made = agree(spec_of(
+        "x: f32[3, 50]", "(f32[3, 50], f32[3])", "t[i, j] = exp(x[i, j])",
+        "y[p, q] = cumsum(t[p, q], q)", "z[i] = sum(t[i, j] * x[i, 49 - j], j)", returned="y, z",
+    ), {})  # fmt: skip
+    assert sum(len(s.spec.equations) for s in made.steps) == 3
+
+
 @pytest.mark.parametrize(("rows", "steps"), [(1024, 1), (16, 3)])
 def test_long_rows_are_gone_through_by_one_kernel_where_there_are_many(rows, steps):
     spec = spec_of(
