@@ -1,8 +1,8 @@
 """Turns KernelBench's problems into kernels of a target, and writes a result file.
 
 Each problem is scaled (with --reduced), imported, scheduled, lowered, built, run and compared with
-PyTorch, in a process of its own. Rows are written as they are done, and those that are done are left
-alone, so a run that stops can go on. What runs is code of others: the checkout's.
+PyTorch, in a process of its own. Rows are written as they are done, and those that are done are
+left alone, so a run that stops can go on. What runs is code of others: the checkout's.
 """
 
 from __future__ import annotations

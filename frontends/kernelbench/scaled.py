@@ -52,8 +52,8 @@ class Load:
 @dataclass(frozen=True, slots=True)
 class Site:
     """A number of a file: its places (line, column), its name, and its kind, the sooner the
-    better to halve: 0 a batch, 1 a length, 2 another name, 3 none; 4 how many groups there are, which
-    is only halved with a size, so that their members do not become few."""
+    better to halve: 0 a batch, 1 a length, 2 another name, 3 none; 4 how many groups there are,
+    which is only halved with a size, so that their members do not become few."""
 
     places: tuple[tuple[int, int], ...]
     name: str

@@ -84,8 +84,8 @@ def _leaving(spec: Spec) -> list[Equation]:
 
 
 def _taps(spec: Spec, folded: frozenset[str], batch: frozenset[str]) -> frozenset[str]:
-    """Of a batch a program has one: what is added to it there, as the channels of a group are to the
-    group, lies side by side."""
+    """Of a batch a program has one: what is added to it there, as the channels of a group are to
+    the group, lies side by side."""
     found = set()
     for read in (r for e in spec.equations for r in e.reads()):
         for position in read.at:

@@ -63,8 +63,8 @@ def _convolution(spec: Spec, sizes: Mapping[str, int]) -> _Convolution | None:
 
 
 class _Convolution:
-    """One convolution. x: what windows slide over, or the larger, w: what weighs them.  taps: the folded indices
-    that move a window, may be none; channels: the others."""
+    """One convolution. x: what windows slide over, or the larger, w: what weighs them.  taps: the
+    folded indices that move a window, may be none; channels: the others."""
 
     def __init__(
         self, spec: Spec, sizes: Mapping[str, int], e: Equation, x: Read, w: Read,
@@ -82,8 +82,9 @@ class _Convolution:
         if None in sides or any(r.tensor not in given for r in sides):
             return None
         slid = [_slid(r, e.reduced, product.batch) for r in sides]
-        pairs = zip(slid, sides, strict=True)
-        (_, w), (found, x) = sorted(pairs, key=lambda p: (bool(p[0]), _size(spec, p[1].tensor, sizes)))
+        order = [(bool(s), _size(spec, r.tensor, sizes)) for s, r in zip(slid, sides, strict=True)]
+        first, second = sorted(range(2), key=order.__getitem__)
+        w, x, found = sides[first], sides[second], slid[second]
         taps = tuple(i for i in e.reduced if i in found)
         return _Convolution(spec, sizes, e, x, w, taps)
 

@@ -45,8 +45,10 @@ DEEP = spec_of(
     "sum(pad(x[b, c, p + i - 1], 0.0) * pad(w[c, o, (1 - i) * 2 + r], 0.0), c=17, i=2)",
     inputs="x: f32[2, 17, 4], w: f32[17, 65, 3]", result="f32[2, 65, 4, 2]",
 )  # fmt: skip
-SPECS = {"deep": DEEP, "parted": PARTED, "plain": PLAIN, "mirrored": MIRRORED, "few": FEW, "long": LONG,
-         "grouped": GROUPED}  # fmt: skip
+SPECS = {
+    "deep": DEEP, "parted": PARTED, "plain": PLAIN, "mirrored": MIRRORED, "few": FEW,
+    "long": LONG, "grouped": GROUPED,
+}  # fmt: skip
 VERBS = ("layout", "collapse")
 WORDS = {
     "parted": {"layout(w, order=i_o_c)", "layout(x, order=b_p_c)"},

@@ -15,8 +15,7 @@ from ir.edits.formulation import formulation_changes
 from ir.edits.stages import stage_changes
 from ir.errors import KernelError
 from ir.formulation.atomic import facts_with_places, scattered
-from ir.formulation.expansion import mirrored
-from ir.formulation.expansion import top_of
+from ir.formulation.expansion import mirrored, top_of
 from ir.formulation.formulation import depends, rewritten
 from ir.formulation.made import TRIPLE, after
 from ir.formulation.made import ends as made_ends

@@ -3,8 +3,8 @@
 A group is a map (all over the same indices), rows (folds over short rows, or over so many that
 each can have a program, with what each row needs before and after), or one heavy equation (a
 product, a window, a long fold) with what is done to each of its results, and of a long fold with
-what is done to each of its terms; so is a scan, which nothing is put to. Index names are unified within a group: what is read where it
-is computed is so by the same names.
+what is done to each of its terms; so is a scan, but nothing is put to its results. Index names are
+unified within a group: what is read where it is computed is so by the same names.
 """
 
 from __future__ import annotations
