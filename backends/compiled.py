@@ -10,7 +10,8 @@ import numpy as np
 
 from backends.backend import Arrays, Backend, Built, Sizes
 from ir.autoschedule.autoschedule import autoschedule
-from ir.lower.lower import fits, lower
+from ir.errors import KernelError
+from ir.lower.lower import lower
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
 from ir.network import Network, Outside, Pause
@@ -93,20 +94,24 @@ class Kernels:
     def emit(self, spec: Spec) -> tuple[LoopNest, str]:
         """The nest and the source of a kernel; KernelError where there is none."""
         if spec not in self.emitted:
-            nest = lower(spec, self._schedule(spec), self.machine, {})
+            nest = self._lowered(spec)
             self.emitted[spec] = nest, self.backend.emit(nest, self.machine)
         return self.emitted[spec]
 
-    def _schedule(self, spec: Spec) -> Schedule:
-        """That of a kernel alike emitted before, where it suits; else the autoschedule's."""
+    def _lowered(self, spec: Spec) -> LoopNest:
+        """With the schedule of a kernel alike emitted before, where it suits; else with the
+        autoschedule's."""
         form = first_parts(spec)
         if form in self._schedules:
             schedule = replace(self._schedules[form], kernel=spec.name)
-            if fits(spec, schedule, self.machine, {}):
-                return schedule
+            try:
+                return lower(spec, schedule, self.machine, {})
+            except KernelError:
+                pass  # it does not suit
         named = {e.target for e in spec.equations if stem(e.target) in self.rounded}
         schedule = autoschedule(spec, self.machine, {}, named, self._cost)
-        return self._schedules.setdefault(form, schedule)
+        self._schedules.setdefault(form, schedule)
+        return lower(spec, schedule, self.machine, {})
 
 
 def compiled(

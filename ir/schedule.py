@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from ir.errors import Place
@@ -41,6 +42,10 @@ class Schedule:
     def of(self, verb: str) -> tuple[Decision, ...]:
         """The decisions of one verb, in order."""
         return tuple(d for d in self.decisions if d.verb == verb)
+
+    def only(self, verbs: Collection[str]) -> Schedule:
+        """The schedule with the decisions of these verbs alone."""
+        return Schedule(self.kernel, tuple(d for d in self.decisions if d.verb in verbs))
 
     def find(self, verb: str, subject: str) -> Decision | None:
         """The last decision of a verb on a subject, if there is one."""

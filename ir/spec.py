@@ -103,7 +103,13 @@ class Expr(Keeping):
 
     @kept
     def _nodes(self) -> tuple[Expr, ...]:
-        return (self, *(n for child in self.children() for n in child.walk()))
+        found: list[Expr] = []
+        todo = [self]
+        while todo:
+            found.append(node := todo.pop())
+            if _inside(type(node)):
+                todo.extend(reversed(tuple(node.children())))
+        return tuple(found)
 
 
 def _applied(function: str, *terms: Operand) -> Expr:

@@ -36,8 +36,7 @@ def rewritten(spec: Spec, schedule: Schedule) -> Spec:
     """The spec with the decisions carried out that bring new tensors or indices, its equations
     such as a loop nest can compute."""
     asked = {*BRINGING, *(ASKED_BY_SPLIT if schedule.of("split") else ())}
-    made = tuple(d for d in schedule.decisions if d.verb in asked)
-    return _rewritten(spec, Schedule(schedule.kernel, made))
+    return _rewritten(spec, schedule.only(asked))
 
 
 @by_identity

@@ -58,8 +58,7 @@ def segments(spec: Spec, schedule: Schedule) -> tuple[Segment, ...]:
     """The launches of a schedule: one ends after each `kernel(t)`, after what a decision puts
     into a launch of its own, before and after a recurrence, and after the last equation. What is
     added to in memory is filled by a launch before."""
-    made = tuple(d for d in schedule.decisions if d.verb in ENDING)
-    return _segments(spec, Schedule(schedule.kernel, made))
+    return _segments(spec, schedule.only(ENDING))
 
 
 @by_identity

@@ -88,8 +88,7 @@ def joined(group: Group, e: Equation, facts: Facts) -> bool:
     if group.kind == ALONE or len(group.equations) >= MOST_EQUATIONS:
         return False
     kind = _kind(e, facts)
-    scans = isinstance(e.value, Scan) and group.kind == MAP
-    if kind == ALONE and not scans or e.accumulate or (kind == HEAVY and not _of_terms(group, e)):
+    if e.accumulate or (kind in (HEAVY, ALONE) and not _of_terms(group, e, kind)):
         return False
     names = _unified(group, e, facts)
     return names is not None and _put(group, e, names, facts)
@@ -121,9 +120,10 @@ def _put(group: Group, e: Equation, names: Mapping[str, str], facts: Facts) -> b
     return True
 
 
-def _of_terms(group: Group, e: Equation) -> bool:
-    """Whether a heavy equation may be in a group with what computes its terms."""
-    return group.kind == MAP and contraction(e) is None and not _windowed(e)
+def _of_terms(group: Group, e: Equation, kind: str) -> bool:
+    """Whether a heavy equation or a scan may be in a group with what computes its terms."""
+    heavy = kind == HEAVY and contraction(e) is None and not _windowed(e)
+    return group.kind == MAP and (heavy or isinstance(e.value, Scan))
 
 
 def _fits(
