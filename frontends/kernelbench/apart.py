@@ -16,6 +16,7 @@ from ir.errors import KernelError
 
 LONGEST = 50  # characters of a folder in which a socket can be named: 107 are all there are
 _PRELOADED = "frontends.kernelbench.ready"
+_VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 
 
 def apart(
@@ -23,18 +24,19 @@ def apart(
     *args: Any,
     seconds: float = 300.0,
     gigabytes: float | None = 16.0,
+    devices: bool = True,
 ) -> Any:
     """What `work(*args)` returns; function, arguments and result can be pickled.
 
-    gigabytes: of data that the process may hold; None: as there is, for one that opens a device,
-    whose driver reserves more addresses than there is memory. A KernelError of the work is raised here; that the
-    process dies, or takes too long, is one.
+    gigabytes: of data that the process may hold; None: no limit, for work that opens a device, whose
+    driver reserves more addresses than there is memory.  devices: whether the work sees accelerators.
+    Raises the work's KernelError; a process that dies or takes too long is one too.
     """
     _shorten()
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(_preloaded(work, gigabytes))  # read when the first one starts
+    context.set_forkserver_preload([_PRELOADED, work.__module__])  # read when the server starts
     ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=_child, args=(theirs, work, args, gigabytes), daemon=True)
+    child = context.Process(target=_child, args=(theirs, work, args, gigabytes, devices), daemon=True)
     child.start()
     theirs.close()
     try:
@@ -55,12 +57,6 @@ def apart(
     return found
 
 
-def _preloaded(work: Callable[..., Any], gigabytes: float | None) -> list[str]:
-    """What is there before a process is forked. Exporting asks whether there is a device, and no
-    process forked after that can open one: what will open it has only modules there."""
-    return [work.__module__] if gigabytes is None else [_PRELOADED, work.__module__]
-
-
 def _shorten() -> None:
     """The server's socket lies in the folder for temporary files, which may have too long a name."""
     if len(tempfile.gettempdir()) <= LONGEST:
@@ -73,9 +69,15 @@ def _shorten() -> None:
 
 
 def _child(
-    out: Connection, work: Callable[..., Any], args: tuple[Any, ...], gigabytes: float | None
+    out: Connection,
+    work: Callable[..., Any],
+    args: tuple[Any, ...],
+    gigabytes: float | None,
+    devices: bool,
 ) -> None:
     threading.Thread(target=_end_with_caller, daemon=True).start()
+    if not devices:
+        os.environ.update(dict.fromkeys(_VISIBLE, "-1"))
     if gigabytes is not None:
         limit = int(gigabytes * 2**30)
         resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))

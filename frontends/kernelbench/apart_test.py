@@ -1,14 +1,16 @@
 """What runs apart returns values and errors, and cannot outlive its limits."""
 
 import os
+import runpy
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+import torch
 
-from frontends.kernelbench.apart import _PRELOADED, _preloaded, apart
+from frontends.kernelbench.apart import _PRELOADED, apart
 from ir.errors import KernelError
 
 
@@ -60,9 +62,24 @@ def test_faults_are_told(work, argument, fault):
         apart(work, argument, seconds=0.5 if work is asleep else 60, gigabytes=4)
 
 
-def test_what_opens_a_device_is_forked_before_anything_is_exported() -> None:
-    assert _preloaded(doubled, None) == [doubled.__module__]
-    assert _PRELOADED in _preloaded(doubled, 4.0)
+def visible():
+    return os.environ.get("CUDA_VISIBLE_DEVICES")
+
+
+def test_work_may_be_kept_from_seeing_devices():
+    assert apart(visible, devices=False) == "-1"
+    assert apart(visible) == os.environ.get("CUDA_VISIBLE_DEVICES")
+
+
+@pytest.mark.parametrize(("built_for", "exports"), [("13.0", 0), (None, 1)])
+def test_nothing_is_exported_before_a_fork_where_there_may_be_a_gpu(monkeypatch, built_for, exports):
+    """Exporting asks the driver for devices, and no process forked afterwards can open one."""
+    calls = []
+    monkeypatch.setattr(torch.version, "cuda", built_for)
+    monkeypatch.setattr(torch.version, "hip", None, raising=False)
+    monkeypatch.setattr("frontends.pytorch.module.imported", lambda *a: calls.append(a))
+    runpy.run_module(_PRELOADED)
+    assert len(calls) == exports
 
 
 CALLER = """

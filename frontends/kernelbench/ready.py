@@ -1,8 +1,10 @@
-"""What each process apart would load and make again, made once in the process that they are forked
-from: PyTorch's exporter, its decompositions, and all rules. That takes seconds, an import less."""
+"""What every process apart would import and build again, done once in the server that forks them:
+PyTorch's exporter, its decompositions, and all rules. Exporting takes seconds, an import less."""
 
 import torch
 
 from frontends.pytorch.module import imported
 
-imported(torch.nn.ReLU(), [torch.zeros(2)])
+# Exporting asks the driver for devices, and no process that is forked afterwards can open one.
+if not (torch.version.cuda or torch.version.hip):
+    imported(torch.nn.ReLU(), [torch.zeros(2)])

@@ -12,6 +12,7 @@ from ir.recurrence import Recurrence, ordered, stepped
 from ir.reference.labelled import Labelled, counted, union
 from ir.reference.product_sum import factors, product_sum
 from ir.reference.rounding import BITS, round_bits, round_to, whole
+from ir.reference.rows import WHOLE, Rows
 from ir.reference.values import Span, Spans, Values
 from ir.sizes import bind, shape, value
 from ir.spec import EIGHT, FLOATS, Equation, Expr, Index, Range, Reduce, Scan, Spec
@@ -32,19 +33,25 @@ _ARGUMENTS = {"argmax": np.argmax, "argmin": np.argmin}
 
 
 def evaluate(
-    spec: Spec, inputs: Mapping[str, np.ndarray], sizes: Mapping[str, int]
+    spec: Spec,
+    inputs: Mapping[str, np.ndarray],
+    sizes: Mapping[str, int],
+    rows: Rows = WHOLE,
 ) -> dict[str, np.ndarray]:
     """The outputs by name: floats in float64 without rounding between, integers in int64.
 
-    Raises KernelError where an input is missing or has another shape than the sizes say, and
+    rows: what is evaluated; an output has zeros elsewhere. Raises KernelError where an input is missing or has another shape than the sizes say, and
     where a read without `pad` leaves its tensor.
     """
-    tensors = _Run(spec, inputs, sizes, np.float64, "f64").tensors()
+    tensors = _Run(spec, inputs, sizes, np.float64, "f64", rows).tensors()
     return {t.name: tensors[t.name] for t in spec.outputs}
 
 
 def evaluate_storage(
-    spec: Spec, inputs: Mapping[str, np.ndarray], sizes: Mapping[str, int]
+    spec: Spec,
+    inputs: Mapping[str, np.ndarray],
+    sizes: Mapping[str, int],
+    rows: Rows = WHOLE,
 ) -> dict[str, np.ndarray]:
     """The outputs by name, each equation's result rounded to the storage precision.
 
@@ -55,7 +62,7 @@ def evaluate_storage(
     """
     storage = storage_dtype(spec)
     real = np.float32 if storage == "f32" else np.float64
-    tensors = _Run(spec, inputs, sizes, real, storage).tensors()
+    tensors = _Run(spec, inputs, sizes, real, storage, rows).tensors()
     return {t.name: round_to(tensors[t.name], t.dtype) for t in spec.outputs}
 
 
@@ -79,7 +86,9 @@ class _Run:
         sizes: Mapping[str, int],
         real: type[np.floating],
         storage: str,
+        rows: Rows,
     ):
+        self.rows = rows
         self.spec = spec
         self.facts = facts(spec)
         self.sizes = bind(spec, sizes)
@@ -94,7 +103,7 @@ class _Run:
             for e in ordered(self.spec):
                 together = stepped(self.spec, e.target)
                 if together is None:
-                    self.values.tensors[e.target] = self._rounded(e.target, self._equation(e))
+                    self.values.tensors[e.target] = self._equation(e)
                 elif e.target == together.targets[0]:
                     self._recurrence(together)
         return self.values.tensors
@@ -128,7 +137,7 @@ class _Run:
                 allowed=str(expected),
                 hint="the sizes given fix the shapes",
             )
-        return array.astype(self._kind(self.facts.tensors[name].dtype))
+        return array.astype(self._kind(self.facts.tensors[name].dtype), copy=False)
 
     def _kind(self, dtype: str) -> type:
         if dtype in FLOATS:
@@ -149,7 +158,14 @@ class _Run:
         out = self._empty(e)
         outer = dict.fromkeys(n.name for x in e.at for n in x.walk() if isinstance(n, Index))
         spans = {i: self._span(self.facts.ranges[i]) for i in outer}
-        self._block(e, spans, out)
+        runs = self.rows.tensors.get(e.target)
+        if runs is None:
+            self._block(e, spans, out)
+            return self._rounded(e.target, out)
+        for run in runs:
+            first = e.indices[0]
+            self._block(e, {**spans, first: Span.between(first, run.start, run.stop)}, out)
+            out[run] = self._rounded(e.target, out[run])
         return out
 
     def _empty(self, e: Equation) -> np.ndarray:

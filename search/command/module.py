@@ -78,7 +78,7 @@ def read(
     require("torch", "it reads modules", "install it", "--problem")
     try:
         spec, aliases, said, calls = apart(
-            _parts, str(file), reduced, solution, allow_torch, seconds=SECONDS
+            _parts, str(file), reduced, solution, allow_torch, seconds=SECONDS, devices=False
         )
         return Module(file, spec, aliases, said, outside=calls, left=allow_torch)
     except KernelError as error:
@@ -89,7 +89,7 @@ def read_task(file: Path, allow_torch: tuple[str, ...] = ()) -> Module:
     """A task's file, read apart too; KernelError as `read` raises it."""
     require("torch", "it reads modules", "install it", "--task")
     try:
-        sized = apart(_task, str(file), allow_torch, seconds=SECONDS)
+        sized = apart(_task, str(file), allow_torch, seconds=SECONDS, devices=False)
     except KernelError as error:
         raise _within(file, error) from None
     first = sized[0]

@@ -26,6 +26,7 @@ from search.command.session import Ended
 from search.command.shared import Shaped
 
 SECONDS = 600.0  # that all comparisons and tests may take, builds included
+GIGABYTES = 16.0  # that they may hold, unless a device's driver reserves more addresses
 Results = Sequence[tuple[str, str]]  # of comparisons and tests: name, and fault or nothing
 
 
@@ -67,8 +68,10 @@ def tried(module: Module, shaped: tuple[Shaped, ...], ended: Sequence[Ended]) ->
         winners[one.outcome.settings.kernel] = Winner(best.formulation, best.schedule, text)
     trial = Trial(str(module.file), module.spec.name, shaped, problem.machine,
                   problem.settings.backend, winners, module.left)  # fmt: skip
+    can = problem.backend.available(problem.machine)
+    limited = can.get("memory", GIGABYTES) is not None  # a backend says where it must not be
     try:
-        return apart(_results, trial, seconds=SECONDS)
+        return apart(_results, trial, seconds=SECONDS, gigabytes=GIGABYTES if limited else None)
     except KernelError as error:
         return [("the task", str(error))]
 

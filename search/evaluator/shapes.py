@@ -18,6 +18,7 @@ from search.workload import Shape
 AFFORDABLE_FLOPS = 1 << 31  # a float64 reference of so many operations takes about a second
 AFFORDABLE_BYTES = 1 << 25  # of inputs and outputs; a reference holds ten times as much
 SLOW = ("interpreter",)  # takes minutes at tuning sizes, which are therefore not compared
+FAST = ("device",)  # runs any tuning size; the reference is then evaluated at some rows
 
 
 class Drawn(Mapping):
@@ -69,11 +70,17 @@ class TimedShape:
 def compared(
     checks: tuple[Sizes, ...], timed: tuple[TimedShape, ...], correct_by: str
 ) -> tuple[Sizes, ...]:
-    """The sizes at which results are compared: the tuning sizes too, where that is affordable."""
+    """The sizes at which results are compared: the tuning sizes too, where that is affordable.
+
+    Where they are all that there is (a module's kernels have no others), a device runs them whatever
+    they are, and results are compared at some rows.
+    """
     tuned = [t.shape.sizes for t in timed]
     others = tuple(s for s in checks if s not in tuned)
     if correct_by in SLOW and others:
         return others
+    if correct_by in FAST and not others:
+        return tuple(tuned)
     return (*others, *(t.shape.sizes for t in timed if t.affordable))
 
 

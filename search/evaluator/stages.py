@@ -119,7 +119,8 @@ class Stages:
         if not shapes:
             raise KernelError(
                 f"`{spec.name}` has no sizes at which its results could be checked",
-                hint="add a `check(...)` line with small sizes to its .kir file",
+                hint="add a `check(...)` line with small sizes to its .kir file, or read a "
+                "--problem with --reduced",
             )
         for sizes in shapes:
             reference(spec, sizes, bench.seed)

@@ -60,16 +60,30 @@ def _present(backend: str, arch: int | str, name: str) -> str:
     if built_for != backend:
         return f"torch here is built for {built_for or 'no GPU'}; the target is {backend}"
     try:
-        if torch.cuda.is_initialized():
-            why = lack(arch, name)
-        else:
-            with tempfile.TemporaryDirectory() as folder:
-                why = in_child(lambda: lack(arch, name), LOOK_SECONDS, "check", Path(folder))
+        why = _looked_in_child(arch, name)
         if not why:
             triton.runtime.driver.set_active(triton.backends.backends[_VENDORS[backend]].driver())
         return why
     except (BackendError, OSError, RuntimeError) as error:
         return f"the GPU does not answer: {error}"
+
+
+def _looked_in_child(arch: int | str, name: str) -> str:
+    """What the GPU lacks, asked in a child, so that this process may still fork others that open it.
+
+    A process that has asked the driver before (`torch.export` does) cannot have such children: it
+    looks for itself.
+    """
+    if torch.cuda.is_initialized():
+        return lack(arch, name)
+    with tempfile.TemporaryDirectory() as folder:
+        why = in_child(lambda: _look(arch, name), LOOK_SECONDS, "check", Path(folder))
+    return lack(arch, name) if why is None else why
+
+
+def _look(arch: int | str, name: str) -> str | None:
+    """`lack`; None in a child of a process that has asked the driver."""
+    return None if torch.cuda._is_in_bad_fork() else lack(arch, name)
 
 
 _VENDORS = {"cuda": "nvidia", "hip": "amd"}  # triton's names of its drivers

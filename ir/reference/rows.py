@@ -1,0 +1,119 @@
+"""Rows of a spec that is too large to evaluate whole, and what its equations need for them.
+
+A row is a position of an output's first axis. An intermediate is evaluated at the same rows where
+every equation that reads it does so row by row, and whole otherwise.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ir.recurrence import ordered, stepped
+from ir.sizes import bind, shape, value
+from ir.spec import Bucketize, Equation, Index, Range, Read, Reduce, Scan, Spec
+from ir.verify import facts
+
+AFFORDABLE_WORK = 1 << 31  # iterations of all equations: a reference takes about a second
+AFFORDABLE_ENTRIES = 1 << 23  # of inputs and outputs: a reference holds 80 bytes for each
+RUNS = 6  # of neighbouring rows: the first, the last, and others drawn between them
+RUN_ROWS = 3
+
+Runs = tuple[slice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """What is evaluated. tensors: for each tensor that is not needed whole the runs of its first axis
+    that are, ascending and apart.  outputs: for each such output the positions of its rows."""
+
+    tensors: Mapping[str, Runs]
+    outputs: Mapping[str, np.ndarray]
+
+
+WHOLE = Rows({}, {})
+
+
+def rows(spec: Spec, sizes: Mapping[str, int], seed: int) -> Rows:
+    """The rows at which a spec is evaluated: WHOLE where all of it is affordable."""
+    if _affordable(spec, sizes):
+        return WHOLE
+    bound, known = bind(spec, sizes), facts(spec).tensors
+    draw = np.random.default_rng(seed)
+    lengths = {t.name: shape(t, bound)[:1] for t in spec.outputs}
+    runs = {n: _runs(n, draw) for (n,) in sorted({one for one in lengths.values() if one})}
+    needed = _needed(spec, {name: runs[n] for name, one in lengths.items() for n in one})
+    tensors = {n: r for n, r in needed.items() if r is not None and n in known}
+    computed = {t.name for t in spec.outputs} & set(tensors)
+    outputs = {n: np.concatenate([np.arange(s.start, s.stop) for s in tensors[n]]) for n in computed}
+    return Rows(tensors, outputs)
+
+
+def _affordable(spec: Spec, sizes: Mapping[str, int]) -> bool:
+    bound = bind(spec, sizes)
+    entries = sum(math.prod(shape(t, bound)) for t in (*spec.inputs, *spec.outputs))
+    work = sum(_iterations(spec, e, bound) for e in spec.equations)
+    return work <= AFFORDABLE_WORK and entries <= AFFORDABLE_ENTRIES
+
+
+def _iterations(spec: Spec, e: Equation, sizes: Mapping[str, int]) -> int:
+    """Those of an equation; a range whose ends are data counts once."""
+    left = (n.name for x in e.at for n in x.walk() if isinstance(n, Index))
+    found = facts(spec).ranges
+    ranges = [found[i] for i in dict.fromkeys((*left, *e.reduced))]
+    return math.prod(1 if r.jagged or r.partial else value(r.high, sizes) for r in ranges)
+
+
+def _runs(length: int, draw: np.random.Generator) -> Runs:
+    """Runs of rows; one that would overlap the one before is left out."""
+    last = max(0, length - RUN_ROWS)
+    starts = {0, last, *(int(n) for n in draw.integers(0, last + 1, RUNS - 2))}
+    found: list[slice] = []
+    for start in sorted(starts):
+        if not found or start >= found[-1].stop:
+            found.append(slice(start, min(start + RUN_ROWS, length)))
+    return tuple(found)
+
+
+def _needed(spec: Spec, outputs: Mapping[str, Runs]) -> dict[str, Runs | None]:
+    """What is needed of every tensor; None: all of it. Equations are visited consumers first."""
+    needed: dict[str, Runs | None] = {t.name: outputs.get(t.name) for t in spec.outputs}
+    times = Counter(e.target for e in spec.equations)
+    for e in reversed(ordered(spec)):
+        runs = needed.get(e.target)
+        by_row = runs is not None and times[e.target] == 1 and _row_by_row(spec, e)
+        needed[e.target] = runs if by_row else None
+        for tensor, same in _reads(e):
+            wanted = runs if by_row and same else None
+            needed[tensor] = wanted if needed.get(tensor, wanted) == wanted else None
+    for t in spec.inputs:
+        needed[t.name] = None
+    return needed
+
+
+def _row_by_row(spec: Spec, e: Equation) -> bool:
+    """Whether an equation can be evaluated at some values of its first index alone."""
+    nodes = list(e.value.walk())
+    if e.accumulate or not e.at or stepped(spec, e.target) is not None:
+        return False
+    if any(isinstance(n, Range) and (n.jagged or n.partial) for n in nodes):
+        return False
+    bound = e.value.over if isinstance(e.value, Reduce) else ()
+    along = (e.value.along,) if isinstance(e.value, Scan) else ()
+    first = e.at[0]
+    return isinstance(first, Index) and first.name not in (*bound, *along)
+
+
+def _reads(e: Equation) -> list[tuple[str, bool]]:
+    """The tensors that an equation reads, and whether at the row of its own."""
+    found = []
+    for node in (*e.value.walk(), *(n for x in e.at for n in x.walk())):
+        if isinstance(node, Read):
+            found.append((node.tensor, bool(e.at) and node.at[:1] == e.at[:1]))
+        elif isinstance(node, Bucketize):
+            found.append((node.borders, False))
+    return found

@@ -1,0 +1,100 @@
+"""Rows: what is evaluated of a large spec is what the whole gives there."""
+
+import numpy as np
+import pytest
+
+from ir.parse.parse import parse_spec
+from ir.reference import rows as module
+from ir.reference.inputs import random_inputs
+from ir.reference.reference import evaluate, evaluate_storage
+from ir.reference.rows import RUN_ROWS, WHOLE, rows
+
+GELU = '''def gelu_of(x: f32[M, K], w: f32[N, K], b: f32[N]) -> f32[M, N]:
+    """A layer."""
+    p[i, j] = sum(x[i, k] * w[j, k], k)
+    y[i, j] = gelu(p[i, j] + b[j])
+    return y
+'''
+CENTRED = '''def centred(x: f32[M, K]) -> (f32[M, K], f32[K]):
+    """Rows less the mean of their column, which needs all of them."""
+    d[i, k] = x[i, k] * 2.0
+    s[k] = sum(d[i, k], i)
+    y[i, k] = d[i, k] - s[k] / M
+    return y, s
+'''
+SHIFTED = '''def shifted(x: f32[M, K]) -> f32[M, K]:
+    """Each row with the one before."""
+    d[i, k] = x[i, k] * 2.0
+    y[i, k] = d[i, k] + pad(d[i - 1, k], 0.0)
+    return y
+'''
+SCANNED = '''def scanned(x: f32[M, K]) -> f32[M, K]:
+    """Sums along the rows' axis."""
+    y[i, k] = cumsum(x[i, k], i)
+    return y
+'''
+TOTAL = '''def total(x: f32[M, K]) -> f32[()]:
+    """One number."""
+    s[()] = sum(x[i, k], i, k)
+    return s
+'''
+HALVES = '''def halves(x: f16[M, K]) -> (f16[M, K], i32[M]):
+    """A row scaled, and its largest place."""
+    best[i] = argmax(x[i, k], k)
+    y[i, k] = f16(f32(x[i, k]) / 3.0)
+    return y, best
+'''
+SIZES = {"M": 64, "K": 6, "N": 5}
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_affordable(monkeypatch):
+    monkeypatch.setattr(module, "AFFORDABLE_WORK", 1)
+
+
+def _case(text, **sizes):
+    spec = parse_spec(text)
+    names = {n.name for t in (*spec.inputs, *spec.outputs) for e in t.shape for n in e.walk()}
+    sizes = {n: s for n, s in (SIZES | sizes).items() if n in names}
+    return spec, sizes, random_inputs(spec, sizes, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("text", [GELU, CENTRED, SHIFTED, SCANNED, TOTAL, HALVES])
+@pytest.mark.parametrize("evaluated", [evaluate, evaluate_storage])
+@pytest.mark.parametrize("m", [1, 2, 64])
+def test_rows_are_those_of_the_whole(text, evaluated, m):
+    spec, sizes, inputs = _case(text, M=m)
+    some = rows(spec, sizes, 3)
+    found, whole = evaluated(spec, inputs, sizes, some), evaluated(spec, inputs, sizes)
+    for name, output in whole.items():
+        at = some.outputs.get(name, ...)
+        np.testing.assert_allclose(found[name][at], output[at], rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("text", "partly"),
+    [(GELU, {"p", "y"}), (CENTRED, {"y"}), (SHIFTED, {"y"}), (SCANNED, set()), (TOTAL, set()),
+     (HALVES, {"y", "best"})],
+)  # fmt: skip
+def test_what_is_read_by_row_is_evaluated_by_row(text, partly):
+    spec, sizes, _ = _case(text)
+    some = rows(spec, sizes, 3)
+    assert set(some.tensors) == partly
+    assert set(some.outputs) == partly & {t.name for t in spec.outputs}
+
+
+def test_the_first_and_the_last_row_are_among_them():
+    spec, sizes, _ = _case(GELU)
+    (at,) = rows(spec, sizes, 3).outputs.values()
+    assert at[0] == 0 and at[-1] == sizes["M"] - 1
+    assert len(at) < sizes["M"] and len(set(at)) == len(at) and list(at) == sorted(at)
+    other = rows(spec, sizes, 4).outputs["y"]
+    assert list(at) != list(other) and RUN_ROWS <= len(other)
+
+
+def test_what_is_affordable_is_whole(monkeypatch):
+    monkeypatch.setattr(module, "AFFORDABLE_WORK", 1 << 31)
+    spec, sizes, _ = _case(GELU)
+    assert rows(spec, sizes, 3) == WHOLE
+    monkeypatch.setattr(module, "AFFORDABLE_ENTRIES", 1)
+    assert rows(spec, sizes, 3).outputs
