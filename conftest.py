@@ -9,6 +9,7 @@ from hypothesis import settings
 from bazel import golden as golden_texts
 
 ROOT = pathlib.Path(__file__).parent
+DEVICE_TESTS = "_device_test.py"
 
 # The same examples each time, and half as many as usual: there are many properties.
 settings.register_profile("tree", settings.get_profile("ci"), max_examples=50)
@@ -19,6 +20,16 @@ def pytest_addoption(parser) -> None:
         golden_texts.OPTION, action="store_true", help="write golden texts, do not compare"
     )
     parser.addoption("--record", help="record.toml of the generated kernel under test")
+    device = parser.getgroup("device", "the device suite (docs/device_suite.md)")
+    device.addoption("--device-target", default="h200", help="the target that this machine has")
+    device.addoption("--device-results", metavar="FILE", help="write the suite's result file")
+    device.addoption("--kernelbench", metavar="DIR", help="a checkout of KernelBench")
+
+
+def pytest_ignore_collect(collection_path: pathlib.Path, config: pytest.Config) -> bool | None:
+    """`-m device` collects the device suite alone: a GPU machine lacks packages of other tests."""
+    others = collection_path.is_file() and not collection_path.name.endswith(DEVICE_TESTS)
+    return True if others and config.getoption("markexpr") == "device" else None
 
 
 @pytest.fixture

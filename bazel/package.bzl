@@ -6,6 +6,7 @@ Files are found by their names, so that adding one needs no edit of a BUILD file
   x_test.py            a pytest_test named x_test
   x_slow_test.py       the same, run by --config=slow only
   x_benchmark_test.py  the same, run by --config=benchmark only
+  x_device_test.py     the same, run on a GPU machine by --config=device only
   golden/**            data of the tests only, as is testdata/**
   anything else        data of the library
 
@@ -19,6 +20,7 @@ load(":pytest.bzl", "pytest_test")
 _KINDS = {
     "_slow_test.py": dict(size = "enormous", tags = ["slow"]),
     "_benchmark_test.py": dict(size = "enormous", tags = ["benchmark", "exclusive"]),
+    "_device_test.py": dict(size = "enormous", tags = ["device", "exclusive"], args = ["-m", "device"]),
     # A quarter of an hour: those that start many processes take minutes on a busy machine.
     "_test.py": dict(size = "medium", timeout = "long"),
 }

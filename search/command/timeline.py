@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import tempfile
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from ir.parse.parse import parse_schedule, parse_spec
 from ir.reference.inputs import random_inputs
 from search.command.problem import Problem
 from search.command.promotion import winner_source
-from search.evaluator.sandbox import Limits, enter
+from search.evaluator.sandbox import Limits, enter, homes
 from search.evaluator.stages import SEED
 from search.outcome import Outcome
 
@@ -57,6 +58,8 @@ def _profile(problem: Problem, outcome: Outcome, folder: Path) -> None:
     nest = lower(formulation, parse_schedule(outcome.best.schedule), machine, sizes)
     source = winner_source(problem, outcome)
     enter(folder, Limits().suited(backend.available(machine)))
+    os.environ.update(homes(folder))
+    tempfile.tempdir = None  # what it was is no longer writable
     try:
         built = backend.build(source, nest, machine, folder)
         backend.profile(built, nest, machine, sizes, inputs, folder / FILE)

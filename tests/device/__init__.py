@@ -1,0 +1,1 @@
+"""The device suite: every documented command of a GPU machine, run for real on the GPU."""
