@@ -20,11 +20,12 @@ from ir.nest.nest import LoopNest
 from ir.parse.parse import parse_schedule, parse_spec
 from ir.spec import Spec
 from ir.workload import Sizes
+from search import evaluator
 from search.candidate import Candidate
 from search.evaluation import Evaluated, Evaluation, Failure, ShapeError, Timed
 from search.evaluator.sandbox import Limits
 from search.evaluator.shapes import TimedShape, compared
-from search.evaluator.turns import Turns
+from search.evaluator.turns import ByTurns, Turns
 from search.workload import Shape, mean
 
 CLOCK = 0.95  # of the bound: a time measured below that is no time of the whole work
@@ -185,8 +186,7 @@ class Stages:
         begin("check")
         fits = [fit.where.shape.sizes for fit in fitting]
         lacking = [t.shape.sizes for t in self.timed if t.shape.sizes not in fits]
-        with self.turns.together():
-            errors = tuple(self._check(built, nest, s) for s in self.shapes if s not in lacking)
+        errors = tuple(self._check(built, nest, s) for s in self.shapes if s not in lacking)
         begin("time")
         found = self._evaluation(fitting, errors, source, candidate.source)
         if fault is None:
@@ -289,7 +289,7 @@ class Stages:
     def _check(self, built: Built, nest: LoopNest, sizes: Sizes) -> ShapeError:
         bench = self.bench
         found = check(
-            self.backend,
+            ByTurns(self.backend, self.turns),
             built,
             nest,
             bench.machine,
@@ -313,9 +313,9 @@ def _warm(backend: Backend, spec: Spec, bench: Bench) -> None:
 def _turns(can: Mapping[str, Any]) -> Turns:
     """Turns where what others do on the device disturbs a measured time.
 
-    The lock is on a file of ours: on a device's own a backend may have a lock too.
+    The locks are on files of ours: on a device's own a backend may have a lock too.
     """
-    return Turns(__file__ if can["time_kind"] == "measured" else "")
+    return Turns(__file__, evaluator.__file__) if can["time_kind"] == "measured" else Turns()
 
 
 def _require_possible(timing: Timing, least_us: float) -> None:

@@ -1,5 +1,7 @@
 """The stages: what is compared, what is drawn, and which times are believed."""
 
+import fcntl
+import os
 import threading
 from dataclasses import replace
 
@@ -166,9 +168,15 @@ def test_turns_are_taken_where_times_are_measured():
     assert made(Tongue(time_kind="modelled")).turns == Turns()
 
 
-def test_who_is_alone_waits_for_the_others_and_they_for_him(tmp_path):
-    (tmp_path / "lock").touch()
-    turns, order = Turns(str(tmp_path / "lock")), []
+@pytest.fixture
+def turns(tmp_path):
+    for name in ("lock", "door"):
+        (tmp_path / name).touch()
+    return Turns(str(tmp_path / "lock"), str(tmp_path / "door"))
+
+
+def test_who_is_alone_waits_for_the_others_and_they_for_him(turns):
+    order = []
 
     def measure():
         with turns.alone():
@@ -181,6 +189,46 @@ def test_who_is_alone_waits_for_the_others_and_they_for_him(tmp_path):
         order.append("together")
     waiting.join()
     assert order == ["together", "alone"]
+
+
+def test_nobody_comes_before_who_waits_to_be_alone(turns):
+    """Else others could share the device without end, and a time would never be measured."""
+    order, begun = [], threading.Event()
+
+    def measure():
+        begun.set()
+        with turns.alone():
+            order.append("alone")
+
+    def share():
+        with turns.together():
+            order.append("together")
+
+    with turns.together():
+        alone = threading.Thread(target=measure)
+        alone.start()
+        begun.wait()
+        while _free(turns.door):  # until it waits
+            pass
+        other = threading.Thread(target=share)
+        other.start()
+        other.join(0.1)
+        assert order == []
+    alone.join()
+    other.join()
+    assert order == ["alone", "together"]
+
+
+def _free(file):
+    """Whether nobody holds a lock on a file."""
+    place = os.open(file, os.O_RDONLY)
+    try:
+        fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(place)
 
 
 class Counting(Tongue):

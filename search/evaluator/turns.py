@@ -8,36 +8,75 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+import numpy as np
+
+from backends.backend import Arrays, Backend, Built, Sizes
+from ir.machine import Machine
+from ir.nest.nest import LoopNest
+
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """Turns by a lock on a file that is there, for all processes of this machine.
+    """Turns by locks on two files that are there, for all processes of this machine.
 
-    file: any that all of them can read. Empty: no turns are taken.
+    file: any that all of them can read. Empty: no turns are taken.  door: another such file. Everyone
+    passes it to get a turn, and who waits to be alone holds it: otherwise others could share the device
+    without end while one waits.
     """
 
     file: str = ""
+    door: str = ""
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """While this is entered, nobody is alone; waits for who is."""
-        with self._held(fcntl.LOCK_SH):
+        """While this is entered, nobody is alone; waits for who is, or waits to be."""
+        with self._held(self.door, fcntl.LOCK_EX):
+            place = self._locked(self.file, fcntl.LOCK_SH)
+        with self._released(place):
             yield
 
     @contextmanager
     def alone(self) -> Iterator[None]:
         """While this is entered, nobody else has a turn; waits for those who have."""
-        with self._held(fcntl.LOCK_EX):
+        with self._held(self.door, fcntl.LOCK_EX), self._held(self.file, fcntl.LOCK_EX):
             yield
 
     @contextmanager
-    def _held(self, how: int) -> Iterator[None]:
-        if not self.file:
+    def _held(self, file: str, how: int) -> Iterator[None]:
+        with self._released(self._locked(file, how)):
             yield
-            return
-        place = os.open(self.file, os.O_RDONLY | os.O_CLOEXEC)
+
+    def _locked(self, file: str, how: int) -> int | None:
+        """A descriptor that holds a lock; None where no turns are taken."""
+        if not file:
+            return None
+        place = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
         try:
             fcntl.flock(place, how)
+        except BaseException:
+            os.close(place)
+            raise
+        return place
+
+    @contextmanager
+    def _released(self, place: int | None) -> Iterator[None]:
+        try:
             yield
         finally:
-            os.close(place)
+            if place is not None:
+                os.close(place)
+
+
+@dataclass(frozen=True, slots=True)
+class ByTurns:
+    """A backend whose runs are turns together with others; comparing their results is none."""
+
+    backend: Backend
+    turns: Turns
+
+    def run(
+        self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
+    ) -> dict[str, np.ndarray]:
+        """As the backend's own."""
+        with self.turns.together():
+            return self.backend.run(built, nest, machine, sizes, inputs)
