@@ -21,7 +21,6 @@ def pytest_addoption(parser) -> None:
     )
     parser.addoption("--record", help="record.toml of the generated kernel under test")
     device = parser.getgroup("device", "the device suite (docs/device_suite.md)")
-    device.addoption("--device-target", default="h200", help="the target that this machine has")
     device.addoption("--device-results", metavar="FILE", help="write the suite's result file")
     device.addoption("--kernelbench", metavar="DIR", help="a checkout of KernelBench")
 

@@ -15,15 +15,19 @@ from benchmarks import device
 from benchmarks.results import save
 from frontends.kernelbench.apart import apart
 from tests.device import searches
-from tests.device.commands import ROOT, Launched, launched
+from tests.device.commands import ROOT, Launched, launched, run
 
 _RESULTS = pytest.StashKey[dict[str, dict[str, Any]]]()
 
 
 @pytest.fixture(scope="session")
-def target(request: pytest.FixtureRequest) -> str:
-    """The name of this machine's target."""
-    return str(request.config.getoption("--device-target"))
+def target(home: Path) -> str:
+    """The one target whose GPU this machine has, as `--list-targets` says."""
+    rows = run(home, "-m", "search.evolve", "--list-targets", "--json").json["targets"]
+    ours = [row["target"] for row in rows if row["time_kind"] == "measured"]
+    why = [f"{row['target']}: {row['why']}" for row in rows if row["why"]]
+    assert len(ours) == 1, f"this machine measures for {ours or 'no target'}: {'; '.join(why)}"
+    return ours[0]
 
 
 @pytest.fixture(scope="session")

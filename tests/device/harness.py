@@ -2,8 +2,9 @@
 
     python3 -m tests.device.harness PAIRS.json
 
-PAIRS.json is {"suite": its checkout, "pairs": {name: [problem file, solution file]}}; the answer, on
-stdout, is what the judge says of each. PyTorch computes in f32, not TF32, as our kernels do.
+PAIRS.json is {"suite": its checkout, "language": the suite's word for that of the kernels, "pairs":
+{name: [problem file, solution file]}}; the answer, on stdout, is what the judge says of each. PyTorch
+computes in f32, not TF32, as our kernels do.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ def main(words: list[str]) -> int:
     asked = json.loads(Path(words[0]).read_text(encoding="utf-8"))
     with redirect_stdout(sys.stderr):
         judge = _judge(Path(asked["suite"]))
-        found = {name: _verdict(judge, *map(Path, pair)) for name, pair in asked["pairs"].items()}
+        found = {
+            name: _verdict(judge, asked["language"], *map(Path, pair))
+            for name, pair in asked["pairs"].items()
+        }
     print(json.dumps(found))
     return 0
 
@@ -47,7 +51,7 @@ def _judge(suite: Path) -> Any:
     return eval_kernel_against_ref
 
 
-def _verdict(judge: Any, problem: Path, solution: Path) -> dict[str, Any]:
+def _verdict(judge: Any, language: str, problem: Path, solution: Path) -> dict[str, Any]:
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
     result = judge(
@@ -57,7 +61,7 @@ def _verdict(judge: Any, problem: Path, solution: Path) -> dict[str, Any]:
         num_perf_trials=TIMED,
         measure_performance=True,
         device=torch.device("cuda:0"),
-        backend="triton",
+        backend=language,
         precision=torch.float32,
     )
     said = {name: str(value)[:300] for name, value in result.metadata.items()}
