@@ -309,4 +309,4 @@ def _same_bits(one: np.ndarray, other: np.ndarray) -> bool:
 
 def _fault(sizes: Sizes, what: str) -> BackendError:
     shape = ", ".join(f"{name}={size}" for name, size in sizes.items())
-    return BackendError("check", f"at {shape}: {what}")
+    return BackendError("check", f"at {shape}: {what}" if shape else what)

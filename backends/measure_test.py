@@ -9,6 +9,7 @@ from backends import measure
 from backends.backend import BackendError
 from backends.measure import References, check, reference
 from ir.parse.parse import parse_spec
+from ir.reference import rows
 from ir.reference.reference import evaluate_storage
 from ir.reference.rounding import round_to
 from ir.sizes import free_sizes
@@ -273,3 +274,29 @@ def test_kept_references_stay_within_their_bytes_and_the_newest_is_always_kept()
     assert some.bytes == 3 * one.bytes
     tiny = References(0)
     assert tiny.get(MATMUL, SIZES, 1) is tiny.get(MATMUL, SIZES, 1)
+
+
+WIDE = {"M": 64, "K": 67, "N": 31}
+
+
+@pytest.fixture
+def by_rows(monkeypatch):
+    """Nothing is affordable whole, and no reference is kept from before."""
+    monkeypatch.setattr(rows, "AFFORDABLE_WORK", 1)
+    monkeypatch.setattr(measure, "_REFERENCES", References(1 << 20))
+
+
+@pytest.mark.parametrize("spec", [MATMUL, HALF, ROOT])
+def test_a_large_output_is_compared_at_some_rows(by_rows, spec):
+    known = reference(spec, {n: WIDE[n] for n in free_sizes(spec)}, 3)
+    assert all(known.shape(t.name)[0] == 64 > len(known.exact[t.name]) for t in spec.outputs)
+    verdict(spec, sizes=WIDE)
+
+
+def test_a_wrong_row_is_named_by_its_place_in_the_output(by_rows):
+    def spoil(outputs, inputs):
+        outputs["y"][63, 5] += 1.0
+        return outputs
+
+    with pytest.raises(BackendError, match=r"`y`\[64, 31\] at \[63, 5\]"):
+        verdict(MATMUL, spoil, WIDE)

@@ -112,7 +112,7 @@ def _started(event: Started) -> str:
     verb = "goes on" if event.resumed else "starts"
     sizes = words(event.settings.shapes)
     bound = f"roofline {quantity.time(event.roofline_us)} computed for {event.settings.target}"
-    line = f"  run {event.run} {verb}: {sizes}; {bound}"
+    line = f"  run {event.run} {verb}: {'; '.join(filter(None, (sizes, bound)))}"
     said = obtained.here(event.environment)
     if not said:
         return line

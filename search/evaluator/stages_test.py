@@ -163,6 +163,15 @@ def test_tuning_sizes_are_compared_where_that_is_affordable():
     assert made(Tongue(time_kind="modelled"), sizes=huge).shapes == ({"M": 3},)
 
 
+def test_a_device_compares_all_sizes_where_there_are_no_others():
+    """A module's kernels have the sizes of its file, however large."""
+    huge = {"M": shapes.AFFORDABLE_BYTES // 8}
+    (timed,) = made(Tongue(time_kind="modelled"), sizes=huge).timed
+    assert shapes.compared((), (timed,), "device") == (huge,)
+    assert shapes.compared((huge,), (timed,), "device") == (huge,)
+    assert shapes.compared((), (timed,), "simulator") == ()
+
+
 def test_turns_are_taken_where_times_are_measured():
     assert made(Tongue()).turns.file
     assert made(Tongue(time_kind="modelled")).turns == Turns()

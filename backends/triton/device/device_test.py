@@ -70,6 +70,22 @@ def test_a_gpu_is_the_targets_or_says_why_not(monkeypatch, facts, arch, name, wo
     assert bool(lack) == bool(words) and words in lack
 
 
+def test_a_process_that_asked_the_driver_looks_for_itself(monkeypatch):
+    """Exporting asks it, and no child forked after that can open the GPU."""
+    looked = []
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)
+    monkeypatch.setattr(torch.cuda, "_is_in_bad_fork", lambda: os.getpid() != ours)
+    monkeypatch.setattr(device, "lack", lambda *words: looked.append(words) or "")
+    ours = os.getpid()
+    assert device._looked_in_child(90, "H200") == "" and looked == [(90, "H200")]
+
+
+def test_a_process_that_did_not_leaves_it_to_a_child(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)
+    monkeypatch.setattr(device, "lack", lambda *words: str(os.getpid()))
+    assert device._looked_in_child(90, "H200") not in ("", str(os.getpid()))
+
+
 def test_a_run_gives_the_outputs(case):
     given = case(PLAIN)
     got = device.run(*given)
