@@ -10,7 +10,7 @@ from pathlib import Path
 
 from backends.backend import Backend, BackendError, Built, Timing
 from backends.emit import TEMPLATES
-from backends.measure import check, reference
+from backends.measure import check, check_draws, draw_sizes, reference
 from ir.autoschedule.autoschedule import autoschedule, plain
 from ir.lower.lower import lower
 from ir.machine import Machine
@@ -159,7 +159,7 @@ def _broken(trial: Trial, source: str) -> Iterator[str]:
 
 
 def _run(trial: Trial, built: Built) -> Iterator[str]:
-    """At each of the sizes; a run is repeated at the first of them."""
+    """At each of the sizes; a run is repeated at the first of them. At one, on other draws too."""
     for sizes in trial.runs:
         try:
             check(
@@ -168,6 +168,13 @@ def _run(trial: Trial, built: Built) -> Iterator[str]:
             )  # fmt: skip
         except BackendError as e:
             yield f"run: {e.reason}"
+    sizes = draw_sizes(trial.spec, trial.runs)
+    try:
+        check_draws(
+            trial.backend, built, trial.nest(), trial.machine, trial.spec, sizes, SEED
+        )  # fmt: skip
+    except BackendError as e:
+        yield f"run: {e.reason}"
 
 
 def _time(trial: Trial, built: Built, kind: str) -> Iterator[str]:

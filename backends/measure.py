@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import prod
 from typing import Protocol
 
 import numpy as np
@@ -13,28 +16,34 @@ from backends.backend import Arrays, BackendError, Built, Sizes
 from backends.tolerance import FINITE, LARGEST, norm_ratio, rms, tolerance
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
+from ir.reference.draws import drawn, draws
 from ir.reference.inputs import random_inputs
 from ir.reference.reference import evaluate, evaluate_storage, storage_dtype
 from ir.reference.rounding import round_to
 from ir.reference.rows import rows
+from ir.sizes import bind, shape
 from ir.spec import FLOATS, Spec
 
 CACHED_BYTES = 1 << 28  # of references kept: the check shapes of a kernel, at two seeds each
 OTHER = 1  # added to a seed for the second set of inputs
+DRAWN = 1 << 15  # numbers that the inputs of other draws have at most, where a check has so few
+NOISY = 5  # runs of plain arithmetic with other roundings
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
     """What is known of a spec at some sizes and a seed. exact: in float64 (integers exact).
-    storage: plain arithmetic in the spec's own formats. None of the arrays is ever changed.
+    storage: plain arithmetic in the spec's own formats. noisy: of inputs that are not normally drawn,
+    the same with other roundings that are as good. None of the arrays is ever changed.
 
-    rows: of outputs that are too dear to compute whole, the positions on the first axis that `exact`
-    and `storage` hold.  lengths: of that axis.
+    rows: of outputs that are too dear to compute whole, the positions on the first axis that the arrays
+    hold.  lengths: of that axis.
     """
 
     inputs: Arrays
     exact: Arrays
     storage: Arrays
+    noisy: tuple[Arrays, ...] = ()
     rows: Mapping[str, np.ndarray] = field(default_factory=dict)
     lengths: Mapping[str, int] = field(default_factory=dict)
 
@@ -47,10 +56,14 @@ class Reference:
         """The part of an output that is compared."""
         return output[self.rows[name]] if name in self.rows else output
 
+    def place(self, name: str, at: Sequence[int]) -> tuple[int, ...]:
+        """Where in the whole output a position of that part lies."""
+        return (int(self.rows[name][at[0]]), *at[1:]) if name in self.rows else tuple(at)
+
     @property
     def bytes(self) -> int:
         """What its arrays take."""
-        groups = (self.inputs, self.exact, self.storage)
+        groups = (self.inputs, self.exact, self.storage, *self.noisy)
         return sum(array.nbytes for group in groups for array in group.values())
 
 
@@ -98,13 +111,23 @@ class References:
         self.bytes = 0
         self.kept: OrderedDict[tuple, Reference] = OrderedDict()
 
-    def get(self, spec: Spec, sizes: Sizes, seed: int) -> Reference:
+    @contextmanager
+    def unlimited(self) -> Iterator[None]:
+        """What is asked for meanwhile is kept for good, and counts to no limit afterwards."""
+        self.most, before = sys.maxsize, self.most
+        had = self.bytes
+        try:
+            yield
+        finally:
+            self.most = before + self.bytes - had
+
+    def get(self, spec: Spec, sizes: Sizes, seed: int, draw: str = "") -> Reference:
         """The reference for the inputs that a seed draws: a pure function of its arguments."""
-        key = (spec, tuple(sorted(sizes.items())), seed)
+        key = (spec, tuple(sorted(sizes.items())), seed, draw)
         if key in self.kept:
             self.kept.move_to_end(key)
             return self.kept[key]
-        self.kept[key] = made = _reference(spec, sizes, seed)
+        self.kept[key] = made = _reference(spec, sizes, seed, draw)
         self.bytes += made.bytes
         while self.bytes > self.most and len(self.kept) > 1:
             _, oldest = self.kept.popitem(last=False)
@@ -115,9 +138,20 @@ class References:
 _REFERENCES = References(CACHED_BYTES)
 
 
-def reference(spec: Spec, sizes: Sizes, seed: int) -> Reference:
-    """The reference of a spec for the inputs that a seed draws."""
-    return _REFERENCES.get(spec, sizes, seed)
+def reference(spec: Spec, sizes: Sizes, seed: int, draw: str = "") -> Reference:
+    """The reference of a spec for the inputs that a seed draws. draw: one of `draws`, else normal."""
+    return _REFERENCES.get(spec, sizes, seed, draw)
+
+
+def prepare(spec: Spec, checks: Sequence[Sizes], drawn_at: Sizes, seed: int) -> None:
+    """Computes the references of `check` at some sizes and of `check_draws` at one, so that processes
+    forked afterwards share them, however large they are."""
+    with _REFERENCES.unlimited():
+        for sizes in checks:
+            reference(spec, sizes, seed)
+            reference(spec, sizes, seed + OTHER)
+        for draw in draws(spec):
+            reference(spec, drawn_at, seed, draw)
 
 
 def check(
@@ -157,6 +191,44 @@ def check(
     )
 
 
+def check_draws(
+    backend: Runs,
+    built: Built,
+    nest: LoopNest,
+    machine: Machine,
+    spec: Spec,
+    sizes: Sizes,
+    seed: int,
+) -> None:
+    """Runs a kernel on large, tiny and shifted inputs and on some with zero rows, and compares all
+    outputs with the reference; BackendError("check") names the draw and what `check` names.
+
+    Where plain arithmetic in the spec's own formats loses a value, a kernel may lose it too.
+    """
+    run = _Runner(backend, built, nest, machine, sizes)
+    for draw in draws(spec):
+        known = reference(spec, sizes, seed, draw)
+        try:
+            got = run(known)
+            for name in got:
+                compare(spec, sizes, name, got[name], known)
+        except BackendError as error:
+            if error.stage != "check":
+                raise
+            kind = draw.replace("_", " ")
+            raise BackendError("check", f"of the draw `{kind}`, {error.reason}") from None
+
+
+def draw_sizes(spec: Spec, checks: Sequence[Sizes]) -> Sizes:
+    """The check sizes at which draws are compared: the largest whose inputs are few numbers."""
+    def numbers(sizes: Sizes) -> int:
+        bound = bind(spec, sizes)
+        return sum(prod(shape(t, bound)) for t in spec.inputs)
+
+    ranked = sorted(checks, key=numbers)
+    return next((s for s in reversed(ranked) if numbers(s) <= DRAWN), ranked[0])
+
+
 @dataclass(frozen=True, slots=True)
 class _Runner:
     """Runs one kernel; every run has its own copy of the inputs."""
@@ -183,23 +255,31 @@ def compare(
 ) -> Errors:
     """How far one output is from the reference; BackendError("check") where that is too far."""
     dtype = next(t.dtype for t in spec.outputs if t.name == name)
-    got, exact, storage = known.known(name, got), known.exact[name], known.storage[name]
+    got, exact = known.known(name, got), known.exact[name]
+    plain = [known.storage[name], *(n[name] for n in known.noisy)]
     if dtype not in FLOATS:
-        _require_at(sizes, name, got, exact, got == exact, "they must be equal")
+        free = np.any([p != exact for p in plain], axis=0) if known.noisy else False
+        _require_at(sizes, name, got, exact, (got == exact) | free, "they must be equal", known)
         return Errors()
-    _require_format(sizes, name, got, dtype)
-    got, exact, storage = (a.astype(np.float64) for a in (got, exact, storage))
-    beyond = LARGEST[dtype] if dtype in FINITE else np.inf
-    exact = np.where(np.abs(exact) > LARGEST[dtype], np.copysign(beyond, exact), exact)
-    _require_specials(sizes, name, got, exact, storage)
-    finite = np.isfinite(got) & np.isfinite(exact) & np.isfinite(storage)
-    got, exact, storage = (np.where(finite, a, 0.0) for a in (got, exact, storage))
-    precision = storage_dtype(spec)
-    limits = tolerance(dtype, precision, exact, storage)
+    _require_format(sizes, name, got, dtype, known)
+    got, exact, *plain = (a.astype(np.float64) for a in (got, exact, *plain))
+    most = LARGEST[dtype]
+    beyond = most if dtype in FINITE else np.inf
+    whole, exact = exact, np.where(np.abs(exact) > most, np.copysign(beyond, exact), exact)
+    lost = _lost(whole, exact, plain, bool(known.noisy))
+    finite = np.isfinite(exact) & np.all(np.isfinite(plain), axis=0) & ~lost
+    true, precision = np.where(finite, exact, 0.0), storage_dtype(spec)
+    error = np.max([np.abs(np.where(finite, p, 0.0) - true) for p in plain], axis=0)
+    limits = tolerance(dtype, precision, true, true + error)
+    edges = np.abs(np.clip(got, -most, most) - np.clip(whole, -most, most))
+    near = np.isfinite(whole) & (edges <= limits.element + limits.relative * most)
+    _require_specials(sizes, name, got, exact, plain[0], near | lost, known)
+    finite &= np.isfinite(got)
+    got, exact, storage = (np.where(finite, a, 0.0) for a in (got, exact, exact + error))
     off = np.abs(got - exact)
     limit = limits.element + limits.relative * np.abs(exact)
     rule = f"{limits.element:.3g} + {limits.relative:.3g} of its size is allowed"
-    _require_at(sizes, name, got, exact, off <= limit, rule)
+    _require_at(sizes, name, got, exact, off <= limit, rule, known)
     if rms(off) > limits.rmse:
         raise _fault(
             sizes,
@@ -211,19 +291,34 @@ def compare(
     return Errors(norm_ratio(off, exact), norm_ratio(storage - exact, exact), largest)
 
 
-def _reference(spec: Spec, sizes: Sizes, seed: int) -> Reference:
-    inputs = random_inputs(spec, sizes, np.random.default_rng(seed))
-    some = rows(spec, sizes, seed)
+def _lost(
+    whole: np.ndarray, exact: np.ndarray, plain: Sequence[np.ndarray], drawn: bool
+) -> np.ndarray:
+    """Where plain arithmetic has no finite result though float64 has one that the format holds, or,
+    of inputs that are not normally drawn, though float64 has none either. whole: float64's result
+    before the format cut it to `exact`."""
+    overflow = np.isfinite(whole) & ~np.isfinite(exact)
+    same = overflow & np.all([p == exact for p in plain], axis=0)
+    known = np.isfinite(whole) | drawn
+    return known & ~np.all(np.isfinite(plain), axis=0) & ~same
 
+
+def _reference(spec: Spec, sizes: Sizes, seed: int, draw: str = "") -> Reference:
+    rng = np.random.default_rng([seed, *draw.encode()] if draw else seed)
+    inputs = drawn(spec, sizes, rng, draw) if draw else random_inputs(spec, sizes, rng)
+    some = rows(spec, sizes, seed)
     exact = evaluate(spec, inputs, sizes, some)
-    storage = evaluate_storage(spec, inputs, sizes, some)
+    lengths = {name: len(exact[name]) for name in some.outputs}
 
     def taken(outputs: Arrays) -> Arrays:
         at = some.outputs
         return {name: a[at[name]] if name in at else a for name, a in outputs.items()}
 
-    lengths = {name: len(exact[name]) for name in some.outputs}
-    return Reference(inputs, taken(exact), taken(storage), some.outputs, lengths)
+    def plain(noise: np.random.Generator | None) -> Arrays:
+        return taken(evaluate_storage(spec, inputs, sizes, some, noise))
+
+    noisy = tuple(plain(rng) for _ in range(NOISY if draw else 0))
+    return Reference(inputs, taken(exact), plain(None), noisy, some.outputs, lengths)
 
 
 def _require_form(
@@ -242,23 +337,32 @@ def _require_form(
         )
 
 
-def _require_format(sizes: Sizes, name: str, got: np.ndarray, dtype: str) -> None:
+def _require_format(
+    sizes: Sizes, name: str, got: np.ndarray, dtype: str, known: Reference
+) -> None:
     """A format that is held in a wider one has no bits that it should not have."""
     held = round_to(got, dtype)
     good = (held == got) | (np.isnan(held) & np.isnan(got))
-    _require_at(sizes, name, got, held, good, f"it must be a number of {dtype}")
+    _require_at(sizes, name, got, held, good, f"it must be a number of {dtype}", known)
 
 
 def _require_specials(
-    sizes: Sizes, name: str, got: np.ndarray, exact: np.ndarray, storage: np.ndarray
+    sizes: Sizes,
+    name: str,
+    got: np.ndarray,
+    exact: np.ndarray,
+    storage: np.ndarray,
+    free: np.ndarray,
+    known: Reference,
 ) -> None:
     """Not a number where the reference says so and only there; infinite where it or plain
-    arithmetic is."""
+    arithmetic is. free: where infinity is as near as a number, or anything goes."""
     both_nan = np.isnan(got) & np.isnan(exact)
     both_finite = np.isfinite(got) & np.isfinite(exact)
     infinite = np.isinf(got) & ((got == exact) | (got == storage))
     why = "not written, or computed from what was not"
-    _require_at(sizes, name, got, exact, both_nan | both_finite | infinite, why)
+    good = both_nan | both_finite | infinite | free
+    _require_at(sizes, name, got, exact, good, why, known)
 
 
 def _floats(spec: Spec) -> tuple[str, ...]:
@@ -286,17 +390,24 @@ def _require_motion(
 
 
 def _require_at(
-    sizes: Sizes, name: str, got: np.ndarray, exact: np.ndarray, good: np.ndarray, rule: str
+    sizes: Sizes,
+    name: str,
+    got: np.ndarray,
+    exact: np.ndarray,
+    good: np.ndarray,
+    rule: str,
+    known: Reference,
 ) -> None:
     """Every position is good; else the fault names the first one that is not."""
     if good.all():
         return
     at = np.unravel_index(int(np.argmin(good)), good.shape)
-    position = ", ".join(str(int(i)) for i in at)
+    position = ", ".join(str(int(i)) for i in known.place(name, at))
+    compared = "compared elements" if name in known.rows else "elements"
     raise _fault(
         sizes,
-        f"output `{name}`{list(got.shape)} at [{position}] is {got[at]!s}, expected "
-        f"{exact[at]!s}; {rule}; {int((~good).sum())} of {good.size} elements are off",
+        f"output `{name}`{list(known.shape(name))} at [{position}] is {got[at]!s}, expected "
+        f"{exact[at]!s}; {rule}; {int((~good).sum())} of {good.size} {compared} are off",
     )
 
 

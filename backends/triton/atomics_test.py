@@ -38,7 +38,6 @@ tune(L=4096, D=64, V=512)
 check(L=1, D=1, V=1)
 check(L=37, D=13, V=5)
 '''
-HALVES = ROWS.replace("f32[V, D]", "f16[V, D]")
 HISTOGRAM = '''
 def histogram(bins: i32[L], seen: b8[L]) -> i32[V]:
     """Count what was seen of each."""
@@ -53,7 +52,6 @@ TABLE = "tile(l, size=16)\ntile(d, size=32)\n"
 CASES = {
     "gradient": (GRADIENT, f"atomic(grad)\n{TABLE}tile(grad_0, size=8)\ntile(v, size=4)"),
     "whole_rows": (ROWS, "atomic(y)\ntile(l, size=8)\ntile(y_0, size=8)\nlanes(y, count=128)"),
-    "halves": (HALVES, f"atomic(y)\n{TABLE}tile(y_0, size=8)"),
     "one_by_one": (ROWS, "atomic(y)\ntile(l, size=1)\ntile(y_0, size=1)"),
     "persistent": (ROWS, f"atomic(y)\n{TABLE}tile(y_0, size=8)\npersist(y, programs=1)"),
     "counts": (HISTOGRAM, "atomic(y)\ntile(l, size=128)\ntile(y_0, size=32)"),
@@ -101,7 +99,7 @@ def test_memory_is_filled_by_a_launch_and_added_to_by_another():
     assert "torch.zeros" not in last
 
 
-@pytest.mark.parametrize("name", ["gradient", "counts", "halves"])
+@pytest.mark.parametrize("name", ["gradient", "counts"])
 def test_only_integers_are_held_to_the_same_bits(name, tmp_path):
     """The checker's rule, by the backend's own way of running without a device."""
     machine, made = target("h200"), nest(name, "h200")

@@ -33,6 +33,7 @@ from ir.errors import KernelError
 from ir.estimate.estimate import estimate
 from ir.estimate.lanes import roomy
 from ir.formulation.atomic import facts_with_places
+from ir.formulation.narrow import in_range
 from ir.formulation.precision import narrowest
 from ir.lower.cuts import segments
 from ir.lower.lower import lower
@@ -87,7 +88,7 @@ class _Search:
         self.sizes = sizes
         self.base = _base(spec, machine)
         openings = ((), streamed(spec), deferred(spec), alongside(spec), walked(spec))
-        self.extras = tuple(dict.fromkeys(openings))
+        self.extras = {made: in_range(spec, made, self.base, machine) for made in openings}
         self.fault: KernelError | None = None
 
     def best(self) -> Schedule:
@@ -119,11 +120,11 @@ class _Search:
     def _try(self, tiles: tuple[Decision, ...]) -> _Found:
         looped = {d.subject for d in tiles if d.verb == "tile"}
         best = _Found(inf, Schedule(self.spec.name))
-        for extra in self.extras:
+        for extra, base in self.extras.items():
             folds = any(d.verb in ("stream", "fuse", "defer") for d in extra)
             if folds and not looped & reduced(self.spec, extra):
                 continue
-            schedule = canonical(Schedule(self.spec.name, (*self.base, *tiles, *extra)))
+            schedule = canonical(Schedule(self.spec.name, (*base, *tiles, *extra)))
             try:
                 nest = lower(self.spec, schedule, self.machine, self.sizes)
             except KernelError as error:

@@ -35,6 +35,7 @@ from ir.estimate.lanes import Work, usual_lanes, work
 from ir.formulation.associate import associable
 from ir.formulation.formulation import formulate
 from ir.formulation.made import TRIPLE, copy_of, names
+from ir.formulation.narrow import in_range
 from ir.formulation.precision import NARROW
 from ir.lower.lower import fits, lower
 from ir.lower.verbs import canonical, lane_counts
@@ -124,7 +125,7 @@ def _parted_opening(spec: Spec, machine: Machine, made: tuple[Decision, ...]) ->
 def _opening(spec: Spec, machine: Machine, made: tuple[Decision, ...]) -> _Opening:
     other = any(d.verb in REWRITES for d in made)
     formed = formulate(spec, Schedule(spec.name, made)) if other else spec
-    base = (*launch_ends(formed), *units(formed, machine))
+    base = in_range(spec, made, (*launch_ends(formed), *units(formed, machine)), machine)
     return _Opening(made, formed, roles(formed), base, bool(made) and not other)
 
 

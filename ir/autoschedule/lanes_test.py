@@ -119,7 +119,14 @@ def test_only_operands_in_loops_are_staged():
 
 
 def test_a_product_of_three_is_done_in_the_cheaper_order():
-    assert scheduled("wukong_fm").of("associate")
+    """Its operands are not those of the equations, so they are rounded to tf32 and not to f16."""
+    w, matrix = workload("wukong_fm"), WITH_LANES.units["matrix"]
+    fast = dataclasses.replace(matrix, flops={**matrix.flops, "tf32": 5e14})
+    with_tf32 = dataclasses.replace(WITH_LANES, units={**WITH_LANES.units, "matrix": fast})
+    schedule = autoschedule(w.spec, with_tf32, SIZES["wukong_fm"])
+    assert schedule.of("associate")
+    assert schedule.find("precision", "out").option("dtype") == "tf32"
+    assert not scheduled("wukong_fm").of("associate")
     assert not autoschedule(workload("wukong_fm").spec, WITH_LANES,
                             {"B": 64, "N": 448, "D": 32, "K": 32}).of("associate")  # fmt: skip
 

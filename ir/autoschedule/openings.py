@@ -9,7 +9,7 @@ from itertools import combinations, permutations
 
 from ir.contraction import Contraction, contraction, fills
 from ir.errors import KernelError
-from ir.formulation.atomic import CLOSE, scattered
+from ir.formulation.atomic import WIDE, scattered
 from ir.formulation.expansion import top_of
 from ir.formulation.formulation import depends, formulate
 from ir.formulation.precision import narrowest, natural, together
@@ -189,7 +189,7 @@ def deferred(spec: Spec) -> tuple[Decision, ...]:
 def added(spec: Spec) -> tuple[Decision, ...]:
     """The updates of scatters are added to memory, where that is about as exact."""
     tensors = facts(spec).tensors if scattered(spec) else {}
-    return tuple(Decision("atomic", t) for t in scattered(spec) if tensors[t].dtype in CLOSE)
+    return tuple(Decision("atomic", t) for t in scattered(spec) if tensors[t].dtype in WIDE)
 
 
 def _fused(one: str, into: str) -> Decision:

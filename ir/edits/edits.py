@@ -19,6 +19,7 @@ from ir.formulation.expansion import mirrored, top_of
 from ir.formulation.formulation import depends, rewritten
 from ir.formulation.made import TRIPLE, after
 from ir.formulation.made import ends as made_ends
+from ir.formulation.narrow import OF_OPERANDS, OutOfRange, require_range
 from ir.formulation.precision import EXACT, NARROW, narrowest, natural
 from ir.lower.dispatch import OF_LAUNCH
 from ir.lower.verbs import canonical
@@ -73,7 +74,8 @@ def difference(a: Schedule, b: Schedule) -> tuple[Edit, ...]:
 def neighbours(
     spec: Spec, schedule: Schedule, machine: Machine, sizes: Mapping[str, int]
 ) -> tuple[Edit, ...]:
-    """Every single change to a schedule, in a fixed order; some may turn out not legal."""
+    """Every single change to a schedule, in a fixed order; some may turn out not legal, but none
+    because it rounds operands to a float that may not hold them."""
     given = _Ground.of(spec, machine, tuple(sizes.items()))
     formed = _Ground.of(_formed(spec, schedule), machine, tuple(sizes.items()))
     found = dict.fromkeys(
@@ -83,7 +85,22 @@ def neighbours(
     )
     for old, new in formulation_changes(spec, formed.spec, schedule, machine):
         found[Edit(old, new)] = None
-    return tuple(found)
+    return tuple(edit for edit in found if _in_range(spec, edit, schedule, machine))
+
+
+def _in_range(spec: Spec, edit: Edit, schedule: Schedule, machine: Machine) -> bool:
+    """Whether narrow floats hold what the changed schedule rounds to them, as far as it is legal."""
+    verbs = {d.verb for d in (edit.old, edit.new) if d}
+    changed = edit.apply(schedule) if verbs & set(OF_OPERANDS) else schedule
+    if changed is schedule or not schedule.of("precision") and "precision" not in verbs:
+        return True
+    try:
+        require_range(spec, changed, machine)
+    except OutOfRange:
+        return False
+    except KernelError:
+        return True
+    return True
 
 
 def _formed(spec: Spec, schedule: Schedule) -> Spec:

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from ir.errors import KernelError
 from ir.formulation.associate import associable
-from ir.formulation.atomic import scattered
+from ir.formulation.atomic import WIDE, scattered
 from ir.formulation.collapse import collapse
 from ir.formulation.layout import dimensions
 from ir.formulation.made import ends
@@ -122,5 +122,6 @@ def _atomics(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator[Chang
     tensors = facts(spec).tensors
     for target in scattered(spec):
         old = schedule.find("atomic", target)
-        if old or tensors[target].dtype in machine.atomics:
+        dtype = tensors[target].dtype
+        if old or dtype in machine.atomics and dtype in WIDE:
             yield (old, None) if old else (None, Decision("atomic", target))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from ir.contraction import factors, indices, product
 from ir.errors import KernelError
 from ir.formulation.made import require_free
+from ir.formulation.precision import widened
 from ir.schedule import Decision
 from ir.spec import Cast, Equation, Expr, Index, Read, Reduce, Spec
 
@@ -16,7 +17,8 @@ def associate(spec: Spec, decision: Decision) -> Spec:
     after:  t_again[n, i] = sum(w[n, d] * x[i, d], d); z[n, k] = sum(t_again[n, i] * y[i, k], i)
 
     Legal where t is a sum of products, only z reads it, and its factors can be parted into those
-    with the outer sum's indices and those without.
+    with the outer sum's indices and those without. A first sum of f16 becomes one of f32: the
+    given equations do not have it, and f16 may not hold it.
     """
     name = again(decision.subject)
     require_free(spec, (name,), decision)
@@ -25,7 +27,7 @@ def associate(spec: Spec, decision: Decision) -> Spec:
             inner = only_reader(spec, outer, part)
             if inner is not None and inner.target == decision.subject:
                 for made in reassociated(spec, outer, inner, part, name):
-                    return made
+                    return widened(made, name)
     raise KernelError(
         f"`{decision.subject}` is no sum of products that one other sum of products reads",
         place=decision.place,

@@ -12,7 +12,7 @@ from ir.formulation.collapse import collapse
 from ir.formulation.expansion import expanded
 from ir.formulation.layout import layout
 from ir.formulation.made import TRIPLE
-from ir.formulation.precision import triple
+from ir.formulation.precision import triple, widened
 from ir.formulation.split import split
 from ir.formulation.unroll import unroll
 from ir.memo import by_identity
@@ -65,8 +65,17 @@ def defer(spec: Spec, decision: Decision) -> Spec:
     after:  a[i] = sum(f[i, k], k);        y[i] = g(a[i] * r[i])
 
     Legal where r does not have the summed index, is a factor of the body, and the sum is no
-    output. Every other equation that reads the sum reads it times r too.
+    output. Every other equation that reads the sum reads it times r too. A sum of f16 becomes one
+    of f32: without r, f16 may not hold it.
     """
+    total, read = freed(spec, decision)
+    readers = [e for e in spec.equations if total.target in e.sources()]
+    after = {e.target: _scale(e, total.target, read, total.indices) for e in readers}
+    return widened(pruned(_swap(spec, {**after, total.target: total})), total.target)
+
+
+def freed(spec: Spec, decision: Decision) -> tuple[Equation, Read]:
+    """The sum that a `defer` takes its factor out of, without it, and the read that was taken."""
     factor, into = decision.subject, str(decision.option("into"))
     reader = _find(spec, into, decision)
     for name in reader.sources():
@@ -78,10 +87,7 @@ def defer(spec: Spec, decision: Decision) -> Spec:
                 f"`{factor}` cannot be deferred into `{into}`: `{name}` is an output",
                 place=decision.place,
             )
-        total, read = moved
-        readers = [e for e in spec.equations if name in e.sources()]
-        after = {e.target: _scale(e, name, read, total.indices) for e in readers}
-        return pruned(_swap(spec, {**after, name: total}))
+        return moved
     raise KernelError(
         f"`{factor}` is not a factor of a sum that `{into}` reads",
         place=decision.place,

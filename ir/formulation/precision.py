@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 
-from ir.contraction import Contraction, contraction, indices
+from ir.contraction import Contraction, contraction, factors, indices, product
 from ir.errors import KernelError
 from ir.formulation.made import require_free
 from ir.machine import Machine
@@ -55,6 +55,17 @@ def triple(spec: Spec, decision: Decision, target: str) -> Spec:
     at = spec.equations.index(equation)
     lines = (*spec.equations[:at], *made, whole, *spec.equations[at + 1 :])
     return replace(spec, equations=lines)
+
+
+def widened(spec: Spec, target: str) -> Spec:
+    """The spec with a sum of f16 as one of f32: for one that the given equations do not have, whose
+    values f16 may not hold."""
+    if facts(spec).tensors[target].dtype != "f16":
+        return spec
+    e = spec.equation(target)
+    body = product(tuple(Cast("f32", f) for f in factors(e.value.body)))
+    wide = replace(e, value=replace(e.value, body=body))
+    return replace(spec, equations=tuple(wide if o is e else o for o in spec.equations))
 
 
 def undone(spec: Spec, equation: Equation) -> Equation:

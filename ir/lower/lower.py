@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from ir.errors import KernelError
 from ir.formulation.atomic import facts_with_places
 from ir.formulation.formulation import formulate
+from ir.formulation.narrow import require_range
 from ir.lower.cuts import Cut, Segment, cuts, segments
 from ir.lower.dispatch import dispatch, require_met
 from ir.lower.program import Program
@@ -35,6 +36,7 @@ def lower(
     sizes: the free sizes that it is tuned for; capacity is checked at them.
     """
     require_legal(spec, schedule, machine)
+    require_range(spec, schedule, machine)
     formulation = formulate(spec, schedule)
     facts = facts_with_places(formulation)
     bound = bind(spec, sizes)

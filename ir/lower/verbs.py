@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ir.contraction import contraction
+from ir.dtypes import is_float
 from ir.errors import KernelError
-from ir.formulation.atomic import facts_with_places
+from ir.formulation.atomic import WIDE, facts_with_places
 from ir.formulation.formulation import rewritten
 from ir.formulation.made import TRIPLE, require_registers
 from ir.formulation.precision import NARROW, narrowest, require_narrow
@@ -215,7 +216,8 @@ class _Checker:
             )
 
     def _precision(self, decision: Decision) -> None:
-        have = {t.dtype for t in self.spec.inputs} | {"f32", *narrowest(self.spec)}
+        have = {t.dtype for t in self.spec.inputs if is_float(t.dtype)}
+        have |= {"f32", *narrowest(self.spec)}
         have |= {NARROW, TRIPLE} if self.machine.has_matrix(NARROW) else set()
         dtype = decision.option("dtype")
         if dtype not in have:
@@ -252,6 +254,15 @@ class _Checker:
             raise KernelError(
                 f"`{decision.subject}` is {tensor.dtype}, which memory here does not add to",
                 place=decision.place, allowed=", ".join(self.machine.atomics),
+                hint=f"drop {decision}, or scatter into an f32 tensor and cast it afterwards",
+            )
+        if tensor is not None and tensor.dtype not in WIDE:
+            raise KernelError(
+                f"`{decision.subject}` is {tensor.dtype}, and sums of some of its updates, which "
+                f"memory would hold, may be beyond the largest {tensor.dtype} where that of all is "
+                "not",
+                place=decision.place,
+                allowed=", ".join(d for d in self.machine.atomics if d in WIDE),
                 hint=f"drop {decision}, or scatter into an f32 tensor and cast it afterwards",
             )
 

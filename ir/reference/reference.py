@@ -52,17 +52,22 @@ def evaluate_storage(
     inputs: Mapping[str, np.ndarray],
     sizes: Mapping[str, int],
     rows: Rows = WHOLE,
+    noise: np.random.Generator | None = None,
 ) -> dict[str, np.ndarray]:
     """The outputs by name, each equation's result rounded to the storage precision.
 
     That is the narrowest float dtype of the spec's inputs and outputs. With f32 everything is
     computed in float32; with f16 and bf16 in float64 and rounded after each equation: to the
     dtype itself where the tensor has it, else (a sum of squares in f32) to as many bits. Tensors
-    of 8-bit floats are rounded to them.
+    of 8-bit floats are rounded to them. No tensor but one of f64 has a larger range than f32.
+
+    noise: each input is off by up to a unit in the last place of f32 or of its own, wider format, and
+    each equation's result by up to one of the storage precision. Several such runs show by how much
+    roundings that are as good as those of plain arithmetic change a result (Monte Carlo arithmetic).
     """
     storage = storage_dtype(spec)
     real = np.float32 if storage == "f32" else np.float64
-    tensors = _Run(spec, inputs, sizes, real, storage, rows).tensors()
+    tensors = _Run(spec, inputs, sizes, real, storage, rows, noise).tensors()
     return {t.name: round_to(tensors[t.name], t.dtype) for t in spec.outputs}
 
 
@@ -87,9 +92,11 @@ class _Run:
         real: type[np.floating],
         storage: str,
         rows: Rows,
+        noise: np.random.Generator | None = None,
     ):
         self.rows = rows
         self.spec = spec
+        self.noise = noise
         self.facts = facts(spec)
         self.sizes = bind(spec, sizes)
         self.real = real
@@ -137,7 +144,11 @@ class _Run:
                 allowed=str(expected),
                 hint="the sizes given fix the shapes",
             )
-        return array.astype(self._kind(self.facts.tensors[name].dtype), copy=False)
+        dtype = self.facts.tensors[name].dtype
+        held = array.astype(self._kind(dtype), copy=False)
+        if self.rows is not WHOLE:  # inputs are whole, and too many numbers for noise
+            return held
+        return self._off(held, 53 if dtype == "f64" else 24)
 
     def _kind(self, dtype: str) -> type:
         if dtype in FLOATS:
@@ -148,11 +159,20 @@ class _Run:
         dtype = self.facts.tensors[name].dtype
         if array.dtype.kind == "i":
             return whole(array, dtype)
+        array = self._off(array, BITS.get(self.storage, 53 if self.storage == "f64" else 24))
         if array.dtype.kind != "f" or self.storage not in BITS:
             return array
         if dtype == self.storage or dtype in EIGHT:
             return round_to(array, dtype).astype(self.real)
-        return round_bits(array, BITS[self.storage])
+        rounded = round_bits(array, BITS[self.storage])
+        return rounded if dtype == "f64" else round_to(rounded, "f32").astype(self.real)
+
+    def _off(self, array: np.ndarray, bits: int) -> np.ndarray:
+        """The floats of an array, each off by up to a unit in the last of so many bits."""
+        if self.noise is None or array.dtype.kind != "f":
+            return array
+        off = self.noise.uniform(-1.0, 1.0, array.shape) * 2.0 ** (1 - bits)
+        return (array * (1.0 + off)).astype(array.dtype)
 
     def _equation(self, e: Equation) -> np.ndarray:
         out = self._empty(e)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ir.reference.inputs import random_inputs
 from ir.reference.reference import evaluate
-from ir.rewrites.bounds import interval, positive
+from ir.formulation.bounds import interval, positive
 from ir.rewrites.samples import spec_of
 from ir.rewrites.smooth_specs import smooth_specs, themed_specs
 from ir.samples.random_specs import sizes_for

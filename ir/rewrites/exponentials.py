@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ir.rewrites.bounds import positive
+from ir.formulation.bounds import positive
 from ir.rewrites.equations import locally
 from ir.spec import Apply, Expr, Number, Spec
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ir.contraction import factors, indices, product
 from ir.dtypes import is_float
 from ir.formulation.associate import sums
-from ir.rewrites.bounds import positive
+from ir.formulation.bounds import positive
 from ir.rewrites.equations import (
     floating,
     folded,

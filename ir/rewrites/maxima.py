@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ir.contraction import indices
 from ir.recurrence import recurrences
-from ir.rewrites.bounds import interval
+from ir.formulation.bounds import interval
 from ir.rewrites.equations import floating, fresh, kept, replaced, substituted
 from ir.rewrites.scaling import unscaled
 from ir.spec import Apply, Equation, Expr, Index, Number, Read, Reduce, Spec

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from backends.backend import Backend, BackendError, Built, CountsSource, Timing
-from backends.measure import OTHER, check, reference
+from backends.measure import check, check_draws, draw_sizes, prepare
 from ir.autoschedule.autoschedule import plain
 from ir.digest import text_digest
 from ir.errors import KernelError
 from ir.estimate.character import character
 from ir.estimate.estimate import intensity
+from ir.formulation.narrow import require_range
 from ir.lower.lower import lower
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
@@ -123,9 +124,7 @@ class Stages:
                 hint="add a `check(...)` line with small sizes to its .kir file, or read a "
                 "--problem with --reduced",
             )
-        for sizes in shapes:
-            reference(spec, sizes, bench.seed)
-            reference(spec, sizes, bench.seed + OTHER)
+        prepare(spec, shapes, draw_sizes(spec, bench.checks or shapes), bench.seed)
         if can["time_kind"] != "modelled":
             for one in timed:
                 one.inputs.drawn()  # now, so that the children share them
@@ -187,6 +186,7 @@ class Stages:
         fits = [fit.where.shape.sizes for fit in fitting]
         lacking = [t.shape.sizes for t in self.timed if t.shape.sizes not in fits]
         errors = tuple(self._check(built, nest, s) for s in self.shapes if s not in lacking)
+        self._check_draws(built, nest, lacking)
         begin("time")
         found = self._evaluation(fitting, errors, source, candidate.source)
         if fault is None:
@@ -201,11 +201,12 @@ class Stages:
         formulation = self.spec
         if candidate.formulation != self.bench.spec:
             formulation = parse_spec(candidate.formulation)
-        schedule = parse_schedule(candidate.schedule)
+        schedule, machine = parse_schedule(candidate.schedule), self.bench.machine
+        require_range(formulation, schedule, machine, self.spec)
         found, fault = [], None
         for one in self.timed:
             try:
-                nest = lower(formulation, schedule, self.bench.machine, one.shape.sizes)
+                nest = lower(formulation, schedule, machine, one.shape.sizes)
                 found.append(_Fit(one, nest))
             except KernelError as error:
                 fault = fault or self._within(one, error)
@@ -299,6 +300,14 @@ class Stages:
             repeat=sizes == self.shapes[0],
         )
         return ShapeError(dict(sizes), found.rel_err, found.reference_rel_err)
+
+    def _check_draws(self, built: Built, nest: LoopNest, lacking: Collection[Sizes]) -> None:
+        """Inputs other than normally drawn ones, at one of the sizes. lacking: where it does not fit."""
+        bench = self.bench
+        if fitting := [s for s in bench.checks or self.shapes if s not in lacking]:
+            sizes = draw_sizes(self.spec, fitting)
+            backend = ByTurns(self.backend, self.turns)
+            check_draws(backend, built, nest, bench.machine, self.spec, sizes, bench.seed)
 
 
 def _warm(backend: Backend, spec: Spec, bench: Bench) -> None:

@@ -9,11 +9,15 @@ from math import inf, isnan, pi
 
 from ir.dtypes import is_float
 from ir.formulation.formulation import pointwise
-from ir.spec import Apply, Cast, Equation, Expr, Number, Read, Reduce, Size, Spec
+from ir.spec import Apply, Cast, Equation, Expr, Index, Number, Read, Reduce, Size, Spec
+from ir.verify import facts
+from ir.visit import inline, renamed
 
 Interval = tuple[float, float]
 
 EVERY: Interval = (-inf, inf)
+# The largest number of each float that has a smaller range than f32.
+LARGEST = {"f16": 65504.0, "f8e5m2": 57344.0, "f8e4m3": 448.0}
 _OF_FUNCTION = {
     "tanh": (-1.0, 1.0), "sin": (-1.0, 1.0), "cos": (-1.0, 1.0), "erf": (-1.0, 1.0),
     "sigmoid": (0.0, 1.0), "erfc": (0.0, 2.0), "atan": (-pi / 2, pi / 2), "sign": (-1.0, 1.0),
@@ -33,11 +37,17 @@ def interval(spec: Spec, expr: Expr) -> Interval:
     return _Bounds(spec).interval(expr)
 
 
+def held_interval(spec: Spec, expr: Expr) -> Interval:
+    """The same, where a tensor or a cast of a narrow float holds what that float can hold."""
+    return _Bounds(spec, held=True).interval(expr)
+
+
 @dataclass(frozen=True, slots=True)
 class _Bounds:
-    """What was found of the tensors so far, each gone into once."""
+    """What was found of the tensors so far, each gone into once. held: see `held_interval`."""
 
     spec: Spec
+    held: bool = False
     signs: dict[str, bool] = field(default_factory=dict)
     intervals: dict[str, Interval] = field(default_factory=dict)
 
@@ -73,7 +83,9 @@ class _Bounds:
             case Number(value):
                 return float(value), float(value)
             case Cast(dtype, value) if is_float(dtype):
-                return self.interval(value)
+                return self._within(self.interval(value), dtype)
+            case Apply("exp" | "exp2", (Apply("sub", (a, b)),)) if self.held and self._tops(b, a):
+                return 0.0, 1.0
             case Apply(name, args) if name in _OF_INTERVALS:
                 return _OF_INTERVALS[name](*map(self.interval, args))
             case Apply("where", (_, a, b)):
@@ -82,13 +94,43 @@ class _Bounds:
                 return _OF_FUNCTION.get(name, EVERY)
             case Read(tensor, _, pad):
                 if tensor not in self.intervals:
-                    e = _definition(self.spec, tensor)
-                    self.intervals[tensor] = EVERY if e is None else self.interval(e.value)
+                    self.intervals[tensor] = self._tensor(tensor)
                 found = self.intervals[tensor]
                 return found if pad is None else _joined(found, (pad, pad))
             case Reduce("max" | "min", body):
                 return self.interval(body)
         return EVERY
+
+    def _tensor(self, name: str) -> Interval:
+        e = _definition(self.spec, name)
+        found = EVERY if e is None else self.interval(e.value)
+        return self._within(found, facts(self.spec).tensors[name].dtype) if self.held else found
+
+    def _within(self, found: Interval, dtype: str) -> Interval:
+        """What a value becomes in a dtype."""
+        if not self.held or dtype not in LARGEST:
+            return found
+        most = LARGEST[dtype]
+        return max(found[0], -most), min(found[1], most)
+
+    def _tops(self, top: Expr, value: Expr) -> bool:
+        """Whether `top` is the maximum of `value` over some of its indices."""
+        if not isinstance(top, Read) or top.pad is not None:
+            return False
+        e = _definition(self.spec, top.tensor)
+        if e is None or not isinstance(e.value, Reduce) or e.value.fold != "max":
+            return False
+        if e.value.ranges or not all(isinstance(i, Index) for i in (*e.at, *top.at)):
+            return False
+        own = {i.name: at for i, at in zip(e.at, top.at, strict=True)}
+        return self._whole(renamed(e.value.body, own)) == self._whole(value)
+
+    def _whole(self, expr: Expr) -> Expr:
+        """The expression with the pointwise tensors that it reads written out."""
+        for e in reversed(self.spec.equations):
+            if pointwise(e):
+                expr = inline(expr, e)
+        return expr
 
 
 def _definition(spec: Spec, tensor: str) -> Equation | None:

@@ -1,0 +1,136 @@
+"""Narrow: what may be held in a float of a smaller range than f32, as products are rounded to it.
+
+A schedule may round an operand that the given equations have: arithmetic in the formats of the spec
+rounds it there too. What the given equations do not have may be larger by any factor: a decision
+that takes a factor out of a sum, or sums in another order, leaves operands of its own. These may be
+rounded where bounds show that the narrow float holds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ir.contraction import contraction
+from ir.errors import KernelError
+from ir.formulation.associate import again, associate
+from ir.formulation.atomic import decided
+from ir.formulation.bounds import LARGEST, held_interval
+from ir.formulation.expansion import expanded
+from ir.formulation.formulation import defer, depends, freed
+from ir.formulation.made import TRIPLE
+from ir.formulation.precision import NARROW, narrowest
+from ir.machine import Machine
+from ir.print import expression_text
+from ir.schedule import Decision, Schedule
+from ir.spec import Equation, Spec
+
+
+OF_OPERANDS = ("defer", "associate", "stream", "precision")  # verbs that decide on operands
+
+
+class OutOfRange(KernelError):
+    """Operands would be rounded to a narrow float that may not hold them."""
+
+
+def require_range(
+    spec: Spec, schedule: Schedule, machine: Machine, given: Spec | None = None
+) -> None:
+    """Raises OutOfRange where operands are rounded to a narrow float that may not hold them.
+
+    given: the equations whose values may be rounded, where those of `spec` are rewritten from them.
+    """
+    narrow = [d for d in schedule.of("precision") if d.option("dtype") in LARGEST]
+    if not narrow:
+        return
+    formed, changed = _changed(spec, schedule)
+    for decision in narrow:
+        name = decision.subject
+        new = given is not None and not _alike(spec, given, name, {})
+        if (name in changed or new) and (e := _equation(formed, name)):
+            _require_held(formed, e, decision, changed.get(name), machine)
+
+
+def in_range(
+    spec: Spec, made: tuple[Decision, ...], base: tuple[Decision, ...], machine: Machine
+) -> tuple[Decision, ...]:
+    """The decisions of `base` with operands that a narrow float may not hold rounded to one of the
+    range of f32 that the matrix unit takes, or not rounded. made: what else is decided."""
+    found: list[Decision] = []
+    for d in base:
+        try:
+            require_range(spec, Schedule(spec.name, (*made, d)), machine)
+            found.append(d)
+        except OutOfRange:
+            wide = replace(d, options=(("dtype", NARROW),))
+            found += [wide] if machine.has_matrix(NARROW) else []
+    return tuple(found)
+
+
+def _changed(spec: Spec, schedule: Schedule) -> tuple[Spec, Mapping[str, Decision]]:
+    """The equations that decisions leave, and the sums whose operands are not the given ones, each
+    with the decision that changed it."""
+    changed: dict[str, Decision] = {}
+    for d in schedule.of("defer"):
+        changed[freed(spec, d)[0].target] = d
+        spec = defer(spec, d)
+    spec = expanded(spec, decided(spec, schedule))
+    for d in schedule.of("associate"):
+        spec, name = associate(spec, d), again(d.subject)
+        changed |= {e.target: d for e in spec.equations if name in (e.target, *e.sources())}
+    for d in schedule.of("stream"):
+        rescaled = [t for t in _beside(schedule, d.subject) if depends(spec, t, d.subject)]
+        changed |= {t: d for t in rescaled if t not in changed}
+    return spec, changed
+
+
+def _beside(schedule: Schedule, name: str) -> set[str]:
+    """The other reductions that share a loop with one."""
+    pairs = [{d.subject, str(d.option("into"))}
+             for verb in ("fuse", "stream") for d in schedule.of(verb)]  # fmt: skip
+    names, before = {name}, 0
+    while before != (before := len(names)):
+        names.update(*(pair for pair in pairs if pair & names))
+    return names - {name}
+
+
+def _require_held(
+    spec: Spec, e: Equation, decision: Decision, by: Decision | None, machine: Machine
+) -> None:
+    """Raises OutOfRange where the narrow float may not hold an operand of a product."""
+    found, dtype = contraction(e), str(decision.option("dtype"))
+    for side in (found.a, found.b) if found else ():
+        low, high = held_interval(spec, side)
+        if -LARGEST[dtype] <= low and high <= LARGEST[dtype]:
+            continue
+        why = f"`{by}` changes its operands" if by else "the given equations have no such operand"
+        hint = f"drop {by}, or {decision}" if by else f"drop {decision}"
+        raise OutOfRange(
+            f"`{decision.subject}` may not round `{expression_text(side)}` to {dtype}: {why}, and "
+            f"nothing keeps this one within {LARGEST[dtype]:g}, the largest {dtype}",
+            place=decision.place, allowed=", ".join(_wide(spec, machine)), hint=hint,
+        )  # fmt: skip
+
+
+def _wide(spec: Spec, machine: Machine) -> list[str]:
+    """The dtypes of operands that have the range of f32."""
+    wide = [d for d in narrowest(spec) if d not in LARGEST]
+    wide += [NARROW, TRIPLE] if machine.has_matrix(NARROW) else []
+    return [*wide, "f32"]
+
+
+def _alike(spec: Spec, given: Spec, name: str, known: dict[str, bool]) -> bool:
+    """Whether a tensor is computed by the same equations in two specs, from the same inputs.
+    known: what was found of others, those on the way taken to be alike."""
+    if name not in known:
+        known[name] = True
+        one, other = _equation(spec, name), _equation(given, name)
+        known[name] = one == other and all(
+            _alike(spec, given, source, known) for source in (one.sources() if one else ())
+        )
+    return known[name]
+
+
+def _equation(spec: Spec, name: str) -> Equation | None:
+    return next((e for e in spec.equations if e.target == name), None)
+

@@ -1,0 +1,71 @@
+"""Draws other than the normal one: what they change, and what they leave alone."""
+
+import numpy as np
+import pytest
+
+from ir.reference.draws import LARGE, SHIFT, drawn, draws
+from ir.reference.inputs import random_inputs
+from ir.reference.rounding import round_to
+from ir.samples.samples import KERNELS, spec_of, workload
+
+SPEC = spec_of(
+    "y[m, k] = x[m, k] * g[k] + t[i[m], k] / d[m, k]",
+    inputs="x: f32[M, K], g: f32[K], t: f32[V, K], i: i32[M], d: f32[M, K]", result="f32[M, K]",
+)  # fmt: skip
+SIZES = {"M": 6, "K": 5, "V": 4}
+
+
+def of(draw, spec=SPEC, sizes=SIZES):
+    return drawn(spec, sizes, np.random.default_rng(1), draw)
+
+
+NORMAL = random_inputs(SPEC, SIZES, np.random.default_rng(1))
+
+
+def test_scaled_draws_scale_every_float():
+    for name in "xgtd":
+        assert np.allclose(of("large")[name], NORMAL[name] * LARGE)
+        assert 0 < np.abs(of("tiny")[name]).max() < 0.01
+
+
+def test_the_first_float_is_shifted_and_no_other():
+    found = of("shifted")
+    assert np.allclose(found["x"], NORMAL["x"] + SHIFT)
+    assert all(np.array_equal(found[name], NORMAL[name]) for name in "gtid")
+
+
+def test_every_other_row_is_zero_but_of_divisors_and_vectors():
+    found = of("zero_rows")
+    for name in "xt":
+        assert not found[name][::2].any() and np.array_equal(found[name][1::2], NORMAL[name][1::2])
+    assert all(np.array_equal(found[name], NORMAL[name]) for name in "gd")
+
+
+@pytest.mark.parametrize("draw", draws(SPEC))
+def test_integers_stay_as_they_are(draw):
+    assert np.array_equal(of(draw)["i"], NORMAL["i"])
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_inputs_are_finite_numbers_of_their_dtypes(kernel):
+    w = workload(kernel)
+    for draw in draws(w.spec):
+        for t in w.spec.inputs:
+            array = of(draw, w.spec, w.checks[1])[t.name]
+            assert np.array_equal(array, round_to(array, t.dtype)) and np.isfinite(array).all()
+
+
+def test_a_float_of_8_bits_is_shifted_by_less():
+    spec = spec_of("y[m, k] = f32(x[m, k])", inputs="x: f8e4m3[M, K]", result="f32[M, K]")
+    found = of("shifted", spec, {"M": 9, "K": 9})["x"]
+    assert 50 < found.mean() < 62 and len(np.unique(found)) > 1
+
+
+def test_without_floats_there_is_nothing_to_draw():
+    spec = spec_of("y[m] = x[m] + 1", inputs="x: i32[M]", result="i32[M]")
+    assert draws(spec) == ()
+
+
+def test_the_same_seed_draws_the_same():
+    one, other = of("large"), of("large")
+    assert all(np.array_equal(one[name], other[name]) for name in one)
