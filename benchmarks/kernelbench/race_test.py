@@ -14,6 +14,7 @@ from benchmarks.kernelbench.prepared import PROBLEM, known_facts
 from benchmarks.kernelbench.race import _Memory, main
 from benchmarks.kernelbench.race_rows import summary
 
+GUARD = 1800.0  # seconds: only what hangs waits so long
 PROBLEMS = {
     "1_Product": """
 import torch
@@ -131,7 +132,7 @@ def test_a_wrong_result_is_timed_only_where_nothing_else_is_tried(options, tmp_p
     text = (folder / PROBLEM).read_text()
     (folder / PROBLEM).write_text(text.replace("return torch.", "return 2 * torch."))
     rows = [
-        contest(Task(folder, work / "kernels", work, tmp_path / "n.json", True, (), 9.0, strict))
+        contest(Task(folder, work / "kernels", work, tmp_path / "n.json", True, (), GUARD, strict))
         for strict in (True, False)
     ]
     assert [row["correct"] for row in rows] == [False, False]
@@ -148,7 +149,7 @@ class Model(torch.nn.Module):
         return x + 1
 
 def get_inputs():
-    time.sleep(120)
+    time.sleep(7200)
 
 def get_init_inputs():
     return []
@@ -166,15 +167,15 @@ def test_an_interrupt_ends_it_at_once_and_leaves_nothing_half_done(options, tmp_
     try:
         wait_for((tmp_path / "work" / "level1_f32" / "9_Slow").exists)
         race.send_signal(signal.SIGINT)
-        _, said = race.communicate(timeout=60)
+        _, said = race.communicate(timeout=GUARD)
     finally:
         race.kill()
     assert race.returncode == 130 and said.endswith("stopped; the same command goes on\n")
     assert not result_there(tmp_path)
 
 
-def wait_for(condition, seconds=240.0):
-    end = time.monotonic() + seconds
+def wait_for(condition):
+    end = time.monotonic() + GUARD
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.1)
@@ -201,8 +202,8 @@ def test_contests_wait_for_memory():
         thread = threading.Thread(target=other, daemon=True)
         thread.start()
         with memory.taken(4):
-            assert not second.wait(0.2)
-    assert second.wait(10)
+            assert not second.wait(0.2)  # too early it would be there, however late we look
+    assert second.wait(GUARD)
     with memory.taken(1000):
         pass
 
