@@ -100,5 +100,5 @@ def test_a_candidate_takes_little_work_whatever_it_is_timed_at(tmp_path, calls):
         NULL.time(built, made, MACHINE, sizes, {})
 
     cost = calls(lambda: evaluated(given.tune))
-    assert cost < 30_000
-    assert calls(lambda: evaluated({name: 16 * n for name, n in given.tune.items()})) == cost
+    large = {name: 16 * n for name, n in given.tune.items()}
+    assert calls(lambda: evaluated(large)) < 1.1 * cost < 30_000
