@@ -3,11 +3,14 @@
 Files are found by their names, so that adding one needs no edit of a BUILD file:
 
   x.py                 part of the library
-  x_test.py            a pytest_test named x_test
-  x_slow_test.py       the same, run by --config=slow only
+  x_test.py            a part of its folder's pytest_test, all_tests
+  x_slow_test.py       a pytest_test named x_slow_test, run by --config=slow only
   x_benchmark_test.py  the same, run by --config=benchmark only
   golden/**            data of the tests only, as is testdata/**
   anything else        data of the library
+
+All tests of one folder share a process, because importing torch takes longer than most
+of them. The target x_test runs one file; it is "manual", so `//...` does not run a file twice.
 
 A folder below that has no BUILD file of its own belongs to the one above it.
 """
@@ -15,13 +18,14 @@ A folder below that has no BUILD file of its own belongs to the one above it.
 load("@rules_python//python:defs.bzl", "py_binary", "py_library")
 load(":pytest.bzl", "pytest_test")
 
-# How a test whose file name ends so is run. The first that fits counts.
+# How a test that has a target of its own is run. The file name ends so; the first that fits counts.
 _KINDS = {
     "_slow_test.py": dict(size = "enormous", tags = ["slow"]),
     "_benchmark_test.py": dict(size = "enormous", tags = ["benchmark", "exclusive"]),
-    # A quarter of an hour: those that start many processes take minutes on a busy machine.
-    "_test.py": dict(size = "medium", timeout = "long"),
+    "_test.py": dict(tags = ["manual"]),
 }
+
+_GROUP = "all_tests"
 
 _TESTS = ["**/*_test.py"]
 
@@ -50,7 +54,16 @@ def _kind(file):
             return kind
     fail("%s is no test" % file)
 
-def _pytest_tests(files, deps, data):
+def _groups(files, group):
+    """The files that share a process, by the name of the target that runs them."""
+    groups = {}
+    for file in files:
+        if "manual" in _kind(file)["tags"]:
+            folder, slash, _ = file.rpartition("/")
+            groups.setdefault(folder + slash + group, []).append(file)
+    return groups
+
+def _pytest_tests(files, deps, data, group = _GROUP, shards = {}):
     for file in files:
         pytest_test(
             name = file[:-len(".py")],
@@ -59,9 +72,29 @@ def _pytest_tests(files, deps, data):
             data = data,
             **_kind(file)
         )
+    groups = _groups(files, group)
+    for name in shards:
+        if name not in groups:
+            fail("shards: %s is none of %s" % (name, ", ".join(groups)))
+    for name, together in groups.items():
+        pytest_test(
+            name = name,
+            srcs = together,
+            deps = deps,
+            data = data,
+            shard_count = shards.get(name),
+        )
 
-def python_folder(name, folder = "", exclude = [], deps = [], data = [], test_deps = [], test_data = []):
-    """The library NAME over the files of a folder, and a target for each test.
+def python_folder(
+        name,
+        folder = "",
+        exclude = [],
+        deps = [],
+        data = [],
+        test_deps = [],
+        test_data = [],
+        shards = {}):
+    """The library NAME over the files of a folder, and a target for the tests of each folder.
 
     Args:
       name: name of the library.
@@ -71,6 +104,8 @@ def python_folder(name, folder = "", exclude = [], deps = [], data = [], test_de
       data: files that they read, beside those in the folder.
       test_deps: libraries that only the tests import.
       test_data: files that only the tests read, beside those in the folder.
+      shards: over how many processes a folder's tests are spread, by the name of its target;
+        one where it is not named. A process has whole files.
     """
     py_library(
         name = name,
@@ -82,6 +117,7 @@ def python_folder(name, folder = "", exclude = [], deps = [], data = [], test_de
         files = _files(folder, _TESTS, exclude + _below(folder, _TEST_DATA)),
         deps = [":" + name] + deps + test_deps,
         data = test_data + _files(folder, _TEST_DATA, exclude),
+        shards = shards,
     )
 
 def python_package(name, **kwargs):
@@ -104,7 +140,7 @@ def python_package(name, **kwargs):
     )
 
 def python_program(name, deps = [], data = [], test_deps = []):
-    """A program NAME over NAME.py, with the tests NAME_test.py and NAME_*_test.py as far as there.
+    """A program NAME over NAME.py, with the target NAME_tests over NAME_test.py and NAME_*_test.py.
 
     Args:
       name: name of the program.
@@ -128,6 +164,7 @@ def python_program(name, deps = [], data = [], test_deps = []):
         files = native.glob([name + "_test.py", name + "_*_test.py"], allow_empty = True),
         deps = [":" + library] + deps + test_deps,
         data = native.glob(_TEST_DATA, allow_empty = True),
+        group = name + "_tests",
     )
 
 def python_programs(library, except_for = []):
