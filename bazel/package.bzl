@@ -9,8 +9,8 @@ Files are found by their names, so that adding one needs no edit of a BUILD file
   golden/**            data of the tests only, as is testdata/**
   anything else        data of the library
 
-All tests of one folder share a process, because importing torch takes longer than most
-of them. The target x_test runs one file; it is "manual", so `//...` does not run a file twice.
+Test files of one folder share a process, because importing torch takes longer than most of
+them. The target x_test runs one file; it is "manual", so `//...` does not run a file twice.
 
 A folder below that has no BUILD file of its own belongs to the one above it.
 """
@@ -26,6 +26,9 @@ _KINDS = {
 }
 
 _GROUP = "all_tests"
+
+# Test files of one process: few enough that the last processes of a run keep all cores busy.
+_MOST_FILES = 8
 
 _TESTS = ["**/*_test.py"]
 
@@ -63,7 +66,7 @@ def _groups(files, group):
             groups.setdefault(folder + slash + group, []).append(file)
     return groups
 
-def _pytest_tests(files, deps, data, group = _GROUP, shards = {}):
+def _pytest_tests(files, deps, data, group = _GROUP, most_files = _MOST_FILES):
     for file in files:
         pytest_test(
             name = file[:-len(".py")],
@@ -72,28 +75,17 @@ def _pytest_tests(files, deps, data, group = _GROUP, shards = {}):
             data = data,
             **_kind(file)
         )
-    groups = _groups(files, group)
-    for name in shards:
-        if name not in groups:
-            fail("shards: %s is none of %s" % (name, ", ".join(groups)))
-    for name, together in groups.items():
+    for name, together in _groups(files, group).items():
+        count = (len(together) + most_files - 1) // most_files
         pytest_test(
             name = name,
             srcs = together,
             deps = deps,
             data = data,
-            shard_count = shards.get(name),
+            shard_count = count if count > 1 else None,
         )
 
-def python_folder(
-        name,
-        folder = "",
-        exclude = [],
-        deps = [],
-        data = [],
-        test_deps = [],
-        test_data = [],
-        shards = {}):
+def python_folder(name, folder = "", exclude = [], deps = [], data = [], test_deps = [], test_data = []):
     """The library NAME over the files of a folder, and a target for the tests of each folder.
 
     Args:
@@ -104,8 +96,6 @@ def python_folder(
       data: files that they read, beside those in the folder.
       test_deps: libraries that only the tests import.
       test_data: files that only the tests read, beside those in the folder.
-      shards: over how many processes a folder's tests are spread, by the name of its target;
-        one where it is not named. A process has whole files.
     """
     py_library(
         name = name,
@@ -117,7 +107,6 @@ def python_folder(
         files = _files(folder, _TESTS, exclude + _below(folder, _TEST_DATA)),
         deps = [":" + name] + deps + test_deps,
         data = test_data + _files(folder, _TEST_DATA, exclude),
-        shards = shards,
     )
 
 def python_package(name, **kwargs):
@@ -165,6 +154,7 @@ def python_program(name, deps = [], data = [], test_deps = []):
         deps = [":" + library] + deps + test_deps,
         data = native.glob(_TEST_DATA, allow_empty = True),
         group = name + "_tests",
+        most_files = 2,  # They start the program many times, which takes longer than to import it.
     )
 
 def python_programs(library, except_for = []):
