@@ -13,6 +13,7 @@ from benchmarks.kernelbench.contest import Task, contest
 from benchmarks.kernelbench.prepared import PROBLEM, known_facts
 from benchmarks.kernelbench.race import _Memory, main
 from benchmarks.kernelbench.race_rows import summary
+from benchmarks.kernelbench.venue import MODES
 
 GUARD = 1800.0  # seconds: only what hangs waits so long
 PROBLEMS = {
@@ -87,7 +88,8 @@ def options(tmp_path):
     for name, source in PROBLEMS.items():
         (folder / f"{name}.py").write_text(source)
     return [f"--problems={tmp_path}", "--target=h200", "--level=1", "--rehearse", "--workers=1",
-            f"--out={tmp_path}/out.json", f"--work={tmp_path}/work", "--contests=1"]  # fmt: skip
+            f"--out={tmp_path}/out.json", f"--work={tmp_path}/work", "--contests=1",
+            f"--problem-seconds={GUARD}", f"--compile-seconds={GUARD}"]  # fmt: skip
 
 
 def result(tmp_path):
@@ -100,7 +102,9 @@ def test_problems_are_prepared_built_checked_and_timed(options, tmp_path, capsys
     product, convolution, dropped, wrong = table["rows"]
     for row in (product, convolution, dropped):
         assert row["correct"] and row["suite"]["passed"] == 5, row.get("reason")
-        assert row["speedups"] == {"eager": 1.0, "compile": 1.0, "reduce_overhead": 1.0}
+        # The third only where compiling did not take long: opponents_test.py.
+        assert {"eager", "compile"} <= set(row["speedups"]) <= {"eager", *MODES}
+        assert set(row["speedups"].values()) == {1.0}
         assert row["time_kind"] == "rehearsed" and row["correct_by"] == "interpreter"
         assert row["own_kernels_only"] is None and row["plain_kernels"] == []
         assert row["rel_err"] < 1e-5
