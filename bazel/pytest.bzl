@@ -16,7 +16,7 @@ def pytest_test(
     """A test target that runs pytest over some files.
 
     --test_filter, --test_arg, --runs_per_test and shard_count work as for any
-    test. `bazel run` of it with `-- --update-golden` renews golden texts.
+    test. `bazel run` of it with `-- --update-golden` renews golden texts, where it has one shard.
 
     Args:
       name: name of the target.
