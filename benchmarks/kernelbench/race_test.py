@@ -153,6 +153,7 @@ class Model(torch.nn.Module):
         return x + 1
 
 def get_inputs():
+    open("{reached}", "w").close()
     time.sleep(7200)
 
 def get_init_inputs():
@@ -161,7 +162,9 @@ def get_init_inputs():
 
 
 def test_an_interrupt_ends_it_at_once_and_leaves_nothing_half_done(options, tmp_path):
-    (tmp_path / "level1" / "9_Slow.py").write_text(SLOW)
+    reached = tmp_path / "reached"
+    slow = SLOW.replace("{reached}", str(reached))
+    (tmp_path / "level1" / "9_Slow.py").write_text(slow)
     command = [sys.executable, "-m", "benchmarks.kernelbench.race", *options, "--only=9"]
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a shell does for `&`
     try:
@@ -169,7 +172,7 @@ def test_an_interrupt_ends_it_at_once_and_leaves_nothing_half_done(options, tmp_
     finally:
         signal.signal(signal.SIGINT, before)
     try:
-        wait_for((tmp_path / "work" / "level1_f32" / "9_Slow").exists)
+        wait_for(reached.exists)  # so that no process is just being started
         race.send_signal(signal.SIGINT)
         _, said = race.communicate(timeout=GUARD)
     finally:
