@@ -2,6 +2,8 @@
 
 import os
 import pathlib
+import sys
+from collections.abc import Callable
 
 import pytest
 from hypothesis import settings
@@ -40,3 +42,25 @@ def golden(request) -> golden_texts.Golden:
         update=request.config.getoption(golden_texts.OPTION),
         environ=os.environ,
     )
+
+
+@pytest.fixture
+def calls() -> Callable[[Callable[[], object]], int]:
+    """`calls(work)`: how many Python functions `work()` enters, a cost that no clock decides."""
+    return _calls
+
+
+def _calls(work: Callable[[], object]) -> int:
+    entered = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal entered
+        entered += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        work()
+    finally:
+        sys.setprofile(before)
+    return entered

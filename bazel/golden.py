@@ -76,7 +76,7 @@ def golden_for(
     target = environ.get("TEST_TARGET")
     workspace = environ.get("BUILD_WORKSPACE_DIRECTORY")
     if target:
-        renew = f"./bazelw run {target} -- {OPTION}"
+        renew = f"./bazelw run {_own_target(target, test_file)} -- {OPTION}"
     else:
         renew = f"python3 -m pytest {test_file} {OPTION}"
     if not update:
@@ -84,3 +84,12 @@ def golden_for(
     if target and not workspace:
         raise ValueError(f"{OPTION} cannot write under `bazel test`; use: {renew}")
     return Golden(root, pathlib.Path(workspace) if workspace else root, renew)
+
+
+def _own_target(target: str, test_file: str) -> str:
+    """The target of one test file: that of its folder may be in shards, which Bazel does not run."""
+    package = target.partition(":")[0]
+    inside = f"{package.removeprefix('//')}/"
+    if not test_file.startswith(inside):
+        return target
+    return f"{package}:{test_file.removeprefix(inside).removesuffix('.py')}"

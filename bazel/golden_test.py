@@ -50,6 +50,14 @@ def test_bazel_run_renews_the_real_tree(tmp_path):
     assert golden.renew == "./bazelw run //ir:a_test -- --update-golden"
 
 
+def test_bazel_runs_the_target_of_the_file_and_not_that_of_its_folder(tmp_path):
+    def renew(file):
+        return golden_for(file, tmp_path, False, {"TEST_TARGET": "//ir:lower/all_tests"}).renew
+
+    assert renew("ir/lower/a_test.py") == "./bazelw run //ir:lower/a_test -- --update-golden"
+    assert renew("other/a_test.py") == "./bazelw run //ir:lower/all_tests -- --update-golden"
+
+
 def test_bazel_test_refuses_to_renew(tmp_path):
     with pytest.raises(ValueError, match="use: ./bazelw run //ir:a_test -- --update-golden"):
         golden_for("ir/a_test.py", tmp_path, True, {"TEST_TARGET": "//ir:a_test"})

@@ -41,6 +41,7 @@ def native_folder(folder):
         cc_test(
             name = test[:-len(".cc")],
             size = "medium",
+            timeout = "eternal",
             srcs = [test],
             copts = _WARNINGS,
             deps = [":" + folder],

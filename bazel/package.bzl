@@ -3,12 +3,15 @@
 Files are found by their names, so that adding one needs no edit of a BUILD file:
 
   x.py                 part of the library
-  x_test.py            a pytest_test named x_test
-  x_slow_test.py       the same, run by --config=slow only
+  x_test.py            a part of its folder's pytest_test, all_tests
+  x_slow_test.py       a pytest_test named x_slow_test, run by --config=slow only
   x_benchmark_test.py  the same, run by --config=benchmark only
   x_device_test.py     the same, run on a GPU machine by --config=device only
   golden/**            data of the tests only, as is testdata/**
   anything else        data of the library
+
+Test files of one folder share a process, because importing torch takes longer than most of
+them. The target x_test runs one file; it is "manual", so `//...` does not run a file twice.
 
 A folder below that has no BUILD file of its own belongs to the one above it.
 """
@@ -16,14 +19,18 @@ A folder below that has no BUILD file of its own belongs to the one above it.
 load("@rules_python//python:defs.bzl", "py_binary", "py_library")
 load(":pytest.bzl", "pytest_test")
 
-# How a test whose file name ends so is run. The first that fits counts.
+# How a test that has a target of its own is run. The file name ends so; the first that fits counts.
 _KINDS = {
     "_slow_test.py": dict(size = "enormous", tags = ["slow"]),
     "_benchmark_test.py": dict(size = "enormous", tags = ["benchmark", "exclusive"]),
     "_device_test.py": dict(size = "enormous", tags = ["device", "exclusive"], args = ["-m", "device"]),
-    # A quarter of an hour: those that start many processes take minutes on a busy machine.
-    "_test.py": dict(size = "medium", timeout = "long"),
+    "_test.py": dict(tags = ["manual"]),
 }
+
+_GROUP = "all_tests"
+
+# Test files of one process: few enough that the last processes of a run keep all cores busy.
+_MOST_FILES = 8
 
 _TESTS = ["**/*_test.py"]
 
@@ -52,7 +59,16 @@ def _kind(file):
             return kind
     fail("%s is no test" % file)
 
-def _pytest_tests(files, deps, data):
+def _groups(files, group):
+    """The files that share a process, by the name of the target that runs them."""
+    groups = {}
+    for file in files:
+        if "manual" in _kind(file)["tags"]:
+            folder, slash, _ = file.rpartition("/")
+            groups.setdefault(folder + slash + group, []).append(file)
+    return groups
+
+def _pytest_tests(files, deps, data, group = _GROUP, most_files = _MOST_FILES):
     for file in files:
         pytest_test(
             name = file[:-len(".py")],
@@ -61,9 +77,18 @@ def _pytest_tests(files, deps, data):
             data = data,
             **_kind(file)
         )
+    for name, together in _groups(files, group).items():
+        count = (len(together) + most_files - 1) // most_files
+        pytest_test(
+            name = name,
+            srcs = together,
+            deps = deps,
+            data = data,
+            shard_count = count if count > 1 else None,
+        )
 
 def python_folder(name, folder = "", exclude = [], deps = [], data = [], test_deps = [], test_data = []):
-    """The library NAME over the files of a folder, and a target for each test.
+    """The library NAME over the files of a folder, and a target for the tests of each folder.
 
     Args:
       name: name of the library.
@@ -106,7 +131,7 @@ def python_package(name, **kwargs):
     )
 
 def python_program(name, deps = [], data = [], test_deps = []):
-    """A program NAME over NAME.py, with the tests NAME_test.py and NAME_*_test.py as far as there.
+    """A program NAME over NAME.py, with the target NAME_tests over NAME_test.py and NAME_*_test.py.
 
     Args:
       name: name of the program.
@@ -130,6 +155,8 @@ def python_program(name, deps = [], data = [], test_deps = []):
         files = native.glob([name + "_test.py", name + "_*_test.py"], allow_empty = True),
         deps = [":" + library] + deps + test_deps,
         data = native.glob(_TEST_DATA, allow_empty = True),
+        group = name + "_tests",
+        most_files = 2,  # They start the program many times, which takes longer than to import it.
     )
 
 def python_programs(library, except_for = []):

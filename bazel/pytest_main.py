@@ -8,28 +8,31 @@ asked for with --test_filter.
 import os
 import pathlib
 import sys
-import zlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import pytest
 
 
 class Shard:
-    """Keeps the tests of one shard: chosen by name, so that lists may grow."""
+    """Keeps the files of one shard: whole ones, whose tests share what they set up."""
 
     def __init__(self, index: int, total: int) -> None:
         self.index = index
         self.total = total
 
-    def owns(self, test_id: str) -> bool:
-        """Whether the test runs in this shard; it does in exactly one."""
-        return zlib.crc32(test_id.encode()) % self.total == self.index
+    def owned(self, files: Collection[str]) -> list[str]:
+        """The files whose tests run in this shard; each runs in exactly one."""
+        return [file for n, file in enumerate(sorted(files)) if n % self.total == self.index]
 
     def pytest_collection_modifyitems(self, config, items) -> None:
         """Called by pytest with all tests that it found."""
-        others = [item for item in items if not self.owns(item.nodeid)]
-        config.hook.pytest_deselected(items=others)
-        items[:] = [item for item in items if self.owns(item.nodeid)]
+        mine = set(self.owned({_file(item) for item in items}))
+        config.hook.pytest_deselected(items=[item for item in items if _file(item) not in mine])
+        items[:] = [item for item in items if _file(item) in mine]
+
+
+def _file(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
 
 
 def arguments(environ: Mapping[str, str]) -> list[str]:

@@ -1,5 +1,7 @@
 """What Bazel asks for must reach pytest."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from bazel import pytest_main
@@ -35,9 +37,14 @@ def test_home_stays_without_bazel():
     assert pytest_main.homes({}) == {}
 
 
-def test_every_test_runs_in_exactly_one_shard():
-    shards = [pytest_main.Shard(index, 3) for index in range(3)]
-    names = [f"ir/a_test.py::test_{number}" for number in range(50)]
-    owners = [[shard.index for shard in shards if shard.owns(name)] for name in names]
-    assert all(len(indices) == 1 for indices in owners)
-    assert {indices[0] for indices in owners} == {0, 1, 2}
+def test_every_file_runs_whole_in_exactly_one_shard():
+    tests = [f"ir/{letter}_test.py::test_{number}" for number in range(5) for letter in "gabcdef"]
+    config = SimpleNamespace(hook=SimpleNamespace(pytest_deselected=lambda items: None))
+    files, ran = [], []
+    for index in range(3):
+        items = [SimpleNamespace(nodeid=test) for test in tests]
+        pytest_main.Shard(index, 3).pytest_collection_modifyitems(config, items)
+        ran += [item.nodeid for item in items]
+        files.append({item.nodeid.partition("::")[0] for item in items})
+    assert sorted(ran) == sorted(tests)
+    assert sorted(map(len, files)) == [2, 2, 3]

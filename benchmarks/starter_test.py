@@ -26,7 +26,8 @@ def command(monkeypatch, tmp_path):
     def run(*options, body=GOOD):
         monkeypatch.setattr(starter, "backend_for", lambda machine: TorchBackend(body))
         out = tmp_path / "r.json"
-        code = starter.main(["--target=h200", f"--out={out}", *options])
+        patient = ("--seconds=1e9", "--row-seconds=1800")
+        code = starter.main(["--target=h200", f"--out={out}", *patient, *options])
         return code, json.loads(out.read_text())
 
     monkeypatch.setattr(starter, "rows", lambda: iter(ROWS))

@@ -8,6 +8,8 @@ from search.context import GaveUp
 from search.graph import Graph
 from search.state import Proposal, State
 
+GUARD = 1800.0  # seconds: only what hangs waits so long
+
 
 class Names:
     """Makes candidates named by its generator; remote ones wait until `together` are at it."""
@@ -21,7 +23,7 @@ class Names:
 
     def propose(self, context, rng):
         if self._barrier:
-            self._barrier.wait(timeout=20)
+            self._barrier.wait(timeout=GUARD)
         return Candidate("f", f"{self.name} {rng.random()}", "chip", "tongue", origin=Origin("n"))
 
 

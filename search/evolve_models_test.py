@@ -18,7 +18,7 @@ from search.llm.exchange import Answer, reply_of, request_of
 from search.prompt.regions import first_regions
 from search.store.store import Store
 from tests.model_server.server import ModelServer
-from tests.place.place import Place, until
+from tests.place.place import Place
 
 ANSWERS = Path(__file__).parent / "testdata" / "rows"
 GOLDEN = "search/golden"
@@ -193,13 +193,11 @@ def test_a_run_killed_twice_goes_on_to_the_same_result(whole, tmp_path):
     place = Place(tmp_path, "null")
     go_on = (f"--resume={RUN}", "--store=runs.db", "--json")
     with served() as server:
-        for words, count in (((*WORDS, "--store=runs.db"), 12), (go_on, 60)):
-            process = place.start(*words, **at(server))
-            until(lambda least=count: place.evaluated("runs.db") >= least)
-            process.kill()
-            process.communicate()
-            assert process.returncode == -signal.SIGKILL
-        assert place.evaluated("runs.db") < 144
+        for words, count in (((*WORDS, "--store=runs.db"), 12), (go_on, 48)):
+            dies = place.signalled(signal.SIGKILL, count)
+            code, _, _ = place.run(*words, **at(server), **dies)
+            assert code == -signal.SIGKILL
+        assert place.evaluated("runs.db") == 60
         code, said, noise = place.run(*go_on, **at(server))
     assert code == 0 and "goes on" in noise
     assert said == whole.said

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.place.command import evolve, evolve_here
+from tests.place.command import GUARD, evolve, evolve_here
 
 MODEL = """import torch
 
@@ -96,7 +96,7 @@ def test_the_winners_of_a_module_are_a_solution_file(written):
     found = os.pathsep.join(p or os.getcwd() for p in sys.path)
     environ = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": found}
     used = subprocess.run([sys.executable, "-c", USE], cwd=folder, env=environ, text=True,
-                          capture_output=True, timeout=300)  # fmt: skip
+                          capture_output=True, timeout=GUARD)  # fmt: skip
     assert used.returncode == 0, used.stderr
     again = evolve(folder, IMPORTED, *words)
     assert again.returncode == 2 and "--overwrite" in again.stderr

@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from search.store.store import Store
-from tests.place.place import SCALE, Place, until
+from tests.place.place import SCALE, Place
 
 FIELDS = [
     "run", "kernel", "target", "backend", "shape", "evaluations", "failures", "correct_by",
@@ -77,12 +77,10 @@ def test_what_was_found_out_before_is_taken_from_the_store(place):
 def test_a_run_killed_in_the_middle_resumes_to_the_result_of_one_that_was_not(place):
     words = (*ROWS, "--evaluations=60", "--seed=1")
     whole = place.evolve(*words, "--store=whole.db")
-    process = place.start("--target=null", *words, "--store=killed.db")
-    until(lambda: place.evaluated("killed.db") >= 10)
-    process.kill()
-    process.communicate()
-    assert process.returncode == -signal.SIGKILL
-    assert 10 <= place.evaluated("killed.db") < 60
+    dies = place.signalled(signal.SIGKILL, 10)
+    code, _, _ = place.run("--target=null", *words, "--store=killed.db", **dies)
+    assert code == -signal.SIGKILL
+    assert place.evaluated("killed.db") == 10
     code, out, err = place.run("--resume=rows-null-1", "--store=killed.db", "--json")
     assert code == 0 and "goes on" in err
     assert json.loads(out) == whole
@@ -104,11 +102,9 @@ def test_without_a_store_a_search_finds_the_same_and_leaves_nothing(place):
 
 def test_an_interrupt_stores_everything_and_says_how_to_go_on(place):
     words = (*ROWS, "--kernel=scale.kir", "--evaluations=300", "--store=runs.db")
-    process = place.start("--target=null", *words, "--json")
-    until(lambda: place.evaluated("runs.db") > 16)  # the first generation of 8 is told by then
-    process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 130
+    stops = place.signalled(signal.SIGINT, 17)  # the first generation of 8 is told by then
+    code, out, err = place.run("--target=null", *words, "--json", **stops)
+    assert code == 130
     (run,) = json.loads(out)["runs"]
     assert "interrupted" in run["stopped_because"] and run["evaluations"] >= 8
     assert "python3 -m search.evolve --resume=rows-null-1 --store=runs.db" in err

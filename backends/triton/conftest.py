@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from backends.triton.build import compile as compiler
+from backends.triton.interpret import interpreter, launch
 from backends.triton.walks import emitted
 from ir.autoschedule.autoschedule import autoschedule
 from ir.lower.lower import lower
@@ -52,6 +53,15 @@ SPECS = {
         "    return y\n"
     ),
 }
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patient():
+    """A busy machine may take long to compile and to interpret what is no fault."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (compiler, interpreter, launch):
+            patch.setattr(module, "SECONDS", 1800.0)
+        yield
 
 
 @pytest.fixture

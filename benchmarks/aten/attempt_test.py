@@ -49,7 +49,8 @@ def test_wrong_results_fail(tmp_path, monkeypatch):
 
 def test_the_command_writes_rows_and_goes_on(tmp_path):
     out = tmp_path / "r.json"
-    command = ["--target=npu_small", f"--out={out}", "--samples=1", "--only=neg"]
+    command = ["--target=npu_small", f"--out={out}", "--samples=1", "--only=neg",
+               "--operator-seconds=1800"]  # fmt: skip
     assert main([*command, "--dtypes=f32"]) == 0
     first = json.loads(out.read_text())["rows"]
     assert [(r["operator"], r["dtype"], r["verdict"]) for r in first] == [("neg", "f32", "pass")]

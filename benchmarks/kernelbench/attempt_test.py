@@ -70,7 +70,8 @@ def test_the_command_writes_rows_and_leaves_those_that_are_done(tmp_path, capsys
     (tmp_path / "level1" / "1_Norm.py").write_text(PROBLEM.format(body=RIGHT))
     (tmp_path / "level1" / "2_Gone.py").write_text("import os\nos._exit(3)\n")
     out = tmp_path / "r.json"
-    asked = [f"--problems={tmp_path}", "--level=1", "--target=npu_small", f"--out={out}"]
+    asked = [f"--problems={tmp_path}", "--level=1", "--target=npu_small", f"--out={out}",
+             "--problem-seconds=1800"]  # fmt: skip
     assert main(asked) == 1
     first = json.loads(out.read_text())
     good, gone = first["rows"]

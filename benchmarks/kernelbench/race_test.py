@@ -13,7 +13,9 @@ from benchmarks.kernelbench.contest import Task, contest
 from benchmarks.kernelbench.prepared import PROBLEM, known_facts
 from benchmarks.kernelbench.race import _Memory, main
 from benchmarks.kernelbench.race_rows import summary
+from benchmarks.kernelbench.venue import MODES
 
+GUARD = 1800.0  # seconds: only what hangs waits so long
 PROBLEMS = {
     "1_Product": """
 import torch
@@ -86,7 +88,8 @@ def options(tmp_path):
     for name, source in PROBLEMS.items():
         (folder / f"{name}.py").write_text(source)
     return [f"--problems={tmp_path}", "--target=h200", "--level=1", "--rehearse", "--workers=1",
-            f"--out={tmp_path}/out.json", f"--work={tmp_path}/work", "--contests=1"]  # fmt: skip
+            f"--out={tmp_path}/out.json", f"--work={tmp_path}/work", "--contests=1",
+            f"--problem-seconds={GUARD}", f"--compile-seconds={GUARD}"]  # fmt: skip
 
 
 def result(tmp_path):
@@ -99,7 +102,9 @@ def test_problems_are_prepared_built_checked_and_timed(options, tmp_path, capsys
     product, convolution, dropped, wrong = table["rows"]
     for row in (product, convolution, dropped):
         assert row["correct"] and row["suite"]["passed"] == 5, row.get("reason")
-        assert row["speedups"] == {"eager": 1.0, "compile": 1.0, "reduce_overhead": 1.0}
+        # The third only where compiling did not take long: opponents_test.py.
+        assert {"eager", "compile"} <= set(row["speedups"]) <= {"eager", *MODES}
+        assert set(row["speedups"].values()) == {1.0}
         assert row["time_kind"] == "rehearsed" and row["correct_by"] == "interpreter"
         assert row["own_kernels_only"] is None and row["plain_kernels"] == []
         assert row["rel_err"] < 1e-5
@@ -131,7 +136,7 @@ def test_a_wrong_result_is_timed_only_where_nothing_else_is_tried(options, tmp_p
     text = (folder / PROBLEM).read_text()
     (folder / PROBLEM).write_text(text.replace("return torch.", "return 2 * torch."))
     rows = [
-        contest(Task(folder, work / "kernels", work, tmp_path / "n.json", True, (), 9.0, strict))
+        contest(Task(folder, work / "kernels", work, tmp_path / "n.json", True, (), GUARD, strict))
         for strict in (True, False)
     ]
     assert [row["correct"] for row in rows] == [False, False]
@@ -148,7 +153,8 @@ class Model(torch.nn.Module):
         return x + 1
 
 def get_inputs():
-    time.sleep(120)
+    open("{reached}", "w").close()
+    time.sleep(7200)
 
 def get_init_inputs():
     return []
@@ -156,7 +162,9 @@ def get_init_inputs():
 
 
 def test_an_interrupt_ends_it_at_once_and_leaves_nothing_half_done(options, tmp_path):
-    (tmp_path / "level1" / "9_Slow.py").write_text(SLOW)
+    reached = tmp_path / "reached"
+    slow = SLOW.replace("{reached}", str(reached))
+    (tmp_path / "level1" / "9_Slow.py").write_text(slow)
     command = [sys.executable, "-m", "benchmarks.kernelbench.race", *options, "--only=9"]
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as a shell does for `&`
     try:
@@ -164,17 +172,17 @@ def test_an_interrupt_ends_it_at_once_and_leaves_nothing_half_done(options, tmp_
     finally:
         signal.signal(signal.SIGINT, before)
     try:
-        wait_for((tmp_path / "work" / "level1_f32" / "9_Slow").exists)
+        wait_for(reached.exists)  # so that no process is just being started
         race.send_signal(signal.SIGINT)
-        _, said = race.communicate(timeout=60)
+        _, said = race.communicate(timeout=GUARD)
     finally:
         race.kill()
     assert race.returncode == 130 and said.endswith("stopped; the same command goes on\n")
     assert not result_there(tmp_path)
 
 
-def wait_for(condition, seconds=240.0):
-    end = time.monotonic() + seconds
+def wait_for(condition):
+    end = time.monotonic() + GUARD
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.1)
@@ -201,8 +209,8 @@ def test_contests_wait_for_memory():
         thread = threading.Thread(target=other, daemon=True)
         thread.start()
         with memory.taken(4):
-            assert not second.wait(0.2)
-    assert second.wait(10)
+            assert not second.wait(0.2)  # too early it would be there, however late we look
+    assert second.wait(GUARD)
     with memory.taken(1000):
         pass
 

@@ -1,77 +1,125 @@
-"""Turns keep apart who measures, and let the others work side by side."""
+"""Turns keep apart who measures, and let the others work side by side.
 
+Visitors say what they do in the order in which they do it; nothing depends on how long it takes.
+"""
+
+import fcntl
+import queue
 import threading
+
+import pytest
 
 from benchmarks.kernelbench.turns import Turns
 
-
-def entered(work, seconds=0.3):
-    """A thread that enters, and whether it could in some time; it leaves when told to."""
-    inside, leave = threading.Event(), threading.Event()
-
-    def run():
-        with work():
-            inside.set()
-            leave.wait(20)
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    return inside.wait(seconds), inside, leave, thread
+GUARD = 1800.0  # seconds: only what hangs waits so long
 
 
-def test_the_shared_are_side_by_side_and_one_alone_waits_for_them(tmp_path):
-    turns = Turns(tmp_path)
+class Telling(Turns):
+    """Turns that tell the visitor whose thread has to wait for a lock."""
+
+    def _opened(self, name, how):
+        if how & fcntl.LOCK_NB:
+            return super()._opened(name, how)
+        try:
+            return super()._opened(name, how | fcntl.LOCK_NB)
+        except BlockingIOError:
+            tell = getattr(threading.current_thread(), "tell", None)
+            if tell:
+                tell("waits")
+            return super()._opened(name, how)
+
+
+class Visitor(threading.Thread):
+    """Enters, and leaves when it may. news: of it and of all others, in order."""
+
+    def __init__(self, work, news):
+        super().__init__(daemon=True)
+        self.work, self.news = work, news
+        self.may_leave = threading.Event()
+
+    def tell(self, what):
+        self.news.put((self, what))
+
+    def run(self):
+        with self.work():
+            self.tell("inside")
+            self.may_leave.wait(GUARD)
+
+    def leave(self):
+        """Returns when it has left."""
+        self.may_leave.set()
+        self.join(GUARD)
+
+
+@pytest.fixture
+def turns(tmp_path):
+    return Telling(tmp_path)
+
+
+@pytest.fixture
+def news():
+    return queue.Queue()
+
+
+@pytest.fixture
+def enters(news):
+    """Starts a visitor; it with the first news of it."""
+
+    def start(work):
+        visitor = Visitor(work, news)
+        visitor.start()
+        who, what = news.get(timeout=GUARD)
+        assert who is visitor
+        return visitor, what
+
+    return start
+
+
+def test_the_shared_are_side_by_side_and_one_alone_waits_for_them(turns, enters, news):
     with turns.shared():
-        there, _, leave, thread = entered(turns.shared, 20)
-        assert there
-        waits, alone, done, second = entered(turns.alone)
-        assert not waits
-        leave.set()
-        thread.join(20)
-    assert alone.wait(20)
-    done.set()
-    second.join(20)
+        beside, first = enters(turns.shared)
+        alone, second = enters(turns.alone)
+        assert (first, second) == ("inside", "waits")
+        beside.leave()
+        assert news.empty()
+    assert news.get(timeout=GUARD) == (alone, "inside")
+    alone.leave()
 
 
-def test_nobody_is_let_in_before_who_waits_to_be_alone(tmp_path):
-    turns = Turns(tmp_path)
+def test_nobody_is_let_in_before_who_waits_to_be_alone(turns, enters, news):
     with turns.shared():
-        _, alone, done, first = entered(turns.alone)
-        early, late, leave, second = entered(turns.shared)
-        assert not early
-    assert alone.wait(20) and not late.is_set()
-    done.set()
-    assert late.wait(20)
-    leave.set()
-    for thread in (first, second):
-        thread.join(20)
+        alone, first = enters(turns.alone)
+        late, second = enters(turns.shared)
+        assert (first, second) == ("waits", "waits")
+    assert news.get(timeout=GUARD) == (alone, "inside")
+    assert news.empty()
+    alone.leave()
+    assert news.get(timeout=GUARD) == (late, "inside")
+    late.leave()
 
 
-def test_all_who_wait_to_be_alone_are_let_in_before_anyone_who_shares(tmp_path):
-    turns = Turns(tmp_path)
+def test_all_who_wait_to_be_alone_are_let_in_before_anyone_who_shares(turns, enters, news):
     with turns.shared():
-        waiting = [entered(turns.alone, 0.1) for _ in range(3)]
-        early, late, leave, last = entered(turns.shared, 0.1)
-        assert not early
-    for _ in waiting:
-        inside = [w for w in waiting if w[1].wait(0.5)]
-        (now,) = [w for w in inside if w[3].is_alive()]
-        assert not late.is_set()
-        now[2].set()
-        now[3].join(20)
-    assert late.wait(20)
-    leave.set()
-    last.join(20)
+        waiting = {enters(turns.alone) for _ in range(3)}
+        late, what = enters(turns.shared)
+        assert what == "waits"
+    for _ in range(3):
+        now, what = news.get(timeout=GUARD)
+        assert what == "inside"
+        waiting.remove((now, "waits"))
+        assert news.empty()
+        now.leave()
+    assert news.get(timeout=GUARD) == (late, "inside")
+    late.leave()
 
 
-def test_who_shares_gives_way_to_who_waits_and_goes_on_after(tmp_path):
-    turns = Turns(tmp_path)
+def test_who_shares_gives_way_to_who_waits_and_goes_on_after(turns, enters, news):
     with turns.shared() as give_way:
         give_way()  # to nobody
-        early, alone, done, thread = entered(turns.alone, 0.1)
-        assert not early
-        threading.Timer(0.3, done.set).start()
+        alone, what = enters(turns.alone)
+        assert what == "waits"
+        alone.may_leave.set()
         give_way()  # comes back when the other has left
-        assert alone.is_set() and done.is_set()
-        thread.join(20)
-        assert not entered(turns.alone, 0.1)[0]
+        assert news.get_nowait() == (alone, "inside")
+        alone.join(GUARD)
+        assert enters(turns.alone)[1] == "waits"

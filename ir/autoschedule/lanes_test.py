@@ -1,11 +1,11 @@
 """First schedules where programs have lanes, at sizes of a large machine."""
 
 import dataclasses
-import time
 
 import numpy as np
 import pytest
 
+from ir.autoschedule import lanes
 from ir.autoschedule.autoschedule import autoschedule, plain
 from ir.errors import KernelError
 from ir.estimate.estimate import estimate
@@ -54,11 +54,12 @@ def tile(schedule, index: str) -> int:
 
 @pytest.mark.parametrize("machine", [WITH_LANES, TIGHT], ids=["roomy", "tight"])
 @pytest.mark.parametrize("name", KERNELS)
-def test_every_kernel_has_a_schedule_that_registers_nearly_hold(name, machine):
+def test_every_kernel_has_a_schedule_that_registers_nearly_hold(name, machine, monkeypatch):
     spec, sizes = workload(name).spec, SIZES[name]
-    started = time.process_time()
+    tried = []
+    monkeypatch.setattr(lanes, "lower", lambda *given: tried.append(given) or lower(*given))
     schedule = scheduled(name, machine)
-    assert time.process_time() - started < 3, "it is the first thing that a search does"
+    assert 0 < len(tried) < 400, "it is the first thing that a search does"
     assert parse_schedule(str(schedule)) == schedule == canonical(schedule)
     nest = lower(spec, schedule, machine, sizes)
     bound = bind(spec, sizes)

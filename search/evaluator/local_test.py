@@ -7,7 +7,9 @@ import socket
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,6 +24,7 @@ from ir.print import spec_text
 from ir.reference.reference import evaluate_storage
 from search.candidate import Candidate
 from search.evaluation import Evaluation, Failure
+from search.evaluator import local as local_module
 from search.evaluator.local import LocalEvaluator
 from search.evaluator.sandbox import Limits
 from search.evaluator.stages import Bench
@@ -41,7 +44,9 @@ CHIP = Machine(
     spaces={"global": Space(1 << 30, 1e9), "scratch": Space(1 << 16)},
     units={"vector": Unit({"f32": 1e9})},
 )
-LIMITS = Limits(seconds=2.0, memory=2 << 30, file=1 << 20)
+LIMITS = Limits(seconds=1800.0, memory=2 << 30, file=1 << 20)  # only what hangs takes so long
+HASTY = replace(LIMITS, seconds=2.0)
+HOURS = 7200  # seconds: longer than a test may take
 OUTSIDE = Path("/tmp/speciate-local-test-outside")
 MANIFEST = Manifest(
     name="tongue", title="For tests", language="text", extension="txt", object="tongue:Tongue",
@@ -61,7 +66,7 @@ class Tongue:
         if source == "no build":
             raise BackendError("build", "line 1: syntax error")
         if source == "slow build":
-            subprocess.run(["sleep", "60"])
+            subprocess.run(["sleep", str(HOURS)])
         (folder / "kernel.txt").write_text(source)
         return Built(folder / "kernel.txt", {"registers": 7.0})
 
@@ -130,7 +135,7 @@ def leave(source):
 
 def close(source):
     os.closerange(3, 4096)
-    time.sleep(60)
+    time.sleep(HOURS)
 
 
 def forge(source):
@@ -225,7 +230,6 @@ def test_a_good_candidate_is_evaluated_with_all_its_figures(local):
 
 FAULTS = [
     ("off", "check", "wrong", "y"),
-    ("loop", "check", "timeout", "still at it after 2 s"),
     ("eat", "check", "memory", "memory"),
     ("abort", "check", "memory", "bad_alloc"),
     ("segfault", "check", "crash", "SIGSEGV"),
@@ -237,7 +241,6 @@ FAULTS = [
     ("flood", "check", "crash", "sending one result"),
     ("divide", "check", "crash", "ZeroDivisionError: division by zero"),
     ("no build", "build", "refused", "line 1: syntax error"),
-    ("slow build", "build", "timeout", "still at it"),
     ("timeless", "time", "crash", "nan"),
 ]
 
@@ -250,6 +253,29 @@ def test_a_fault_becomes_a_failure_and_the_next_is_evaluated(local, source, stag
     assert reason in bad.reason
     assert isinstance(good, Evaluation)
     assert not OUTSIDE.exists()
+
+
+@pytest.fixture(scope="module")
+def hasty():
+    with LocalEvaluator(bench(limits=HASTY), workers=1) as evaluator:
+        yield evaluator
+
+
+@pytest.mark.parametrize("source, stage", [("loop", "check"), ("slow build", "build")])
+def test_what_hangs_is_ended_and_the_next_is_evaluated(hasty, source, stage):
+    found = in_time(hasty, source, lambda outcome: outcome.stage == stage)
+    assert (found.kind, found.reason) == ("timeout", "it was still at it after 2 s")
+    in_time(hasty, "good", lambda outcome: isinstance(outcome, Evaluation))
+
+
+def in_time(evaluator, source, fits):
+    """The outcome of a source that gets as far as is wanted. On a busy machine the little time may
+    be over before, and only then it is tried again."""
+    while True:
+        (found,) = outcomes(evaluator, source)
+        if fits(found):
+            return found
+        assert found.kind == "timeout", found
 
 
 def test_a_schedule_that_is_not_legal_is_refused_at_verify(local):
@@ -280,7 +306,7 @@ def test_it_cannot_end_its_worker(local):
 
 
 def test_what_it_leaves_behind_is_ended(local):
-    mark = f"60.{os.getpid()}"
+    mark = f"{HOURS}.1{os.getpid()}"
     outcomes(local, f"spawn {mark}")
     assert not _running(mark)
 
@@ -305,7 +331,7 @@ def test_results_do_not_depend_on_the_number_of_workers(local):
 
 def test_a_worker_that_dies_is_a_failure_and_is_replaced():
     with LocalEvaluator(bench(), workers=1) as evaluator:
-        found = evaluator.evaluate([candidate("loop")], seconds=30)
+        found = evaluator.evaluate([candidate("loop")])
         pid = evaluator._pool[0].process.pid
         os.kill(pid, signal.SIGSTOP)
         os.kill(pid, signal.SIGKILL)
@@ -313,13 +339,15 @@ def test_a_worker_that_dies_is_a_failure_and_is_replaced():
         assert isinstance(outcomes(evaluator, "good")[0], Evaluation)
 
 
-def test_when_time_is_over_the_rest_is_given_up():
-    began = time.monotonic()
-    asked = [candidate("good"), candidate("wait 62"), candidate("wait 63")]
-    with LocalEvaluator(bench(limits=Limits(seconds=300.0)), workers=2) as evaluator:
-        found = dict(evaluator.evaluate(asked, seconds=5.0))
-        assert time.monotonic() - began < 60.0
-        assert list(found) == [0]
+def test_when_time_is_over_the_rest_is_given_up(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(local_module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    asked = [candidate("good"), candidate(f"wait {HOURS}"), candidate(f"wait {HOURS}")]
+    with LocalEvaluator(bench(), workers=2) as evaluator:
+        found = evaluator.evaluate(asked, seconds=HOURS)
+        assert next(found)[0] == 0
+        now[0] += HOURS
+        assert list(found) == []
         assert isinstance(outcomes(evaluator, "good")[0], Evaluation)
 
 
@@ -331,7 +359,7 @@ def test_closing_ends_all_processes():
 
 
 def test_workers_and_candidates_end_with_a_search_that_is_killed():
-    mark = f"61.{os.getpid()}"
+    mark = f"{HOURS}.2{os.getpid()}"
     search = subprocess.Popen(
         [sys.executable, "-c", f"from {__name__} import hold; hold({mark!r})"],
         cwd=Path(__file__).parents[2],
@@ -354,8 +382,8 @@ def hold(mark):
         list(evaluator.evaluate([candidate(f"wait {mark}")]))
 
 
-def _until(holds, seconds=10.0):
-    end = time.monotonic() + seconds
+def _until(holds):
+    end = time.monotonic() + LIMITS.seconds
     while not holds():
         assert time.monotonic() < end, "it did not come about"
         time.sleep(0.02)

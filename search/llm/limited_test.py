@@ -9,6 +9,7 @@ from search.llm.samples import Saying, Time, answer, fault, request
 from search.llm.tokens import request_tokens
 
 EACH = request_tokens(request()) + request().max_tokens
+GUARD = 1800.0  # seconds: only what hangs waits so long
 
 
 def limited(limits, client=None, time=None):
@@ -71,7 +72,7 @@ class Meeting:
         with self.lock:
             self.inside += 1
             self.most = max(self.most, self.inside)
-        self.door.wait(20)
+        self.door.wait(GUARD)
         with self.lock:
             self.inside -= 1
         return answer()
@@ -84,7 +85,7 @@ def test_no_more_than_so_many_are_under_way():
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(GUARD)
     assert meeting.most == 2
 
 

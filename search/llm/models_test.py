@@ -24,6 +24,7 @@ from tests.model_server.server import ModelServer
 KEY = "sk-0123456789-abcdef"
 SETTINGS = Settings("rows", "def rows", "chip", "tongue", {"M": 8})
 SOON = Patience(attempts=3, first=0.01, most=0.02)
+GUARD = 1800.0  # seconds: only what hangs waits so long
 PRICES = {"m": Price(1.0, 2.0)}
 
 
@@ -127,13 +128,13 @@ def test_attempts_again_are_told(store, made):
 
 
 def test_no_more_than_so_many_are_asked_at_once(store, made):
-    with ModelServer(otherwise=Scripted("a", "text", delay=0.05)) as server:
+    with ModelServer(otherwise=Scripted("a", "text", delay=0.05), gather=3) as server:
         models = made(server, store, limits=Limits(at_once=3))
         threads = [threading.Thread(target=models.complete, args=(r,)) for r in REQUESTS * 2]
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(60)
+            thread.join(GUARD)
         assert server.most_at_once == 3
     assert len(store.exchanges(store.runs()[0])) == 12
 
@@ -183,6 +184,6 @@ def test_closing_ends_waits_at_once(store, made):
         while not server.seen:
             time.sleep(0.01)
         models.close()
-        thread.join(5)
+        thread.join(GUARD)
         assert caught == ["closed"]
     assert store.exchanges(store.runs()[0]) == ()

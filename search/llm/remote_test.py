@@ -18,6 +18,7 @@ from tests.model_server.scripted import Scripted
 from tests.model_server.server import ModelServer
 
 KEY = "sk-0123456789-abcdef"
+GUARD = 1800.0  # seconds: only what hangs waits so long
 both = pytest.mark.parametrize("stream", [True, False])
 
 
@@ -289,7 +290,7 @@ def test_a_key_that_a_model_repeats_is_not_kept(open_remote):
 
 def test_many_ask_at_once(open_remote):
     texts = [f"text {n}" for n in range(8)]
-    with ModelServer([Scripted(t, t, delay=0.05) for t in texts]) as server:
+    with ModelServer([Scripted(t, t) for t in texts], gather=2) as server:
         remote, found = open_remote(server), []
         threads = [
             threading.Thread(target=lambda: found.append(remote.complete(request()).text))
@@ -319,7 +320,7 @@ def test_what_is_under_way_is_broken_off(open_remote):
         while not server.seen:
             time.sleep(0.01)
         remote.close()
-        thread.join(20)
+        thread.join(GUARD)
     assert [e.kind for e in caught] == ["closed"]
 
 

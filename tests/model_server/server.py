@@ -39,7 +39,8 @@ class ModelServer:
     order: names of answers, or answers, given first, one to each request.  After them, one whose
     words the prompt holds, else `otherwise`, else an error; where there are several, one is drawn
     by the request, always the same for the same.  folder: where answers lie, beside those here.
-    key: the only one that is taken; None for any.
+    key: the only one that is taken; None for any.  gather: no request is answered before so many
+    were under way at once.
     """
 
     def __init__(
@@ -49,13 +50,16 @@ class ModelServer:
         otherwise: str | Scripted | Sequence[str | Scripted] = UNSCRIPTED,
         folder: Path | None = None,
         key: str | None = None,
+        gather: int = 0,
     ):
         self._known = library() | (library(folder) if folder and folder != ANSWERS else {})
         self._order = [self._named(each) for each in order]
         several = [otherwise] if isinstance(otherwise, str | Scripted) else otherwise
         self._otherwise = [self._named(each) for each in several]
         self._key = key
+        self._gather = gather
         self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._at_once = 0
         self._seen: list[Seen] = []
         self.most_at_once = 0
@@ -71,6 +75,8 @@ class ModelServer:
 
     def __exit__(self, *_: object) -> None:
         self.closing.set()
+        with self._changed:
+            self._changed.notify_all()
         self._server.shutdown()
         self._server.server_close()
 
@@ -94,9 +100,17 @@ class ModelServer:
 
     def enter(self, change: int) -> None:
         """A request begins (1) or ends (-1)."""
-        with self._lock:
+        with self._changed:
             self._at_once += change
             self.most_at_once = max(self.most_at_once, self._at_once)
+            self._changed.notify_all()
+
+    def wait_for_others(self) -> None:
+        """Returns when as many requests were under way at once as are to gather."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self.most_at_once >= self._gather or self.closing.is_set()
+            )
 
     def _chosen(self, body: dict[str, Any], authorization: str) -> Scripted:
         if self._key is not None and authorization != f"Bearer {self._key}":
@@ -141,6 +155,7 @@ class _Handler(BaseHTTPRequestHandler):
         owner.enter(1)
         try:
             answer = owner.answer(body, self.headers.get("Authorization", ""))
+            owner.wait_for_others()
             owner.closing.wait(answer.delay)
             self._give(answer, body)
         except (BrokenPipeError, ConnectionResetError):

@@ -9,6 +9,8 @@ import pytest
 from tests.model_server.scripted import Scripted
 from tests.model_server.server import ModelServer
 
+GUARD = 1800.0  # seconds: only what hangs waits so long
+
 
 def post(server, prompt="Hello", key="k", path="/chat/completions", **words):
     body = {"model": "m", "messages": [{"role": "user", "content": prompt}], **words}
@@ -18,7 +20,7 @@ def post(server, prompt="Hello", key="k", path="/chat/completions", **words):
     )
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
-        with opener.open(request, timeout=20) as response:
+        with opener.open(request, timeout=GUARD) as response:
             return response.status, response.headers, response.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.headers, error.read().decode()

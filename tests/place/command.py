@@ -14,6 +14,8 @@ from unittest import mock
 from search.evolve import main
 from tests.place.variables import variables
 
+GUARD = 1800.0  # seconds: only what hangs waits so long
+
 
 @dataclass(frozen=True)
 class Done:
@@ -29,7 +31,7 @@ def evolve(folder: Path, *words: str, **more: str) -> Done:
     done = subprocess.run(
         [sys.executable, "-m", "search.evolve", "--workers=1", *words],
         env={**os.environ, **variables(folder, folder), **more},
-        text=True, capture_output=True, timeout=300,
+        text=True, capture_output=True, timeout=GUARD,
     )  # fmt: skip
     return Done(done.returncode, done.stdout, done.stderr)
 

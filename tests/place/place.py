@@ -7,13 +7,14 @@ import os
 import sqlite3
 import subprocess
 import sys
-import time
+import tempfile
 from pathlib import Path
 
 from search.store.store import Store
-from tests.place.hiding import hiding
+from tests.place.beginnings import hiding, signalled
 from tests.place.variables import variables
 
+GUARD = 1800.0  # seconds: only what hangs waits so long
 TARGETS = Path(__file__).parents[2] / "backends" / "targets"
 SCALE = """def scale(x: f32[M, K], g: f32[K]) -> f32[M, K]:
     \"\"\"Scale the columns of x.\"\"\"
@@ -73,7 +74,7 @@ class Place:
     def run(self, *words, **more):
         """Exit code, stdout, stderr."""
         process = self.start(*words, **more)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=GUARD)
         return process.returncode, out, err
 
     def evolve(self, *words, **more):
@@ -92,12 +93,20 @@ class Place:
 
     def without(self, *packages):
         """Variables for a Python that does not find some packages."""
-        folder = self.folder / "hiding"
-        folder.mkdir()
-        (folder / "sitecustomize.py").write_text(hiding(*packages))
+        return self._beginning(hiding(*packages))
+
+    def _beginning(self, lines):
+        """Variables for a Python that begins with some lines."""
+        folder = Path(tempfile.mkdtemp(prefix="beginning-", dir=self.folder))
+        (folder / "sitecustomize.py").write_text(lines)
         self.given = self.files()
         paths = (str(folder), variables(self.home, self.work)["PYTHONPATH"])
         return {"PYTHONPATH": os.pathsep.join(paths)}
+
+    def signalled(self, number, count):
+        """Variables for a run that sends itself a signal when it has stored so many evaluations:
+        whoever watches it from outside may be too late on a busy machine."""
+        return self._beginning(signalled(number, count))
 
     def tried(self, store):
         """The candidates of the first run of a store with what became of them, in order."""
@@ -116,11 +125,3 @@ class Place:
                 return connection.execute("select count(*) from evaluations").fetchone()[0]
         except sqlite3.OperationalError:
             return 0
-
-
-def until(holds, seconds=60):
-    """Waits until something holds."""
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, "it did not come about in time"
-        time.sleep(0.02)

@@ -1,7 +1,6 @@
 """The time model: what must hold between times, and terms worked out by hand."""
 
 from math import ceil
-from time import perf_counter
 
 import pytest
 
@@ -257,14 +256,12 @@ def test_idle_lanes_do_not_make_it_faster():
 
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("chip", ["h200", "mi300"])
-def test_every_kernel_has_a_time_that_is_found_fast_and_is_the_same_again(name, chip):
+def test_every_kernel_has_a_time_that_is_found_fast_and_is_the_same_again(name, chip, calls):
     machine, found = target(chip), workload(name)
     nest = lower(found.spec, autoschedule(found.spec, machine, found.tune), machine, found.tune)
     first = modelled(nest, machine, found.tune, {})
-    begin = perf_counter()
-    again = modelled(nest, machine, found.tune, {})
-    assert perf_counter() - begin < 0.05  # 1 ms; a busy machine is slower
-    assert first == again
+    assert modelled(nest, machine, found.tune, {}) == first
+    assert calls(lambda: modelled(nest, machine, found.tune, {})) < 20_000
     assert first.kind == "modelled"
     assert machine.launch_us < first.us < 1e5
     assert all(0 <= share <= 1 for share in first.engines.values())
