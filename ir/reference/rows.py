@@ -21,7 +21,8 @@ from ir.verify import facts
 AFFORDABLE_WORK = 1 << 31  # iterations of all equations: a reference takes about a second
 AFFORDABLE_ENTRIES = 1 << 23  # of inputs and outputs: a reference holds 80 bytes for each
 RUNS = 6  # of neighbouring rows: the first, the last, and others drawn between them
-RUN_ROWS = 3
+RUN_ROWS = 3  # in each, fewer where there are few rows
+FEW = 24  # times as many rows as are in a run
 
 Runs = tuple[slice, ...]
 
@@ -70,12 +71,13 @@ def _iterations(spec: Spec, e: Equation, sizes: Mapping[str, int]) -> int:
 
 def _runs(length: int, draw: np.random.Generator) -> Runs:
     """Runs of rows; one that would overlap the one before is left out."""
-    last = max(0, length - RUN_ROWS)
+    count = max(1, min(RUN_ROWS, length // FEW))
+    last = length - count
     starts = {0, last, *(int(n) for n in draw.integers(0, last + 1, RUNS - 2))}
     found: list[slice] = []
     for start in sorted(starts):
         if not found or start >= found[-1].stop:
-            found.append(slice(start, min(start + RUN_ROWS, length)))
+            found.append(slice(start, start + count))
     return tuple(found)
 
 

@@ -7,7 +7,7 @@ from ir.parse.parse import parse_spec
 from ir.reference import rows as module
 from ir.reference.inputs import random_inputs
 from ir.reference.reference import evaluate, evaluate_storage
-from ir.reference.rows import RUN_ROWS, WHOLE, rows
+from ir.reference.rows import WHOLE, rows
 
 GELU = '''def gelu_of(x: f32[M, K], w: f32[N, K], b: f32[N]) -> f32[M, N]:
     """A layer."""
@@ -89,7 +89,7 @@ def test_the_first_and_the_last_row_are_among_them():
     assert at[0] == 0 and at[-1] == sizes["M"] - 1
     assert len(at) < sizes["M"] and len(set(at)) == len(at) and list(at) == sorted(at)
     other = rows(spec, sizes, 4).outputs["y"]
-    assert list(at) != list(other) and RUN_ROWS <= len(other)
+    assert list(at) != list(other)
 
 
 def test_what_is_affordable_is_whole(monkeypatch):

@@ -16,7 +16,7 @@ from typing import Any
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 1200.0  # a guard against a command that hangs: none takes a tenth of it
-AT_A_TIME = 6  # searches take turns to time, and share the cores for the rest
+AT_A_TIME = 8  # searches take turns to time, and share the cores for the rest
 TAIL = 2000  # characters of what a failed command said
 
 
