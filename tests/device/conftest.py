@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import platform
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
@@ -14,10 +13,12 @@ import pytest
 from benchmarks import device
 from benchmarks.results import save
 from frontends.kernelbench.apart import apart
+from ir.errors import KernelError
 from tests.device import searches
 from tests.device.commands import ROOT, Launched, launched, run
 
 _RESULTS = pytest.StashKey[dict[str, dict[str, Any]]]()
+_HEAD = pytest.StashKey[dict[str, Any]]()
 
 
 @pytest.fixture(scope="session")
@@ -72,36 +73,36 @@ def note(request: pytest.FixtureRequest) -> Any:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo) -> Iterator[None]:
+    """Writes the result file, where one is asked for, after each test: a run may be stopped."""
     outcome = yield
     report = outcome.get_result()
     rows = item.config.stash.setdefault(_RESULTS, {})
-    row = rows.setdefault(item.nodeid, {"test": item.nodeid, "outcome": "passed"})
+    row = rows.setdefault(item.nodeid, {"test": item.nodeid, "outcome": "passed", "seconds": 0.0})
+    row["seconds"] = round(row["seconds"] + call.duration, 1)
     if report.failed:
         row["outcome"] = "failed"
         row["why"] = str(call.excinfo.value if call.excinfo else "")[:600]
     elif report.skipped:
         row["outcome"] = "skipped"
-    if report.when == "call":
-        row |= dict(item.user_properties)
+    row |= dict(item.user_properties)
+    out = item.config.getoption("--device-results")
+    if out and report.when == "teardown":
+        if _HEAD not in item.config.stash:
+            item.config.stash[_HEAD] = _head()
+        _write(Path(out), list(rows.values()), item.config.stash[_HEAD])
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Writes the result file, where one is asked for."""
-    out = session.config.getoption("--device-results")
-    rows = list(session.config.stash.get(_RESULTS, {}).values())
-    if not out or not rows:
-        return
+def _head() -> dict[str, Any]:
+    """What the result file says of the run; asked in a process of its own, as the GPU is opened."""
+    try:
+        machine = apart(device.facts, gigabytes=None)
+    except KernelError as error:
+        machine = {"machine": None, "why": str(error)}
+    command = "python3 -m pytest -m device"
+    return {"command": command, "date": date.today().isoformat(), **machine}
+
+
+def _write(file: Path, rows: list[dict[str, Any]], head: dict[str, Any]) -> None:
     counts = {o: sum(r["outcome"] == o for r in rows) for o in ("passed", "failed", "skipped")}
-    file = Path(out)
-    save(
-        file if file.is_absolute() else ROOT / file,
-        {
-            "command": "python3 -m pytest -m device",
-            "date": date.today().isoformat(),
-            "python": platform.python_version(),
-            **apart(device.facts, gigabytes=None),
-            **counts,
-            "tests": json.loads(json.dumps(rows, default=str)),
-        },
-    )
+    tests = json.loads(json.dumps(rows, default=str))
+    save(file if file.is_absolute() else ROOT / file, {**head, **counts, "tests": tests})
