@@ -189,6 +189,21 @@ def test_streams_that_break_off_are_asked_for_again_and_counted(tmp_path):
     assert code == 0 and again.replace("rows-null-2", RUN) == said
 
 
+@pytest.mark.parametrize("shape", [(), ("--shape=B=16,U=8",)])
+def test_sizes_in_another_order_than_the_signature_are_replayed_and_go_on(shape, tmp_path):
+    place = Place(tmp_path, "null")
+    words = ("--kernel=map_id", *shape, "--model=tiny", "--operators=universal,mutate")
+    kept = ("--store=runs.db", "--json")
+    with served() as server:
+        more = ("--target=null", "--seed=1", "--evaluations=10")
+        code, said, noise = place.run(*words, *more, *kept, **at(server))
+        assert code == 0 and server.seen, noise
+    code, again, noise = place.run("--replay=map_id-null-1", *kept)
+    assert code == 0 and again.replace("map_id-null-2", "map_id-null-1") == said, noise
+    code, again, noise = place.run("--resume=map_id-null-1", *kept, OPENAI_API_KEY=KEY)
+    assert code == 0 and again == said, noise
+
+
 def test_a_run_killed_twice_goes_on_to_the_same_result(whole, tmp_path):
     place = Place(tmp_path, "null")
     go_on = (f"--resume={RUN}", "--store=runs.db", "--json")
