@@ -110,7 +110,7 @@ def _seen(version: Version, graph: Graph, outcomes: Mapping[str, Evaluated]) -> 
         if child.origin.prompt != version.digest or outcome is None:
             continue
         if isinstance(outcome, Failure):
-            result = f"failed at {outcome.stage}: {outcome.reason.splitlines()[0]}"
+            result = f"failed at {outcome.stage}: {outcome.headline}"
         else:
             before = outcomes.get(child.origin.parents[0])
             known = before is not None and not isinstance(before, Failure)

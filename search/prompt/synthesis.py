@@ -192,7 +192,7 @@ def _result(outcome: Evaluated | None) -> str:
     if outcome is None:
         return "not known yet"
     if isinstance(outcome, Failure):
-        return f"failed at {outcome.stage} ({outcome.kind}): {outcome.reason.splitlines()[0]}"
+        return f"failed at {outcome.stage} ({outcome.kind}): {outcome.headline}"
     return f"{outcome.us:.4g} us ({outcome.time_kind})"
 
 

@@ -121,5 +121,16 @@ def test_a_failure_is_negative_memory_unless_nothing_is_to_be_recalled():
         assert ("How it came about" in found.user) == (recall in ("both", "parent"))
 
 
+@pytest.mark.parametrize("reason", ["", "\n"])
+def test_a_failure_without_a_reason_is_told(reason):
+    failed = Failure("check", "crash", reason)
+    outcomes = {**OUTCOMES, WRONG.key: failed}
+    given = replace(context(CHILD, WRONG), outcomes=outcomes)
+    given = replace(given, parents=tuple(replace(p, outcome=failed) for p in given.parents))
+    for asked in (brief("improve"), brief("combine"), brief("repair", failure=failed)):
+        text = WRITER.write(given, asked, first_regions()).user
+        assert "no reason was given" in text
+
+
 def test_a_refusal_says_what_was_wrong():
     assert "no such verb" in WRITER.refusal("no such verb")
