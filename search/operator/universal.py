@@ -19,10 +19,12 @@ from search.llm.exchange import Answer, Message, ModelError, Request
 from search.operator.halting import gave_up
 from search.prompt.answer import Edited, Refused, edited
 from search.prompt.archive import Prompts
+from search.prompt.budget import excerpt
 from search.prompt.brief import FORMULATION, RECALLS, SCHEDULE, SURFACES, Brief
 from search.prompt.synthesis import Writer
 
 ANSWER = 6_000  # tokens of an answer at most
+AGAIN = 40_000  # characters of a refused answer that are shown to its model again
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,10 @@ class Universal:
         """A child as the model says, or the reason why its answers were not taken."""
         context, brief = self._brief(context, rng)
         prompt = self.prompts.draw(context.graph, context.outcomes, rng)
-        text = self.writer.write(context, brief, prompt.regions)
+        try:
+            text = self.writer.write(context, brief, prompt.regions)
+        except KernelError as error:  # the text to edit alone is longer than a prompt may be
+            return GaveUp(str(error))
         messages = [Message("system", text.system), Message("user", text.user)]
         model, seed = self.model(rng), rng.randrange(1 << 31)
         reason = ""
@@ -70,7 +75,7 @@ class Universal:
             if isinstance(found, Candidate):
                 return replace(found, origin=replace(found.origin, prompt=prompt.digest))
             reason = found.reason
-            messages.append(Message("assistant", answer.text))
+            messages.append(Message("assistant", excerpt(answer.text, AGAIN)))
             messages.append(Message("user", self.writer.refusal(reason)))
         return GaveUp(f"{self.tries} answers were refused; the last: {reason}")
 
@@ -107,6 +112,7 @@ class Universal:
             hint=context.hint,
             failure=failure,
             foreign=foreign,
+            other=self.source(context.parents[1].candidate) if kind == "combine" else "",
         )
 
     def _child(self, context: Context, brief: Brief, answer: str) -> Candidate | GaveUp:
