@@ -31,7 +31,8 @@ AGAIN = 40_000  # characters of a refused answer that are shown to its model aga
 class Universal:
     """Asks a model for a child, and again with what was wrong, up to `tries` times.
 
-    ask: sends a request.  model: draws the name of one.  writer: of prompts.  source: what a
+    ask: sends a request.  refuse: is told of each answer that is not taken, and why.  model: draws
+    the name of one.  writer: of prompts.  source: what a
     candidate comes to in the backend's language, and `file` its name.  prompts: the evolving
     regions.  surfaces, recalls: how often each is drawn, relative to the others.  repairs: how
     often a failed child of the parent is repaired, where there is one; translations: how often
@@ -53,6 +54,7 @@ class Universal:
     translations: float = 0.3
     surfaces: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(SURFACES, 1.0))
     recalls: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(RECALLS, 1.0))
+    refuse: Callable[[Request, str], None] = lambda request, reason: None
 
     def propose(self, context: Context, rng: random.Random) -> Candidate | GaveUp:
         """A child as the model says, or the reason why its answers were not taken."""
@@ -75,6 +77,7 @@ class Universal:
             if isinstance(found, Candidate):
                 return replace(found, origin=replace(found.origin, prompt=prompt.digest))
             reason = found.reason
+            self.refuse(request, reason)
             messages.append(Message("assistant", excerpt(answer.text, AGAIN)))
             messages.append(Message("user", self.writer.refusal(reason)))
         return GaveUp(f"{self.tries} answers were refused; the last: {reason}")
