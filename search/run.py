@@ -161,6 +161,7 @@ class Search:
             if reason:
                 return reason
             if self.models is not None:
+                self._allow()
                 self.models.advance(generation, self.graph, self.outcomes)
             halted: Halted | None = None
             if not candidates:
@@ -182,9 +183,7 @@ class Search:
         so. While there are none as models give no answer, they are asked again after a rest."""
         while True:
             self._unmade.clear()
-            left = self._seconds_left()
-            if self.models is not None and left is not None:
-                self.models.allow(left)
+            self._allow()
             candidates = self._ask(generation)
             halted = next((u for u in self._unmade if isinstance(u, Halted)), None)
             silent = [u.reason for u in self._unmade if isinstance(u, GaveUp) and u.unanswered]
@@ -391,6 +390,12 @@ class Search:
         if self.settings.seconds is None:
             return None
         return max(0.0, self.settings.seconds - self._seconds())
+
+    def _allow(self) -> None:
+        """Tells models how long they may be waited for."""
+        left = self._seconds_left()
+        if self.models is not None and left is not None:
+            self.models.allow(left)
 
     def _time_is_over(self) -> bool:
         return self._seconds_left() == 0.0
