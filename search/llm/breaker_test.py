@@ -6,6 +6,8 @@ import pytest
 
 from search.llm.breaker import Breaker, Tolerance
 from search.llm.exchange import ModelError
+from search.llm.models import OUTAGE
+from search.llm.patient import Patience, Patient
 from search.llm.samples import Saying, Time, answer, fault, request
 
 
@@ -141,3 +143,25 @@ def test_what_is_not_sent_says_why():
     kinds(breaker, 3)
     with pytest.raises(ModelError, match="100 s after 3 failures in a row; the last: a fault of kind t"):
         breaker.complete(request())
+
+
+def test_through_minutes_of_limits_others_go_on_and_the_first_answer_is_not_missed():
+    time, asked, answered = Time(), [], []
+
+    class Endpoint:
+        def complete(self, request):
+            asked.append(time.now)
+            if time.now < 300.0:
+                raise fault("limit")
+            return answer()
+
+    breaker = Breaker(Endpoint(), OUTAGE, time.clock, random.Random(1))
+    asking = Patient(breaker, Patience(), random.Random(1), time.clock, time.sleep)
+    while not answered:
+        try:
+            answered.append(asking.complete(request()))
+        except ModelError as error:
+            assert error.kind in ("limit", "gone")
+        time.now += 5.0  # what other operators make is evaluated
+    assert len([at for at in asked if at < 300.0]) < 20
+    assert sum(time.slept) < 60.0 and time.now < 600.0

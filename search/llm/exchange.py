@@ -21,7 +21,7 @@ KINDS = {
     "quota": (False, True),  # the account has nothing left
     "model": (False, True),  # there is no model of this name
     "protocol": (False, True),  # what answers is no such endpoint
-    "gone": (False, False),  # it failed so often that it is left alone for a while
+    "gone": (False, False),  # not sent: it is left alone for a while, or the time is over
     "closed": (False, True),  # it was broken off here
     "budget": (False, True),  # the exchange would pass the user's budget; it was not sent
     "request": (False, False),  # the endpoint will not have this one, as where it is too long
