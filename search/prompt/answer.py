@@ -126,10 +126,9 @@ def _until(lines: list[str], start: int, marker: str) -> tuple[str, int]:
 
 def _whole(before: str, block: _Block) -> str:
     """A whole file, without the fences that may be round it."""
-    lines = _lines(block.new)
-    if not opens(lines) or opens(_lines(before)):
+    lines, markdown = _lines(block.new), block.file.endswith(MARKDOWN)
+    if not opens(lines) or (markdown and opens(_lines(before))):
         return block.new
-    markdown = block.file.endswith(MARKDOWN)
     bare = unfenced(lines, markdown)
     if opens(bare) and not markdown:
         raise Refused(

@@ -168,6 +168,12 @@ def test_markdown_may_begin_with_code_of_its_own(body, taken):
     assert edited(answer, {"pitfalls.md": "before\n"}).files == {"pitfalls.md": taken or body}
 
 
+def test_a_file_with_fences_in_it_by_mistake_is_put_right():
+    files = {"kernel.py": "```python\nold\n```\n"}
+    answer = ">>>>>>> FILE kernel.py\n```python\nnew\n```\n<<<<<<< END\n"
+    assert edited(answer, files).files == {"kernel.py": "new\n"}
+
+
 def test_a_whole_file_may_have_a_line_that_looks_like_a_middle():
     text = '"""Title\n=======\n"""\n'
     assert edited(f">>>>>>> FILE b.kir\n{text}<<<<<<< END\n", FILES).files == {"b.kir": text}
