@@ -205,7 +205,7 @@ def test_streams_that_break_off_are_asked_for_again_and_counted(tmp_path):
     assert code == 0 and "broke off after 24 characters; attempt 2" in noise
     replies = [reply for _, reply in exchanges(place, RUN)]
     assert len(replies) == len(server.seen) - 2
-    assert {r.usage for r in replies if r.tokens_out} == {"reported"}, "what broke off is not booked"
+    assert {r.usage for r in replies if r.tokens_out} == {"reported"}, "no stream that broke off"
     code, again, _ = place.run(f"--replay={RUN}", "--store=runs.db", "--json")
     assert code == 0 and again.replace("rows-null-2", RUN) == said
 

@@ -67,8 +67,9 @@ class ModelUse:
         ]
         if self.unanswered:
             requests = "request" if self.unanswered == 1 else "requests"
-            why = ", ".join(f"{count} {words}" for words, count in self.failed.items())
-            parts.append(f"{self.unanswered} {requests} without an answer" + f" ({why})" * bool(why))
+            reasons = ", ".join(f"{count} {words}" for words, count in self.failed.items())
+            why = f" ({reasons})" if reasons else ""
+            parts.append(f"{self.unanswered} {requests} without an answer{why}")
         if len(self.prompts) > 1:
             parts.append(f"{len(self.prompts)} versions of the prompts")
         return "; ".join(parts)

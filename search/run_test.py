@@ -469,3 +469,15 @@ def test_the_last_generation_asks_for_what_is_missing_and_more_later_for_the_res
     short = asking(store, {"pick": model}, Heard(), evaluations=13).run()
     assert short.evaluations == 13 and model.asked <= 13, "two are first, eleven were asked for"
     assert [len(g) for g in store.load(short.run).generations] == [2, 8, 3]
+
+
+@pytest.mark.parametrize("answered", [(), range(1, 6)])
+def test_a_run_that_an_outage_ended_goes_on_as_if_there_had_been_none(store, answered):
+    ended = asking(store, {"pick": Silent(answered)}, Resting()).run()
+    assert ended.evaluations == 2 + len(answered)
+    again = Search(
+        SETTINGS, Drawn(), store, machine=CHIP, policy=Climb(),
+        operators={"pick": Silent(range(999))}, models=Resting(), run=ended.run,
+    ).run()  # fmt: skip
+    whole = asking(store, {"pick": Silent(range(999))}, Resting()).run()
+    assert result(again) == result(whole)
