@@ -173,9 +173,10 @@ def nest_digest(candidate: Candidate, machine: Machine, sizes: Sizes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GaveUp:
-    """An operator had nothing to offer, and why."""
+    """An operator had nothing to offer, and why. unanswered: as a model gave no answer."""
 
     reason: str
+    unanswered: bool = False
 
 
 class Halted(Exception):

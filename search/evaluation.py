@@ -12,6 +12,7 @@ from ir.errors import KernelError
 from ir.provenance import CORRECT_BY, STAGES, TIME_KINDS
 
 KINDS = ("wrong", "crash", "timeout", "memory", "refused")
+NO_REASON = "no reason was given"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +105,13 @@ class Failure:
     def __post_init__(self) -> None:
         _one_of("stage", self.stage, STAGES)
         _one_of("kind", self.kind, KINDS)
+        if not self.reason.strip():  # as of an error without words
+            object.__setattr__(self, "reason", NO_REASON)
+
+    @property
+    def headline(self) -> str:
+        """The first line of the reason that says something."""
+        return next(line.strip() for line in self.reason.splitlines() if line.strip())
 
 
 Evaluated = Evaluation | Failure

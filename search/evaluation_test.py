@@ -103,6 +103,21 @@ def test_stages_and_kinds_are_closed_sets():
         Failure("check", "sad", "")
 
 
+@pytest.mark.parametrize(
+    "reason, said",
+    [
+        ("", "no reason was given"),
+        (" \n\n", "no reason was given"),
+        ("\n  off by 0.3\nat y[3]", "off by 0.3"),
+        ("off by 0.3", "off by 0.3"),
+    ],
+)
+def test_a_failure_always_has_a_first_line(reason, said):
+    failure = Failure("check", "wrong", reason)
+    assert failure.headline == said
+    assert from_json(to_json(failure)) == failure
+
+
 @pytest.mark.parametrize("text", ["{}", "[]", '{"failure": {}}', '{"else": {}}', "no"])
 def test_other_json_is_refused(text):
     with pytest.raises((ValueError, KeyError, TypeError)):

@@ -109,6 +109,27 @@ def test_a_run_whose_budget_is_used_up_goes_on_with_more(place):
     assert longer["models"]["tokens"] > found["models"]["tokens"]
 
 
+def test_an_outage_does_not_end_a_search_and_takes_no_tokens(place):
+    outage = ("empty", "dead", "garbage", "fault", "error_in_200")
+    with ModelServer(otherwise=outage) as server:
+        code, found, replies, _ = ended(place, server, "--evaluations=14")
+    assert code == 0 and found["stopped_because"].startswith("14 evaluations")
+    models = found["models"]
+    assert replies and models["unanswered"] == len(replies) == sum(models["failed"].values())
+    assert (models["answers"], models["refused"], models["tokens"]) == (0, 0, 0)
+    code, again, _ = place.run(f"--replay={RUN}", "--store=runs.db", "--json")
+    assert code == 0 and json.loads(again)["runs"][0]["models"] == models
+
+
+def test_a_search_ends_at_its_time_while_its_only_model_is_silent(place):
+    with ModelServer(otherwise="slow") as server:
+        more = ("--operators=universal", "--seconds=6")
+        code, found, replies, _ = ended(place, server, *more)
+    assert code == 0 and found["stopped_because"] == "the 6 s it was given are over"
+    assert {reply.kind for reply in replies} <= {"timeout", "gone"}
+    assert found["models"]["tokens"] == 0
+
+
 def test_without_a_key_it_is_said_once_and_the_search_goes_on(place):
     kernels = ("--kernel=rows.kir", "--kernel=scale.kir", "--evaluations=4", "--model=tiny")
     code, out, err = place.run("--target=null", "--json", "--store=runs.db", *kernels)

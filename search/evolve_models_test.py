@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from search.llm.exchange import Answer, reply_of, request_of
+from search.llm.exchange import Answer, refusal_of, reply_of, request_of
 from search.prompt.regions import first_regions
 from search.store.store import Store
 from tests.model_server.server import ModelServer
@@ -106,9 +106,30 @@ def test_what_models_took_and_what_came_of_it_is_said(whole):
     assert models["tokens"] == sum(r.tokens_in + r.tokens_out for _, r in stored)
     assert models["cost"] is None, "no price was given"
     made = made_by_models(whole)
-    assert models["refused"] == len(stored) - len(made) - (len(models["prompts"]) - 1)
+    taken = len(made) + len(models["prompts"]) - 1
+    assert models["refused"] == len(refused(whole)) <= len(stored) - taken
     by_name = {row["operator"]: row["children"] for row in whole.found["operators"]}
     assert by_name["universal"] > 5 and sum(by_name.values()) == 144 - 2
+
+
+def refused(whole):
+    """Why answers were not taken, as it is stored with them."""
+    store = Store(str(whole.place.work / "runs.db"))
+    found = [why for each in store.exchanges(RUN) if (why := refusal_of(each.reply))]
+    store.close()
+    return found
+
+
+WRONG = {  # answers that can never be taken
+    "nonsense", "schedule_half_a_block", "schedule_unknown_verb", "equations_wrong_index",
+    "refusal_of_source",
+}  # fmt: skip
+
+
+def test_answers_are_refused_for_a_reason_that_is_stored(whole):
+    wrong = sum(seen.answer in WRONG for seen in whole.seen)
+    assert 0 < wrong <= len(refused(whole))
+    assert {"it was tried before", "the edits change nothing"} < set(refused(whole))
 
 
 def made_by_models(whole):
@@ -184,9 +205,24 @@ def test_streams_that_break_off_are_asked_for_again_and_counted(tmp_path):
     assert code == 0 and "broke off after 24 characters; attempt 2" in noise
     replies = [reply for _, reply in exchanges(place, RUN)]
     assert len(replies) == len(server.seen) - 2
-    assert {r.usage for r in replies if r.tokens_out} == {"reported", "estimated"}
+    assert {r.usage for r in replies if r.tokens_out} == {"reported"}, "no stream that broke off"
     code, again, _ = place.run(f"--replay={RUN}", "--store=runs.db", "--json")
     assert code == 0 and again.replace("rows-null-2", RUN) == said
+
+
+@pytest.mark.parametrize("shape", [(), ("--shape=B=16,U=8",)])
+def test_sizes_in_another_order_than_the_signature_are_replayed_and_go_on(shape, tmp_path):
+    place = Place(tmp_path, "null")
+    words = ("--kernel=map_id", *shape, "--model=tiny", "--operators=universal,mutate")
+    kept = ("--store=runs.db", "--json")
+    with served() as server:
+        more = ("--target=null", "--seed=1", "--evaluations=10")
+        code, said, noise = place.run(*words, *more, *kept, **at(server))
+        assert code == 0 and server.seen, noise
+    code, again, noise = place.run("--replay=map_id-null-1", *kept)
+    assert code == 0 and again.replace("map_id-null-2", "map_id-null-1") == said, noise
+    code, again, noise = place.run("--resume=map_id-null-1", *kept, OPENAI_API_KEY=KEY)
+    assert code == 0 and again == said, noise
 
 
 def test_a_run_killed_twice_goes_on_to_the_same_result(whole, tmp_path):

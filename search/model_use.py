@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 
@@ -31,18 +32,21 @@ class PromptUse:
 
 @dataclass(frozen=True, slots=True)
 class ModelUse:
-    """What a run asked of models. answers: that came.  refused: those of which neither a
-    candidate nor a version of the prompts was made.  unanswered: requests to which none came,
-    for a fault or for want of budget.  prompts: in the order they were made."""
+    """What a run asked of models. answers: that came.  refused: those that were not taken, each
+    with a reason that is stored.  unanswered: requests to which none came, for a fault or for want
+    of budget.  prompts: in the order they were made.  failed: the unanswered, by why."""
 
     spent: Spent
     answers: int = 0
     refused: int = 0
     unanswered: int = 0
     prompts: tuple[PromptUse, ...] = ()
+    failed: Mapping[str, int] = field(default_factory=dict)
 
     def table(self) -> dict[str, Any]:
-        """As plain data; the cost is None where it is not known."""
+        """As plain data; the cost is None where it is not known, and `failed` is there where
+        requests failed."""
+        failed = {"failed": dict(self.failed)} if self.failed else {}
         return {
             "tokens": self.spent.tokens,
             "cost": self.spent.cost,
@@ -50,6 +54,7 @@ class ModelUse:
             "refused": self.refused,
             "unanswered": self.unanswered,
             "prompts": [asdict(version) for version in self.prompts],
+            **failed,
         }
 
     def __str__(self) -> str:
@@ -62,7 +67,9 @@ class ModelUse:
         ]
         if self.unanswered:
             requests = "request" if self.unanswered == 1 else "requests"
-            parts.append(f"{self.unanswered} {requests} without an answer")
+            reasons = ", ".join(f"{count} {words}" for words, count in self.failed.items())
+            why = f" ({reasons})" if reasons else ""
+            parts.append(f"{self.unanswered} {requests} without an answer{why}")
         if len(self.prompts) > 1:
             parts.append(f"{len(self.prompts)} versions of the prompts")
         return "; ".join(parts)

@@ -12,6 +12,13 @@ def test_a_cost_that_is_not_known_is_said_to_be():
     assert use.table()["cost"] is None
 
 
+def test_requests_that_failed_are_counted_by_why():
+    failed = {"the connection failed": 2, "too many requests": 1}
+    use = ModelUse(Spent(), unanswered=3, failed=failed)
+    assert "3 requests without an answer (2 the connection failed, 1 too many requests)" in str(use)
+    assert use.table()["failed"] == failed
+
+
 def test_all_of_it_is_said():
     use = ModelUse(Spent(1200, 0.25), 5, 2, 1, (FIRST, SECOND))
     assert str(use) == (

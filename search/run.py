@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -20,7 +21,7 @@ from ir.parse.parse import parse_spec
 from search.archive import Archive, Elite
 from search.asking import Asking
 from search.candidate import Candidate
-from search.context import Context, Halted, Operator, Parent, nest_digest
+from search.context import Context, GaveUp, Halted, Operator, Parent, nest_digest
 from search.dispatch import Dispatch, dispatch
 from search.evaluation import Evaluated, Evaluation, Failure
 from search.events import Asked, Event, Improved, Started, Stopped, Told
@@ -66,6 +67,13 @@ class Models(Protocol):
     def advance(self, generation: int, graph: Graph, outcomes: Mapping[str, Evaluated]) -> None:
         """Is told of each generation before its children are made, in a resumed run again of
         those that are known; Halted where the run cannot go on."""
+
+    def allow(self, seconds: float) -> None:
+        """Is told how long answers may be waited for, where the search has a limit of time."""
+
+    def rest(self) -> bool:
+        """Waits until models that gave no answer may be asked again, but not beyond the time that
+        is left; False where they have been waited for long enough."""
 
     def use(self, graph: Graph, outcomes: Mapping[str, Evaluated]) -> ModelUse:
         """What was asked so far, and what came of it."""
@@ -118,6 +126,7 @@ class Search:
         self._on_event: Callable[[Event], None] = lambda event: None
         self._began = 0.0
         self._fault: KernelError | None = None
+        self._unmade: list[GaveUp | Halted] = []  # of the generation that is being asked
         self._spent = Spent()  # before the generation that is under way
 
     def run(self, on_event: Callable[[Event], None] = lambda event: None) -> Outcome:
@@ -152,33 +161,65 @@ class Search:
             if reason:
                 return reason
             if self.models is not None:
+                self._allow()
                 self.models.advance(generation, self.graph, self.outcomes)
+            halted: Halted | None = None
             if not candidates:
-                candidates = self._ask(generation)
-                if not candidates:
-                    return first_reason((Exhausted(),), self._progress(seconds, True)) or ""
-                self.store.asked(self._run, generation, candidates, self._seconds())
+                candidates, halted = self._asked(generation)
+                if candidates:
+                    self.store.asked(self._run, generation, candidates, self._seconds())
+                elif halted is None:
+                    now = self._progress(self._seconds(), True)
+                    return first_reason((*rules, Exhausted()), now) or ""
             for c in candidates:
                 self._add(c)
             self._evaluate(generation, candidates)
+            if halted is not None:
+                raise halted
             generation += 1
+
+    def _asked(self, generation: int) -> tuple[tuple[Candidate, ...], Halted | None]:
+        """The candidates of a generation, and why no model can be asked any longer, where that is
+        so. While there are none as models give no answer, they are asked again after a rest."""
+        while True:
+            self._unmade.clear()
+            self._allow()
+            candidates = self._ask(generation)
+            halted = next((u for u in self._unmade if isinstance(u, Halted)), None)
+            silent = [u.reason for u in self._unmade if isinstance(u, GaveUp) and u.unanswered]
+            if candidates or halted or not silent or self._time_is_over():
+                return candidates, halted
+            if self.models is None or not self.models.rest():
+                return (), _silenced(silent)
+            if self._time_is_over():
+                return (), None
 
     def _ask(self, generation: int) -> tuple[Candidate, ...]:
         """The candidates of a generation, each new to the graph; fewer where there are no more."""
         if generation == 0:
             return self._roots
         seed, batch = f"{self.settings.seed}/{generation}", self.settings.batch
+        missing = self._missing()
         if not self._views:
-            return self._asking(None).ask(lambda: self._state(generation), batch, seed)
+            return self._asking(None).ask(lambda: self._state(generation), batch, seed, missing)
         asked: list[Candidate] = []
         for number, view in enumerate(in_turn(self._views, generation)):
             count = min(max(1, batch // 2), batch - len(asked))
             seen = partial(self._state, generation, view)
-            asked += self._asking(view).ask(seen, count, f"{seed}/{number}") if count else ()
+            left = missing - len(asked)
+            if count and left and not any(isinstance(u, Halted) for u in self._unmade):
+                asked += self._asking(view).ask(seen, count, f"{seed}/{number}", left)
         return tuple(asked)
 
+    def _missing(self) -> int:
+        """How many children the next generation may have: all that are still to be evaluated, so
+        that none is asked for, and perhaps paid, of which nothing can come."""
+        batch, most = self.settings.batch, self.settings.evaluations
+        return batch if most is None else min(batch, most - self._told)
+
     def _asking(self, view: View | None) -> Asking:
-        return Asking(self.policy, self.operators, partial(self._context, view), self._add)
+        context = partial(self._context, view)
+        return Asking(self.policy, self.operators, context, self._add, self._unmade.append)
 
     def _add(self, candidate: Candidate) -> bool:
         """Adds a candidate to the graph; False where it is there."""
@@ -300,10 +341,14 @@ class Search:
         return record
 
     def _closed(self, generation: int) -> tuple[Candidate, ...]:
-        """The stored candidates of a generation whose outcomes are all known, else none."""
+        """The stored candidates of a generation whose outcomes are all known, else none. The last
+        one is open too where a limit, now wider, or a lack of answers had kept it short."""
         if self._record is None or generation >= len(self._record.generations):
             return ()
         stored = self._record.generations[generation]
+        is_last = generation == len(self._record.generations) - 1
+        if generation and is_last and len(stored) < self._missing():
+            return ()
         return stored if all(c.key in self._record.outcomes for c in stored) else ()
 
     def _spent_before(self, generation: int) -> Spent:
@@ -346,6 +391,15 @@ class Search:
             return None
         return max(0.0, self.settings.seconds - self._seconds())
 
+    def _allow(self) -> None:
+        """Tells models how long they may be waited for."""
+        left = self._seconds_left()
+        if self.models is not None and left is not None:
+            self.models.allow(left)
+
+    def _time_is_over(self) -> bool:
+        return self._seconds_left() == 0.0
+
     def _us(self, candidate: Candidate) -> float | None:
         outcome = self.outcomes.get(candidate.key)
         return outcome.us if isinstance(outcome, Evaluation) else None
@@ -383,3 +437,16 @@ class Search:
         if not (self._views and self.best):
             return None
         return dispatch(self.settings, self.best[0], self.graph, self.outcomes)
+
+
+def _silenced(reasons: Sequence[str]) -> Halted:
+    """Why a search ends whose models give no answer, and that has no other operators left."""
+    words, count = Counter(reasons).most_common(1)[0]
+    return Halted(
+        KernelError(
+            f"no model answers, and no other operator has anything new: {count} of "
+            f"{len(reasons)} requests failed as follows: {words}",
+            hint="go on with --resume when the endpoint answers again",
+        ),
+        spent=False,
+    )

@@ -16,7 +16,7 @@ from ir.errors import KernelError
 from ir.estimate.estimate import intensity
 from ir.lower.lower import lower
 from ir.parse.parse import parse_schedule
-from search.context import Halted
+from search.context import GaveUp, Halted
 from search.evaluation import Evaluation, Failure
 from search.events import Asked, Improved, Started, Stopped, Told
 from search.first import FIRST, GIVEN, PLAIN
@@ -347,7 +347,8 @@ def test_a_run_whose_models_are_of_no_more_use_ends_in_order(store, spent):
     ).run()  # fmt: skip
     assert found.stopped_because == "the key is not known"
     assert (found.fault is None) == spent
-    assert found.evaluations == 10 and store.load(found.run).keys("stopped") == {""}
+    assert found.evaluations == 11, "the two first and all nine that were answered"
+    assert store.load(found.run).keys("stopped") == {""}
 
 
 def test_models_are_told_every_generation_and_their_tokens_stop_a_run(store):
@@ -370,3 +371,113 @@ def test_a_run_that_goes_on_decides_by_what_was_spent_then(store):
     assert again.generations == (0, 1, 2)
     assert once_more.stopped_because == found.stopped_because
     assert list(once_more.outcomes) == list(found.outcomes)
+
+
+class Silent:
+    """A model's operator that gives no answer but to requests of some numbers."""
+
+    name, parents, remote = "pick", 1, True
+
+    def __init__(self, answered=()):
+        self.asked, self.answered = 0, answered
+
+    def propose(self, context, rng):
+        self.asked += 1
+        if self.asked in self.answered:
+            return Pick().propose(context, rng)
+        return GaveUp("the connection failed", unanswered=True)
+
+
+@dataclass
+class Resting(Heard):
+    """Rests so often and no oftener."""
+
+    rests: int = 0
+    most: int = 4
+    allowed: tuple[float, ...] = ()
+
+    def rest(self):
+        self.rests += 1
+        return self.rests <= self.most
+
+    def allow(self, seconds):
+        self.allowed += (seconds,)
+
+
+class Both(Climb):
+    """Asks the model and the other operator in turn."""
+
+    def ask(self, state, count, rng):
+        proposals = super().ask(state, count, rng)
+        return [replace(p, operator=("model", "pick")[n % 2]) for n, p in enumerate(proposals)]
+
+
+def asking(store, operators, models, policy=Climb(), **changes):
+    return Search(
+        replace(SETTINGS, **changes), Drawn(), store, machine=CHIP, policy=policy,
+        operators=operators, models=models,
+    )  # fmt: skip
+
+
+def test_a_search_whose_only_model_is_silent_rests_and_ends_with_the_reason(store):
+    models = Resting()
+    found = asking(store, {"pick": Silent()}, models).run()
+    assert found.stopped_because.startswith("no model answers, and no other operator has anything")
+    assert "the connection failed" in found.stopped_because and "--resume" in str(found.fault)
+    assert models.rests == 5 and found.evaluations == 2
+    assert found.best and store.load(found.run).keys("stopped") == {""}
+
+
+def test_a_search_goes_on_when_its_model_answers_again(store):
+    models = Resting()
+    found = asking(store, {"pick": Silent(range(40, 999))}, models).run()
+    assert found.stopped_because.startswith("40 evaluations") and found.fault is None
+    assert 0 < models.rests <= models.most and models.generations[:3] == (0, 1, 2)
+
+
+def test_a_silent_model_does_not_keep_other_operators_from_searching(store):
+    models, silent = Resting(), Silent()
+    found = asking(store, {"pick": Pick(), "model": silent}, models, Both()).run()
+    assert found.stopped_because.startswith("40 evaluations") and models.rests == 0
+    assert silent.asked > 0
+
+
+def test_a_silent_model_is_not_waited_for_beyond_the_time_of_the_search(store):
+    class Passing(Resting):
+        def rest(self):
+            clock.now += 30.0
+            return True
+
+    clock = Clock()
+    models = Passing()
+    search = asking(store, {"pick": Silent()}, models, seconds=100.0)
+    search._clock = clock
+    found = search.run()
+    assert found.stopped_because == "the 100 s it was given are over" and found.fault is None
+    assert models.allowed[-4:] == (100.0, 70.0, 40.0, 10.0), "and none at the end"
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def test_the_last_generation_asks_for_what_is_missing_and_more_later_for_the_rest(store):
+    model = Silent(range(999))
+    short = asking(store, {"pick": model}, Heard(), evaluations=13).run()
+    assert short.evaluations == 13 and model.asked <= 13, "two are first, eleven were asked for"
+    assert [len(g) for g in store.load(short.run).generations] == [2, 8, 3]
+
+
+@pytest.mark.parametrize("answered", [(), range(1, 6)])
+def test_a_run_that_an_outage_ended_goes_on_as_if_there_had_been_none(store, answered):
+    ended = asking(store, {"pick": Silent(answered)}, Resting()).run()
+    assert ended.evaluations == 2 + len(answered)
+    again = Search(
+        SETTINGS, Drawn(), store, machine=CHIP, policy=Climb(),
+        operators={"pick": Silent(range(999))}, models=Resting(), run=ended.run,
+    ).run()  # fmt: skip
+    whole = asking(store, {"pick": Silent(range(999))}, Resting()).run()
+    assert result(again) == result(whole)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from ir.errors import KernelError
@@ -19,7 +21,7 @@ from search.graph import Graph
 from search.llm.costs import Price, prices
 from search.llm.endpoint import KEY, Endpoint
 from search.llm.ensemble import ensemble
-from search.llm.exchange import Answer
+from search.llm.exchange import FAILED, Answer, ModelError
 from search.llm.ledger import Ledger
 from search.llm.models import Models, asked, replayed
 from search.model_use import ModelUse, PromptUse, Spent
@@ -32,6 +34,7 @@ from search.prompt.knowledge import library_of
 from search.prompt.synthesis import Writer
 from search.stored import Keeper
 
+RESTS = 6  # without an answer between them, until a search with nothing else to do ends
 NO_KEY = f"no model is asked: {KEY} is not set; the search goes on without"
 
 
@@ -59,6 +62,7 @@ class RunModels:
     models: Models
     coach: Coach
     seed: int
+    _rests: list[int] = field(default_factory=list)  # at each, how many answers there were
 
     @property
     def spent(self) -> Spent:
@@ -77,20 +81,41 @@ class RunModels:
         """Lets the coach work on the prompts."""
         self.coach.advance(generation, graph, outcomes, self.seed)
 
+    def allow(self, seconds: float) -> None:
+        """Answers are waited for so long and no longer."""
+        self.models.time_left.set(seconds)
+
+    def rest(self) -> bool:
+        """Waits until the models may be asked again; False after so many rests without an answer.
+
+        What counts are rests and answers, not seconds, so that a replay decides alike.
+        """
+        answers = sum(isinstance(reply, Answer) for reply in self.models.replies())
+        if self._rests.count(answers) == RESTS:
+            return False
+        self._rests.append(answers)
+        with suppress(ModelError):  # the search's time is over: its rule says so
+            self.models.wait()
+        return True
+
     def use(self, graph: Graph, outcomes: Mapping[str, Evaluated]) -> ModelUse:
-        """What was asked so far. Each candidate that carries a prompt, and each version of the
-        prompts but the first, is an answer that was taken."""
+        """What was asked so far, and what came of it."""
         replies = self.models.replies()
         answers = sum(isinstance(reply, Answer) for reply in replies)
-        versions = self.coach.prompts.versions.values()
-        taken = sum(bool(c.origin.prompt) for c in graph) + len(versions) - 1
+        failed = Counter(reply.kind for reply in replies if isinstance(reply, ModelError))
         prompts = []
-        for version in versions:
+        for version in self.coach.prompts.versions.values():
             come_of = shown(version, graph, outcomes)
             prompts.append(PromptUse(version.digest, version.parent, version.move,
                                      come_of.children, come_of.failed, come_of.gain))  # fmt: skip
-        unanswered = len(replies) - answers
-        return ModelUse(self.spent, answers, answers - taken, unanswered, tuple(prompts))
+        return ModelUse(
+            self.spent,
+            answers,
+            self.models.recording.refused(),
+            len(replies) - answers,
+            tuple(prompts),
+            {FAILED[kind]: count for kind, count in sorted(failed.items())},
+        )
 
 
 def sources(
@@ -118,6 +143,7 @@ def models_of(problem: Problem, given: Sources, store: Keeper) -> RunModels | No
         models = asked(given.endpoint, names, ledger, store, waits, say=given.say)
     coach = Coach(
         ask=models.complete,
+        refuse=models.refuse,
         model=names.draw,
         prompts=Prompts(),
         kernel=settings.kernel,
@@ -144,6 +170,7 @@ def model_operators(
     made = [
         Universal(
             ask=found.models.complete,
+            refuse=found.models.refuse,
             model=found.models.ensemble.draw,
             writer=writer,
             source=_Emitted(problem),

@@ -83,4 +83,12 @@ def _sizes(spec: Spec, tune: Sizes | None, shape: Mapping[str, int]) -> dict[str
         bind(spec, given)
     except KernelError as error:
         raise error.within(OPTION if shape else f"kernel `{spec.name}`") from None
-    return given
+    return in_order(spec, given)
+
+
+def in_order(spec: Spec, sizes: Sizes) -> dict[str, int]:
+    """Sizes in the order of the kernel's signature, whatever order a file, a user or a store has.
+
+    A prompt shows sizes in their order, so a run that goes on must have the order of the first.
+    """
+    return {name: sizes[name] for name in free_sizes(spec)}

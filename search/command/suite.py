@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -16,8 +16,8 @@ from ir.machine import Machine
 from ir.network import Network
 from ir.parse.parse import parse_spec, parse_workload
 from ir.print import spec_text
-from ir.sizes import free_sizes
 from ir.source import near
+from ir.spec import Spec
 from ir.workload import Sizes, Workload
 from search.command.arguments import EVALUATIONS, Arguments
 from search.command.given import given_schedule, text_of
@@ -25,6 +25,7 @@ from search.command.model_new import require_imported, require_own
 from search.command.module import Module, read, read_task
 from search.command.operators import named_operators, require_models
 from search.command.problem import Problem
+from search.command.shapes import in_order
 from search.command.shapes import workload as shapes_of
 from search.command.shared import Evolved, Shaped, shared
 from search.policy import policy
@@ -157,19 +158,15 @@ def resumed(asked: Arguments, run: str, stored: Settings, path: Callable[[str], 
         if (value := getattr(asked, name)) is not None
     }
     spec = parse_spec(stored.spec)
-    # A store keeps sizes in the order of their names; a nest has them in the spec's.
-    def ordered(given: Sizes) -> Sizes:
-        return {name: given[name] for name in free_sizes(spec)}
-
-    workload = tuple(Shape(ordered(shape.sizes), shape.weight) for shape in stored.workload)
+    sizes = in_order(spec, stored.sizes)  # a store keeps them in the order of their names
     settings = replace(
         stored,
-        sizes=ordered(stored.sizes),
-        checks=tuple(ordered(check) for check in stored.checks),
-        workload=workload,
+        sizes=sizes,
+        checks=tuple(in_order(spec, check) for check in stored.checks),
+        workload=_in_order(spec, stored.workload),
         **limits,
     )
-    tune = _tune_of(stored) or dict(stored.sizes)
+    tune = _tune_of(stored) or sizes
     return Problem(settings, found, usable(found, stored.backend), tune, ours, run)
 
 
@@ -228,7 +225,7 @@ def _problem(
 ) -> Problem:
     """known: the shapes, where it is not the user who says them."""
     spec = workload.spec
-    shapes = known or shapes_of(spec, workload.tune, asked.shapes)
+    shapes = _in_order(spec, known) or shapes_of(spec, workload.tune, asked.shapes)
     sizes = heaviest(shapes)
     if len(shapes) == 1 and not known:
         _require_one_kernel(asked)
@@ -259,7 +256,7 @@ def _problem(
         target=found.name,
         backend=backend.manifest.name,
         sizes=sizes,
-        checks=workload.checks,
+        checks=tuple(in_order(spec, check) for check in workload.checks),
         evaluations=limit,
         seconds=asked.seconds,
         policy=chosen,
@@ -276,6 +273,10 @@ def _problem(
         left_to_torch=asked.allow_torch,
     )
     return Problem(settings, found, backend, workload.tune or sizes, ours)
+
+
+def _in_order(spec: Spec, shapes: Sequence[Shape]) -> tuple[Shape, ...]:
+    return tuple(Shape(in_order(spec, shape.sizes), shape.weight) for shape in shapes)
 
 
 def _require_one_kernel(asked: Arguments) -> None:

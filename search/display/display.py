@@ -80,7 +80,7 @@ class Lines:
     def _failed(self, outcome: Failure) -> str:
         if outcome.partly is not None:
             return short(f"works at {len(outcome.partly.times)} shapes only: {outcome.reason}")
-        return "failed at " + short(f"{self.board.verdict(outcome)}: {outcome.reason}")
+        return "failed at " + short(f"{self.board.verdict(outcome)}: {outcome.reason.strip()}")
 
     def _improved(self, event: Improved) -> str:
         found = event.evaluation

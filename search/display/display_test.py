@@ -118,6 +118,17 @@ def test_a_live_panel_counts_failures_by_stage_with_the_last_reason(frame):
     assert "failed at check 1; last: check by simulator: output `y` is off at [3]" in text
 
 
+@pytest.mark.parametrize("reason", ["", "\n", "\n\nno words"])
+def test_a_failure_without_a_reason_is_shown(reason, frame):
+    happened = events()
+    happened[8] = Told(2, 1, OTHER, Failure("check", "crash", reason), FAST, 0.3)
+    said_of_it = reason.strip() or "no reason was given"
+    assert f"last: check by simulator: {said_of_it}" in frame(happened[:9])
+    stream = io.StringIO()
+    text = said(display(stream, quiet=False), stream, happened)
+    assert f"#2 failed at check by simulator: {said_of_it}\n" in text
+
+
 def test_a_live_panel_before_a_run_has_started_says_what_it_waits_for(frame):
     assert "starting workers" in frame([])
 

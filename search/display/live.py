@@ -126,5 +126,5 @@ class Live:
         if not board.failures:
             return Text("no failures", "dim", no_wrap=True, overflow="ellipsis")
         counts = ", ".join(f"{stage} {n}" for stage, n in board.failures.items())
-        last = board.last_failure.splitlines()[0]
-        return Text(f"failed at {counts}; last: {last}", "red", no_wrap=True, overflow="ellipsis")
+        said = f"failed at {counts}; last: {board.last_failure}"
+        return Text(said, "red", no_wrap=True, overflow="ellipsis")

@@ -89,7 +89,7 @@ class Scoreboard:
         outcome = event.outcome
         if isinstance(outcome, Failure):
             self.failures[outcome.stage] += 1
-            self.last_failure = f"{self.verdict(outcome)}: {outcome.reason}"
+            self.last_failure = f"{self.verdict(outcome)}: {outcome.headline}"
         elif isinstance(outcome, Evaluation):
             operator = event.candidate.origin.operator
             if operator == FIRST:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import threading
 import time
 from collections.abc import Callable
@@ -15,17 +16,24 @@ FOR_GOOD = ("key", "quota", "protocol")  # whatever is asked; `model` is for one
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """in_a_row: failed exchanges, each after all its attempts.  rest: seconds until one more."""
+    """in_a_row: failures after which nothing is asked for a while.  rest: the longest such while
+    in seconds; first: the first one, each further one is twice as long (None: all are `rest`).
+    span: seconds over which the failures must have come, so that a server that is started again
+    is waited for.  patience: seconds; where the endpoint asks for a longer wait, it rests at once.
+    """
 
     in_a_row: int = 3
     rest: float = 300.0
+    first: float | None = None
+    span: float = 0.0
+    patience: float = 30.0
 
 
 class Breaker:
     """A client that asks no more where that is of no use; see `client.Client`.
 
     After a refusal for good the same error is raised again. After so many failures in a row
-    nothing is asked for a while, and then once.
+    nothing is asked for a while, and then once; never before the endpoint's own `Retry-After`.
     """
 
     def __init__(
@@ -33,49 +41,84 @@ class Breaker:
         client: Client,
         tolerance: Tolerance = Tolerance(),
         clock: Callable[[], float] = time.monotonic,
+        rng: random.Random | None = None,
     ):
+        """rng: shortens each rest by up to a quarter; None: none is."""
         self._client = client
         self._tolerance = tolerance
         self._clock = clock
+        self._rng = rng
         self._lock = threading.Lock()
         self._refused: dict[str, ModelError] = {}
         self._failures = 0
+        self._since = 0.0  # when the first of them was asked
+        self._last: ModelError | None = None  # None while nothing keeps requests back
+        self._rests = 0
+        self._trying = False  # after a rest, one request is under way
         self._closed_until = 0.0
+
+    @property
+    def left(self) -> float:
+        """Seconds in which nothing is asked."""
+        with self._lock:
+            return max(0.0, self._closed_until - self._clock()) if self._last else 0.0
 
     def complete(self, request: Request) -> Answer:
         """The client's answer; ModelError at once where it is of no use to ask."""
         with self._lock:
             self._refuse(request)
+            began = self._clock()
         try:
             answer = self._client.complete(request)
         except ModelError as error:
             with self._lock:
-                self._note(request, error)
+                self._note(request, error, began)
             raise
         with self._lock:
-            self._failures = 0
+            self._failures, self._rests, self._last, self._trying = 0, 0, None, False
         return answer
 
     def _refuse(self, request: Request) -> None:
         earlier = self._refused.get("") or self._refused.get(request.model)
         if earlier is not None:
             raise earlier.costing(0, 0, 0.0)
-        left = self._closed_until - self._clock()
-        if self._failures < self._tolerance.in_a_row:
+        if self._last is None:
             return
+        left = self._closed_until - self._clock()
         if left > 0:
             raise ModelError(
                 "gone",
-                f"{self._failures} exchanges have failed in a row, and nothing is asked for "
-                f"{left:.0f} s",
+                f"the endpoint is left alone for {left:.0f} s after {self._failures} failures in "
+                f"a row; the last: {self._last.what}",
+                where=self._last.where,
             )
-        self._closed_until = self._clock() + self._tolerance.rest
+        self._trying = True
+        self._closed_until = self._clock() + self._rest()
 
-    def _note(self, request: Request, error: ModelError) -> None:
+    def _note(self, request: Request, error: ModelError, began: float) -> None:
         if error.kind in FOR_GOOD:
             self._refused[""] = error
         elif error.kind == "model":
             self._refused[request.model] = error
         elif error.transient:
-            self._failures += 1
-            self._closed_until = self._clock() + self._tolerance.rest
+            self._fail(error, began)
+
+    def _fail(self, error: ModelError, began: float) -> None:
+        now, limit, asked = self._clock(), self._tolerance, error.retry_after or 0.0
+        self._since = self._since if self._failures else began
+        self._failures += 1
+        lasts = self._failures >= limit.in_a_row and now - self._since >= limit.span
+        if self._last is None and not lasts and asked <= limit.patience:
+            return
+        if self._last is None or self._trying:
+            self._rests += self._trying
+            self._closed_until = now + self._rest()
+        self._closed_until = max(self._closed_until, now + asked)
+        self._last, self._trying = error, False
+
+    def _rest(self) -> float:
+        """The seconds of a rest: growing, and by chance a little shorter."""
+        limit = self._tolerance
+        first = limit.rest if limit.first is None else limit.first
+        whole = min(limit.rest, first * 2**self._rests)
+        return whole * self._rng.uniform(0.75, 1.0) if self._rng else whole

@@ -21,7 +21,7 @@ KINDS = {
     "quota": (False, True),  # the account has nothing left
     "model": (False, True),  # there is no model of this name
     "protocol": (False, True),  # what answers is no such endpoint
-    "gone": (False, False),  # it failed so often that it is left alone for a while
+    "gone": (False, False),  # not sent: it is left alone for a while, or the time is over
     "closed": (False, True),  # it was broken off here
     "budget": (False, True),  # the exchange would pass the user's budget; it was not sent
     "request": (False, False),  # the endpoint will not have this one, as where it is too long
@@ -30,6 +30,22 @@ KINDS = {
     "connection": (True, False),  # the endpoint was not reached
     "timeout": (True, False),  # it took too long
     "cut": (True, False),  # the answer broke off, or cannot be read
+}
+
+FAILED = {  # the same, as a summary counts them
+    "key": "the key was refused",
+    "quota": "the account was empty",
+    "model": "no such model",
+    "protocol": "no such endpoint",
+    "gone": "not sent: the endpoint was left alone, or the time was over",
+    "closed": "broken off here",
+    "budget": "not sent: over the budget",
+    "request": "the request was refused",
+    "limit": "too many requests",
+    "server": "a fault of the endpoint",
+    "connection": "the connection failed",
+    "timeout": "no answer in time",
+    "cut": "the answer broke off or could not be read",
 }
 
 
@@ -149,6 +165,10 @@ class ModelError(KernelError):
         table = {**self.table(), "tokens_in": tokens_in, "tokens_out": tokens_out, "cost": cost}
         return ModelError(**table, retry_after=self.retry_after)
 
+    def passing(self) -> ModelError:
+        """The same of an endpoint that has answered before: a fault that may pass."""
+        return ModelError(**{**self.table(), "kind": "server"}, retry_after=self.retry_after)
+
     def table(self) -> dict[str, Any]:
         """The error as plain data."""
         names = ("kind", "what", "where", "allowed", "hint", "tokens_in", "tokens_out", "cost")
@@ -180,18 +200,24 @@ def request_of(text: str) -> Request:
     return Request(messages=messages, **table)
 
 
-def reply_json(reply: Reply) -> str:
-    """One line of JSON; `reply_of` reads it."""
+def reply_json(reply: Reply, refused: str = "") -> str:
+    """One line of JSON; `reply_of` reads it. refused: why an answer was not taken."""
     if isinstance(reply, Answer):
-        return json.dumps({"answer": asdict(reply)}, sort_keys=True)
+        why = {"refused": refused} if refused else {}
+        return json.dumps({"answer": asdict(reply), **why}, sort_keys=True)
     return json.dumps({"error": reply.table()}, sort_keys=True)
 
 
 def reply_of(text: str) -> Reply:
     """What `reply_json` wrote; ValueError, KeyError or TypeError where it is something else."""
     found = json.loads(text)
-    if not isinstance(found, Mapping) or len(found) != 1:
+    if not isinstance(found, Mapping) or len({*found} - {"refused"}) != 1:
         raise ValueError(f"neither an answer nor an error: {text[:80]!r}")
     if "error" in found:
         return ModelError(**found["error"])
     return Answer(**found["answer"])
+
+
+def refusal_of(text: str) -> str:
+    """Why an answer was not taken, of what `reply_json` wrote; empty where it was."""
+    return str(json.loads(text).get("refused", ""))

@@ -37,12 +37,13 @@ HINTS = {
 def fault(
     error: Exception, openai: ModuleType, endpoint: Endpoint, reading: Reading
 ) -> ModelError:
-    """What went wrong, with the tokens that were paid for it all the same."""
+    """What went wrong, with the tokens that the endpoint says were paid for it all the same.
+
+    Where it says nothing none are counted: a budget is not used up by an outage.
+    """
     found = error if isinstance(error, ModelError) else _told(error, openai, endpoint)
-    # Whether a request that was never answered is paid for is not known: it is counted.
-    if reading.began or found.kind == "timeout":
-        return found.costing(*reading.tokens, None)
-    return found
+    paid = reading.reported
+    return found.costing(*paid, None if any(paid) else 0.0)
 
 
 def _told(error: Exception, openai: ModuleType, endpoint: Endpoint) -> ModelError:
@@ -68,7 +69,7 @@ def _kind(error: Exception, openai: ModuleType) -> tuple[str, str]:
         if error.code in QUOTA or error.type in QUOTA:
             kind = "quota"
         return kind, f"the endpoint answers with status {status}"
-    if isinstance(error, openai.APITimeoutError):
+    if isinstance(error, openai.APITimeoutError) or _is_timeout(error):
         return "timeout", "the endpoint was silent for too long"
     if isinstance(error, openai.APIConnectionError | OSError):
         cause = type(error.__cause__ or error).__name__
@@ -76,6 +77,11 @@ def _kind(error: Exception, openai: ModuleType) -> tuple[str, str]:
     if isinstance(error, openai.APIError):
         return "server", "the endpoint broke its answer off with an error"
     return "cut", "the answer cannot be read"
+
+
+def _is_timeout(error: Exception) -> bool:
+    """Whether a stream fell silent: the package passes on what its own package for HTTP raises."""
+    return any(each.__name__ == "TimeoutException" for each in type(error).__mro__)
 
 
 def _words(error: Exception, endpoint: Endpoint) -> str:

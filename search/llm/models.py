@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from search.llm.breaker import Breaker
+from search.llm.breaker import Breaker, Tolerance
 from search.llm.budgeted import Budgeted
 from search.llm.endpoint import Endpoint
 from search.llm.ensemble import Ensemble
@@ -18,20 +18,28 @@ from search.llm.patient import Patience, Patient
 from search.llm.recording import Recording
 from search.llm.remote import Remote
 from search.llm.replay import Replay
+from search.llm.time_left import TimeLeft
 from search.stored import Keeper
+
+OUTAGE = Tolerance(in_a_row=3, first=15.0, span=10.0)
 
 
 @dataclass(frozen=True, slots=True)
 class Models:
     """A client (see `client.Client`) with all that belongs to it.
 
-    ensemble: draws the model that a request names.  ledger: tokens and money so far.
+    ensemble: draws the model that a request names.  ledger: tokens and money so far.  breaking:
+    breaks off what is under way.
+
+    waiting: lets time pass until an endpoint may be asked again.  time_left: for answers.
     """
 
     ensemble: Ensemble
     ledger: Ledger
     recording: Recording
     breaking: Callable[[], None]
+    waiting: Callable[[], None] = lambda: None
+    time_left: TimeLeft = field(default_factory=TimeLeft)
 
     def begin(self, run: str) -> None:
         """Exchanges from now on belong to this run; call it before the first."""
@@ -41,9 +49,17 @@ class Models:
         """The answer of the model that the request names; ModelError where there is none."""
         return self.recording.complete(request)
 
+    def refuse(self, request: Request, reason: str) -> None:
+        """Notes that the last answer to a request was not taken, and why."""
+        self.recording.refuse(request, reason)
+
     def replies(self) -> tuple[Reply, ...]:
         """All that came back in this run, also in an earlier session."""
         return self.recording.replies()
+
+    def wait(self) -> None:
+        """Lets time pass until an endpoint that is left alone may be asked again."""
+        self.waiting()
 
     def close(self) -> None:
         """Breaks off what is under way, and lets go of connections."""
@@ -59,6 +75,7 @@ def asked(
     *,
     limits: Limits = Limits(),
     patience: Patience = Patience(),
+    tolerance: Tolerance = OUTAGE,
     say: Callable[[str], None] = lambda text: None,
 ) -> Models:
     """Models at an endpoint. rng: for the waits between attempts.  say: is told of these.
@@ -67,21 +84,29 @@ def asked(
     does not know a model's price.
     """
     ledger.require_prices(ensemble.models)
-    remote = Remote(endpoint)
-    closed = threading.Event()
+    time_left, closed = TimeLeft(), threading.Event()
+    remote = Remote(endpoint, time_left=time_left)
+    breaker = Breaker(remote, tolerance, rng=random.Random(rng.random()))
 
     def sleep(seconds: float) -> None:
-        if closed.wait(seconds):
+        if closed.wait(time_left.of(seconds)):
             raise ModelError("closed", "it was broken off", where=endpoint.shown)
+        time_left.of(seconds)
 
-    limited = Limited(remote, limits, sleep=sleep)
+    def wait() -> None:
+        if seconds := min(breaker.left, tolerance.rest):
+            say(f"no model answers; they are asked again in {seconds:.0f} s")
+            sleep(seconds)
+
+    limited = Limited(breaker, limits, sleep=sleep)
     patient = Patient(Budgeted(limited, ledger), patience, rng, sleep=sleep, say=say)
 
     def close() -> None:
         closed.set()
         remote.close()
 
-    return Models(ensemble, ledger, Recording(Breaker(patient), keeper, ledger), close)
+    recording = Recording(patient, keeper, ledger)
+    return Models(ensemble, ledger, recording, close, wait, time_left)
 
 
 def replayed(

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from ir.errors import KernelError
+from search.llm.breaker import Tolerance
 from search.llm.costs import Price
 from search.llm.endpoint import Endpoint
 from search.llm.ensemble import ensemble
@@ -76,7 +77,7 @@ def test_a_conversation_with_all_faults_is_replayed_exactly(store, made):
         live = made(server, store)
         said = talk(live, REQUESTS)
         assert len(server.seen) == len(ORDER)
-    assert "REPLACE" in said[0] and "estimated" in said[1] and "refusal" in said[2]
+    assert "REPLACE" in said[0] and "REPLACE" in said[1] and "refusal" in said[2]
     assert "8192 tokens" in said[3] and "(3 attempts)" in said[4] and "Nobody" in said[5]
     first, second = (store.start(SETTINGS, {}) for _ in range(2))
     run = store.runs()[-1]
@@ -187,3 +188,43 @@ def test_closing_ends_waits_at_once(store, made):
         thread.join(GUARD)
         assert caught == ["closed"]
     assert store.exchanges(store.runs()[0]) == ()
+
+
+def test_an_outage_is_waited_for_and_takes_nothing(store, made):
+    told = []
+    tolerance = Tolerance(in_a_row=2, rest=0.01)
+    outage = ["empty", "garbage", "dead", "error_in_200"]
+    with ModelServer([*outage, "good_edit"]) as server:
+        models = made(server, store, Ledger(max_tokens=5000), tolerance=tolerance,
+                      patience=Patience(attempts=1), say=told.append)  # fmt: skip
+        said = []
+        while len(server.seen) < 5:
+            said += talk(models, [request(seed=len(said))])
+            models.wait()
+    assert "REPLACE" in said[-1] and len(models.replies()) == len(said)
+    assert models.ledger.tokens == 3 + 17, "of the answer alone"
+    assert any("no model answers; they are asked again in" in line for line in told)
+
+
+def test_nothing_is_waited_for_beyond_the_time_that_is_left(store, made):
+    with ModelServer(otherwise="limit") as server:
+        models = made(server, store, patience=Patience(), tolerance=Tolerance(1, rest=90.0))
+        models.time_left.set(0.2)
+        assert "the time of the search is over" in "".join(talk(models, REQUESTS[:1]))
+        with pytest.raises(ModelError, match="the time of the search is over"):
+            models.wait()
+
+
+def test_an_answer_that_is_not_taken_is_stored_with_the_reason(store, made):
+    with ModelServer(otherwise="good_edit") as server:
+        models = made(server, store)
+        for each in REQUESTS[:3]:
+            models.complete(each)
+        models.refuse(REQUESTS[1], "it was tried before")
+        models.refuse(REQUESTS[1], "it was tried before")
+        assert models.recording.refused() == 1 and len(models.replies()) == 3
+        again = made(server, store, run=store.runs()[0])
+        assert again.recording.refused() == 1
+        again.complete(REQUESTS[1])
+        again.refuse(REQUESTS[1], "it was tried before")
+        assert again.recording.refused() == 1 and len(server.seen) == 3

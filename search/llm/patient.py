@@ -20,7 +20,7 @@ class Patience:
     attempts: int = 5
     first: float = 1.0
     most: float = 60.0
-    longest: float = 300.0
+    longest: float = 30.0
 
 
 class Patient:
@@ -57,6 +57,8 @@ class Patient:
             try:
                 return after(self._client.complete(request), failed)
             except ModelError as error:
+                if failed and error.kind == "gone":  # what it went for says more
+                    raise _all_of(failed) from None
                 failed.append(error)
             self._wait_or_raise(failed)
 

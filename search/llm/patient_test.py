@@ -90,3 +90,10 @@ def test_what_failed_attempts_took_is_part_of_the_error():
         patient(client, time, attempts=3)[0].complete(request())
     error = caught.value
     assert (error.tokens_in, error.tokens_out, error.cost) == (21, 6, 1.5)
+
+
+def test_an_error_says_what_failed_and_not_that_it_is_left_alone_for_it():
+    time, client = Time(), Saying(fault("timeout"), fault("gone"))
+    with pytest.raises(ModelError, match="a fault of kind timeout$"):
+        patient(client, time)[0].complete(request())
+    assert len(client.asked) == 2

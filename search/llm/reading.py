@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from search.llm.endpoint import Endpoint
@@ -10,13 +10,29 @@ from search.llm.exchange import Answer, ModelError, Request
 from search.llm.tokens import most_tokens, request_tokens
 
 REFUSED = ("content_filter", "refusal")
+DONE = b"\ndata:[DONE]"  # the last line of a stream; some servers say no other end
+TAIL = 64  # bytes in which it is looked for
+MOST_BYTES = 1 << 26
 
 
 class Reading:
-    """One answer. began: whether the endpoint has accepted the request."""
+    """One answer. began: whether the endpoint has accepted the request.
 
-    def __init__(self, request: Request, endpoint: Endpoint, clock: Callable[[], float]):
+    deadline: seconds for all of it; None for the endpoint's.
+    """
+
+    def __init__(
+        self,
+        request: Request,
+        endpoint: Endpoint,
+        clock: Callable[[], float],
+        deadline: float | None = None,
+    ):
         self.began = False
+        self._deadline = endpoint.deadline if deadline is None else deadline
+        self._bytes = 0
+        self._tail = b""
+        self._streams = self._events = False
         self._request = request
         self._endpoint = endpoint
         self._clock = clock
@@ -27,34 +43,49 @@ class Reading:
         self._pieces = 0
         self._usage: tuple[int, int] | None = None
 
-    def begin(self) -> None:
-        """The endpoint has accepted the request."""
+    def begin(self, streams: bool = False, events: bool = False) -> None:
+        """The endpoint has accepted the request. streams: what comes is `watched`; events: and
+        said to be a stream of events."""
         self.began = True
+        self._streams, self._events = streams, events
+
+    @property
+    def complete(self) -> bool:
+        """Whether all of the answer is there, whatever becomes of the connection."""
+        return bool(self._ended) or (self._pieces > 0 and DONE in self._tail.replace(b" ", b""))
+
+    def watched(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        """What comes in. A stream that only keeps the connection open ends at the deadline too;
+        one that never ends at so many bytes."""
+        for chunk in chunks:
+            self._bytes += len(chunk)
+            self._tail = (self._tail + chunk)[-TAIL:]
+            yield chunk
+            self._require_time()
+            if self._bytes > MOST_BYTES:
+                raise self._error("cut", f"has more than {MOST_BYTES} bytes")
 
     def take(self, piece: Any) -> None:
         """Adds a chunk, or a whole completion; ModelError when the deadline has passed."""
         choices = getattr(piece, "choices", None)
         self._pieces += choices is not None
         for choice in choices or ():
+            if getattr(choice, "index", 0):  # one answer was asked for
+                continue
             said = getattr(choice, "delta", None) or getattr(choice, "message", None)
             self._text.append(getattr(said, "content", None) or "")
             self._refusal.append(getattr(said, "refusal", None) or "")
             self._ended = choice.finish_reason or self._ended
         usage = getattr(piece, "usage", None)
-        if usage is not None:
-            self._usage = int(usage.prompt_tokens), int(usage.completion_tokens)
-        if self.seconds > self._endpoint.deadline:
-            raise ModelError(
-                "timeout",
-                f"`{self._request.model}` had not answered in full after "
-                f"{self._endpoint.deadline:g} s",
-                where=self._endpoint.shown,
-            )
+        self._usage = _counted(usage) or self._usage
+        self._require_time()
 
     def finish(self) -> None:
         """Nothing more comes; ModelError where that cannot be all."""
-        if self._ended:
+        if self.complete:
             return
+        if not self._pieces and self._streams and (self._events or not self._bytes):
+            raise self._error("cut", "ended before its first word")
         if not self._pieces:
             raise ModelError(
                 "protocol",
@@ -63,12 +94,20 @@ class Reading:
                 allowed="the address of an OpenAI-compatible endpoint, mostly one that ends in /v1",
                 hint="set OPENAI_BASE_URL",
             )
+        raise self._error("cut", f"broke off after {len(self._said('text'))} characters")
+
+    def _require_time(self) -> None:
+        if self.seconds <= self._deadline or self.complete:
+            return
         raise ModelError(
-            "cut",
-            f"the answer of `{self._request.model}` broke off after "
-            f"{len(self._said('text'))} characters",
+            "timeout",
+            f"`{self._request.model}` had not answered in full after {self._deadline:g} s",
             where=self._endpoint.shown,
         )
+
+    def _error(self, kind: str, what: str) -> ModelError:
+        said = f"the answer of `{self._request.model}` {what}"
+        return ModelError(kind, said, where=self._endpoint.shown)
 
     @property
     def seconds(self) -> float:
@@ -82,6 +121,11 @@ class Reading:
             return self._usage
         said = self._said("text") + self._said("refusal")
         return request_tokens(self._request), most_tokens(said)
+
+    @property
+    def reported(self) -> tuple[int, int]:
+        """Tokens in and out as the endpoint says; none where it does not."""
+        return self._usage or (0, 0)
 
     def answer(self) -> Answer:
         """All of it, at a cost that is not known here."""
@@ -102,3 +146,12 @@ class Reading:
         """What came so far. Halves of a character are joined; one that is alone is no text."""
         said = "".join(self._refusal if what == "refusal" else self._text)
         return said.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _counted(usage: Any) -> tuple[int, int] | None:
+    """Tokens in and out as an endpoint counts them; None where what it says is no count."""
+    found = getattr(usage, "prompt_tokens", None), getattr(usage, "completion_tokens", None)
+    tokens_in, tokens_out = found
+    if not (isinstance(tokens_in, int) and isinstance(tokens_out, int)):
+        return None
+    return (tokens_in, tokens_out) if min(tokens_in, tokens_out) >= 0 else None

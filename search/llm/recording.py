@@ -6,6 +6,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 from search.llm.client import Client
 from search.llm.exchange import (
@@ -14,6 +15,7 @@ from search.llm.exchange import (
     Reply,
     Request,
     after,
+    refusal_of,
     reply_json,
     reply_of,
     request_of,
@@ -45,6 +47,7 @@ class Recording:
         self._run = ""
         self._asked: Counter[str] = Counter()
         self._known: dict[tuple[str, int], Reply] = {}
+        self._kept: dict[tuple[str, int], StoredExchange] = {}
 
     def begin(self, run: str) -> None:
         """Exchanges from now on belong to a run, whose earlier ones are counted in the ledger."""
@@ -52,9 +55,11 @@ class Recording:
             self._run = run
             self._asked.clear()
             self._known.clear()
+            self._kept.clear()
             for stored in self._keeper.exchanges(run):
                 reply = reply_of(stored.reply)
                 self._known[stored.digest, stored.rank] = reply
+                self._kept[stored.digest, stored.rank] = stored
                 self._ledger.add(request_of(stored.request).model, reply)
 
     def complete(self, request: Request) -> Answer:
@@ -68,6 +73,22 @@ class Recording:
         if isinstance(earlier, Answer):
             return earlier
         return self._exchange(request, digest, rank, earlier)
+
+    def refuse(self, request: Request, reason: str) -> None:
+        """Notes that the last answer to a request was not taken, and why; it is stored with it."""
+        digest = request.digest
+        with self._lock:
+            place = digest, self._asked[digest] - 1
+            kept = self._kept[place]
+            refused = replace(kept, reply=reply_json(reply_of(kept.reply), reason))
+            self._kept[place] = refused
+            if refused != kept:
+                self._keeper.exchanged(self._run, refused)
+
+    def refused(self) -> int:
+        """How many of the run's answers were not taken."""
+        with self._lock:
+            return sum(bool(refusal_of(kept.reply)) for kept in self._kept.values())
 
     def replies(self) -> tuple[Reply, ...]:
         """All that the run's exchanges came to, in the order in which they ended."""
@@ -87,6 +108,8 @@ class Recording:
             seconds = self._clock() - since
             exchange = StoredExchange(digest, rank, request.to_json(), kept, seconds)
             self._keeper.exchanged(self._run, exchange)
+            with self._lock:
+                self._kept[digest, rank] = exchange
         if isinstance(reply, ModelError):
             raise reply
         return reply

@@ -15,8 +15,9 @@ from typing import Any
 from ir.errors import KernelError
 from search.llm.endpoint import BASE_URL, KEY, Endpoint
 from search.llm.exchange import Answer, ModelError, Request
-from search.llm.faults import fault
+from search.llm.faults import QUOTED, fault
 from search.llm.reading import Reading
+from search.llm.time_left import TimeLeft
 
 CONNECT_SECONDS = 15.0
 # What some models will not have in a request, and what they take instead (None: nothing).
@@ -31,8 +32,16 @@ UNSUPPORTED = {
 class Remote:
     """Asks an endpoint once for each request; see `client.Client`."""
 
-    def __init__(self, endpoint: Endpoint, clock: Callable[[], float] = time.monotonic):
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        clock: Callable[[], float] = time.monotonic,
+        time_left: TimeLeft | None = None,
+    ):
+        """time_left: for all that is asked; None for no limit."""
         self.endpoint = endpoint
+        self._time_left = time_left or TimeLeft(clock)
+        self._answered = False
         self._openai = _package()
         self._clock = clock
         self._lock = threading.Lock()
@@ -42,21 +51,22 @@ class Remote:
             api_key=endpoint.key,
             base_url=endpoint.base_url,
             max_retries=0,
-            timeout=self._openai.Timeout(endpoint.silence, connect=CONNECT_SECONDS),
         )
 
     def complete(self, request: Request) -> Answer:
         """The model's answer; ModelError where there is none."""
         while True:
             reading, error = self._attempt(request)
-            if error is None:
+            if error is None or (reading.complete and not self._closed):
+                self._answered = True
                 return reading.answer()
             if self._closed:
                 error = ModelError("closed", "it was broken off", where=self.endpoint.shown)
             if not self._leave_out(request.model, error):
                 break
         # Raised here, as what the package raised may hold what must not be shown.
-        raise fault(error, self._openai, self.endpoint, reading)
+        found = fault(error, self._openai, self.endpoint, reading)
+        raise found.passing() if found.kind == "protocol" and self._answered else found
 
     def close(self) -> None:
         """Breaks off what is under way."""
@@ -64,7 +74,8 @@ class Remote:
         self._client.close()
 
     def _attempt(self, request: Request) -> tuple[Reading, Exception | None]:
-        reading = Reading(request, self.endpoint, self._clock)
+        deadline = self._time_left.of(self.endpoint.deadline)
+        reading = Reading(request, self.endpoint, self._clock, deadline)
         try:
             for piece in self._pieces(request, reading):
                 reading.take(piece)
@@ -78,17 +89,31 @@ class Remote:
 
     def _pieces(self, request: Request, reading: Reading) -> Iterator[Any]:
         """The pieces of an answer; one that holds all of it where nothing is streamed."""
-        answer = self._client.chat.completions.create(**self._words(request))
-        reading.begin()
+        silence = self._time_left.of(self.endpoint.silence)
+        timeout = self._openai.Timeout(silence, connect=min(silence, CONNECT_SECONDS))
+        answer = self._client.chat.completions.create(**self._words(request), timeout=timeout)
         if not self.endpoint.stream:
+            reading.begin()
             yield answer
             return
         with answer:
-            if "json" in answer.response.headers.get("content-type", ""):
-                whole = self._openai.types.chat.ChatCompletion
-                yield whole.construct(**json.loads(answer.response.read()))
+            response = answer.response
+            kind = response.headers.get("content-type", "")
+            reading.begin(streams=True, events="event-stream" in kind)
+            chunks = response.iter_bytes
+            response.iter_bytes = lambda *size: reading.watched(chunks(*size))
+            if "json" in kind:
+                yield self._whole(json.loads(response.read()))
             else:
                 yield from answer
+
+    def _whole(self, found: Any) -> Any:
+        """A completion that came in one piece; ModelError where it is an error instead."""
+        if isinstance(found, dict) and found.get("error") and not found.get("choices"):
+            said = self.endpoint.scrubbed(json.dumps(found["error"]))
+            what = f"the endpoint answers with an error: {said[:QUOTED]}"
+            raise ModelError("server", what, where=self.endpoint.shown)
+        return self._openai.types.chat.ChatCompletion.construct(**found)
 
     def _words(self, request: Request) -> dict[str, Any]:
         words: dict[str, Any] = {

@@ -32,7 +32,8 @@ MOVES = {
 class Coach:
     """Grows the archive of prompts.
 
-    ask: sends a request.  model: draws the name of one.  kernel, machine: names, for the model.
+    ask: sends a request.  refuse: is told of each answer that is not taken, and why.  model: draws
+    the name of one.  kernel, machine: names, for the model.
     """
 
     ask: Callable[[Request], Answer]
@@ -42,6 +43,7 @@ class Coach:
     machine: str
     every: int = EVERY
     temperature: float = 0.7
+    refuse: Callable[[Request, str], None] = lambda request, reason: None
 
     def advance(
         self, generation: int, graph: Graph, outcomes: Mapping[str, Evaluated], seed: int
@@ -72,9 +74,13 @@ class Coach:
         try:
             found = edited(answer.text, version.regions.files())
             made = Version(version.regions.with_files(found.files), version.digest, move)
-        except (Refused, KernelError):
-            return None
-        return made if self.prompts.add(made) else None
+            if self.prompts.add(made):
+                return made
+            reason = "the archive has this version"
+        except (Refused, KernelError) as error:
+            reason = str(error)
+        self.refuse(request, reason)
+        return None
 
     def _text(
         self, version: Version, move: str, graph: Graph, outcomes: Mapping[str, Evaluated]
@@ -110,7 +116,7 @@ def _seen(version: Version, graph: Graph, outcomes: Mapping[str, Evaluated]) -> 
         if child.origin.prompt != version.digest or outcome is None:
             continue
         if isinstance(outcome, Failure):
-            result = f"failed at {outcome.stage}: {outcome.reason.splitlines()[0]}"
+            result = f"failed at {outcome.stage}: {outcome.headline}"
         else:
             before = outcomes.get(child.origin.parents[0])
             known = before is not None and not isinstance(before, Failure)

@@ -3,7 +3,9 @@
 
 import pytest
 
+from search.candidate import Candidate, Origin
 from search.context import Halted
+from search.evaluation import Failure
 from search.graph import Graph
 from search.llm.exchange import Answer, ModelError
 from search.operator.coach import MOVES, Coach
@@ -60,6 +62,19 @@ def test_it_asks_only_when_it_is_due():
 def test_what_is_no_version_is_left(answer):
     made = coach(answer, [])
     assert advance(made) is None and len(made.prompts.versions) == 1
+
+
+@pytest.mark.parametrize("reason", ["", "\n"])
+def test_a_child_that_failed_without_a_reason_is_told(reason):
+    parent = Candidate("f", "s", "chip", "tongue")
+    origin = Origin("universal", (parent.key,), "Wider.", prompt=first_regions().digest)
+    child = Candidate("f", "t", "chip", "tongue", origin=origin)
+    graph, asked = Graph(), []
+    for each in (parent, child):
+        graph.add(each)
+    outcomes = {child.key: Failure("build", "crash", reason)}
+    assert coach(GOOD, asked).advance(5, graph, outcomes, 1)
+    assert "Wider.: failed at build: no reason was given" in asked[0].messages[0].content
 
 
 def test_an_error_that_lasts_halts():

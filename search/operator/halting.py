@@ -10,4 +10,4 @@ def gave_up(error: ModelError) -> GaveUp:
     """Nothing this time; Halted where no later request can succeed either."""
     if error.lasting:
         raise Halted(error, spent=error.kind == "budget") from error
-    return GaveUp(str(error))
+    return GaveUp(str(error), unanswered=error.transient or error.kind == "gone")

@@ -19,17 +19,20 @@ from search.llm.exchange import Answer, Message, ModelError, Request
 from search.operator.halting import gave_up
 from search.prompt.answer import Edited, Refused, edited
 from search.prompt.archive import Prompts
+from search.prompt.budget import excerpt
 from search.prompt.brief import FORMULATION, RECALLS, SCHEDULE, SURFACES, Brief
 from search.prompt.synthesis import Writer
 
 ANSWER = 6_000  # tokens of an answer at most
+AGAIN = 40_000  # characters of a refused answer that are shown to its model again
 
 
 @dataclass(frozen=True, slots=True)
 class Universal:
     """Asks a model for a child, and again with what was wrong, up to `tries` times.
 
-    ask: sends a request.  model: draws the name of one.  writer: of prompts.  source: what a
+    ask: sends a request.  refuse: is told of each answer that is not taken, and why.  model: draws
+    the name of one.  writer: of prompts.  source: what a
     candidate comes to in the backend's language, and `file` its name.  prompts: the evolving
     regions.  surfaces, recalls: how often each is drawn, relative to the others.  repairs: how
     often a failed child of the parent is repaired, where there is one; translations: how often
@@ -51,12 +54,16 @@ class Universal:
     translations: float = 0.3
     surfaces: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(SURFACES, 1.0))
     recalls: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(RECALLS, 1.0))
+    refuse: Callable[[Request, str], None] = lambda request, reason: None
 
     def propose(self, context: Context, rng: random.Random) -> Candidate | GaveUp:
         """A child as the model says, or the reason why its answers were not taken."""
         context, brief = self._brief(context, rng)
         prompt = self.prompts.draw(context.graph, context.outcomes, rng)
-        text = self.writer.write(context, brief, prompt.regions)
+        try:
+            text = self.writer.write(context, brief, prompt.regions)
+        except KernelError as error:  # the text to edit alone is longer than a prompt may be
+            return GaveUp(str(error))
         messages = [Message("system", text.system), Message("user", text.user)]
         model, seed = self.model(rng), rng.randrange(1 << 31)
         reason = ""
@@ -70,7 +77,8 @@ class Universal:
             if isinstance(found, Candidate):
                 return replace(found, origin=replace(found.origin, prompt=prompt.digest))
             reason = found.reason
-            messages.append(Message("assistant", answer.text))
+            self.refuse(request, reason)
+            messages.append(Message("assistant", excerpt(answer.text, AGAIN)))
             messages.append(Message("user", self.writer.refusal(reason)))
         return GaveUp(f"{self.tries} answers were refused; the last: {reason}")
 
@@ -107,6 +115,7 @@ class Universal:
             hint=context.hint,
             failure=failure,
             foreign=foreign,
+            other=self.source(context.parents[1].candidate) if kind == "combine" else "",
         )
 
     def _child(self, context: Context, brief: Brief, answer: str) -> Candidate | GaveUp:

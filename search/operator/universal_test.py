@@ -127,6 +127,44 @@ def test_a_model_that_only_talks_nonsense_is_given_up():
     assert len(model.asked) == 2
 
 
+LONG = "".join(f"line {n} of a long source\n" for n in range(2500))  # 62 kB
+
+
+@pytest.mark.parametrize("surface", ["schedule", "equations", "source"])
+def test_a_source_that_is_longer_than_a_prompt_may_be_ends_nothing(surface):
+    answer = f">>>>>>> FILE kernel.tng\n{LONG}<<<<<<< END\n"
+    child = universal(Model(answer), "source").propose(context(ROOT), random.Random(1))
+    assert child.source == LONG, "a long source is a candidate like any other"
+    model = Model(TILE)
+    found = universal(model, surface).propose(context(child), random.Random(1))
+    assert isinstance(found, GaveUp) and "tokens, the budget is 16000" in found.reason
+    assert not model.asked
+
+
+def test_a_source_that_is_long_as_it_is_emitted_is_cut_where_it_is_only_shown():
+    model = Model(TILE)
+    child = universal(model, source=lambda c: LONG).propose(context(ROOT), random.Random(1))
+    assert isinstance(child, Candidate) and "lines left out]" in user(model)
+
+
+def test_an_answer_that_is_too_long_is_refused_and_not_shown_whole_again():
+    model = Model("x" * 500_000, TILE)
+    assert isinstance(universal(model).propose(context(ROOT), random.Random(1)), Candidate)
+    *_, said, refusal = model.asked[1].messages
+    assert "the answer has 500000 characters; 400000 are read at most" in refusal.content
+    assert len(said.content) < 50_000
+
+
+def test_combining_shows_the_source_of_the_second_parent_as_it_is():
+    edited = universal(Model(SOURCE), "source").propose(context(ROOT), random.Random(1))
+    for second, source in ((edited, "faster"), (OTHER, "slow")):
+        model = Model(NONSENSE)
+        combine = universal(model, "source", name="combine", parents=2)
+        combine.propose(context(ROOT, second), random.Random(1))
+        shown = user(model).split("# The other kernel")[1]
+        assert f"`kernel.tng` (to read only):\n````\n{source}\n````" in shown
+
+
 def test_an_error_that_may_pass_is_given_up_and_one_that_lasts_halts():
     found = universal(Model(ModelError("server", "down"))).propose(context(ROOT), random.Random(1))
     assert isinstance(found, GaveUp)

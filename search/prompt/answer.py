@@ -9,15 +9,18 @@ An answer holds any number of blocks of two kinds, each between lines of their o
     >>>>>>> REPLACE
 
 What stands outside blocks is the model's reasoning. A line that looks like a marker but is not
-where one belongs refuses the whole answer: nothing is guessed.
+where one belongs refuses the whole answer: nothing is guessed. Code fences round the text of a
+block are no part of it; a whole file may have lines of `=======`.
 """
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from search.prompt.fences import is_fence, opens, unfenced, unfenced_halves
 
 _SEARCH = re.compile(r"<<<<<<< SEARCH (\S+)")
 _FILE = re.compile(r">>>>>>> FILE (\S+)")
@@ -25,6 +28,7 @@ _MIDDLE, _REPLACE, _END = "=======", ">>>>>>> REPLACE", "<<<<<<< END"
 _LOOKS_LIKE = re.compile(r"(<{7}|={7}|>{7})( |$)")
 _NO_TEXT = re.compile(r"[\0\ud800-\udfff]")  # what neither a file nor a store can hold
 MOST = 400_000  # characters of an answer; a kernel has some thousands
+MARKDOWN = ".md"  # the ending of files in which a fence may be part of the text
 WHY = 200  # characters of a reason that are kept
 FORMAT = (
     "one `<<<<<<< SEARCH NAME ... ======= ... >>>>>>> REPLACE` block for each change, or a whole "
@@ -68,19 +72,22 @@ def edited(answer: str, files: Mapping[str, str]) -> Edited:
     reasons: list[str] = []
     now = dict(files)
     blocks = 0
-    for block in _blocks(answer.splitlines(), reasons):
+    for block in _blocks(_lines(answer), reasons):
         blocks += 1
         if block.file not in files:
             raise Refused(
                 f"line {block.line}: there is no file `{block.file}`; it may be: {', '.join(files)}"
             )
-        now[block.file] = block.new if block.old is None else _replaced(now[block.file], block)
+        now[block.file] = _whole(now[block.file], block) if block.old is None else _replaced(
+            now[block.file], block
+        )
     if not blocks:
         raise Refused(f"the answer has no edit; needed: {FORMAT}")
     changed = {name: text for name, text in now.items() if text != files[name]}
     if not changed:
         raise Refused("the edits change nothing")
-    why = next((line.strip() for line in reasons if line.strip()), "")
+    said = (line.strip() for line in reasons if not is_fence(line))
+    why = next((line for line in said if line), "")
     return Edited(changed, why if len(why) <= WHY else f"{why[:WHY]}...")
 
 
@@ -111,25 +118,71 @@ def _until(lines: list[str], start: int, marker: str) -> tuple[str, int]:
     for at in range(start, len(lines)):
         line = lines[at].rstrip()
         if line == marker:
-            return "".join(text + "\n" for text in lines[start:at]), at
-        if _LOOKS_LIKE.match(line):
+            return _text(lines[start:at]), at
+        if _LOOKS_LIKE.match(line) and (marker, line) != (_END, _MIDDLE):
             raise Refused(f"line {at + 1}: `{line}` where `{marker}` was expected")
     raise Refused(f"the block of line {start} has no `{marker}`: the answer was cut off")
 
 
+def _whole(before: str, block: _Block) -> str:
+    """A whole file, without the fences that may be round it."""
+    lines, markdown = _lines(block.new), block.file.endswith(MARKDOWN)
+    if not opens(lines) or (markdown and opens(_lines(before))):
+        return block.new
+    bare = unfenced(lines, markdown)
+    if opens(bare) and not markdown:
+        raise Refused(
+            f"line {block.line}: `{block.file}` begins with a code fence and does not end with it; "
+            "needed: the text of the file alone"
+        )
+    return _text(bare)
+
+
 def _replaced(text: str, block: _Block) -> str:
-    assert block.old is not None, "a whole file replaces nothing"
-    lines, wanted = text.splitlines(), [line.rstrip() for line in block.old.splitlines()]
+    bare = _bare(block)
+    lines, wanted = _lines(text), _wanted(block)
     stripped = [line.rstrip() for line in lines]
-    found = [
-        n for n in range(len(lines) - len(wanted) + 1) if stripped[n : n + len(wanted)] == wanted
-    ]
+    found = _places(stripped, wanted)
+    if not found and bare is not None:
+        block, wanted = bare, _wanted(bare)
+        found = _places(stripped, wanted)
     if len(found) != 1:
         where = f"line {block.line}: the lines to look for stand {len(found)} times"
         raise Refused(f"{where} in `{block.file}`, not once{_nearest(wanted[0], stripped)}")
     at = found[0]
-    after = [*lines[:at], *block.new.splitlines(), *lines[at + len(wanted) :]]
-    return "".join(line + "\n" for line in after)
+    return _text([*lines[:at], *_lines(block.new), *lines[at + len(wanted) :]])
+
+
+def _bare(block: _Block) -> _Block | None:
+    """The block without the fences round its two texts, or round both; None where it has none."""
+    assert block.old is not None, "a whole file replaces nothing"
+    old, new = _lines(block.old), _lines(block.new)
+    bare_old, bare_new = unfenced(old), unfenced(new)
+    if bare_old == old:
+        bare_old, bare_new = unfenced_halves(old, new)
+    if bare_old == old or not "".join(bare_old).strip():
+        return None
+    return replace(block, old=_text(bare_old), new=_text(bare_new))
+
+
+def _wanted(block: _Block) -> list[str]:
+    return [line.rstrip() for line in _lines(block.old or "")]
+
+
+def _places(lines: list[str], wanted: list[str]) -> list[int]:
+    """Where some lines stand among others."""
+    last = len(lines) - len(wanted)
+    return [n for n in range(last + 1) if lines[n : n + len(wanted)] == wanted]
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a text. A form feed and the like are part of a line, unlike in `splitlines`."""
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return lines if lines[-1] else lines[:-1]
+
+
+def _text(lines: Sequence[str]) -> str:
+    return "".join(line + "\n" for line in lines)
 
 
 def _nearest(wanted: str, lines: list[str]) -> str:

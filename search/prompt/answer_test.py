@@ -65,10 +65,7 @@ def test_any_text_is_refused_or_gives_edits_of_known_files(text):
     assert set(found.files) <= set(FILES)
 
 
-MARKER = "======="
-LINES = st.lists(
-    st.text("abc ()=", max_size=8).filter(lambda line: line.rstrip() != MARKER), max_size=6
-)
+LINES = st.lists(st.text("abc ()=\f\x85\u2028", max_size=8), max_size=6)
 
 
 @given(LINES, LINES)
@@ -91,3 +88,92 @@ def test_a_long_reason_is_cut():
 def test_what_no_file_can_hold_is_refused(character):
     with pytest.raises(Refused, match="character 16 "):
         edited(f">>>>>>> FILE f\n{character}\n<<<<<<< END", FILES)
+
+
+DOCUMENTED = '''"""A kernel.
+
+```
+kernel(x)
+```
+"""
+def kernel(): ...
+'''
+WRAPPED = {
+    "plain": "```\n{}```\n",
+    "named": "```python\n{}```\n",
+    "with more words": "```python title=kernel.py\n{}```\n",
+    "as prompts show files": "````python\n{}````\n",
+    "of tildes": "~~~\n{}~~~\n",
+    "with blank lines": "\n\n```python\n{}```\n\n",
+    "twice": "````\n```python\n{}```\n````\n",
+    "with blanks behind": "```python  \n{}```  \n",
+    "of Windows": "```python\r\n{}```\r\n",
+    "longer at the end": "```python\n{}`````\n",
+}
+
+
+@pytest.mark.parametrize("wrapped", WRAPPED.values(), ids=WRAPPED)
+@pytest.mark.parametrize("body", ["def kernel(): ...\n", DOCUMENTED, DOCUMENTED.replace("```", "~~~")])
+@pytest.mark.parametrize("file", ["schedule.sched", "formulation.kir", "kernel.py"])
+def test_a_fence_round_a_whole_file_is_no_part_of_it(file, body, wrapped):
+    answer = f"Why.\n>>>>>>> FILE {file}\n{wrapped.format(body)}<<<<<<< END\n"
+    found = edited(answer, {file: "before\n"})
+    assert found.files == {file: body} and found.why == "Why."
+
+
+@pytest.mark.parametrize(
+    "old, new",
+    [
+        ("```\ntile(m, size=32)\n```", "```\ntile(m, size=64)\n```"),
+        ("```python\ntile(m, size=32)\n```", "tile(m, size=64)"),
+        ("```python\ntile(m, size=32)", "tile(m, size=64)\n```"),
+        ("\n```python\ntile(m, size=32)", "\ntile(m, size=64)\n```\n"),
+    ],
+)
+def test_fences_round_the_lines_of_a_block_are_no_part_of_them(old, new):
+    changed = edited(block("a.sched", old, new), FILES).files["a.sched"]
+    kept = [line for line in changed.splitlines() if line]
+    assert kept == FILES["a.sched"].replace("32", "64").splitlines()
+
+
+@pytest.mark.parametrize("fence", ["```", "```text", "~~~"])
+def test_fences_round_blocks_are_no_reason(fence):
+    text = f"{fence}\n{block('a.sched', 'tile(m, size=32)', 'tile(m, size=64)')}{fence[:3]}\nWhy.\n"
+    assert edited(text, FILES).why == "Why."
+
+
+def test_fences_that_stand_in_a_file_are_edited_as_they_stand():
+    files = {"kernel.py": DOCUMENTED}
+    answer = block("kernel.py", "```\nkernel(x)\n```", "```\nkernel(y)\n```")
+    assert edited(answer, files).files == {"kernel.py": DOCUMENTED.replace("(x)", "(y)")}
+
+
+@pytest.mark.parametrize("body", ["```python\ncode\n", "```python\ncode\n```\nIt is faster.\n"])
+def test_a_fence_that_is_not_round_all_of_a_file_is_refused(body):
+    with pytest.raises(Refused, match="line 1: `b.kir` begins with a code fence"):
+        edited(f">>>>>>> FILE b.kir\n{body}<<<<<<< END\n", FILES)
+
+
+@pytest.mark.parametrize(
+    "body, taken",
+    [
+        ("```\nIn a word.\n```\n", "In a word.\n"),
+        ("```markdown\nSo:\n```\na\n```\n```\n", "So:\n```\na\n```\n"),
+        ("```\na\n```\nor\n```\nb\n```\n", None),
+        ("```\na\n```\nis better.\n", None),
+    ],
+)
+def test_markdown_may_begin_with_code_of_its_own(body, taken):
+    answer = f">>>>>>> FILE pitfalls.md\n{body}<<<<<<< END\n"
+    assert edited(answer, {"pitfalls.md": "before\n"}).files == {"pitfalls.md": taken or body}
+
+
+def test_a_file_with_fences_in_it_by_mistake_is_put_right():
+    files = {"kernel.py": "```python\nold\n```\n"}
+    answer = ">>>>>>> FILE kernel.py\n```python\nnew\n```\n<<<<<<< END\n"
+    assert edited(answer, files).files == {"kernel.py": "new\n"}
+
+
+def test_a_whole_file_may_have_a_line_that_looks_like_a_middle():
+    text = '"""Title\n=======\n"""\n'
+    assert edited(f">>>>>>> FILE b.kir\n{text}<<<<<<< END\n", FILES).files == {"b.kir": text}

@@ -20,7 +20,7 @@ class Brief:
 
     recall: whose history is told.  files: by name, those that may be edited.  shown: those to
     read only.  hint: the policy's words.  failure: of what is to be repaired.  foreign: what is
-    to be translated.
+    to be translated.  other: the source of what is to be combined with it.
     """
 
     kind: str
@@ -31,6 +31,7 @@ class Brief:
     hint: str = ""
     failure: Failure | None = None
     foreign: Foreign | None = None
+    other: str = ""
 
     def __post_init__(self) -> None:
         for word, known in (

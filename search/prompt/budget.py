@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from ir.errors import KernelError
 
 CHARACTERS = 3.5  # of a token, at least, in code and English: an estimate on the safe side
 LEAST = 40  # tokens below which a section is dropped rather than cut
+QUOTED = 6_000  # characters of a reason, or of an answer that is shown again
 _GAP = "\n\n"
+Name = TypeVar("Name", bound=Hashable)
 
 
 def tokens(text: str) -> int:
@@ -89,6 +92,26 @@ def fit(sections: Sequence[Section], budget: int) -> Fitted:
         dropped=tuple(s.name for n, s in enumerate(sections) if n not in kept),
         cut=tuple(sections[n].name for n in sorted(cut)),
     )
+
+
+def excerpt(text: str, most: int = QUOTED) -> str:
+    """A text, its middle left out where it has more than so many characters."""
+    if len(text) <= most:
+        return text
+    half = most // 2
+    return f"{text[:half]}\n[... {len(text) - 2 * half} characters left out]\n{text[-half:]}"
+
+
+def shortened(texts: Mapping[Name, str], room: int) -> dict[Name, str]:
+    """Texts by name, the longest cut at a line until all of them fit into a number of tokens."""
+    found = dict(texts)
+    for taken, name in enumerate(sorted(texts, key=lambda n: len(texts[n]))):
+        share = max(0, room) // (len(texts) - taken)
+        if _cost(texts[name]) > share:
+            left_out = f"[... {len(texts[name].splitlines())} lines left out]\n"
+            found[name] = _shortened(texts[name], share) or left_out
+        room -= _cost(found[name])
+    return found
 
 
 def _cost(text: str) -> int:

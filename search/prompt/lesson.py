@@ -119,7 +119,7 @@ def distil(outcome: Outcome, date: str) -> Lesson:
         for verb in verbs:
             _count(tallies.setdefault(verb, Tally()), before, after, len(verbs))
             if isinstance(after, Failure):
-                reasons[verb, f"{after.stage}: {_short(after.reason)}"] += 1
+                reasons[verb, f"{after.stage}: {_short(after.headline)}"] += 1
         if len(verbs) == 1 and _comparable(before, after):
             single.setdefault(lines(parent, child)[0], before.us / after.us)
     first, best = outcome.first, outcome.best
@@ -179,9 +179,8 @@ def _count(tally: Tally, before: Evaluation, after: Evaluation | Failure, among:
         tally.faster += (before.us / after.us >= FASTER) / among
 
 
-def _short(reason: str) -> str:
-    """The first line of a reason, as one that can stand in a list."""
-    line = next((x.strip() for x in reason.splitlines() if x.strip()), "no reason was given")
+def _short(line: str) -> str:
+    """A line as one that can stand in a list."""
     return line if len(line) <= _LONGEST else line[: _LONGEST - 3] + "..."
 
 

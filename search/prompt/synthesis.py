@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ir.lower.verbs import VERBS
 from ir.machine import Machine
@@ -14,7 +14,7 @@ from search.context import Context
 from search.evaluation import Evaluated, Evaluation, Failure
 from search.prompt.analysis import diagnosis
 from search.prompt.brief import FORMULATION, SCHEDULE, Brief
-from search.prompt.budget import Section, fit
+from search.prompt.budget import Fitted, Section, excerpt, fit, shortened
 from search.prompt.knowledge import Library
 from search.prompt.regions import Regions
 from search.prompt.render import rendered
@@ -23,6 +23,7 @@ from search.prompt.retrieval import query, retrieve
 TOKENS = 16_000  # of a prompt
 KNOWLEDGE = 5_000  # of them, for documents
 STEPS = 8  # of a history that are told
+FRAME = 40  # tokens that a text takes beside its own: its name and its fences
 FENCES = {SCHEDULE: "python", FORMULATION: "python"}
 
 
@@ -71,11 +72,12 @@ class Writer:
             self.knowledge,
         )
         verbs = () if brief.surface == "source" else tuple(VERBS.values())
+        brief, combined = self._fitting(brief, _combined(context, brief))
         sections = [
             self._task(brief),
             Section("machine", rendered("machine", machine=self.machine), 8),
             self._kernel(brief),
-            *self._others(context, brief),
+            *self._others(context, brief, combined),
             *self._told("analysis", 7, lines=lines),
             *self._recall(context, brief),
             *self._told("knowledge", 4, text=found.text),
@@ -95,7 +97,19 @@ class Writer:
 
     def refusal(self, reason: str) -> str:
         """What a model is told of an answer that was not taken."""
-        return rendered("refusal", reason=reason)
+        return rendered("refusal", reason=excerpt(reason))
+
+    def _fitting(self, brief: Brief, other: dict[str, str]) -> tuple[Brief, dict[str, str]]:
+        """The brief and the texts of the other kernel; what is to be read only is cut where it
+        does not fit beside what must be told whole."""
+        bare = self._kernel(replace(brief, shown={}))
+        whole = (self._task(brief), bare, self._constraints(), self._format(brief))
+        texts = {(0, n): t for n, t in brief.shown.items()}
+        texts |= {(1, n): t for n, t in other.items()}
+        room = self.tokens - Fitted(whole, (), ()).tokens - FRAME * (len(texts) + 1)
+        cut = shortened(texts, room)
+        shown, other = ({n: t for (of, n), t in cut.items() if of == which} for which in (0, 1))
+        return replace(brief, shown=shown), other
 
     def _task(self, brief: Brief) -> Section:
         text = rendered(
@@ -104,6 +118,7 @@ class Writer:
             kernel=self.kernel,
             machine=self.machine,
             failure=brief.failure,
+            reason=excerpt(brief.failure.reason) if brief.failure else "",
             foreign=brief.foreign,
         )
         return Section("task", text, required=True)
@@ -116,14 +131,13 @@ class Writer:
         fences = {name: FENCES.get(name, self.language.lower()) for name in files}
         return rendered("kernel", title=title, files=files, fences=fences, brief=brief)
 
-    def _others(self, context: Context, brief: Brief) -> Iterator[Section]:
-        """The second parent, or what is to be translated."""
-        found: dict[str, str] = {}
-        title = "The other kernel"
-        if brief.kind == "combine" and len(context.parents) > 1:
-            other = context.parents[1]
-            found = {FORMULATION: other.candidate.formulation, SCHEDULE: other.candidate.schedule}
-            title += f": {_result(other.outcome)}"
+    def _others(
+        self, context: Context, brief: Brief, combined: dict[str, str]
+    ) -> Iterator[Section]:
+        """The second parent, which must be told, or what is to be translated."""
+        found, title = combined, ""
+        if combined:
+            title = f"The other kernel: {_result(context.parents[1].outcome)}"
         elif brief.foreign is not None:
             found = {FORMULATION: brief.foreign.formulation, SCHEDULE: brief.foreign.schedule}
             source = {f"kernel of {brief.foreign.target}": brief.foreign.source}
@@ -140,7 +154,7 @@ class Writer:
                 fences=dict.fromkeys(found, ""),
                 brief={"files": {}},
             )
-            yield Section("other", text, 9)
+            yield Section("other", text, 9, required=bool(combined))
 
     def _analysis(self, outcome: Evaluated | None) -> tuple[str, ...]:
         if not isinstance(outcome, Evaluation):
@@ -182,6 +196,20 @@ class Writer:
             yield Section(name, rendered(name, **values), priority, cuttable=True)
 
 
+def _combined(context: Context, brief: Brief) -> dict[str, str]:
+    """The texts of the second parent, by name; nothing where there is none to combine with.
+
+    Its own source is always among them: a schedule says nothing of a source that was edited.
+    """
+    if brief.kind != "combine" or len(context.parents) < 2:
+        return {}
+    other = context.parents[1].candidate
+    texts = {FORMULATION: other.formulation, SCHEDULE: other.schedule}
+    source = other.source or brief.other
+    names = (name for name in (*brief.files, *brief.shown) if name not in texts)
+    return texts | ({next(names, "source"): source} if source else {})
+
+
 def _step(before: Candidate, after: Candidate, context: Context) -> dict[str, str]:
     lines: Sequence[str] = difference.lines(before, after)
     words = "; ".join(lines) if lines else after.origin.note or "another source"
@@ -192,7 +220,7 @@ def _result(outcome: Evaluated | None) -> str:
     if outcome is None:
         return "not known yet"
     if isinstance(outcome, Failure):
-        return f"failed at {outcome.stage} ({outcome.kind}): {outcome.reason.splitlines()[0]}"
+        return f"failed at {outcome.stage} ({outcome.kind}): {outcome.headline}"
     return f"{outcome.us:.4g} us ({outcome.time_kind})"
 
 

@@ -15,6 +15,7 @@ from search.evaluation import Evaluation, Failure
 from search.foreign import Foreign
 from search.graph import Graph
 from search.prompt.brief import FORMULATION, SCHEDULE, Brief
+from search.prompt.budget import tokens
 from search.prompt.document import Document
 from search.prompt.knowledge import Library
 from search.prompt.regions import first_regions
@@ -89,7 +90,9 @@ BRIEFS = {
     "draft": (brief("draft", parent=FIRST, recall="none"), (FIRST,)),
     "improve": (brief("improve", "equations", hint="more scratch"), (CHILD,)),
     "repair": (brief("repair", "source", WRONG, failure=OUTCOMES[WRONG.key]), (WRONG,)),
-    "combine": (brief("combine", recall="parent"), (CHILD, OTHER)),
+    "combine": (
+        brief("combine", recall="parent", other="def kernel(): slowly()\n"), (CHILD, OTHER),
+    ),
     "translate": (brief("translate", "source", foreign=FOREIGN, recall="siblings"), (CHILD,)),
 }
 
@@ -113,12 +116,60 @@ def test_what_is_most_needed_stays_within_any_budget():
         replace(WRITER, tokens=50).write(context(*parents), asked, first_regions())
 
 
+@pytest.mark.parametrize("surface", ["schedule", "equations", "source"])
+def test_the_source_of_a_second_parent_that_was_edited_is_shown(surface):
+    asked = brief("combine", surface, other=GRANDCHILD.source)
+    found = WRITER.write(context(CHILD, GRANDCHILD), asked, first_regions())
+    _, shown = found.user.split("# The other kernel: 6 us (simulated)")
+    assert "`kernel.tng` (to read only):\n````\ndef kernel(): pass\n````" in shown
+    assert "`schedule.sched` (to read only)" in shown and "kernel(): ..." not in shown
+
+
+def test_the_second_parent_is_told_whatever_else_must_go():
+    asked = brief("combine", "source", other=GRANDCHILD.source)
+    small = replace(WRITER, tokens=1100).write(context(CHILD, GRANDCHILD), asked, first_regions())
+    assert "verbs" not in small.user and "def kernel(): pass" in small.user
+
+
+LONG = "".join(f"line {n} of a long source\n" for n in range(2500))  # 62 kB
+
+
+def test_what_is_only_to_be_read_is_cut_where_it_is_long():
+    for kind, surface in (("improve", "schedule"), ("improve", "equations"), ("combine", "source")):
+        asked = brief(kind, surface, CHILD, other=LONG)
+        if surface != "source":
+            asked = replace(asked, shown={**asked.shown, "kernel.tng": LONG})
+        found = WRITER.write(context(CHILD, OTHER), asked, first_regions())
+        assert tokens(found.user) <= WRITER.tokens
+        assert "line 99 of a long source" in found.user and "lines left out]" in found.user
+        assert all(text.strip() in found.user for text in asked.files.values())
+
+
+def test_a_long_reason_is_cut():
+    failure = Failure("build", "crash", "x" * 70_000)
+    asked = brief("repair", "source", WRONG, failure=failure)
+    found = WRITER.write(context(WRONG), asked, first_regions())
+    assert "64000 characters left out" in found.user
+    assert len(WRITER.refusal("y" * 70_000)) < 7000
+
+
 def test_a_failure_is_negative_memory_unless_nothing_is_to_be_recalled():
     for recall, told in (("both", True), ("parent", True), ("none", False)):
         asked = brief("improve", recall=recall)
         found = WRITER.write(context(CHILD), asked, first_regions())
         assert ("off by 0.3" in found.user) == told
         assert ("How it came about" in found.user) == (recall in ("both", "parent"))
+
+
+@pytest.mark.parametrize("reason", ["", "\n"])
+def test_a_failure_without_a_reason_is_told(reason):
+    failed = Failure("check", "crash", reason)
+    outcomes = {**OUTCOMES, WRONG.key: failed}
+    given = replace(context(CHILD, WRONG), outcomes=outcomes)
+    given = replace(given, parents=tuple(replace(p, outcome=failed) for p in given.parents))
+    for asked in (brief("improve"), brief("combine"), brief("repair", failure=failed)):
+        text = WRITER.write(given, asked, first_regions()).user
+        assert "no reason was given" in text
 
 
 def test_a_refusal_says_what_was_wrong():

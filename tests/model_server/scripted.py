@@ -26,7 +26,8 @@ class Scripted:
     status, headers, error: of the response; an error's message, type, code and param.  body: sent
     as it is, instead of what the protocol wants.  refusal: said in place of a text.  cut: after so
     many characters the answer ends; `broken` says that the connection does.  delay: seconds before
-    it begins; pause: between pieces.  usage: tokens in and out; empty where none are told, None
+    it begins; pause: between pieces.  endless: sent in a stream again and again, instead of an
+    answer, until nobody listens.  usage: tokens in and out; empty where none are told, None
     where words are counted.
     """
 
@@ -43,6 +44,7 @@ class Scripted:
     broken: bool = False
     delay: float = 0.0
     pause: float = 0.0
+    endless: str = ""
     usage: tuple[int, ...] | None = None
 
     def fits(self, prompt: str) -> bool:

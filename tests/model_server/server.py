@@ -202,15 +202,21 @@ class _Handler(BaseHTTPRequestHandler):
         for name, value in answer.headers.items():
             self.send_header(name, value)
         self.end_headers()
+        closing: threading.Event = self.server.owner.closing  # type: ignore[attr-defined]
+        while answer.endless and not closing.wait(answer.pause):
+            self._piece(answer.endless)
         for event in _events(answer, body):
-            data = f"data: {event}\n\n".encode()
-            self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
-            self.wfile.flush()
-            self.server.owner.closing.wait(answer.pause)  # type: ignore[attr-defined]
+            self._piece(f"data: {event}\n\n")
+            closing.wait(answer.pause)
         if answer.broken:
             self.close_connection = True
         else:
             self.wfile.write(b"0\r\n\r\n")
+
+    def _piece(self, text: str) -> None:
+        data = text.encode()
+        self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
+        self.wfile.flush()
 
 
 def _events(answer: Scripted, body: dict[str, Any]) -> Iterator[str]:
