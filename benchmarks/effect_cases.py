@@ -91,10 +91,9 @@ def _fm(kernel: str = "", k: int = 64) -> list[str]:
 _UNIT = ["compute(acc, unit=matrix)", "precision(acc, dtype=f16)"]
 _IMAGES = [*_tiles({"p": 4, "b": 1}), "tile(q, size=16)", "tile(c, size=8)", *_UNIT,
            *_stages("x w bias y", 2), *_stages("acc", 3)]  # fmt: skip
-_FORWARD = ["defer(r1, into=zs)", *_tiles({"b": 1, "n": 64}, {"d": 128, "k": 32}),
-            "fuse(hs, into=z)", "compute(u, unit=matrix)", "compute(z, unit=matrix)",
-            "precision(u, dtype=f16)", "precision(z, dtype=f16)",
-            *_stages("x w1 b1 g1 w2 g2 y", 2)]  # fmt: skip
+_FORWARD = [*_tiles({"b": 1, "n": 32}, {"d": 128, "k": 64}), "compute(u, unit=matrix)",
+            "compute(z, unit=matrix)", "precision(u, dtype=f16)", "precision(z, dtype=f16)",
+            *_stages("x w1 b1 g1 w2 g2 u", 2), *_stages("y", 3)]  # fmt: skip
 
 
 _TOPICS: dict[str, tuple[str, dict[str, list[str]]]] = {
@@ -174,7 +173,7 @@ _TOPICS: dict[str, tuple[str, dict[str, list[str]]]] = {
         "1 channel": [*_tiles({"n": 1, "c": 1}), *_stages("x y", 2)],
         "16 channels": [*_tiles({"n": 1, "c": 16}), *_stages("x y", 1)],
     }),
-    "feed forward": ("pffn", {"the norm deferred, squares beside the product": _FORWARD}),
+    "feed forward": ("pffn", {"normalised before the product": _FORWARD}),
     "bags": ("embedding_bag", {
         "4 ids at a time": _bag(4, 2),
         "16 ids at a time": _bag(16, 2),

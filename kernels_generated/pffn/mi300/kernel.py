@@ -1,11 +1,18 @@
 """pffn: Per-sample feed-forward: two batched products, each followed by an RMS normalisation.
 
-Generated from spec 3cc97ce2ceb59d96 and schedule 147978d72c86742e.
+Generated from spec 3cc97ce2ceb59d96 and schedule 98d5c2f8725ed921.
 """
 
 import torch
 import triton
 import triton.language as tl
+
+
+@triton.jit
+def round_tf32(x):
+    """The nearest number with 10 bits after the point, as the matrix unit takes it."""
+    bits = x.to(tl.uint32, bitcast=True)
+    return ((bits + 0x1000) & 0xFFFFE000).to(tl.float32, bitcast=True)
 
 
 @triton.jit
@@ -61,13 +68,14 @@ def pffn_0(
         hs_term = h * h
         hs += tl.sum(tl.where(in_k[None, :], hs_term, 0.0), 1)
         g1 = tl.load(g1_ptr + offs_k, mask=in_k, other=0.0)
-        z_a = (h * g1[None, :].to(tl.float32)).to(tl.float16)
+        z_a = round_tf32(h * g1[None, :].to(tl.float32))
         w2 = tl.load(
             w2_ptr + b_at * K * D + offs_k[:, None] * D + offs_e[None, :],
             mask=in_k[:, None] & in_e[None, :],
             other=0.0,
         )
-        z = tl.dot(tl.where(in_k[None, :], z_a, 0.0), w2, z)
+        z_b = round_tf32(w2.to(tl.float32))
+        z = tl.dot(tl.where(in_k[None, :], z_a, 0.0), z_b, z, input_precision="tf32")
     r1 = tl.rsqrt((hs / K) + eps)
     part_2 = z * r1[:, None]
     zs_term = part_2 * part_2

@@ -1,11 +1,18 @@
 """wukong_fm: Interact the N embeddings of each sample: x times its transpose times y.
 
-Generated from spec 52228c1f379b2f9f and schedule 334a4301d0c06514.
+Generated from spec 52228c1f379b2f9f and schedule a0bb8802afc579ea.
 """
 
 import torch
 import triton
 import triton.language as tl
+
+
+@triton.jit
+def round_tf32(x):
+    """The nearest number with 10 bits after the point, as the matrix unit takes it."""
+    bits = x.to(tl.uint32, bitcast=True)
+    return ((bits + 0x1000) & 0xFFFFE000).to(tl.float32, bitcast=True)
 
 
 @triton.jit
@@ -43,16 +50,17 @@ def wukong_fm_0(
         other=0.0,
     )
     t_again = tl.dot(x, tl.trans(x_2))
-    for k_at in tl.range(0, K, 128, num_stages=3):
-        offs_k = k_at + tl.arange(0, 128)
+    for k_at in tl.range(0, K, 64, num_stages=3):
+        offs_k = k_at + tl.arange(0, 64)
         in_k = (offs_k < K) | EVEN_K
-        out_a = t_again.to(tl.float16)
+        out_a = round_tf32(t_again)
         y = tl.load(
             y_ptr + b_at * N * K + offs_i[:, None] * K + offs_k[None, :],
             mask=in_i[:, None] & in_k[None, :],
             other=0.0,
         )
-        out = tl.dot(tl.where(in_i[None, :], out_a, 0.0), y)
+        out_b = round_tf32(y.to(tl.float32))
+        out = tl.dot(tl.where(in_i[None, :], out_a, 0.0), out_b, input_precision="tf32")
         out_out = out.to(tl.float16)
         tl.store(
             out_ptr + b_at * N * K + offs_n[:, None] * K + offs_k[None, :],
@@ -73,7 +81,7 @@ def launch(x, y, out):
     wukong_fm_0[(B,)](
         x, y, out,
         N, D, K,
-        EVEN_K=K % 128 == 0,
+        EVEN_K=K % 64 == 0,
         BLOCK_N=max(16, triton.next_power_of_2(N)),
         EVEN_N=N == max(16, triton.next_power_of_2(N)),
         BLOCK_I=max(16, triton.next_power_of_2(N)),

@@ -1,6 +1,6 @@
 """wukong_fm: Interact the N embeddings of each sample: x times its transpose times y.
 
-Generated from spec 52228c1f379b2f9f and schedule 987a2b3c1d494855.
+Generated from spec 52228c1f379b2f9f and schedule c35a82819bf4c2e4.
 """
 
 import torch
@@ -9,13 +9,21 @@ import triton.language as tl
 
 
 @triton.jit
+def round_tf32(x):
+    """The nearest number with 10 bits after the point, as the matrix unit takes it."""
+    bits = x.to(tl.uint32, bitcast=True)
+    return ((bits + 0x1000) & 0xFFFFE000).to(tl.float32, bitcast=True)
+
+
+@triton.jit
 def wukong_fm_0(
     x_ptr, y_ptr, out_ptr,
     N, D, K,
     EVEN_K: tl.constexpr,
-    EVEN_I: tl.constexpr,
     BLOCK_N: tl.constexpr,
     EVEN_N: tl.constexpr,
+    BLOCK_I: tl.constexpr,
+    EVEN_I: tl.constexpr,
     BLOCK_D: tl.constexpr,
     EVEN_D: tl.constexpr,
 ):
@@ -23,42 +31,40 @@ def wukong_fm_0(
     # out[b, n, k] = sum(t_again[b, n, i] * f32(y[b, i, k]), i)
     offs_n = tl.arange(0, BLOCK_N)
     in_n = (offs_n < N) | EVEN_N
+    offs_i = tl.arange(0, BLOCK_I)
+    in_i = (offs_i < N) | EVEN_I
     offs_d = tl.arange(0, BLOCK_D)
     in_d = (offs_d < D) | EVEN_D
     tile = tl.program_id(0)
-    tiles_k = tl.cdiv(K, 256)
-    b_at = tile // tiles_k
-    k_at = tile % tiles_k * 256
-    offs_k = k_at + tl.arange(0, 256)
-    in_k = (offs_k < K) | EVEN_K
-    out = tl.full([BLOCK_N, 256], 0.0, tl.float32)
+    b_at = tile
     x = tl.load(
         x_ptr + b_at * N * D + offs_n[:, None] * D + offs_d[None, :],
         mask=in_n[:, None] & in_d[None, :],
         other=0.0,
     )
-    for i_at in tl.range(0, N, 32, num_stages=1):
-        offs_i = i_at + tl.arange(0, 32)
-        in_i = (offs_i < N) | EVEN_I
-        x_2 = tl.load(
-            x_ptr + b_at * N * D + offs_i[:, None] * D + offs_d[None, :],
-            mask=in_i[:, None] & in_d[None, :],
-            other=0.0,
-        )
-        t_again = tl.dot(x, tl.trans(x_2))
-        out_a = t_again.to(tl.float16)
+    x_2 = tl.load(
+        x_ptr + b_at * N * D + offs_i[:, None] * D + offs_d[None, :],
+        mask=in_i[:, None] & in_d[None, :],
+        other=0.0,
+    )
+    t_again = tl.dot(x, tl.trans(x_2))
+    for k_at in tl.range(0, K, 256, num_stages=1):
+        offs_k = k_at + tl.arange(0, 256)
+        in_k = (offs_k < K) | EVEN_K
+        out_a = round_tf32(t_again)
         y = tl.load(
             y_ptr + b_at * N * K + offs_i[:, None] * K + offs_k[None, :],
             mask=in_i[:, None] & in_k[None, :],
             other=0.0,
         )
-        out = tl.dot(tl.where(in_i[None, :], out_a, 0.0), y, out)
-    out_out = out.to(tl.float16)
-    tl.store(
-        out_ptr + b_at * N * K + offs_n[:, None] * K + offs_k[None, :],
-        out_out,
-        mask=in_n[:, None] & in_k[None, :],
-    )
+        out_b = round_tf32(y.to(tl.float32))
+        out = tl.dot(tl.where(in_i[None, :], out_a, 0.0), out_b, input_precision="tf32")
+        out_out = out.to(tl.float16)
+        tl.store(
+            out_ptr + b_at * N * K + offs_n[:, None] * K + offs_k[None, :],
+            out_out,
+            mask=in_n[:, None] & in_k[None, :],
+        )
 
 
 def launch(x, y, out):
@@ -70,13 +76,14 @@ def launch(x, y, out):
     N = x.shape[1]
     D = x.shape[2]
     K = y.shape[2]
-    wukong_fm_0[(B * triton.cdiv(K, 256),)](
+    wukong_fm_0[(B,)](
         x, y, out,
         N, D, K,
         EVEN_K=K % 256 == 0,
-        EVEN_I=N % 32 == 0,
         BLOCK_N=max(16, triton.next_power_of_2(N)),
         EVEN_N=N == max(16, triton.next_power_of_2(N)),
+        BLOCK_I=max(16, triton.next_power_of_2(N)),
+        EVEN_I=N == max(16, triton.next_power_of_2(N)),
         BLOCK_D=max(16, triton.next_power_of_2(D)),
         EVEN_D=D == max(16, triton.next_power_of_2(D)),
         num_warps=4,
