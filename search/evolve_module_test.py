@@ -53,6 +53,14 @@ given = new.get_inputs()
 with torch.no_grad():
     theirs, ours = (m(*given) for m in models)
 torch.testing.assert_close(ours, theirs)
+torch.testing.assert_close(models[1](*given), theirs)  # in grad mode, as KernelBench times it
+for wrong in ([torch.cat([x, x]) for x in given], [x.double() for x in given]):
+    try:
+        models[1](*wrong)
+    except ValueError as error:
+        assert "; allowed: torch.float32[3, 4]" in str(error), error
+    else:
+        raise AssertionError("it was not built for that")
 """
 NULL = "--target=null"
 IMPORTED = "--target=h200"  # whose kernels Python imports

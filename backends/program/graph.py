@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from backends.program.program import Program, Tensors
-from backends.program.tensors import require
+from backends.program.tensors import require, require_no_gradients
 from ir.errors import KernelError
 
 WARM_UP = 2  # calls before the capture, in which kernels are loaded
@@ -44,6 +44,7 @@ class Graph:
 
     def __call__(self, inputs: Tensors) -> list[torch.Tensor]:
         """The outputs in order."""
+        require_no_gradients(inputs)
         for b in self.program.inputs:
             require(inputs[b.name], b.name, b.dtype, b.shape, self.program.place)
             self.given[b.name].copy_(inputs[b.name])

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import torch
 
 from backends.program.launcher import Launcher
-from backends.program.tensors import TORCH, require
+from backends.program.tensors import TORCH, require, require_no_gradients
 from ir.errors import KernelError
 from ir.sizes import free_sizes, value
 from ir.spec import Size, Spec
@@ -31,6 +31,7 @@ class KernelCall:
         sizes = self.sizes(inputs)
         for t, x in zip(self.spec.inputs, inputs, strict=True):
             require(x, t.name, t.dtype, tuple(value(s, sizes) for s in t.shape), self.place)
+        require_no_gradients({t.name: x for t, x in zip(self.spec.inputs, inputs, strict=True)})
         given = {t.name: x.detach() for t, x in zip(self.spec.inputs, inputs, strict=True)}
         made = {}
         for p in self.launcher.tensors:

@@ -147,3 +147,8 @@ def test_tensors_that_do_not_fit_are_refused(tmp_path):
         call(torch.zeros(8, 24))
     with pytest.raises(KernelError, match="2 dimensions"):
         call(torch.zeros(8), torch.zeros(24, 16))
+    given = torch.zeros(8, 24), torch.zeros(24, 16, requires_grad=True)
+    with pytest.raises(KernelError, match="`w` requires gradients"):
+        call(*given)
+    with torch.no_grad():
+        assert not call(*given)[0].any()

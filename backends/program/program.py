@@ -15,7 +15,7 @@ from types import MappingProxyType
 import torch
 
 from backends.program.launcher import Launch, Launcher
-from backends.program.tensors import TORCH, Shape, byte_count, part, require
+from backends.program.tensors import TORCH, Shape, byte_count, part, require, require_no_gradients
 from backends.program.workspace import Block, plan
 from ir.errors import KernelError
 from ir.nest.nest import Parameter
@@ -106,7 +106,9 @@ class Program:
 
     def __call__(self, inputs: Tensors) -> list[torch.Tensor]:
         """The outputs in order. inputs: by name, all that are not fixed; KernelError where one is
-        missing, or not of the dtype, shape, order and device that the network is compiled for."""
+        missing, not of the dtype, shape, order and device that the network is compiled for, or asks
+        for gradients."""
+        require_no_gradients(inputs)
         held: dict[str, torch.Tensor] = {}
         for b in self.inputs:
             if b.name not in inputs:

@@ -97,6 +97,7 @@ def test_inputs_are_left_alone(run):
         ({"x": torch.zeros(32, 8).t()}, "strides"),
         ({"x": torch.zeros(8, 32, device="meta")}, "meta"),
         ({"x": 3}, "a tensor"),
+        ({"x": torch.zeros(8, 32, requires_grad=True)}, "`x` requires gradients"),
     ],
 )
 def test_other_tensors_are_refused(run, change, words):

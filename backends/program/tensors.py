@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import prod
+from types import MappingProxyType
 
 import torch
 
@@ -54,6 +56,25 @@ def require(tensor: torch.Tensor, name: str, dtype: str, shape: Shape, place: st
         raise KernelError(
             f"`{name}` is on {tensor.device}", allowed=place, hint=f'{name}.to("{place}")'
         )
+
+
+def require_no_gradients(
+    tensors: Mapping[str, torch.Tensor], known_as: Mapping[str, str] = MappingProxyType({})
+) -> None:
+    """Raises KernelError where autograd is to give a tensor (by name) a gradient: kernels compute
+    none, so that it would be missing and nobody told.
+
+    known_as: other names by which messages call tensors.
+    """
+    if not torch.is_grad_enabled():
+        return
+    for name, tensor in tensors.items():
+        if isinstance(tensor, torch.Tensor) and tensor.requires_grad:
+            raise KernelError(
+                f"`{known_as.get(name, name)}` requires gradients, and kernels compute none",
+                allowed="what requires none; anything under torch.no_grad()",
+                hint="call it under torch.no_grad(), or give it tensors that are detached",
+            )
 
 
 def part(memory: torch.Tensor, at: int, dtype: str, shape: Shape) -> torch.Tensor:

@@ -96,7 +96,8 @@ def _imported(call: Call, seed: int) -> Run:
 
     def run(name: str, folder: Path) -> Any:
         kernels = _kernels(made.spec, made.aliases, name, folder)
-        return Bound(made, {}, kernels, seed)(*given)
+        with torch.no_grad():
+            return Bound(made, {}, kernels, seed)(*given)
 
     return run
 

@@ -108,7 +108,7 @@ def _attempt(task: Task, notes: Notes, folder: Path) -> None:
     against = "module" if made.seed is None else "module, with the draws of its equations"
     notes.note(equations=len(made.spec.equations), against=against)
     compiled = _compiled(made, task.target, notes, folder)
-    with notes.stage("run"):
+    with notes.stage("run"), torch.no_grad():
         got = [_bound(made, call, compiled)(*_copied(call.inputs)) for call in calls]
     with notes.stage("check"):
         again = [problem.made(seed).model for seed in SEEDS]

@@ -24,6 +24,7 @@ from backends.program.inplace import overwrites
 from backends.program.linked import Linked
 from backends.program.program import Tensors
 from backends.program.record import linked
+from backends.program.tensors import require_no_gradients
 from backends.registry import backend_for
 from backends.registry import target as machine_of
 from frontends.pytorch.call import given, left_behind, returned, state_of
@@ -44,8 +45,9 @@ class CompiledModule:
     replayed, which reuses them too; not where calls are left to PyTorch.
 
     Arguments have the dtypes, shapes and device of those that the module was imported with, and
-    lie in row-major order; anything else is a KernelError. Results carry no gradients. After the
-    module's tensors were replaced (`module.to(...)`), it is compiled or loaded anew.
+    lie in row-major order; anything else is a KernelError, and so is a call in grad mode for which
+    an argument or a parameter requires gradients: results carry none. After the module's tensors
+    were replaced (`module.to(...)`), it is compiled or loaded anew.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class CompiledModule:
     ):  # fmt: skip
         self.made, self.linked, self.state = made, linked, dict(state)
         self.seed, self.graph = seed, graph
+        self.paths = {h.name: h.path for h in made.held}
         self.constants = {n: known(t).to(linked.place) for n, t in made.constants.items()}
         fixed = {h.name: _held(self.state, h.path) for h in made.held} | self.constants
         if made.seed is not None:
@@ -77,6 +80,7 @@ class CompiledModule:
         changed."""
         made = self.made
         tensors = given(made, self.state, args, kwargs, self.seed)
+        require_no_gradients(tensors, self.paths)
         with torch.no_grad():
             if made.seed is not None:
                 self.fixed[made.seed].copy_(tensors[made.seed])

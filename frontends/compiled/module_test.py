@@ -41,6 +41,13 @@ def net():
     return Net()
 
 
+@pytest.fixture(autouse=True)
+def no_gradients():
+    """Kernels compute none, and parameters require them."""
+    with torch.no_grad():
+        yield
+
+
 @pytest.fixture(scope="module", params=TARGETS)
 def pair(request, tmp_path_factory):
     module = net()
@@ -112,6 +119,24 @@ def test_parameters_are_the_modules_own(pair):
 def test_other_calls_are_refused(pair, args, kwargs, words):
     with pytest.raises(KernelError, match=words):
         pair[1](*args, **kwargs)
+
+
+def test_gradients_that_would_be_lost_are_refused(pair):
+    module, run = pair
+    x, more = torch.zeros(6, 12), torch.zeros(6, 8)
+    with torch.enable_grad():
+        with pytest.raises(KernelError, match=r"`first\.weight` requires gradients(.|\n)*no_grad"):
+            run(x, more=more)
+        module.requires_grad_(False)
+        try:
+            run(x, more=more)
+            with pytest.raises(KernelError, match="`more` requires gradients"):
+                run(x, more=more.clone().requires_grad_())
+        finally:
+            module.requires_grad_(True)
+    for without in (torch.no_grad, torch.inference_mode):
+        with without():
+            assert not run(x.clone().requires_grad_(), more=more)["y"].requires_grad
 
 
 def test_each_call_draws_other_numbers_by_its_seed(tmp_path):

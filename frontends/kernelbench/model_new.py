@@ -8,6 +8,7 @@ The file holds the problem itself, then the kernels' sources, then the calls, st
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -16,9 +17,10 @@ from torch.utils._pytree import TreeSpec
 
 from frontends.dtypes import TORCH
 from frontends.kernelbench.problem import Problem
-from frontends.kernelbench.solution import LEAVES, Solution
+from frontends.kernelbench.solution import CHECK, LEAVES, Solution
 from frontends.pytorch.imported import Imported, Result
 from ir.errors import KernelError
+from ir.sizes import bind, shape
 
 _MOST_ELEMENTS = 4096  # of a constant tensor that is written out
 
@@ -45,13 +47,20 @@ def solution(problem: Problem, made: Imported) -> Solution:
 
 
 def _given(made: Imported) -> list[str]:
-    lines = [
-        f"{a.name} = {LEAVES}[{place}].contiguous()"
-        for place, a in enumerate(made.arguments) if a.name
-    ]  # fmt: skip
-    lines += [f"{h.name} = {_held(h.path)}.contiguous()" for h in made.held]
-    there = [a.name for a in made.arguments if a.name] + [h.name for h in made.held]
-    device = f"{there[0]}.device" if there else '"cpu"'
+    """The lines that name the inputs: each is checked, against literal sizes."""
+    lines = list(_plain(made))
+    sizes = bind(made.spec, {})
+    specs = {t.name: t for t in made.spec.inputs}
+    places = {a.name: f"{LEAVES}[{n}]" for n, a in enumerate(made.arguments) if a.name}
+    called = {name: name for name in places} | {h.name: h.path for h in made.held}
+    places |= {h.name: _held(h.path) for h in made.held}
+    first = next(iter(places), "")
+    for name, place in places.items():
+        t = specs[name]
+        like = "None" if name == first else first
+        found = f'"{called[name]}", {place}, {TORCH[t.dtype]}, {shape(t, sizes)}, {like}'
+        lines.append(f"{name} = {CHECK}({found})")
+    device = f"{first}.device" if first else '"cpu"'
     lines += [
         f"{name} = torch.tensor({_numbers(tensor)}, dtype={tensor.dtype}, device={device})"
         for name, tensor in made.constants.items()
@@ -59,6 +68,18 @@ def _given(made: Imported) -> list[str]:
     if made.seed is not None:
         lines.append(f"{made.seed} = torch.randint(2**31, (1,)).to({device})")
     return lines
+
+
+def _plain(made: Imported) -> Iterator[str]:
+    """The lines that refuse another count of arguments, and other plain values."""
+    count = len(made.arguments)
+    yield f"if len({LEAVES}) != {count}:"
+    yield f'    raise TypeError(f"`ModelNew` is given {{len({LEAVES})}} arguments; allowed: {count}")'
+    for place, a in enumerate(made.arguments):
+        if not a.tensor and isinstance(a.value, bool | int | str | None):
+            yield f"if {LEAVES}[{place}] != {a.value!r}:"
+            allowed = f"allowed: {a.value!r}, as it was imported with"
+            yield f'    raise ValueError(f"an argument is {{{LEAVES}[{place}]!r}}; " {allowed!r})'
 
 
 def _numbers(tensor: torch.Tensor) -> str:

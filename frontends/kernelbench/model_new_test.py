@@ -82,24 +82,101 @@ def network(made):
     return Network("p", buffers, steps, ((result, (3, 2, 4)), (mutated, (1,))))
 
 
-def written():
-    problem = Problem("p", PROBLEM, "p.py")
+def written(text=PROBLEM, sources=(("scale", SCALE), ("more", MORE))):
+    problem = Problem("p", text, "p.py")
     given = problem.made()
     made = imported(given.model, given.inputs)
-    sources = {"scale": SCALE, "more": MORE}
-    return solution(problem, made).text(network(made), sources), given
+    return solution(problem, made).text(network(made), dict(sources)), given
+
+
+def made_new():
+    names = {}
+    exec(compile(written()[0], "new.py", "exec"), names)
+    torch.manual_seed(0)
+    return names["ModelNew"](4)
 
 
 def test_the_solution_does_what_the_problem_does():
-    text, given = written()
-    names = {}
-    exec(compile(text, "new.py", "exec"), names)
-    torch.manual_seed(0)
-    new = names["ModelNew"](4)
+    given = written()[1]
+    new = made_new()
     found, expected = new(*given.inputs), given.model(*given.inputs)
     assert torch.equal(found["y"], expected["y"])
     assert found["all"][0] is given.inputs[0] and found["all"][1] == 7
     assert torch.equal(new.calls, given.model.calls)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ((torch.zeros(9, 4),), "`x` is torch.float32[9, 4]; allowed: torch.float32[6, 4]"),
+        ((torch.zeros(1, 6, 4),), "`x` is torch.float32[1, 6, 4]; allowed: torch.float32[6, 4]"),
+        ((torch.zeros(6, 4).double(),), "`x` is torch.float64[6, 4]; allowed: torch.float32[6, 4]"),
+        ((torch.zeros(6, 4, device="meta"),),
+         "`scales.0.weight` is on cpu; allowed: meta, as the first input"),
+        (([[0.0] * 4] * 6,), "`ModelNew` is given 24 arguments; allowed: 1"),
+        ((0.0,), "`x` is float; allowed: a tensor"),
+        ((torch.zeros(6, 4), 1), "`ModelNew` is given 2 arguments; allowed: 1"),
+    ],
+)  # fmt: skip
+def test_a_model_refuses_what_it_was_not_built_for(given, words):
+    new = made_new()
+    with pytest.raises((ValueError, TypeError)) as caught:
+        new(*given)
+    assert str(caught.value) == words and new.calls == 0
+
+
+def test_a_model_takes_arguments_in_any_order_of_memory():
+    x = torch.rand(4, 6).t()
+    new = made_new()
+    torch.testing.assert_close(new(x)["y"], new(x.contiguous())["y"])
+
+
+def test_a_model_of_another_dtype_is_refused():
+    with pytest.raises(ValueError, match=r"`scales\.0\.weight` is torch.float16\[1, 4\]; allowed"):
+        made_new().half()(torch.zeros(6, 4))
+
+
+def test_a_model_has_no_gradients_to_give_and_refuses_to_be_asked():
+    new, x = made_new(), torch.zeros(6, 4)
+    assert not any(p.requires_grad for p in new.parameters())
+    new(x)  # KernelBench times it in grad mode
+    with pytest.raises(ValueError, match="`x` requires gradients, .*no_grad"):
+        new(x.clone().requires_grad_())
+    new.requires_grad_(True)
+    with pytest.raises(ValueError, match=r"`scales\.0\.weight` requires gradients, .*no_grad"):
+        new(x)
+    with torch.no_grad():
+        assert not new(x.requires_grad_())["y"].requires_grad
+
+
+def test_another_plain_argument_is_refused():
+    text = PROBLEM.replace("forward(self, x)", "forward(self, x, mode)")
+    text = text.replace("[torch.rand(6, 4)]", "[torch.rand(6, 4), 'mean']")
+    problem = Problem("p", text, "p.py")
+    made = imported((given := problem.made()).model, given.inputs)
+    lines = [g for g in solution(problem, made).given if "_leaves[1]" in g]
+    names = {"_leaves": [None, "mean"]}
+    exec("\n".join(lines), names)
+    with pytest.raises(ValueError, match="an argument is 'no'; allowed: 'mean', as"):
+        exec("\n".join(lines), names | {"_leaves": [None, "no"]})
+
+
+SHARED = """
+def twice(x):
+    return 2 * x
+"""
+
+
+def test_functions_that_sources_define_alike_stand_once():
+    both = (("scale", SCALE + SHARED), ("more", MORE + SHARED))
+    text = written(sources=both)[0]
+    assert text.count("def twice(x)") == 1 and "twice_" not in text
+    exec(compile(text, "new.py", "exec"), {})
+    other = (("scale", SCALE + SHARED), ("more", MORE + SHARED.replace("2 *", "SIZE *")))
+    text = written(sources=other)[0]
+    assert "def twice_scale(x)" in text and "def twice_more(x)" in text
+    text = written(PROBLEM + SHARED, both)[0]
+    assert "def twice_scale(x)" in text and "def twice_more(x)" in text
 
 
 def test_constants_are_written_as_they_are():

@@ -16,6 +16,24 @@ from ir.network import Network, Step
 from ir.sizes import shape
 
 LEAVES = "_leaves"  # the call's arguments, flat, in the code that is written
+CHECK = "_model_new_input"  # the function there that refuses what the kernels are not built for
+_CHECK_TEXT = f'''
+def {CHECK}(name, tensor, dtype, shape, like):
+    """A tensor in row-major order; an error where the kernels are not built for it."""
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"`{{name}}` is {{type(tensor).__name__}}; allowed: a tensor")
+    if tensor.dtype != dtype or tensor.shape != shape:
+        raise ValueError(
+            f"`{{name}}` is {{tensor.dtype}}{{list(tensor.shape)}}; allowed: {{dtype}}{{list(shape)}}"
+        )
+    if like is not None and tensor.device != like.device:
+        raise ValueError(f"`{{name}}` is on {{tensor.device}}; allowed: {{like.device}}, as the first input")
+    if tensor.requires_grad and torch.is_grad_enabled():
+        raise ValueError(
+            f"`{{name}}` requires gradients, and the kernels compute none; call it under torch.no_grad()"
+        )
+    return tensor.contiguous()
+'''
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +68,13 @@ class Solution:
 
 {kernels}
 
+{_CHECK_TEXT}
 
 class ModelNew(Model):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.requires_grad_(False)  # the kernels compute no gradients
+
     def forward(self, *args):
         {LEAVES} = torch.utils._pytree.tree_leaves(args)
 {body}
@@ -87,19 +110,47 @@ def _seen(name: str, held: Sequence[Any], wanted: tuple[int, ...]) -> str:
 
 
 def _apart(sources: Mapping[str, str], others: set[str]) -> list[str]:
-    """Sources side by side: a name that several define, as `launch`, is made each's own.
+    """Sources side by side: a name that several define, as `launch`, is made each's own; a function
+    that they define alike stands in the first alone.
 
     others: names that the rest of the file defines.
     """
     defined = {entry: _names(source) for entry, source in sources.items()}
+    alike = _alike(sources, others)
     taken = Counter(name for names in (*defined.values(), others) for name in names)
-    made = []
+    made: list[str] = []
+    there: set[str] = set()
     for entry, source in sources.items():
         if entry not in defined[entry]:
             raise KernelError(f"the source of `{entry}` defines no function of that name")
-        own = {n: f"{n}_{entry}" for n in defined[entry] if taken[n] > 1 and n != entry}
-        made.append(_renamed(source, own).strip())
+        own = {n: f"{n}_{entry}" for n in defined[entry] - alike if taken[n] > 1 and n != entry}
+        made.append(_renamed(_without(source, alike & there), own).strip())
+        there |= alike & defined[entry]
     return made
+
+
+def _alike(sources: Mapping[str, str], others: set[str]) -> set[str]:
+    """Functions that several sources define, all alike, and that use nothing else a source defines."""
+    defined = Counter(name for source in sources.values() for name in _names(source))
+    found: Counter[tuple[str, str]] = Counter()
+    for source in sources.values():
+        names = _names(source)
+        for node in ast.parse(source).body:
+            if isinstance(node, ast.FunctionDef):
+                used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+                found[node.name, ast.dump(node)] += not used & (names - {node.name})
+    apart = {*others, *sources}
+    return {n for (n, _), count in found.items() if count == defined[n] > 1 and n not in apart}
+
+
+def _without(source: str, names: set[str]) -> str:
+    """A source without some of its functions."""
+    lines = source.splitlines(keepends=True)
+    for node in reversed(ast.parse(source).body):
+        if isinstance(node, ast.FunctionDef) and node.name in names:
+            first = min(n.lineno for n in (node, *node.decorator_list))
+            del lines[first - 1 : node.end_lineno]
+    return "".join(lines)
 
 
 def _names(source: str) -> set[str]:

@@ -151,7 +151,10 @@ class Opened:
         module = self.subject if isinstance(self.subject, torch.nn.Module) else None
 
         def called(*args: Any) -> Any:
-            return Bound(made, state_of(made, copy.deepcopy(module)), run)(*args)
+            own = copy.deepcopy(module)
+            if own is not None:
+                own.requires_grad_(False)  # a test has no say in them
+            return Bound(made, state_of(made, own), run)(*args)
 
         for seed in SEEDS:
             yield f"inputs({seed})", _fault(lambda: self._compare(called, seed))
@@ -162,7 +165,7 @@ class Opened:
         ours, theirs = (tuple(self.inputs(seed, **self.shape)) for _ in range(2))
         with torch.no_grad():
             expected, shape = tree_flatten(self._subject()(*theirs))
-        found, same = tree_flatten(called(*ours))
+            found, same = tree_flatten(called(*ours))
         assert same == shape, f"the results are {same}, not {shape}"
         for a, b in zip(found, expected, strict=True):
             close = CLOSE.get(getattr(b, "dtype", None), _ELSE)

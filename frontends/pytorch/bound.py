@@ -49,7 +49,8 @@ class Bound:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the module's call returns, in its structure; arguments that the module changes are
-        changed. KernelError where arguments are not as the module was imported with."""
+        changed. KernelError where arguments are not as the module was imported with, and in grad
+        mode where one or a parameter requires gradients, which no array carries."""
         tensors = given(self.made, self.state, args, kwargs, self.seed)
         arrays = self._arrays(tensors)
         found = self.run(arrays, self.calls) if self.calls else self.run(arrays)
@@ -110,5 +111,11 @@ def _checked(found: torch.Tensor, t: Tensor, expected: tuple[int, ...]) -> np.nd
         raise KernelError(
             f"`{t.name}` is {found.dtype}{list(found.shape)}",
             allowed=f"{TORCH[t.dtype]}{list(expected)}, as it was imported with",
+        )
+    if found.requires_grad and torch.is_grad_enabled():
+        raise KernelError(
+            f"`{t.name}` requires gradients, and kernels compute none",
+            allowed="what requires none; anything under torch.no_grad()",
+            hint="call it under torch.no_grad(), or give it tensors that are detached",
         )
     return array(found)

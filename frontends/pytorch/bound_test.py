@@ -16,6 +16,13 @@ from ir.partition.partition import partition
 from ir.reference.stepwise import evaluate
 
 
+@pytest.fixture(autouse=True)
+def no_gradients():
+    """Kernels compute none, and parameters require them."""
+    with torch.no_grad():
+        yield
+
+
 def bound(subject, *args, seed=0, **kwargs):
     """A module of float64 on a network that the reference evaluates."""
     made = imported(subject, args, kwargs)
@@ -90,6 +97,16 @@ def test_other_arguments_are_refused(given, fault):
     call = bound(lambda x: x + 1, drawn(2, 3))
     with pytest.raises(KernelError, match=fault):
         call(given)
+
+
+@pytest.mark.parametrize("parameter", [True, False])
+def test_gradients_that_would_be_lost_are_refused(parameter):
+    module = nn.Linear(3, 2).double().requires_grad_(parameter)
+    call, x = bound(module, drawn(2, 3)), drawn(2, 3).requires_grad_(not parameter)
+    torch.testing.assert_close(call(x), module(x))
+    name = "weight" if parameter else "input"
+    with torch.enable_grad(), pytest.raises(KernelError, match=f"`{name}` requires gradients"):
+        call(x)
 
 
 def test_what_is_left_to_pytorch_is_called_between():

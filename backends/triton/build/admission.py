@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import cache
 from typing import NoReturn
 
 from backends.backend import BackendError
+from backends.emit import Templates
 from ir.syntax import syntax_tree
 
 IMPORTS = (
@@ -55,8 +57,15 @@ def require_admissible(source: str) -> None:
         inside = () if isinstance(node, ast.FunctionDef) else ast.walk(node)
         known |= {name for each in (node, *inside) for name in _bound(each)}
     for node in tree.body:
-        if isinstance(node, ast.FunctionDef):
+        if isinstance(node, ast.FunctionDef) and ast.dump(node) != _wrappers_check():
             _require_function(node, known, _is_kernel(node))
+
+
+@cache
+def _wrappers_check() -> str:
+    """The emitted function that checks the inputs of a wrapper. It is admitted only as it is emitted:
+    in a kernel of any other text, the mode of gradients would tell who calls it."""
+    return ast.dump(ast.parse(Templates("triton").render("require.py.j2")).body[0])
 
 
 def _require_outside(node: ast.stmt) -> None:

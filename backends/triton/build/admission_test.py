@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from backends.backend import BackendError
+from backends.emit import Templates
 from backends.triton.build.admission import require_admissible
 
 GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*.py"))
@@ -38,6 +39,7 @@ def twice(x):
     launch(x, y)
     return y
 '''
+CHECK = "\n\n" + Templates("triton").render("require.py.j2")
 
 
 def text(kernel="pass", launch="pass", outside=""):
@@ -57,6 +59,7 @@ def test_what_is_emitted_is_admitted(file):
         {"launch": "if N % 2: raise ValueError('odd')"},
         {"launch": "grid = [max(1, n) for n in range(3)]"},
         {"outside": "\nSCALE = tl.constexpr(2.0)\n"},
+        {"outside": CHECK},
     ],
 )
 def test_kernels_launches_and_numbers_are_admitted(parts):
@@ -85,6 +88,9 @@ REFUSED = {
     "another decorator": {"outside": "\n@torch.compile\ndef f(x):\n    return x\n"},
     "a lambda": {"launch": "f = lambda: x"},
     "torch in a kernel": {"kernel": "x = torch.empty(3)"},
+    "the mode of the caller": {"launch": "torch.is_grad_enabled()"},
+    "a tensor's wish for gradients": {"launch": "x.requires_grad"},
+    "another check": {"outside": CHECK.replace("fits = False", "fits = 2")},
     "a class": {"outside": "\nclass Own:\n    pass\n"},
     "no Python": {"outside": "\ndef ("},
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import textwrap
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from backends.triton.emit import spelling
@@ -13,6 +13,7 @@ from backends.triton.emit.grid import grid_lines, tiles_text
 from backends.triton.emit.lines import Block, terms
 from backends.triton.emit.statements import Statements
 from backends.triton.emit.wide import wide_tensors
+from backends.triton.emit.wrapper import size_lines, wrapper_lines
 from backends.triton.signature import parameters, size_sources
 from ir.digest import spec_digest, text_digest
 from ir.machine import Machine
@@ -60,8 +61,8 @@ def kernel_view(nest: LoopNest, machine: Machine) -> dict[str, Any]:
         "tensors": [p.name for p in tensors],
         "narrow": [p.name for p in tensors if p.name not in wide],
         "wide": [p.name for p in tensors if p.name in wide],
-        "launch_sizes": _sizes(nest, _launcher_text(groups)),
-        "made_sizes": _sizes(nest, " ".join(m["shape"] for m in map(_made, made)), asked),
+        "launch_sizes": size_lines(nest, _launcher_text(groups)),
+        "wrapper": wrapper_lines(nest, " ".join(m["shape"] for m in map(_made, made))),
     }
 
 
@@ -174,19 +175,3 @@ def _launcher_text(groups: list[dict[str, Any]]) -> str:
         parts += [la["tiles"], *la["sizes"], *(text for _, text in la["constants"])]
         parts += [d.made for d in la["descriptors"]]
     return " ".join(parts)
-
-
-def _sizes(nest: LoopNest, text: str, known: Collection[str] = ()) -> list[str]:
-    """The lines that read the sizes of a text off shapes, but for what is known, and those that
-    derive others."""
-    used, lines = set(_WORD.findall(text)), []
-    for name, expr in reversed(nest.spec.derived):
-        if name in used:
-            lines.insert(0, f"{name} = {spelling.size(expr)}")
-            used |= set(_WORD.findall(spelling.size(expr)))
-    read = []
-    for name, tensor, dim, shift in size_sources(nest):
-        by = f" {'+' if shift > 0 else '-'} {abs(shift)}" if shift else ""
-        if name in used and name not in known:
-            read.append(f"{name} = {tensor}.shape[{dim}]{by}")
-    return [*read, *lines]

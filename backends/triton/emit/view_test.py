@@ -47,9 +47,9 @@ def test_any_doc_is_one_line_of_the_file(doc):
 def test_the_functions_of_a_file():
     tree = ast.parse(text(nest(PRODUCT, *TILES, "kernel(acc)")))
     functions = [n for n in tree.body if isinstance(n, ast.FunctionDef)]
-    assert [f.name for f in functions] == ["f_0", "f_1", "launch", "f"]
+    assert [f.name for f in functions] == ["f_0", "f_1", "launch", "_require", "f"]
     assert [a.arg for a in functions[2].args.args] == ["x", "w", "acc", "y"]
-    assert [a.arg for a in functions[3].args.args] == ["x", "w"]
+    assert [a.arg for a in functions[4].args.args] == ["x", "w"]
 
 
 def test_only_what_is_used_is_passed():
