@@ -71,9 +71,13 @@ def _places(x: torch.Tensor, values: torch.Tensor, places: torch.Tensor) -> str:
         once = all(len(row.unique()) == len(row)
                    for row in places.movedim(dim, -1).reshape(-1, places.shape[dim]))  # fmt: skip
         inside = bool(((places >= 0) & (places < x.shape[dim])).all())
-        if once and inside and torch.equal(x.gather(dim, places), values):
+        if once and inside and _same(x.gather(dim, places), values):
             return ""
     return "the places are not those of the values"
+
+
+def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
+    return bool(((a == b) | (a.isnan() & b.isnan())).all())
 
 
 def _uniform(call: Call, ours: list[torch.Tensor]) -> str:

@@ -1,5 +1,7 @@
 """Results agree with float64 as far as the dtype holds; drawn ones have their properties."""
 
+import math
+
 import pytest
 import torch
 
@@ -54,6 +56,10 @@ def test_equal_elements_have_their_places_in_any_order():
     assert fault("sort", call, (values, places[:, [0, 2, 1]])) == ""
     assert "places" in fault("sort", call, (values, places[:, [0, 1, 1]]))
     assert "places" in fault("sort", call, (values, places + 1))
+    call = Call(torch.sort, (torch.tensor([[math.nan, 1.0, math.nan]]),), {})
+    values, places = call()
+    assert fault("sort", call, (values, places)) == ""
+    assert "places" in fault("sort", call, (values, places[:, [1, 0, 2]]))
 
 
 @pytest.mark.parametrize("name", sorted(PROPERTIES))

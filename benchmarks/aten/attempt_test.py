@@ -23,6 +23,12 @@ def test_an_operator_becomes_kernels_that_give_what_it_gives(tmp_path, operator)
     assert row["judged_by"] == ("properties" if operator == "rand" else "values")
 
 
+@pytest.mark.parametrize("operator", ["argmax", "max", "topk"])
+def test_extremes_of_nan_and_infinities_are_pytorchs(tmp_path, operator):
+    row = tried(tmp_path, operator, samples=4)
+    assert (row["verdict"], row["passed"], row["samples"]) == ("pass", 4, 4), row
+
+
 @pytest.mark.parametrize(
     ("function", "verdict", "reason"),
     [

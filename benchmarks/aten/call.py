@@ -67,7 +67,7 @@ class Call:
 
 def _shown(item: Any) -> str:
     if isinstance(item, torch.Tensor):
-        return str(list(item.shape))
+        return f"{list(item.shape)}{' with nan' if item.isnan().any() else ''}"
     if isinstance(item, list | tuple):
         return f"({', '.join(map(_shown, item))})"
     return repr(item)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import unittest
 from collections.abc import Iterator
@@ -28,6 +29,8 @@ WHOLE = (torch.int64, torch.bool)
 LOOKED_AT = 48  # samples of one OpInfo
 LARGEST = 20_000  # elements of a call's tensors
 SMALL = 4  # elements; calls with fewer come last
+EXTREMES = tuple("amax argmax clamp max maximum min minimum relu sort topk".split())
+_SPECIAL = (math.nan, math.inf, -math.inf, 0.0, 1.0)  # what their operands hold beside numbers
 _OTHERS = ("masked.", "sparse.")  # other operators of the same last name
 
 
@@ -56,14 +59,29 @@ def dtypes(name: str) -> list[torch.dtype]:
 
 
 def calls(name: str, dtype: torch.dtype, count: int) -> list[Call]:
-    """So many calls; of each variant in turn."""
+    """So many calls; of each variant in turn. Those of extremes, of floats, come again with NaN
+    and infinities."""
     torch.manual_seed(0)
     if name in makers.MAKERS:
         return list(islice(makers.MAKERS[name](dtype), count))
     tables = [sorted(_usable(info, dtype), key=_order) for info in infos(name)]
     turns = (c for c in chain.from_iterable(zip_longest(*tables)) if c)
-    unlike = {c.text(): c for c in turns}
-    return list(islice(unlike.values(), count))
+    unlike = {c.text(): c for c in turns}.values()
+    if name in EXTREMES and dtype.is_floating_point:
+        unlike = chain.from_iterable((c, _special(c)) for c in unlike)
+    return list(islice(unlike, count))
+
+
+def _special(call: Call) -> Call:
+    """The same call, two of three elements of its first argument NaN, infinite, 0 or 1, and the
+    last one NaN."""
+    x, *rest = call.args
+    drawn = torch.Generator().manual_seed(x.numel())
+    which = torch.randint(len(_SPECIAL) * 3 // 2 + 1, x.shape, generator=drawn)
+    odd = torch.tensor(_SPECIAL, dtype=x.dtype)[which.clamp(max=len(_SPECIAL) - 1)]
+    made = torch.where(which < len(_SPECIAL), odd, x.detach()).contiguous()
+    made.view(-1)[-1] = math.nan
+    return Call(call.operator, (made, *rest), call.kwargs)
 
 
 def _usable(info: OpInfo, dtype: torch.dtype) -> Iterator[Call]:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from benchmarks.aten.makers import MAKERS
-from benchmarks.aten.samples import LARGEST, NAMES, SMALL, calls, dtypes
+from benchmarks.aten.samples import EXTREMES, LARGEST, NAMES, SMALL, calls, dtypes
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -27,6 +27,14 @@ def test_scalars_come_last_and_variants_in_turn():
     assert sizes[0] >= SMALL
     modes = [c.kwargs.get("rounding_mode") for c in calls("div", torch.float32, 3)]
     assert modes == [None, "trunc", "floor"]
+
+
+@pytest.mark.parametrize("name", EXTREMES)
+def test_extremes_are_taken_of_nan_and_infinities_too(name):
+    plain, special = calls(name, torch.float32, 2)
+    assert not plain.tensors[0].isnan().any() and special.tensors[0].isnan().any()
+    assert plain.tensors[0].shape == special.tensors[0].shape
+    assert not any(c.tensors[0].is_floating_point() for c in calls(name, torch.int64, 2))
 
 
 def test_integer_operators_are_tried_with_integers_and_bool():

@@ -1,5 +1,7 @@
 """Activations and their gradients equal PyTorch's in float64."""
 
+import math
+
 import pytest
 import torch
 from hypothesis import given, settings
@@ -39,6 +41,12 @@ def test_activations(call, shape, seed):
     agree(operator, reals(shape, seed), *arguments)
     agree(operator, 10 * reals(shape, seed), *arguments)
     agree(operator, reals(shape, seed, torch.float16), *arguments)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("operator", ["relu", "relu6", "hardtanh", "hardsigmoid", "leaky_relu"])
+def test_activations_that_bound_numbers_keep_nan(operator, value):
+    agree(getattr(ATEN, operator).default, torch.tensor([1.0, value, -2.0], dtype=torch.float64))
 
 
 @pytest.mark.parametrize("call", BACKWARD, ids=_named(BACKWARD))

@@ -158,6 +158,26 @@ def minimum(b: Builder, out: Meta, self: Value, other: Operand) -> Value:
     return b.pointwise(out, lambda x, y: call("minimum", x, y), self, other)
 
 
+@rule("fmax")
+def fmax(b: Builder, out: Meta, self: Value, other: Value) -> Value:
+    """The number where one operand is NaN."""
+    if not is_float(out.dtype):
+        return maximum(b, out, self, other)
+    return b.pointwise(
+        out, lambda x, y: where(either(x >= y, call("isnan", y)), x, y), self, other
+    )
+
+
+@rule("fmin")
+def fmin(b: Builder, out: Meta, self: Value, other: Value) -> Value:
+    """The number where one operand is NaN."""
+    if not is_float(out.dtype):
+        return minimum(b, out, self, other)
+    return b.pointwise(
+        out, lambda x, y: where(either(x <= y, call("isnan", y)), x, y), self, other
+    )
+
+
 @rule("reciprocal")
 def reciprocal(b: Builder, out: Meta, self: Value) -> Value:
     return b.pointwise(out, lambda x: 1.0 / x, self)

@@ -95,7 +95,10 @@ def test_bounds_and_signs(shape, seed):
     agree(ATEN.clamp.default, integers(shape, seed), 0.5, 5)
     agree(ATEN.copysign.Tensor, x, torch.nan_to_num(y))
     agree(ATEN.copysign.Scalar, x, -0.0)
-    agree(ATEN.maximum.default, x, y)
+    for operator in (ATEN.maximum, ATEN.minimum, ATEN.fmax, ATEN.fmin):
+        agree(operator.default, x, y)
+        agree(operator.default, reals(shape, seed, torch.bfloat16, special=True), y.bfloat16())
+        agree(operator.default, integers(shape, seed), integers(shape, seed + 1))
     agree(ATEN.maximum.default, truths(shape, seed), truths(shape, seed + 1))
 
 

@@ -1,5 +1,8 @@
 """Norms equal PyTorch's in float64, as do their gradients."""
 
+import math
+
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -84,6 +87,13 @@ def test_softmax_and_its_gradients(shape, dim):
         (ATEN._log_softmax, ATEN._log_softmax_backward_data),
     ):
         agree(back.default, grad, operator(x, dim, False), dim, torch.float64)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_softmax_of_nan_and_infinities(value):
+    x = torch.tensor([[value, value, value], [1.0, value, 2.0]], dtype=torch.float64)
+    for operator in (ATEN._softmax, ATEN._log_softmax):
+        agree(operator.default, x, 1, False)
 
 
 def test_a_softmax_of_nothing_but_minus_infinity_is_safe():

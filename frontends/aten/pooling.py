@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from frontends.aten.table import rule
-from frontends.builder import Builder, Meta, Value, computed, unravelled
+from frontends.builder import Builder, Meta, Value, computed, linear, unravelled
 from frontends.expressions import (
     both,
     call,
@@ -19,6 +19,7 @@ from frontends.expressions import (
     where,
 )  # fmt: skip
 from frontends.windows import Lengths, lengths, runs, taps
+from ir.dtypes import is_float
 from ir.spec import Expr, Number
 
 _LOWEST = {"i64": -(2**63), "i32": -(2**31), "i16": -(2**15), "i8": -128, "u8": 0}
@@ -47,24 +48,49 @@ class _Maxima:
     def values(self, b: Builder, out: Meta) -> Value:
         return b.fold("max", out, self.over, self.element, "max_pool")
 
-    def places(self, b: Builder, out: Meta) -> Value:
+    def places(self, b: Builder, out: Meta, values: Value) -> Value:
         """Of each maximum its place among the elements of the last dimensions."""
         sizes = tuple(map(Number, self.kernel))
-        meta = Meta("i32", out.shape)
-        if self.over:
-            nth = b.fold("argmax", meta, self.over, self.element, "tap")
-        else:
-            nth = b.define(meta, lambda *at: 0, "tap")
+        nth = _nth(b, values, self.over, self.element)
 
         def body(*at: Expr) -> Expr:
             window = unravelled(nth.at(*at), sizes)
-            place: Expr = Number(0)
             source = taps(at[self.lead :], window, *self.how)
-            for position, size in zip(source, self.x.shape[self.lead :], strict=True):
-                place = plus(times(place, size), position)
-            return cast("i64", place)
+            inside = map(self._inside, source, self.how[1])
+            return cast("i64", linear(tuple(inside), self.x.shape[self.lead :]))
 
         return b.define(out, body, "places")
+
+    def _inside(self, position: Expr, dilation: int) -> Expr:
+        """Where all elements of a window equal what it is padded with, its first tap is found,
+        which may lie in the padding: the first element of the window instead."""
+        if self.pad is None:
+            return position
+        if dilation == 1:
+            return call("maximum", position, 0)
+        return where(position < 0, position % dilation, position)
+
+
+def _nth(b: Builder, values: Value, over: Sequence[Expr], element: Callable[..., Expr]) -> Value:
+    """Of each maximum which tap of its window it is: the first, or as in PyTorch the last NaN."""
+    meta, count = Meta("i32", values.shape), product(tuple(over))
+    if not over:
+        return b.define(meta, lambda *at: 0, "tap")
+
+    def order(*at: Expr) -> Expr:
+        own, place = at[: values.rank], linear(at[values.rank :], tuple(over))
+        found = where(call("eq", element(*at), values.wide(*own)), minus(count, place), 0)
+        if not is_float(values.dtype):
+            return found
+        return where(call("isnan", element(*at)), plus(plus(count, place), Number(1)), found)
+
+    best = b.fold("max", meta, over, order, "order")
+
+    def tap(*at: Expr) -> Expr:
+        found = best.at(*at)
+        return where(found > count, minus(minus(found, count), Number(1)), minus(count, found))
+
+    return b.define(meta, tap, "tap")
 
 
 def _max_pools(count: int) -> None:
@@ -84,7 +110,8 @@ def _max_pools(count: int) -> None:
         padding: Lengths = 0, dilation: Lengths = 1, ceil_mode: bool = False,
     ) -> tuple[Value, Value]:  # fmt: skip
         found = maxima(self, kernel_size, stride, padding, dilation, ceil_mode)
-        return found.values(b, out[0]), found.places(b, out[1])
+        values = found.values(b, out[0])
+        return values, found.places(b, out[1], values)
 
     def max_pool_backward(
         b: Builder, out: Meta, grad_output: Value, self: Value, kernel_size: Lengths,
@@ -237,11 +264,7 @@ def _adaptive_pools(count: int) -> None:
             return parts.element(-float("inf"), *at)
 
         values = b.fold("max", out[0], parts.over, element, "max_pool")
-        meta = Meta("i32", out[1].shape)
-        if parts.over:
-            nth = b.fold("argmax", meta, parts.over, element, "tap")
-        else:
-            nth = b.define(meta, lambda *at: 0, "tap")
+        nth = _nth(b, values, parts.over, element)
         places = b.define(out[1], lambda *at: cast("i64", parts.place(nth.at(*at), *at)), "places")
         return values, places
 

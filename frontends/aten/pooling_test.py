@@ -1,11 +1,14 @@
 """Pooling equals PyTorch's in float64."""
 
+import math
+
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from frontends.aten.against import agree
+from frontends.aten.arguments import reals
 
 ATEN = torch.ops.aten
 
@@ -42,6 +45,30 @@ def test_max_pool(case, ceil_mode):
     how[1] = how[1] or how[0]
     back = getattr(ATEN, f"max_pool{rank}d_with_indices_backward").default
     agree(back, torch.randn_like(values), x, *how, ceil_mode, places)
+
+
+@given(windows(True), st.booleans(), st.integers(0, 2**31))
+def test_max_pool_of_nan_and_infinities(case, ceil_mode, seed):
+    rank, x, *how = case
+    x = reals(x.shape, seed, special=True)
+    agree(getattr(ATEN, f"max_pool{rank}d").default, x, *how, ceil_mode)
+    if rank > 1:
+        agree(getattr(ATEN, f"max_pool{rank}d_with_indices").default, x, *how, ceil_mode)
+    agree(getattr(ATEN, f"adaptive_max_pool{rank}d").default, x, [2] * rank)
+
+
+@pytest.mark.parametrize("value", [-math.inf, math.inf, math.nan])
+@pytest.mark.parametrize("dilation", [1, 2])
+def test_places_lie_in_the_tensor_where_padding_equals_the_maximum(value, dilation):
+    x = torch.full((1, 2, 5, 6), value, dtype=torch.float64)
+    agree(ATEN.max_pool2d_with_indices.default, x, [3, 2], [2, 1], [1, 1], [1, dilation], True)
+    agree(ATEN.max_pool3d_with_indices.default, x, [1, 3, 3], [1, 2, 2], [0, 1, 1], dilation)
+    agree(ATEN.adaptive_max_pool2d.default, x, [2, 4])
+
+
+def test_places_lie_in_the_tensor_where_padding_equals_the_least_integer():
+    x = torch.full((1, 2, 5, 6), torch.iinfo(torch.int64).min)
+    agree(ATEN.max_pool2d_with_indices.default, x, [3, 2], [2, 1], [1, 1])
 
 
 def test_max_pool_of_integers():

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frontends.aten.against import agree
+from frontends.aten.arguments import SEEDS, SHAPES, reals
 
 ATEN = torch.ops.aten
 INF = math.inf
@@ -66,9 +67,25 @@ def test_extremes_and_their_places(case):
             agree(getattr(ATEN, f"arg{kind}").default, x, d, keepdim)
 
 
-def test_nan_is_the_largest_and_the_least():
-    x = torch.tensor([[1.0, math.nan, 2.0], [3.0, 5.0, 4.0]], dtype=torch.float64)
-    for operator in (ATEN.max.dim, ATEN.min.dim, ATEN.amax.default, ATEN.nansum.default):
+@given(SHAPES, SEEDS, st.integers(0, 3), st.sampled_from((torch.float64, torch.bfloat16)))
+def test_nan_is_the_largest_and_the_least(shape, seed, dim, dtype):
+    x = reals(shape, seed, dtype, special=True)
+    if x.ndim:
+        x[0] = torch.where(torch.isnan(x[0]), 0.0, x[0])  # a row that may have infinities only
+    dim %= max(x.ndim, 1)
+    for kind in ("max", "min"):
+        agree(getattr(ATEN, f"a{kind}").default, x, [dim] if x.ndim else [])
+        agree(getattr(ATEN, kind).default, x)
+        agree(getattr(ATEN, kind).dim, x, dim)
+        agree(getattr(ATEN, f"arg{kind}").default, x)
+        agree(getattr(ATEN, f"arg{kind}").default, x, dim)
+    agree(ATEN.nansum.default, x, dim)
+
+
+@pytest.mark.parametrize("value", [INF, -INF, math.nan])
+def test_the_first_of_elements_that_are_all_infinite_or_nan(value):
+    x = torch.full((2, 3), value, dtype=torch.float64)
+    for operator in (ATEN.max.dim, ATEN.min.dim, ATEN.argmax.default, ATEN.argmin.default):
         agree(operator, x, 1)
 
 
@@ -98,9 +115,10 @@ def test_log_of_sums_of_exponentials(case):
     agree(ATEN.logsumexp.default, x * 300, dims or list(range(x.ndim)), keepdim)
 
 
-@pytest.mark.parametrize("value", [INF, -INF])
+@pytest.mark.parametrize("value", [INF, -INF, math.nan])
 def test_log_of_a_sum_of_infinities(value):
-    agree(ATEN.logsumexp.default, torch.full([3], value, dtype=torch.float64), [0])
+    for x in (torch.full([3], value), torch.tensor([0.0, value, 1.0])):
+        agree(ATEN.logsumexp.default, x.double(), [0])
 
 
 @given(tensors((torch.float64, torch.int64)), st.booleans())

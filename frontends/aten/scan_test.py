@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frontends.aten.against import agree
+from frontends.aten.arguments import SEEDS, SHAPES, reals
 
 ATEN = torch.ops.aten
 
@@ -41,6 +42,13 @@ def test_nan_stays_the_extreme():
     x = torch.tensor([1.0, math.nan, 3.0, math.nan, 2.0], dtype=torch.float64)
     agree(ATEN.cummax.default, x, 0)
     agree(ATEN.cummin.default, x, 0)
+
+
+@given(SHAPES, SEEDS, st.integers(0, 3), st.sampled_from((torch.float64, torch.bfloat16)))
+def test_running_extremes_of_nan_and_infinities(shape, seed, dim, dtype):
+    x, dim = reals(shape, seed, dtype, special=True), dim % max(len(shape), 1)
+    agree(ATEN.cummax.default, x, dim)
+    agree(ATEN.cummin.default, x, dim)
 
 
 @given(scans((torch.float64,)))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ir.contraction import indices
+from ir.dtypes import Dtypes, is_float
 from ir.errors import KernelError
 from ir.formulation.atomic import places
 from ir.spec import (
-    FLOATS,
     Apply,
     Cast,
     Equation,
@@ -75,15 +75,16 @@ def _expands(e: Equation) -> bool:
 
 def _expansion(spec: Spec, known: Facts, e: Equation) -> list[Equation]:
     if isinstance(e.value, Reduce):
-        return _extreme(known, e)
+        return _extreme(spec, known, e)
     return _scan(spec, known, e) if isinstance(e.value, Scan) else [_scatter(known, e)]
 
 
-def _extreme(known: Facts, e: Equation) -> list[Equation]:
+def _extreme(spec: Spec, known: Facts, e: Equation) -> list[Equation]:
     """before: y[m] = argmax(f, n)
-    after:  y_top[m] = max(f, n); y[m] = min(where(f == y_top[m], n, N), n)
+    after:  y_top[m] = max(f, n); y[m] = min(where((f == y_top[m]) | isnan(f), n, N), n)
 
-    The first position wins, as it does in the reference.
+    The first position wins, as it does in the reference. NaN is the extreme and equals nothing, so
+    a float is tested for it: else a row with NaN would have no position.
     """
     value = e.value
     _require_free(known, e, top_of(e.target))
@@ -96,7 +97,10 @@ def _extreme(known: Facts, e: Equation) -> list[Equation]:
         first = position == Number(0)
         position = Index(i) if first else _add(_mul(position, size), Index(i))
         count = size if first else _mul(count, size)
-    place = Apply("where", (Apply("eq", (body, top)), position, count))
+    found: Expr = Apply("eq", (body, top))
+    if _real(spec, known, body):
+        found = Apply("or", (found, Apply("isnan", (body,))))
+    place = Apply("where", (found, position, count))
     return [
         replace(e, target=top.tensor, value=replace(value, fold=value.fold[3:], body=body)),
         replace(e, value=replace(value, fold="min", body=place)),
@@ -134,7 +138,7 @@ def _scan(spec: Spec, known: Facts, e: Equation) -> list[Equation]:
     """
     value = e.value
     along = Index(value.along)
-    if value.exclusive and value.fold in ("max", "min") and not _real(value.body, known):
+    if value.exclusive and value.fold in ("max", "min") and not _real(spec, known, value.body):
         raise KernelError(
             f"`{e.target}`: an exclusive cum{value.fold} of integers is not lowered", place=e.place
         )
@@ -175,10 +179,10 @@ def _narrow(body: Expr, known: Facts) -> bool:
     return bool(dtypes & {"f16", "bf16"})
 
 
-def _real(body: Expr, known: Facts) -> bool:
-    casts = [n.dtype for n in body.walk() if isinstance(n, Cast)]
-    reads = [known.tensors[n.tensor].dtype for n in body.walk() if isinstance(n, Read)]
-    return any(d in FLOATS for d in (*casts, *reads))
+def _real(spec: Spec, known: Facts, body: Expr) -> bool:
+    """Whether an expression gives a float."""
+    tensors = {name: tensor.dtype for name, tensor in known.tensors.items()}
+    return is_float(Dtypes(tensors, dict(spec.attributes)).of(body))
 
 
 def _require_free(known: Facts, e: Equation, name: str) -> None:

@@ -383,14 +383,17 @@ class Folds:
 
 
 def _places(e: Equation, extreme: Equation) -> bool:
-    """Whether an equation is `min(where(f == extreme, place, count), i)` of the extreme of f."""
+    """Whether an equation is `min(where(f == extreme, place, count), i)` of the extreme of f, or
+    the same with `(f == extreme) | isnan(f)`."""
     if not isinstance(e.value, Reduce) or e.value.fold != "min":
         return False
     top = Read(extreme.target, extreme.at)
     match e.value.body:
-        case Apply("where", (Apply("eq", (body, read)), place, count)):
+        case Apply("where", (found, place, count)):
+            same = Apply("eq", (extreme.value.body, top))
+            nan = Apply("isnan", (extreme.value.body,))
             alone = not any(n == top for part in (place, count) for n in part.walk())
-            return read == top and body == extreme.value.body and alone
+            return found in (same, Apply("or", (same, nan))) and alone
     return False
 
 
@@ -399,5 +402,8 @@ def _kept(member: Member, moved: Moved) -> Expr:
     own = Tile(member.value)
     if not _places(member.equation, moved.equation):
         return Apply("mul", (own, Tile(moved.scale)))
-    same = Apply("eq", (Tile(moved.before), Tile(moved.now)))
-    return Apply("where", (same, own, member.equation.value.body.args[2]))
+    found, _, count = member.equation.value.body.args
+    same: Expr = Apply("eq", (Tile(moved.before), Tile(moved.now)))
+    if found.function == "or":  # an extreme that was NaN stays so, and its first place stands
+        same = Apply("or", (same, Apply("isnan", (Tile(moved.before),))))
+    return Apply("where", (same, own, count))

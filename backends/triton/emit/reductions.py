@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ir.spec import FLOATS
+
 
 @dataclass(frozen=True, slots=True)
 class FoldText:
@@ -27,3 +29,12 @@ FOLDS = {
     "any": FoldText("tl.max({0}, {1})", "{0} | {1}"),
     "all": FoldText("tl.min({0}, {1})", "{0} & {1}"),
 }
+_ON_FLOATS = {  # Triton's own maximum and minimum leave NaN out
+    "max": FoldText("tl.reduce({0}, {1}, larger)", "larger({0}, {1})", FOLDS["max"].scan),
+    "min": FoldText("tl.reduce({0}, {1}, smaller)", "smaller({0}, {1})", FOLDS["min"].scan),
+}
+
+
+def fold_text(fold: str, dtype: str, nan: bool = True) -> FoldText:
+    """How a fold of values of a dtype is written. nan: whether it gives NaN where a value is."""
+    return _ON_FLOATS.get(fold, FOLDS[fold]) if nan and dtype in FLOATS else FOLDS[fold]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from backends.triton.emit.reductions import FOLDS
+from backends.triton.emit.reductions import FOLDS, fold_text
 from ir.functions import SCANS
 from ir.lower.limits import NEUTRAL
 
@@ -22,6 +22,13 @@ def test_what_is_neutral_changes_nothing(fold):
         maximum, minimum = max, min
 
     assert eval(FOLDS[fold].onto.format("a", "b"), {"tl": tl, **names}) == folded
+
+
+@pytest.mark.parametrize(("fold", "helper"), [("max", "larger"), ("min", "smaller")])
+def test_extremes_of_floats_give_nan_unless_it_is_not_needed(fold, helper):
+    assert fold_text(fold, "f32").over == f"tl.reduce({{0}}, {{1}}, {helper})"
+    assert fold_text(fold, "f32").onto == f"{helper}({{0}}, {{1}})"
+    assert fold_text(fold, "i32") == fold_text(fold, "f32", nan=False) == FOLDS[fold]
 
 
 def test_every_scan_has_a_text():

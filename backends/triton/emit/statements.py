@@ -8,13 +8,14 @@ from backends.backend import BackendError
 from backends.triton.emit import spelling
 from backends.triton.emit.blocks import Blocks
 from backends.triton.emit.descriptors import Descriptor, describe
+from backends.triton.emit.exponents import exponents
 from backends.triton.emit.expressions import Expressions, permuted, spread
 from backends.triton.emit.lines import Block, Call, Line
 from backends.triton.emit.nested import origins, trips
 from backends.triton.emit.outside import Outside
 from backends.triton.emit.peel import peeled, without
 from backends.triton.emit.products import Operand, Products
-from backends.triton.emit.reductions import FOLDS
+from backends.triton.emit.reductions import fold_text
 from backends.triton.emit.regions import Regions
 from backends.triton.emit.scales import scales
 from backends.triton.emit.uses import deferred, hands_on, idle, turned
@@ -67,6 +68,7 @@ class Statements:
         self.regions = Regions(self.blocks, parameters, self.tile, self._named, wide)
         self.products = Products(self.blocks)
         self.scaled = scales(launch)
+        self.exponents = exponents(launch)
         self.factors = {n: f"{spelling.value(n)}_factor" for n in self.scaled}
         self.expressions = Expressions(self.blocks, self.tile, self._temporary, self.factors)
         self.factor_lines = [
@@ -185,7 +187,7 @@ class Statements:
         zero = spelling.number(spelling.typed(0, dtype))
         code, left = f"tl.where({masks}, {source}, {zero})", axes
         for index in sorted(lost, key=axes.index, reverse=True):
-            code = FOLDS["sum"].over.format(code, left.index(index))
+            code = fold_text("sum", dtype).over.format(code, left.index(index))
             left = tuple(i for i in left if i != index)
         code = spread(code, left, self._axes(s.value))
         self._assign(s.value, f"{_operand(code)}.to({spelling.DTYPES[self.values[s.value].dtype]})")
@@ -204,8 +206,9 @@ class Statements:
             code = f"{_operand(code)} + 0.0"
         left = axes
         factor = self.factors.get(s.source.value)
+        fold = fold_text(s.fold, dtype, nan=s.value not in self.exponents)
         for index in sorted(over, key=axes.index, reverse=True):
-            code = FOLDS[s.fold].over.format(code, left.index(index))
+            code = fold.over.format(code, left.index(index))
             left = tuple(i for i in left if i != index)
         if factor:
             code = f"{code} * {factor}"
@@ -213,7 +216,7 @@ class Statements:
             code = f"({code} != 0)"
         code = spread(code, left, self._axes(s.value))
         if s.accumulate:
-            code = FOLDS[s.fold].onto.format(spelling.value(s.value), code)
+            code = fold.onto.format(spelling.value(s.value), code)
         self._assign(s.value, code)
 
     def _dot(self, s: Dot) -> None:
@@ -240,7 +243,7 @@ class Statements:
             name = self._temporary(permuted(code, axes, out))
             axes = out
         carry = spelling.value(s.carry)
-        fold = FOLDS[s.fold]
+        fold = fold_text(s.fold, dtype)
         if s.along not in axes and s.carry in self.idle:
             self._assign(s.value, name)
             return

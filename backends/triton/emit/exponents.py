@@ -1,0 +1,75 @@
+"""Exponents: maxima that are only subtracted in exponents, so that they may leave NaN out.
+
+    mx = max(x, k); p = exp(x - mx); s = sum(p, k); y = p / s
+
+NaN in a row of x makes p NaN there, and with it s, and with that all of y, whatever mx is. A maximum
+that gives NaN takes one instruction on some machines, three for each element on others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from backends.triton.emit.uses import tiles
+from ir.nest.nest import Dot, Fold, Launch, Map, Statement, Store, Tile
+from ir.spec import FLOATS, Apply, Cast, Expr
+
+_KEEP = ("add", "sub", "mul", "div", "neg")  # NaN where an operand is
+
+
+def exponents(launch: Launch) -> frozenset[str]:
+    """The maxima of a launch whose NaN reaches all that is stored without them."""
+    statements = tuple(launch.statements())
+    tops = [s for s in statements if isinstance(s, Fold) and s.fold == "max"]
+    return frozenset(s.value for s in tops if _unneeded(statements, s))
+
+
+def _unneeded(statements: tuple[Statement, ...], top: Fold) -> bool:
+    """Whether all that is stored is NaN where a row of the maximum has NaN, though the maximum is
+    not."""
+    if any(s.value == top.value for s in statements if isinstance(s, Map | Fold) and s is not top):
+        return False
+    sums = _sums(statements, top)
+    unsure, count = {top.value}, 0  # values that lack the NaN of the maximum
+    while count < len(unsure):
+        count = len(unsure)
+        for s in statements:
+            known = isinstance(s, Map) and _keeps(s.expression, sums)
+            if s is top or known or isinstance(s, Fold | Dot) and Tile(s.value) in sums:
+                continue
+            if not unsure & {t.value for t in tiles(s)}:
+                if isinstance(s, Store) and s.value in unsure:
+                    return False
+            elif isinstance(s, Map | Fold | Dot):
+                unsure.add(s.value)
+            else:
+                return False
+    return not any(Tile(value) in sums for value in unsure)
+
+
+def _sums(statements: tuple[Statement, ...], top: Fold) -> set[Expr]:
+    """The values that are NaN in each row that has NaN: sums of exponentials, and what is computed
+    from them."""
+    terms: set[Expr] = {Apply("exp", (Apply("sub", (top.source, Tile(top.value))),))}
+    sums: set[Expr] = set()
+    for s in statements:
+        match s:
+            case Map(value, expression) if _keeps(expression, sums):
+                sums.add(Tile(value))
+            case Map(value, expression) if _keeps(expression, terms):
+                terms.add(Tile(value))
+            case Fold(value, "sum", source) if source in terms and {*top.over} <= {*s.over}:
+                sums.add(Tile(value))
+            case Dot(value, a, b) if terms & {a, b} and {*top.over} <= {*s.over}:
+                sums.add(Tile(value))
+    return sums
+
+
+def _keeps(expr: Expr, of: Collection[Expr]) -> bool:
+    """Whether an expression is NaN where one of others is. Rounding to tf32 may lose NaN."""
+    match expr:
+        case Cast(dtype, value):
+            return dtype in FLOATS and dtype != "tf32" and _keeps(value, of)
+        case Apply(function, args) if function in _KEEP:
+            return any(_keeps(a, of) for a in args)
+    return expr in of
