@@ -83,7 +83,7 @@ TABLE = {
     "examples": (ALL, None),
     "tools": (ALL, ()),
     "tests": (ALL, None),
-    "tests/device": (("benchmarks", "frontends/kernelbench", "frontends/compiled"), None),
+    "tests/device": (("ir", "benchmarks", "frontends/kernelbench", "frontends/compiled"), None),
     "tests/model_server": ((), ()),
     "tests/place": (("search/evolve", "search/store"), ()),
     "bazel": ((), ("pytest",)),
