@@ -62,11 +62,13 @@ def data_of(rows: Sequence[Row]) -> Data:
 
 
 def _launches(flat: Mapping[str, float]) -> list[dict[str, float]]:
-    """The terms of each launch, from `<launch>.<term>_us`."""
+    """The terms of each launch, from `<launch>.<term>_us`; figures of the whole nest have no
+    launch in their names, and are left out."""
     found: dict[str, dict[str, float]] = {}
     for name, number in flat.items():
         launch, _, term = name.rpartition(".")
-        found.setdefault(launch, {})[term] = number
+        if launch:
+            found.setdefault(launch, {})[term] = number
     return list(found.values())
 
 
