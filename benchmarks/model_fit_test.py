@@ -94,3 +94,7 @@ def test_the_command_prints_the_weights(tmp_path, capsys):
     assert set(json.loads(capsys.readouterr().out)["weights"]) == {*TERMS, "loss"}
     file.write_text(json.dumps({"rows": []}))
     assert main([str(file)]) == 2
+    for wrong in (tmp_path / "none.json", tmp_path):
+        capsys.readouterr()
+        assert main([str(wrong)]) == 2
+        assert f"{wrong}: this is no result file" in capsys.readouterr().err
