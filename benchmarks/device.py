@@ -7,13 +7,29 @@ import platform
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from backends.registry import backend_for
+from ir.errors import KernelError
+from ir.machine import Machine
+
 _QUERY = "name,driver_version,clocks.sm,clocks.mem,clocks.max.sm,power.draw"
+
+
+def require(machine: Machine, hint: str = "run it where that chip is") -> Mapping[str, Any]:
+    """What this computer's device can do; KernelError where it is not the target's chip. It is
+    looked for in another process, so processes may be forked afterwards."""
+    available = backend_for(machine).available(machine)
+    if available["correct_by"] != "device":
+        why = available["why"] or f"its kernels are run by the {available['correct_by']}"
+        raise KernelError(
+            f"there is no `{machine.name}` in this computer: {why}", where="--target", hint=hint
+        )
+    return available
 
 
 def prepare(folder: Path | None = None) -> None:

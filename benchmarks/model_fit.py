@@ -20,6 +20,7 @@ import numpy as np
 from backends.triton.model.model import CHAIN, ENGINES, MEMORY, WEIGHTS, Weights
 from benchmarks.rank import geometric_mean, regret, relative, spearman
 from benchmarks.rank_table import Row
+from ir.errors import KernelError
 
 EXAMPLES = """
 examples:
@@ -62,11 +63,13 @@ def data_of(rows: Sequence[Row]) -> Data:
 
 
 def _launches(flat: Mapping[str, float]) -> list[dict[str, float]]:
-    """The terms of each launch, from `<launch>.<term>_us`."""
+    """The terms of each launch, from `<launch>.<term>_us`; figures of the whole nest have no
+    launch in their names, and are left out."""
     found: dict[str, dict[str, float]] = {}
     for name, number in flat.items():
         launch, _, term = name.rpartition(".")
-        found.setdefault(launch, {})[term] = number
+        if launch:
+            found.setdefault(launch, {})[term] = number
     return list(found.values())
 
 
@@ -154,7 +157,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     made.add_argument("files", nargs="+", type=Path)
     made.add_argument("--json", action="store_true")
     asked = made.parse_args(arguments)
-    rows = [r for f in asked.files for r in json.loads(f.read_text(encoding="utf-8"))["rows"]]
+    try:
+        rows = [row for file in asked.files for row in _rows(file)]
+    except KernelError as error:
+        print(f"model_fit: {error}", file=sys.stderr)
+        return 2
     data = data_of(rows)
     if len(data.names) < 2:
         print("model_fit: the files hold measured rows of fewer than two kernels", file=sys.stderr)
@@ -169,6 +176,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     }
     print(json.dumps(result, indent=1) if asked.json else _text(result))
     return 0
+
+
+def _rows(file: Path) -> list[Row]:
+    try:
+        return json.loads(file.read_text(encoding="utf-8"))["rows"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise KernelError(
+            f"this is no result file: {error}",
+            where=str(file),
+            hint="give a file that benchmarks.model_rank wrote",
+        ) from None
 
 
 def _text(result: Mapping[str, Mapping[str, object]]) -> str:

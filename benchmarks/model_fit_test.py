@@ -7,7 +7,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from backends.triton.model.model import Weights, combine
+from backends.registry import target
+from backends.triton.model.model import Weights, combine, modelled
+from benchmarks.draws import SIZES, spec_of
 from benchmarks.model_fit import (
     TERMS,
     data_of,
@@ -18,6 +20,8 @@ from benchmarks.model_fit import (
     predicted,
     quality,
 )
+from ir.autoschedule.autoschedule import autoschedule
+from ir.lower.lower import lower
 
 START = Weights(**{f.name: 0.2 if f.name == "loss" else 1.0 for f in fields(Weights)})
 TRUE = replace(START, dram=2.5, matrix=3.0, wait=0.5, loss=0.1)
@@ -47,6 +51,16 @@ def made_rows(weights, count=40):
 def test_all_rows_at_once_are_as_one_at_a_time():
     data = data_of(made_rows(TRUE))
     assert predicted(data, TRUE) == pytest.approx(data.true)
+
+
+def test_the_terms_of_a_modelled_kernel_are_those_of_its_launches():
+    spec, machine, sizes = spec_of("softmax"), target("h200"), SIZES["softmax"]
+    nest = lower(spec, autoschedule(spec, machine, sizes), machine, sizes)
+    timing = modelled(nest, machine, sizes, {})
+    row = {"kernel": "softmax", "correct": True, "measured_us": 1.0, "terms": timing.figures}
+    data = data_of([row])
+    assert len(data.terms) == len(nest.launches)
+    assert predicted(data, Weights()) == pytest.approx([timing.us])
 
 
 def test_fitting_comes_near_the_weights_that_made_the_times():
@@ -80,3 +94,7 @@ def test_the_command_prints_the_weights(tmp_path, capsys):
     assert set(json.loads(capsys.readouterr().out)["weights"]) == {*TERMS, "loss"}
     file.write_text(json.dumps({"rows": []}))
     assert main([str(file)]) == 2
+    for wrong in (tmp_path / "none.json", tmp_path):
+        capsys.readouterr()
+        assert main([str(wrong)]) == 2
+        assert f"{wrong}: this is no result file" in capsys.readouterr().err

@@ -27,6 +27,7 @@ from backends.triton.model.model import modelled
 from benchmarks.draws import SIZES, Draw, draws
 from benchmarks.rank_table import Row, read, summary, write
 from benchmarks.remodel import remodel
+from benchmarks.results import placeless
 from benchmarks.stopwatch import Job, Stopwatch
 from ir.errors import KernelError
 from ir.estimate.cost import roofline
@@ -63,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         machine = target(asked.target)
         if asked.remodel:
             command = f"python3 -m benchmarks.model_rank --target={asked.target} --remodel"
-            _show(remodel(asked.out, machine, f"{command} --out={asked.out}"))
+            _show(remodel(asked.out, machine, f"{command} --out={asked.out.name}"))
             return 0
         return run(asked, kernels, machine)
     except KernelError as error:
@@ -210,18 +211,21 @@ def built_row(task: Task) -> Row:
 
 
 def _short(reason: str) -> str:
-    """The two ends of a long reason: what it is about, and what a compiler says at last."""
+    """The two ends of a long reason: what it is about, and what a compiler says at last; without
+    the folders of this machine."""
+    reason = placeless(reason)
     return reason if len(reason) <= 500 else f"{reason[:150]} ... {reason[-340:]}"
 
 
 def _head(asked: argparse.Namespace) -> dict[str, Any]:
     command = f"python3 -m benchmarks.model_rank --target={asked.target}"
-    command += f" --schedules={asked.schedules} --seed={asked.seed} --out={asked.out}"
+    command += f" --schedules={asked.schedules} --seed={asked.seed} --out={asked.out.name}"
     head = {"command": command, "date": date.today().isoformat()}
     if asked.dry:
         return head | {"machine": None}
-    from benchmarks.device import facts  # needs a device
+    from benchmarks.device import facts, require
 
+    require(target(asked.target), "run it where that chip is, or give --dry to build and model")
     return head | facts_in_child(facts)
 
 

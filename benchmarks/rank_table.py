@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.rank import geometric_mean, regret, relative, spearman
+from benchmarks.results import save
 
 Row = dict[str, Any]
 # The model with the build's figures, the model without, the estimate of any machine.
@@ -29,10 +30,7 @@ def read(file: Path) -> list[Row]:
 def write(file: Path, head: Mapping[str, Any], rows: Sequence[Row]) -> None:
     """Writes a result file whole, never half of it."""
     table = {**head, "summary": summary(rows), "rows": list(rows)}
-    file.parent.mkdir(parents=True, exist_ok=True)
-    beside = file.with_suffix(".part")
-    beside.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
-    beside.replace(file)
+    save(file, table)
 
 
 def summary(rows: Sequence[Row]) -> dict[str, Any]:

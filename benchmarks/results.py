@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from math import exp, log
 from pathlib import Path
@@ -10,6 +11,8 @@ from statistics import median
 from typing import Any
 
 Table = dict[str, Any]
+# The folders of an absolute path: not of a URL, a relative path or a quotient.
+_FOLDERS = re.compile(r"(?<![\w.:/~)\]])/(?:[\w.+@-]+/)+")
 
 
 def read(file: Path) -> Table:
@@ -25,11 +28,28 @@ def write(file: Path, head: Mapping[str, Any], rows: Sequence[Table]) -> None:
 
 
 def save(file: Path, table: Table) -> None:
-    """Writes a table as JSON, never half of it."""
+    """Writes a table as JSON, never half of it, without the folders of the machine."""
+    replace(file, json.dumps(placeless(table), indent=1) + "\n")
+
+
+def replace(file: Path, text: str) -> None:
+    """Writes a text, never half of it."""
     file.parent.mkdir(parents=True, exist_ok=True)
     beside = file.with_suffix(".part")
-    beside.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+    beside.write_text(text, encoding="utf-8")
     beside.replace(file)
+
+
+def placeless(value: Any) -> Any:
+    """A value of JSON in whose texts absolute paths are file names: the folders are of one machine
+    and mean nothing on another."""
+    if isinstance(value, str):
+        return _FOLDERS.sub("", value)
+    if isinstance(value, Mapping):
+        return {name: placeless(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [placeless(each) for each in value]
+    return value
 
 
 def row_key(row: Mapping[str, Any]) -> tuple[Any, ...]:

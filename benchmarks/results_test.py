@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
-from benchmarks.results import missing, put, read, settle, summary, write
+from benchmarks import results
+from benchmarks.results import missing, placeless, put, read, settle, summary, write
+
+FILES = sorted((Path(results.__file__).parent / "results").rglob("*.json"))
 
 
 def row(us=10.0, theirs=20.0, dtype="f16", kernel="k", correct=True):
@@ -51,3 +55,20 @@ def test_a_row_takes_the_place_of_the_same_row(tmp_path):
     write(file, {"command": "c"}, rows)
     assert read(file)["rows"] == rows
     assert list(json.loads(file.read_text())) == ["command", "summary", "rows"]
+
+
+def test_a_file_is_written_without_the_folders_of_the_machine(tmp_path):
+    file = tmp_path / "r.json"
+    reason = f"{tmp_path}/softmax_0/kernel.py:12:0: no\nsee https://x.org/a/b, bazel/y.py and 1/2"
+    write(file, {"command": f"x --out={file}"}, [{**row(), "reasons": [reason]}])
+    made = read(file)
+    assert made["command"] == "x --out=r.json"
+    (said,) = made["rows"][0]["reasons"]
+    assert said == "kernel.py:12:0: no\nsee https://x.org/a/b, bazel/y.py and 1/2"
+    assert str(tmp_path) not in file.read_text()
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.name}")
+def test_no_result_file_names_a_folder_of_a_machine(file):
+    held = json.loads(file.read_text(encoding="utf-8"))
+    assert placeless(held) == held

@@ -8,7 +8,6 @@ hold a candidate; `good` how many of them hold one that takes at most 1.5 times 
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,6 +20,7 @@ from statistics import mean
 from typing import Any
 
 from backends.registry import backend_for, target
+from benchmarks.results import save
 from ir.errors import KernelError
 from ir.machine import Machine
 from ir.parse.parse import parse_workload
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "seed": asked.seed,
     }
     table = {**head, "summary": summary(rows), "rows": rows}
-    asked.out.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+    save(asked.out, table)
     print(text(table["summary"]), end="")
     return 0 if all(r["us"] for r in rows) else 1
 

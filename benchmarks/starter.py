@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from datetime import date
 from pathlib import Path
 
@@ -107,30 +108,31 @@ def run(
     """
     start = time.monotonic()
     machine, done = target(asked.target), read(asked.out)["rows"]
+    machine_room.require(machine)
     todo = _todo(chosen, done, asked.again)
     backend = backend_for(machine)
     folder = Path(tempfile.mkdtemp(prefix="race-"))
-    workshop = Workshop([(row, spec) for row, spec, _, _ in todo], machine, backend, folder)
-    machine_room.prepare()
-    head = {
-        "command": f"python3 -m {name} --target={asked.target} --out={asked.out}",
-        "date": date.today().isoformat(),
-        **machine_room.facts(),
-    }
-    track = Track(machine, backend.manifest.name, Gpu(),
-                  seconds=asked.row_seconds)  # fmt: skip
-    for row, spec, names, before in todo:
-        if time.monotonic() - start > asked.seconds:
-            print(f"starter: out of time before {row.key}", file=sys.stderr)
-            break
-        made = race(row, spec, workshop.entrant(row), names, track, before)
-        if finish:
-            made = finish(row, made, fastest_machine(machine).peak("matrix", row.dtype))
-        put(done, made)
-        head["clocks_mhz"] = machine_room.facts()["clocks_mhz"]
-        write(asked.out, head, done)
-        print(f"{time.monotonic() - start:6.1f} s  {line(made)}", file=sys.stderr, flush=True)
-    workshop.close()
+    builds = [(row, spec) for row, spec, _, _ in todo]
+    with closing(Workshop(builds, machine, backend, folder)) as workshop:
+        machine_room.prepare()
+        head = {
+            "command": f"python3 -m {name} --target={asked.target} --out={asked.out.name}",
+            "date": date.today().isoformat(),
+            **machine_room.facts(),
+        }
+        track = Track(machine, backend.manifest.name, Gpu(),
+                      seconds=asked.row_seconds)  # fmt: skip
+        for row, spec, names, before in todo:
+            if time.monotonic() - start > asked.seconds:
+                print(f"starter: out of time before {row.key}", file=sys.stderr)
+                break
+            made = race(row, spec, workshop.entrant(row), names, track, before)
+            if finish:
+                made = finish(row, made, fastest_machine(machine).peak("matrix", row.dtype))
+            put(done, made)
+            head["clocks_mhz"] = machine_room.facts()["clocks_mhz"]
+            write(asked.out, head, done)
+            print(f"{time.monotonic() - start:6.1f} s  {line(made)}", file=sys.stderr, flush=True)
     return int(any(not row["correct"] for row in done))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from functools import partial
@@ -31,6 +32,7 @@ def command(monkeypatch, tmp_path):
         return code, json.loads(out.read_text())
 
     monkeypatch.setattr(starter, "rows", lambda: iter(ROWS))
+    monkeypatch.setattr(starter.machine_room, "require", lambda machine: {})
     monkeypatch.setattr(starter.machine_room, "prepare", lambda: None)
     monkeypatch.setattr(starter.machine_room, "facts", lambda: dict(FACTS))
     monkeypatch.setattr(starter, "Gpu", SlowDevice)
@@ -45,7 +47,7 @@ def test_a_file_says_where_it_is_from_and_holds_all_rows(command):
     assert code == 0 and [row["dtype"] for row in made["rows"]] == ["f16", "f32"]
     assert list(made) == ["command", "date", "machine", "driver", "versions", "clocks_mhz",
                           "summary", "rows"]  # fmt: skip
-    assert made["command"].startswith("python3 -m benchmarks.starter --target=h200 --out=")
+    assert made["command"] == "python3 -m benchmarks.starter --target=h200 --out=r.json"
     assert made["summary"]["all"]["raced"] == 2
 
 
@@ -70,6 +72,26 @@ def test_a_failed_row_is_tried_again(command):
     command("--baselines=eager", body="pass")
     code, made = command("--baselines=eager")
     assert code == 0 and "reason" not in made["rows"][0]
+
+
+RACES = {
+    "starter": ("h200", "there is no `h200` in this computer"),
+    "products": ("h200", "there is no `h200` in this computer"),
+    "model_rank": ("h200", "--dry"),
+    "starter of a simulated chip": ("npu", "its kernels are run by the simulator"),
+}
+
+
+@pytest.mark.parametrize("name, chip, said", [(n, *v) for n, v in RACES.items()], ids=RACES)
+def test_a_computer_without_the_chip_is_told_at_once(tmp_path, name, chip, said):
+    words = ["-m", f"benchmarks.{name.split()[0]}", f"--target={chip}", f"--out={tmp_path}/r.json"]
+    hidden = {"CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": ""}
+    done = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True,
+                          env=os.environ | hidden)  # fmt: skip
+    assert done.returncode == 2 and done.stdout == ""
+    assert "Traceback" not in done.stderr and "--target: there is no" in done.stderr
+    assert said in done.stderr and "hint: " in done.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_race_needs_only_torch_triton_jinja2_and_numpy():

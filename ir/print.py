@@ -55,6 +55,15 @@ def spec_text(spec: Spec) -> str:
     )
 
 
+def signature(spec: Spec) -> str:
+    """`name(x: f32[M, K]) -> f32[M]` on one line: inputs, attributes, outputs."""
+    given = [f"{t.name}: {tensor_type(t)}" for t in spec.inputs]
+    given += [f"{name}={number_text(v)}" for name, v in spec.attributes]
+    outputs = ", ".join(map(tensor_type, spec.outputs))
+    results = f"({outputs})" if len(spec.outputs) > 1 else outputs
+    return f"{spec.name}({', '.join(given)}) -> {results}"
+
+
 def workload_text(workload: Workload) -> str:
     """The spec, then its `tune` and `check` lines: what a `.kir` file holds."""
     lines = [_sizes("tune", workload.tune)] if workload.tune is not None else []

@@ -5,17 +5,22 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from backends.registry import target_names
 from ir.errors import KernelError
 from search.command.arguments import Arguments, arguments, example
 from search.command.destination import destination
+from search.command.keeper import url
+from search.command.kernels import kernels, kernels_text
+from search.command.memory import require_memory
 from search.command.model_new import require_new
 from search.command.output import require_writable
 from search.command.packages import require
 from search.command.suite import Suite, library, suite
 from search.command.surroundings import Surroundings, surroundings
 from search.command.targets import listing, listing_text
+from search.command.version import versions, versions_text
 
 DONE, WRONG_USE = 0, 2
 
@@ -24,14 +29,40 @@ def main(words: Sequence[str]) -> int:
     """Runs the command; its exit code."""
     try:
         asked = arguments(words, example(target_names()), example(library()))
-        if asked.list_targets:
-            rows = listing()
-            print(json.dumps({"targets": rows}) if asked.json else listing_text(rows).rstrip())
+        around = surroundings()
+        if said := _said(asked, around):
+            table, text = said
+            print(json.dumps(table) if asked.json else text.rstrip())
             return DONE
-        return _evolve(asked, surroundings())
+        return _evolve(asked, around)
     except KernelError as error:
         print(f"evolve: {error}", file=sys.stderr)
         return WRONG_USE
+
+
+def _said(asked: Arguments, around: Surroundings) -> tuple[dict[str, Any], str] | None:
+    """What was asked for instead of a search, as plain data and for a person; None for nothing."""
+    if asked.version:
+        found = versions()
+        return found, versions_text(found)
+    if asked.list_targets:
+        rows = listing()
+        return {"targets": rows}, listing_text(rows, around.width)
+    if asked.list_kernels:
+        rows = kernels()
+        return {"kernels": rows}, kernels_text(rows)
+    for option, given in (("--list-runs", asked.list_runs), ("--show", asked.show)):
+        if given and asked.no_store:
+            raise KernelError("nothing is kept", where=option, hint="leave --no-store out")
+    if not (asked.list_runs or asked.show is not None):
+        return None
+    from search.command.runs import runs, runs_text, shown  # a database takes long to import
+
+    if asked.show is not None:
+        table, text = shown(asked, around, asked.show)
+        return {"run": table}, text
+    rows = runs(asked, around)
+    return {"runs": rows}, runs_text(rows, url(asked, around), around.width)
 
 
 def _evolve(asked: Arguments, around: Surroundings) -> int:
@@ -40,6 +71,7 @@ def _evolve(asked: Arguments, around: Surroundings) -> int:
     stored = asked.resume or asked.replay
     found = Suite() if stored is not None else suite(asked, around.path)
     destination(asked, around, found.problems)
+    require_memory(found.problems, asked.workers or around.workers, asked.trace is not None)
     # Here, as a database and a sandbox take long to import, and most mistakes come before.
     from search.command.conduct import conduct
 
@@ -59,8 +91,10 @@ def _require_outputs(asked: Arguments, around: Surroundings) -> None:
             require_writable(option, around.path(given))
     if asked.model_new is not None:
         require_new(around.path(asked.model_new), asked.overwrite)
-    elif asked.overwrite:
-        raise KernelError("it is of --model-new", where="--overwrite", hint="leave it out")
+    elif asked.overwrite and asked.out is None:
+        raise KernelError(
+            "it is of --model-new and --out", where="--overwrite", hint="leave it out"
+        )
     kernels = 1 if asked.resume or asked.replay else len(asked.kernels)
     if asked.trace is not None and (kernels != 1 or len(asked.targets) > 1):
         raise KernelError(

@@ -13,7 +13,8 @@ from tests.place.place import SCALE, Place
 FIELDS = [
     "run", "kernel", "target", "backend", "shape", "evaluations", "failures", "correct_by",
     "time_kind", "device", "toolchain", "first_us", "best_us", "plain_us", "roofline_us",
-    "stopped_because", "record", "shapes", "dispatch", "unseen", "operators",
+    "stopped_because", "record", "out", "schedule", "source", "formulation", "shapes", "dispatch",
+    "unseen", "operators",
 ]  # fmt: skip
 
 ROWS = ("--kernel=rows.kir", "--policy=evolutionary")  # whose children are found quickly
@@ -48,7 +49,9 @@ def test_json_is_one_object_with_the_promised_fields_in_their_order(place):
     assert run["evaluations"] == 6
     assert (run["correct_by"], run["time_kind"]) == ("emulator", "modelled")
     assert 0 < run["roofline_us"] and 0 < run["best_us"] <= run["first_us"]
-    assert run["plain_us"] > 0 and run["record"] is None
+    assert run["plain_us"] > 0 and run["record"] is None and run["out"] is None
+    assert run["schedule"].startswith("schedule(scale)") and "scale" in run["source"]
+    assert run["formulation"] is None
 
 
 def test_a_suite_is_every_kernel_for_every_target(place):
@@ -200,7 +203,10 @@ BAD = {
         ["--kernel", "no kernel `sofmax`", "did you mean `softmax`?"],
     ),
     "kernel file not there": (
-        ("--target=null", "--kernel=none.kir"), ["--kernel: `none.kir` cannot be read"],
+        ("--target=null", "--kernel=no/none.kir"), ["--kernel", "no/none.kir` cannot be read"],
+    ),
+    "kernel file with a slip in its name": (
+        ("--target=null", "--kernel=./scal.kir"), ["scal.kir` cannot be read", "`scale.kir`?"],
     ),
     "unknown backend": ((*GOOD, "--backend=nul"), ["--backend", "`nul`", "null"]),
     "unknown policy": ((*GOOD, "--policy=gredy"), ["--policy", "`gredy`", "greedy"]),
@@ -225,6 +231,14 @@ BAD = {
     "report nowhere": ((*GOOD, "--report=no/page.html"), ["--report", "no` is not there"]),
     "report is a folder": ((*GOOD, "--report=."), ["--report", "is a folder"]),
     "trace of many": (("--target=null", "--trace=t.json"), ["--trace", "one"]),
+    "more memory than there is": (
+        ("--target=null", "--kernel=huge.kir"),
+        ["kernel `scale`", "M=2000000, K=131072", "GiB of memory", "are available", "`check(...)`"],
+    ),
+    "a file in the place of a folder": ((*GOOD, "--out=scale.kir"), ["--out", "is a file"]),
+    "nothing to overwrite": ((*GOOD, "--overwrite"), ["--overwrite", "--out"]),
+    "a list of what is not kept": (("--list-runs", "--no-store"), ["--list-runs", "--no-store"]),
+    "a run of no store": (("--show=x-1", "--store=no.db"), ["--show", "no store", "`x-1`"]),
     "promote nowhere": (
         (*GOOD, "--promote", "--report=page.html"), ["--promote", "no checkout"],
     ),
@@ -233,6 +247,8 @@ BAD = {
 
 @pytest.mark.parametrize("words, said", BAD.values(), ids=BAD)
 def test_bad_use_is_told_once_with_its_place_and_leaves_nothing(place, words, said):
+    (place.work / "huge.kir").write_text(SCALE.replace("M=3, K=5", "M=2000000, K=131072"))
+    place.given = place.files()
     # Not a checkout, wherever the test runs.
     code, out, err = place.run(*words, BUILD_WORKSPACE_DIRECTORY=str(place.folder))
     refused(place, code, out, err, said)

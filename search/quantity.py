@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 
 NONE = "-"
+FIXED = "fixed sizes"
 TIMES = "\N{MULTIPLICATION SIGN}"
 MICRO = "\N{MICRO SIGN}"
 
@@ -59,8 +60,8 @@ def duration(seconds: float) -> str:
 
 
 def shape(sizes: Mapping[str, int]) -> str:
-    """Sizes by name: `M=512, N=256`."""
-    return ", ".join(f"{name}={size}" for name, size in sizes.items())
+    """Sizes by name: `M=512, N=256`; `fixed sizes` where a spec leaves none open."""
+    return ", ".join(f"{name}={size}" for name, size in sizes.items()) or FIXED
 
 
 def ratio(over: float | None, under: float | None) -> float | None:

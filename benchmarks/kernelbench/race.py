@@ -25,6 +25,7 @@ from typing import Any, NoReturn
 
 from backends.program.sealed import unseal
 from backends.registry import backend_for, target
+from benchmarks import device as machine_room
 from benchmarks.kernelbench.contest import Task, contest, machine_facts
 from benchmarks.kernelbench.kernels import Job, build, jobs
 from benchmarks.kernelbench.prepared import RECORD, Wanted, known_facts, prepare
@@ -60,11 +61,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         levels = asked.level or LEVELS
         chosen = [e for n in levels for e in entries(asked.problems, n, asked.only)]
         machine = target(asked.target)
-        available = backend_for(machine).available(machine)
-        if not asked.rehearse and available["correct_by"] != "device" and asked.until == "race":
-            raise KernelError(
-                f"there is no such device here: {available['why']}",
-                hint="--rehearse tries the command, --until=prepare does what needs no device",
+        if asked.rehearse or asked.until != "race":
+            available = backend_for(machine).available(machine)
+        else:
+            available = machine_room.require(
+                machine, "--rehearse tries the command, --until=prepare does what needs no device"
             )
     except KernelError as error:
         print(f"kernelbench: {error}", file=sys.stderr)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import exp, log
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+from benchmarks.results import save
 
 Row = Mapping[str, Any]
 OVER = ("eager", "compile", "reduce_overhead")
@@ -17,11 +18,7 @@ OVER = ("eager", "compile", "reduce_overhead")
 def write(file: Path, head: Mapping[str, Any], rows: Sequence[Row]) -> None:
     """Writes a result file whole, rows in the order of their problems; never half of it."""
     ordered = sorted(rows, key=lambda r: (r["level"], r["number"]))
-    table = {**head, "summary": summary(ordered), "rows": ordered}
-    file.parent.mkdir(parents=True, exist_ok=True)
-    beside = file.with_suffix(".part")
-    beside.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
-    beside.replace(file)
+    save(file, {**head, "summary": summary(ordered), "rows": ordered})
 
 
 def summary(rows: Sequence[Row]) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import copy
-import json
 import sys
 import time
 from collections.abc import Iterator
@@ -22,6 +21,7 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_flatten, tree_map
 
+from benchmarks.results import save
 from frontends.kernelbench.apart import apart
 from frontends.kernelbench.problem import Problem
 from frontends.kernelbench.scaled import load_of, scaled
@@ -155,7 +155,7 @@ def main(argv: list[str] | None = None) -> int:
         found.append(row)
         print(_line(row), file=sys.stderr, flush=True)
         if options.out:
-            options.out.write_text(json.dumps({"rows": found}, indent=1), encoding="utf-8")
+            save(options.out, {"rows": found})
     right = sum(r["correct"] for r in found)
     print(f"{right} of {len(found)} problems")
     return 0 if right == len(found) else 1

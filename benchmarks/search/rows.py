@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from benchmarks.results import placeless, replace
 from benchmarks.search.statistics import summary
 
 Row = Mapping[str, Any]
@@ -25,12 +26,9 @@ def read(file: Path) -> list[Row]:
 
 def write(file: Path, head: Mapping[str, Any], rows: Sequence[Row]) -> None:
     """Writes a result file whole, rows in the order of their keys; never half of it."""
-    ordered = sorted(rows, key=key)
+    ordered = placeless(sorted(rows, key=key))
     parts = [f'"{name}": {json.dumps(value)}' for name, value in head.items()]
     parts.append(f'"summary": {json.dumps(summary(ordered), indent=1)}')
     lines = ",\n".join(json.dumps(row) for row in ordered)
     parts.append(f'"rows": [\n{lines}\n]')
-    file.parent.mkdir(parents=True, exist_ok=True)
-    beside = file.with_suffix(".part")
-    beside.write_text("{" + ",\n".join(parts) + "}\n", encoding="utf-8")
-    beside.replace(file)
+    replace(file, "{" + ",\n".join(parts) + "}\n")

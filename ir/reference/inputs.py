@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from math import prod
 
 import numpy as np
 
-from ir.reference.rounding import round_to
+from ir.reference.rounding import HELD_AS, round_to
 from ir.sizes import bind, shape, value
 from ir.spec import (
     FLOATS,
@@ -24,6 +25,7 @@ from ir.spec import (
 )
 from ir.verify import facts
 
+DRAWN = 8  # bytes of a number before it is rounded to its dtype
 WHOLE = 8  # integers of no known use run from -WHOLE to WHOLE
 _CLAMPS = ("minimum", "maximum", "mod", "and", "lt", "le", "gt", "ge", "eq", "ne", "uniform")
 _POSITIVE = ("log", "log2", "log10", "log1p", "sqrt", "rsqrt")
@@ -59,6 +61,13 @@ def random_inputs(
     for borders, searched in use.borders.items():
         _borders(made, borders, searched, use, rng)
     return {name: round_to(array, dtypes[name]) for name, array in made.items()}
+
+
+def drawn_bytes(spec: Spec, sizes: Mapping[str, int]) -> tuple[int, int]:
+    """Bytes of the inputs that `random_inputs` gives, and the bytes that it needs beside them."""
+    bound = bind(spec, sizes)
+    counts = [(prod(shape(t, bound)), np.dtype(HELD_AS[t.dtype]).itemsize) for t in spec.inputs]
+    return sum(n * held for n, held in counts), sum(n * DRAWN for n, _ in counts)
 
 
 def uses(spec: Spec, sizes: Mapping[str, int]) -> Use:

@@ -19,7 +19,8 @@ EVALUATIONS = 32
 EXAMPLES = """
 examples:
   evolve --target={target}
-      evolves every kernel of the starter suite and writes them to kernels_generated/
+      evolves every kernel of the starter suite; in a checkout the winners go to
+      kernels_generated/, elsewhere to ./speciate_out
   evolve --target={target} --kernel={kernel} --evaluations=60 --seed=1 --report={kernel}.html
       evolves one kernel for longer and writes a page that shows how
 """
@@ -61,10 +62,15 @@ class Arguments:
     no_store: bool
     resume: str | None
     promote: bool | None
+    out: str | None
     report: str | None
     trace: str | None
     json: bool
     list_targets: bool
+    list_kernels: bool
+    list_runs: bool
+    show: str | None
+    version: bool
     words: tuple[str, ...]
 
 
@@ -112,10 +118,15 @@ def arguments(words: Sequence[str], target: str, kernel: str) -> Arguments:
         no_store=found.no_store,
         resume=found.resume,
         promote=found.promote,
+        out=found.out,
         report=found.report,
         trace=found.trace,
         json=found.json,
         list_targets=found.list_targets,
+        list_kernels=found.list_kernels,
+        list_runs=found.list_runs,
+        show=found.show,
+        version=found.version,
         words=tuple(words),
     )
 
@@ -145,6 +156,8 @@ def _parser(examples: str) -> _Parser:
         allow_abbrev=False,
     )
     parser.add_argument("rest", nargs="*", help=argparse.SUPPRESS)
+    parser.add_argument("--version", action="store_true",
+                        help="print the version, and those of what it uses")
     _what(parser.add_argument_group("what is evolved"))
     _how(parser.add_argument_group("how it is searched"))
     _models(parser.add_argument_group("models that are asked (an endpoint's address and key: "
@@ -186,6 +199,8 @@ def _what(group: argparse._ArgumentGroup) -> None:
                        help="one of the target's backends (default: its first)")
     group.add_argument("--list-targets", action="store_true",
                        help="say what can be evolved for, and what this machine can do for each")
+    group.add_argument("--list-kernels", action="store_true",
+                       help="say which kernels the library has, with signatures and sizes")
 
 
 def _how(group: argparse._ArgumentGroup) -> None:
@@ -232,16 +247,24 @@ def _kept(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--no-store", action="store_true",
                        help="keep no runs: what is found is printed, promoted and forgotten")
     group.add_argument("--resume", metavar="RUN", help="go on with a run that was stopped")
+    group.add_argument("--list-runs", action="store_true", help="say which runs the store holds")
+    group.add_argument("--show", metavar="RUN",
+                       help="print a stored run: settings, times, the winner's lineage, schedule "
+                            "and source")
 
 
 def _results(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--promote", action=argparse.BooleanOptionalAction, default=None,
-                       help="write winners to kernels_generated/ (default: in a checkout)")
+                       help="write winners to kernels_generated/ (default: in a checkout, and "
+                            "kernels of the library only)")
+    group.add_argument("--out", metavar="DIR",
+                       help="write each winner's source, schedule and record to "
+                            "DIR/KERNEL/TARGET/ (default outside a checkout: speciate_out)")
     group.add_argument("--model-new", metavar="FILE.py",
                        help="with --problem: KernelBench's solution file, whose ModelNew calls the "
                             "winners (one target)")
     group.add_argument("--overwrite", action="store_true",
-                       help="with --model-new: replace a file that is there")
+                       help="with --model-new or --out: replace what is there")
     group.add_argument("--report", metavar="FILE.html", help="a page that shows the search")
     group.add_argument("--trace", metavar="FILE.json",
                        help="a timeline of the winner, in Chrome's trace format")

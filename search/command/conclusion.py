@@ -17,6 +17,7 @@ from search.command.session import Session
 from search.command.suite import Suite
 from search.command.summary import summary_text
 from search.command.surroundings import Surroundings
+from search.command.table import filled
 from search.command.task import Results, text, tried
 from search.command.total import Total, total
 
@@ -32,15 +33,15 @@ def conclude(asked: Arguments, around: Surroundings, session: Session, suite: Su
     totals = [total(name, network, outcomes, left) for name, network in suite.networks.items()]
     results = _results(session, suite, totals)
     if asked.json:
-        found: dict[str, Any] = {"runs": [line.table() for line in lines]}
+        found: dict[str, Any] = {"runs": [ended.table() for ended in session.ended]}
         if suite.module is not None:
             rows = [{**each.table(), **_said(suite, results, each.target)} for each in totals]
             found["problem"] = {"name": suite.module.spec.name, "targets": rows}
         print(json.dumps(found))
     elif lines:
-        print(summary_text(lines), end="")
+        print(summary_text(lines, around.width), end="")
         for each in totals:
-            print(each.text())
+            print(filled(each.text(), around.width), end="")
             if each.target in results and suite.module is not None:
                 print(_task_text(suite, each.target, results[each.target]))
     sys.stdout.flush()
@@ -48,6 +49,8 @@ def conclude(asked: Arguments, around: Surroundings, session: Session, suite: Su
         _model_new(asked.model_new, around, session, suite, totals[0])
     if asked.report is not None and session.ended:
         _report(asked.report, around, session)
+    for line in _unwritten(asked, session):
+        print(line, file=sys.stderr)
     if asked.trace is not None and session.ended and session.ended[-1].outcome.best is not None:
         from search.command.timeline import timeline
 
@@ -58,6 +61,21 @@ def conclude(asked: Arguments, around: Surroundings, session: Session, suite: Su
         kind = f", {best.time_kind}," if best else ""
         print(f"evolve: the timeline{kind} is in {asked.trace}", file=sys.stderr)
     return not any(fault for found in results.values() for _, fault in found)
+
+
+def _unwritten(asked: Arguments, session: Session) -> Iterator[str]:
+    """In a checkout, how to have the source of a kernel of one's own, as it goes nowhere."""
+    wanted = session.plan.destination
+    names = [
+        e.problem.title
+        for e in session.ended
+        if e.outcome.best is not None and not e.interrupted
+        and not e.problem.backend.manifest.for_tests
+        and not (wanted.promotes(e.problem) or wanted.writes(e.problem))
+    ]  # fmt: skip
+    if names and asked.promote is None and not asked.json and asked.model_new is None:
+        yield (f"evolve: {', '.join(names)}: written nowhere; --out=DIR writes winners to a folder, "
+               "--promote to kernels_generated/, --show=RUN prints one that is stored")  # fmt: skip
 
 
 def how_to_go_on(asked: Arguments, around: Surroundings, session: Session) -> Iterator[str]:

@@ -11,8 +11,9 @@ from search.command.arguments import Arguments
 from search.command.conclusion import conclude, how_to_go_on
 from search.command.destination import destination
 from search.command.interrupt import Interrupt
+from search.command.keeper import keeper, url
+from search.command.memory import require_memory
 from search.command.models import sources
-from search.command.packages import require
 from search.command.problem import Problem
 from search.command.session import Plan, Session
 from search.command.suite import Suite, resumed
@@ -46,17 +47,20 @@ def conduct(asked: Arguments, around: Surroundings, found: Suite) -> int:
     found: what to search for; nothing where a stored run is to go on, which knows it.
     """
     problems = found.problems
-    with closing(_keeper(asked, around)) as store:
+    with closing(keeper(asked, around)) as store:
         if asked.resume is not None:
             problems = (_resumed(asked, asked.resume, around, store),)
         elif asked.replay is not None:
             found_run = _resumed(asked, asked.replay, around, store)
             problems = (replace(found_run, run="", replays=asked.replay),)
+        wanted = destination(asked, around, problems)
+        if not found.problems:
+            require_memory(problems, asked.workers or around.workers, asked.trace is not None)
         shown = display(sys.stderr, around.quiet)
         plan = Plan(
             store=store,
             workers=asked.workers or around.workers,
-            checkout=destination(asked, around, problems),
+            destination=wanted,
             command=around.command(asked.words),
             unseen=UNSEEN if asked.unseen is None else asked.unseen,
             sources=sources(asked.prices, endpoint(around.variables), shown.say),
@@ -79,18 +83,6 @@ def conduct(asked: Arguments, around: Surroundings, found: Suite) -> int:
     return DONE if correct and right and not session.faults else INCOMPLETE
 
 
-def _keeper(asked: Arguments, around: Surroundings) -> Keeper:
-    """Where runs are kept; KernelError where what that takes is not there."""
-    if asked.no_store:
-        from search.store.forgetful import Forgetful
-
-        return Forgetful()
-    require("sqlalchemy", "it keeps runs in a store", "install it, or give --no-store")
-    from search.store.store import Store
-
-    return Store(_url(asked, around))
-
-
 def _lessons(asked: Arguments, around: Surroundings) -> Lessons | None:
     if not asked.lessons:
         return None
@@ -98,22 +90,7 @@ def _lessons(asked: Arguments, around: Surroundings) -> Lessons | None:
         raise KernelError(
             "lessons are kept beside a store", where="--lessons", hint="leave --no-store out"
         )
-    return beside(_url(asked, around))
-
-
-def _url(asked: Arguments, around: Surroundings) -> str:
-    """The store's URL or path. A run can only go on where there is one: none is made for it."""
-    if asked.store is not None and "://" in asked.store:
-        return asked.store
-    store = around.path(asked.store or around.store)
-    run = asked.resume or asked.replay
-    if run is not None and not store.is_file():
-        raise KernelError(
-            f"there is no store in `{store}`, so there is no run `{run}` to go on with",
-            where="--resume" if asked.resume else "--replay",
-            hint="name the store that the run was made in with --store",
-        )
-    return str(store)
+    return beside(url(asked, around))
 
 
 def _resumed(asked: Arguments, run: str, around: Surroundings, store: Keeper) -> Problem:

@@ -9,6 +9,7 @@ from ir.lower.lower import lower
 from ir.lower.verbs import canonical
 from ir.machine import Machine
 from ir.parse.parse import parse_schedule
+from ir.source import near
 from ir.spec import Spec
 from ir.workload import Sizes
 
@@ -19,9 +20,9 @@ def text_of(file: Path, option: str, ending: str) -> str:
         return file.read_text(encoding="utf-8")
     except OSError as error:
         raise KernelError(
-            f"`{file.name}` cannot be read: {error.strerror}",
+            f"`{file}` cannot be read: {error.strerror}",
             where=option,
-            hint=f"give the path of a {ending} file that exists",
+            hint=near(file.name, _beside(file, ending), f"give the path of a {ending} file"),
         ) from error
     except UnicodeDecodeError as error:
         raise KernelError(
@@ -29,6 +30,14 @@ def text_of(file: Path, option: str, ending: str) -> str:
             where=str(file),
             hint="save it as UTF-8",
         ) from error
+
+
+def _beside(file: Path, ending: str) -> list[str]:
+    """The names of the files with an ending in a file's folder; none where that is no folder."""
+    try:
+        return sorted(each.name for each in file.parent.iterdir() if each.suffix == ending)
+    except OSError:
+        return []
 
 
 def given_schedule(file: Path, spec: Spec, machine: Machine, sizes: Sizes) -> str:

@@ -23,6 +23,20 @@ def require_writable(option: str, file: Path) -> None:
     raise KernelError(what, where=option, hint=hint)
 
 
+def require_folder(option: str, folder: Path) -> None:
+    """KernelError where files could not be written into a folder, which need not be there yet."""
+    place = folder
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    if not place.is_dir():
+        what, hint = f"`{place}` is a file", "name a folder"
+    elif not os.access(place, os.W_OK | os.X_OK):
+        what, hint = f"`{place}` cannot be written to", "name a folder that you may write to"
+    else:
+        return
+    raise KernelError(what, where=option, hint=hint)
+
+
 def write(option: str, file: Path, data: bytes) -> None:
     """Writes a file whole or not at all; KernelError where that fails."""
     try:

@@ -40,7 +40,7 @@ def _result(ended: Ended) -> Result:
         **{name: said[name] for name in ("device", "clocks") if name in said},
         "evaluation": f"{ended.environment.get('workers')} at a time",
         **_sandbox(ended.environment.get("sandbox")),
-        "record": ended.record or "not promoted",
+        "written to": ended.record or ended.out or "nowhere",
     }
     if left := problem.settings.left_to_torch:
         facts["left to PyTorch"] = f"{', '.join(left)}, in the module that the kernel is of"

@@ -13,7 +13,7 @@ from search.settings import Settings
 @dataclass(frozen=True, slots=True)
 class Problem:
     """tune: the sizes that the kernel's own file names.  ours: the target is the project's, so
-    that a record for it can be tested later.  run: a stored run that goes on; empty for a new
+    that a record for it can be tested later.  library: the kernel is the library's.  run: a stored run that goes on; empty for a new
     one.  replays: a stored run whose models' answers are given again; empty for none."""
 
     settings: Settings
@@ -21,6 +21,7 @@ class Problem:
     backend: Backend
     tune: Sizes
     ours: bool
+    library: bool = False
     run: str = ""
     replays: str = ""
 

@@ -1,4 +1,4 @@
-"""Promotion: the winner of a run as a record under `kernels_generated/`."""
+"""Promotion: the winner of a run as a record, under `kernels_generated/` or a user's folder."""
 
 from __future__ import annotations
 
@@ -92,6 +92,14 @@ def promote(
 
     said: what the backend says of the machine that the candidates were evaluated on.
     """
+    return write_record(checkout / FOLDER, winner(problem, outcome, said))
+
+
+def winner(
+    problem: Problem, outcome: Outcome, said: Mapping[str, str], made_by: str = ""
+) -> Stored:
+    """The winner as a record with its texts. made_by: the command; by default one that gives the
+    run again in a checkout."""
     assert outcome.best is not None, "a run without a correct candidate has no record"
     assert outcome.evaluation is not None, "the winner has an evaluation"
     settings = problem.settings
@@ -104,7 +112,7 @@ def promote(
         target=settings.target,
         backend=settings.backend,
         source=name,
-        command=command(settings, other is None),
+        command=made_by or command(settings, other is None),
         digests=Digests(
             spec=spec_digest(spec),
             schedule=text_digest(outcome.best.schedule),
@@ -133,7 +141,19 @@ def promote(
     stored = Stored(record, workload, outcome.best.schedule, text, other)
     if outcome.dispatch is not None:
         stored = replace(stored, variants=dispatch_texts(problem, outcome.dispatch)[1:])
-    return write_record(checkout / FOLDER, stored)
+    return stored
+
+
+def winner_texts(problem: Problem, outcome: Outcome) -> tuple[Texts, ...]:
+    """What the winner is made of, and behind it the kernels that share its shapes; nothing where no
+    candidate is correct."""
+    best = outcome.best
+    if best is None:
+        return ()
+    other = _other_equations(problem.settings, best)
+    first = Texts(best.schedule, winner_source(problem, outcome), other)
+    shared = dispatch_texts(problem, outcome.dispatch)[1:] if outcome.dispatch else ()
+    return (first, *shared)
 
 
 def _shared(problem: Problem, outcome: Outcome, name: str) -> dict[str, Any]:

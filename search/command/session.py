@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from datetime import date
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from backends.registry import backend_for
 from ir.errors import KernelError
+from search.command.destination import Destination
 from search.command.equipment import Equipment, equipped
 from search.command.interrupt import Interrupt
 from search.command.models import Sources
 from search.command.problem import Problem
-from search.command.promotion import promote
+from search.command.promotion import promote, winner, winner_texts
 from search.command.summary import Line
 from search.command.unseen import UNSEEN, tried
 from search.display.display import Display
@@ -27,6 +29,7 @@ from search.outcome import Outcome
 from search.policy import policy
 from search.prompt.lesson import distil
 from search.prompt.lessons import Lessons
+from search.record.record import Written, write_record
 from search.run import Search
 from search.stored import Keeper
 from search.unseen import Unseen
@@ -35,33 +38,39 @@ from search.unseen import Unseen
 @dataclass(slots=True)
 class Ended:
     """A search that has ended. environment: what its evaluator says of itself.  record: the
-    folder that its winner was written to; empty where it was not."""
+    folder in the checkout that its winner was written to, `out` the one of the user's; empty where
+    it was not."""
 
     problem: Problem
     outcome: Outcome
     environment: Mapping[str, object]
     interrupted: bool
     record: str = ""
+    out: str = ""
     unseen: tuple[Unseen, ...] = ()
 
     @property
     def line(self) -> Line:
         """For the summary."""
-        return Line(self.outcome, self.record, here(self.environment), self.unseen)
+        return Line(self.outcome, self.record, here(self.environment), self.unseen, self.out)
+
+    def table(self) -> dict[str, Any]:
+        """As plain data, the winner's texts among it."""
+        return self.line.table(winner_texts(self.problem, self.outcome))
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What is the same for all searches of a session.
 
-    checkout: where winners go; None for nowhere.  command: what the user said, for the report.
+    destination: where winners go.  command: what the user said, for the report.
     sources: of models' answers.  memory: whether searches start from what earlier runs found.
     lessons: where they are kept; None where nobody wants them.
     """
 
     store: Keeper
     workers: int
-    checkout: Path | None
+    destination: Destination
     command: str
     sources: Sources
     memory: bool = False
@@ -124,7 +133,7 @@ class Session:
             self._search(asked, equipment)
         if not self.interrupt.came:
             self._learn(self.ended[-1])
-            self._promote(self.ended[-1])
+            self._keep(self.ended[-1])
             self._try_unseen(self.ended[-1])
 
     def _search(self, asked: Problem, equipment: Equipment) -> None:
@@ -160,21 +169,29 @@ class Session:
         if self.plan.lessons is not None:
             self.plan.lessons.add(distil(ended.outcome, date.today().isoformat()))
 
-    def _promote(self, ended: Ended) -> None:
-        """Writes the winner to the checkout, if it is better than what is there."""
-        checkout = self.plan.checkout
-        if checkout is None or ended.outcome.best is None:
+    def _keep(self, ended: Ended) -> None:
+        """Writes the winner where it goes, if it is better than what is there."""
+        wanted, problem, outcome = self.plan.destination, ended.problem, ended.outcome
+        if outcome.best is None:
             return
+        said = here(ended.environment)
         try:
-            written = promote(ended.problem, ended.outcome, checkout, here(ended.environment))
+            if wanted.checkout is not None and wanted.promotes(problem):
+                made = promote(problem, outcome, wanted.checkout, said)
+                ended.record = self._written(made, made.folder.relative_to(wanted.checkout))
+            if wanted.out is not None and wanted.writes(problem):
+                stored = winner(problem, outcome, said, self.plan.command)
+                made = write_record(wanted.out, stored, replace=wanted.named, tested=False)
+                ended.out = self._written(made, made.folder)
         except KernelError as error:  # what was found is stored, and shown in the end
-            self._note(ended.problem, error)
-            return
-        folder = str(written.folder.relative_to(checkout))
-        if written.written:
-            ended.record = folder
-        else:
-            self.display.say(f"  {folder} stays as it is: {written.why}")
+            self._note(problem, error)
+
+    def _written(self, made: Written, folder: Path) -> str:
+        """The folder of a record; empty, and told why, where it stays as it was."""
+        if made.written:
+            return str(folder)
+        self.display.say(f"  {folder} stays as it is: {made.why}")
+        return ""
 
     def _try_unseen(self, ended: Ended) -> None:
         """Tries kernels that share shapes at others, as many as the plan says."""

@@ -80,13 +80,17 @@ def suite(asked: Arguments, path: Callable[[str], Path]) -> Suite:
             allowed="one kernel",
             hint="name it with --kernel",
         )
-    workloads = [_workload(name, path) for name in kernels]
+    workloads = [(_workload(name, path), not _by_file(name)) for name in kernels]
     machines = [machine(name, path) for name in asked.targets]
-    _require_distinct("--kernel", [w.spec.name for w in workloads])
+    _require_distinct("--kernel", [w.spec.name for w, _ in workloads])
     _require_distinct("--target", [m.name for m, _ in machines])
     given = path(asked.schedule) if asked.schedule is not None else None
     return Suite(
-        tuple(_problem(asked, each, m, ours, given) for m, ours in machines for each in workloads)
+        tuple(
+            replace(_problem(asked, each, m, ours, given), library=in_library)
+            for m, ours in machines
+            for each, in_library in workloads
+        )
     )
 
 
@@ -138,11 +142,19 @@ def _workload_of(kernel: Evolved) -> Workload:
     return Workload(kernel.spec, heaviest(kernel.shapes), (least,))
 
 
-def resumed(asked: Arguments, run: str, stored: Settings, path: Callable[[str], Path]) -> Problem:
+def resumed(
+    asked: Arguments,
+    run: str,
+    stored: Settings,
+    path: Callable[[str], Path],
+    opened: Callable[[Machine, str], Backend] | None = None,
+) -> Problem:
     """A stored run as a problem, with limits as wide as the user says.
 
-    Raises KernelError where another target is named, or the backend cannot be used here.
+    opened: gives the backend; by default one that can be used here. Raises KernelError where
+    another target is named, or there is no such backend.
     """
+    opened = opened or usable
     if len(asked.targets) > 1:
         raise KernelError("a run has one target", where="--target", hint="leave it out")
     found, ours = machine(asked.targets[0] if asked.targets else stored.target, path)
@@ -166,8 +178,14 @@ def resumed(asked: Arguments, run: str, stored: Settings, path: Callable[[str], 
         workload=_in_order(spec, stored.workload),
         **limits,
     )
+<<<<<<< HEAD
     tune = _tune_of(stored) or sizes
     return Problem(settings, found, usable(found, stored.backend), tune, ours, run)
+=======
+    known = _tune_of(stored)
+    tune, library = known or dict(stored.sizes), known is not None
+    return Problem(settings, found, opened(found, stored.backend), tune, ours, library, run)
+>>>>>>> refs/heads/cli
 
 
 def library() -> tuple[str, ...]:
@@ -202,7 +220,7 @@ def usable(found: Machine, wanted: str | None) -> Backend:
 
 
 def _workload(name: str, path: Callable[[str], Path]) -> Workload:
-    by_file = name.endswith(ENDING) or "/" in name
+    by_file = _by_file(name)
     file = path(name) if by_file else LIBRARY / (name + ENDING)
     if not by_file and not file.is_file():
         known = library()
@@ -213,6 +231,10 @@ def _workload(name: str, path: Callable[[str], Path]) -> Workload:
             hint=near(name, known, "a file of your own must end in .kir"),
         )
     return parse_workload(text_of(file, "--kernel", ENDING), str(file))
+
+
+def _by_file(name: str) -> bool:
+    return name.endswith(ENDING) or "/" in name
 
 
 def _problem(

@@ -8,12 +8,13 @@ from typing import Any
 
 from ir.guards import WITHIN
 from search import obtained, quantity
+from search.command.table import columns, filled
 from search.contributions import contributions
 from search.dispatch import Dispatch, guard_lines
 from search.outcome import AtShape, Outcome
+from search.record.variant import Texts
 from search.unseen import Unseen, gain, unseen_words
 
-GAP = "  "
 COLUMNS = (
     ("kernel", "<"),
     ("target", "<"),
@@ -30,18 +31,19 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One run of the suite. record: the folder its winner was written to; empty where it was
-    not.  here: what the backend says of this machine."""
+    """One run of the suite. record: the folder in the checkout that its winner was written to, out:
+    the one of the user's; empty where it was not.  here: what the backend says of this machine."""
 
     outcome: Outcome
     record: str = ""
     here: Mapping[str, str] = field(default_factory=dict)
     unseen: tuple[Unseen, ...] = ()
+    out: str = ""
 
-    def table(self) -> dict[str, Any]:
+    def table(self, texts: Sequence[Texts] = ()) -> dict[str, Any]:
         """The run as plain data; times in microseconds, None where they are not known. `models`
         is there where models were asked, `left_to_torch` where PyTorch computes something of the
-        kernel's module."""
+        kernel's module. texts: of the winner, and of the kernels that share its shapes."""
         outcome, best = self.outcome, self.outcome.evaluation
         settings = outcome.settings
         made = contributions(outcome.graph, outcome.outcomes)
@@ -65,8 +67,10 @@ class Line:
             "roofline_us": outcome.roofline_us,
             "stopped_because": outcome.stopped_because,
             "record": self.record or None,
+            "out": self.out or None,
+            **_texts(texts[0] if texts else None),
             "shapes": [_at_shape(row) for row in outcome.by_shape()],
-            "dispatch": _dispatch(outcome.dispatch) if outcome.dispatch else None,
+            "dispatch": _dispatch(outcome.dispatch, texts) if outcome.dispatch else None,
             "unseen": _unseen(self.unseen) if self.unseen else None,
             "operators": [asdict(each) for each in made],
             **models,
@@ -105,15 +109,23 @@ def _at_shape(row: AtShape) -> dict[str, Any]:
     return found
 
 
-def _dispatch(found: Dispatch) -> dict[str, Any]:
+def _texts(texts: Texts | None) -> dict[str, Any]:
+    """A kernel's texts; its equations only where they are not the spec's own."""
+    names = ("schedule", "source", "formulation")
+    return {name: getattr(texts, name) if texts else None for name in names}
+
+
+def _dispatch(found: Dispatch, texts: Sequence[Texts]) -> dict[str, Any]:
     """Kernels by number, the first of which is the fallback."""
+    each = texts or [None] * len(found.kernels)
     return {
         "us": found.us,
         "single_us": found.single_us,
         "guards": [{"near": dict(g.near), "kernel": g.kernel} for g in found.guards],
         "within": WITHIN,
         "kernels": [
-            {"key": kernel.candidate.key, "us": list(kernel.times)} for kernel in found.kernels
+            {"key": kernel.candidate.key, "us": list(kernel.times), **_texts(one)}
+            for kernel, one in zip(found.kernels, each, strict=True)
         ],
     }
 
@@ -128,7 +140,7 @@ def _unseen(rows: Sequence[Unseen]) -> dict[str, Any]:
     }
 
 
-def unseen_text(rows: Sequence[Unseen]) -> str:
+def unseen_text(rows: Sequence[Unseen], width: int | None = None) -> str:
     """A table of what became of shapes that nothing was tuned for; nothing for none."""
     if not rows:
         return ""
@@ -136,11 +148,11 @@ def unseen_text(rows: Sequence[Unseen]) -> str:
     for row in rows:
         times = (quantity.time(us) for us in (row.us, row.single_us, row.first_us))
         cells.append((quantity.shape(row.sizes), str(row.kernel), *times, row.said))
-    text = "at shapes that it was not tuned for:\n" + columns(cells, "<>>>><")
-    return f"{text}{unseen_words(rows)}\n"
+    text = "at shapes that it was not tuned for:\n" + columns(cells, "<>>>><", width)
+    return text + filled(unseen_words(rows), width)
 
 
-def shapes_text(outcome: Outcome) -> str:
+def shapes_text(outcome: Outcome, width: int | None = None) -> str:
     """A table of the times at each shape, and the guards by which kernels are chosen; nothing
     where there is one shape."""
     rows = outcome.by_shape()
@@ -158,15 +170,20 @@ def shapes_text(outcome: Outcome) -> str:
         ])  # fmt: skip
     settings = outcome.settings
     head = f"{settings.kernel} on {settings.target}, at each shape:\n"
-    text = head + columns(cells, "<" + ">" * (len(cells[0]) - 1))
-    return text + "".join(f"{line}\n" for line in guard_lines(outcome.dispatch))
+    text = head + columns(cells, "<" + ">" * (len(cells[0]) - 1), width)
+    return text + "".join(filled(line, width) for line in guard_lines(outcome.dispatch))
 
 
-def summary_text(lines: Sequence[Line]) -> str:
+def summary_text(lines: Sequence[Line], width: int | None = None) -> str:
     """The table, with a row for each run; below it how its results were obtained, where winners
-    were written, and what models took."""
+    were written, and what models took. width: of the lines, in characters; None for any."""
     rows = [tuple(title for title, _ in COLUMNS), *(line.cells() for line in lines)]
-    written = [f"{line.outcome.settings.kernel}: {line.record}" for line in lines if line.record]
+    written = [
+        f"{line.outcome.settings.kernel}: {folder}"
+        for line in lines
+        for folder in (line.record, line.out)
+        if folder
+    ]
     how = dict.fromkeys(said for line in lines if (said := line.obtained()))
     asked = [
         f"{line.outcome.settings.kernel} on {line.outcome.settings.target}, models: {used}"
@@ -174,16 +191,12 @@ def summary_text(lines: Sequence[Line]) -> str:
         if (used := line.outcome.models)
     ]
     below = [*(f"{said[0].upper()}{said[1:]}." for said in how), *written, *asked]
-    text = columns(rows, [align for _, align in COLUMNS]) + "".join(f"{b}\n" for b in below)
-    more = [t for line in lines for t in (shapes_text(line.outcome), unseen_text(line.unseen)) if t]
+    table = columns(rows, [align for _, align in COLUMNS], width)
+    text = table + "".join(filled(each, width) for each in below)
+    more = [
+        t
+        for line in lines
+        for t in (shapes_text(line.outcome, width), unseen_text(line.unseen, width))
+        if t
+    ]
     return text + "".join(f"\n{each}" for each in more)
-
-
-def columns(rows: Sequence[Sequence[str]], aligns: Sequence[str]) -> str:
-    """Rows of text with their cells below each other; the first row is underlined."""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(aligns))]
-    ruled = [rows[0], tuple("-" * width for width in widths), *rows[1:]]
-    return "".join(
-        GAP.join(f"{cell:{a}{w}}" for cell, a, w in zip(row, aligns, widths)).rstrip() + "\n"
-        for row in ruled
-    )

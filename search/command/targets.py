@@ -7,7 +7,7 @@ from typing import Any
 
 from backends.registry import backend, target, target_names
 from ir.errors import KernelError
-from search.command.summary import columns
+from search.command.table import columns
 
 SAID = ("device", "toolchain")
 TITLES = ("target", "backend", "correct by", "time", "with", "what it is")
@@ -24,7 +24,7 @@ def listing() -> list[dict[str, Any]]:
     return rows
 
 
-def listing_text(rows: Sequence[Mapping[str, Any]]) -> str:
+def listing_text(rows: Sequence[Mapping[str, Any]], width: int | None = None) -> str:
     """The list for a person; what backends have to say of this machine comes below it."""
     cells = [
         (
@@ -42,7 +42,7 @@ def listing_text(rows: Sequence[Mapping[str, Any]]) -> str:
         for row in rows
         if row["why"]
     }
-    return columns([TITLES, *cells], "<<<<<<") + "".join(sorted(lacking))
+    return columns([TITLES, *cells], "<<<<<<", width) + "".join(sorted(lacking))
 
 
 def _here(serving: str, machine: Any) -> dict[str, Any]:

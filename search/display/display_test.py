@@ -86,10 +86,10 @@ def test_a_terminal_that_nobody_watches_gets_plain_lines():
 @pytest.fixture
 def frame(monkeypatch):
     """The text of a live display's panel after some events."""
-    monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("TERM", "xterm")
 
-    def drawn(happened):
+    def drawn(happened, width=100):
+        monkeypatch.setenv("COLUMNS", str(width))
         from search.display.live import Live
 
         stream = Terminal()
@@ -111,6 +111,15 @@ def test_a_live_panel_shows_progress_times_trials_and_failures(frame):
     assert re.search(r"roofline +4.00 µs +computed, 20% reached", text)
     assert re.search(r"#2 +mutate +tile\(m\): size 32 → 8", text) and "#1 " not in text
     assert "no failures" in text
+
+
+@pytest.mark.parametrize("width", (60, 80, 100, 120))
+def test_a_live_panel_shows_an_operator_whole_however_long_its_edits_are(frame, width):
+    lines = "".join(f"tile(index_{n}, size={n + 2})\n" for n in range(40))
+    origin = Origin("crossover", (FIRST.key,))
+    long = Candidate("f", f"schedule(k)\n{lines}", "chip", "tool", origin=origin)
+    text = frame([*events()[:4], Asked(12345, 1, long)], width)
+    assert re.search(r"#12345 +crossover +\S.*…", text)
 
 
 def test_a_live_panel_counts_failures_by_stage_with_the_last_reason(frame):

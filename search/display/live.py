@@ -107,11 +107,13 @@ class Live:
         return f"{self.board.kind}, correct by {best.evaluation.correct_by}" if best else ""
 
     def _trying(self) -> Table:
-        table = Table.grid(padding=(0, 2))
-        table.add_column(no_wrap=True)
-        table.add_column(no_wrap=True)
-        table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
         trying = list(self.board.trying.items())
+        # Only the edits are cut: columns of least widths do not give room to them.
+        operators = [candidate.origin.operator for _, candidate in trying[:TRYING]]
+        table = Table.grid(padding=(0, 2), expand=True)
+        table.add_column(no_wrap=True, min_width=max((len(f"#{n}") for n, _ in trying), default=0))
+        table.add_column(no_wrap=True, min_width=max(map(len, operators), default=0))
+        table.add_column(no_wrap=True, overflow="ellipsis", ratio=1)
         if self.board.started is None:
             table.add_row("", Text("computing references, starting workers", "dim"), "")
         for number, candidate in trying[:TRYING]:

@@ -246,22 +246,25 @@ def record_folders(root: Path) -> tuple[Path, ...]:
     return tuple(sorted(p.parent for p in root.glob(f"[!.]*/[!.]*/{RECORD}")))
 
 
-def write_record(root: Path, stored: Stored, replace: bool = False) -> Written:
+def write_record(
+    root: Path, stored: Stored, replace: bool = False, tested: bool = True
+) -> Written:
     """Keeps a record under a root, whole or not at all.
 
     A record that is there is replaced where the new one is faster at the same shape, where it
-    was measured and the old one was not, or with `replace`. KernelError where another spec of
-    the same name has records there, or where the root cannot be written; then nothing has changed.
+    was measured and the old one was not, or with `replace`. tested: a build file makes a test of
+    it. KernelError where another spec of the same name has records there, or where the root cannot
+    be written; then nothing has changed.
     """
     record = stored.record
     folder = root / record.kernel / record.target
     try:
-        _require_same_spec(folder, stored)
+        require_same_spec(folder, stored.workload)
         if (folder / RECORD).exists() and not replace:
             why = _why_kept(record, read_record(folder).record)
             if why:
                 return Written(folder, False, why)
-        _place(folder, stored)
+        _place(folder, stored, tested)
     except OSError as e:
         raise KernelError(
             f"the record cannot be written: {e.strerror}",
@@ -299,20 +302,21 @@ def _why_kept(new: Record, old: Record) -> str:
     return "" if new.better_than(old) else f"the one kept takes {old.us:.4g} us"
 
 
-def _require_same_spec(folder: Path, stored: Stored) -> None:
+def require_same_spec(folder: Path, workload: str) -> None:
+    """KernelError where a record's folder is beside records of another spec of its name."""
     file = folder.parent / SPEC
     others = [f for f in folder.parent.glob(f"*/{RECORD}") if f.parent != folder]
     if not file.exists() or not others:
         return
-    if parse_workload(_read(file), str(file)).spec != parse_workload(stored.workload).spec:
+    if parse_workload(_read(file), str(file)).spec != parse_workload(workload).spec:
         raise KernelError(
-            f"another spec named `{stored.record.kernel}` has records here",
+            f"another spec named `{folder.parent.name}` has records here",
             where=str(file),
             hint="rename the kernel, or remove the folder",
         )
 
 
-def _place(folder: Path, stored: Stored) -> None:
+def _place(folder: Path, stored: Stored, tested: bool) -> None:
     """Writes all files beside their place, then renames; dot folders are what a kill leaves."""
     kernel = folder.parent
     kernel.mkdir(parents=True, exist_ok=True)
@@ -330,7 +334,8 @@ def _place(folder: Path, stored: Stored) -> None:
                 other.write_text(texts.formulation, encoding="utf-8")
         (fresh / RECORD).write_text(stored.record.text(), encoding="utf-8")
         _replace(new, kernel / SPEC, stored.workload)
-        _replace(new, kernel / BUILD, BUILD_TEXT)
+        if tested:
+            _replace(new, kernel / BUILD, BUILD_TEXT)
         _exchange(folder, fresh, new / "old")
     finally:
         shutil.rmtree(new, ignore_errors=True)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from ir.machine import Machine
 from ir.parse.parse import parse_spec
+from ir.print import signature
 from search import difference, quantity
 from search.candidate import Candidate
 from search.contributions import contributions
@@ -103,8 +104,10 @@ def _unseen(row: Unseen) -> UnseenRow:
 
 
 def _title(spec: str) -> str:
-    doc = parse_spec(spec).doc.strip()
-    return doc.splitlines()[0] if doc else ""
+    """The first line of what a spec says of itself; its signature where it says nothing."""
+    parsed = parse_spec(spec)
+    doc = parsed.doc.strip()
+    return doc.splitlines()[0] if doc else signature(parsed)
 
 
 def _numbers(outcome: Outcome) -> dict[str, int]:

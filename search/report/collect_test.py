@@ -175,3 +175,17 @@ def test_a_workload_is_shown_shape_by_shape_with_the_guards_that_share_it():
 def test_one_shape_has_no_table_of_shapes():
     shown = result(outcome(), MACHINE, None, {})
     assert (shown.shapes, shown.guards, shown.unseen) == ((), (), ())
+
+
+def test_a_kernel_of_fixed_sizes_without_words_leaves_no_field_blank():
+    """As a module's kernels are."""
+    spec = SPEC.replace("[M]", "[8]").replace("Double x.", "")
+    found = outcome()
+    errors = (ShapeError({}, 1e-7, 2e-7),)
+    settings = replace(found.settings, spec=spec, sizes={}, checks=({},))
+    found = replace(found, settings=settings, evaluation=replace(found.evaluation, errors=errors))
+    made = result(found, MACHINE, None, {})
+    assert made.title == "scale(x: f32[8]) -> f32[8]" and made.shape == "fixed sizes"
+    assert made.facts["checked at"] == "fixed sizes"
+    assert made.facts["time"] == "simulated, at fixed sizes"
+    assert all(made.facts.values())

@@ -8,11 +8,27 @@ from search import quantity
 from search.report.page import Result, Trial
 from search.report.scale import Scale, scale_for, spread
 
-WIDTH, HEIGHT = 860, 330
-LEFT, RIGHT, TOP, BOTTOM = 62, 176, 14, 62
 LABEL_GAP = 17
-MARKS = 8  # at most so many numbers along the evaluations
 SLOWEST = 2.0  # times the plain schedule's time; what is slower stands at the upper edge
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """What is drawn on. left, right, top, bottom: margins.  marks: at most so many numbers along
+    the evaluations."""
+
+    width: int
+    height: int
+    left: int
+    right: int
+    top: int
+    bottom: int
+    marks: int
+
+
+WIDE = Sheet(width=860, height=330, left=62, right=176, top=14, bottom=62, marks=8)
+# For a telephone: no room for labels beside the lines, which are explained below the drawing.
+NARROW = Sheet(width=360, height=300, left=52, right=10, top=14, bottom=62, marks=5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +62,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A drawing of WIDTH x HEIGHT. path and area: the best so far, as SVG path data."""
+    """A drawing. path and area: the best so far, as SVG path data."""
 
     width: int
     height: int
@@ -76,26 +92,26 @@ LEVELS = (
 )
 
 
-def curve(result: Result) -> Curve | None:
+def curve(result: Result, sheet: Sheet = WIDE) -> Curve | None:
     """The drawing for a result; None where no trial was correct."""
     known = [t.us for t in result.trials if t.us is not None]
     if not known:
         return None
     levels = {name: getattr(result, f"{name}_us") for name, _ in LEVELS}
-    bottom = HEIGHT - BOTTOM
-    scale = _scale(known, [v for v in levels.values() if v], bottom)
-    right = WIDTH - RIGHT
-    across = _Across(result.trials, LEFT, right)
+    bottom = sheet.height - sheet.bottom
+    scale = _scale(known, [v for v in levels.values() if v], bottom, sheet.top)
+    right = sheet.width - sheet.right
+    across = _Across(result.trials, sheet.left, right)
     path = _path(result.trials, across, scale, right)
     return Curve(
-        width=WIDTH,
-        height=HEIGHT,
-        left=LEFT,
+        width=sheet.width,
+        height=sheet.height,
+        left=sheet.left,
         right=right,
         bottom=bottom,
         path=path,
         area=f"{path} V{bottom} H{_start(path)} Z",
-        across=across.marks(),
+        across=across.marks(sheet.marks),
         upward=tuple(Mark(round(scale(v), 1), quantity.mark(v)) for v in scale.marks()),
         levels=_levels(levels, scale),
         dots=_dots(result, across, scale),
@@ -104,10 +120,10 @@ def curve(result: Result) -> Curve | None:
     )
 
 
-def _scale(times: list[float], levels: list[float], bottom: float) -> Scale:
+def _scale(times: list[float], levels: list[float], bottom: float, top: float) -> Scale:
     """Holds all levels, and all times but those far slower than the slowest level."""
     most = SLOWEST * max(levels) if levels else max(times)
-    return scale_for([*levels, *(min(us, most) for us in times)], bottom, TOP)
+    return scale_for([*levels, *(min(us, most) for us in times)], bottom, top)
 
 
 class _Across:
@@ -120,9 +136,9 @@ class _Across:
     def __call__(self, number: int) -> float:
         return round(self.left + (self.right - self.left) * number / self.count, 1)
 
-    def marks(self) -> tuple[Mark, ...]:
+    def marks(self, most: int) -> tuple[Mark, ...]:
         step = next(
-            s * 10**d for d in range(9) for s in (1, 2, 5) if self.count / (s * 10**d) < MARKS
+            s * 10**d for d in range(9) for s in (1, 2, 5) if self.count / (s * 10**d) < most
         )
         return tuple(Mark(self(n), str(n)) for n in range(0, self.count + 1, step))
 

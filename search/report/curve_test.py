@@ -3,7 +3,9 @@
 import re
 from dataclasses import replace
 
-from search.report.curve import TOP, curve
+import pytest
+
+from search.report.curve import NARROW, WIDE, curve
 from search.report.page import Trial
 from search.report.samples import NOTHING, RESULT
 
@@ -28,8 +30,11 @@ def test_gains_others_and_failures_are_told_apart():
     assert made.dots[-1].hint == "#5, crossover: 20.0 µs simulated"
 
 
-def test_everything_is_on_the_paper_and_time_goes_up():
-    made = drawn()
+@pytest.mark.parametrize("sheet", (WIDE, NARROW), ids=("wide", "narrow"))
+def test_everything_is_on_the_paper_and_time_goes_up(sheet):
+    made = curve(RESULT, sheet)
+    assert (made.width, made.right) == (sheet.width, sheet.width - sheet.right)
+    assert len(made.across) <= sheet.marks
     for dot in (*made.dots, *made.failures):
         assert made.left <= dot.x <= made.right and 0 <= dot.y <= made.height
     at = {level.name: level.y for level in made.levels}
@@ -44,8 +49,8 @@ def test_labels_of_levels_do_not_overlap():
 def test_what_is_far_slower_than_all_levels_stands_at_the_upper_edge():
     slow = Trial(8, "mutate", 1e6)
     made = curve(replace(RESULT, trials=(*RESULT.trials, slow)))
-    assert made.beyond and made.dots[-1].beyond and made.dots[-1].y == TOP
-    assert [level.y for level in made.levels if level.y <= TOP] == []
+    assert made.beyond and made.dots[-1].beyond and made.dots[-1].y == WIDE.top
+    assert [level.y for level in made.levels if level.y <= WIDE.top] == []
     assert not drawn().beyond
 
 

@@ -32,13 +32,14 @@ class Stage:
 class Section:
     """A result with its drawings; the template only formats it.
 
-    idle: engines that neither the first nor the best kernel uses.  gains: of each step of the
+    narrow: the curve for a screen without room for the wide one.  idle: engines that neither the first nor the best kernel uses.  gains: of each step of the
     lineage over the one before.
     """
 
     result: Result
     anchor: str
     curve: curve.Curve | None
+    narrow: curve.Curve | None
     maps: tuple[heatmap.Map, ...]
     stages: tuple[Stage, ...]
     busy: tuple[Engine, ...]
@@ -60,6 +61,7 @@ def _section(result: Result, number: int) -> Section:
         result=result,
         anchor=f"run-{number}",
         curve=curve.curve(result),
+        narrow=curve.curve(result, curve.NARROW),
         maps=heatmap.maps(result.archive),
         stages=_stages(result),
         busy=tuple(e for e in result.engines if e.first or e.best),

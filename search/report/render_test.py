@@ -128,6 +128,24 @@ def test_a_result_without_a_correct_candidate_says_so():
     assert "No candidate was correct" in text and "The archive is empty." in text
 
 
+def test_a_small_screen_gets_a_curve_of_its_own_with_its_levels_in_words():
+    text = render(page(RESULT))
+    widths = [int(w) for w in re.findall(r'<svg class="plot \w+" viewBox="0 0 (\d+) ', text)]
+    assert widths == [860, 360]
+    legend = re.search(r'<p class="legend levels">(.*?)</p>', text)[1]
+    for level in ("plain schedule 300 µs", "first schedule 40.0 µs", "best 20.0 µs", "roofline"):
+        assert level in legend
+    assert "min-width: 660px" not in text
+
+
+def test_a_printed_page_breaks_within_a_result_and_shows_whole_texts():
+    """A result is longer than a sheet: one that must not be broken leaves the first sheet blank."""
+    (rules,) = re.findall(r"@media print \{(.*)\n\}", render(page(RESULT)), re.DOTALL)
+    kept = [rule.partition("{")[0] for rule in rules.split("}") if "break-inside: avoid" in rule]
+    assert kept and not any(re.search(r"\b(article|section)\b", selector) for selector in kept)
+    assert "max-height: none" in rules
+
+
 def test_both_light_and_dark_are_there():
     text = render(page(RESULT))
     assert "prefers-color-scheme: dark" in text and 'content="light dark"' in text

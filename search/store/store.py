@@ -185,6 +185,12 @@ class Store:
                 connection.scalars(sql.select(_runs.c.id).order_by(_runs.c.started.desc()))
             )
 
+    def started(self) -> dict[str, float]:
+        """When each run was started, in seconds since 1970, by its name; the latest first."""
+        query = sql.select(_runs.c.id, _runs.c.started).order_by(_runs.c.started.desc())
+        with self._transaction() as connection:
+            return {row.id: row.started for row in connection.execute(query)}
+
     def runs_of(self, kernel: str) -> tuple[str, ...]:
         """The names of the runs of a kernel, the latest first."""
         query = sql.select(_runs.c.id).where(_runs.c.kernel == kernel)
