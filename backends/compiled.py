@@ -17,7 +17,7 @@ from ir.nest.nest import LoopNest
 from ir.network import Network, Outside, Pause
 from ir.partition.alike import first_parts
 from ir.partition.partition import partition, stem
-from ir.reference.stepwise import Calls, outside, require_calls, seen
+from ir.reference.stepwise import Calls, empty_outputs, outside, require_calls, seen
 from ir.schedule import Schedule
 from ir.sizes import shape
 from ir.spec import Spec
@@ -49,7 +49,7 @@ class Compiled:
     def __call__(self, inputs: Arrays, calls: Calls = ()) -> list[np.ndarray]:
         """The outputs in order; raises BackendError where a step fails. calls: what the network
         pauses for."""
-        held = dict(inputs)
+        held = empty_outputs(self.network) | dict(inputs)
         require_calls(self.network, len(calls))
         for n, step in self.network.sequence():
             if isinstance(step, Pause):

@@ -45,11 +45,11 @@ def _facts(spec: Spec, _: tuple[type, ...]) -> Facts:
     ranges.infer()
     for e in spec.equations:
         _inside(e, ranges)
-    dtypes = _dtypes(spec)
+    found = dtypes(spec)
     declared = {t.name: t for t in (*spec.inputs, *spec.outputs)}
     tensors = {t.name: t for t in spec.inputs}
     for e in spec.equations:
-        inner = Tensor(e.target, dtypes[e.target], tuple(ranges.shapes[e.target]))
+        inner = Tensor(e.target, found[e.target], tuple(ranges.shapes[e.target]))
         tensors[e.target] = declared.get(e.target, inner)
     return Facts(ranges.found, tensors, free_sizes(spec))
 
@@ -219,7 +219,7 @@ def _position(position: Expr, size: Expr, tensor: str, ranges: Ranges) -> None:
         )
 
 
-def _dtypes(spec: Spec) -> dict[str, str]:
+def dtypes(spec: Spec) -> dict[str, str]:
     """The dtype of every tensor; an output's is the signature's. What a recurrence carries along
     and does not return is f32 to start with, and whatever its equations then make of it."""
     known = {t.name: t.dtype for t in spec.inputs}

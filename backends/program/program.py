@@ -130,6 +130,10 @@ class Program:
             for n, (name, sizes) in enumerate(self.network.outputs)
         ]
 
+    def reused(self) -> list[torch.Tensor]:
+        """The results that every call writes; none where each call makes its own."""
+        return [self.kept[b.name] for b in self.made if self.reuse]
+
     def _outside(self, wait: _Wait, held: dict[str, torch.Tensor]) -> None:
         """Makes a call from outside, and holds what it gives."""
         pause = wait.pause

@@ -48,6 +48,7 @@ _SCALARS = {  # of a constant of the launch, in double
 _SCALARS |= {name: f"__builtin_{name}({{}})" for name in (
     *("floor", "ceil", "trunc", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh"),
     *("asinh", "acosh", "atanh", "exp2", "expm1", "log2", "log10", "log1p", "erfc"),
+    *("isnan", "isinf", "isfinite"),
 )}  # fmt: skip
 _SCALARS |= {name: f"__builtin_{name}({{}}, {{}})" for name in ("atan2", "fmod")}
 # Functions of the compiler that a text may call: of numbers alone.

@@ -51,6 +51,7 @@ def test_a_scalar_of_the_launch_is_worked_out_by_its_control_core():
     root = Apply("rsqrt", (Cast("f32", M),))
     assert spelling.scalar(root) == "1.0 / __builtin_sqrt(double(M))"
     assert spelling.scalar(Apply("sub", (M, ONE))) == "M - (1)"
+    assert spelling.scalar(Apply("isinf", (Cast("f32", M),))) == "__builtin_isinf(double(M))"
 
 
 def test_what_has_no_spelling_is_refused():

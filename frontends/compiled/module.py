@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.utils._pytree import tree_flatten
+from torch.utils._pytree import tree_flatten, tree_leaves
 
 from backends.compiled import compiled
 from backends.program.graph import Graph
@@ -27,9 +27,11 @@ from backends.program.record import linked
 from backends.program.tensors import require_no_gradients
 from backends.registry import backend_for
 from backends.registry import target as machine_of
-from frontends.pytorch.call import given, left_behind, returned, state_of
+from frontends.compiled.source import Source
+from frontends.pytorch.call import given, left_behind, paths_of, returned, state_of
 from frontends.pytorch.foreign import calls, names_of, outside, require_called
 from frontends.pytorch.imported import Imported
+from frontends.pytorch.memory import require_apart, storages
 from ir.errors import KernelError
 from ir.network import Network
 
@@ -42,32 +44,45 @@ class CompiledModule:
     and into which a call writes what it leaves behind, as running statistics.  seed: of the first
     call that draws random numbers; each call has the next.  reuse: whether all calls give the same
     tensors, which the next one overwrites.  graph: whether launches are captured once and
-    replayed, which reuses them too; not where calls are left to PyTorch.
+    replayed, which reuses them too; not where calls are left to PyTorch.  source: the module that
+    the state is of; its tensors may be replaced between calls, its mode and its parts may not.
 
-    Arguments have the dtypes, shapes and device of those that the module was imported with, and
-    lie in row-major order; anything else is a KernelError, and so is a call in grad mode for which
-    an argument or a parameter requires gradients: results carry none. After the module's tensors
-    were replaced (`module.to(...)`), it is compiled or loaded anew.
+    Arguments have the dtypes, shapes and device of those that the module was imported with;
+    anything else is a KernelError. So is a call in grad mode for which an argument or a parameter
+    requires gradients: results carry none. What does not lie in row-major order is copied at each
+    call. Results lie in row-major order.
     """
 
     def __init__(
         self, made: Imported, linked: Linked, state: Mapping[str, torch.Tensor], seed: int = 0,
-        reuse: bool = False, graph: bool = False,
+        reuse: bool = False, graph: bool = False, source: Source | None = None,
     ):  # fmt: skip
-        self.made, self.linked, self.state = made, linked, dict(state)
-        self.seed, self.graph = seed, graph
+        self.made, self.linked, self.source = made, linked, source
+        self.seed, self.reuse, self.graph = seed, reuse, graph
         self.paths = {h.name: h.path for h in made.held}
         self.constants = {n: known(t).to(linked.place) for n, t in made.constants.items()}
-        fixed = {h.name: _held(self.state, h.path) for h in made.held} | self.constants
+        self.changed = frozenset(_label(made, m.target) for m in made.mutations)
+        self._bind(state)
+
+    def _bind(self, state: Mapping[str, torch.Tensor]) -> None:
+        """Binds the network to parameters and buffers; where that fails, nothing changes."""
+        made, linked = self.made, self.linked
+        labelled = [(_label(made, path), t) for path, t in state.items()]
+        require_apart(labelled, self.changed)
+        held = {h.name: _held(state, h.path) for h in made.held}
+        packed = {n: t for n, t in held.items() if not t.is_contiguous()}
+        copies = {n: t.detach().clone(memory_format=torch.contiguous_format)
+                  for n, t in packed.items()}  # fmt: skip
+        fixed = held | copies | self.constants
         if made.seed is not None:
             fixed[made.seed] = torch.zeros(1, dtype=torch.int64, device=linked.place)
-        self.fixed = fixed
-        into = _written(made, linked.network, self.state)
-        self.left_in_place = frozenset(into)
-        places = {buffer: self.state[path] for path, buffer in into.items()}
+        into = _written(made, linked.network, state)
+        places = {buffer: state[path] for path, buffer in into.items()}
         self.program = linked.program(
-            fixed, reuse, places, calls(made, linked.place), _unread(made)
+            fixed, self.reuse, places, calls(made, linked.place), _unread(made)
         )
+        self.state, self.fixed, self.packed = dict(state), fixed, packed
+        self.storages, self.left_in_place = storages(labelled), frozenset(into)
         self.captured: Graph | None = None
 
     @property
@@ -79,22 +94,40 @@ class CompiledModule:
         """What the module's call returns, in its structure; arguments that the module changes are
         changed."""
         made = self.made
+        if self.source and self.source.replaced():
+            self._bind(state_of(made, self.source.module))
+            self.source.keep()
         tensors = given(made, self.state, args, kwargs, self.seed)
         require_no_gradients(tensors, self.paths)
+        leaves = tree_flatten((args, kwargs))[0]
+        self._require_apart(leaves)
         with torch.no_grad():
+            for name, tensor in self.packed.items():
+                self.fixed[name].copy_(tensor)
             if made.seed is not None:
                 self.fixed[made.seed].copy_(tensors[made.seed])
                 self.seed += 1
-            found = self._run(tensors)
+            found = self._run({a.name: _row_major(a.name, tensors[a.name])
+                               for a in made.arguments if a.name})  # fmt: skip
             outputs = dict(zip((t.name for t in made.spec.outputs), found, strict=True))
             for name, (count, dim) in made.counts.items():
                 outputs[name] = outputs[name].narrow(dim, 0, int(outputs[count]))
-            leaves = tree_flatten((args, kwargs))[0]
             for target, value in left_behind(made, outputs, self.state, args, kwargs).items():
                 place = self.state[target] if isinstance(target, str) else leaves[target]
                 if target not in self.left_in_place:
                     place.copy_(value)
         return returned(made, outputs, self.state, args, kwargs)
+
+    def _require_apart(self, leaves: Sequence[Any]) -> None:
+        """KernelError where a tensor that the call changes overlaps another one of the call.
+        leaves: of the arguments, in order."""
+        results = self.program.reused() if not self.graph else []
+        if not self.changed and not results:
+            return
+        last = "the result of the last call"
+        given = _labelled(self.made, leaves)
+        near = [held for at in storages(given) for held in self.storages.get(at, ())]
+        require_apart([*given, *near, *((last, t) for t in results)], {*self.changed, last})
 
     def _run(self, tensors: Tensors) -> list[torch.Tensor]:
         if not self.graph:
@@ -130,13 +163,17 @@ def compile_module(
     machine = machine_of(target)
     made = imported(module, args, kwargs, allow_torch=allow_torch)
     require_called([made], allow_torch)
+    source = Source(module, paths_of(made)) if isinstance(module, torch.nn.Module) else None
+    state = state_of(made, source and source.module)
+    given = _labelled(made, tree_leaves((tuple(args), dict(kwargs or {}))))
+    held = [(_label(made, path), t) for path, t in state.items()]
+    require_apart([*given, *held], [_label(made, m.target) for m in made.mutations])
     own = None if folder else tempfile.TemporaryDirectory(prefix="compiled-")
     place = folder or Path(own.name)
     served = backend_for(machine, backend)
     run = compiled(made.spec, {}, made.aliases, machine, served, place, guessed=True,
                    calls=outside(made))  # fmt: skip
-    state = state_of(made, module if isinstance(module, torch.nn.Module) else None)
-    found = CompiledModule(made, linked(run), state, seed, reuse, graph)
+    found = CompiledModule(made, linked(run), state, seed, reuse, graph, source)
     if own:
         weakref.finalize(found, own.cleanup)
     return found
@@ -166,6 +203,28 @@ def _written(
         if fits and alone and overwrites(network, root, names[m.target]):
             found[str(m.target)] = root
     return found
+
+
+def _label(made: Imported, target: str | int) -> str:
+    """What errors call a tensor of the module's, by path, or an argument, by place."""
+    if isinstance(target, str):
+        return f"the module's `{target}`"
+    return f"argument `{made.arguments[target].name or target}`"
+
+
+def _labelled(made: Imported, leaves: Sequence[Any]) -> list[tuple[str, torch.Tensor]]:
+    """The tensors among a call's arguments, by what errors call them."""
+    tensors = ((n, t) for n, t in enumerate(leaves) if isinstance(t, torch.Tensor))
+    return [(_label(made, n), t) for n, t in tensors]
+
+
+def _row_major(name: str, tensor: Any) -> Any:
+    """An argument as kernels take it: a copy where it does not lie in row-major order."""
+    if not isinstance(tensor, torch.Tensor):
+        return tensor
+    if tensor.layout is not torch.strided:
+        raise KernelError(f"`{name}` is {tensor.layout}", allowed="a strided tensor")
+    return tensor.contiguous().resolve_neg()
 
 
 def known(tensor: torch.Tensor) -> torch.Tensor:

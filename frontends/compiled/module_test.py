@@ -112,7 +112,7 @@ def test_parameters_are_the_modules_own(pair):
         ((torch.zeros(6, 12), 3.0), {"more": torch.zeros(6, 8)}, "arguments are"),
         ((torch.zeros(5, 12),), {"more": torch.zeros(6, 8)}, r"torch.float32\[5, 12\]"),
         ((torch.zeros(6, 12).half(),), {"more": torch.zeros(6, 8)}, "float16"),
-        ((torch.zeros(12, 6).t(),), {"more": torch.zeros(6, 8)}, "strides"),
+        ((torch.zeros(6, 12).to_sparse(),), {"more": torch.zeros(6, 8)}, "sparse"),
         ((torch.zeros(6, 12),), {}, "arguments are"),
     ],
 )

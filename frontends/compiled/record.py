@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch.utils._pytree import treespec_dumps, treespec_loads
+from torch.utils._pytree import TreeSpec, treespec_dumps, treespec_loads
 
 from backends.program.linked import Contents
 from backends.program.record import recorded
@@ -78,6 +78,11 @@ def call_of(sealed: Sealed) -> tuple[Imported, dict[str, torch.Tensor]]:
         call = sealed.table(CALL)
         held = {path: _tensor(where, memory) for path, where in call["state"].items()}
         return _imported(call, memory), held
+    except NotImplementedError as error:
+        raise KernelError(
+            f"an argument or result is of a class that is not registered here: {error}",
+            where=str(sealed.folder / CALL), hint="import the module that registers it",
+        ) from error  # fmt: skip
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise KernelError(
             f"it tells no call: {type(error).__name__} {error}", where=str(sealed.folder / CALL)
@@ -139,13 +144,13 @@ def _call(
 ) -> dict[str, Any]:
     return {
         "arguments": [[a.name, a.tensor, _plain(a.value)] for a in made.arguments],
-        "argument_structure": treespec_dumps(made.argument_structure),
+        "argument_structure": _structure(made.argument_structure),
         "held": [[h.name, h.path] for h in made.held],
         "constants": {name: written.put(t) for name, t in constants.items()},
         "seed": made.seed,
         "outputs": [[t.name, t.dtype, [s.value for s in t.shape]] for t in made.spec.outputs],
         "results": [_result(r, written) for r in made.results],
-        "structure": treespec_dumps(made.structure),
+        "structure": _structure(made.structure),
         "mutations": [[m.target, _result(m.result, written)] for m in made.mutations],
         "counts": {name: [count, dim] for name, (count, dim) in made.counts.items()},
         "foreign": [
@@ -154,6 +159,22 @@ def _call(
             for f in made.foreign
         ],
     }  # fmt: skip
+
+
+def _structure(structure: TreeSpec) -> str:
+    """A structure of arguments or results as text; KernelError where it cannot be read again."""
+    try:
+        text = treespec_dumps(structure)
+        if treespec_loads(text) != structure:
+            raise ValueError(f"{structure} is read as {treespec_loads(text)}")
+        return text
+    except (NotImplementedError, TypeError, ValueError) as error:
+        raise KernelError(
+            f"a record cannot hold the class of an argument or result: {error}",
+            allowed="tuples, lists, dicts, and classes registered with `serialized_type_name`",
+            hint="torch.utils._pytree.register_pytree_node(..., serialized_type_name='NAME'); "
+            "torch.utils._pytree._register_namedtuple for a named tuple",
+        ) from error
 
 
 def _written(item: Any) -> Any:

@@ -21,6 +21,7 @@ from frontends.kernelbench.solution import CHECK, LEAVES, Solution
 from frontends.pytorch.imported import Imported, Result
 from ir.errors import KernelError
 from ir.sizes import bind, shape
+from ir.spec import Number
 
 _MOST_ELEMENTS = 4096  # of a constant tensor that is written out
 
@@ -28,11 +29,14 @@ _MOST_ELEMENTS = 4096  # of a constant tensor that is written out
 def solution(problem: Problem, made: Imported) -> Solution:
     """What of the file is known before there are kernels.
 
-    made: from the problem. Raises KernelError for calls that are left to PyTorch, for constants that
-    are too large to be written or have no values, and for results of an unknown structure.
+    made: from the problem. Raises KernelError for calls that are left to PyTorch, for results
+    without elements, for constants that are too large to be written or have no values, and for
+    results of an unknown structure.
     """
     if made.foreign:
         raise KernelError(f"`{made.foreign[0].operator}` is left to PyTorch, no kernel calls it")
+    if empty := [t.name for t in made.spec.outputs if Number(0) in t.shape]:
+        raise KernelError(f"the problem's result `{empty[0]}` has no elements, no kernel makes it")
     counts = [
         f"out_{name} = out_{name}.narrow({dim}, 0, int(out_{count}))"
         for name, (count, dim) in made.counts.items()

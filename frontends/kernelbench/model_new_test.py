@@ -220,3 +220,9 @@ def test_what_is_left_to_pytorch_is_refused():
                     allow_torch=["_linalg_eigh"])  # fmt: skip
     with pytest.raises(KernelError, match="left to PyTorch"):
         solution(problem, made)
+
+
+def test_a_result_without_elements_is_refused():
+    problem = Problem("p", PROBLEM, "p.py")
+    with pytest.raises(KernelError, match="result `mul` has no elements"):
+        solution(problem, imported(lambda x: (x * 2, x.sum() + 1), [torch.zeros(0, 3)]))

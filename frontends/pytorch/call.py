@@ -28,7 +28,7 @@ def given(
     """
     found = dict(made.constants)
     for argument, leaf in zip(made.arguments, _leaves(made, args, kwargs), strict=True):
-        if not argument.tensor and leaf != argument.value:
+        if not argument.tensor and not _same_value(leaf, argument.value):
             raise KernelError(
                 f"an argument is {leaf!r}", allowed=f"{argument.value!r}, as it was imported with"
             )
@@ -68,12 +68,18 @@ def left_behind(
 
 def state_of(made: Imported, module: torch.nn.Module | None) -> dict[str, torch.Tensor]:
     """What a call reads or writes of a module's parameters and buffers; None for a function."""
-    results = (*made.results, *(m.result for m in made.mutations))
-    paths = [h.path for h in made.held] + [r.key for r in results if r.kind == "held"]
-    paths += [m.target for m in made.mutations if isinstance(m.target, str)]
+    paths = paths_of(made)
     if paths and module is None:
         raise KernelError(f"`{paths[0]}` is of a module, and none is given")
     return {path: _tensor(module, path) for path in paths}
+
+
+def paths_of(made: Imported) -> list[str]:
+    """The paths of the parameters and buffers that a call reads or writes."""
+    results = (*made.results, *(m.result for m in made.mutations))
+    paths = [h.path for h in made.held] + [r.key for r in results if r.kind == "held"]
+    paths += [m.target for m in made.mutations if isinstance(m.target, str)]
+    return list(dict.fromkeys(paths))
 
 
 def _tensor(module: torch.nn.Module, path: str) -> torch.Tensor:
@@ -85,6 +91,10 @@ def _held(state: State, path: str) -> torch.Tensor:
     if path not in state:
         raise KernelError(f"the module's `{path}` is not given")
     return state[path]
+
+
+def _same_value(leaf: Any, value: Any) -> bool:
+    return type(leaf) is type(value) and leaf == value
 
 
 def _leaves(made: Imported, args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> list[Any]:

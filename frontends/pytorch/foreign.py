@@ -21,7 +21,7 @@ from ir.spec import Expr
 
 OPTION = "--allow-torch"
 Call = Callable[[Sequence[torch.Tensor]], list[torch.Tensor | None]]
-_STRIDES = ("as_strided", "as_strided_copy", "as_strided_scatter")  # what they give, layout decides
+BY_STRIDES = ("as_strided", "as_strided_copy", "as_strided_scatter")  # what they give, layout decides
 
 
 def stem(operator: OpOverload | str) -> str:
@@ -84,7 +84,7 @@ def require_takes(operator: OpOverload, arguments: Any) -> None:
     """KernelError for a call that cannot be left to PyTorch."""
     if operator._schema.is_mutable:
         raise KernelError(f"`{operator}` changes its arguments, and cannot be left to PyTorch")
-    if stem(operator) in _STRIDES:
+    if stem(operator) in BY_STRIDES:
         raise KernelError(
             f"`{operator}` depends on how tensors lie in memory, and cannot be left to PyTorch"
         )

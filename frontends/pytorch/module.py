@@ -18,7 +18,7 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflat
 from frontends.aten.apply import apply, require_sized
 from frontends.builder import Builder, Meta, Value
 from frontends.dtypes import name_of
-from frontends.pytorch.foreign import require_known, require_takes, stem
+from frontends.pytorch.foreign import BY_STRIDES, require_known, require_takes, stem
 from frontends.pytorch.imported import (
     Argument,
     Foreign,
@@ -150,6 +150,8 @@ class _Walk:
             results = val[1] if len(val) == 2 else tuple(val[1:])
             made = self._operator(target, tuple(args), node.kwargs, results)
             return [None, *([made] if len(val) == 2 else made)]
+        if stem(node.target) in BY_STRIDES:
+            _require_row_major(node)
         if not isinstance(node.target, OpOverload):
             if isinstance(val, torch.SymBool) or val is None and node.op != "call_function":
                 return None
@@ -196,7 +198,10 @@ class _Walk:
 
     def _meta(self, tensor: torch.Tensor) -> Meta:
         if not isinstance(tensor, torch.Tensor):
-            raise KernelError("a number depends on the values of tensors (`item`)")
+            raise KernelError(
+                "a number depends on the values of tensors (`.item()`, `int()`, `float()`)",
+                hint="keep it a tensor of no dimensions",
+            )
         if tensor.layout != torch.strided:
             raise KernelError(f"a tensor is {tensor.layout}", allowed="strided tensors")
         return Meta(name_of(tensor.dtype), tuple(map(self.sizes.written, tensor.shape)))
@@ -286,6 +291,21 @@ class _Walk:
         if made.kind != OutputKind.USER_INPUT_MUTATION:
             return made.target
         return self.origins[made.target].key
+
+
+def _require_row_major(node: Node) -> None:
+    """KernelError where an operator that depends on strides is given others than row-major ones,
+    which kernels do not keep."""
+    tensor = node.args[0].meta["val"]
+    strides = tuple(tensor.stride())
+    if not tensor.is_contiguous() or tensor.storage_offset():
+        raise KernelError(
+            f"`{stem(node.target)}` depends on how its tensor lies in memory: with strides "
+            f"{strides}, from place {tensor.storage_offset()} on",
+            allowed="a tensor in row-major order, in memory of its own",
+            hint="call it on `.clone(memory_format=torch.contiguous_format)` of the tensor, or use "
+            "slices, permute and reshape",
+        )
 
 
 def _is_fake(tensor: torch.Tensor) -> bool:

@@ -79,8 +79,10 @@ class OpenSizes:
         """The size. KernelError for one that depends on data."""
         if not self.known(size):
             raise KernelError(
-                "a size depends on the values of tensors",
-                hint="compute with all elements and a mask: `torch.where(mask, x, 0)`",
+                "a size or a number depends on the values of tensors (`.item()`, `int()`, "
+                "`float()`, `.tolist()`)",
+                hint="keep the number a tensor of no dimensions; for a size compute with all "
+                "elements and a mask: `torch.where(mask, x, 0)`",
             )
         return size
 

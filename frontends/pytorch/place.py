@@ -20,7 +20,7 @@ def place_of(node: Node) -> str:
     if own:
         file, line, _, text = own[-1]
         parts.append(f"{Path(file).name}:{line}: {text.strip()}")
-    return ", ".join(p for p in parts if p) or node.name
+    return ", ".join(p for p in parts if p) or f"`{node.target}`"
 
 
 def _module(node: Node) -> str:

@@ -6,34 +6,33 @@ knows how. Tensors may be fake (`FakeTensorMode`): then no memory is taken and n
 
 from __future__ import annotations
 
-import inspect
 import logging
-import traceback
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.export import Dim, ExportedProgram, default_decompositions, export
+from torch.export import ExportedProgram, _trace, default_decompositions, export
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
+from torch.fx.proxy import _STACK_TRACE_ANCHORS
 
 from frontends.aten.apply import operator_name
 from frontends.aten.table import find
+from frontends.pytorch.faults import fault, noted, refused_backward
 from frontends.pytorch.foreign import stem
+from frontends.pytorch.memory import apart
 from frontends.pytorch.recurrent_shapes import NETWORKS, recurrent_shapes
+from frontends.pytorch.traceable import bound, dynamic_shapes, require_traceable
 from frontends.pytorch.unique_shapes import unique_shapes
 from ir.errors import KernelError
 
 Dynamic = Mapping[str, Mapping[int, str]]  # an argument's dimensions whose sizes have names
 _LOGS = ("torch.fx.experimental.symbolic_shapes", "torch.export", "torch._export",
          "torch._subclasses.fake_tensor")  # fmt: skip
-_LIBRARY = str(Path(torch.__file__).parent)
-_MOST_WORDS = 1200  # characters of PyTorch's message in an error
 
 
 def fake_mode() -> FakeTensorMode:
@@ -55,15 +54,21 @@ def trace(
     where control flow depends on data, or a named size is fixed by the code.
     """
     module = subject if isinstance(subject, torch.nn.Module) else _Wrapped(subject)
-    shapes = _dynamic_shapes(module, dynamic or {})
-    with quiet(), recurrent_shapes(), unique_shapes(), _no_fast_path(), _registered(module):
+    args, kwargs = tuple(args), dict(kwargs or {})
+    require_traceable(module, args, kwargs)
+    shapes = dynamic_shapes(bound(module.forward, args, kwargs), dynamic or {})
+    args, kwargs = apart((args, kwargs))
+    lines: list[str] = []
+    with (
+        quiet(), recurrent_shapes(), unique_shapes(), _no_fast_path(), _registered(module),
+        _gradients(lines), _anchored(subject),
+    ):  # fmt: skip
         try:
-            program = export(
-                module, tuple(args), dict(kwargs or {}), strict=False, dynamic_shapes=shapes
-            )
+            program = export(module, args, kwargs, strict=False, dynamic_shapes=shapes)
+            return decomposed(program, left)
         except Exception as error:  # the module's own code runs here
-            raise _fault(module, error, bool(dynamic)) from error
-        return decomposed(program, left)
+            line = lines[-1] if lines else ""
+            raise fault(called(module), module, error, bool(dynamic), line) from error
 
 
 def decomposed(program: ExportedProgram, left: Collection[str] = ()) -> ExportedProgram:
@@ -108,55 +113,10 @@ def _dropped(x: torch.Tensor, p: float, train: bool) -> torch.Tensor:
 _DECOMPOSITIONS = {torch.ops.aten.dropout.default: _dropped}
 
 
-def _dynamic_shapes(module: torch.nn.Module, dynamic: Dynamic) -> dict[str, Any] | None:
-    if not dynamic:
-        return None
-    names = list(inspect.signature(module.forward).parameters)
-    unknown = [name for name in dynamic if name not in names]
-    if unknown:
-        raise KernelError(
-            f"the module has no argument `{unknown[0]}`",
-            allowed=", ".join(names),
-            hint="name the arguments of `forward` whose sizes stay open",
-        )
-    return {n: {d: Dim.DYNAMIC for d in dynamic[n]} if n in dynamic else None for n in names}
-
-
-def _fault(module: torch.nn.Module, error: Exception, dynamic: bool) -> KernelError:
-    name = called(module)
-    kind = type(error).__name__ + str(error)
-    text = f"{type(error).__name__}: {error}".partition("\n\n")[0].strip()[:_MOST_WORDS]
-    where = _line(error)
-    if "DataDependent" in kind or "data-dependent" in kind:
-        return KernelError(
-            f"`{name}` decides by the values of its tensors: {text}",
-            where=where,
-            hint="write the decision with torch.where, or take it out of the module",
-        )
-    if dynamic and ("onstraint" in kind or "dynamic" in kind):
-        return KernelError(
-            f"`{name}` fixes a size that should stay open: {text}",
-            where=where,
-            hint="leave that dimension out of the open ones",
-        )
-    return KernelError(
-        f"`{name}` cannot be exported: {text}",
-        where=where,
-        hint="torch.export.export(module, args, strict=False) must take it",
-    )
-
-
 def called(subject: torch.nn.Module | Callable[..., Any]) -> str:
     """What a module or function is called."""
     subject = subject.function if isinstance(subject, _Wrapped) else subject
     return getattr(subject, "__name__", type(subject).__name__)
-
-
-def _line(error: Exception) -> str:
-    """The innermost line of the module's own code that an error came through."""
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if not f.filename.startswith((_LIBRARY, "<")) and f.filename != __file__]
-    return f"{Path(own[-1].filename).name}:{own[-1].lineno}: {own[-1].line}" if own else ""
 
 
 @contextmanager
@@ -186,13 +146,42 @@ def quiet() -> Any:
     before = [log.level for log in logs]
     for log in logs:
         log.setLevel(logging.CRITICAL)
+    _trace.print = lambda *_, **__: None  # of the graph so far, where a trace fails
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
+        del _trace.print
         for log, level in zip(logs, before, strict=True):
             log.setLevel(level)
+
+
+@contextmanager
+def _gradients(lines: list[str]) -> Any:
+    """Notes the lines at which the module computes gradients, and refuses those that would be left
+    in tensors."""
+    before = torch.autograd.grad, torch.autograd.backward
+    torch.autograd.grad, torch.autograd.backward = noted(before[0], lines), refused_backward
+    try:
+        yield
+    finally:
+        torch.autograd.grad, torch.autograd.backward = before
+
+
+@contextmanager
+def _anchored(subject: Any) -> Any:
+    """Keeps the lines of a function's own code in the graph, as those of `forward` are."""
+    code = getattr(subject, "__code__", None)
+    place = code and (code.co_filename, code.co_name)
+    added = place and place not in _STACK_TRACE_ANCHORS
+    if added:
+        _STACK_TRACE_ANCHORS.add(place)
+    try:
+        yield
+    finally:
+        if added:
+            _STACK_TRACE_ANCHORS.discard(place)
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from ir.errors import KernelError
 from ir.literal import literal
 from ir.network import Buffer, Network, Outside, Pause, Step
 from ir.parse.expression import RESERVED
+from ir.partition.empty import is_empty, with_empty, without_empty
 from ir.partition.groups import MAP, Group, begun, beside, joined, recurring
 from ir.partition.repeated import once
 from ir.partition.squeezed import squeezed
@@ -55,10 +56,26 @@ def partition(
     kernel does, each after those that it needs: no kernel has equations both of before and of after
     one.
     """
-    aliases, spec = dict(aliases or {}), literal(spec, sizes)
+    whole = literal(spec, sizes)
+    spec = without_empty(whole)
+    _require_elements(whole, outside)
+    there = {e.target for e in spec.equations}
+    aliases = {a: b for a, b in (aliases or {}).items() if a in there}
     flat = squeezed(once(through_views(spec, aliases), aliases))
     shown = {e.target: e.sources()[0] for e in flat.equations if e.target in aliases}
-    return _Partition(spec, flat, aliases | shown | _copies(flat), lowers, outside).network()
+    made = _Partition(spec, flat, aliases | shown | _copies(flat), lowers, outside).network()
+    return made if spec is whole else with_empty(made, whole)
+
+
+def _require_elements(spec: Spec, outside: Sequence[Outside]) -> None:
+    """KernelError where a call from outside is given, or gives, a tensor without elements."""
+    empty = {t.name for t in (*spec.inputs, *spec.outputs) if is_empty(t)}
+    for one in outside:
+        if names := empty & {*one.inputs, *one.outputs}:
+            raise KernelError(
+                f"`{one.name}` is left to PyTorch, and its tensor `{min(names)}` has no elements",
+                allowed="sizes of 1 and more",
+            )
 
 
 def _copies(spec: Spec) -> dict[str, str]:

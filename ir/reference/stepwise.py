@@ -10,6 +10,7 @@ import numpy as np
 from ir.errors import KernelError
 from ir.network import Network, Pause
 from ir.reference.reference import evaluate as evaluate_spec
+from ir.reference.rounding import HELD_AS
 from ir.sizes import shape
 from ir.spec import Spec
 
@@ -23,7 +24,7 @@ def evaluate(
 ) -> list[np.ndarray]:
     """The outputs in order; KernelError where an input is missing. by: evaluates a step.
     calls: what the network pauses for."""
-    held = dict(inputs)
+    held = empty_outputs(network) | dict(inputs)
     missing = [b.name for b in network.inputs if b.name not in held]
     if missing:
         raise KernelError(f"`{network.name}` is not given its input `{missing[0]}`")
@@ -40,6 +41,15 @@ def evaluate(
         for t, name in zip(step.spec.outputs, step.outputs, strict=True):
             held[name] = made[t.name]
     return [seen(held[name], sizes) for name, sizes in network.outputs]
+
+
+def empty_outputs(network: Network) -> dict[str, np.ndarray]:
+    """The results without elements, which no step fills."""
+    return {
+        b.name: np.zeros(b.shape, HELD_AS[b.dtype])
+        for b in network.buffers
+        if b.role == "output" and 0 in b.shape
+    }
 
 
 def require_calls(network: Network, given: int) -> None:

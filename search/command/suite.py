@@ -178,14 +178,9 @@ def resumed(
         workload=_in_order(spec, stored.workload),
         **limits,
     )
-<<<<<<< HEAD
-    tune = _tune_of(stored) or sizes
-    return Problem(settings, found, usable(found, stored.backend), tune, ours, run)
-=======
     known = _tune_of(stored)
-    tune, library = known or dict(stored.sizes), known is not None
+    tune, library = known or sizes, known is not None
     return Problem(settings, found, opened(found, stored.backend), tune, ours, library, run)
->>>>>>> refs/heads/cli
 
 
 def library() -> tuple[str, ...]:
