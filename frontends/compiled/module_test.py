@@ -41,13 +41,6 @@ def net():
     return Net()
 
 
-@pytest.fixture(autouse=True)
-def no_gradients():
-    """Kernels compute none, and parameters require them."""
-    with torch.no_grad():
-        yield
-
-
 @pytest.fixture(scope="module", params=TARGETS)
 def pair(request, tmp_path_factory):
     module = net()

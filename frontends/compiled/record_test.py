@@ -34,13 +34,6 @@ def made(target, folder):
     return module, x, compile_module(module, (x,), target=target, folder=folder)
 
 
-@pytest.fixture(autouse=True)
-def no_gradients():
-    """Kernels compute none, and parameters require them."""
-    with torch.no_grad():
-        yield
-
-
 @pytest.fixture(scope="module", params=TARGETS)
 def saved(request, tmp_path_factory):
     module, x, run = made(request.param, tmp_path_factory.mktemp("built"))
