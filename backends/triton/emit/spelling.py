@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import keyword
+import re
+
 from backends.backend import BackendError
+from ir.nest.legal import legal
+from ir.nest.nest import LoopNest
 from ir.spec import INTEGERS, Apply, Expr, Index, Number, Size
 
 DTYPES = {
@@ -24,15 +29,43 @@ HELPERS = (  # functions that a source may hold, a template each
     "larger", "smaller", "multiply", "rank", "floor_divide", "floor_modulo", "round_tf32",
     "float_floor_divide", "float_floor_modulo", "integer_power", "uniform",
 )  # fmt: skip
-_TAKEN = frozenset(
-    (*"tl triton torch tile range min max launch float libdevice".split(), *HELPERS)
-)
+# Words that a source has of itself: of Python, of modules, of the launcher and of the grid.
+WORDS = frozenset((
+    *keyword.kwlist, *HELPERS,
+    *"tl triton torch libdevice TensorDescriptor launch tensor LOG2_E".split(),
+    *"range reversed min max float int bool str len type isinstance tuple list dict set".split(),
+    *"abs all any divmod enumerate getattr hasattr map next print round sorted sum zip".split(),
+    *"tile tiles within band_start band_height in_band".split(),
+))  # fmt: skip
+_NUMBERED = re.compile(r"part_\d+|.+_dim\d+(_\d+)?")  # temporaries
+
+
+def spelled(nest: LoopNest) -> LoopNest:
+    """The nest under names that its source can hold."""
+    words = WORDS | {launch.name for launch in nest.launches}
+    return legal(nest, lambda n: n in words or bool(_NUMBERED.fullmatch(n)), _identifiers)
+
+
+def entry(kernel: str) -> str:
+    """The function that is called with a kernel's inputs."""
+    return f"{kernel}_" if kernel in WORDS else kernel
+
+
+def _identifiers(name: str) -> tuple[str, ...]:
+    """All that a source may call after a tensor, a value, an index or a size."""
+    if name.isupper():
+        return (name,)
+    upper = name.upper()
+    return (
+        name, pointer(name), descriptor(name), origin(name), offsets(name), inside(name),
+        block(name), even(name), f"STEPS_{upper}", f"BULK_{upper}", f"tiles_{name}",
+        *(f"{name}_{ending}" for ending in ("factor", "step", "low", "high")),
+    )  # fmt: skip
 
 
 def value(name: str) -> str:
     """The variable of a value."""
-    taken = name in _TAKEN or name.endswith(("_at", "_ptr")) or name.startswith(("offs_", "in_"))
-    return f"{name}_" if taken else name
+    return name
 
 
 def pointer(tensor: str) -> str:
