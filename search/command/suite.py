@@ -79,8 +79,8 @@ def suite(asked: Arguments, path: Callable[[str], Path]) -> Suite:
             allowed="one kernel",
             hint="name it with --kernel",
         )
-    workloads = [_workload(name, path) for name in kernels]
     machines = [machine(name, path) for name in asked.targets]
+    workloads = [_workload(name, path) for name in kernels]
     _require_distinct("--kernel", [w.spec.name for w in workloads])
     _require_distinct("--target", [m.name for m, _ in machines])
     given = path(asked.schedule) if asked.schedule is not None else None
