@@ -32,6 +32,9 @@ def check(machine: Machine) -> None:
     table = found.table
     elements = table["rows"] * table["columns"]
     found.equal("rows", elements, "levels.grid", machine.parallel)
+    step = machine.units["matrix"].step if "matrix" in machine.units else ()
+    for side, steps in zip(("rows", "columns"), step, strict=False):
+        found.equal(f"matrix.{side}", table["matrix"][side], "units.matrix.step", steps)
     _memory(found)
     _peaks(found, elements * table["clock_hz"])
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from backends.table import AMOUNT, COUNT, FLAG, RATE, SHARE, SIZE, Checked, Kind, one_of, words
+from backends.table import AMOUNT, COUNT, FLAG, GUIDE, RATE, SHARE, SIZE, Checked, Kind, one_of, words
+from ir.errors import KernelError
 from ir.machine import Machine
 from ir.spec import DTYPES
 
 WORD = 4  # bytes of a register
+VENDORS = ("NVIDIA ", "AMD ")
 
 
 def _names(value: object) -> bool:
@@ -22,7 +24,7 @@ FIELDS = {
     "backend": one_of("cuda", "hip"),
     "arch": Kind("a number for cuda (90), a text for hip ('gfx942')", lambda v: type(v) in (int, str)),
     "wave": one_of(32, 64),
-    "device_name": Kind("the whole name of the device, or a list of such names", _names, optional=True),
+    "device_name": Kind("the whole name of the device, or a list of such names", _names),
     **dict.fromkeys(
         ("partitions", "shared_bytes_per_program", "shared_bytes_per_unit", "shared_granule",
          "registers_per_unit", "register_granule", "registers_per_lane", "warps_per_unit",
@@ -45,6 +47,17 @@ FIELDS = {
     "matrix_share_below": SHARE,
     "lane_product_share": SHARE,
 }  # fmt: skip
+
+
+def device_names(machine: Machine) -> tuple[str, ...]:
+    """What the driver calls the devices that are this machine, without the vendor's name."""
+    found = machine.details["triton"]["device_name"]
+    return tuple(map(own_name, [found] if isinstance(found, str) else found))
+
+
+def own_name(device: str) -> str:
+    """A device's name without its vendor's, which drivers put before it or do not."""
+    return next((device.removeprefix(v) for v in VENDORS if device.startswith(v)), device)
 
 
 def check(machine: Machine) -> None:
@@ -81,6 +94,9 @@ def _agree(found: Checked) -> None:
                   table["warps_per_unit"] * table["wave"])  # fmt: skip
     found.at_most("programs_per_unit", table["programs_per_unit"], "triton.warps_per_unit",
                   table["warps_per_unit"])  # fmt: skip
+    if "matrix" in machine.units and any(n & (n - 1) for n in machine.units["matrix"].step):
+        raise KernelError(f"field `units.matrix.step` is {list(machine.units['matrix'].step)}",
+                          allowed="powers of two, as blocks of Triton are", hint=GUIDE)  # fmt: skip
     peaks = machine.units["matrix"].flops if "matrix" in machine.units else {}
     for dtype in table["matrix_dtypes"]:
         if dtype not in peaks:

@@ -30,6 +30,7 @@ from backends.triton.device import timing
 from backends.triton.device.gpu import DEVICE, Gpu, alone, lack
 from backends.triton.device.nvml import clocks
 from backends.triton.signature import parameters
+from backends.triton.table import device_names
 from backends.triton.tensors import array, placed, poisoned, same_bits
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
@@ -51,20 +52,20 @@ def present(machine: Machine) -> str:
     already looks for itself, as no child of it can.
     """
     table = machine.details[NAME]
-    return _present(table["backend"], table["arch"], table.get("device_name", ""))
+    return _present(table["backend"], table["arch"], device_names(machine))
 
 
 @cache
-def _present(backend: str, arch: int | str, name: str) -> str:
+def _present(backend: str, arch: int | str, names: tuple[str, ...]) -> str:
     built_for = "hip" if torch.version.hip else "cuda" if torch.version.cuda else ""
     if built_for != backend:
         return f"torch here is built for {built_for or 'no GPU'}; the target is {backend}"
     try:
         if torch.cuda.is_initialized():
-            why = lack(arch, name)
+            why = lack(arch, names)
         else:
             with tempfile.TemporaryDirectory() as folder:
-                why = in_child(lambda: lack(arch, name), LOOK_SECONDS, "check", Path(folder))
+                why = in_child(lambda: lack(arch, names), LOOK_SECONDS, "check", Path(folder))
         if not why:
             triton.runtime.driver.set_active(triton.backends.backends[_VENDORS[backend]].driver())
         return why

@@ -57,16 +57,20 @@ def test_a_computer_without_a_gpu_says_so(machine_of):
     ("facts", "arch", "name", "words"),
     [
         (dict(name="NVIDIA H200", major=9, minor=0), 90, "H200", ""),
-        (dict(name="NVIDIA H100", major=9, minor=0), 90, "H200", "is a NVIDIA H100; the"),
+        (dict(name="H200", major=9, minor=0), 90, "H200", ""),
+        (dict(name="NVIDIA H100", major=9, minor=0), 90, "H200", "is a NVIDIA H100, on which"),
+        (dict(name="NVIDIA H200", major=9, minor=0), 90, "H20", "nothing is measured: the target's is a H20"),
+        (dict(name="NVIDIA H20", major=9, minor=0), 90, "H200", "is a NVIDIA H20, on which"),
+        (dict(name="NVIDIA H200 NVL", major=9, minor=0), 90, "H200", "is a NVIDIA H200 NVL, on"),
         (dict(name="NVIDIA A100", major=8, minor=0), 90, "", "of architecture 80"),
-        (dict(name="X", major=9, minor=4, gcnArchName="gfx942:sramecc+"), "gfx942", "", ""),
+        (dict(name="X", major=9, minor=4, gcnArchName="gfx942:sramecc+"), "gfx942", "X", ""),
         (dict(name="X", major=9, minor=5, gcnArchName="gfx950"), "gfx942", "", "gfx950"),
     ],
 )
 def test_a_gpu_is_the_targets_or_says_why_not(monkeypatch, facts, arch, name, words):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda n: SimpleNamespace(**facts))
-    lack = gpu.lack(arch, name)
+    lack = gpu.lack(arch, (name,))
     assert bool(lack) == bool(words) and words in lack
 
 
