@@ -16,7 +16,7 @@ from torch.utils._pytree import TreeSpec
 
 from frontends.dtypes import TORCH
 from frontends.kernelbench.problem import Problem
-from frontends.kernelbench.solution import LEAVES, Solution
+from frontends.kernelbench.solution import LEAVES, Solution, local
 from frontends.pytorch.imported import Imported, Result
 from ir.errors import KernelError
 
@@ -46,18 +46,18 @@ def solution(problem: Problem, made: Imported) -> Solution:
 
 def _given(made: Imported) -> list[str]:
     lines = [
-        f"{a.name} = {LEAVES}[{place}].contiguous()"
+        f"{local(a.name)} = {LEAVES}[{place}].contiguous()"
         for place, a in enumerate(made.arguments) if a.name
     ]  # fmt: skip
-    lines += [f"{h.name} = {_held(h.path)}.contiguous()" for h in made.held]
+    lines += [f"{local(h.name)} = {_held(h.path)}.contiguous()" for h in made.held]
     there = [a.name for a in made.arguments if a.name] + [h.name for h in made.held]
-    device = f"{there[0]}.device" if there else '"cpu"'
+    device = f"{local(there[0])}.device" if there else '"cpu"'
     lines += [
-        f"{name} = torch.tensor({_numbers(tensor)}, dtype={tensor.dtype}, device={device})"
+        f"{local(name)} = torch.tensor({_numbers(tensor)}, dtype={tensor.dtype}, device={device})"
         for name, tensor in made.constants.items()
     ]
     if made.seed is not None:
-        lines.append(f"{made.seed} = torch.randint(2**31, (1,)).to({device})")
+        lines.append(f"{local(made.seed)} = torch.randint(2**31, (1,)).to({device})")
     return lines
 
 

@@ -16,6 +16,14 @@ from ir.network import Network, Step
 from ir.sizes import shape
 
 LEAVES = "_leaves"  # the call's arguments, flat, in the code that is written
+_WORDS = frozenset(("torch", "self", "args", "int", "float", LEAVES))  # that `forward` has of itself
+
+
+def local(name: str) -> str:
+    """The variable of a buffer in `forward`; no two buffers have the same."""
+    if re.fullmatch(r"(x_)*out_.*", name):  # as results are called
+        return f"x_{name}"
+    return f"{name}_" if name.rstrip("_") in _WORDS else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +78,7 @@ def _calls(network: Network) -> Iterator[str]:
     for n, step in enumerate(network.steps):
         yield _call(network, step)
         done = [b.name for b in network.buffers if b.role == "between" and last.get(b.name) == n]
-        if free := [name for name in done if name not in given_back]:
+        if free := [local(name) for name in done if name not in given_back]:
             yield f"del {', '.join(free)}"
 
 
@@ -79,11 +87,11 @@ def _call(network: Network, step: Step) -> str:
         _seen(name, network.buffer(name).shape, shape(t, {}))
         for t, name in zip(step.spec.inputs, step.inputs, strict=True)
     )
-    return f"{', '.join(step.outputs)} = {step.spec.name}({given})"
+    return f"{', '.join(map(local, step.outputs))} = {step.spec.name}({given})"
 
 
 def _seen(name: str, held: Sequence[Any], wanted: tuple[int, ...]) -> str:
-    return name if tuple(held) == wanted else f"{name}.reshape({wanted})"
+    return local(name) if tuple(held) == wanted else f"{local(name)}.reshape({wanted})"
 
 
 def _apart(sources: Mapping[str, str], others: set[str]) -> list[str]:
