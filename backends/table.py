@@ -58,7 +58,8 @@ def words(known: tuple[str, ...]) -> Kind:
 
 def one_of(*known: Any) -> Kind:
     """One of some values."""
-    return Kind(" or ".join(map(repr, known)), lambda v: any(type(v) is type(k) and v == k for k in known))
+    pairs = {(type(k), k) for k in known}
+    return Kind(" or ".join(map(repr, known)), lambda v: isinstance(v, str | int) and (type(v), v) in pairs)
 
 
 def rates(dtypes: tuple[str, ...] = tuple(DTYPES)) -> Fields:

@@ -73,8 +73,8 @@ def lack(arch: int | str, names: tuple[str, ...]) -> str:
     if found != arch:
         return f"the GPU here is a {facts.name} of architecture {found}; the target's is {arch}"
     if own_name(facts.name) not in names:
-        wanted = " or ".join(names)
-        return f"the GPU here is a {facts.name}, on which nothing is measured: the target's is a {wanted}"
+        here = f"the GPU here is a {facts.name}, on which nothing is measured"
+        return f"{here}: the target's is a {' or '.join(names)}"
     return ""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 import re
+from dataclasses import replace
 
 from backends.backend import BackendError
 from ir.nest.legal import legal
@@ -37,30 +38,46 @@ WORDS = frozenset((
     *"abs all any divmod enumerate getattr hasattr map next print round sorted sum zip".split(),
     *"tile tiles within band_start band_height in_band".split(),
 ))  # fmt: skip
-_NUMBERED = re.compile(r"part_\d+|.+_dim\d+(_\d+)?")  # temporaries
+# Temporaries, and what positions and pointers are called.
+_MADE = re.compile(r"part_\d+|.+_dim\d+(_\d+)?|.+_(at|ptr)|(offs|in)_.+")
 
 
 def spelled(nest: LoopNest) -> LoopNest:
-    """The nest under names that its source can hold."""
+    """The nest under names that its source can hold; its spec has that of the function that is
+    called with its inputs."""
     words = WORDS | {launch.name for launch in nest.launches}
-    return legal(nest, lambda n: n in words or bool(_NUMBERED.fullmatch(n)), _identifiers)
+    indices = {i for la in nest.launches for i, _ in (*la.tiles, *la.whole)}
+    tensors = {n for la in nest.launches for v in la.values for n in (v.name, v.tensor)}
+
+    def refuses(name: str) -> bool:
+        return name in words or bool(_MADE.fullmatch(name))
+
+    def spells(name: str) -> tuple[str, ...]:
+        own = () if name in indices else _of_tensor(name)
+        return (name, *own, *(() if name in tensors else _of_index(name)))
+
+    made = legal(nest, refuses, spells)
+    if made.spec.name not in WORDS:
+        return made
+    return replace(made, spec=replace(made.spec, name=f"{made.spec.name}_"))
 
 
-def entry(kernel: str) -> str:
-    """The function that is called with a kernel's inputs."""
-    return f"{kernel}_" if kernel in WORDS else kernel
-
-
-def _identifiers(name: str) -> tuple[str, ...]:
-    """All that a source may call after a tensor, a value, an index or a size."""
+def _of_tensor(name: str) -> tuple[str, ...]:
+    """What a source may call after a tensor or a value."""
     if name.isupper():
-        return (name,)
+        return ()
     upper = name.upper()
+    return (pointer(name), descriptor(name), f"{name}_factor", f"STEPS_{upper}", f"BULK_{upper}")
+
+
+def _of_index(name: str) -> tuple[str, ...]:
+    """What a source may call after an index."""
+    if name.isupper():
+        return ()
     return (
-        name, pointer(name), descriptor(name), origin(name), offsets(name), inside(name),
-        block(name), even(name), f"STEPS_{upper}", f"BULK_{upper}", f"tiles_{name}",
-        *(f"{name}_{ending}" for ending in ("factor", "step", "low", "high")),
-    )  # fmt: skip
+        *(origin(name), offsets(name), inside(name), block(name), even(name), f"tiles_{name}"),
+        *(f"{name}_{ending}" for ending in ("step", "low", "high")),
+    )
 
 
 def value(name: str) -> str:

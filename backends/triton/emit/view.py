@@ -43,7 +43,6 @@ def kernel_view(nest: LoopNest, machine: Machine) -> dict[str, Any]:
     text = " ".join(word for la in launches for word in la["words"])
     return {
         "nest": nest,
-        "entry": spelling.entry(spec.name),
         "doc": _doc(nest.spec.doc),
         "digests": {
             "spec": spec_digest(spec),
