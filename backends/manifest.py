@@ -29,7 +29,9 @@ class Manifest:
     file, without a dot.  object: `module:Class` in its folder; the class is called with this
     manifest and gives the `Backend`.  correct_by, time_kind: the ways it can establish a
     result and a time, best first.  dtypes: what its kernels can hold.  toolchain: what it
-    needs, for people.  for_tests: proves nothing about a kernel, so never a default.
+    needs, for people.  for_tests: proves nothing about a kernel, so never a default.  table:
+    `module:function` that checks the backend's own table of a target file (`backends/table.py`);
+    empty where there is none.
     """
 
     name: str
@@ -42,11 +44,14 @@ class Manifest:
     dtypes: tuple[str, ...]
     toolchain: str
     for_tests: bool = False
+    table: str = ""
 
     def __post_init__(self) -> None:
         _require_text(self, "name", _NAME, "lower case letters, digits and _")
         _require_text(self, "extension", _EXTENSION, "an extension without a dot")
         _require_text(self, "object", _OBJECT, "`module:Class`")
+        if self.table:
+            _require_text(self, "table", _OBJECT, "`module:function`")
         for name in ("title", "language", "toolchain"):
             _require_text(self, name, re.compile(r"(?s).*\S.*"), "a text")
         _require_words(self, "correct_by", CORRECT_BY)
@@ -55,20 +60,10 @@ class Manifest:
         if not isinstance(self.for_tests, bool):
             raise _fault("for_tests", f"is {self.for_tests!r}", "true or false")
 
-    @property
-    def module(self) -> str:
-        """The module in the backend's folder that holds its class."""
-        return self.object.partition(":")[0]
-
     def lacks(self, nest: LoopNest) -> str:
         """A dtype of a nest's tensors that the backend's kernels cannot hold; empty: there is none."""
         held = (p.dtype for launch in nest.launches for p in launch.parameters)
         return next((d for d in held if d not in self.dtypes), "")
-
-    @property
-    def class_name(self) -> str:
-        """The class that gives the backend."""
-        return self.object.partition(":")[2]
 
 
 def manifest(table: Mapping[str, Any], where: str = "") -> Manifest:

@@ -21,7 +21,7 @@ def test_a_manifest_holds_its_table_and_a_word_stands_for_a_list():
     made = manifest(GOOD)
     assert made.correct_by == ("device", "interpreter")
     assert made.time_kind == ("measured",)
-    assert (made.module, made.class_name) == ("backend", "X")
+    assert made.object == "backend:X" and made.table == ""
     assert not made.for_tests
 
 

@@ -56,30 +56,47 @@ class Registry:
         """The backend of a name, the same object each time; imported now, KernelError where
         that is not possible."""
         found = self.manifest(name)
-        module = f"{self.package}.{name}.{found.module}"
+        return self._loaded(found, found.object)(found)
+
+    def _loaded(self, found: Manifest, object: str) -> Any:
+        """What a manifest names in its backend's folder, `module:name`."""
+        module, _, name = object.partition(":")
+        module = f"{self.package}.{found.name}.{module}"
         try:
-            made = getattr(importlib.import_module(module), found.class_name)
+            return getattr(importlib.import_module(module), name)
         except (ImportError, AttributeError) as e:
             raise KernelError(
-                f"backend `{name}` cannot be loaded from {module}: {e}",
-                where=str(self.folder / name / _MANIFEST),
+                f"backend `{found.name}` cannot be loaded from {module}: {e}",
+                where=str(self.folder / found.name / _MANIFEST),
                 hint=f"it needs: {found.toolchain}",
             ) from e
-        return made(found)
 
     def target_names(self, for_tests: bool = False) -> tuple[str, ...]:
         """The targets in alphabetical order; those that only backends for tests serve where
         asked for."""
         found = self._target_files()
         real = set(self.backend_names())
-        return tuple(n for n in found if for_tests or real & set(self.target(n).backends))
+        return tuple(n for n in found if for_tests or real & set(self._target(n)[0].backends))
 
     def target(self, name_or_path: str) -> Machine:
         """A target by its name, or from a user's file (`x.toml`, or a path with a slash).
 
         Raises KernelError for an unknown name, and for a file that cannot be read, has a field
-        missing or wrong, or lists a backend that is not there.
+        missing or wrong, in the general part or in a backend's own table, or lists a backend that
+        is not there.
         """
+        found, file = self._target(name_or_path)
+        for served in map(self.manifest, found.backends):
+            if served.table:
+                check = self._loaded(served, served.table)
+                try:
+                    check(found)
+                except KernelError as error:
+                    raise error.within(str(file)) from None
+        return found
+
+    def _target(self, name_or_path: str) -> tuple[Machine, Path]:
+        """A target whose backends' own tables are not looked at, and its file."""
         is_path = name_or_path.endswith(_ENDING) or "/" in name_or_path
         file = Path(name_or_path) if is_path else self.folder / "targets" / (name_or_path + _ENDING)
         if not is_path and not file.is_file():
@@ -95,7 +112,7 @@ class Registry:
         for backend in found.backends or ("",):
             if backend not in known:
                 raise _unknown("backend", backend, known, str(file))
-        return found
+        return found, file
 
     def backend_for(self, found: Machine, wanted: str | None = None) -> Backend:
         """The backend that serves a machine: `wanted`, else the first that the machine lists."""

@@ -43,7 +43,7 @@ def draw(spec: Spec, sizes: Mapping[str, int], device: str, seed: int) -> list[T
     for low, last in use.bounds.items():
         _offsets(made, low, use.ends.get(low), last, rng)
     for borders, searched in use.borders.items():
-        _borders(made, borders, [s for s in searched if s not in use.below], rng)
+        _borders(made, borders, [s for s in searched if s not in use.within], rng)
     return [made[t.name].to(TORCH[t.dtype]).contiguous() for t in spec.inputs]
 
 
@@ -65,8 +65,8 @@ def _plain(
     spec: Spec, tensor: object, dims: tuple[int, ...], use: Use, rng: torch.Generator
 ) -> Tensor:
     where = {"generator": rng, "device": rng.device}
-    if tensor.name in use.below:
-        return torch.randint(0, use.below[tensor.name], dims, **where)
+    if tensor.name in use.within:
+        return torch.randint(*use.within[tensor.name], dims, **where)
     if tensor.dtype == "b8":
         return torch.rand(dims, **where) < 0.5
     if tensor.dtype not in FLOATS:

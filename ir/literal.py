@@ -32,7 +32,7 @@ def literal(spec: Spec, sizes: Mapping[str, int]) -> Spec:
         return tuple(Number(value(size, numbers)) for size in shape)
 
     def tensor(t: Tensor) -> Tensor:
-        return replace(t, shape=sized(t.shape))
+        return replace(t, shape=sized(t.shape), range=sized(t.range))
 
     def equation(e: Equation) -> Equation:
         at = tuple(map(visit, e.at))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 
 from ir.errors import KernelError
+from ir.source import near
 from ir.spec import DTYPES
 
 LEVELS = ("grid", "lane", "wave", "loop")
@@ -118,36 +120,30 @@ class Machine:
 
 
 def machine(table: Mapping[str, Any], where: str = "") -> Machine:
-    """A machine from the table of a target file; KernelError names a missing or wrong field."""
+    """A machine from the table of a target file; KernelError names a missing or wrong field. What
+    a backend reads of its own is not looked at here."""
     read = _Reader(table, where)
+    backends = read.backends()
+    read.known("", (*_FIELDS, *backends))
+    read.known("overheads", ("launch_us", "step_us"))
     spaces = {
-        name: Space(
-            bytes=read.number(f"spaces.{name}.bytes", int),
-            bytes_per_second=read.number(f"spaces.{name}.bytes_per_second", float, default=0.0),
-            granule=read.number(f"spaces.{name}.granule", int, default=1),
-        )
+        name: _space(read, f"spaces.{name}")
         for name in read.names("spaces", SPACES, ("global", "scratch"))
     }
     if not spaces["global"].bytes_per_second:
         raise read.fault("spaces.global.bytes_per_second", "is missing")
-    units = {
-        name: Unit(
-            flops=read.rates(f"units.{name}.flops"),
-            step=tuple(read.get(f"units.{name}.step", list, default=[])),
-            reads=read.get(f"units.{name}.reads", str, default="register"),
-        )
-        for name in read.names("units", UNITS, ("vector",))
-    }
+    units = {name: _unit(read, name) for name in read.names("units", UNITS, ("vector",))}
     levels = {
         name: read.number(f"levels.{name}", int)
         for name in read.names("levels", LEVELS, ("grid",))
     }
-    known = ("name", "title", "backends", "levels", "spaces", "units", "engines", "box",
-             "atomics", "overheads")  # fmt: skip
+    if levels.get("lane", MOST_LANES) % levels.get("wave", 1):
+        raise read.fault("levels.lane", f"is {levels.get('lane', MOST_LANES)}",
+                         f"a multiple of `levels.wave`, {levels['wave']}")  # fmt: skip
     return Machine(
-        name=read.get("name", str),
+        name=read.name(),
         title=read.get("title", str),
-        backends=tuple(read.get("backends", list)),
+        backends=backends,
         levels=levels,
         spaces=spaces,
         units=units,
@@ -156,8 +152,31 @@ def machine(table: Mapping[str, Any], where: str = "") -> Machine:
         atomics=read.words("atomics", tuple(DTYPES), ATOMICS),
         launch_us=read.number("overheads.launch_us", float, default=0.0),
         step_us=read.number("overheads.step_us", float, default=0.0),
-        details={k: v for k, v in table.items() if k not in known},
+        details={k: v for k, v in table.items() if k in backends},
     )
+
+
+_FIELDS = ("name", "title", "backends", "levels", "spaces", "units", "engines", "box", "atomics",
+           "overheads")  # fmt: skip
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
+
+
+def _space(read: _Reader, path: str) -> Space:
+    read.known(path, ("bytes", "bytes_per_second", "granule"))
+    return Space(
+        bytes=read.number(f"{path}.bytes", int),
+        bytes_per_second=read.number(f"{path}.bytes_per_second", float, default=0.0),
+        granule=read.number(f"{path}.granule", int, default=1),
+    )
+
+
+def _unit(read: _Reader, name: str) -> Unit:
+    path = f"units.{name}"
+    read.known(path, ("flops", "step", "reads"))
+    reads = read.get(f"{path}.reads", str, default="register")
+    if reads not in SPACES:
+        raise read.fault(f"{path}.reads", f"is {reads!r}", ", ".join(SPACES))
+    return Unit(flops=read.rates(f"{path}.flops"), step=read.step(f"{path}.step"), reads=reads)
 
 
 class _Reader:
@@ -167,13 +186,45 @@ class _Reader:
         self.table = table
         self.where = where
 
-    def fault(self, path: str, what: str, allowed: str = "") -> KernelError:
+    def fault(self, path: str, what: str, allowed: str = "", hint: str = "") -> KernelError:
         return KernelError(
             f"field `{path}` {what}",
             where=self.where,
             allowed=allowed,
-            hint="docs/add_a_chip.md lists the fields of a target file",
+            hint=hint or "docs/add_a_chip.md lists the fields of a target file",
         )
+
+    def known(self, path: str, fields: tuple[str, ...]) -> None:
+        """Refuses a field of a table, where there is that, that nobody reads."""
+        found = self.get(path, Mapping, default={}) if path else self.table
+        for name in found:
+            if name not in fields:
+                whole = f"{path}.{name}" if path else name
+                hint = near(name, fields)
+                raise self.fault(whole, "is not known", ", ".join(fields), hint)
+
+    def name(self) -> str:
+        """The target's name, which is that of a folder too."""
+        found = self.get("name", str)
+        if not _NAME.fullmatch(found):
+            raise self.fault("name", f"is {found!r}", "letters, digits, _ and -, 64 at most",
+                             "records are written to a folder of that name")  # fmt: skip
+        return found
+
+    def backends(self) -> tuple[str, ...]:
+        """The backends' names; whether there are such backends is the registry's to say."""
+        found = self.get("backends", list)
+        if not all(isinstance(b, str) for b in found) or len(set(found)) != len(found):
+            raise self.fault("backends", f"is {found!r}", "a list of names, each once")
+        return tuple(found)
+
+    def step(self, path: str) -> tuple[int, ...]:
+        """What an engine steps by: nothing, or three whole numbers."""
+        found = self.get(path, list, default=[])
+        whole = all(type(n) is int and n > 0 for n in found)
+        if len(found) not in (0, 3) or not whole:
+            raise self.fault(path, f"is {found!r}", "rows, columns, depth: whole numbers, 1 or more")
+        return tuple(found)
 
     def get(self, path: str, kind: type | tuple[type, ...], default: Any = None) -> Any:
         node: Any = self.table
@@ -189,12 +240,13 @@ class _Reader:
         return node
 
     def number(self, path: str, kind: type, default: Any = None) -> Any:
+        missing = object()
+        given = self.get(path, object, missing) is not missing
         found = self.get(path, (int, float), default)
         whole = kind is not int or (isfinite(found) and int(found) == found)
-        if not isfinite(found) or found < 0 or not whole:
+        free = path.startswith("overheads.")  # what costs nothing
+        if not isfinite(found) or found < 0 or not whole or found == 0 and not free and given:
             raise self.fault(path, f"is {found!r}", "a positive number")
-        if found == 0 and default is None:
-            raise self.fault(path, "is 0", "a positive number")
         return kind(found)
 
     def names(self, path: str, known: tuple[str, ...], needed: tuple[str, ...]) -> list[str]:
@@ -218,4 +270,5 @@ class _Reader:
 
     def rates(self, path: str) -> dict[str, float]:
         table = self.get(path, Mapping)
+        self.known(path, tuple(DTYPES))
         return {dtype: self.number(f"{path}.{dtype}", float) for dtype in table}

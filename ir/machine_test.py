@@ -10,7 +10,7 @@ from ir.machine import machine
 TABLE = {
     "name": "chip",
     "title": "A chip",
-    "backends": ["null"],
+    "backends": ["null", "sim"],
     "levels": {"grid": 4},
     "spaces": {"global": {"bytes": 100, "bytes_per_second": 2e9}, "scratch": {"bytes": 10}},
     "units": {"vector": {"flops": {"f32": 5.0, "f16": 7}}},
@@ -40,9 +40,16 @@ def fault(path: str, value: object) -> KernelError:
     return caught.value
 
 
+def fault_of(path: str, value: object) -> KernelError:
+    """The fault, whatever it advises."""
+    with pytest.raises(KernelError) as caught:
+        machine(changed(path, value), "chip.toml")
+    return caught.value
+
+
 def test_a_machine_has_the_numbers_of_its_table():
     found = machine(TABLE)
-    assert (found.name, found.title, found.backends) == ("chip", "A chip", ("null",))
+    assert (found.name, found.title, found.backends) == ("chip", "A chip", ("null", "sim"))
     assert (found.parallel, found.scratch_bytes, found.bandwidth) == (4, 10, 2e9)
     assert (found.launch_us, found.step_us) == (1.5, 0.0)
     assert found.details == {"sim": {"clock_hz": 1e9}}
@@ -124,3 +131,43 @@ def test_an_unknown_engine_is_refused_with_those_there_are():
     found = fault("engines", ["dma"])
     assert "field `engines` has 'dma', which is not known" in str(found)
     assert found.allowed == "bulk"
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", "a\\b", "/tmp/x", "a b", "a.b", "x" * 65])
+def test_a_name_is_one_of_a_folder(name):
+    found = fault_of("name", name)
+    assert f"field `name` is {name!r}" in str(found) and "letters" in found.allowed
+
+
+@pytest.mark.parametrize(
+    "path, hint",
+    [("overhead", "overheads"), ("overheads.lanch_us", "launch_us"), ("spaces.global.byte", "bytes"),
+     ("units.vector.flop", "flops"), ("units.vector.flops.f31", "f32"), ("backend", "backends")],
+)  # fmt: skip
+def test_a_field_that_nobody_reads_is_refused(path, hint):
+    found = fault_of(path, 1)
+    assert f"field `{path}` is not known" in str(found)
+    assert f"did you mean `{hint}`?" in found.hint
+
+
+@pytest.mark.parametrize("step", [[16, 16], [16, 16, 0], [16, 16, -1], [16, 16, 2.5], [16, 16, "16"]])
+def test_a_step_is_three_whole_numbers(step):
+    table = changed("units.matrix", {"flops": {"f16": 9.0}, "step": step})
+    with pytest.raises(KernelError, match="units.matrix.step"):
+        machine(table)
+
+
+@pytest.mark.parametrize("path", ["box", "spaces.global.granule", "spaces.cache.bytes_per_second"])
+def test_what_is_written_is_not_0(path):
+    table = changed("spaces.cache", {"bytes": 9})
+    *parents, last = path.split(".")
+    node = table
+    for part in parents:
+        node = node[part]
+    node[last] = 0
+    with pytest.raises(KernelError, match=f"field `{path}` is 0"):
+        machine(table)
+
+
+def test_lanes_are_whole_waves():
+    assert "multiple of `levels.wave`" in fault_of("levels", {"grid": 4, "lane": 100, "wave": 64}).allowed

@@ -47,7 +47,8 @@ def spec_text(spec: Spec) -> str:
     outputs = ", ".join(map(tensor_type, spec.outputs))
     if len(spec.outputs) > 1:
         outputs = f"({outputs})"
-    body = "".join(f"    {equation_text(e)}\n" for e in spec.equations)
+    body = "".join(f"    {_range_text(t)}\n" for t in spec.inputs if t.range)
+    body += "".join(f"    {equation_text(e)}\n" for e in spec.equations)
     returned = ", ".join(t.name for t in spec.outputs)
     return (
         f"def {spec.name}({inputs}) -> {outputs}:\n"
@@ -74,6 +75,11 @@ def workload_text(workload: Workload) -> str:
 def tensor_type(tensor: Tensor) -> str:
     """`f32[M, K]`."""
     return f"{tensor.dtype}[{_positions(tensor.shape)}]"
+
+
+def _range_text(tensor: Tensor) -> str:
+    low, high = map(expression_text, tensor.range)
+    return f"range({tensor.name}, {low}, {high})"
 
 
 def equation_text(equation: Equation) -> str:

@@ -235,12 +235,17 @@ class Scan(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A named array: dtype and sizes (expressions over sizes)."""
+    """A named array: dtype and sizes (expressions over sizes).
+
+    range: of an integer input whose entries are known to lie between two sizes, the first and the
+    one after the last; else empty.
+    """
 
     name: str
     dtype: str
     shape: tuple[Expr, ...]
     place: Place | None = field(default=None, compare=False, repr=False)
+    range: tuple[Expr, ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,8 +68,9 @@ def _sizes_known(spec: Spec) -> None:
                 )
     attributes = [name for name, _ in spec.attributes]
     known = (*free_sizes(spec), *derived, *attributes)
-    for e in spec.equations:
-        for node in (n for x in (*e.at, *e.sizes, e.value) for n in x.walk()):
+    written = [x for e in spec.equations for x in (*e.at, *e.sizes, e.value)]
+    for expr in (*written, *(end for t in spec.inputs for end in t.range)):
+        for node in expr.walk():
             if isinstance(node, Size) and node.name not in known:
                 raise KernelError(
                     f"there is no size `{node.name}`",

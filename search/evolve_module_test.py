@@ -93,6 +93,20 @@ def test_each_kernel_of_a_module_is_evolved(written):
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("target", ["npu", "mi300"])
+def test_positions_that_one_kernel_gives_another_lie_inside_its_tensors(written, target):
+    body = (
+        "v, i = torch.topk(x, 3, dim=1)\n"
+        "        j = torch.argmax(y) // 2 + i * 2 % 10\n"
+        "        return torch.gather(x, 1, i) * v + y[j.clamp(0, 9)]"
+    )
+    done = evolve(written(body), f"--target={target}", "--problem=model.py", "--evaluations=1",
+                  "--no-store", "--json")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    (sums,) = json.loads(done.stdout)["problem"]["targets"]
+    assert not sums["lacking"] and sums["best_us"] and sums["kernels"] > 1
+
+
 def test_the_winners_of_a_module_are_a_solution_file(written):
     """It computes what the problem does; also where all candidates are known to the store."""
     folder = written(text=TWICE)

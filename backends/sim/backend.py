@@ -14,6 +14,7 @@ import numpy as np
 from backends.backend import Arrays, BackendError, Built, Sizes, Timing
 from backends.emit import Templates
 from backends.manifest import Manifest
+from backends.sim import spelling
 from backends.sim.admission import require_admissible
 from backends.sim.arrays import from_device, poisoned, to_device
 from backends.sim.native.load import BuildError, load
@@ -143,7 +144,7 @@ class Sim:
         }
         number = {p.name: n for n, p in enumerate(parameters)}
         launches = [
-            (launch.name, [number[p.name] for p in launch.parameters],
+            (spelling.launch(launch.name), [number[p.name] for p in launch.parameters],
              [*(bound[s] for s in launch.sizes), *([step] if repeat else [])])
             for repeat, group in nest.groups()
             for step in (repeat.steps(bound) if repeat else (0,))

@@ -5,14 +5,34 @@ from __future__ import annotations
 import re
 
 from backends.backend import BackendError
-from ir.spec import FLOATS, Apply, Cast, Expr, Number, Size
+from ir.nest.legal import legal
+from ir.nest.nest import LoopNest
+from ir.spec import DTYPES, FLOATS, Apply, Cast, Expr, Number, Size
 
 _KEYWORDS = frozenset(
-    "alignas alignof and asm auto bool break case catch char class const delete do double else "
-    "enum explicit export extern false float for friend goto if inline int long mutable "
-    "namespace new not operator or private protected public register return short signed "
-    "sizeof static struct switch template this throw true try typedef union unsigned using "
-    "virtual void volatile while xor".split()
+    """
+    alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t
+    char8_t class co_await co_return co_yield compl concept const const_cast consteval constexpr
+    constinit continue decltype default delete do double dynamic_cast else enum explicit export
+    extern false float for friend goto if inline int long mutable namespace new noexcept not not_eq
+    nullptr operator or or_eq private protected public register reinterpret_cast requires return
+    short signed sizeof static static_assert static_cast struct switch template this thread_local
+    throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while
+    xor xor_eq
+    """.split()
+)
+# Words that a kernel's text has of itself: of its program, of `device.h`, of the headers it needs.
+WORDS = _KEYWORDS | frozenset(
+    """
+    pe args count tile rest axis inf afresh accumulate device least tiles pad indirect scattered
+    run_of KERNEL SIZE_MAX SIZE_WIDTH
+    """.split()
+)
+_MACRO = re.compile(r"(U?INT|PTRDIFF|SIG_ATOMIC|WCHAR|WINT)\w*_(MAX|MIN|WIDTH|C)")
+# A temporary, a named box, a word of C++ once a buffer's ending is put to it, and what the device
+# keeps for itself.
+_MADE = re.compile(
+    rf"({'|'.join(DTYPES)})_.*_\d+|box|box_.*|char8|char16|char32|wchar|_.*|.*__.*|.*_"
 )
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "floordiv": "/", "mod": "%"}
 _TIGHT = {"mul", "floordiv", "mod"}
@@ -57,6 +77,35 @@ BUILTINS = frozenset(re.findall(r"__builtin_\w+", " ".join(_SCALARS.values()))) 
 }  # fmt: skip
 _LARGEST = 2**53  # constants come to the device as doubles
 FOLDS = {"sum": "sum", "max": "max", "min": "min", "prod": "prod", "any": "max", "all": "min"}
+
+
+def is_word(name: str) -> bool:
+    """Whether a name has a meaning of its own in a kernel's text."""
+    return name in WORDS or bool(_MACRO.fullmatch(name))
+
+
+def spelled(nest: LoopNest) -> LoopNest:
+    """The nest under names that its text can hold."""
+    bare = {n for n, _ in nest.spec.attributes}
+
+    def alone(name: str) -> bool:
+        return name.isupper() or name in bare
+
+    def refuses(name: str) -> bool:
+        return alone(name) and is_word(name) or bool(_MADE.fullmatch(name))
+
+    def spells(name: str) -> tuple[str, ...]:
+        return (name,) if alone(name) else (
+            buffer(name), tensor(name), origin(name), count(name), group(name),
+            *(f"{name}_{ending}" for ending in ("tiles", "low", "high")),
+        )  # fmt: skip
+
+    return legal(nest, refuses, spells)
+
+
+def launch(name: str) -> str:
+    """The function of a launch."""
+    return re.sub("__+", "_", name)
 
 
 def axis(name: str) -> str:

@@ -14,10 +14,11 @@ from ir.spec import Apply
 
 def kernel_view(nest: LoopNest) -> dict[str, Any]:
     """The values of the template `kernel.cc.j2`."""
+    spec, nest = nest.spec, spelling.spelled(nest)
     return {
         "nest": nest,
         "digests": {
-            "spec": spec_digest(nest.spec),
+            "spec": spec_digest(spec),
             "schedule": text_digest(str(nest.schedule)),
         },
         "launches": [_launch(nest, launch) for launch in nest.launches],
@@ -34,7 +35,7 @@ def _launch(nest: LoopNest, launch: Launch) -> dict[str, Any]:
     tensors = {v.tensor for v in launch.values}
     equations = [e for e in nest.formulation.equations if e.target in tensors]
     return {
-        "name": launch.name,
+        "name": spelling.launch(launch.name),
         "title": [equation_text(e) for e in equations],
         "axes": commands.axes(),
         "sizes": launch.sizes,

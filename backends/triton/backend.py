@@ -22,6 +22,7 @@ from backends.triton.interpret.interpreter import interpret
 from backends.triton.interpret.launch import launcher as interpreted_launcher
 from backends.triton.model.model import modelled
 from backends.triton.static import static_figures
+from backends.triton.table import device_names
 from ir.machine import Machine
 from ir.nest.nest import LoopNest, Parameter
 
@@ -124,7 +125,7 @@ class Triton:
             "time_kind": "measured",
             "why": "",
             "toolchain": ", ".join(f"{n} {v}" for n, v in device.toolchain().items()),
-            "device": machine.details[compiler.NAME].get("device_name", machine.title),
+            "device": device_names(machine)[0],
             "devices": nodes(),
             "memory": None,  # a driver reserves more addresses than there is memory
         }

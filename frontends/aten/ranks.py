@@ -42,7 +42,8 @@ def places(b: Builder, ranks: Value, dim: int, count: Expr | None = None) -> Val
         here = swapped(at[:-1], dim, at[-1])
         return where(Apply("eq", (ranks.at(*here), at[dim])), at[-1], 0)
 
-    return b.fold("sum", Meta("i32", shape), (size,), place, "places")
+    # One rank is met once. Their maximum is a place whatever the ranks are, as of drawn inputs.
+    return b.fold("max", Meta("i32", shape), (size,), place, "places")
 
 
 def sorted_line(b: Builder, value: Value, ranks: Value) -> Value:

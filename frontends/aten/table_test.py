@@ -6,6 +6,14 @@ import torch
 from frontends.aten.table import find, require, rule, rules
 from ir.errors import KernelError
 
+OVERLOADS = [
+    f"{name}.{overload}"
+    for name in ("__and__", "__or__", "__xor__", "__lshift__", "__rshift__", "bitwise_and",
+                 "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift")
+    for overload in getattr(torch.ops.aten, name).overloads()
+    if "out" not in overload and overload not in ("bool", "int")
+]  # fmt: skip
+
 
 @pytest.mark.parametrize("name", sorted(rules()))
 def test_rules_are_of_operators_that_there_are(name):
@@ -23,6 +31,11 @@ def test_an_operator_has_one_rule():
 def test_an_overload_may_have_a_rule_of_its_own():
     assert find("add.Scalar") is find("add") is not None
     assert find("repeat_interleave.self_int") is not find("repeat_interleave.Tensor")
+
+
+@pytest.mark.parametrize("operator", OVERLOADS)
+def test_each_overload_of_pythons_operators_has_a_rule(operator):
+    assert find(operator) is not None
 
 
 def test_an_operator_without_a_rule_is_named():

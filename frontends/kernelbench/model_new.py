@@ -17,7 +17,7 @@ from torch.utils._pytree import TreeSpec
 
 from frontends.dtypes import TORCH
 from frontends.kernelbench.problem import Problem
-from frontends.kernelbench.solution import CHECK, LEAVES, Solution
+from frontends.kernelbench.solution import CHECK, LEAVES, Solution, local
 from frontends.pytorch.imported import Imported, Result
 from ir.errors import KernelError
 from ir.sizes import bind, shape
@@ -61,16 +61,16 @@ def _given(made: Imported) -> list[str]:
     first = next(iter(places), "")
     for name, place in places.items():
         t = specs[name]
-        like = "None" if name == first else first
+        like = "None" if name == first else local(first)
         found = f'"{called[name]}", {place}, {TORCH[t.dtype]}, {shape(t, sizes)}, {like}'
-        lines.append(f"{name} = {CHECK}({found})")
-    device = f"{first}.device" if first else '"cpu"'
+        lines.append(f"{local(name)} = {CHECK}({found})")
+    device = f"{local(first)}.device" if first else '"cpu"'
     lines += [
-        f"{name} = torch.tensor({_numbers(tensor)}, dtype={tensor.dtype}, device={device})"
+        f"{local(name)} = torch.tensor({_numbers(tensor)}, dtype={tensor.dtype}, device={device})"
         for name, tensor in made.constants.items()
     ]
     if made.seed is not None:
-        lines.append(f"{made.seed} = torch.randint(2**31, (1,)).to({device})")
+        lines.append(f"{local(made.seed)} = torch.randint(2**31, (1,)).to({device})")
     return lines
 
 

@@ -58,7 +58,7 @@ def more(x):
 '''
 
 
-def network(made):
+def network(made, x="x", between="between"):
     scale = parse_spec(
         'def scale(x: f32[6, 4], w: f32[1, 4]) -> f32[6, 4]:\n    """s"""\n'
         "    y[m, n] = x[m, n] * w[0, n]\n    return y\n"
@@ -71,12 +71,12 @@ def network(made):
     weight, calls = (h.name for h in sorted(made.held, key=lambda h: h.path, reverse=True))
     result, mutated = (t.name for t in made.spec.outputs)
     buffers = (
-        Buffer("x", "f32", (6, 4), "input"), Buffer(weight, "f32", (1, 4), "input"),
-        Buffer(calls, "f32", (1,), "input"), Buffer("between", "f32", (6, 4), "between"),
+        Buffer(x, "f32", (6, 4), "input"), Buffer(weight, "f32", (1, 4), "input"),
+        Buffer(calls, "f32", (1,), "input"), Buffer(between, "f32", (6, 4), "between"),
         Buffer(result, "f32", (3, 2, 4), "output"), Buffer(mutated, "f32", (1,), "output"),
     )  # fmt: skip
     steps = (
-        Step(scale, ("x", weight), ("between",)), Step(more, ("between",), (result,)),
+        Step(scale, (x, weight), (between,)), Step(more, (between,), (result,)),
         Step(count, (calls,), (mutated,)),
     )  # fmt: skip
     return Network("p", buffers, steps, ((result, (3, 2, 4)), (mutated, (1,))))
@@ -177,6 +177,21 @@ def test_functions_that_sources_define_alike_stand_once():
     assert "def twice_scale(x)" in text and "def twice_more(x)" in text
     text = written(PROBLEM + SHARED, both)[0]
     assert "def twice_scale(x)" in text and "def twice_more(x)" in text
+
+
+@pytest.mark.parametrize(
+    "x, between", [("torch", "torch_"), ("int", "float"), ("args", "_leaves"), ("out_y", "x_out_y")]
+)
+def test_no_tensor_takes_the_name_of_something_else(x, between):
+    text = PROBLEM.replace("self, x", f"self, {x}").replace("(x *", f"({x} *").replace("[x,", f"[{x},")
+    problem = Problem("p", text, "p.py")
+    given = problem.made()
+    made = imported(given.model, given.inputs)
+    names = {}
+    exec(solution(problem, made).text(network(made, x, between), {"scale": SCALE, "more": MORE}), names)
+    torch.manual_seed(0)
+    found, expected = names["ModelNew"](4)(*given.inputs), given.model(*given.inputs)
+    assert torch.equal(found["y"], expected["y"])
 
 
 def test_constants_are_written_as_they_are():

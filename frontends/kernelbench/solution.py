@@ -34,6 +34,14 @@ def {CHECK}(name, tensor, dtype, shape, like):
         )
     return tensor.contiguous()
 '''
+_WORDS = frozenset(("torch", "self", "args", "int", "float", LEAVES, CHECK))  # what `forward` uses
+
+
+def local(name: str) -> str:
+    """The variable of a buffer in `forward`; no two buffers have the same."""
+    if re.fullmatch(r"(x_)*out_.*", name):  # as results are called
+        return f"x_{name}"
+    return f"{name}_" if name.rstrip("_") in _WORDS else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +101,7 @@ def _calls(network: Network) -> Iterator[str]:
     for n, step in enumerate(network.steps):
         yield _call(network, step)
         done = [b.name for b in network.buffers if b.role == "between" and last.get(b.name) == n]
-        if free := [name for name in done if name not in given_back]:
+        if free := [local(name) for name in done if name not in given_back]:
             yield f"del {', '.join(free)}"
 
 
@@ -102,11 +110,11 @@ def _call(network: Network, step: Step) -> str:
         _seen(name, network.buffer(name).shape, shape(t, {}))
         for t, name in zip(step.spec.inputs, step.inputs, strict=True)
     )
-    return f"{', '.join(step.outputs)} = {step.spec.name}({given})"
+    return f"{', '.join(map(local, step.outputs))} = {step.spec.name}({given})"
 
 
 def _seen(name: str, held: Sequence[Any], wanted: tuple[int, ...]) -> str:
-    return name if tuple(held) == wanted else f"{name}.reshape({wanted})"
+    return local(name) if tuple(held) == wanted else f"{local(name)}.reshape({wanted})"
 
 
 def _apart(sources: Mapping[str, str], others: set[str]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import keyword
 import re
 
 from ir.errors import KernelError
@@ -14,7 +13,7 @@ _INDEX = re.compile(r"i\d+")  # how a builder names its indices
 def tensor_name(path: str) -> str:
     """A name of the language for `layers.0.Weight`: `layers_0_weight`."""
     name = re.sub(r"[^a-z0-9_]+", "_", path.lower()).strip("_") or "x"
-    taken = name in RESERVED or keyword.iskeyword(name) or _INDEX.fullmatch(name)
+    taken = name in RESERVED or _INDEX.fullmatch(name)
     return f"x_{name}" if taken or name[0].isdigit() else name
 
 

@@ -35,6 +35,7 @@ from ir.estimate.lanes import roomy
 from ir.formulation.atomic import facts_with_places
 from ir.formulation.narrow import in_range
 from ir.formulation.precision import narrowest
+from ir.granules import granules, whole_steps
 from ir.lower.cuts import segments
 from ir.lower.lower import lower
 from ir.lower.verbs import canonical
@@ -93,7 +94,7 @@ class _Search:
 
     def best(self) -> Schedule:
         """The fastest of all choices where there are few, else the best that is climbed to."""
-        choices = list(_tilings(self.spec, self.base, self.sizes))
+        choices = list(_tilings(self.spec, self.base, self.machine, self.sizes))
         tried: dict[tuple[int, ...], _Found] = {}
 
         def at(point: tuple[int, ...]) -> _Found:
@@ -204,12 +205,12 @@ def _starts(choices: list[list[tuple[Decision, ...]]]) -> dict[tuple[int, ...], 
 
 
 def _tilings(
-    spec: Spec, base: tuple[Decision, ...], sizes: Mapping[str, int]
+    spec: Spec, base: tuple[Decision, ...], machine: Machine, sizes: Mapping[str, int]
 ) -> Iterator[list[tuple[Decision, ...]]]:
     """For each index, choices of its tiles, the smallest last: stored indices on the grid, folded
     ones whole or in a loop."""
     bound = bind(spec, sizes)
-    facts = facts_with_places(spec)
+    facts, steps = facts_with_places(spec), granules(spec, machine)
     parts = segments(spec, Schedule(spec.name, base))
     folded = {i for s in parts for i in s.folded}
     scalar = {n.name for r in facts.ranges.values() if r.jagged
@@ -222,8 +223,10 @@ def _tilings(
         elif name in scalar:
             yield [tiled(name, 1, "grid")]
         elif name in stored and name not in folded:
-            tiles = [tiled(name, t, "grid") for t in GRID_TILES if t <= max(1, extent // 2)]
+            grid = [whole_steps(t, steps.get(name, 1)) for t in GRID_TILES]
+            tiles = [tiled(name, t, "grid") for t in grid if t <= max(1, extent // 2)]
             yield [*([()] if extent <= LONGEST else []), *tiles]
         else:
             whole = [()] if extent <= LONGEST else []
-            yield [*whole, *(tiled(name, t, "loop") for t in LOOP_TILES if t < extent)]
+            loop = [whole_steps(t, steps.get(name, 1)) for t in LOOP_TILES]
+            yield [*whole, *(tiled(name, t, "loop") for t in loop if t < extent)]

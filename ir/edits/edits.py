@@ -21,6 +21,7 @@ from ir.formulation.made import TRIPLE, after
 from ir.formulation.made import ends as made_ends
 from ir.formulation.narrow import OF_OPERANDS, OutOfRange, require_range
 from ir.formulation.precision import EXACT, NARROW, narrowest, natural
+from ir.granules import granules, tile_sizes
 from ir.lower.dispatch import OF_LAUNCH
 from ir.lower.verbs import canonical
 from ir.machine import Machine
@@ -119,6 +120,7 @@ class _Ground:
     facts: Facts
     machine: Machine
     extents: Mapping[str, int]  # of every index; jagged ones count as the largest tile
+    granules: Mapping[str, int]
 
     @staticmethod
     def of(spec: Spec, machine: Machine, sizes: tuple[tuple[str, int], ...]) -> _Ground:
@@ -128,7 +130,7 @@ class _Ground:
             name: LARGEST_TILE if span.jagged else number(span.high, bound)
             for name, span in facts.ranges.items()
         }
-        return _Ground(spec, facts, machine, extents)
+        return _Ground(spec, facts, machine, extents, granules(spec, machine))
 
     @property
     def folded(self) -> set[str]:
@@ -144,20 +146,12 @@ def _tiles(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
     for index, extent in ground.extents.items():
         old = schedule.find("tile", index)
         largest = WIDEST_TILE if ground.machine.has_registers else LARGEST_TILE
-        for size in _powers(min(extent, largest)):
+        for size in tile_sizes(min(extent, largest), ground.granules.get(index, 1)):
             new = Decision("tile", index, (("size", size),))
             if new != old:
                 yield Edit(old, new)
         if old and not ground.facts.ranges[index].jagged:
             yield Edit(old, None)
-
-
-def _powers(limit: int) -> Iterator[int]:
-    size = 1
-    while size < limit:
-        yield size
-        size *= 2
-    yield size
 
 
 def _places(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import keyword
 import re
 from collections.abc import Collection
 
@@ -26,7 +27,7 @@ LARGEST = 2**63 - 1
 SIZE_FUNCTIONS = ("add", "sub", "mul", "floordiv", "mod", "minimum", "maximum", "neg")
 CALLED = tuple(f.name for f in POINTWISE.values() if not f.operator)
 _WORDS = (*CALLED, *FOLDS, *SCANS, *DTYPES, "pad", "bucketize")
-RESERVED = frozenset((*_WORDS, "range", "inf"))
+RESERVED = frozenset((*_WORDS, "range", "inf", *keyword.kwlist))  # what no tensor is called
 _BINARY = {
     ast.Add: "add",
     ast.Sub: "sub",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
+from ir.dtypes import is_bool, is_float
 from ir.errors import KernelError
 from ir.parse.expression import is_name, is_size
 from ir.parse.fold import RightSides
@@ -76,6 +78,11 @@ def _spec(source: Source, node: ast.stmt | None) -> Spec:
     return spec
 
 
+def _is_range(line: ast.stmt) -> bool:
+    call = line.value if isinstance(line, ast.Expr) else None
+    return isinstance(call, ast.Call) and getattr(call.func, "id", "") == "range"
+
+
 class _Reader:
     """Reads one `def`."""
 
@@ -91,6 +98,8 @@ class _Reader:
         self.expressions.tensors |= {t.name for t in inputs}
         doc, lines = self._docstring()
         equations, returned = [], None
+        while lines and _is_range(lines[0]):
+            inputs = self._with_range(lines.pop(0).value, inputs)
         for line in lines:
             if returned is not None:
                 raise self.source.fault(
@@ -183,6 +192,29 @@ class _Reader:
                 hint="say in one line what the kernel computes",
             )
         return " ".join(value.value.split()), self.node.body[1:]
+
+    def _with_range(self, call: ast.Call, inputs: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+        """The inputs, one of which gets the range that a line declares."""
+        names = [t.name for t in inputs if not is_float(t.dtype) and not is_bool(t.dtype)]
+        first = call.args[0] if call.args else None
+        if len(call.args) != 3 or call.keywords or not isinstance(first, ast.Name):
+            raise self.source.fault(
+                call, f"`{self.source.written(call)}` declares no range",
+                allowed="`range(i, 0, N)`: an integer input, the least entry, one above the greatest",
+                hint="write it right below the docstring",
+            )  # fmt: skip
+        if first.id not in names:
+            raise self.source.fault(
+                first, f"`{first.id}` is no integer input", allowed=", ".join(names) or "none",
+                hint=near(first.id, names, "ranges are of integer inputs"),
+            )  # fmt: skip
+        low, high = (self.expressions.size(end) for end in call.args[1:])
+        if isinstance(low, Number) and isinstance(high, Number) and low.value >= high.value:
+            raise self.source.fault(
+                call, f"`{self.source.written(call)}` is empty",
+                hint="the second number is one above the greatest entry",
+            )  # fmt: skip
+        return tuple(replace(t, range=(low, high)) if t.name == first.id else t for t in inputs)
 
     def _equation(self, node: ast.stmt) -> Equation:
         accumulate = isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add)

@@ -13,6 +13,7 @@ from itertools import count
 
 from ir.digest import spec_digest
 from ir.errors import KernelError
+from ir.intervals import ranged
 from ir.literal import literal
 from ir.network import Buffer, Network, Outside, Pause, Step
 from ir.parse.expression import RESERVED
@@ -99,7 +100,7 @@ class _Partition:
     ):  # fmt: skip
         self.spec, self.flat, self.aliases, self.lowers = spec, flat, aliases, lowers
         self.outside, self.stages = outside, stages(flat, outside)
-        self.facts = facts(flat)
+        self.facts = ranged(flat)
         self.place = {e.target: n for n, e in enumerate(ordered(flat))}
         self.seen: dict[Spec, KernelError | None] = {}
         self.outputs = {self.root(t.name) for t in spec.outputs}
@@ -282,7 +283,9 @@ def canonical(known: Facts, group: Group, inputs: Sequence[str], stored: Sequenc
     given = tuple(
         replace(known.tensors[name], name=tensors[name], place=None) for name in inputs
     )
-    made = tuple(replace(known.tensors[name], name=tensors[name], place=None) for name in stored)
+    made = tuple(
+        replace(known.tensors[name], name=tensors[name], place=None, range=()) for name in stored
+    )
     equations = tuple(_spelled(e, names, tensors, known, ranges) for e in group.equations)
     title = "_".join(dict.fromkeys(stem(e.target) for e in group.equations if e.target in stored))
     spec = Spec("kernel", "kernel", given, made, equations)

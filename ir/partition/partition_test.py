@@ -314,3 +314,23 @@ def test_a_view_of_what_is_computed_twice_shows_the_first():
     names = {b.name for b in made.buffers}
     assert {n for step in made.steps for n in step.inputs} <= names
     assert "t" not in names
+
+
+def test_integers_between_kernels_carry_the_range_of_their_values():
+    spec = parse_spec(
+        "def s(x: f32[8, 16], w: f32[32, 4], v: f32[4, 4]) -> f32[8, 4]:\n"
+        '    """S."""\n'
+        "    p[m] = argmax(x[m, n], n)\n"
+        "    g[m, k] = w[i64(p[m]) * 2 + 1, k]\n"
+        "    y[m, j] = sum(g[m, k] * v[k, j], k)\n    return y\n"
+    )
+    steps = partition(spec, {}).steps
+    ranges = [
+        [e.value for e in t.range] for s in steps for t in s.spec.inputs if t.dtype != "f32"
+    ]
+    assert ranges and all(r == [0, 16] for r in ranges)
+    assert not any(t.range for s in steps for t in s.spec.outputs)
+    for step in steps:
+        for seed in range(4):
+            inputs = random_inputs(step.spec, {}, np.random.default_rng(seed))
+            evaluate(step.spec, inputs, {})

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from math import prod
+from math import ceil, floor, inf, isfinite, prod
 
 import numpy as np
 
+from ir.intervals import Interval, Intervals
 from ir.reference.rounding import HELD_AS, round_to
-from ir.sizes import bind, shape, value
+from ir.sizes import bind, free_sizes, shape, value
 from ir.spec import (
     FLOATS,
     Apply,
@@ -36,12 +37,13 @@ _LEAST = 0.1  # keeps quotients and logarithms moderate
 class Use:
     """How one spec uses its inputs.
 
-    below: an integer tensor's entries are positions in a dimension of this size.  bounds: an
+    within: the first and the one after the last entry of an integer tensor that is read as a
+    position, or whose range the spec declares.  bounds: an
     offsets tensor, by the size its entries run to; `ends` its partner where starts and ends
     are two tensors.  borders: sorted tensors, with the tensors searched in them.
     """
 
-    below: dict[str, int] = field(default_factory=dict)
+    within: dict[str, tuple[int, int]] = field(default_factory=dict)
     bounds: dict[str, int] = field(default_factory=dict)
     ends: dict[str, str] = field(default_factory=dict)
     borders: dict[str, list[str]] = field(default_factory=dict)
@@ -73,6 +75,9 @@ def drawn_bytes(spec: Spec, sizes: Mapping[str, int]) -> tuple[int, int]:
 def uses(spec: Spec, sizes: Mapping[str, int]) -> Use:
     """How a spec uses its inputs, at the given sizes (derived ones included)."""
     use = Use()
+    for t in spec.inputs:
+        if t.range:
+            use.within[t.name] = (value(t.range[0], sizes), value(t.range[1], sizes))
     finder = _Finder(spec, sizes, use)
     for e in spec.equations:
         finder.equation(e)
@@ -86,6 +91,7 @@ class _Finder:
         self.inputs = {t.name: t for t in spec.inputs}
         self.equations = {e.target: e for e in spec.equations}
         self.tensors = facts(spec).tensors
+        self.intervals = Intervals(spec, {n: sizes[n] for n in free_sizes(spec)})
 
     def equation(self, e: Equation) -> None:
         self._positions(e.target, e.at)
@@ -98,7 +104,7 @@ class _Finder:
                     self._positions(tensor, at)
                 case Bucketize(searched, borders) if borders in self.inputs:
                     found = self.use.borders.setdefault(borders, [])
-                    found += [n for n in self._reach(searched) if n not in found]
+                    found += [n for n, *_ in self._reach(searched) if n not in found]
                 case Apply("div", (_, b)):
                     self.use.positive |= self._floats(b)
                 case Apply(function, (a,)) if function in _POSITIVE:
@@ -106,9 +112,16 @@ class _Finder:
 
     def _positions(self, tensor: str, at: tuple[Expr, ...]) -> None:
         for expr, size in zip(at, self.tensors[tensor].shape, strict=True):
-            for name in () if isinstance(expr, Index) else self._reach(expr):
-                most = value(size, self.sizes)
-                self.use.below[name] = min(most, self.use.below.get(name, most))
+            last = value(size, self.sizes) - 1
+            for name, low, high in () if isinstance(expr, Index) else self._reach(expr, 0, last):
+                self._narrow(name, low, high)
+
+    def _narrow(self, name: str, low: float, high: float) -> None:
+        """Keeps an input's entries between two numbers, where any of them are left."""
+        first, end = self.use.within.get(name, (-inf, inf))
+        least, most = max(first, low), min(end, high + 1)
+        if least < most and isfinite(least) and isfinite(most):
+            self.use.within[name] = (int(least), int(most))
 
     def _jagged(self, fold: Reduce, index: str, low: str, high: str) -> None:
         """The bounds run to the smallest dimension that the jagged index walks."""
@@ -125,21 +138,34 @@ class _Finder:
         if high != low and high in self.inputs:
             self.use.ends[low] = high
 
-    def _reach(self, expr: Expr, seen: frozenset[str] = frozenset()) -> Iterator[str]:
-        """The integer inputs whose entries an expression hands on. seen: tensors on the way."""
-        if isinstance(expr, Bucketize) or (isinstance(expr, Apply) and expr.function in _CLAMPS):
-            return
-        if isinstance(expr, Read):
-            if expr.tensor in seen:
+    def _reach(
+        self, expr: Expr, low: float = -inf, high: float = inf, seen: frozenset[str] = frozenset()
+    ) -> Iterator[tuple[str, float, float]]:
+        """The integer inputs whose entries an expression hands on, each with the interval in which
+        they must lie so that it lies in one itself. seen: tensors on the way."""
+        match expr:
+            case Bucketize():
                 return
-            if expr.tensor not in self.inputs:
-                inner = self.equations[expr.tensor].value
-                yield from self._reach(inner, seen | {expr.tensor})
-            elif self.inputs[expr.tensor].dtype not in FLOATS:
-                yield expr.tensor
-            return
-        for child in expr.children():
-            yield from self._reach(child, seen)
+            case Apply(function) if function in _CLAMPS:
+                return
+            case Read(tensor) if tensor in self.inputs:
+                if self.inputs[tensor].dtype not in FLOATS:
+                    yield tensor, low, high
+            case Read(tensor):
+                if tensor not in seen:
+                    inner = self.equations[tensor].value
+                    yield from self._reach(inner, low, high, seen | {tensor})
+            case Apply("where", (condition, first, second)):
+                yield from self._reach(condition, seen=seen)
+                for branch in (second, first):
+                    yield from self._reach(branch, low, high, seen)
+            case Apply(function, args) if function in _UNDONE:
+                for n, arg in enumerate(args):
+                    others = [self.intervals.of(a) for a in args]
+                    yield from self._reach(arg, *_UNDONE[function](n, others, low, high), seen)
+            case _:
+                for child in expr.children():
+                    yield from self._reach(child, low, high, seen)
 
     def _floats(self, expr: Expr) -> set[str]:
         """The float inputs whose sign an expression hands on."""
@@ -153,12 +179,43 @@ class _Finder:
         return set()
 
 
+def _added(n: int, args: list[Interval], low: float, high: float) -> Interval:
+    least, most = args[1 - n]
+    return (low - least, high - most) if isfinite(least) and isfinite(most) else (low, high)
+
+
+def _subtracted(n: int, args: list[Interval], low: float, high: float) -> Interval:
+    least, most = args[1 - n]
+    if not isfinite(least) or not isfinite(most):
+        return (low, high)
+    return (most - high, least - low) if n else (low + most, high + least)
+
+
+def _multiplied(n: int, args: list[Interval], low: float, high: float) -> Interval:
+    least, most = args[1 - n]
+    if least != most or not isfinite(least) or not least or not isfinite(low) or not isfinite(high):
+        return (low, high)
+    ends = sorted((low / least, high / least))
+    return (ceil(ends[0]), floor(ends[1]))
+
+
+def _divided(n: int, args: list[Interval], low: float, high: float) -> Interval:
+    least, most = args[1]
+    known = not n and least == most and 0 < least < inf
+    return (low * least, high * least + least - 1) if known else (low, high)
+
+
+# In which interval an argument must lie so that the result lies in a given one, by function: of the
+# argument's number, the intervals of all of them, and the ends of the given one.
+_UNDONE = {"add": _added, "sub": _subtracted, "mul": _multiplied, "floordiv": _divided}
+
+
 def _plain(
     t: Tensor, sizes: Mapping[str, int], use: Use, rng: np.random.Generator, scale: float
 ) -> np.ndarray:
     dims = shape(t, sizes)
-    if t.name in use.below:
-        return rng.integers(0, use.below[t.name], dims)
+    if t.name in use.within:
+        return rng.integers(*use.within[t.name], dims)
     if t.dtype == "b8":
         return rng.random(dims) < 0.5
     if t.dtype not in FLOATS:
@@ -199,7 +256,7 @@ def _borders(
     span = max(4 * array.size, 2)
     made[borders] = np.sort(rng.choice(span, array.size, replace=False))
     for name in searched:
-        if name not in use.below:
+        if name not in use.within:
             dims = made[name].shape
             hits = rng.choice(made[borders], dims)
             made[name] = np.where(rng.random(dims) < 0.5, hits, rng.integers(0, span, dims))

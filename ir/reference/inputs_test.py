@@ -53,6 +53,30 @@ def test_positions_lie_in_every_dimension_they_are_used_in(seed):
     assert found["k"].min() >= 0 and found["k"].max() < 3
 
 
+@pytest.mark.parametrize(
+    "position", ["i[n] + 3", "i[n] * 2 + 1", "4 - i[n]", "i[n] // 3", "i[n] + j", "i[n] * 3 - i[n]"]
+)
+def test_computed_positions_lie_inside(position):
+    lines = f"y[n] = sum(w[{position}] + 0.0 * v[j], j)"
+    sizes = {"W": 9, "N": 40, "J": 3}
+    for seed in range(5):
+        found = made(lines, "w: f32[W], v: f32[J], i: i64[N]", "f32[N]", sizes, seed)["i"]
+        j = np.arange(3)[:, None] if "j" in position else 0
+        at = eval(position.replace("[n]", ""), {"i": found, "j": j})
+        assert at.min() >= 0 and at.max() < 9
+
+
+def test_a_declared_range_holds_for_what_is_no_position():
+    found = made("range(i, 5, 8); y[n] = i[n]", "i: i32[N]", "i32[N]", {"N": 99}, 0)["i"]
+    assert set(found) == {5, 6, 7}
+
+
+def test_a_declared_range_and_a_position_hold_both():
+    lines = "range(i, 2, 9); y[n] = w[i[n] * 2]"
+    found = made(lines, "w: f32[W], i: i32[N]", "f32[N]", {"W": 9, "N": 99}, 0)["i"]
+    assert set(found) == {2, 3, 4}
+
+
 def test_scattered_positions_lie_in_the_result():
     found = made("y[i[n]] += v[n]", "i: i32[N], v: f32[N]", "f32[V]", {"N": 99, "V": 2}, 0)
     assert set(found["i"]) == {0, 1}

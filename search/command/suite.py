@@ -80,8 +80,8 @@ def suite(asked: Arguments, path: Callable[[str], Path]) -> Suite:
             allowed="one kernel",
             hint="name it with --kernel",
         )
-    workloads = [(_workload(name, path), not _by_file(name)) for name in kernels]
     machines = [machine(name, path) for name in asked.targets]
+    workloads = [(_workload(name, path), not _by_file(name)) for name in kernels]
     _require_distinct("--kernel", [w.spec.name for w, _ in workloads])
     _require_distinct("--target", [m.name for m, _ in machines])
     given = path(asked.schedule) if asked.schedule is not None else None

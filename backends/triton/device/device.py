@@ -30,6 +30,7 @@ from backends.triton.device import timing
 from backends.triton.device.gpu import DEVICE, Gpu, alone, lack
 from backends.triton.device.nvml import clocks
 from backends.triton.signature import parameters
+from backends.triton.table import device_names
 from backends.triton.tensors import array, placed, poisoned, same_bits
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
@@ -51,16 +52,16 @@ def present(machine: Machine) -> str:
     already looks for itself, as no child of it can.
     """
     table = machine.details[NAME]
-    return _present(table["backend"], table["arch"], table.get("device_name", ""))
+    return _present(table["backend"], table["arch"], device_names(machine))
 
 
 @cache
-def _present(backend: str, arch: int | str, name: str) -> str:
+def _present(backend: str, arch: int | str, names: tuple[str, ...]) -> str:
     built_for = "hip" if torch.version.hip else "cuda" if torch.version.cuda else ""
     if built_for != backend:
         return f"torch here is built for {built_for or 'no GPU'}; the target is {backend}"
     try:
-        why = _looked_in_child(arch, name)
+        why = _looked_in_child(arch, names)
         if not why:
             triton.runtime.driver.set_active(triton.backends.backends[_VENDORS[backend]].driver())
         return why
@@ -68,22 +69,22 @@ def _present(backend: str, arch: int | str, name: str) -> str:
         return f"the GPU does not answer: {error}"
 
 
-def _looked_in_child(arch: int | str, name: str) -> str:
+def _looked_in_child(arch: int | str, names: tuple[str, ...]) -> str:
     """What the GPU lacks, asked in a child, so that this process may still fork others that open it.
 
     A process that has asked the driver before (`torch.export` does) cannot have such children: it
     looks for itself.
     """
     if torch.cuda.is_initialized():
-        return lack(arch, name)
+        return lack(arch, names)
     with tempfile.TemporaryDirectory() as folder:
-        why = in_child(lambda: _look(arch, name), LOOK_SECONDS, "check", Path(folder))
-    return lack(arch, name) if why is None else why
+        why = in_child(lambda: _look(arch, names), LOOK_SECONDS, "check", Path(folder))
+    return lack(arch, names) if why is None else why
 
 
-def _look(arch: int | str, name: str) -> str | None:
+def _look(arch: int | str, names: tuple[str, ...]) -> str | None:
     """`lack`; None in a child of a process that has asked the driver."""
-    return None if torch.cuda._is_in_bad_fork() else lack(arch, name)
+    return None if torch.cuda._is_in_bad_fork() else lack(arch, names)
 
 
 _VENDORS = {"cuda": "nvidia", "hip": "amd"}  # triton's names of its drivers

@@ -57,16 +57,20 @@ def test_a_computer_without_a_gpu_says_so(machine_of):
     ("facts", "arch", "name", "words"),
     [
         (dict(name="NVIDIA H200", major=9, minor=0), 90, "H200", ""),
-        (dict(name="NVIDIA H100", major=9, minor=0), 90, "H200", "is a NVIDIA H100; the"),
+        (dict(name="H200", major=9, minor=0), 90, "H200", ""),
+        (dict(name="NVIDIA H100", major=9, minor=0), 90, "H200", "is a NVIDIA H100, on which"),
+        (dict(name="NVIDIA H200", major=9, minor=0), 90, "H20", "nothing is measured: the target's is a H20"),
+        (dict(name="NVIDIA H20", major=9, minor=0), 90, "H200", "is a NVIDIA H20, on which"),
+        (dict(name="NVIDIA H200 NVL", major=9, minor=0), 90, "H200", "is a NVIDIA H200 NVL, on"),
         (dict(name="NVIDIA A100", major=8, minor=0), 90, "", "of architecture 80"),
-        (dict(name="X", major=9, minor=4, gcnArchName="gfx942:sramecc+"), "gfx942", "", ""),
+        (dict(name="X", major=9, minor=4, gcnArchName="gfx942:sramecc+"), "gfx942", "X", ""),
         (dict(name="X", major=9, minor=5, gcnArchName="gfx950"), "gfx942", "", "gfx950"),
     ],
 )
 def test_a_gpu_is_the_targets_or_says_why_not(monkeypatch, facts, arch, name, words):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "get_device_properties", lambda n: SimpleNamespace(**facts))
-    lack = gpu.lack(arch, name)
+    lack = gpu.lack(arch, (name,))
     assert bool(lack) == bool(words) and words in lack
 
 
@@ -77,13 +81,13 @@ def test_a_process_that_asked_the_driver_looks_for_itself(monkeypatch):
     monkeypatch.setattr(torch.cuda, "_is_in_bad_fork", lambda: os.getpid() != ours)
     monkeypatch.setattr(device, "lack", lambda *words: looked.append(words) or "")
     ours = os.getpid()
-    assert device._looked_in_child(90, "H200") == "" and looked == [(90, "H200")]
+    assert device._looked_in_child(90, ("H200",)) == "" and looked == [(90, ("H200",))]
 
 
 def test_a_process_that_did_not_leaves_it_to_a_child(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)
     monkeypatch.setattr(device, "lack", lambda *words: str(os.getpid()))
-    assert device._looked_in_child(90, "H200") not in ("", str(os.getpid()))
+    assert device._looked_in_child(90, ("H200",)) not in ("", str(os.getpid()))
 
 
 def test_a_run_gives_the_outputs(case):

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import torch
 
+from backends.triton.table import own_name
+
 DEVICE = "cuda"  # what torch calls a GPU of any vendor
 OVER_CACHE = 4  # the buffer that is passed over is so many times the cache
 LEAST_FLUSH = 256 << 20
@@ -59,8 +61,9 @@ class Gpu:
         return ticks / max(self.us_between(start, end), 1e-3)
 
 
-def lack(arch: int | str, name: str) -> str:
-    """What this computer's GPU is short of; touches it."""
+def lack(arch: int | str, names: tuple[str, ...]) -> str:
+    """What keeps this computer's GPU from being the target's; touches it. Chips of one architecture
+    differ in speed, so only the whole name tells which one it is. names: see `device_names`."""
     if not torch.cuda.is_available():
         return "torch sees no GPU"
     facts = torch.cuda.get_device_properties(0)
@@ -69,8 +72,9 @@ def lack(arch: int | str, name: str) -> str:
         found = 10 * facts.major + facts.minor
     if found != arch:
         return f"the GPU here is a {facts.name} of architecture {found}; the target's is {arch}"
-    if name not in facts.name:
-        return f"the GPU here is a {facts.name}; the target's is a {name}"
+    if own_name(facts.name) not in names:
+        here = f"the GPU here is a {facts.name}, on which nothing is measured"
+        return f"{here}: the target's is a {' or '.join(names)}"
     return ""
 
 

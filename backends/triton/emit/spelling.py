@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import keyword
+import re
+from dataclasses import replace
+
 from backends.backend import BackendError
+from ir.nest.legal import legal
+from ir.nest.nest import LoopNest
 from ir.spec import INTEGERS, Apply, Expr, Index, Number, Size
 
 DTYPES = {
@@ -24,15 +30,59 @@ HELPERS = (  # functions that a source may hold, a template each
     "larger", "smaller", "multiply", "rank", "floor_divide", "floor_modulo", "round_tf32",
     "float_floor_divide", "float_floor_modulo", "integer_power", "uniform",
 )  # fmt: skip
-_TAKEN = frozenset(
-    (*"tl triton torch tile range min max launch float libdevice".split(), *HELPERS)
-)
+# Words that a source has of itself: of Python, of modules, of the launcher and of the grid.
+WORDS = frozenset((
+    *keyword.kwlist, *HELPERS,
+    *"tl triton torch libdevice TensorDescriptor launch tensor LOG2_E".split(),
+    *"range reversed min max float int bool str len type isinstance tuple list dict set".split(),
+    *"abs all any divmod enumerate getattr hasattr map next print round sorted sum zip".split(),
+    *"tile tiles within band_start band_height in_band".split(),
+))  # fmt: skip
+# Temporaries, and what positions and pointers are called.
+_MADE = re.compile(r"part_\d+|.+_dim\d+(_\d+)?|.+_(at|ptr)|(offs|in)_.+")
+
+
+def spelled(nest: LoopNest) -> LoopNest:
+    """The nest under names that its source can hold; its spec has that of the function that is
+    called with its inputs."""
+    words = WORDS | {launch.name for launch in nest.launches}
+    indices = {i for la in nest.launches for i, _ in (*la.tiles, *la.whole)}
+    tensors = {n for la in nest.launches for v in la.values for n in (v.name, v.tensor)}
+
+    def refuses(name: str) -> bool:
+        return name in words or bool(_MADE.fullmatch(name))
+
+    def spells(name: str) -> tuple[str, ...]:
+        own = () if name in indices else _of_tensor(name)
+        return (name, *own, *(() if name in tensors else _of_index(name)))
+
+    made = legal(nest, refuses, spells)
+    if made.spec.name not in WORDS:
+        return made
+    return replace(made, spec=replace(made.spec, name=f"{made.spec.name}_"))
+
+
+def _of_tensor(name: str) -> tuple[str, ...]:
+    """What a source may call after a tensor or a value."""
+    if name.isupper():
+        return ()
+    upper = name.upper()
+    return (pointer(name), descriptor(name), f"{name}_factor", f"STEPS_{upper}", f"BULK_{upper}")
+
+
+def _of_index(name: str) -> tuple[str, ...]:
+    """What a source may call after an index."""
+    if name.isupper():
+        return ()
+    return (
+        *(origin(name), offsets(name), inside(name), block(name), even(name), f"tiles_{name}"),
+        *(f"{name}_{ending}" for ending in ("step", "low", "high")),
+    )
 
 
 def value(name: str) -> str:
     """The variable of a value."""
-    taken = name in _TAKEN or name.endswith(("_at", "_ptr")) or name.startswith(("offs_", "in_"))
-    return f"{name}_" if taken else name
+    return name
 
 
 def pointer(tensor: str) -> str:

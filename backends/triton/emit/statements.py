@@ -453,7 +453,8 @@ class Statements:
 
     def _name(self, stem: str) -> str:
         self.count += 1
-        return f"{stem}_{self.count}"
+        name = f"{stem}_{self.count}"
+        return self._name(stem) if name in self.values else name
 
 
 def _operand(code: str) -> str:

@@ -27,6 +27,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*")
 
 def kernel_view(nest: LoopNest, machine: Machine) -> dict[str, Any]:
     """The values of the template `kernel.py.j2`."""
+    spec, nest = nest.spec, spelling.spelled(nest)
     wide = wide_tensors(nest)
     groups = [
         {
@@ -45,7 +46,7 @@ def kernel_view(nest: LoopNest, machine: Machine) -> dict[str, Any]:
         "nest": nest,
         "doc": _doc(nest.spec.doc),
         "digests": {
-            "spec": spec_digest(nest.spec),
+            "spec": spec_digest(spec),
             "schedule": text_digest(str(nest.schedule)),
         },
         "launches": launches,

@@ -1,0 +1,16 @@
+"""The table `[null]` of a target file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from backends.table import AMOUNT, Checked
+from ir.machine import Machine
+
+_OPTIONAL = replace(AMOUNT, optional=True)
+
+
+def check(machine: Machine) -> None:
+    """KernelError where the table is wrong; it may be left out."""
+    if "null" in machine.details:
+        Checked(machine, "null", {"launch_us": _OPTIONAL, "statement_us": _OPTIONAL})

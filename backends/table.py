@@ -1,0 +1,119 @@
+"""A backend's own table of a target file: its fields, checked before anything starts.
+
+A manifest names the function that checks, `table = "module:function"` in the backend's folder. It
+imports no toolchain, is given the machine, and raises the first fault through `Checked`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import isclose, isfinite
+from typing import Any, NoReturn
+
+from ir.errors import KernelError
+from ir.machine import Machine
+from ir.source import near
+from ir.spec import DTYPES
+
+GUIDE = "docs/add_a_chip.md lists the fields of a target file"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a field may hold. allowed: in words.  holds: whether it is a given value.  optional:
+    whether the field may be left out."""
+
+    allowed: str
+    holds: Callable[[Any], bool]
+    optional: bool = False
+
+
+Fields = Mapping[str, "Kind | Fields"]
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value)
+
+
+def _whole(value: Any) -> bool:
+    return _number(value) and value == int(value)
+
+
+RATE = Kind("a number greater than 0", lambda v: _number(v) and v > 0)
+AMOUNT = Kind("a number, 0 or more", lambda v: _number(v) and v >= 0)
+SIZE = Kind("a whole number, 1 or more", lambda v: _whole(v) and v >= 1)
+COUNT = Kind("a whole number, 0 or more", lambda v: _whole(v) and v >= 0)
+SHARE = Kind("a number greater than 0, 1 at most", lambda v: _number(v) and 0 < v <= 1)
+FLAG = Kind("true or false", lambda v: isinstance(v, bool))
+
+
+def words(known: tuple[str, ...]) -> Kind:
+    """A list of some of these words."""
+    return Kind(
+        f"a list of {', '.join(known)}",
+        lambda v: isinstance(v, list) and len(set(map(str, v))) == len(v) and set(v) <= set(known),
+    )
+
+
+def one_of(*known: Any) -> Kind:
+    """One of some values."""
+    pairs = {(type(k), k) for k in known}
+    return Kind(" or ".join(map(repr, known)), lambda v: isinstance(v, str | int) and (type(v), v) in pairs)
+
+
+def rates(dtypes: tuple[str, ...] = tuple(DTYPES)) -> Fields:
+    """A table with a rate for each of some dtypes, any of which may lack."""
+    return {d: Kind(RATE.allowed, RATE.holds, optional=True) for d in dtypes}
+
+
+class Checked:
+    """A backend's table that was held to its fields; KernelError at the first that is wrong."""
+
+    def __init__(self, machine: Machine, backend: str, fields: Fields):
+        self.machine, self.backend = machine, backend
+        self.table: Mapping[str, Any] = machine.details.get(backend, {})
+        if fields and backend not in machine.details:
+            raise KernelError(f"field `{backend}` is missing", allowed="a table", hint=GUIDE)
+        if not isinstance(self.table, Mapping):
+            self.refuse("", f"is {self.table!r}", "a table")
+        self._require(self.table, fields, "")
+
+    def _require(self, table: Mapping[str, Any], fields: Fields, prefix: str) -> None:
+        for name in table:
+            if name not in fields:
+                self.refuse(prefix + name, "is not known", ", ".join(fields), near(name, fields, GUIDE))
+        for name, kind in fields.items():
+            optional = isinstance(kind, Kind) and kind.optional
+            if name not in table:
+                if optional:
+                    continue
+                self.refuse(prefix + name, "is missing", getattr(kind, "allowed", "a table"))
+            value = table[name]
+            if isinstance(kind, Kind):
+                if not kind.holds(value):
+                    self.refuse(prefix + name, f"is {value!r}", kind.allowed)
+            elif not isinstance(value, Mapping):
+                self.refuse(prefix + name, f"is {value!r}", "a table")
+            else:
+                self._require(value, kind, f"{prefix}{name}.")
+
+    def refuse(self, path: str, what: str, allowed: str = "", hint: str = GUIDE) -> NoReturn:
+        """KernelError about a field."""
+        name = f"{self.backend}.{path}" if path else self.backend
+        raise KernelError(f"field `{name}` {what}", allowed=allowed, hint=hint)
+
+    def equal(self, path: str, found: Any, general: str, wanted: Any, within: float = 0.0) -> None:
+        """Refuses a figure that differs from what a field of the general part makes of it."""
+        if found == wanted or within and isclose(found, wanted, rel_tol=within):
+            return
+        self.refuse(
+            path, f"makes {general} {found:g}, where it is {wanted:g}" if _number(found) and
+            _number(wanted) else f"is {found!r}, where `{general}` is {wanted!r}",
+            f"figures that agree with `{general}`", f"change one of the two; {GUIDE}",
+        )  # fmt: skip
+
+    def at_most(self, path: str, found: float, other: str, most: float) -> None:
+        """Refuses a figure that is greater than another field's."""
+        if found > most:
+            self.refuse(path, f"is {found:g}, more than `{other}`", f"{most:g} at most")
