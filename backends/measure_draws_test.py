@@ -115,7 +115,7 @@ def test_plain_arithmetic_with_other_roundings_passes(kernel):
     """As a kernel that rounds after each equation, otherwise than the reference did."""
     w, rng = workload(kernel), np.random.default_rng(11)
     sizes = draw_sizes(w.spec, w.checks)
-    assert passes(w.spec, sizes, lambda **inputs: evaluate_storage(w.spec, inputs, sizes, rng))
+    assert passes(w.spec, sizes, lambda **inputs: evaluate_storage(w.spec, inputs, sizes, noise=rng))
     assert passes(w.spec, sizes, lambda **inputs: evaluate_storage(w.spec, inputs, sizes))
 
 
