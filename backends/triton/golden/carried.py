@@ -69,11 +69,43 @@ def launch(x, dt, a, wb, wc, y):
     )
 
 
+def _require(name, tensor, dtype, shape, like):
+    """Refuses what the kernel is not built for. shape: numbers, and the names of open sizes."""
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"`{name}` is no tensor; allowed: a tensor of {dtype}")
+    found = tensor.shape
+    fits = tensor.dtype == dtype and len(found) == len(shape)
+    for length, size in zip(found, shape):
+        if length != size and isinstance(size, int):
+            fits = False
+    if not fits:
+        sizes = ", ".join([f"{size}" for size in shape])
+        raise ValueError(f"`{name}` is {tensor.dtype}{list(found)}; allowed: {dtype}[{sizes}]")
+    if not tensor.is_contiguous():
+        raise ValueError(
+            f"`{name}` has strides {tensor.stride()}; allowed: row-major order without gaps, as of "
+            f"{name}.contiguous()"
+        )
+    if tensor.device != like.device:
+        raise ValueError(f"`{name}` is on {tensor.device}; allowed: {like.device}, as the first input")
+    if tensor.requires_grad and torch.is_grad_enabled():
+        raise ValueError(
+            f"`{name}` requires gradients, and the kernel computes none; call it under "
+            f"torch.no_grad(), or give it {name}.detach()"
+        )
+
+
 def ssm(x, dt, a, wb, wc):
     """The scan of a selective state space model."""
+    _require("x", x, torch.float32, ("T", "B", "D"), x)
     T = x.shape[0]
     B = x.shape[1]
     D = x.shape[2]
+    _require("dt", dt, torch.float32, (T, B, D), x)
+    _require("a", a, torch.float32, (D, "N"), x)
+    N = a.shape[1]
+    _require("wb", wb, torch.float32, (T, B, N), x)
+    _require("wc", wc, torch.float32, (T, B, N), x)
     y = torch.empty((T, B, D), dtype=torch.float32, device=x.device)
     launch(x, dt, a, wb, wc, y)
     return y

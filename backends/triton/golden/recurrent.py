@@ -259,11 +259,44 @@ def launch(x, wi, wh, bias, h0, c0, gx, c, h, hn, cn):
     )
 
 
+def _require(name, tensor, dtype, shape, like):
+    """Refuses what the kernel is not built for. shape: numbers, and the names of open sizes."""
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"`{name}` is no tensor; allowed: a tensor of {dtype}")
+    found = tensor.shape
+    fits = tensor.dtype == dtype and len(found) == len(shape)
+    for length, size in zip(found, shape):
+        if length != size and isinstance(size, int):
+            fits = False
+    if not fits:
+        sizes = ", ".join([f"{size}" for size in shape])
+        raise ValueError(f"`{name}` is {tensor.dtype}{list(found)}; allowed: {dtype}[{sizes}]")
+    if not tensor.is_contiguous():
+        raise ValueError(
+            f"`{name}` has strides {tensor.stride()}; allowed: row-major order without gaps, as of "
+            f"{name}.contiguous()"
+        )
+    if tensor.device != like.device:
+        raise ValueError(f"`{name}` is on {tensor.device}; allowed: {like.device}, as the first input")
+    if tensor.requires_grad and torch.is_grad_enabled():
+        raise ValueError(
+            f"`{name}` requires gradients, and the kernel computes none; call it under "
+            f"torch.no_grad(), or give it {name}.detach()"
+        )
+
+
 def lstm(x, wi, wh, bias, h0, c0):
     """One layer of an LSTM: its states at all steps, and both states at the end."""
+    _require("x", x, torch.float32, ("T", "B", "I"), x)
     T = x.shape[0]
     B = x.shape[1]
+    I = x.shape[2]
+    _require("wi", wi, torch.float32, (4, "H", I), x)
     H = wi.shape[1]
+    _require("wh", wh, torch.float32, (4, H, H), x)
+    _require("bias", bias, torch.float32, (4, H), x)
+    _require("h0", h0, torch.float32, (B, H), x)
+    _require("c0", c0, torch.float32, (B, H), x)
     gx = torch.empty((T, B, 4, H), dtype=torch.float32, device=x.device)
     c = torch.empty((T, B, H), dtype=torch.float32, device=x.device)
     h = torch.empty((T, B, H), dtype=torch.float32, device=x.device)

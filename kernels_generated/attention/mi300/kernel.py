@@ -94,11 +94,41 @@ def launch(q, k, v, y):
     )
 
 
+def _require(name, tensor, dtype, shape, like):
+    """Refuses what the kernel is not built for. shape: numbers, and the names of open sizes."""
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"`{name}` is no tensor; allowed: a tensor of {dtype}")
+    found = tensor.shape
+    fits = tensor.dtype == dtype and len(found) == len(shape)
+    for length, size in zip(found, shape):
+        if length != size and isinstance(size, int):
+            fits = False
+    if not fits:
+        sizes = ", ".join([f"{size}" for size in shape])
+        raise ValueError(f"`{name}` is {tensor.dtype}{list(found)}; allowed: {dtype}[{sizes}]")
+    if not tensor.is_contiguous():
+        raise ValueError(
+            f"`{name}` has strides {tensor.stride()}; allowed: row-major order without gaps, as of "
+            f"{name}.contiguous()"
+        )
+    if tensor.device != like.device:
+        raise ValueError(f"`{name}` is on {tensor.device}; allowed: {like.device}, as the first input")
+    if tensor.requires_grad and torch.is_grad_enabled():
+        raise ValueError(
+            f"`{name}` requires gradients, and the kernel computes none; call it under "
+            f"torch.no_grad(), or give it {name}.detach()"
+        )
+
+
 def attention(q, k, v):
     """Average the values v by the softmax of the scaled products of queries and keys."""
+    _require("q", q, torch.bfloat16, ("H", "M", "D"), q)
     H = q.shape[0]
     M = q.shape[1]
     D = q.shape[2]
+    _require("k", k, torch.bfloat16, (H, "N", D), q)
+    N = k.shape[1]
+    _require("v", v, torch.bfloat16, (H, N, D), q)
     y = torch.empty((H, M, D), dtype=torch.bfloat16, device=q.device)
     launch(q, k, v, y)
     return y

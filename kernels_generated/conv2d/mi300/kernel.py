@@ -96,12 +96,42 @@ def launch(x, w, bias, y):
     )
 
 
+def _require(name, tensor, dtype, shape, like):
+    """Refuses what the kernel is not built for. shape: numbers, and the names of open sizes."""
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"`{name}` is no tensor; allowed: a tensor of {dtype}")
+    found = tensor.shape
+    fits = tensor.dtype == dtype and len(found) == len(shape)
+    for length, size in zip(found, shape):
+        if length != size and isinstance(size, int):
+            fits = False
+    if not fits:
+        sizes = ", ".join([f"{size}" for size in shape])
+        raise ValueError(f"`{name}` is {tensor.dtype}{list(found)}; allowed: {dtype}[{sizes}]")
+    if not tensor.is_contiguous():
+        raise ValueError(
+            f"`{name}` has strides {tensor.stride()}; allowed: row-major order without gaps, as of "
+            f"{name}.contiguous()"
+        )
+    if tensor.device != like.device:
+        raise ValueError(f"`{name}` is on {tensor.device}; allowed: {like.device}, as the first input")
+    if tensor.requires_grad and torch.is_grad_enabled():
+        raise ValueError(
+            f"`{name}` requires gradients, and the kernel computes none; call it under "
+            f"torch.no_grad(), or give it {name}.detach()"
+        )
+
+
 def conv2d(x, w, bias):
     """Convolve images with 3x3 kernels, padded by 1, and add a bias."""
+    _require("x", x, torch.float16, ("B", "C", "H", "W"), x)
     B = x.shape[0]
+    C = x.shape[1]
     H = x.shape[2]
     W = x.shape[3]
+    _require("w", w, torch.float16, ("O", C, 3, 3), x)
     O = w.shape[0]
+    _require("bias", bias, torch.float16, (O,), x)
     y = torch.empty((B, O, H, W), dtype=torch.float16, device=x.device)
     launch(x, w, bias, y)
     return y

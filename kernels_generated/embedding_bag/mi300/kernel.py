@@ -53,10 +53,41 @@ def launch(table, idx, offsets, y):
     )
 
 
+def _require(name, tensor, dtype, shape, like):
+    """Refuses what the kernel is not built for. shape: numbers, and the names of open sizes."""
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"`{name}` is no tensor; allowed: a tensor of {dtype}")
+    found = tensor.shape
+    fits = tensor.dtype == dtype and len(found) == len(shape)
+    for length, size in zip(found, shape):
+        if length != size and isinstance(size, int):
+            fits = False
+    if not fits:
+        sizes = ", ".join([f"{size}" for size in shape])
+        raise ValueError(f"`{name}` is {tensor.dtype}{list(found)}; allowed: {dtype}[{sizes}]")
+    if not tensor.is_contiguous():
+        raise ValueError(
+            f"`{name}` has strides {tensor.stride()}; allowed: row-major order without gaps, as of "
+            f"{name}.contiguous()"
+        )
+    if tensor.device != like.device:
+        raise ValueError(f"`{name}` is on {tensor.device}; allowed: {like.device}, as the first input")
+    if tensor.requires_grad and torch.is_grad_enabled():
+        raise ValueError(
+            f"`{name}` requires gradients, and the kernel computes none; call it under "
+            f"torch.no_grad(), or give it {name}.detach()"
+        )
+
+
 def embedding_bag(table, idx, offsets):
     """Add up the rows of table that each bag names; bag b holds idx[offsets[b]:offsets[b + 1]]."""
+    _require("table", table, torch.float32, ("V", "D"), table)
     D = table.shape[1]
+    _require("idx", idx, torch.int32, ("L",), table)
+    _require("offsets", offsets, torch.int32, ("B + 1",), table)
     B = offsets.shape[0] - 1
+    if B < 0:
+        raise ValueError(f"`offsets` is too short: it tells B = {B}")
     y = torch.empty((B, D), dtype=torch.float32, device=table.device)
     launch(table, idx, offsets, y)
     return y

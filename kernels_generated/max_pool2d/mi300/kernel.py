@@ -9,6 +9,12 @@ import triton.language as tl
 
 
 @triton.jit
+def larger(a, b):
+    """The larger of two numbers, NaN where one of them is."""
+    return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
+
+
+@triton.jit
 def max_pool2d_0(
     x_ptr, y_ptr,
     C, H, W, P, Q,
@@ -46,7 +52,7 @@ def max_pool2d_0(
                     & (x_dim3 < W),
                 other=float("-inf"),
             )
-            y = tl.maximum(y, x)
+            y = larger(y, x)
     tl.store(
         y_ptr
             + n_at * C * P * Q
@@ -81,8 +87,35 @@ def launch(x, y):
     )
 
 
+def _require(name, tensor, dtype, shape, like):
+    """Refuses what the kernel is not built for. shape: numbers, and the names of open sizes."""
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"`{name}` is no tensor; allowed: a tensor of {dtype}")
+    found = tensor.shape
+    fits = tensor.dtype == dtype and len(found) == len(shape)
+    for length, size in zip(found, shape):
+        if length != size and isinstance(size, int):
+            fits = False
+    if not fits:
+        sizes = ", ".join([f"{size}" for size in shape])
+        raise ValueError(f"`{name}` is {tensor.dtype}{list(found)}; allowed: {dtype}[{sizes}]")
+    if not tensor.is_contiguous():
+        raise ValueError(
+            f"`{name}` has strides {tensor.stride()}; allowed: row-major order without gaps, as of "
+            f"{name}.contiguous()"
+        )
+    if tensor.device != like.device:
+        raise ValueError(f"`{name}` is on {tensor.device}; allowed: {like.device}, as the first input")
+    if tensor.requires_grad and torch.is_grad_enabled():
+        raise ValueError(
+            f"`{name}` requires gradients, and the kernel computes none; call it under "
+            f"torch.no_grad(), or give it {name}.detach()"
+        )
+
+
 def max_pool2d(x):
     """Take the maximum of every 3x3 window, two steps apart, padded by 1."""
+    _require("x", x, torch.float32, ("N", "C", "H", "W"), x)
     N = x.shape[0]
     C = x.shape[1]
     H = x.shape[2]

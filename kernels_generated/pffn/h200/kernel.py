@@ -204,12 +204,44 @@ def launch(x, w1, b1, g1, w2, g2, h, y):
     )
 
 
+def _require(name, tensor, dtype, shape, like):
+    """Refuses what the kernel is not built for. shape: numbers, and the names of open sizes."""
+    if not isinstance(tensor, torch.Tensor):
+        raise TypeError(f"`{name}` is no tensor; allowed: a tensor of {dtype}")
+    found = tensor.shape
+    fits = tensor.dtype == dtype and len(found) == len(shape)
+    for length, size in zip(found, shape):
+        if length != size and isinstance(size, int):
+            fits = False
+    if not fits:
+        sizes = ", ".join([f"{size}" for size in shape])
+        raise ValueError(f"`{name}` is {tensor.dtype}{list(found)}; allowed: {dtype}[{sizes}]")
+    if not tensor.is_contiguous():
+        raise ValueError(
+            f"`{name}` has strides {tensor.stride()}; allowed: row-major order without gaps, as of "
+            f"{name}.contiguous()"
+        )
+    if tensor.device != like.device:
+        raise ValueError(f"`{name}` is on {tensor.device}; allowed: {like.device}, as the first input")
+    if tensor.requires_grad and torch.is_grad_enabled():
+        raise ValueError(
+            f"`{name}` requires gradients, and the kernel computes none; call it under "
+            f"torch.no_grad(), or give it {name}.detach()"
+        )
+
+
 def pffn(x, w1, b1, g1, w2, g2):
     """Per-sample feed-forward: two batched products, each followed by an RMS normalisation."""
+    _require("x", x, torch.float16, ("B", "N", "D"), x)
     B = x.shape[0]
     N = x.shape[1]
     D = x.shape[2]
+    _require("w1", w1, torch.float16, (B, D, "K"), x)
     K = w1.shape[2]
+    _require("b1", b1, torch.float16, (B, K), x)
+    _require("g1", g1, torch.float16, (K,), x)
+    _require("w2", w2, torch.float16, (B, K, D), x)
+    _require("g2", g2, torch.float16, (D,), x)
     h = torch.empty((B, N, K), dtype=torch.float32, device=x.device)
     y = torch.empty((B, N, D), dtype=torch.float16, device=x.device)
     launch(x, w1, b1, g1, w2, g2, h, y)
