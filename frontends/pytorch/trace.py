@@ -17,8 +17,8 @@ import torch
 from torch._ops import OpOverload
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.export import ExportedProgram, _trace, default_decompositions, export
+from torch.fx import proxy
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
-from torch.fx.proxy import _STACK_TRACE_ANCHORS
 
 from frontends.aten.apply import operator_name
 from frontends.aten.table import find
@@ -171,17 +171,19 @@ def _gradients(lines: list[str]) -> Any:
 
 @contextmanager
 def _anchored(subject: Any) -> Any:
-    """Keeps the lines of a function's own code in the graph, as those of `forward` are."""
+    """Keeps the lines of a function's own code in the graph, as those of `forward` are. Before
+    torch 2.12 there are no such anchors, and a function's error names no line."""
+    anchors = getattr(proxy, "_STACK_TRACE_ANCHORS", None)
     code = getattr(subject, "__code__", None)
     place = code and (code.co_filename, code.co_name)
-    added = place and place not in _STACK_TRACE_ANCHORS
+    added = anchors is not None and place and place not in anchors
     if added:
-        _STACK_TRACE_ANCHORS.add(place)
+        anchors.add(place)
     try:
         yield
     finally:
         if added:
-            _STACK_TRACE_ANCHORS.discard(place)
+            anchors.discard(place)
 
 
 @contextmanager
