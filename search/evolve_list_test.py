@@ -1,6 +1,7 @@
 """What the command tells without a search: its version, the library's kernels, the store's runs."""
 
 import json
+import signal
 import platform
 from importlib import metadata
 
@@ -8,7 +9,7 @@ import pytest
 
 from search.command.suite import library
 from search.store.store import Store
-from tests.place.place import Place, until
+from tests.place.place import Place
 
 ROWS = ("--kernel=rows.kir", "--policy=evolutionary", "--store=runs.db")
 
@@ -44,10 +45,9 @@ def test_kernels_are_listed_with_signatures_and_sizes(place):
 
 def test_runs_are_listed_with_what_they_found_and_how_they_stand(place):
     found = place.evolve(*ROWS, "--evaluations=6")["runs"][0]
-    process = place.start("--target=null", *ROWS, "--evaluations=300", "--seed=1")
-    until(lambda: place.evaluated("runs.db") >= 12)
-    process.kill()
-    process.communicate()
+    dies = place.signalled(signal.SIGKILL, 6)
+    code, _, _ = place.run("--target=null", *ROWS, "--evaluations=300", "--seed=1", **dies)
+    assert code == -signal.SIGKILL
     killed, ended = json.loads(told(place, "--list-runs", "--store=runs.db", "--json"))["runs"]
     assert (killed["run"], killed["state"]) == ("rows-null-2", "not ended")
     assert (ended["run"], ended["state"]) == ("rows-null-1", "ended")

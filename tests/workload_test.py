@@ -10,11 +10,11 @@ from search.evaluation import Evaluation
 from search.record.record import read_record
 from tests.place import command
 
-SHAPES = (
-    {"B": 64, "C": 4, "O": 4, "L": 16},
-    {"B": 1, "C": 48, "O": 48, "L": 64},
-    {"B": 2, "C": 8, "O": 64, "L": 32},
-    {"B": 16, "C": 16, "O": 16, "L": 64},
+SHAPES = (  # in the order of the kernel's signature
+    {"B": 64, "C": 4, "L": 16, "O": 4},
+    {"B": 1, "C": 48, "L": 64, "O": 48},
+    {"B": 2, "C": 8, "L": 32, "O": 64},
+    {"B": 16, "C": 16, "L": 64, "O": 16},
 )
 GIVEN = [
     "--shape=" + ",".join(f"{name}={size}" for name, size in shape.items()) for shape in SHAPES

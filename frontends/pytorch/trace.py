@@ -171,8 +171,8 @@ def _gradients(lines: list[str]) -> Any:
 
 @contextmanager
 def _anchored(subject: Any) -> Any:
-    """Keeps the lines of a function's own code in the graph, as those of `forward` are. Before
-    torch 2.12 there are no such anchors, and a function's error names no line."""
+    """Keeps the lines of a function's own code in the graph, as those of `forward` are. An
+    older torch (2.11) has no such anchors: an error in a function names no line there."""
     anchors = getattr(proxy, "_STACK_TRACE_ANCHORS", None)
     code = getattr(subject, "__code__", None)
     place = code and (code.co_filename, code.co_name)

@@ -86,6 +86,7 @@ def test_a_process_that_asked_the_driver_looks_for_itself(monkeypatch):
 
 def test_a_process_that_did_not_leaves_it_to_a_child(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)
+    monkeypatch.setattr(torch.cuda, "_is_in_bad_fork", lambda: False)
     monkeypatch.setattr(device, "lack", lambda *words: str(os.getpid()))
     assert device._looked_in_child(90, ("H200",)) not in ("", str(os.getpid()))
 
