@@ -1,8 +1,8 @@
 """What the command tells without a search: its version, the library's kernels, the store's runs."""
 
 import json
-import signal
 import platform
+import signal
 from importlib import metadata
 
 import pytest
