@@ -104,5 +104,5 @@ def _head() -> dict[str, Any]:
 
 def _write(file: Path, rows: list[dict[str, Any]], head: dict[str, Any]) -> None:
     counts = {o: sum(r["outcome"] == o for r in rows) for o in ("passed", "failed", "skipped")}
-    tests = json.loads(json.dumps(rows, default=str))
-    save(file if file.is_absolute() else ROOT / file, {**head, **counts, "tests": tests})
+    plain = json.loads(json.dumps(rows, default=str))
+    save(file if file.is_absolute() else ROOT / file, {**head, **counts, "rows": plain})
