@@ -12,8 +12,7 @@ import triton.language as tl
 def round_tf32(x):
     """The nearest number with 10 bits after the point, as the matrix unit takes it."""
     bits = x.to(tl.uint32, bitcast=True)
-    # Rounding up the bits of a NaN may give -0.
-    return tl.where(x == x, ((bits + 0x1000) & 0xFFFFE000).to(tl.float32, bitcast=True), x)
+    return ((bits + 0x1000) & 0xFFFFE000).to(tl.float32, bitcast=True)
 
 
 @triton.jit
