@@ -113,7 +113,7 @@ class References:
 
     @contextmanager
     def unlimited(self) -> Iterator[None]:
-        """What is asked for meanwhile is kept for good, and counts to no limit afterwards."""
+        """Nothing is dropped meanwhile, and the limit grows by what is added."""
         self.most, before = sys.maxsize, self.most
         had = self.bytes
         try:
@@ -221,6 +221,7 @@ def check_draws(
 
 def draw_sizes(spec: Spec, checks: Sequence[Sizes]) -> Sizes:
     """The check sizes at which draws are compared: the largest whose inputs are few numbers."""
+
     def numbers(sizes: Sizes) -> int:
         bound = bind(spec, sizes)
         return sum(prod(shape(t, bound)) for t in spec.inputs)

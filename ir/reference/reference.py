@@ -40,8 +40,8 @@ def evaluate(
 ) -> dict[str, np.ndarray]:
     """The outputs by name: floats in float64 without rounding between, integers in int64.
 
-    rows: what is evaluated; an output has zeros elsewhere. Raises KernelError where an input is missing or has another shape than the sizes say, and
-    where a read without `pad` leaves its tensor.
+    rows: what is evaluated; an output has zeros elsewhere. Raises KernelError where an input is
+    missing or has another shape than the sizes say, and where a read without `pad` leaves its tensor.
     """
     tensors = _Run(spec, inputs, sizes, np.float64, "f64", rows).tensors()
     return {t.name: tensors[t.name] for t in spec.outputs}
