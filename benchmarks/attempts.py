@@ -82,6 +82,13 @@ def noted(
             return {**known, "reason": str(error)}
 
 
+def suit(asked: argparse.Namespace, correct_by: str) -> None:
+    """Takes the limit on memory off where attempts open a device: its driver reserves more addresses
+    than there is memory."""
+    if correct_by == "device":
+        asked.gigabytes = None
+
+
 def head(asked: argparse.Namespace, command: str) -> dict[str, Any]:
     """What a result file says of itself."""
     return {

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from benchmarks.attempts import Attempts, noted, options
+from benchmarks.attempts import Attempts, noted, options, suit
 
 
 def asked(tmp_path, *words):
@@ -71,3 +71,10 @@ def test_what_a_process_noted_is_kept_when_it_dies(tmp_path):
     assert row["stage"] == "run"
     assert "the process ended with 3" in row["reason"]
     assert noted(_dies, lambda notes: notes, {"stage": "read"}, given)["stage"] == "read"
+
+
+@pytest.mark.parametrize(("correct_by", "gigabytes"), [("device", None), ("interpreter", 8)])
+def test_attempts_on_a_device_have_no_limit_on_addresses(correct_by, gigabytes):
+    asked = argparse.Namespace(gigabytes=8)
+    suit(asked, correct_by)
+    assert asked.gigabytes == gigabytes

@@ -74,18 +74,8 @@ def race(
     return made
 
 
-def fastest_machine(machine: Machine) -> Machine:
-    """The machine with the rate at which products accurate to f32 can be had: where its matrix
-    unit takes tf32, three such products give one."""
-    unit = machine.units.get("matrix")
-    if unit is None or "tf32" not in unit.flops:
-        return machine
-    rates = {**unit.flops, "f32": max(unit.flops.get("f32", 0.0), unit.flops["tf32"] / 3)}
-    return replace(machine, units={**machine.units, "matrix": replace(unit, flops=rates)})
-
-
 def _head(row: Row, spec: Spec, track: Track) -> Table:
-    bound = roofline(spec, fastest_machine(track.machine), row.sizes)
+    bound = roofline(spec, track.machine, row.sizes)
     return {
         "kernel": row.kernel, "problem": None, "backend": track.backend,
         "dtype": row.dtype, "shape": dict(row.sizes), "us": None, "time_kind": "measured",

@@ -183,9 +183,3 @@ def test_a_row_uses_its_own_schedule_then_the_record_then_the_autoschedule(tmp_p
     own.write_text(text)
     found = entrant.choose(ROW, SPEC, MACHINE, tmp_path)
     assert found.origin.endswith(f"{ROW.key}.sched") and found.evaluations == 12
-
-
-def test_a_product_in_f32_may_be_made_of_three_in_tf32():
-    rates = race.fastest_machine(MACHINE).units["matrix"].flops
-    assert rates["f32"] == pytest.approx(MACHINE.units["matrix"].flops["tf32"] / 3)
-    assert race.fastest_machine(target("npu")) == target("npu")

@@ -83,7 +83,9 @@ TABLE = {
     "examples": (ALL, None),
     "tools": (ALL, ()),
     "tests": (ALL, None),
-    "tests/device": (("ir", "benchmarks", "frontends/kernelbench", "frontends/compiled"), None),
+    "tests/device": (
+        ("ir", "benchmarks", "frontends/kernelbench", "frontends/compiled", "search/store",
+         "search/evaluation"), None),  # fmt: skip
     "tests/model_server": ((), ()),
     "tests/place": (("search/evolve", "search/store"), ()),
     "bazel": ((), ("pytest",)),

@@ -16,7 +16,7 @@ from backends.registry import backend_for, target
 from benchmarks.aten.attempt import Task, attempt
 from benchmarks.aten.rows import key, write
 from benchmarks.aten.samples import NAMES, dtypes
-from benchmarks.attempts import Attempts, Row, head, noted, options
+from benchmarks.attempts import Attempts, Row, head, noted, options, suit
 from frontends.dtypes import NAMES as DTYPES
 from ir.errors import KernelError
 
@@ -39,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KernelError as error:
         print(f"aten: {error}", file=sys.stderr)
         return 2
+    suit(asked, available["correct_by"])
     known = {"target": machine.name, "correct_by": available["correct_by"]}
     made = head(asked, f"benchmarks.aten --target={asked.target} --out=FILE "
                 f"--samples={asked.samples}")  # fmt: skip

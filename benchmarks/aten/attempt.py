@@ -17,7 +17,7 @@ from backends.compiled import compiled
 from backends.registry import backend_for, target
 from benchmarks.aten.agreement import PROPERTIES, fault
 from benchmarks.aten.call import Call
-from benchmarks.aten.samples import calls
+from benchmarks.aten.samples import calls, op_tables
 from frontends.aten.against import meta_of, tensors_of
 from frontends.aten.apply import apply
 from frontends.builder import Builder, Value
@@ -26,6 +26,10 @@ from frontends.pytorch.bound import Bound, array, tensor
 from frontends.pytorch.module import imported
 from ir.errors import KernelError
 from ir.spec import Spec
+
+# Read once in the server that forks the attempts, where they open no device afterwards.
+if not (torch.version.cuda or torch.version.hip):
+    op_tables()
 
 MOST_WORDS = 400  # characters of a reason
 DIRECT = ("allclose", "polar")  # a bool and complex numbers, which no exported graph returns

@@ -1,6 +1,9 @@
 """An attempt leaves a row, and the command a file of them."""
 
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -10,6 +13,9 @@ from benchmarks.aten.__main__ import main, wanted
 from benchmarks.aten.attempt import Task, attempt
 from benchmarks.aten.call import Call
 from ir.errors import KernelError
+
+
+ROOT = Path(__file__).parents[2]
 
 
 def tried(tmp_path, operator, dtype="f32", samples=1):
@@ -82,3 +88,11 @@ def test_pairs_are_chosen_by_name_and_wrong_names_are_errors(capsys, tmp_path):
         list(wanted("ad", ""))
     assert main(["--target=npu", "--out=x.json", "--dtypes=f33"]) == 2
     assert "`f33`" in capsys.readouterr().err
+
+
+def test_where_pytorch_has_a_device_its_tables_wait_for_the_attempt():
+    text = (
+        "import sys, torch; torch.version.cuda = '13.0'; import benchmarks.aten.attempt; "
+        "sys.exit('torch.testing._internal.common_methods_invocations' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", text], cwd=ROOT).returncode == 0

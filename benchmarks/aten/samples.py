@@ -6,9 +6,11 @@ import math
 import sys
 import unittest
 from collections.abc import Iterator
+from functools import cache
 from itertools import chain, islice, zip_longest
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import torch
 from torch.utils._pytree import tree_leaves
@@ -16,13 +18,6 @@ from torch.utils._pytree import tree_leaves
 from benchmarks.aten import makers
 from benchmarks.aten.call import HALVES, Call
 from frontends import aten
-
-_NEEDED = ModuleType("expecttest")  # PyTorch's tables import it, for the base class of test cases
-_NEEDED.TestCase = unittest.TestCase
-sys.modules.setdefault("expecttest", _NEEDED)
-
-from torch.testing._internal.common_methods_invocations import op_db  # noqa: E402
-from torch.testing._internal.opinfo.core import OpInfo  # noqa: E402
 
 NAMES = tuple((Path(aten.__file__).parent / "aten_160.txt").read_text(encoding="utf-8").split())
 WHOLE = (torch.int64, torch.bool)
@@ -34,12 +29,24 @@ _SPECIAL = (math.nan, math.inf, -math.inf, 0.0, 1.0)  # what their operands hold
 _OTHERS = ("masked.", "sparse.")  # other operators of the same last name
 
 
-def infos(name: str) -> list[OpInfo]:
+@cache
+def op_tables() -> list[Any]:
+    """PyTorch's tables, its list of `OpInfo`s. They open the device where there is one, so a process
+    that read them forks none that could open it again."""
+    needed = ModuleType("expecttest")  # the tables import it, for the base class of test cases
+    needed.TestCase = unittest.TestCase
+    sys.modules.setdefault("expecttest", needed)
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    return op_db
+
+
+def infos(name: str) -> list[Any]:
     """PyTorch's tables of an operator's samples, a table for each variant."""
     if name in makers.MAKERS:
         return []
     found = {}
-    for info in op_db:
+    for info in op_tables():
         names = {info.name, info.aten_name, *(a.name for a in info.aliases)}
         if name in {n.rpartition(".")[2] for n in names} and not info.name.startswith(_OTHERS):
             found.setdefault((info.name == name, info.name, info.variant_test_name), info)
@@ -84,7 +91,7 @@ def _special(call: Call) -> Call:
     return Call(call.operator, (made, *rest), call.kwargs)
 
 
-def _usable(info: OpInfo, dtype: torch.dtype) -> Iterator[Call]:
+def _usable(info: Any, dtype: torch.dtype) -> Iterator[Call]:
     if dtype not in info.dtypes:
         return
     for sample in islice(info.sample_inputs("cpu", dtype), LOOKED_AT):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from backends.registry import backend_for, target
-from benchmarks.attempts import Attempts, Row, head, noted, options
+from benchmarks.attempts import Attempts, Row, head, noted, options, suit
 from benchmarks.kernelbench.attempt import Task, attempt
 from benchmarks.kernelbench.problems import Entry, entries
 from benchmarks.kernelbench.rows import key, write
@@ -43,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KernelError as error:
         print(f"kernelbench: {error}", file=sys.stderr)
         return 2
+    suit(asked, available["correct_by"])
     known = {
         "kernel": None,
         "dtype": "f32",

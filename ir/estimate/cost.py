@@ -14,6 +14,9 @@ from ir.spec import DTYPES, Read, Reduce, Spec
 from ir.verify import facts as facts_of
 
 
+TF32_PRODUCTS = 3  # in tf32 that make one accurate to f32
+
+
 @dataclass(frozen=True, slots=True)
 class Roofline:
     """A bound below which no kernel for the spec can go.
@@ -45,12 +48,21 @@ def roofline(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Roofline
             continue
         names = dict.fromkeys((*e.indices, *e.reduced))
         work = 2 * prod(number(facts.ranges[i].high, bound) for i in names)
-        time = 1e6 * work / machine.peak("matrix" if "matrix" in machine.units else "vector",
-                                         _operand_dtype(spec, e.value))
+        time = 1e6 * work / product_peak(machine, _operand_dtype(spec, e.value))
         if time > us:
             flops, us = work, time
     memory = 1e6 * moved / machine.bandwidth
     return Roofline(max(memory, us), "memory" if memory >= us else "matrix", moved, flops)
+
+
+def product_peak(machine: Machine, dtype: str) -> float:
+    """Operations a second of products that are accurate to a dtype, on the unit made for them. Where
+    the matrix unit takes tf32, three of its products are as good as one of f32."""
+    unit = "matrix" if "matrix" in machine.units else "vector"
+    peak = machine.peak(unit, dtype)
+    if dtype == "f32" and machine.has_matrix("tf32"):
+        return max(peak, machine.peak("matrix", "tf32") / TF32_PRODUCTS)
+    return peak
 
 
 def _operand_dtype(spec: Spec, value: Reduce) -> str:

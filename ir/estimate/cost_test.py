@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from ir.estimate.cost import roofline
+from ir.estimate.cost import product_peak, roofline
 from ir.samples.samples import SMALL, workload
 
 # SMALL: 1e9 bytes/s; matrix 8e9 flop/s in 16 bits, 1e9 in f32; 4 tile processors.
@@ -30,6 +30,14 @@ def test_without_a_matrix_unit_products_run_on_the_vector_unit():
     bare = dataclasses.replace(SMALL, units=units)
     found = roofline(workload("matmul_bias_gelu").spec, bare, {"M": 128, "K": 64, "N": 32})
     assert found.us == pytest.approx(2 * 128 * 64 * 32 / 2e3)
+
+
+def test_a_product_in_f32_may_be_made_of_three_in_tf32():
+    matrix = SMALL.units["matrix"]
+    rates = {**matrix.flops, "tf32": 4.5 * matrix.flops["f32"]}
+    units = {**SMALL.units, "matrix": dataclasses.replace(matrix, flops=rates)}
+    assert product_peak(dataclasses.replace(SMALL, units=units), "f32") == 1.5e9
+    assert product_peak(SMALL, "f32") == 1e9
 
 
 def test_a_convolution_counts_its_window():

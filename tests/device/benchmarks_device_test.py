@@ -49,11 +49,20 @@ def test_a_problem_of_kernelbench_is_raced(target, suite, home, note):
     note(command=ran.command, us=row["us"])
 
 
+def test_a_problem_of_kernelbench_is_attempted(target, suite, home, note):
+    where = f"--problems={suite / 'KernelBench'}"
+    words = (f"--target={target}", "--out=rows.json", "--level=1", "--only=23", "--reduced")
+    ran = run(home / "attempt", "-m", "benchmarks.kernelbench", where, *words)
+    (row,) = _rows(ran, "rows.json")
+    assert row["correct"] and row["correct_by"] == "device", row
+    note(command=ran.command)
+
+
 def test_operators_of_aten(target, home, note):
-    words = (f"--target={target}", "--out=aten.json", "--only=add,softmax", "--samples=1")
+    words = (f"--target={target}", "--out=aten.json", "--only=add,_softmax", "--samples=1")
     ran = run(home / "aten", "-m", "benchmarks.aten", *words)
     rows = _rows(ran, "aten.json")
-    assert all(row["correct"] for row in rows)
+    assert all((r["verdict"], r["correct_by"]) == ("pass", "device") for r in rows), rows
     note(command=ran.command, rows=len(rows))
 
 

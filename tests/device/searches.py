@@ -5,9 +5,12 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from tests.device.commands import ROOT, Launched
+from search.evaluation import Failure
+from search.store.store import Store
+from tests.device.commands import ROOT, Launched, Ran
 
 EVALUATIONS = 10
+STORE = "runs.db"  # in the folder of each search
 EVOLVE = ("-m", "search.evolve", "--json", "--workers=2", "--seed=1", "--no-promote")
 # Of each level some that a float64 reference on the CPU can follow. Those with most kernels come
 # first, as searches run side by side.
@@ -77,4 +80,17 @@ def start(all_of_them: Launched, home: Path, target: str, problems: Path) -> Non
 
 
 def _evolve(target: str) -> tuple[str, ...]:
-    return (*EVOLVE, f"--target={target}", f"--evaluations={EVALUATIONS}", "--no-store")
+    return (*EVOLVE, f"--target={target}", f"--evaluations={EVALUATIONS}", f"--store={STORE}")
+
+
+def failures(ran: Ran) -> list[str]:
+    """Why candidates of a search failed, in words, the first schedule's first."""
+    store = Store(str(ran.folder / STORE))
+    runs = [store.load(run) for run in store.runs()]
+    store.close()
+    return [
+        f"{run.run} #{number}: {failed.stage}, {failed.kind}: {failed.reason[:400]}"
+        for run in runs
+        for number, failed in enumerate(run.outcomes.values())
+        if isinstance(failed, Failure)
+    ]

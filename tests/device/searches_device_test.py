@@ -6,7 +6,7 @@ import pytest
 
 from tests.device.commands import Launched, Ran, run
 from tests.device.harness import TRIALS
-from tests.device.searches import EVALUATIONS, problem_names
+from tests.device.searches import EVALUATIONS, failures, problem_names
 
 pytestmark = pytest.mark.device
 
@@ -17,6 +17,7 @@ def _measured(ran: Ran) -> list[dict]:
     for each in runs:
         assert each["correct_by"] == "device" and each["time_kind"] == "measured", each
         assert each["evaluations"] == EVALUATIONS
+        assert each["first_us"], failures(ran)
         assert 0 < each["best_us"] <= each["first_us"]
     return runs
 
@@ -27,7 +28,7 @@ def _gains(ran: Ran) -> dict:
     return {
         "command": ran.command, "seconds": round(ran.seconds, 1), "kernels": total["kernels"],
         "steps": total["steps"], "first_us": first, "best_us": best,
-        "gain": first / best,
+        "gain": first / best, "failures": failures(ran),
     }  # fmt: skip
 
 
