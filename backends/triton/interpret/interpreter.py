@@ -22,7 +22,7 @@ from triton import knobs
 from triton.backends.compiler import GPUTarget
 from triton.compiler import make_backend
 from triton.runtime import interpreter
-from triton.runtime.jit import JITFunction
+from triton.runtime.jit import JITFunction, mangle_type
 
 from backends.backend import Arrays, BackendError, Built, Sizes
 from backends.triton.build.child import in_child
@@ -66,9 +66,9 @@ def interpret(
 
 @cache
 def warm() -> None:
-    """Imports once in this process what triton imports when it first meets a number, and what
-    every child would import again."""
-    tl.str_to_ty("i32", None)
+    """Imports once in this process what triton imports when it first meets a number or a tensor,
+    and what every child would import again."""
+    tl.str_to_ty(mangle_type(torch.empty(0)), None)
 
 
 def interpreted(
