@@ -21,7 +21,9 @@ def pytest_addoption(parser) -> None:
     parser.addoption(
         golden_texts.OPTION, action="store_true", help="write golden texts, do not compare"
     )
-    parser.addoption("--record", help="record.toml of the generated kernel under test")
+    parser.addoption(
+        "--record", action="append", help="record.toml of a generated kernel under test"
+    )
     device = parser.getgroup("device", "the device suite (docs/device_suite.md)")
     device.addoption("--device-results", metavar="FILE", help="write the suite's result file")
     device.addoption("--kernelbench", metavar="DIR", help="a checkout of KernelBench")

@@ -100,3 +100,11 @@ class CountsSource(Protocol):
     def static_figures(self, source: str) -> Mapping[str, float]:
         """Those facts of `ir.estimate.character` that the text shows, by the same names; none
         where it cannot be read."""
+
+
+@runtime_checkable
+class Warms(Protocol):
+    """A backend that can do beforehand what each build and run in a child would do again."""
+
+    def warm(self, machine: Machine) -> None:
+        """Does it once in this process, for the children that it forks later."""

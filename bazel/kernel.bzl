@@ -6,20 +6,28 @@ _CHECK = "//kernels_generated:record_check.py"
 _RECORD = "/record.toml"
 
 def kernel_records():
-    """For each folder TARGET with a record.toml in it, the test TARGET_test.
+    """The test `records_test` of all folders TARGET with a record.toml in them; and of each
+    TARGET_test, which is "manual", so that `//...` does not check a record twice.
 
-    The package is kernels_generated/KERNEL, with its spec.kir. The search adds
+    One process checks the records of a kernel, because the start of one takes about as long as
+    most of them. The package is kernels_generated/KERNEL, with its spec.kir. The search adds
     folders; this finds them.
     """
-    for record in native.glob(["*" + _RECORD], allow_empty = True):
-        target = record[:-len(_RECORD)]
-        pytest_test(
-            name = target + "_test",
-            srcs = [_CHECK],
-            args = ["--record=$(rootpath %s)" % record],
-            data = native.glob([
-                "spec.kir",
-                target + "/**",
-            ], exclude = ["**/__pycache__/**"]),
-            deps = ["//kernels_generated"],
-        )
+    records = native.glob(["*" + _RECORD], allow_empty = True)
+    if records:
+        _check("records_test", records)
+    for record in records:
+        _check(record[:-len(_RECORD)] + "_test", [record], tags = ["manual"])
+
+def _check(name, records, **kwargs):
+    pytest_test(
+        name = name,
+        srcs = [_CHECK],
+        args = ["--record=$(rootpath %s)" % record for record in records],
+        data = native.glob(
+            ["spec.kir"] + [record[:-len(_RECORD)] + "/**" for record in records],
+            exclude = ["**/__pycache__/**"],
+        ),
+        deps = ["//kernels_generated"],
+        **kwargs
+    )

@@ -30,7 +30,7 @@ _KINDS = {
 _GROUP = "all_tests"
 
 # Test files of one process: few enough that the last processes of a run keep all cores busy.
-_MOST_FILES = 8
+_MOST_FILES = 12
 
 _TESTS = ["**/*_test.py"]
 

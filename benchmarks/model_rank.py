@@ -22,7 +22,7 @@ from typing import Any
 
 from backends.backend import BackendError
 from backends.registry import backend_for, target
-from backends.triton.build.compile import FILE, NAME, warm
+from backends.triton.build.compile import FILE, warm
 from backends.triton.model.model import modelled
 from benchmarks.draws import SIZES, Draw, draws
 from benchmarks.rank_table import Row, read, summary, write
@@ -77,8 +77,7 @@ def run(asked: argparse.Namespace, kernels: list[str], machine: Machine) -> int:
     begin = time.monotonic()
     done = read(asked.out)
     head = _head(asked)
-    table = machine.details[NAME]
-    warm(table["backend"], table["arch"], table["wave"])
+    warm(machine)
     folder = Path(tempfile.mkdtemp(prefix="model-rank-"))
     with ProcessPoolExecutor(asked.workers) as pool:
         drawn = list(pool.map(_draws, kernels, *_same(len(kernels), machine, asked)))

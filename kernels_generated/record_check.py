@@ -1,4 +1,4 @@
-"""What must hold for a record: run by Bazel with `--record=PATH`, by pytest over all of them."""
+"""What must hold for a record: run by Bazel with a `--record=PATH` for each, by pytest over all."""
 
 import difflib
 

@@ -18,6 +18,7 @@ from backends.triton.build.admission import require_admissible
 from backends.triton.device import device
 from backends.triton.device.gpu import DEVICE, nodes
 from backends.triton.emit.view import kernel_view
+from backends.triton.interpret import interpreter
 from backends.triton.interpret.interpreter import interpret
 from backends.triton.interpret.launch import launcher as interpreted_launcher
 from backends.triton.model.model import modelled
@@ -110,6 +111,12 @@ class Triton:
         if device.present(machine):
             return interpreted_launcher(file, tensors, machine)
         return device.tensor_launcher(file)
+
+    def warm(self, machine: Machine) -> None:
+        """Loads what compiling needs, and what interpreting needs where that is done."""
+        compiler.warm(machine)
+        if device.present(machine):
+            interpreter.warm()
 
     def static_figures(self, source: str) -> Mapping[str, float]:
         """What the kernels in a text show; see `ir.estimate.character`."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from backends.backend import Backend, BackendError, Built, CountsSource, Timing
+from backends.backend import Backend, BackendError, Built, CountsSource, Timing, Warms
 from backends.measure import check, check_draws, draw_sizes, prepare
 from ir.autoschedule.autoschedule import plain
 from ir.digest import text_digest
@@ -312,6 +312,8 @@ class Stages:
 
 def _warm(backend: Backend, spec: Spec, bench: Bench) -> None:
     """Emits once, so that the children share what that loads; a fault will be a candidate's."""
+    if isinstance(backend, Warms):
+        backend.warm(bench.machine)
     try:
         nest = lower(spec, plain(spec, bench.machine, bench.sizes), bench.machine, bench.sizes)
         backend.emit(nest, bench.machine)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import json
 import os
 import pickle
@@ -214,6 +215,7 @@ def _tail(file: Path) -> str:
 def _child(stages: Stages, asked: Candidate, folder: Path, pipe: int) -> None:
     """The child: shuts itself in, evaluates, sends, ends. Does not return."""
     try:
+        gc.freeze()  # to look through what the worker has would copy all of it
         os.setsid()
         _detach(folder, pipe)
         sandbox.enter(folder, stages.setup.limits)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import faulthandler
+import gc
 import os
 import pickle
 import re
@@ -70,6 +71,7 @@ def in_child(work: Callable[[], T], seconds: float, stage: str, folder: Path) ->
 def _child(work: Callable[[], T], own: Path, said: Path, pipe: int, parent: int) -> None:
     """The child's side; does not return."""
     try:
+        gc.freeze()  # to look through what the parent has would copy all of it
         os.setsid()
         ctypes.CDLL(None).prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != parent:  # it died before it could take us along

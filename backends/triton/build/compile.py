@@ -15,12 +15,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import torch
 import triton
 from triton import knobs
 from triton.backends.compiler import GPUTarget
 from triton.compiler import make_backend
 from triton.runtime import driver
-from triton.runtime.jit import JITFunction
+from triton.runtime.jit import JITFunction, mangle_type
 
 from backends.backend import BackendError, Built
 from backends.triton.build import amdgcn, cubin, sass
@@ -62,7 +63,7 @@ def build(source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
     file = folder / FILE
     file.write_text(source, encoding="utf-8")
     table = machine.details[NAME]
-    warm(table["backend"], table["arch"], table["wave"])
+    warm(machine)
     done = in_child(lambda: compiled(file, nest, table), SECONDS, "build", folder)
     _check_launches(done, nest)
     for one in done:
@@ -92,9 +93,16 @@ def _each_once(kernels: list[_Kernel], nest: LoopNest) -> list[_Kernel]:
     return list(kept.values())
 
 
+def warm(machine: Machine) -> None:
+    """Does once in this process what every child would do again: about a second of hashing, and
+    imports that triton puts off until it meets a tensor."""
+    table = machine.details[NAME]
+    _warm(table["backend"], table["arch"], table["wave"])
+
+
 @cache
-def warm(backend: str, arch: int | str, wave: int) -> None:
-    """Does once in this process what every child would do again: about a second of hashing."""
+def _warm(backend: str, arch: int | str, wave: int) -> None:
+    mangle_type(torch.empty(0))
     make_backend(GPUTarget(backend, arch, wave)).hash()
     from triton.runtime import cache as triton_cache
 

@@ -22,7 +22,7 @@ from triton import knobs
 from triton.backends.compiler import GPUTarget
 from triton.compiler import make_backend
 from triton.runtime import interpreter
-from triton.runtime.jit import JITFunction
+from triton.runtime.jit import JITFunction, mangle_type
 
 from backends.backend import Arrays, BackendError, Built, Sizes
 from backends.triton.build.child import in_child
@@ -66,9 +66,10 @@ def interpret(
 
 @cache
 def warm() -> None:
-    """Imports once in this process what triton imports when it first meets a number, and what
-    every child would import again."""
-    tl.str_to_ty("i32", None)
+    """Does once in this process what every child would do again: imports what triton imports
+    when it first meets a number or a tensor, and looks for triton's own functions."""
+    tl.str_to_ty(mangle_type(torch.empty(0)), None)
+    _own()
 
 
 def interpreted(
@@ -135,19 +136,25 @@ def _builder(machine: Machine) -> repairs.Builder:
 
 def _rewrap() -> None:
     """Triton's own jitted functions become interpreted ones, each the same one everywhere."""
+    for place, name, function in _own():
+        setattr(place, name, _method(function) if place is tl.tensor else function)
+
+
+@cache
+def _own() -> list[tuple[Any, str, interpreter.InterpretedFunction]]:
+    """Where triton's own jitted functions are, by which name, and what interprets them."""
     made: dict[int, interpreter.InterpretedFunction] = {}
 
     def interpreted(function: JITFunction) -> interpreter.InterpretedFunction:
         return made.setdefault(id(function), interpreter.InterpretedFunction(function.fn))
 
     places = [m for name, m in sys.modules.items() if name.startswith("triton.language")]
-    for place in places:
-        for name, member in list(vars(place).items()):
-            if isinstance(member, JITFunction):
-                setattr(place, name, interpreted(member))
-    for name, member in list(vars(tl.tensor).items()):
-        if isinstance(member, JITFunction):
-            setattr(tl.tensor, name, _method(interpreted(member)))
+    return [
+        (place, name, interpreted(member))
+        for place in (*places, tl.tensor)
+        for name, member in vars(place).items()
+        if isinstance(member, JITFunction)
+    ]
 
 
 def _method(function: Callable) -> Callable:

@@ -1,10 +1,15 @@
 """Sources interpreted: right results, and faults that a device would hide."""
 
+import sys
+
 import numpy as np
 import pytest
 
 from backends.backend import BackendError, Built
-from backends.triton.interpret.interpreter import interpret
+from backends.registry import backend
+from backends.triton.build.child import in_child
+from backends.triton.build.compile import compiled
+from backends.triton.interpret.interpreter import NAME, SECONDS, interpret, interpreted
 from ir.reference.inputs import random_inputs
 from ir.reference.reference import evaluate
 
@@ -53,6 +58,25 @@ def test_a_fold_and_its_position(results, source_of, order):
     np.testing.assert_array_equal(got["y"], exact["y"])
     np.testing.assert_array_equal(got["p"], exact["p"])
     assert got["p"].dtype == np.int32
+
+
+def test_a_child_imports_nothing_of_triton(nest_of, machine_of, source_of, tmp_path):
+    """Each would do it again: what a backend warms, `interpret` and `build` find there."""
+    file, machine, nest = tmp_path / "kernel.py", machine_of("h200"), nest_of("scale", **SHAPE)
+    file.write_text(source_of("scale"))
+    inputs = random_inputs(nest.spec, SHAPE, np.random.default_rng(5))
+    backend("triton").warm(machine)
+
+    def imported(work):
+        def new():
+            before = set(sys.modules)
+            work()
+            return {name for name in set(sys.modules) - before if name.startswith("triton.")}
+
+        return in_child(new, SECONDS, "check", tmp_path)
+
+    assert imported(lambda: interpreted(Built(file), nest, machine, SHAPE, inputs, 0)) == set()
+    assert imported(lambda: compiled(file, nest, machine.details[NAME])) == set()
 
 
 def test_bounds_from_data(results, source_of):
