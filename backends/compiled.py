@@ -60,9 +60,7 @@ class Compiled:
                 t.name: seen(held[name], shape(t, {}))
                 for t, name in zip(step.spec.inputs, step.inputs, strict=True)
             }
-            made = self.backend.run(
-                kernel.built, kernel.nest, self.machine, kernel.sizes, given
-            )
+            made = self.backend.run(kernel.built, kernel.nest, self.machine, kernel.sizes, given)
             for t, name in zip(step.spec.outputs, step.outputs, strict=True):
                 held[name] = made[t.name]
         return [seen(held[name], sizes) for name, sizes in self.network.outputs]
@@ -77,9 +75,12 @@ class Kernels:
     """
 
     def __init__(
-        self, machine: Machine, backend: Backend, rounded: Collection[str] = (),
+        self,
+        machine: Machine,
+        backend: Backend,
+        rounded: Collection[str] = (),
         guessed: bool = False,
-    ):  # fmt: skip
+    ):
         self.machine, self.backend, self.rounded = machine, backend, frozenset(rounded)
         self.guessed = guessed
         self.emitted: dict[Spec, tuple[LoopNest, str]] = {}

@@ -28,8 +28,15 @@ def machine():
 
 def test_equal_steps_share_a_kernel_and_views_none(machine, tmp_path):
     seen = []
-    run = compiled(TWICE, {}, ALIASES, machine, backend_for(machine), tmp_path,
-                   lambda *told: seen.append(told[:2]))  # fmt: skip
+    run = compiled(
+        TWICE,
+        {},
+        ALIASES,
+        machine,
+        backend_for(machine),
+        tmp_path,
+        lambda *told: seen.append(told[:2]),
+    )
     assert len(run.network.steps) == 2 and len(run.kernels) == 1 and seen == [(0, 1)]
     rng = np.random.default_rng(0)
     x, w = (rng.standard_normal(s).astype(np.float32) for s in ((8, 16), (16, 16)))

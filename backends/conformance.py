@@ -80,7 +80,7 @@ class Trial:
 
 def trial(case: str, backend: Backend, machine: Machine, folder: Path) -> Trial:
     """The trial of a case by its name."""
-    (_, text, scheduler, sizes, runs), = (c for c in CASES if c[0] == case)
+    ((_, text, scheduler, sizes, runs),) = (c for c in CASES if c[0] == case)
     spec = parse_spec(text)
     schedule = scheduler(spec, machine, sizes)
     return Trial(backend, machine, spec, schedule, sizes, runs, folder)
@@ -194,16 +194,20 @@ def _run(trial: Trial, built: Built) -> Iterator[str]:
     for sizes in trial.runs:
         try:
             check(
-                trial.backend, built, trial.nest(), trial.machine, trial.spec, sizes, SEED,
+                trial.backend,
+                built,
+                trial.nest(),
+                trial.machine,
+                trial.spec,
+                sizes,
+                SEED,
                 repeat=sizes == trial.runs[0],
-            )  # fmt: skip
+            )
         except BackendError as e:
             yield f"run: {e.reason}"
     sizes = draw_sizes(trial.spec, trial.runs)
     try:
-        check_draws(
-            trial.backend, built, trial.nest(), trial.machine, trial.spec, sizes, SEED
-        )  # fmt: skip
+        check_draws(trial.backend, built, trial.nest(), trial.machine, trial.spec, sizes, SEED)
     except BackendError as e:
         yield f"run: {e.reason}"
 

@@ -43,7 +43,9 @@ def test_a_backend_takes_a_kernel_from_nest_to_timeline(name, machine, case, tmp
 
 @pytest.mark.parametrize("scheduler", [plain, autoschedule])
 @pytest.mark.parametrize(("name", "machine"), SERVED)
-def test_a_backend_gives_nan_and_infinities_as_the_reference_does(name, machine, scheduler, tmp_path):
+def test_a_backend_gives_nan_and_infinities_as_the_reference_does(
+    name, machine, scheduler, tmp_path
+):
     assert list(special_problems(backend(name), machine, scheduler, tmp_path)) == []
 
 

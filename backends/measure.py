@@ -251,9 +251,7 @@ class _Runner:
         return {name: got[name] for name in known.storage}
 
 
-def compare(
-    spec: Spec, sizes: Sizes, name: str, got: np.ndarray, known: Reference
-) -> Errors:
+def compare(spec: Spec, sizes: Sizes, name: str, got: np.ndarray, known: Reference) -> Errors:
     """How far one output is from the reference; BackendError("check") where that is too far."""
     dtype = next(t.dtype for t in spec.outputs if t.name == name)
     got, exact = known.known(name, got), known.exact[name]
@@ -340,9 +338,7 @@ def _require_form(
         )
 
 
-def _require_format(
-    sizes: Sizes, name: str, got: np.ndarray, dtype: str, known: Reference
-) -> None:
+def _require_format(sizes: Sizes, name: str, got: np.ndarray, dtype: str, known: Reference) -> None:
     """A format that is held in a wider one has no bits that it should not have."""
     held = round_to(got, dtype)
     good = (held == got) | (np.isnan(held) & np.isnan(got))
@@ -372,9 +368,7 @@ def _floats(spec: Spec) -> tuple[str, ...]:
     return tuple(t.name for t in spec.outputs if t.dtype in FLOATS)
 
 
-def _require_equal(
-    sizes: Sizes, first: Arrays, second: Arrays, free: tuple[str, ...] = ()
-) -> None:
+def _require_equal(sizes: Sizes, first: Arrays, second: Arrays, free: tuple[str, ...] = ()) -> None:
     """Outputs have the same bits twice; free: those that need not."""
     for name, array in first.items():
         if name not in free and not _same_bits(array, second[name]):

@@ -74,10 +74,15 @@ def changed(function, **options):
     return lambda **inputs: function(**inputs, **options)
 
 
-@pytest.mark.parametrize(("w", "function"), [
-    (SOFTMAX, softmax), (NORM, layer_norm), (PFFN, pffn),
-    (PFFN, changed(pffn, deferred=True, rounded=np.float32)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("w", "function"),
+    [
+        (SOFTMAX, softmax),
+        (NORM, layer_norm),
+        (PFFN, pffn),
+        (PFFN, changed(pffn, deferred=True, rounded=np.float32)),
+    ],
+)
 def test_an_honest_kernel_passes(w, function):
     assert passes(w.spec, w.checks[-1], function)
 
@@ -115,7 +120,9 @@ def test_plain_arithmetic_with_other_roundings_passes(kernel):
     """As a kernel that rounds after each equation, otherwise than the reference did."""
     w, rng = workload(kernel), np.random.default_rng(11)
     sizes = draw_sizes(w.spec, w.checks)
-    assert passes(w.spec, sizes, lambda **inputs: evaluate_storage(w.spec, inputs, sizes, noise=rng))
+    assert passes(
+        w.spec, sizes, lambda **inputs: evaluate_storage(w.spec, inputs, sizes, noise=rng)
+    )
     assert passes(w.spec, sizes, lambda **inputs: evaluate_storage(w.spec, inputs, sizes))
 
 
@@ -147,14 +154,20 @@ def test_a_result_beyond_f16_is_infinite_or_at_its_end():
     at_end = [65504.0, np.inf]
     assert np.isinf(reference(SQUARE, SIZES, 3, "shifted").storage["y"]).all()
     for most in at_end:
-        assert passes(SQUARE, SIZES, lambda x, most=most: {
-            "y": np.clip(x.astype(np.float32) ** 2, -most, most)
-        })  # fmt: skip
+        assert passes(
+            SQUARE,
+            SIZES,
+            lambda x, most=most: {"y": np.clip(x.astype(np.float32) ** 2, -most, most)},
+        )
     for wrong in (np.nan, 1000.0, -np.inf):
         with pytest.raises(BackendError, match="of the draw `shifted`"):
-            passes(SQUARE, SIZES, lambda x, wrong=wrong: {
-                "y": np.where(np.abs(x) > 500, wrong, x.astype(np.float32) ** 2)
-            })  # fmt: skip
+            passes(
+                SQUARE,
+                SIZES,
+                lambda x, wrong=wrong: {
+                    "y": np.where(np.abs(x) > 500, wrong, x.astype(np.float32) ** 2)
+                },
+            )
 
 
 def test_another_order_of_products_may_err_by_a_part_of_what_overflows():

@@ -24,8 +24,7 @@ HALF = parse_spec(
     "    y[m, k] = x[m, k] * 3.0\n    z[m] = argmax(x[m, k], k)\n    return y, z\n"
 )
 ZERO = parse_spec(
-    "def zero(x: f32[M]) -> f32[M]:\n"
-    '    """Nothing."""\n    y[m] = x[m] - x[m]\n    return y\n'
+    'def zero(x: f32[M]) -> f32[M]:\n    """Nothing."""\n    y[m] = x[m] - x[m]\n    return y\n'
 )
 ROOT = parse_spec(
     "def root(x: f32[M]) -> f32[M]:\n"
@@ -51,9 +50,7 @@ class Kernel:
         return self.spoil(evaluate_storage(self.spec, inputs, sizes), inputs)
 
 
-def verdict(
-    spec, spoil=lambda outputs, inputs: outputs, sizes=SIZES, unordered=False, **options
-):
+def verdict(spec, spoil=lambda outputs, inputs: outputs, sizes=SIZES, unordered=False, **options):
     sizes = {name: sizes[name] for name in free_sizes(spec)}
     nest = SimpleNamespace(unordered=unordered)
     return check(Kernel(spec, spoil), None, nest, None, spec, sizes, 3, **options)

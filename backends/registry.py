@@ -51,7 +51,7 @@ class Registry:
             )
         return found
 
-    @cache
+    @cache  # noqa: B019 (a registry lives as long as the process)
     def backend(self, name: str) -> Backend:
         """The backend of a name, the same object each time; imported now, KernelError where
         that is not possible."""

@@ -59,7 +59,9 @@ def words(known: tuple[str, ...]) -> Kind:
 def one_of(*known: Any) -> Kind:
     """One of some values."""
     pairs = {(type(k), k) for k in known}
-    return Kind(" or ".join(map(repr, known)), lambda v: isinstance(v, str | int) and (type(v), v) in pairs)
+    return Kind(
+        " or ".join(map(repr, known)), lambda v: isinstance(v, str | int) and (type(v), v) in pairs
+    )
 
 
 def rates(dtypes: tuple[str, ...] = tuple(DTYPES)) -> Fields:
@@ -82,7 +84,9 @@ class Checked:
     def _require(self, table: Mapping[str, Any], fields: Fields, prefix: str) -> None:
         for name in table:
             if name not in fields:
-                self.refuse(prefix + name, "is not known", ", ".join(fields), near(name, fields, GUIDE))
+                self.refuse(
+                    prefix + name, "is not known", ", ".join(fields), near(name, fields, GUIDE)
+                )
         for name, kind in fields.items():
             optional = isinstance(kind, Kind) and kind.optional
             if name not in table:
@@ -108,10 +112,13 @@ class Checked:
         if found == wanted or within and isclose(found, wanted, rel_tol=within):
             return
         self.refuse(
-            path, f"makes {general} {found:g}, where it is {wanted:g}" if _number(found) and
-            _number(wanted) else f"is {found!r}, where `{general}` is {wanted!r}",
-            f"figures that agree with `{general}`", f"change one of the two; {GUIDE}",
-        )  # fmt: skip
+            path,
+            f"makes {general} {found:g}, where it is {wanted:g}"
+            if _number(found) and _number(wanted)
+            else f"is {found!r}, where `{general}` is {wanted!r}",
+            f"figures that agree with `{general}`",
+            f"change one of the two; {GUIDE}",
+        )
 
     def at_most(self, path: str, found: float, other: str, most: float) -> None:
         """Refuses a figure that is greater than another field's."""

@@ -15,8 +15,11 @@ from ir.errors import KernelError
 FOLDER = Path(__file__).parent / "targets"
 TABLES = {f.stem: tomllib.loads(f.read_text()) for f in sorted(FOLDER.glob("*.toml"))}
 MAY_BE_0 = (  # what costs nothing, or is not there
-    "overheads.", "_cycles", "shared_reserved", "null.",
-)  # fmt: skip
+    "overheads.",
+    "_cycles",
+    "shared_reserved",
+    "null.",
+)
 
 
 def leaves(table, prefix=""):
@@ -101,7 +104,12 @@ def test_a_figure_of_a_backend_must_be_there(name, path, tmp_path):
         ("npu", "sim.clock_hz", 2.7e9, "field `sim.dram.bytes_per_cycle`"),
         ("npu", "units.matrix.flops.f16", 1e15, "field `sim.matrix.depth_per_cycle.f16`"),
         ("npu", "spaces.cache.bytes", 1024, "field `sim.shared.bytes`"),
-        ("npu", "units.matrix.step", [24, 32, 32], "field `sim.matrix.rows` makes units.matrix.step 32"),
+        (
+            "npu",
+            "units.matrix.step",
+            [24, 32, 32],
+            "field `sim.matrix.rows` makes units.matrix.step 32",
+        ),
         ("h200", "units.matrix.step", [24, 24, 24], "powers of two"),
         ("npu", "sim.queue_length", 2.5, "a whole number, 1 or more"),
         ("h200", "triton", None, "field `triton` is missing"),

@@ -16,13 +16,21 @@ import numpy as np
 
 # Spacing of the numbers of a format just above 1: 2 ** (1 - bits of the significand).
 EPSILON = {
-    "f64": 2.0**-52, "f32": 2.0**-23, "f16": 2.0**-10, "bf16": 2.0**-7,
-    "f8e4m3": 2.0**-3, "f8e5m2": 2.0**-2,
-}  # fmt: skip
+    "f64": 2.0**-52,
+    "f32": 2.0**-23,
+    "f16": 2.0**-10,
+    "bf16": 2.0**-7,
+    "f8e4m3": 2.0**-3,
+    "f8e5m2": 2.0**-2,
+}
 LARGEST = {
-    "f64": 1.7976931348623157e308, "f32": 3.4028235e38, "f16": 65504.0, "bf16": 3.3895314e38,
-    "f8e4m3": 448.0, "f8e5m2": 57344.0,
-}  # fmt: skip
+    "f64": 1.7976931348623157e308,
+    "f32": 3.4028235e38,
+    "f16": 65504.0,
+    "bf16": 3.3895314e38,
+    "f8e4m3": 448.0,
+    "f8e5m2": 57344.0,
+}
 FINITE = ("f8e4m3",)  # dtypes without infinities: what is beyond the largest number becomes it
 FACTOR = {"f64": 2.0, "f32": 2.0, "f16": 3.0, "bf16": 3.0}
 # Outputs of 8 bits are results in 16 rounded once more: a tie that falls to the other side costs

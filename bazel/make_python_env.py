@@ -101,7 +101,10 @@ def make(env: pathlib.Path, lock: pathlib.Path) -> None:
     run(
         "making a virtual environment",
         "on Debian and Ubuntu install python3-venv",
-        sys.executable, "-m", "venv", str(env),
+        sys.executable,
+        "-m",
+        "venv",
+        str(env),
     )
     python = str(env / "bin" / "python3")
     say(f"installing {lock.name} into {env} (once for each lock; some minutes)")
@@ -110,19 +113,31 @@ def make(env: pathlib.Path, lock: pathlib.Path) -> None:
     run(
         f"installing {lock}",
         "pip's message above says why",
-        python, "-m", "pip", "install", "--disable-pip-version-check", "--no-input",
-        "-qq", "--progress-bar", "off", "--no-compile", "-r", str(lock),
+        python,
+        "-m",
+        "pip",
+        "install",
+        "--disable-pip-version-check",
+        "--no-input",
+        "-qq",
+        "--progress-bar",
+        "off",
+        "--no-compile",
+        "-r",
+        str(lock),
     )
     run(
         f"checking {lock}",
         "its packages do not fit together; renew it",
-        python, "-m", "pip", "check", "--disable-pip-version-check",
+        python,
+        "-m",
+        "pip",
+        "check",
+        "--disable-pip-version-check",
     )
     # Tests see the environment read-only: what is not compiled now, each of
     # them would compile again. Some packages ship files that do not compile.
-    subprocess.run(
-        [python, "-m", "compileall", "-qq", "-j", "0", str(env / "lib")], check=False
-    )
+    subprocess.run([python, "-m", "compileall", "-qq", "-j", "0", str(env / "lib")], check=False)
     write_launcher(env)
     say("ready")
 

@@ -74,9 +74,7 @@ def noted(
     with tempfile.TemporaryDirectory(prefix="notes-") as folder:
         notes = Path(folder) / "row.json"
         try:
-            return apart(
-                work, task(notes), seconds=asked.item_seconds, gigabytes=asked.gigabytes
-            )
+            return apart(work, task(notes), seconds=asked.item_seconds, gigabytes=asked.gigabytes)
         except KernelError as error:
             known = json.loads(notes.read_text(encoding="utf-8")) if notes.is_file() else begun
             return {**known, "reason": str(error)}
@@ -103,16 +101,19 @@ def head(asked: argparse.Namespace, command: str) -> dict[str, Any]:
     }
 
 
-def options(
-    parser: argparse.ArgumentParser, item: str, seconds: float, gigabytes: float
-) -> None:
+def options(parser: argparse.ArgumentParser, item: str, seconds: float, gigabytes: float) -> None:
     """Adds what every suite's command takes. item: what it tries, such as a problem; the other
     two are what one may take."""
     parser.add_argument("--target", required=True, help="the chip")
     parser.add_argument("--out", required=True, type=Path, help="the result file")
     parser.add_argument("--workers", type=int, default=2, help=f"{item}s at a time")
     parser.add_argument("--seconds", type=float, default=1e9, help="start nothing after so many")
-    parser.add_argument(f"--{item}-seconds", type=float, default=seconds, dest="item_seconds",
-                        help="that one may take")  # fmt: skip
+    parser.add_argument(
+        f"--{item}-seconds",
+        type=float,
+        default=seconds,
+        dest="item_seconds",
+        help="that one may take",
+    )
     parser.add_argument("--gigabytes", type=float, default=gigabytes, help="that one may hold")
     parser.add_argument("--again", action="store_true", help="try what is done, too")

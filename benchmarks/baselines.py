@@ -160,10 +160,13 @@ def _last(x: Tensor, w: Tensor, bias: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 BASELINES: Mapping[str, Baseline] = {
     "attention": Baseline(attention),
     "attention_causal": Baseline(attention_causal),
-    "conv1d": Baseline(conv1d, forms={
-        "conv2d": Form(conv1d_as_conv2d, modes=("max_autotune",)),
-        "channels_last": Form(conv1d_channels_last, _last),
-    }),
+    "conv1d": Baseline(
+        conv1d,
+        forms={
+            "conv2d": Form(conv1d_as_conv2d, modes=("max_autotune",)),
+            "channels_last": Form(conv1d_channels_last, _last),
+        },
+    ),
     "conv2d": Baseline(conv2d, forms={"channels_last": Form(conv2d, _last)}),
     "cumsum": Baseline(cumsum),
     "embedding_bag": Baseline(embedding_bag, rows=False),
@@ -178,7 +181,10 @@ BASELINES: Mapping[str, Baseline] = {
     "pffn": Baseline(pffn),
     "rmsnorm_matmul": Baseline(rmsnorm_matmul),
     "softmax": Baseline(softmax),
-    "wukong_fm": Baseline(wukong_fm, forms={
-        "associated": Form(wukong_fm_associated, modes=("compile", "max_autotune")),
-    }),
-}  # fmt: skip
+    "wukong_fm": Baseline(
+        wukong_fm,
+        forms={
+            "associated": Form(wukong_fm_associated, modes=("compile", "max_autotune")),
+        },
+    ),
+}

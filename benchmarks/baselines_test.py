@@ -70,8 +70,13 @@ def test_rows_of_a_baseline_are_independent(kernel):
 
 def test_names_lead_to_a_form_and_a_mode():
     conv = BASELINES["conv1d"]
-    assert conv.names() == ("eager", *MODES, "eager_conv2d", "max_autotune_conv2d",
-                            "eager_channels_last")  # fmt: skip
+    assert conv.names() == (
+        "eager",
+        *MODES,
+        "eager_conv2d",
+        "max_autotune_conv2d",
+        "eager_channels_last",
+    )
     for name in conv.names():
         form, mode = conv.find(name)
         assert name.startswith(mode)

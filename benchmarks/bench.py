@@ -41,8 +41,9 @@ class Bench:
             self.sets = [draw(job.nest.spec, job.sizes, self.place, SEED + n) for n in range(SETS)]
             self.kernel = job.nest.spec.name
         rest = [p for p in parameters(job.nest) if p.role != "input"]
-        made = [poisoned(p.dtype, tuple(value(e, bound) for e in p.shape), self.place)
-                for p in rest]  # fmt: skip
+        made = [
+            poisoned(p.dtype, tuple(value(e, bound) for e in p.shape), self.place) for p in rest
+        ]
         with knobs.cache.scope():
             knobs.cache.dir = str(job.file.parent / CACHE)
             launch = launcher(job.file, "time")
@@ -66,7 +67,5 @@ class Bench:
         return worst if worst == worst else float("inf")
 
 
-def _call(
-    launch: Callable[..., Any], rest: list[torch.Tensor], inputs: list[torch.Tensor]
-) -> None:
+def _call(launch: Callable[..., Any], rest: list[torch.Tensor], inputs: list[torch.Tensor]) -> None:
     launch(*inputs, *rest)

@@ -102,8 +102,11 @@ def _query() -> dict[str, str]:
     try:
         done = subprocess.run(
             ["nvidia-smi", f"--query-gpu={_QUERY}", "--format=csv,noheader,nounits", "--id=0"],
-            capture_output=True, text=True, timeout=20, check=True,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=True,
+        )
     except (OSError, subprocess.SubprocessError):
         return {}
     return dict(zip(_QUERY.split(","), (w.strip() for w in done.stdout.split(",")), strict=False))

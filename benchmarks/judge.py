@@ -43,9 +43,9 @@ def exact(baseline: Baseline, spec: Spec, inputs: Sequence[Tensor]) -> Tensor:
     count = next(t.shape[0] for t, along in zip(wide, cut, strict=True) if along)
     step = -(-count // PIECES)
     parts = [
-        baseline.call(*(
-            t[at : at + step] if along else t for t, along in zip(wide, cut, strict=True)
-        ))
+        baseline.call(
+            *(t[at : at + step] if along else t for t, along in zip(wide, cut, strict=True))
+        )
         for at in range(0, count, step)
     ]
     return torch.cat(parts)

@@ -49,8 +49,7 @@ class Data:
 
 def data_of(rows: Sequence[Row]) -> Data:
     """The rows that were measured and whose terms are the model's as it is, of all files."""
-    good = [r for r in rows
-            if r["correct"] and r["measured_us"] and "not_remodelled" not in r]  # fmt: skip
+    good = [r for r in rows if r["correct"] and r["measured_us"] and "not_remodelled" not in r]
     names = tuple(dict.fromkeys(r["kernel"] for r in good))
     launches = [(n, t) for n, r in enumerate(good) for t in _launches(r["terms"])]
     return Data(
@@ -91,8 +90,9 @@ def loss(data: Data, weights: Weights, kept: np.ndarray, start: Weights = WEIGHT
     for k in kernels:
         own = errors[(data.kernel == k) & kept]
         total += own.var() + ABSOLUTE * own.mean() ** 2
-    pull = sum(np.log(getattr(weights, f.name) / getattr(start, f.name)) ** 2
-               for f in fields(Weights))  # fmt: skip
+    pull = sum(
+        np.log(getattr(weights, f.name) / getattr(start, f.name)) ** 2 for f in fields(Weights)
+    )
     return total / len(kernels) + PULL * float(pull)
 
 
@@ -151,9 +151,11 @@ def held_out(data: Data) -> dict[int, Weights]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command: quality as the weights are, fitted, and held out; then the fitted weights."""
     made = argparse.ArgumentParser(
-        "model_fit", description=__doc__, epilog=EXAMPLES,
+        "model_fit",
+        description=__doc__,
+        epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    )
     made.add_argument("files", nargs="+", type=Path)
     made.add_argument("--json", action="store_true")
     asked = made.parse_args(arguments)

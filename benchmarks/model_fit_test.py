@@ -39,10 +39,11 @@ def made_rows(weights, count=40):
                 for t in TERMS
             }
             us = sum(
-                combine({k.split(".")[1]: v for k, v in terms.items() if k.startswith(launch)},
-                        weights)
+                combine(
+                    {k.split(".")[1]: v for k, v in terms.items() if k.startswith(launch)}, weights
+                )
                 for launch in ("k_0", "k_1")[: 1 + n % 2]
-            )  # fmt: skip
+            )
             rows.append({"kernel": kernel, "correct": True, "measured_us": us, "terms": terms})
     rows.append({"kernel": "a", "correct": False, "measured_us": None})
     return rows

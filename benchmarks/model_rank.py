@@ -102,9 +102,7 @@ def _show(rows: list[Row]) -> None:
     print(table["overall"])
 
 
-def _timed(
-    tasks: list[Task], rows: dict[tuple[str, str], Row], seconds: float
-) -> Iterator[None]:
+def _timed(tasks: list[Task], rows: dict[tuple[str, str], Row], seconds: float) -> Iterator[None]:
     """Times what was built, kernel by kernel, until the seconds are over; stops after each
     kernel."""
     from benchmarks.bench import Bench  # needs a device
@@ -123,17 +121,28 @@ def _timed(
             continue
         nest = task.draw.nest
         found = stopwatch(Job(task.folder / FILE, nest, dict(nest.sizes)))
-        row |= {"us": found.us or None, "time_kind": "measured", "correct": True,
-                "correct_by": "device"}  # fmt: skip
-        row |= {"measured_us": found.us or None, "us_p20": found.p20, "us_p80": found.p80,
-                "apart": found.apart}  # fmt: skip
+        row |= {
+            "us": found.us or None,
+            "time_kind": "measured",
+            "correct": True,
+            "correct_by": "device",
+        }
+        row |= {
+            "measured_us": found.us or None,
+            "us_p20": found.p20,
+            "us_p80": found.p80,
+            "apart": found.apart,
+        }
         if found.reason:
             row |= {"correct": False, "reason": found.reason}
         elif found.apart > ALIKE:
             what = f"results lie {found.apart:.3g} from the first schedule's"
             row |= {"correct": False, "reason": what}
-        _say(begin, f"{row['kernel']} {row['schedule'][:8]}: modelled {row['modelled_us']:.1f}, "
-             f"measured {found.us:.1f} us {row['reason']}")  # fmt: skip
+        _say(
+            begin,
+            f"{row['kernel']} {row['schedule'][:8]}: modelled {row['modelled_us']:.1f}, "
+            f"measured {found.us:.1f} us {row['reason']}",
+        )
     stopwatch.close()
     yield
 
@@ -150,12 +159,11 @@ def _same(times: int, machine: Machine, asked: argparse.Namespace) -> list[list[
     return [[machine] * times, [asked.schedules] * times, [asked.seed] * times]
 
 
-def _tasks(
-    drawn: list[list[Draw]], machine: Machine, folder: Path, done: list[Row]
-) -> list[Task]:
+def _tasks(drawn: list[list[Draw]], machine: Machine, folder: Path, done: list[Row]) -> list[Task]:
     """What is to be done: all that no row of the file has settled."""
     settled = {
-        (r["kernel"], r["schedule"]) for r in done
+        (r["kernel"], r["schedule"])
+        for r in done
         if r["measured_us"] or (r["correct"] is False and not r["reason"].startswith(NOT_TIMED))
     }
     return [
@@ -187,15 +195,24 @@ def built_row(task: Task) -> Row:
     sizes = dict(draw.nest.sizes)
     task.folder.mkdir(parents=True, exist_ok=True)
     row: Row = {
-        "kernel": draw.kernel, "problem": None, "backend": machine.backends[0],
-        "dtype": draw.nest.spec.outputs[0].dtype, "shape": sizes,
-        "schedule": draw.digest, "schedule_text": str(draw.schedule),
-        "us": None, "time_kind": "modelled", "correct": None, "correct_by": None, "reason": "",
+        "kernel": draw.kernel,
+        "problem": None,
+        "backend": machine.backends[0],
+        "dtype": draw.nest.spec.outputs[0].dtype,
+        "shape": sizes,
+        "schedule": draw.digest,
+        "schedule_text": str(draw.schedule),
+        "us": None,
+        "time_kind": "modelled",
+        "correct": None,
+        "correct_by": None,
+        "reason": "",
         "guessed_us": modelled(draw.nest, machine, sizes, {}).us,
         "estimated_us": estimate(draw.nest, machine, sizes),
         "roofline_us": roofline(draw.nest.spec, machine, sizes).us,
-        "modelled_us": None, "measured_us": None,
-    }  # fmt: skip
+        "modelled_us": None,
+        "measured_us": None,
+    }
     try:
         built = backend_for(machine).build(draw.source, draw.nest, machine, task.folder)
     except BackendError as error:
@@ -204,9 +221,11 @@ def built_row(task: Task) -> Row:
         return row | {"correct": False, "reason": f"{type(error).__name__}: {_short(str(error))}"}
     timing = modelled(draw.nest, machine, sizes, built.figures)
     return row | {
-        "us": timing.us, "modelled_us": timing.us,
-        "terms": dict(timing.figures), "figures": dict(built.figures),
-    }  # fmt: skip
+        "us": timing.us,
+        "modelled_us": timing.us,
+        "terms": dict(timing.figures),
+        "figures": dict(built.figures),
+    }
 
 
 def _short(reason: str) -> str:
@@ -242,9 +261,11 @@ def _say(begin: float, text: str) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
-        "model_rank", description=__doc__, epilog=EXAMPLES,
+        "model_rank",
+        description=__doc__,
+        epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    )
     made.add_argument("--target", required=True, help="a target that Triton serves")
     made.add_argument("--out", required=True, type=Path, help="the result file; rows in it stay")
     made.add_argument("--schedules", type=int, default=24, help="of each kernel")
@@ -253,8 +274,9 @@ def _parser() -> argparse.ArgumentParser:
     made.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="that build")
     made.add_argument("--seconds", type=float, default=540.0, help="after which timing stops")
     made.add_argument("--dry", action="store_true", help="build and model only; needs no device")
-    made.add_argument("--remodel", action="store_true",
-                      help="model the file's rows again; needs no device")  # fmt: skip
+    made.add_argument(
+        "--remodel", action="store_true", help="model the file's rows again; needs no device"
+    )
     return made
 
 

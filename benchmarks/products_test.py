@@ -64,8 +64,10 @@ def test_kernels_dtypes_and_baselines_can_be_chosen():
     assert {r.dtype for r in starter.asked_rows("conv1d,softmax", "f16")} == {"f16"}
     assert len(starter.asked_rows("", "")) == len(list(rows()))
     assert starter.asked_baselines("conv1d", "eager") == [
-        "eager", "eager_conv2d", "eager_channels_last"
-    ]  # fmt: skip
+        "eager",
+        "eager_conv2d",
+        "eager_channels_last",
+    ]
     assert starter.asked_baselines("softmax", "none") == []
     with pytest.raises(KernelError, match="no kernel `sofmax`"):
         starter.asked_rows("sofmax", "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -77,14 +77,28 @@ def race(
 def _head(row: Row, spec: Spec, track: Track) -> Table:
     bound = roofline(spec, track.machine, row.sizes)
     return {
-        "kernel": row.kernel, "problem": None, "backend": track.backend,
-        "dtype": row.dtype, "shape": dict(row.sizes), "us": None, "time_kind": "measured",
-        "baselines_us": {}, "failures": {}, "baseline_times": {},
-        "roofline_us": bound.us, "bound": bound.bound, "bytes": bound.bytes,
-        "flops": bound.flops, "rel_err": None, "reference_rel_err": None, "correct": False,
-        "correct_by": "device", "own_kernels_only": None, "degenerate": False,
+        "kernel": row.kernel,
+        "problem": None,
+        "backend": track.backend,
+        "dtype": row.dtype,
+        "shape": dict(row.sizes),
+        "us": None,
+        "time_kind": "measured",
+        "baselines_us": {},
+        "failures": {},
+        "baseline_times": {},
+        "roofline_us": bound.us,
+        "bound": bound.bound,
+        "bytes": bound.bytes,
+        "flops": bound.flops,
+        "rel_err": None,
+        "reference_rel_err": None,
+        "correct": False,
+        "correct_by": "device",
+        "own_kernels_only": None,
+        "degenerate": False,
         "evaluations": 0,
-    }  # fmt: skip
+    }
 
 
 def _ours(
@@ -138,17 +152,23 @@ def _judged(made: Table, row: Row, spec: Spec, entrant: Entrant, track: Track) -
         made["own_kernels_only"] = None
     elif not made["own_kernels_only"]:
         reason = reason or f"other kernels ran: {made['kernels_seen']}"
-    made.update(rel_err=found.rel_err, reference_rel_err=found.reference_rel_err,
-                correct=not reason)  # fmt: skip
+    made.update(
+        rel_err=found.rel_err, reference_rel_err=found.reference_rel_err, correct=not reason
+    )
     if reason:
         made["reason"] = reason
 
 
 def _times(made: Table, found: Times) -> None:
     made.update(
-        us=found.us, p20_us=found.p20, p80_us=found.p80, runs=found.runs,
-        host_us=found.host_us, wall_us=found.wall_us, clocks_agree=found.clocks_agree,
-    )  # fmt: skip
+        us=found.us,
+        p20_us=found.p20,
+        p80_us=found.p80,
+        runs=found.runs,
+        host_us=found.host_us,
+        wall_us=found.wall_us,
+        clocks_agree=found.clocks_agree,
+    )
 
 
 def _plausible(made: Table, machine: Machine) -> None:
@@ -162,13 +182,14 @@ def _plausible(made: Table, machine: Machine) -> None:
     if made["us"] < 0.9 * least:
         made.update(correct=False, reason=f"{made['us']:.1f} us is below the possible {least:.1f}")
     if not made["clocks_agree"]:
-        made.update(correct=False, reason=f"the clocks disagree: {made['wall_us']:.0f} us by the "
-                    f"host's, {made['us']:.0f} by the device's")  # fmt: skip
+        made.update(
+            correct=False,
+            reason=f"the clocks disagree: {made['wall_us']:.0f} us by the "
+            f"host's, {made['us']:.0f} by the device's",
+        )
 
 
-def _theirs(
-    made: Table, name: str, baseline: Baseline, sets: Sequence[Any], track: Track
-) -> None:
+def _theirs(made: Table, name: str, baseline: Baseline, sets: Sequence[Any], track: Track) -> None:
     """Times one baseline; a failure is recorded with its reason."""
     made["failures"].pop(name, None)
     try:
@@ -180,8 +201,11 @@ def _theirs(
             track.device.wait()
         found = measure(call, given, track.device)
         made["baselines_us"][name] = found.us
-        made["baseline_times"][name] = {"p20_us": found.p20, "p80_us": found.p80,
-                                        "host_us": found.host_us}  # fmt: skip
+        made["baseline_times"][name] = {
+            "p20_us": found.p20,
+            "p80_us": found.p80,
+            "host_us": found.host_us,
+        }
     except Exception as error:  # whatever a compiler raises
         made["baselines_us"][name] = None
         made["failures"][name] = _words(error)

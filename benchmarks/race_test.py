@@ -31,8 +31,13 @@ def track(tmp_path, monkeypatch):
     monkeypatch.setattr(workshop, "choose", partial(entrant.choose, root=tmp_path))
 
     def make(body, seen=("softmax_0",)):
-        found = race.Track(MACHINE, "made_up", SlowDevice(), place="cpu",
-                           seen=lambda call, inputs: [call(*inputs)] and list(seen))  # fmt: skip
+        found = race.Track(
+            MACHINE,
+            "made_up",
+            SlowDevice(),
+            place="cpu",
+            seen=lambda call, inputs: [call(*inputs)] and list(seen),
+        )
         folders[found.seen] = (tmp_path / str(len(folders)), TorchBackend(body))
         return found
 
@@ -59,9 +64,24 @@ def test_a_good_kernel_has_a_full_row(track):
     assert made["figures"] == {"registers": 40.0}
     assert made["schedule_from"] == "autoschedule" and made["schedule"]
     assert made["second_run"] == "same bits"
-    wanted = {"kernel", "problem", "backend", "dtype", "shape", "us", "time_kind", "baselines_us",
-              "roofline_us", "rel_err", "reference_rel_err", "correct", "correct_by",
-              "own_kernels_only", "degenerate", "evaluations"}  # fmt: skip
+    wanted = {
+        "kernel",
+        "problem",
+        "backend",
+        "dtype",
+        "shape",
+        "us",
+        "time_kind",
+        "baselines_us",
+        "roofline_us",
+        "rel_err",
+        "reference_rel_err",
+        "correct",
+        "correct_by",
+        "own_kernels_only",
+        "degenerate",
+        "evaluations",
+    }
     assert wanted <= set(made)
 
 
@@ -72,8 +92,11 @@ def test_a_good_kernel_has_a_full_row(track):
         ("y.copy_(torch.softmax(x, 1) * 1.001)", "root mean square error"),
         ("y.copy_(torch.softmax(x, 1)); y[0, 0] += 1e-5", "element is off|root mean"),
         ("y.copy_(torch.softmax(x, 1)); x.zero_()", "changed its inputs"),
-        ("y.copy_(torch.softmax(x, 1)); launch.n = getattr(launch, 'n', 0) + 1; "
-         "y[0, 0] += 4e-9 * launch.n", "runs .* differ"),
+        (
+            "y.copy_(torch.softmax(x, 1)); launch.n = getattr(launch, 'n', 0) + 1; "
+            "y[0, 0] += 4e-9 * launch.n",
+            "runs .* differ",
+        ),
         ("raise ValueError('odd')", "ValueError: odd"),
         ("'refuse'", "BackendError: no such thing"),
     ],
@@ -92,8 +115,10 @@ ADD = "y.zero_().index_add_(0, idx.long(), g); launch.n = getattr(launch, 'n', 0
 
 @pytest.mark.parametrize(
     ("more", "reason"),
-    [("y[0, 0] += 4e-9 * launch.n", ""),
-     ("y[0, 0] += 0.1 * (launch.n > 1)", "a second run on the same inputs: .*")],
+    [
+        ("y[0, 0] += 4e-9 * launch.n", ""),
+        ("y[0, 0] += 0.1 * (launch.n > 1)", "a second run on the same inputs: .*"),
+    ],
 )
 def test_a_second_run_that_adds_in_another_order_is_judged_by_its_errors(
     track, monkeypatch, more, reason
@@ -122,9 +147,14 @@ def test_where_nobody_can_look_nothing_is_claimed(track):
 
 
 def test_a_time_below_the_bound_is_refused(track):
-    slow = replace(MACHINE, spaces={**MACHINE.spaces, "global": replace(
-        MACHINE.spaces["global"], bytes_per_second=1.0), "cache": replace(
-        MACHINE.spaces["cache"], bytes=1)})  # fmt: skip
+    slow = replace(
+        MACHINE,
+        spaces={
+            **MACHINE.spaces,
+            "global": replace(MACHINE.spaces["global"], bytes_per_second=1.0),
+            "cache": replace(MACHINE.spaces["cache"], bytes=1),
+        },
+    )
     made = raced(ROW, SPEC, [], replace(track(GOOD), machine=slow))
     assert not made["correct"] and "below the possible" in made["reason"]
 
@@ -160,11 +190,12 @@ def test_rows_of_other_kernels_are_raced_alike(track, kernel, monkeypatch):
     known = workload(kernel)
     spec = with_dtype(known.spec, "f32")
     names = ", ".join(t.name for t in spec.inputs)
-    body = (f"from benchmarks.baselines import BASELINES; "
-            f"{spec.outputs[0].name}.copy_(BASELINES['{kernel}'].call({names}))")  # fmt: skip
+    body = (
+        f"from benchmarks.baselines import BASELINES; "
+        f"{spec.outputs[0].name}.copy_(BASELINES['{kernel}'].call({names}))"
+    )
     eager = [n for n in BASELINES[kernel].names() if n.startswith("eager")]
-    made = raced(Row(kernel, "f32", known.checks[-1]), spec, eager,
-                     track(body, seen=()))  # fmt: skip
+    made = raced(Row(kernel, "f32", known.checks[-1]), spec, eager, track(body, seen=()))
     assert made["correct"], made["reason"]
     assert all(made["baselines_us"][n] > 0 for n in eager), made["failures"]
 

@@ -53,7 +53,8 @@ def _of_kernel(group: Sequence[Row]) -> dict[str, Any]:
     found: dict[str, Any] = {
         "timed": len(good),
         "failed": [
-            {"schedule": r["schedule"], "reason": r["reason"]} for r in group
+            {"schedule": r["schedule"], "reason": r["reason"]}
+            for r in group
             if r["correct"] is False
         ],
     }

@@ -7,18 +7,27 @@ from benchmarks.rank_table import read, summary, write
 
 def row(kernel, number, modelled, measured, **more):
     return {
-        "kernel": kernel, "schedule": f"s{number}", "correct": True, "reason": "",
-        "modelled_us": modelled, "guessed_us": modelled, "estimated_us": modelled,
-        "measured_us": measured, **more,
-    }  # fmt: skip
+        "kernel": kernel,
+        "schedule": f"s{number}",
+        "correct": True,
+        "reason": "",
+        "modelled_us": modelled,
+        "guessed_us": modelled,
+        "estimated_us": modelled,
+        "measured_us": measured,
+        **more,
+    }
 
 
 ROWS = [
-    row("a", 0, 1.0, 10.0), row("a", 1, 2.0, 30.0), row("a", 2, 3.0, 20.0),
-    row("b", 0, 1000.0, 4.0), row("b", 1, 3000.0, 1.0),
+    row("a", 0, 1.0, 10.0),
+    row("a", 1, 2.0, 30.0),
+    row("a", 2, 3.0, 20.0),
+    row("b", 0, 1000.0, 4.0),
+    row("b", 1, 3000.0, 1.0),
     row("b", 2, None, None, correct=False, reason="build: no"),
     row("c", 0, 5.0, None, correct=None),
-]  # fmt: skip
+]
 
 
 def test_each_kernel_is_ranked_by_itself():

@@ -14,9 +14,16 @@ FILES = sorted((Path(results.__file__).parent / "results").rglob("*.json"))
 
 
 def row(us=10.0, theirs=20.0, dtype="f16", kernel="k", correct=True):
-    made = {"kernel": kernel, "dtype": dtype, "shape": {"M": 1}, "us": us if correct else None,
-            "baselines_us": {"eager": theirs, "compile": None}, "failures": {"compile": "ill"},
-            "roofline_us": 5.0, "correct": correct}  # fmt: skip
+    made = {
+        "kernel": kernel,
+        "dtype": dtype,
+        "shape": {"M": 1},
+        "us": us if correct else None,
+        "baselines_us": {"eager": theirs, "compile": None},
+        "failures": {"compile": "ill"},
+        "roofline_us": 5.0,
+        "correct": correct,
+    }
     settle(made)
     return made
 

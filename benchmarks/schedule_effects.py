@@ -66,9 +66,15 @@ def effect(case: Case, machine: Machine) -> Table:
     spec, sizes = work.spec, dict(work.tune)
     schedule = parse_schedule("\n".join((f"schedule({spec.name})", *case.lines)) + "\n")
     row: Table = {
-        "topic": case.topic, "variant": case.variant, "kernel": case.kernel, "shape": sizes,
-        "schedule_text": str(schedule), "us": None, "time_kind": None, "reason": "",
-    }  # fmt: skip
+        "topic": case.topic,
+        "variant": case.variant,
+        "kernel": case.kernel,
+        "shape": sizes,
+        "schedule_text": str(schedule),
+        "us": None,
+        "time_kind": None,
+        "reason": "",
+    }
     try:
         nest = lower(spec, schedule, machine, sizes)
         facts = intensity(nest, machine, sizes)
@@ -79,8 +85,11 @@ def effect(case: Case, machine: Machine) -> Table:
             timing = backend.time(built, nest, machine, sizes, inputs)
     except (KernelError, BackendError) as error:
         return {**row, "reason": str(error).splitlines()[0]}
-    row |= {"us": timing.us, "time_kind": timing.kind, "roofline_us": roofline(
-        spec, machine, sizes).us}  # fmt: skip
+    row |= {
+        "us": timing.us,
+        "time_kind": timing.kind,
+        "roofline_us": roofline(spec, machine, sizes).us,
+    }
     row["engines"] = _rounded(timing.engines)
     row["figures"] = _rounded({**timing.figures, **facts})
     return row
@@ -92,9 +101,11 @@ def _rounded(table: dict[str, Any]) -> dict[str, float]:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="schedule_effects", description=__doc__, epilog=EXAMPLES,
+        prog="schedule_effects",
+        description=__doc__,
+        epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    )
     parser.add_argument("--target", required=True, help="a simulated target")
     parser.add_argument("--topics", default="", help="which; all unless given")
     parser.add_argument("--out", type=Path, required=True, help="the file to write")

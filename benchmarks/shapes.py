@@ -34,10 +34,21 @@ def shape_key(sizes: Sizes) -> str:
 # are used in production, then f32. Each block is (kernel, dtypes, sizes, ...).
 _FIRST = (
     ("conv1d", ("f16",), dict(B=2048, C=96, O=96, L=200), dict(B=1024, C=96, O=96, L=200)),
-    ("wukong_fm", ("f16",), dict(B=1024, N=24, D=224, K=2198), dict(B=1024, N=40, D=224, K=448),
-     dict(B=1024, N=48, D=224, K=448)),
-    ("pffn", ("f16",), dict(B=1024, N=200, D=256, K=160), dict(B=1024, N=200, D=192, K=96),
-     dict(B=1024, N=400, D=256, K=160), dict(B=1024, N=150, D=96, K=192)),
+    (
+        "wukong_fm",
+        ("f16",),
+        dict(B=1024, N=24, D=224, K=2198),
+        dict(B=1024, N=40, D=224, K=448),
+        dict(B=1024, N=48, D=224, K=448),
+    ),
+    (
+        "pffn",
+        ("f16",),
+        dict(B=1024, N=200, D=256, K=160),
+        dict(B=1024, N=200, D=192, K=96),
+        dict(B=1024, N=400, D=256, K=160),
+        dict(B=1024, N=150, D=96, K=192),
+    ),
     ("map_id", (INTEGERS,), dict(U=5000, B=20000), dict(U=100, B=2000), dict(U=10000, B=50000)),
     ("attention", ("bf16",), dict(H=32, M=2048, N=2048, D=64)),
     ("matmul_bias_gelu", ("bf16",), dict(M=4096, K=1024, N=4096)),

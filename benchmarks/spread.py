@@ -37,8 +37,16 @@ from search.settings import Settings
 from search.store.forgetful import Forgetful
 
 LIBRARY = Path(__file__).parents[1] / "ir" / "library"
-KERNELS = ("attention", "conv1d", "embedding_bag", "layer_norm", "matmul_bias_gelu",
-           "rmsnorm_matmul", "softmax", "wukong_fm")  # fmt: skip
+KERNELS = (
+    "attention",
+    "conv1d",
+    "embedding_bag",
+    "layer_norm",
+    "matmul_bias_gelu",
+    "rmsnorm_matmul",
+    "softmax",
+    "wukong_fm",
+)
 GOOD = 1.5  # times the best
 EXAMPLES = """
 examples:
@@ -142,26 +150,38 @@ def _search(kernel: str, machine: Machine, asked: argparse.Namespace) -> list[An
     found = parse_workload(file.read_text(encoding="utf-8"), str(file))
     spec, name = spec_text(found.spec), machine.backends[0]
     settings = Settings(
-        kernel, spec, machine.name, name, found.tune, found.checks, seed=asked.seed,
-        evaluations=asked.evaluations, roofline_share=float("inf"), policy=asked.policy,
-    )  # fmt: skip
-    bench = Bench(
-        spec, machine, partial(backend_for, machine, name), found.tune, found.checks
+        kernel,
+        spec,
+        machine.name,
+        name,
+        found.tune,
+        found.checks,
+        seed=asked.seed,
+        evaluations=asked.evaluations,
+        roofline_share=float("inf"),
+        policy=asked.policy,
     )
+    bench = Bench(spec, machine, partial(backend_for, machine, name), found.tune, found.checks)
     with LocalEvaluator(bench, 1) as local:
         store = Forgetful()
         search = Search(
-            settings, Cached(local, store), store, machine=machine,
-            policy=policy(asked.policy), operators=local_operators(),
-        )  # fmt: skip
+            settings,
+            Cached(local, store),
+            store,
+            machine=machine,
+            policy=policy(asked.policy),
+            operators=local_operators(),
+        )
         return list(search.run().outcomes.values())
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="spread", description=(__doc__ or "").split("\n\n")[0], epilog=EXAMPLES,
+        prog="spread",
+        description=(__doc__ or "").split("\n\n")[0],
+        epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    )
     parser.add_argument("--target", required=True, help="hardware, by name")
     parser.add_argument("--kernels", default=",".join(KERNELS), help="of the library")
     parser.add_argument("--evaluations", type=int, default=48, help="for each kernel")

@@ -18,11 +18,13 @@ def of(found, *names):
 
 
 def test_bits_cells_and_good_ones_are_means_over_kernels():
-    found = summary([
-        row("one", [1.0, 1.5, 2.0, 9.0], scratch=[0, 1, 2, 3], traffic=[0, 0, 1, 1]),
-        row("two", [1.0, 1.0], scratch=[2, 2], traffic=[0, 1]),
-        row("none", []),
-    ])  # fmt: skip
+    found = summary(
+        [
+            row("one", [1.0, 1.5, 2.0, 9.0], scratch=[0, 1, 2, 3], traffic=[0, 0, 1, 1]),
+            row("two", [1.0, 1.0], scratch=[2, 2], traffic=[0, 1]),
+            row("none", []),
+        ]
+    )
     assert of(found, "scratch") == {"measures": ["scratch"], "bits": 1.0, "cells": 2.5, "good": 1.5}
     assert of(found, "traffic")["bits"] == 1.0
     assert of(found, "launches")["bits"] == 0.0

@@ -71,15 +71,19 @@ def asked_baselines(kernel: str, text: str) -> list[str]:
 def parser(name: str, doc: str, epilog: str) -> argparse.ArgumentParser:
     """The options that every race has."""
     made = argparse.ArgumentParser(
-        prog=name, description=doc, epilog=epilog,
+        prog=name,
+        description=doc,
+        epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    )
     made.add_argument("--target", required=True, help="the chip that this machine has")
     made.add_argument("--out", required=True, type=Path, help="the result file")
     made.add_argument("--kernels", default="", help="only these, separated by commas")
     made.add_argument("--dtypes", default="", help="only these")
     made.add_argument("--baselines", default="", help=f"of eager, {', '.join(MODES)}; or none")
-    made.add_argument("--seconds", type=float, default=540, help="start no row but the first after so many")
+    made.add_argument(
+        "--seconds", type=float, default=540, help="start no row but the first after so many"
+    )
     made.add_argument("--row-seconds", type=float, default=45, help="to compile one baseline")
     made.add_argument("--again", action="store_true", help="race rows that are done, too")
     return made
@@ -89,8 +93,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command; exit code 2 for wrong use, 1 where a row failed."""
     asked = parser("starter", __doc__.splitlines()[0], EXAMPLES).parse_args(arguments)
     try:
-        chosen = [(row, spec_of(row), asked_baselines(row.kernel, asked.baselines))
-                  for row in asked_rows(asked.kernels, asked.dtypes)]  # fmt: skip
+        chosen = [
+            (row, spec_of(row), asked_baselines(row.kernel, asked.baselines))
+            for row in asked_rows(asked.kernels, asked.dtypes)
+        ]
         return run(asked, chosen, "benchmarks.starter")
     except KernelError as error:
         print(f"starter: {error}", file=sys.stderr)
@@ -121,8 +127,7 @@ def run(
             "date": date.today().isoformat(),
             **machine_room.facts(),
         }
-        track = Track(machine, backend.manifest.name, Gpu(),
-                      seconds=asked.row_seconds)  # fmt: skip
+        track = Track(machine, backend.manifest.name, Gpu(), seconds=asked.row_seconds)
         for place, (row, spec, names, before) in enumerate(todo):
             if place and time.monotonic() - start > asked.seconds:
                 print(f"starter: out of time before {row.key}", file=sys.stderr)
@@ -160,8 +165,10 @@ def line(row: dict) -> str:
     if not row["correct"]:
         return f"{what}: FAILED, {row['reason'][:200]}; theirs {theirs}"
     ratio = f"{row['speedup']:.2f}x over" if row["speedup"] else ""
-    return (f"{what}: {row['us']:.1f} us, {ratio} {theirs} us, {row['roofline_share']:.2f} of the "
-            f"roofline ({row['schedule_from']})")  # fmt: skip
+    return (
+        f"{what}: {row['us']:.1f} us, {ratio} {theirs} us, {row['roofline_share']:.2f} of the "
+        f"roofline ({row['schedule_from']})"
+    )
 
 
 def _words(text: str) -> list[str]:

@@ -45,8 +45,16 @@ def command(monkeypatch, tmp_path):
 def test_a_file_says_where_it_is_from_and_holds_all_rows(command):
     code, made = command("--baselines=eager")
     assert code == 0 and [row["dtype"] for row in made["rows"]] == ["f16", "f32"]
-    assert list(made) == ["command", "date", "machine", "driver", "versions", "clocks_mhz",
-                          "summary", "rows"]  # fmt: skip
+    assert list(made) == [
+        "command",
+        "date",
+        "machine",
+        "driver",
+        "versions",
+        "clocks_mhz",
+        "summary",
+        "rows",
+    ]
     assert made["command"] == "python3 -m benchmarks.starter --target=h200 --out=r.json"
     assert made["summary"]["all"]["raced"] == 2
 
@@ -86,8 +94,9 @@ RACES = {
 def test_a_computer_without_the_chip_is_told_at_once(tmp_path, name, chip, said):
     words = ["-m", f"benchmarks.{name.split()[0]}", f"--target={chip}", f"--out={tmp_path}/r.json"]
     hidden = {"CUDA_VISIBLE_DEVICES": "", "HIP_VISIBLE_DEVICES": ""}
-    done = subprocess.run([sys.executable, *words], cwd=ROOT, capture_output=True, text=True,
-                          env=os.environ | hidden)  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, *words], cwd=ROOT, capture_output=True, text=True, env=os.environ | hidden
+    )
     assert done.returncode == 2 and done.stdout == ""
     assert "Traceback" not in done.stderr and "--target: there is no" in done.stderr
     assert said in done.stderr and "hint: " in done.stderr

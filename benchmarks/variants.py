@@ -29,9 +29,7 @@ def with_dtype(spec: Spec, dtype: str) -> Spec:
         spec,
         inputs=tuple(_retyped(t, dtype) for t in spec.inputs),
         outputs=tuple(_retyped(t, dtype) for t in spec.outputs),
-        equations=tuple(
-            replace(e, value=_widened(e.value, widen)) for e in spec.equations
-        ),
+        equations=tuple(replace(e, value=_widened(e.value, widen)) for e in spec.equations),
     )
     facts(made)
     return made
@@ -66,7 +64,5 @@ def _widened(expr: Expr, names: set[str]) -> Expr:
         if isinstance(value, Expr) and f.name != "place":
             changed[f.name] = _widened(value, names)
         elif isinstance(value, tuple) and any(isinstance(v, Expr) for v in value):
-            changed[f.name] = tuple(
-                _widened(v, names) if isinstance(v, Expr) else v for v in value
-            )
+            changed[f.name] = tuple(_widened(v, names) if isinstance(v, Expr) else v for v in value)
     return replace(expr, **changed) if changed else expr

@@ -47,9 +47,7 @@ class Workshop:
         self.pool.shutdown(wait=False, cancel_futures=True)
 
 
-def built(
-    row: Row, spec: Spec, machine: Machine, backend: Backend, folder: Path
-) -> Entrant | str:
+def built(row: Row, spec: Spec, machine: Machine, backend: Backend, folder: Path) -> Entrant | str:
     """The entrant of a row, or why there is none."""
     try:
         return enter(choose(row, spec, machine), backend, machine, folder)

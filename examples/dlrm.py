@@ -90,8 +90,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--target", required=True, metavar="NAME")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, help=f"the result file, else {RESULTS}/NAME/dlrm.json")
-    parser.add_argument("--rehearse", action="store_true",
-                        help="race small sizes by the interpreter, with made-up times")  # fmt: skip
+    parser.add_argument(
+        "--rehearse",
+        action="store_true",
+        help="race small sizes by the interpreter, with made-up times",
+    )
     asked = parser.parse_args(arguments)
     torch.manual_seed(asked.seed)
     try:
@@ -118,8 +121,10 @@ def shown(name: str, obtained: str) -> int:
         found = run(*given)
     eager, exact = _theirs(module, given)
     print(f"{_counted(run)} for {name}, by {obtained}")
-    print(f"largest error against float64: {_error(found, exact):.1e}; PyTorch's own in f32: "
-          f"{_error(eager, exact):.1e}")  # fmt: skip
+    print(
+        f"largest error against float64: {_error(found, exact):.1e}; PyTorch's own in f32: "
+        f"{_error(eager, exact):.1e}"
+    )
     return 0
 
 
@@ -128,11 +133,21 @@ def race(asked: argparse.Namespace, out: Path) -> int:
     sizes, venue = (SMALL if asked.rehearse else LARGE), venues.venue(asked.rehearse)
     facts = apart(venues.facts, asked.rehearse, gigabytes=None)
     row: Table = {
-        "kernel": "dlrm", "problem": None, "dtype": "f32", "shape": asdict(sizes), "us": None,
-        "correct_by": "interpreter" if asked.rehearse else "device", "degenerate": False,
-        "evaluations": 0, "roofline_us": None, "roofline_share": None, "failures": {},
-        "baselines_us": {}, "fastest": None, "speedup": None,
-    }  # fmt: skip
+        "kernel": "dlrm",
+        "problem": None,
+        "dtype": "f32",
+        "shape": asdict(sizes),
+        "us": None,
+        "correct_by": "interpreter" if asked.rehearse else "device",
+        "degenerate": False,
+        "evaluations": 0,
+        "roofline_us": None,
+        "roofline_share": None,
+        "failures": {},
+        "baselines_us": {},
+        "fastest": None,
+        "speedup": None,
+    }
     with torch.no_grad():
         row |= _raced(asked.target, sizes, venue)
     command = f"python3 -m examples.dlrm --target={asked.target}"
@@ -157,13 +172,18 @@ def _raced(name: str, sizes: Sizes, venue: venues.Venue) -> Table:
     times = {n: venue.timed(call, sets) for n, call in others.items()}
     reason = verdict.reason or (f"other kernels ran: {foreign[:3]}" if foreign else "")
     row = {
-        "correct": not reason, "rel_err": verdict.rel_err,
-        "reference_rel_err": verdict.reference_rel_err, "time_kind": venue.time_kind,
-        "own_kernels_only": None if not seen else not foreign, "launched": len(launched),
-        "backend": run.linked.backend.manifest.name, "steps": len(run.linked.network.steps),
-        "workspace_bytes": run.program.plan.bytes, "failures": failures,
+        "correct": not reason,
+        "rel_err": verdict.rel_err,
+        "reference_rel_err": verdict.reference_rel_err,
+        "time_kind": venue.time_kind,
+        "own_kernels_only": None if not seen else not foreign,
+        "launched": len(launched),
+        "backend": run.linked.backend.manifest.name,
+        "steps": len(run.linked.network.steps),
+        "workspace_bytes": run.program.plan.bytes,
+        "failures": failures,
         **time_fields(venue.timed(run, sets), times),
-    }  # fmt: skip
+    }
     return row | ({"reason": reason} if reason else {})
 
 

@@ -126,9 +126,13 @@ class Builder:
         return self._stored(meta, at, expr(body(*at)), name)
 
     def fold(
-        self, kind: str, meta: Meta, over: Sequence[Expr | int | Segment], body: Body,
+        self,
+        kind: str,
+        meta: Meta,
+        over: Sequence[Expr | int | Segment],
+        body: Body,
         name: str = "",
-    ) -> Value:  # fmt: skip
+    ) -> Value:
         """`t[i] = sum(body(i, k), k)`. kind: of `ir.functions.FOLDS`.  over: the sizes of the
         folded indices; of one, a function of the result's indices that gives both ends, as reads
         of 1-D tensors.  body: is given the indices of the result, then the folded ones. One of
@@ -148,9 +152,15 @@ class Builder:
         return self._stored(meta, at, value, name)
 
     def scan(
-        self, kind: str, meta: Meta, dim: int, body: Body, name: str = "",
-        reverse: bool = False, exclusive: bool = False,
-    ) -> Value:  # fmt: skip
+        self,
+        kind: str,
+        meta: Meta,
+        dim: int,
+        body: Body,
+        name: str = "",
+        reverse: bool = False,
+        exclusive: bool = False,
+    ) -> Value:
         """`t[i, k] = cumsum(body(i, k), k)` along one dimension. kind: sum, prod, max or min."""
         at = self.indices(len(meta.shape))
         value = expr(body(*at))
@@ -178,9 +188,13 @@ class Builder:
         return self._made(name, meta)
 
     def settle(
-        self, value: Value, body: Body, over: Sequence[Expr | int] = (), kind: str = "sum",
+        self,
+        value: Value,
+        body: Body,
+        over: Sequence[Expr | int] = (),
+        kind: str = "sum",
         step: Index | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """The equation of a declared tensor; with `over`, a fold as of `fold`. step: the index of
         the first dimension, which all equations of a recurrence share; see `indices`."""
         at, folded = self.indices(value.rank), self.indices(len(over))
@@ -194,9 +208,13 @@ class Builder:
         self.equations.append(Equation(value.name, at, made, sizes=value.shape))
 
     def pointwise(
-        self, meta: Meta, function: Body, *operands: Value | Term, compute: str | None = None,
+        self,
+        meta: Meta,
+        function: Body,
+        *operands: Value | Term,
+        compute: str | None = None,
         name: str = "",
-    ) -> Value:  # fmt: skip
+    ) -> Value:
         """`t[i, j] = function(a[i, j], b[j], 2.0)`, broadcast as PyTorch does.
 
         compute: the dtype in which operands meet; else the result's where that is a float, with f32
@@ -313,11 +331,12 @@ class Builder:
         tensors = [Tensor(v.name, v.dtype, v.shape) for v in kept]
         needed = self._needed({v.name for v in kept})
         return Spec(
-            name, doc or name,
+            name,
+            doc or name,
             tuple(Tensor(v.name, v.dtype, v.shape) for v in self.inputs if v.name in needed),
             tuple(dict.fromkeys(tensors)),
             tuple(e for e in self.equations if e.target in needed),
-        )  # fmt: skip
+        )
 
     def _needed(self, names: set[str]) -> set[str]:
         """These tensors and all that they are computed from."""

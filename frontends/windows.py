@@ -23,9 +23,12 @@ def tap(place: Expr, k: Expr, stride: int, dilation: int, low: int) -> Expr:
 
 
 def taps(
-    places: Sequence[Expr], window: Sequence[Expr], stride: Sequence[int],
-    dilation: Sequence[int], low: Sequence[int],
-) -> tuple[Expr, ...]:  # fmt: skip
+    places: Sequence[Expr],
+    window: Sequence[Expr],
+    stride: Sequence[int],
+    dilation: Sequence[int],
+    low: Sequence[int],
+) -> tuple[Expr, ...]:
     """`tap` of each dimension. low: how far the first window begins before the first element."""
     given = zip(places, window, stride, dilation, low, strict=True)
     return tuple(tap(*one) for one in given)

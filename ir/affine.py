@@ -69,9 +69,7 @@ def _add(a: Affine | None, b: Affine | None) -> Affine | None:
     terms = dict(a.terms)
     for index, c in b.terms:
         terms[index] = terms.get(index, 0) + c
-    return Affine(
-        tuple((i, c) for i, c in terms.items() if c), fold("add", a.offset, b.offset)
-    )
+    return Affine(tuple((i, c) for i, c in terms.items() if c), fold("add", a.offset, b.offset))
 
 
 def fold(function: str, a: Expr, b: Expr) -> Expr:

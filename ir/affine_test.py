@@ -62,9 +62,16 @@ def test_sizes_stay_in_the_offset():
 
 @pytest.mark.parametrize(
     "expr",
-    [mul(I, J), mul(I, K), Apply("floordiv", (I, Number(2))), Read("x", (I,)),
-     Apply("minimum", (I, Number(2))), Number(1.5), mul(Number(0.5), I)],
-)  # fmt: skip
+    [
+        mul(I, J),
+        mul(I, K),
+        Apply("floordiv", (I, Number(2))),
+        Read("x", (I,)),
+        Apply("minimum", (I, Number(2))),
+        Number(1.5),
+        mul(Number(0.5), I),
+    ],
+)
 def test_what_is_not_affine_has_no_form(expr):
     assert affine(expr) is None
     assert affine(add(expr, I)) is None

@@ -72,9 +72,7 @@ def _plain(expr: Expr) -> bool:
     return isinstance(inner, Read)
 
 
-def _split(
-    equation: Equation, parts: tuple[Expr, ...], a: Expr, b: Expr
-) -> Contraction | None:
+def _split(equation: Equation, parts: tuple[Expr, ...], a: Expr, b: Expr) -> Contraction | None:
     """Deals the factors out to the side of `a` or of `b`, where each has its own indices."""
     left, right = [a], [b]
     for part in parts:

@@ -38,10 +38,12 @@ def test_a_square_of_one_read_twice_is_a_product():
 
 
 def test_further_factors_go_to_the_side_that_has_their_indices():
-    c = contraction(equation(
-        "y[m, n] = sum(x[m, k] * g[k] * w[k, n] * h[n], k)",
-        inputs="x: f32[M, K], g: f32[K], w: f32[K, N], h: f32[N]",
-    ))  # fmt: skip
+    c = contraction(
+        equation(
+            "y[m, n] = sum(x[m, k] * g[k] * w[k, n] * h[n], k)",
+            inputs="x: f32[M, K], g: f32[K], w: f32[K, N], h: f32[N]",
+        )
+    )
     assert (expression_text(c.a), expression_text(c.b)) == ("x[m, k] * g[k]", "w[k, n] * h[n]")
 
 

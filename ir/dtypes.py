@@ -182,7 +182,6 @@ class Dtypes:
             return "float" if result in WEAK else "f32"
         return result if name in _CHOOSES else _counted(result)
 
-
     def _operands(self, expr: Apply, dtypes: list[str]) -> None:
         """Raises KernelError where an operand is of a sort that the function does not take."""
         name, kind = expr.function, POINTWISE[expr.function].kind

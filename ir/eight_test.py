@@ -32,13 +32,20 @@ EIGHT_BITS = Unit({"f8e4m3": 16e9, "f8e5m2": 16e9, "bf16": 8e9, "f32": 1e9}, ste
 WITH_EIGHT = replace(
     WITH_REGISTERS, name="with_eight", units={**WITH_REGISTERS.units, "matrix": EIGHT_BITS}
 )
-TILES = ("tile(m, size=16)", "tile(n, size=16)", "tile(k, size=32)", "place(m.outer, level=grid)",
-         "place(n.outer, level=grid)", "compute(y, unit=matrix)")  # fmt: skip
+TILES = (
+    "tile(m, size=16)",
+    "tile(n, size=16)",
+    "tile(k, size=32)",
+    "place(m.outer, level=grid)",
+    "place(n.outer, level=grid)",
+    "compute(y, unit=matrix)",
+)
 
 
 def product(a: str, b: str, body: str = "x[m, k] * w[k, n]", result: str = "bf16") -> Spec:
-    return spec_of(f"y[m, n] = sum({body}, k)", inputs=f"x: {a}[M, K], w: {b}[K, N]",
-                   result=f"{result}[M, N]")  # fmt: skip
+    return spec_of(
+        f"y[m, n] = sum({body}, k)", inputs=f"x: {a}[M, K], w: {b}[K, N]", result=f"{result}[M, N]"
+    )
 
 
 def nest_of(spec: Spec, *lines: str, machine=WITH_EIGHT) -> LoopNest:
@@ -63,8 +70,11 @@ def test_two_floats_of_one_width_meet_in_f32():
     assert promote("f8e4m3", "f8e5m2") == "f32"
     assert promote("f8e5m2", "f8e5m2") == "f8e5m2"
     assert [promote("f8e4m3", d) for d in ("i64", "bf16", "f16", "f32")] == [
-        "f8e4m3", "bf16", "f16", "f32"
-    ]  # fmt: skip
+        "f8e4m3",
+        "bf16",
+        "f16",
+        "f32",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -72,8 +82,12 @@ def test_two_floats_of_one_width_meet_in_f32():
     ["x[m, k] * 2.0", "exp(x[m, k])", "-x[m, k]", "cumsum(x[m, k], k)", "cummax(x[m, k], k)"],
 )
 def test_arithmetic_of_8_bits_is_that_of_f32(equation):
-    spec = spec_of(f"t[m, k] = {equation}", "y[m, k] = t[m, k]", inputs="x: f8e4m3[M, K]",
-                   result="f8e4m3[M, K]")  # fmt: skip
+    spec = spec_of(
+        f"t[m, k] = {equation}",
+        "y[m, k] = t[m, k]",
+        inputs="x: f8e4m3[M, K]",
+        result="f8e4m3[M, K]",
+    )
     known = facts(spec).tensors
     assert (known["t"].dtype, known["y"].dtype) == ("f32", "f8e4m3")
 
@@ -142,8 +156,9 @@ def test_results_of_8_bits_are_judged_by_the_arithmetic_of_16():
 
 def test_a_format_without_infinity_is_not_padded_with_it():
     with pytest.raises(KernelError, match="has no infinity"):
-        facts(spec_of("y[m] = max(pad(x[m + i], -inf), i=2)", inputs="x: f8e4m3[M]",
-                      result="f32[M]"))  # fmt: skip
+        facts(
+            spec_of("y[m] = max(pad(x[m + i], -inf), i=2)", inputs="x: f8e4m3[M]", result="f32[M]")
+        )
     facts(spec_of("y[m] = max(pad(x[m + i], -inf), i=2)", inputs="x: f8e5m2[M]", result="f32[M]"))
 
 

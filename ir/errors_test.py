@@ -33,5 +33,9 @@ def test_an_error_without_a_place_is_one_line():
 def test_a_fault_within_a_file_keeps_all_else():
     found = KernelError("w", place=PLACE, allowed="a", hint="h").within("b.kir")
     assert (found.what, found.place, found.where, found.allowed, found.hint) == (
-        "w", PLACE, "b.kir", "a", "h",
-    )  # fmt: skip
+        "w",
+        PLACE,
+        "b.kir",
+        "a",
+        "h",
+    )

@@ -213,5 +213,11 @@ def test_halves_are_rounded_to_the_even():
 
 def test_powers_of_integers_are_exact_and_inverses_are_cut():
     assert list(of("pow", [3, -3, 2, 1, -1, -1, 0], [39, 39, -1, -5, -3, -4, 0])) == [
-        3**39, -(3**39), 0, 1, -1, 1, 1,
-    ]  # fmt: skip
+        3**39,
+        -(3**39),
+        0,
+        1,
+        -1,
+        1,
+        1,
+    ]

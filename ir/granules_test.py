@@ -28,9 +28,10 @@ def proposed(machine, index):
     schedule = autoschedule(PRODUCT.spec, machine, SIZES)
     edits = neighbours(PRODUCT.spec, schedule, machine, SIZES)
     tiles = [e.new for e in edits if e.new and e.new.verb == "tile" and e.new.subject == index]
-    return sorted({d.option("size") for d in tiles} | {
-        d.option("size") for d in schedule.of("tile") if d.subject == index
-    })  # fmt: skip
+    return sorted(
+        {d.option("size") for d in tiles}
+        | {d.option("size") for d in schedule.of("tile") if d.subject == index}
+    )
 
 
 def test_a_unit_of_24_gets_its_multiples():

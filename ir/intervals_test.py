@@ -16,11 +16,22 @@ from ir.reference.reference import evaluate
 
 SIZES = {"M": 5, "N": 12}
 ARITHMETIC = (  # of entries A in -3..11 and an index n
-    ("A", -3, 11), ("A + n", -3, 22), ("A * 2 + 1", -5, 23), ("2 - A", -9, 5), ("-A", -11, 3),
-    ("A // 4", -1, 2), ("A % 4", 0, 3), ("minimum(A, 5)", -3, 5), ("maximum(A, 0)", 0, 11),
-    ("where(A < 0, A + N, A)", -3, 23), ("abs(A)", 0, 11), ("A & 6", 0, 6), ("i64(A)", -3, 11),
-    ("n * n + 0 * A", 0, 121), ("A * A - n", -44, 121),
-)  # fmt: skip
+    ("A", -3, 11),
+    ("A + n", -3, 22),
+    ("A * 2 + 1", -5, 23),
+    ("2 - A", -9, 5),
+    ("-A", -11, 3),
+    ("A // 4", -1, 2),
+    ("A % 4", 0, 3),
+    ("minimum(A, 5)", -3, 5),
+    ("maximum(A, 0)", 0, 11),
+    ("where(A < 0, A + N, A)", -3, 23),
+    ("abs(A)", 0, 11),
+    ("A & 6", 0, 6),
+    ("i64(A)", -3, 11),
+    ("n * n + 0 * A", 0, 121),
+    ("A * A - n", -44, 121),
+)
 
 
 def interval(equation, result="i64[M, N]"):
@@ -41,11 +52,13 @@ def test_arithmetic_on_a_range(text, low, high):
 
 @pytest.mark.parametrize(
     "equation, result, expected",
-    [("y[m] = sum(where(x[m, n] > 0.0, 1, 0) + 0 * a[m, n], n)", "i64[M]", (0, 12)),
-     ("y[m] = max(a[m, n] + 0 * i64(x[m, n] > 0.0), n)", "i64[M]", (-3, 11)),
-     ("p[m] = argmax(x[m, n], n); y[m] = i64(p[m]) * 3 + a[m, 0] * 0", "i64[M]", (0, 33)),
-     ("y[m, n] = cumsum(where(x[m, n] > 0.0, 1, 0) + 0 * a[m, n], n)", "i64[M, N]", (0, 12))],
-)  # fmt: skip
+    [
+        ("y[m] = sum(where(x[m, n] > 0.0, 1, 0) + 0 * a[m, n], n)", "i64[M]", (0, 12)),
+        ("y[m] = max(a[m, n] + 0 * i64(x[m, n] > 0.0), n)", "i64[M]", (-3, 11)),
+        ("p[m] = argmax(x[m, n], n); y[m] = i64(p[m]) * 3 + a[m, 0] * 0", "i64[M]", (0, 33)),
+        ("y[m, n] = cumsum(where(x[m, n] > 0.0, 1, 0) + 0 * a[m, n], n)", "i64[M, N]", (0, 12)),
+    ],
+)
 def test_reductions_of_ranges(equation, result, expected):
     assert interval(equation, result)[1] == expected
 

@@ -134,12 +134,14 @@ def machine(table: Mapping[str, Any], where: str = "") -> Machine:
         raise read.fault("spaces.global.bytes_per_second", "is missing")
     units = {name: _unit(read, name) for name in read.names("units", UNITS, ("vector",))}
     levels = {
-        name: read.number(f"levels.{name}", int)
-        for name in read.names("levels", LEVELS, ("grid",))
+        name: read.number(f"levels.{name}", int) for name in read.names("levels", LEVELS, ("grid",))
     }
     if levels.get("lane", MOST_LANES) % levels.get("wave", 1):
-        raise read.fault("levels.lane", f"is {levels.get('lane', MOST_LANES)}",
-                         f"a multiple of `levels.wave`, {levels['wave']}")  # fmt: skip
+        raise read.fault(
+            "levels.lane",
+            f"is {levels.get('lane', MOST_LANES)}",
+            f"a multiple of `levels.wave`, {levels['wave']}",
+        )
     return Machine(
         name=read.name(),
         title=read.get("title", str),
@@ -156,8 +158,18 @@ def machine(table: Mapping[str, Any], where: str = "") -> Machine:
     )
 
 
-_FIELDS = ("name", "title", "backends", "levels", "spaces", "units", "engines", "box", "atomics",
-           "overheads")  # fmt: skip
+_FIELDS = (
+    "name",
+    "title",
+    "backends",
+    "levels",
+    "spaces",
+    "units",
+    "engines",
+    "box",
+    "atomics",
+    "overheads",
+)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
@@ -207,8 +219,12 @@ class _Reader:
         """The target's name, which is that of a folder too."""
         found = self.get("name", str)
         if not _NAME.fullmatch(found):
-            raise self.fault("name", f"is {found!r}", "letters, digits, _ and -, 64 at most",
-                             "records are written to a folder of that name")  # fmt: skip
+            raise self.fault(
+                "name",
+                f"is {found!r}",
+                "letters, digits, _ and -, 64 at most",
+                "records are written to a folder of that name",
+            )
         return found
 
     def backends(self) -> tuple[str, ...]:
@@ -223,7 +239,9 @@ class _Reader:
         found = self.get(path, list, default=[])
         whole = all(type(n) is int and n > 0 for n in found)
         if len(found) not in (0, 3) or not whole:
-            raise self.fault(path, f"is {found!r}", "rows, columns, depth: whole numbers, 1 or more")
+            raise self.fault(
+                path, f"is {found!r}", "rows, columns, depth: whole numbers, 1 or more"
+            )
         return tuple(found)
 
     def get(self, path: str, kind: type | tuple[type, ...], default: Any = None) -> Any:

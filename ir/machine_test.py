@@ -68,19 +68,38 @@ def test_a_machine_without_a_matrix_unit_takes_no_operands_there():
 
 @pytest.mark.parametrize(
     "path",
-    ["name", "title", "backends", "levels", "levels.grid", "spaces", "spaces.global",
-     "spaces.scratch", "spaces.global.bytes", "spaces.global.bytes_per_second", "units",
-     "units.vector", "units.vector.flops"],
-)  # fmt: skip
+    [
+        "name",
+        "title",
+        "backends",
+        "levels",
+        "levels.grid",
+        "spaces",
+        "spaces.global",
+        "spaces.scratch",
+        "spaces.global.bytes",
+        "spaces.global.bytes_per_second",
+        "units",
+        "units.vector",
+        "units.vector.flops",
+    ],
+)
 def test_a_missing_field_is_named(path):
     assert f"field `{path}` is missing" in str(fault(path, None))
 
 
 @pytest.mark.parametrize(
     "path, value",
-    [("name", 3), ("backends", "null"), ("levels", 3), ("spaces.scratch.bytes", "10"),
-     ("units.vector.flops.f32", "fast"), ("levels.grid", True), ("units.vector", 3)],
-)  # fmt: skip
+    [
+        ("name", 3),
+        ("backends", "null"),
+        ("levels", 3),
+        ("spaces.scratch.bytes", "10"),
+        ("units.vector.flops.f32", "fast"),
+        ("levels.grid", True),
+        ("units.vector", 3),
+    ],
+)
 def test_a_field_of_a_wrong_kind_is_named_with_its_value(path, value):
     found = fault(path, value)
     assert f"`{path}" in str(found) and (repr(value) in str(found) or "missing" in str(found))
@@ -88,9 +107,15 @@ def test_a_field_of_a_wrong_kind_is_named_with_its_value(path, value):
 
 @pytest.mark.parametrize(
     "path, value",
-    [("levels.grid", 0), ("levels.grid", -4), ("levels.grid", 1.5), ("spaces.scratch.bytes", 0),
-     ("units.vector.flops.f32", -1.0), ("overheads.launch_us", -1.0)],
-)  # fmt: skip
+    [
+        ("levels.grid", 0),
+        ("levels.grid", -4),
+        ("levels.grid", 1.5),
+        ("spaces.scratch.bytes", 0),
+        ("units.vector.flops.f32", -1.0),
+        ("overheads.launch_us", -1.0),
+    ],
+)
 def test_a_number_is_positive_and_whole_where_it_counts(path, value):
     found = fault(path, value)
     assert f"field `{path}` is {value!r}" in str(found)
@@ -105,10 +130,12 @@ def test_a_number_is_finite(path, value):
 
 @pytest.mark.parametrize(
     "path, value, allowed",
-    [("levels.warp", 32, "grid, lane, wave, loop"),
-     ("spaces.l2", {"bytes": 4}, "global, cache, scratch, register"),
-     ("units.tensor", {"flops": {}}, "matrix, vector, special")],
-)  # fmt: skip
+    [
+        ("levels.warp", 32, "grid, lane, wave, loop"),
+        ("spaces.l2", {"bytes": 4}, "global, cache, scratch, register"),
+        ("units.tensor", {"flops": {}}, "matrix, vector, special"),
+    ],
+)
 def test_an_unknown_name_is_refused_with_those_there_are(path, value, allowed):
     found = fault(path, value)
     assert f"field `{path}` is not known" in str(found)
@@ -133,7 +160,9 @@ def test_an_unknown_engine_is_refused_with_those_there_are():
     assert found.allowed == "bulk"
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "../x", "a/b", "a\\b", "/tmp/x", "a b", "a.b", "x" * 65])
+@pytest.mark.parametrize(
+    "name", ["", ".", "..", "../x", "a/b", "a\\b", "/tmp/x", "a b", "a.b", "x" * 65]
+)
 def test_a_name_is_one_of_a_folder(name):
     found = fault_of("name", name)
     assert f"field `name` is {name!r}" in str(found) and "letters" in found.allowed
@@ -141,16 +170,24 @@ def test_a_name_is_one_of_a_folder(name):
 
 @pytest.mark.parametrize(
     "path, hint",
-    [("overhead", "overheads"), ("overheads.lanch_us", "launch_us"), ("spaces.global.byte", "bytes"),
-     ("units.vector.flop", "flops"), ("units.vector.flops.f31", "f32"), ("backend", "backends")],
-)  # fmt: skip
+    [
+        ("overhead", "overheads"),
+        ("overheads.lanch_us", "launch_us"),
+        ("spaces.global.byte", "bytes"),
+        ("units.vector.flop", "flops"),
+        ("units.vector.flops.f31", "f32"),
+        ("backend", "backends"),
+    ],
+)
 def test_a_field_that_nobody_reads_is_refused(path, hint):
     found = fault_of(path, 1)
     assert f"field `{path}` is not known" in str(found)
     assert f"did you mean `{hint}`?" in found.hint
 
 
-@pytest.mark.parametrize("step", [[16, 16], [16, 16, 0], [16, 16, -1], [16, 16, 2.5], [16, 16, "16"]])
+@pytest.mark.parametrize(
+    "step", [[16, 16], [16, 16, 0], [16, 16, -1], [16, 16, 2.5], [16, 16, "16"]]
+)
 def test_a_step_is_three_whole_numbers(step):
     table = changed("units.matrix", {"flops": {"f16": 9.0}, "step": step})
     with pytest.raises(KernelError, match="units.matrix.step"):
@@ -170,4 +207,7 @@ def test_what_is_written_is_not_0(path):
 
 
 def test_lanes_are_whole_waves():
-    assert "multiple of `levels.wave`" in fault_of("levels", {"grid": 4, "lane": 100, "wave": 64}).allowed
+    assert (
+        "multiple of `levels.wave`"
+        in fault_of("levels", {"grid": 4, "lane": 100, "wave": 64}).allowed
+    )

@@ -34,7 +34,7 @@ def test_a_result_is_found_once_for_each_object():
     first, second = tuple("abc"), tuple("abcd")
     assert [count(first), count(second), count(first)] == [3, 4, 3]
     assert asked == [first, second]
-    assert count(tuple(list(first))) == 3 and len(asked) == 3
+    assert count(tuple("abc")) == 3 and len(asked) == 3
 
 
 def test_only_so_many_are_kept():

@@ -82,9 +82,7 @@ class Ranges:
             jagged = expr.name in self.found and known is None
             if jagged or (known is not None and not same(known, size, self.derived)):
                 first = self.declared[expr.name]
-                raise _conflict(
-                    expr.name, first, f"{expression_text(size)} in {text}", expr.place
-                )
+                raise _conflict(expr.name, first, f"{expression_text(size)} in {text}", expr.place)
             self.found.setdefault(expr.name, Range(expr.name, Number(0), size))
             self.declared.setdefault(expr.name, f"{expression_text(size)} in `{target}`")
 

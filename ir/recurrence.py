@@ -48,8 +48,9 @@ def recurrences(spec: Spec) -> tuple[Recurrence, ...]:
     for n, e in enumerate(spec.equations):
         if n != first[e.target] or any(e.target in r.targets for r in found):
             continue
-        members = [o for o in spec.equations if o.target in needs[e.target]
-                   and e.target in needs[o.target]]
+        members = [
+            o for o in spec.equations if o.target in needs[e.target] and e.target in needs[o.target]
+        ]
         if members and (one := _stepped(members)):
             found.append(one)
     return tuple(found)
@@ -103,7 +104,7 @@ def earlier(spec: Spec, e: Equation) -> tuple[str, ...]:
     if not recurrences(spec):
         return e.sources()
     targets = [o.target for o in spec.equations]
-    later = targets[targets.index(e.target):] if e.target in targets else ()
+    later = targets[targets.index(e.target) :] if e.target in targets else ()
     return tuple(s for s in e.sources() if s not in later)
 
 
@@ -147,7 +148,7 @@ def _stepped(members: list[Equation]) -> Recurrence | None:
                 lags = _lags(read, equations[read.tensor])
                 if not lags:
                     return None
-                steps |= {one: read for one in lags}
+                steps |= dict.fromkeys(lags, read)
     if not steps:
         return None
     index, lag = _one_step(steps)
@@ -197,9 +198,7 @@ def _one_step(steps: Mapping[tuple[str, int], Read]) -> tuple[str, int]:
     return next(iter(steps))
 
 
-def _require_member(
-    e: Equation, index: str, lag: int, equations: Mapping[str, Equation]
-) -> None:
+def _require_member(e: Equation, index: str, lag: int, equations: Mapping[str, Equation]) -> None:
     """Raises KernelError where an equation cannot be computed step by step."""
     whole = f"`{e.target}` is part of a recurrence over `{index}`"
     if index not in e.indices or e.accumulate:

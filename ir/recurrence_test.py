@@ -127,13 +127,17 @@ def test_equations_between_those_of_a_recurrence_come_before_it_or_after_it():
 
 def test_what_is_carried_and_not_returned_is_f32_or_wider():
     kinds = {
-        "x[m, k]": "f32", "f64(x[m, k])": "f64", "f32(x[m, k]) * 2.0": "f32",
-    }  # fmt: skip
+        "x[m, k]": "f32",
+        "f64(x[m, k])": "f64",
+        "f32(x[m, k]) * 2.0": "f32",
+    }
     for value, dtype in kinds.items():
         spec = spec_of(
-            f"s[m, k] = pad(s[m - 1, k], 0.0) + {value}", "y[m, k] = bf16(s[m, k])",
-            inputs="x: bf16[M, K]", result="bf16[M, K]",
-        )  # fmt: skip
+            f"s[m, k] = pad(s[m - 1, k], 0.0) + {value}",
+            "y[m, k] = bf16(s[m, k])",
+            inputs="x: bf16[M, K]",
+            result="bf16[M, K]",
+        )
         assert facts(spec).tensors["s"].dtype == dtype
 
 
@@ -148,27 +152,57 @@ def test_what_prints_parses(name):
 HEAD = 'def f(x: f32[M, K]) -> f32[M, K]:\n    """F."""\n'
 FAULTS = [
     (["y[m, k] = y[m, k] + x[m, k]"], "`y` is used before it is defined", "y[m, k]"),
-    (["y[m, k] = pad(z[m - 1, k], 0.0)", "z[m, k] = x[m, k]"],
-     "`z` is used before it is defined", "pad(z[m - 1, k], 0.0)"),
-    (["a[m, k] = y[m, k] * 2.0", "y[m, k] = pad(a[m - 1, k], 0.0) + x[m, k]"],
-     "`y` is used before it is defined", "y[m, k]"),
-    (["y[m, k] = pad(y[m - 2, k], 0.0) + x[m, k]"],
-     "a recurrence reads `y` 2 steps away along `m`", "pad(y[m - 2, k], 0.0)"),
-    (["y[m, k] = pad(y[m - 1, k - 1], 0.0) + x[m, k]"],
-     "a recurrence runs over `m` and `k`", "pad(y[m - 1, k - 1], 0.0)"),
-    (["y[m, k] = pad(y[m - 1, k], 0.0) + pad(y[m + 1, k], 0.0) + x[m, k]"],
-     "a recurrence runs both ways along `m`", "pad(y[m + 1, k], 0.0)"),
+    (
+        ["y[m, k] = pad(z[m - 1, k], 0.0)", "z[m, k] = x[m, k]"],
+        "`z` is used before it is defined",
+        "pad(z[m - 1, k], 0.0)",
+    ),
+    (
+        ["a[m, k] = y[m, k] * 2.0", "y[m, k] = pad(a[m - 1, k], 0.0) + x[m, k]"],
+        "`y` is used before it is defined",
+        "y[m, k]",
+    ),
+    (
+        ["y[m, k] = pad(y[m - 2, k], 0.0) + x[m, k]"],
+        "a recurrence reads `y` 2 steps away along `m`",
+        "pad(y[m - 2, k], 0.0)",
+    ),
+    (
+        ["y[m, k] = pad(y[m - 1, k - 1], 0.0) + x[m, k]"],
+        "a recurrence runs over `m` and `k`",
+        "pad(y[m - 1, k - 1], 0.0)",
+    ),
+    (
+        ["y[m, k] = pad(y[m - 1, k], 0.0) + pad(y[m + 1, k], 0.0) + x[m, k]"],
+        "a recurrence runs both ways along `m`",
+        "pad(y[m + 1, k], 0.0)",
+    ),
     (["y[m, k] = y[m - 1, k] + x[m, k]"], "the position `m - 1` leaves `y`", "m - 1"),
-    (["a[k] = sum(pad(y[m - 1, k], 0.0), m)", "y[m, k] = a[k] + x[m, k]"],
-     "`a` is part of a recurrence over `m` and has no index `m`", "a[k]"),
-    (["a[m, k] = pad(y[m - 1, k], 0.0)", "s[k] = sum(a[m, k], m)", "y[m, k] = s[k] + x[m, k]"],
-     "`s` is part of a recurrence over `m` and has no index `m`", "s[k]"),
-    (["a[m, k] = pad(y[m - 1, k], 0.0)", "s[m, k] = cumsum(a[m, k], m)",
-      "y[m, k] = s[m, k] + x[m, k]"],
-     "`s` is part of a recurrence over `m` and scans along `m`", "cumsum(a[m, k], m)"),
-    (["a[m, k] = pad(y[m - 1, k], 0.0)", "y[m, k] = pad(a[m - 3, k], 0.0) + x[m, k]"],
-     "`a` is part of a recurrence over `m` and is read there at `m - 3`", "pad(a[m - 3, k], 0.0)"),
-]  # fmt: skip
+    (
+        ["a[k] = sum(pad(y[m - 1, k], 0.0), m)", "y[m, k] = a[k] + x[m, k]"],
+        "`a` is part of a recurrence over `m` and has no index `m`",
+        "a[k]",
+    ),
+    (
+        ["a[m, k] = pad(y[m - 1, k], 0.0)", "s[k] = sum(a[m, k], m)", "y[m, k] = s[k] + x[m, k]"],
+        "`s` is part of a recurrence over `m` and has no index `m`",
+        "s[k]",
+    ),
+    (
+        [
+            "a[m, k] = pad(y[m - 1, k], 0.0)",
+            "s[m, k] = cumsum(a[m, k], m)",
+            "y[m, k] = s[m, k] + x[m, k]",
+        ],
+        "`s` is part of a recurrence over `m` and scans along `m`",
+        "cumsum(a[m, k], m)",
+    ),
+    (
+        ["a[m, k] = pad(y[m - 1, k], 0.0)", "y[m, k] = pad(a[m - 3, k], 0.0) + x[m, k]"],
+        "`a` is part of a recurrence over `m` and is read there at `m - 3`",
+        "pad(a[m - 3, k], 0.0)",
+    ),
+]
 
 
 @pytest.mark.parametrize(("lines", "what", "caret"), FAULTS)
@@ -261,19 +295,32 @@ def test_an_estimate_counts_the_steps(machine):
 def test_any_small_recurrence_is_lowered_as_the_reference_reads_it(data):
     lag = data.draw(st.sampled_from(["- 1", "+ 1"]))
     start = data.draw(st.sampled_from(["0.0", "1.5", "-2.0"]))
-    other = data.draw(st.sampled_from([
-        "a[m, k] * 0.5", "sum(a[m, j] * w[j, k], j)", "max(a[m, j] + w[j, k], j)",
-        "cumsum(a[m, k], k)",
-    ]))  # fmt: skip
-    first = data.draw(st.sampled_from([
-        f"pad(y[m {lag}, k], {start})", f"where(m == 0, w[k, 0], pad(y[m {lag}, k], {start}))",
-        f"pad(y[m {lag}, k], {start}) - pad(a[m {lag}, k], 0.0)",
-    ]))  # fmt: skip
+    other = data.draw(
+        st.sampled_from(
+            [
+                "a[m, k] * 0.5",
+                "sum(a[m, j] * w[j, k], j)",
+                "max(a[m, j] + w[j, k], j)",
+                "cumsum(a[m, k], k)",
+            ]
+        )
+    )
+    first = data.draw(
+        st.sampled_from(
+            [
+                f"pad(y[m {lag}, k], {start})",
+                f"where(m == 0, w[k, 0], pad(y[m {lag}, k], {start}))",
+                f"pad(y[m {lag}, k], {start}) - pad(a[m {lag}, k], 0.0)",
+            ]
+        )
+    )
     used = "x: f32[M, K], w: f32[K, K]" if "w[" in first + other else "x: f32[M, K]"
     spec = spec_of(
-        f"a[m, k] = {first} * 0.5 + x[m, k]", f"b[m, k] = {other}",
-        "y[m, k] = tanh(b[m, k] + x[m, k])", inputs=used,
-    )  # fmt: skip
+        f"a[m, k] = {first} * 0.5 + x[m, k]",
+        f"b[m, k] = {other}",
+        "y[m, k] = tanh(b[m, k] + x[m, k])",
+        inputs=used,
+    )
     sizes = {"M": data.draw(st.integers(1, 5)), "K": data.draw(st.integers(1, 6))}
     machine = data.draw(st.sampled_from([SMALL, WITH_LANES]))
     inputs = random_inputs(spec, sizes, np.random.default_rng(1))

@@ -37,5 +37,7 @@ def test_decisions_are_found_by_verb_and_the_last_one_by_verb_and_subject():
 def test_an_option_that_is_not_given_is_the_default():
     decision = Decision("stage", "x", (("depth", 2),))
     assert (decision.option("depth", 1), decision.option("at"), decision.option("at", "grid")) == (
-        2, None, "grid",
-    )  # fmt: skip
+        2,
+        None,
+        "grid",
+    )

@@ -44,9 +44,7 @@ def bind(spec: Spec, given: Mapping[str, int]) -> dict[str, int]:
     free = free_sizes(spec)
     for name, number in given.items():
         if name not in free:
-            raise KernelError(
-                f"`{spec.name}` has no free size `{name}`", allowed=", ".join(free)
-            )
+            raise KernelError(f"`{spec.name}` has no free size `{name}`", allowed=", ".join(free))
         if not isinstance(number, int) or number < 1:
             raise KernelError(f"size {name}={number} is not a positive integer")
     missing = [name for name in free if name not in given]

@@ -13,9 +13,16 @@ POOL = workload("max_pool2d").spec
 
 @pytest.mark.parametrize(
     "function, expected",
-    [("add", 9), ("sub", 5), ("mul", 14), ("floordiv", 3), ("mod", 1), ("minimum", 2),
-     ("maximum", 7)],
-)  # fmt: skip
+    [
+        ("add", 9),
+        ("sub", 5),
+        ("mul", 14),
+        ("floordiv", 3),
+        ("mod", 1),
+        ("minimum", 2),
+        ("maximum", 7),
+    ],
+)
 def test_size_arithmetic_is_of_integers(function, expected):
     assert value(Apply(function, (Size("M"), Number(2))), {"M": 7}) == expected
 

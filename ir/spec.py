@@ -18,9 +18,20 @@ FLOATS = ("f64", "f32", "tf32", "f16", "bf16", *EIGHT)
 SHORT = ("i8", "u8", "i16")  # integers that are stored, and computed with as i32
 INTEGERS = ("i64", "i32", *SHORT, "b8")
 DTYPES = {  # bytes
-    "f64": 8, "f32": 4, "tf32": 4, "f16": 2, "bf16": 2, "f8e4m3": 1, "f8e5m2": 1,
-    "i64": 8, "i32": 4, "i16": 2, "i8": 1, "u8": 1, "b8": 1,
-}  # fmt: skip
+    "f64": 8,
+    "f32": 4,
+    "tf32": 4,
+    "f16": 2,
+    "bf16": 2,
+    "f8e4m3": 1,
+    "f8e5m2": 1,
+    "i64": 8,
+    "i32": 4,
+    "i16": 2,
+    "i8": 1,
+    "u8": 1,
+    "b8": 1,
+}
 Operand = "Expr | float | int | bool"
 INNER = ("tf32",)  # dtypes of what lies between equations only: f32 with 10 bits of fraction
 

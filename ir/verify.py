@@ -143,9 +143,7 @@ def _returned_once(spec: Spec) -> None:
     outputs = [t.name for t in spec.outputs]
     for k, t in enumerate(spec.outputs):
         if t.name in outputs[:k]:
-            raise KernelError(
-                f"`{t.name}` is returned twice", place=t.place, hint="return it once"
-            )
+            raise KernelError(f"`{t.name}` is returned twice", place=t.place, hint="return it once")
     read = {name for e in spec.equations for name in e.sources()}
     for t in spec.inputs:
         if t.name not in read:
@@ -170,9 +168,10 @@ def _names_apart(spec: Spec) -> None:
     for e in spec.equations:
         if e.target in attributes:
             raise KernelError(
-                f"`{e.target}` is an attribute and a tensor", place=e.place,
+                f"`{e.target}` is an attribute and a tensor",
+                place=e.place,
                 hint="give the tensor another name",
-            )  # fmt: skip
+            )
         nodes = (n for x in (*e.at, e.value) for n in x.walk())
         named = [(n.name, n.place) for n in nodes if isinstance(n, Index)]
         named += [(i, e.value.place) for i in e.reduced]

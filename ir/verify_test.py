@@ -144,9 +144,21 @@ REFUSED = [
     ("y[m] = a[m] * Q", "f16[M]", "", "there is no size `Q`", "Q"),
     ("y[p] = pad(w[p], 0.0)", "f32[P]", "P=Q + 1, Q=K", "the size `P` needs `Q`", "Q + 1"),
     ("y[p] = pad(w[p], 0.0)", "f32[P]", "P=P + 1", "the size `P` needs `P`", "P + 1"),
-    ("eps[m] = a[m]; y[m] = a[m]", "f16[M]", "eps=1.0", "`eps` is an attribute and a tensor", "eps[m]"),
+    (
+        "eps[m] = a[m]; y[m] = a[m]",
+        "f16[M]",
+        "eps=1.0",
+        "`eps` is an attribute and a tensor",
+        "eps[m]",
+    ),
     ("y[m] = a[m]; m[k] = w[k]", "f16[M]", "", "`m` is a tensor and an index", "m"),
-    ("y[m] = sum(a[m], eps)", "f16[M]", "eps=1.0", "`eps` is an attribute and an index", "sum(a[m], eps)"),
+    (
+        "y[m] = sum(a[m], eps)",
+        "f16[M]",
+        "eps=1.0",
+        "`eps` is an attribute and an index",
+        "sum(a[m], eps)",
+    ),
     ("y[m] = b[m]", "f32[M]", "", "there is no tensor `b`", "b[m]"),
     ("y[m] = z[m]; z[m] = a[m]", "f16[M]", "", "`z` is used before it is defined", "z[m]"),
     ("y[m] = y[m] + a[m]", "f16[M]", "", "`y` is used before it is defined", "y[m]"),
@@ -155,34 +167,130 @@ REFUSED = [
     ("z[m] = a[m]", "f16[M]", "", "`y` is returned, but no equation defines it", "y"),
     ("y[m] = a[m]", "f16[M, K]", "", "`y` has 1 indices, its type in the signature has 2", "y[m]"),
     ("y[m] = x[m]", "f32[M]", "", "`x` has 2 dimensions and is given 1 positions", "x[m]"),
-    ("y[m] = bucketize(a[m], x) + 0.0 * x[m, 0]", "f32[M]", "", "`x` has 2 dimensions and is given 1", "bucketize(a[m], x)"),
+    (
+        "y[m] = bucketize(a[m], x) + 0.0 * x[m, 0]",
+        "f32[M]",
+        "",
+        "`x` has 2 dimensions and is given 1",
+        "bucketize(a[m], x)",
+    ),
     ("y[m] = a[m]", "f16[M]", "b: f32[M]", "the input `b` is never read", "b: f32[M]"),
     ("y[m] = a[m]; z[m] = a[m]", "f16[M]", "", "`z` is never read and not returned", "z[m]"),
     ("y[m, m] = a[m]", "f16[M, M]", "", "the left side has the index `m` twice", "m"),
     ("y[m] = x[m, k]", "f32[M]", "", "the index `k` is on the right side but not on the left", "k"),
     ("y[m] = sum(x[m, k], k, k)", "f32[M]", "", "`sum` folds `k` twice", "sum(x[m, k], k, k)"),
-    ("y[m, k] = sum(x[m, k], k)", "f32[M, K]", "", "`sum` folds `k`, which the left side has too", "sum("),
-    ("y[m] = sum(a[m], k=3)", "f16[M]", "", "`sum` folds `k`, which its body does not have", "sum("),
-    ("y[m] = cumsum(x[m, k], k)", "f32[M]", "", "`k`, which its left side does not have", "cumsum("),
+    (
+        "y[m, k] = sum(x[m, k], k)",
+        "f32[M, K]",
+        "",
+        "`sum` folds `k`, which the left side has too",
+        "sum(",
+    ),
+    (
+        "y[m] = sum(a[m], k=3)",
+        "f16[M]",
+        "",
+        "`sum` folds `k`, which its body does not have",
+        "sum(",
+    ),
+    (
+        "y[m] = cumsum(x[m, k], k)",
+        "f32[M]",
+        "",
+        "`k`, which its left side does not have",
+        "cumsum(",
+    ),
     ("y[m, k] = cumsum(a[m], k)", "f16[M, K]", "", "`k`, which its body does not have", "cumsum("),
-    ("y[b] = sum(v[l] * v[n], l=range(o[b], o[b + 1]), n=range(o[b], o[b + 1]))", "f32[M]", "", "2 jagged ranges", "sum("),
+    (
+        "y[b] = sum(v[l] * v[n], l=range(o[b], o[b + 1]), n=range(o[b], o[b + 1]))",
+        "f32[M]",
+        "",
+        "2 jagged ranges",
+        "sum(",
+    ),
     ("y[b] = argmax(v[l], l=range(o[b], o[b + 1]))", "i32[M]", "", "1 jagged ranges", "argmax("),
     ("y[b] = sum(v[l], l=range(o[l], o[b]))", "f32[M]", "", "has the bound `o[l]`", "range("),
-    ("y[b] = sum(v[l], l=range(x[b, 0], x[b, 1]))", "f32[M]", "", "has the bound `x[b, 0]`", "range("),
+    (
+        "y[b] = sum(v[l], l=range(x[b, 0], x[b, 1]))",
+        "f32[M]",
+        "",
+        "has the bound `x[b, 0]`",
+        "range(",
+    ),
     ("y[b] = sum(v[l], l=range(a[b], a[b]))", "f32[M]", "", "a position has the dtype f16", "a[b]"),
-    ("y[b] = sum(v[l], l=range(o[b], o[b + 2]))", "f32[M]", "", "the position `b + 2` leaves `o`", "b + 2"),
+    (
+        "y[b] = sum(v[l], l=range(o[b], o[b + 2]))",
+        "f32[M]",
+        "",
+        "the position `b + 2` leaves `o`",
+        "b + 2",
+    ),
     ("y[m] = a[m] + w[m]", "f32[M]", "", "the index `m` has two ranges: M, and K of `w`", "m"),
-    ("z[m] = a[m] + w[m]; y[b] = sum(z[m] * b, m)", "f32[3]", "", "two ranges: M, and K of `w`", "m"),
-    ("y[m] = x[m, k]; z[n] = sum(w[k], k)", "f32[M]", "", "the index `k` is on the right side", "k"),
+    (
+        "z[m] = a[m] + w[m]; y[b] = sum(z[m] * b, m)",
+        "f32[3]",
+        "",
+        "two ranges: M, and K of `w`",
+        "m",
+    ),
+    (
+        "y[m] = x[m, k]; z[n] = sum(w[k], k)",
+        "f32[M]",
+        "",
+        "the index `k` is on the right side",
+        "k",
+    ),
     ("y[k] = w[k]", "f32[K + 1]", "", "two ranges: K + 1, and K of `w`", "k"),
-    ("z[m] = sum(a[m] * s, s=3); y[m] = sum(z[m] * s, s=4)", "f16[M]", "", "`s` has two ranges", "s=4"),
-    ("z[m] = sum(a[m] * s, s=3); y[s] = sum(z[m] * s, m)", "f16[M]", "", "the range written with it, and M", "s"),
-    ("z[b] = sum(v[l], l=range(o[b], o[b + 1])); y[l] = sum(v[l] * z[b], b)", "f32[L]", "", "`l` has two ranges", "l"),
-    ("z[b] = sum(v[l], l=range(o[b], o[b + 1])); u[l] = v[l]; y[b] = z[b] + u[b]", "f32[M]", "", "`l` has two ranges: jagged", "l"),
-    ("z[s] = 1.0 * s; y[m] = a[m] + z[i[m]]", "f32[M]", "", "nothing gives the index `s` a range", "s"),
-    ("z[i[m]] += a[m]; y[m] = pad(z[i[m]], 0.0)", "f16[M]", "", "nothing gives dimension 0 of `z` a size", "z[i[m]]"),
+    (
+        "z[m] = sum(a[m] * s, s=3); y[m] = sum(z[m] * s, s=4)",
+        "f16[M]",
+        "",
+        "`s` has two ranges",
+        "s=4",
+    ),
+    (
+        "z[m] = sum(a[m] * s, s=3); y[s] = sum(z[m] * s, m)",
+        "f16[M]",
+        "",
+        "the range written with it, and M",
+        "s",
+    ),
+    (
+        "z[b] = sum(v[l], l=range(o[b], o[b + 1])); y[l] = sum(v[l] * z[b], b)",
+        "f32[L]",
+        "",
+        "`l` has two ranges",
+        "l",
+    ),
+    (
+        "z[b] = sum(v[l], l=range(o[b], o[b + 1])); u[l] = v[l]; y[b] = z[b] + u[b]",
+        "f32[M]",
+        "",
+        "`l` has two ranges: jagged",
+        "l",
+    ),
+    (
+        "z[s] = 1.0 * s; y[m] = a[m] + z[i[m]]",
+        "f32[M]",
+        "",
+        "nothing gives the index `s` a range",
+        "s",
+    ),
+    (
+        "z[i[m]] += a[m]; y[m] = pad(z[i[m]], 0.0)",
+        "f16[M]",
+        "",
+        "nothing gives dimension 0 of `z` a size",
+        "z[i[m]]",
+    ),
     ("z[m] = a[m]; y[k] = w[k] + z[k]", "f32[K]", "", "`k` has two ranges: K, and M of `z`", "k"),
-    ("y[m] = a[m] + a[m + 1]", "f16[M]", "", "the position `m + 1` leaves `a`, whose size there is M", "m + 1"),
+    (
+        "y[m] = a[m] + a[m + 1]",
+        "f16[M]",
+        "",
+        "the position `m + 1` leaves `a`, whose size there is M",
+        "m + 1",
+    ),
     ("y[m] = a[m] + a[m - 1]", "f16[M]", "", "the position `m - 1` leaves `a`", "m - 1"),
     ("y[m] = a[2 * m]", "f16[M]", "", "the position `2 * m` leaves `a`", "2 * m"),
     ("y[m] = a[m] + a[-m]", "f16[M]", "", "the position `-m` leaves `a`", "-m"),
@@ -191,20 +299,46 @@ REFUSED = [
     ("y[m] = w[a[m]]", "f32[M]", "", "a position has the dtype f16", "a[m]"),
     ("y[m] = w[t[m]]", "f32[M]", "", "a position has the dtype b8", "t[m]"),
     ("y[a[m]] += a[m]", "f16[K]", "", "a position has the dtype f16", "a[m]"),
-    ("y[m] = pad(i[m - 1], 0.5)", "i32[M]", "", "`i` holds i32 and is padded with 0.5", "pad(i[m - 1], 0.5)"),
+    (
+        "y[m] = pad(i[m - 1], 0.5)",
+        "i32[M]",
+        "",
+        "`i` holds i32 and is padded with 0.5",
+        "pad(i[m - 1], 0.5)",
+    ),
     ("y[m] = pad(i[m - 1], -inf)", "i32[M]", "", "`i` holds i32 and is padded with -inf", "pad("),
-    ("y[m] = where(a[m], 1.0, 0.0)", "f32[M]", "", "`where` is given f16 where it needs a truth", "a[m]"),
-    ("y[m] = where(t[m] & i[m], 1.0, 0.0)", "f32[M]", "", "`&` is given i32 where it needs a truth", "i[m]"),
+    (
+        "y[m] = where(a[m], 1.0, 0.0)",
+        "f32[M]",
+        "",
+        "`where` is given f16 where it needs a truth",
+        "a[m]",
+    ),
+    (
+        "y[m] = where(t[m] & i[m], 1.0, 0.0)",
+        "f32[M]",
+        "",
+        "`&` is given i32 where it needs a truth",
+        "i[m]",
+    ),
     ("y[m] = f32(~a[m])", "f32[M]", "", "`~` is given f16 where it needs a truth value", "a[m]"),
-    ("y[m] = any(x[m, k], k)", "b8[M]", "", "`any` is given f32 where it needs a truth value", "x[m, k]"),
+    (
+        "y[m] = any(x[m, k], k)",
+        "b8[M]",
+        "",
+        "`any` is given f32 where it needs a truth value",
+        "x[m, k]",
+    ),
     ("y[m] = a[m]", "i32[M]", "", "`y` is f16, the signature returns i32", "y[m]"),
     ("y[m] = i[m]", "f32[M]", "", "`y` is i32, the signature returns f32", "y[m]"),
     ("y[m] = t[m]", "f32[M]", "", "`y` is b8, the signature returns f32", "y[m]"),
     ("y[m] = i[m]", "b8[M]", "", "`y` is i32, the signature returns b8", "y[m]"),
-]  # fmt: skip
+]
 
 
-@pytest.mark.parametrize(("lines", "result", "more", "what", "caret"), REFUSED, ids=lambda v: v[:40])
+@pytest.mark.parametrize(
+    ("lines", "result", "more", "what", "caret"), REFUSED, ids=lambda v: v[:40]
+)
 def test_refuses(lines, result, more, what, caret):
     with pytest.raises(KernelError) as caught:
         spec_of(lines, result, more)
@@ -215,7 +349,9 @@ def test_refuses(lines, result, more, what, caret):
 
 
 def test_a_tensor_returned_twice_is_refused():
-    text = 'def s(a: f32[M]) -> (f32[M], f32[M]):\n    """Doc."""\n    y[m] = a[m]\n    return y, y\n'
+    text = (
+        'def s(a: f32[M]) -> (f32[M], f32[M]):\n    """Doc."""\n    y[m] = a[m]\n    return y, y\n'
+    )
     with pytest.raises(KernelError, match="`y` is returned twice"):
         parse_spec(text)
 

@@ -31,6 +31,7 @@ def shapes_of(
     choice: the kernel that is run at given sizes, KernelError where there is none.  within: the
     factor up to which a guard holds.
     """
+
     def its(pool: Iterable[Sizes]) -> list[Sizes]:
         return [s for s in pool if affordable(s) and _runs(kernel, choice, s)]
 

@@ -76,8 +76,9 @@ def rewritten(stored):
         source=text_digest(source),
     )
     record = replace(stored.record, digests=digests)
-    made = replace(stored, record=record, formulation=formulation, schedule=str(schedule),
-                   source=source)  # fmt: skip
+    made = replace(
+        stored, record=record, formulation=formulation, schedule=str(schedule), source=source
+    )
     found = reproduction(made).evaluate(source)
     assert isinstance(found, Evaluation)
     return replace(made, record=replace(record, us=found.us))
@@ -99,9 +100,20 @@ def checked(root, stored):
     """The outcomes of the five tests, and what they said."""
     folder = write_record(root, stored).folder
     seen = Outcomes()
-    words = ["-c", "pytest.ini", "--rootdir", ".", "-p", "no:terminal", "-p", "no:hypothesispytest",
-             "-o", "addopts=--import-mode=importlib -p no:cacheprovider",
-             "kernels_generated/record_check.py", f"--record={folder}/record.toml"]  # fmt: skip
+    words = [
+        "-c",
+        "pytest.ini",
+        "--rootdir",
+        ".",
+        "-p",
+        "no:terminal",
+        "-p",
+        "no:hypothesispytest",
+        "-o",
+        "addopts=--import-mode=importlib -p no:cacheprovider",
+        "kernels_generated/record_check.py",
+        f"--record={folder}/record.toml",
+    ]
     with contextlib.chdir(ROOT):
         pytest.main(words, plugins=[seen])
     return list(seen.words.values()), "\n".join(seen.said)
@@ -131,8 +143,9 @@ def test_equations_that_compute_something_else_fail_against_the_spec(tmp_path, r
     machine, spec = target(rewritten.record.target), parse_workload(wrong).spec
     nest = lower(spec, parse_schedule(rewritten.schedule), machine, rewritten.record.shape)
     source = backend_for(machine).emit(nest, machine)
-    digests = replace(rewritten.record.digests, formulation=text_digest(wrong),
-                      source=text_digest(source))  # fmt: skip
+    digests = replace(
+        rewritten.record.digests, formulation=text_digest(wrong), source=text_digest(source)
+    )
     record = replace(rewritten.record, digests=digests)
     bad = replace(rewritten, record=record, formulation=wrong, source=source)
     words, said = checked(tmp_path, bad)
@@ -187,9 +200,13 @@ def test_a_time_that_was_modelled_with_another_toolchain_is_not_compared(tmp_pat
 
 def test_a_record_of_a_device_is_checked_by_other_means_where_there_is_none(tmp_path, stored):
     record = replace(
-        stored.record, us=0.5, time_kind="measured", correct_by="device", device="Chip 9",
+        stored.record,
+        us=0.5,
+        time_kind="measured",
+        correct_by="device",
+        device="Chip 9",
         digests=replace(stored.record.digests, toolchain="another"),
-    )  # fmt: skip
+    )
     words, said = checked(tmp_path, replace(stored, record=record))
     assert words == ["passed", "passed", "passed", "skipped", "passed"], said
 
@@ -233,9 +250,7 @@ def shared(stored):
         backend.emit(lower(spec, parse_schedule(text), machine, LARGE), machine)
         for text in (OTHER, stored.schedule)
     ]
-    digests = replace(
-        record.digests, schedule=text_digest(OTHER), source=text_digest(sources[0])
-    )
+    digests = replace(record.digests, schedule=text_digest(OTHER), source=text_digest(sources[0]))
     record = replace(
         record,
         shape=LARGE,

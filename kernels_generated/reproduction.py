@@ -82,8 +82,9 @@ class Reproduction:
         """The kernels as they are run, each built below a folder when it is first needed."""
         parts = [self._part(number) for number in range(len(self.stored.kernels))]
         record = self.stored.record
-        return Dispatched(self.machine, self.backend, parts, record.guards, folder,
-                          record.within or WITHIN)  # fmt: skip
+        return Dispatched(
+            self.machine, self.backend, parts, record.guards, folder, record.within or WITHIN
+        )
 
     @property
     def _spec(self) -> str:

@@ -20,11 +20,20 @@ def tried(lines):
 
 
 def test_each_operator_has_its_children_and_their_best_gain():
-    found = contributions(*tried([
-        ("a", "first", 8.0), ("b", "plain", 4.0), ("c", "mutate", 5.0, "a"),
-        ("d", "mutate", 2.0, "c"), ("e", "mutate", None, "a"), ("f", "cross", 1.0, "d", "a"),
-        ("g", "step", None, "f"), ("h", "repair", 3.0, "e"),
-    ]))  # fmt: skip
+    found = contributions(
+        *tried(
+            [
+                ("a", "first", 8.0),
+                ("b", "plain", 4.0),
+                ("c", "mutate", 5.0, "a"),
+                ("d", "mutate", 2.0, "c"),
+                ("e", "mutate", None, "a"),
+                ("f", "cross", 1.0, "d", "a"),
+                ("g", "step", None, "f"),
+                ("h", "repair", 3.0, "e"),
+            ]
+        )
+    )
     assert found == (
         Contribution("mutate", 3, 2, 1, 2.5),
         Contribution("cross", 1, 1, 1, 2.0),

@@ -101,9 +101,7 @@ def _known(us: float) -> float | None:
 
 
 def _require_one_kind(outcomes: Mapping[str, Evaluated], shapes: Sequence[Shape]) -> None:
-    kinds = [
-        one.time_kind for o in outcomes.values() for s in shapes if (one := at(o, s.sizes))
-    ]
+    kinds = [one.time_kind for o in outcomes.values() for s in shapes if (one := at(o, s.sizes))]
     for kind in kinds[1:]:
         same_kind(kind, kinds[0])
 
@@ -139,8 +137,12 @@ def _taken(
             tried: Iterator[tuple[str, ...]] = combinations(useful, count)
         else:
             tried = ((*best[-1][1], key) for key in useful if key not in best[-1][1])
-        best.append(min(((_mean(keys, useful, single, shapes), keys) for keys in tried),
-                        key=lambda each: each[0]))  # fmt: skip
+        best.append(
+            min(
+                ((_mean(keys, useful, single, shapes), keys) for keys in tried),
+                key=lambda each: each[0],
+            )
+        )
     least = min(us for us, _ in best)
     return next(keys for us, keys in best if us <= least * (1 + WORTH))
 

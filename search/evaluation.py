@@ -82,9 +82,7 @@ class Evaluation:
         """What this is at one shape of its workload alone; None where it was not timed there."""
         for one in self.times:
             if dict(one.sizes) == dict(sizes):
-                return replace(
-                    self, us=one.us, figures=one.figures, engines=one.engines, times=()
-                )
+                return replace(self, us=one.us, figures=one.figures, engines=one.engines, times=())
         return None
 
 

@@ -80,7 +80,9 @@ def _evolve(asked: Arguments, around: Surroundings) -> int:
 
 def _require_outputs(asked: Arguments, around: Surroundings) -> None:
     for option, given in (
-        ("--store", asked.store), ("--resume", asked.resume), ("--replay", asked.replay)
+        ("--store", asked.store),
+        ("--resume", asked.resume),
+        ("--replay", asked.replay),
     ):
         if asked.no_store and given is not None:
             raise KernelError("nothing is kept", where=option, hint="leave --no-store out")

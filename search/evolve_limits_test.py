@@ -13,9 +13,14 @@ from tests.place.place import Place
 KEY = "sk-0123456789-abcdef"
 RUN = "rows-null-1"
 WORDS = (
-    "--target=null", "--kernel=rows.kir", "--shape=M=100,K=300,N=70", "--model=tiny",
-    "--operators=universal,mutate", "--store=runs.db", "--seed=1",
-)  # fmt: skip
+    "--target=null",
+    "--kernel=rows.kir",
+    "--shape=M=100,K=300,N=70",
+    "--model=tiny",
+    "--operators=universal,mutate",
+    "--store=runs.db",
+    "--seed=1",
+)
 
 
 @pytest.fixture
@@ -146,11 +151,12 @@ REFUSED = {
     "no tokens": (("--max-tokens=0",), ["--max-tokens", "`0`", "from 1"]),
     "no money": (("--max-cost=0",), ["--max-cost", "`0`", "positive"]),
     "a price that is not known": (
-        ("--max-cost=1", "--price=other=1/2"), ["--max-cost", "what `tiny` costs", "--price=NAME"],
+        ("--max-cost=1", "--price=other=1/2"),
+        ["--max-cost", "what `tiny` costs", "--price=NAME"],
     ),
     "a price that is none": (("--price=tiny=cheap",), ["--price", "`tiny=cheap`"]),
     "a weight that is none": (("--model=tiny2:-1",), ["--model", "`tiny2:-1`", "positive"]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("words, said", REFUSED.values(), ids=REFUSED)

@@ -59,8 +59,9 @@ def test_lessons_without_a_store_are_refused(place):
 def test_a_winner_is_carried_from_one_target_of_a_command_to_the_next(place):
     runs = place.evolve(*WORDS, SHAPE, place.given_target("other", "null"))["runs"]
     assert [r["target"] for r in runs] == ["null", "other"]
-    brought = [c for c in load(place, runs[1]["run"]).generations[0]
-               if c.origin.operator == "brought"]  # fmt: skip
+    brought = [
+        c for c in load(place, runs[1]["run"]).generations[0] if c.origin.operator == "brought"
+    ]
     assert [c.target for c in brought] == ["other"] and "found for null" in brought[0].origin.note
 
 

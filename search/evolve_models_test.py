@@ -26,9 +26,15 @@ KEY = "sk-0123456789-abcdef"
 RUN = "rows-null-1"
 PASSING = ("wait", "fault")  # which take no tokens
 WORDS = (
-    "--kernel=rows.kir", "--shape=M=100,K=300,N=70", "--model=tiny", "--evaluations=144",
-    "--operators=universal,combine,mutate", "--seed=5", "--target=null", "--json",
-)  # fmt: skip
+    "--kernel=rows.kir",
+    "--shape=M=100,K=300,N=70",
+    "--model=tiny",
+    "--evaluations=144",
+    "--operators=universal,combine,mutate",
+    "--seed=5",
+    "--target=null",
+    "--json",
+)
 
 
 def at(server, key=KEY):
@@ -121,9 +127,12 @@ def refused(whole):
 
 
 WRONG = {  # answers that can never be taken
-    "nonsense", "schedule_half_a_block", "schedule_unknown_verb", "equations_wrong_index",
+    "nonsense",
+    "schedule_half_a_block",
+    "schedule_unknown_verb",
+    "equations_wrong_index",
     "refusal_of_source",
-}  # fmt: skip
+}
 
 
 def test_answers_are_refused_for_a_reason_that_is_stored(whole):
@@ -151,8 +160,13 @@ def test_children_of_models_are_in_the_store_with_their_reasons(whole):
 
 def test_what_was_wrong_went_back_to_the_model(whole):
     back = [s.body["messages"][-1]["content"] for s in whole.seen if len(s.body["messages"]) > 2]
-    for reason in ("`plaec`", "`q`", "the answer has no edit", "where `=======` was expected",
-                   "it was tried before"):  # fmt: skip
+    for reason in (
+        "`plaec`",
+        "`q`",
+        "the answer has no edit",
+        "where `=======` was expected",
+        "it was tried before",
+    ):
         assert any(reason in text for text in back), reason
 
 
@@ -163,7 +177,10 @@ def test_children_after_the_coach_are_made_under_its_version(whole):
     under = [c for c in made_by_models(whole) if c.origin.prompt == made["digest"]]
     assert len([c for c in under if c.key in told]) == made["children"] and under
     (at_coach,) = (n for n, seen in enumerate(whole.seen) if seen.answer.startswith("coach"))
-    new = {"coach_shorter": "Do not repeat what was tried.", "coach_sharper": "Tile the rows, and load ahead."}
+    new = {
+        "coach_shorter": "Do not repeat what was tried.",
+        "coach_sharper": "Tile the rows, and load ahead.",
+    }
     words = f"\n\n{new[whole.seen[at_coach].answer]}"
     assert not any(words in seen.prompt for seen in whole.seen[:at_coach])
     assert any(words in seen.prompt for seen in whole.seen[at_coach + 1 :])

@@ -87,10 +87,15 @@ def test_each_kernel_of_a_module_is_evolved(written):
     (sums,) = found["problem"].pop("targets")
     assert found["problem"] == {"name": "model"}
     assert sums == {
-        "target": "null", "steps": 1, "kernels": 1, "lacking": [], "time_kind": "modelled",
+        "target": "null",
+        "steps": 1,
+        "kernels": 1,
+        "lacking": [],
+        "time_kind": "modelled",
         "left_to_torch": [],
-        "first_us": run["first_us"], "best_us": run["best_us"],
-    }  # fmt: skip
+        "first_us": run["first_us"],
+        "best_us": run["best_us"],
+    }
 
 
 @pytest.mark.parametrize("target", ["npu", "mi300"])
@@ -100,8 +105,14 @@ def test_positions_that_one_kernel_gives_another_lie_inside_its_tensors(written,
         "        j = torch.argmax(y) // 2 + i * 2 % 10\n"
         "        return torch.gather(x, 1, i) * v + y[j.clamp(0, 9)]"
     )
-    done = evolve(written(body), f"--target={target}", "--problem=model.py", "--evaluations=1",
-                  "--no-store", "--json")  # fmt: skip
+    done = evolve(
+        written(body),
+        f"--target={target}",
+        "--problem=model.py",
+        "--evaluations=1",
+        "--no-store",
+        "--json",
+    )
     assert done.returncode == 0, done.stderr
     (sums,) = json.loads(done.stdout)["problem"]["targets"]
     assert not sums["lacking"] and sums["best_us"] and sums["kernels"] > 1
@@ -117,8 +128,14 @@ def test_the_winners_of_a_module_are_a_solution_file(written):
     text = (folder / "new.py").read_text()
     found = os.pathsep.join(p or os.getcwd() for p in sys.path)
     environ = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": found}
-    used = subprocess.run([sys.executable, "-c", USE], cwd=folder, env=environ, text=True,
-                          capture_output=True, timeout=GUARD)  # fmt: skip
+    used = subprocess.run(
+        [sys.executable, "-c", USE],
+        cwd=folder,
+        env=environ,
+        text=True,
+        capture_output=True,
+        timeout=GUARD,
+    )
     assert used.returncode == 0, used.stderr
     again = evolve(folder, IMPORTED, *words)
     assert again.returncode == 2 and "--overwrite" in again.stderr
@@ -128,15 +145,22 @@ def test_the_winners_of_a_module_are_a_solution_file(written):
 
 
 def test_a_solution_file_leaves_nothing_to_pytorch(written):
-    done = evolve_here(written(), IMPORTED, "--problem=model.py", "--model-new=new.py",
-                       "--allow-torch=relu")  # fmt: skip
+    done = evolve_here(
+        written(), IMPORTED, "--problem=model.py", "--model-new=new.py", "--allow-torch=relu"
+    )
     assert done.returncode == 2 and "`relu` is left to PyTorch" in done.stderr
 
 
 def test_without_a_correct_candidate_there_is_no_solution_file(written):
     folder = written()
-    done = evolve_here(folder, IMPORTED, "--problem=model.py", "--model-new=new.py",
-                       "--seconds=0.001", "--no-store")  # fmt: skip
+    done = evolve_here(
+        folder,
+        IMPORTED,
+        "--problem=model.py",
+        "--model-new=new.py",
+        "--seconds=0.001",
+        "--no-store",
+    )
     assert done.returncode == 1 and not (folder / "new.py").exists()
     assert "no correct candidate of softmax_" in done.stderr
     assert "no sum of times, without a correct softmax_" in done.stdout

@@ -18,8 +18,14 @@ PAIRS = """def pairs(x: f32[N, D], y: f32[N, K]) -> f32[N, K]:
 tune(N=8, D=256, K=256)
 check(N=3, D=5, K=7)
 """
-WORDS = ("--kernel=pairs.kir", "--evaluations=10", "--policy=islands", "--operators=rewrite,step",
-         "--no-memory", "--store=runs.db")  # fmt: skip
+WORDS = (
+    "--kernel=pairs.kir",
+    "--evaluations=10",
+    "--policy=islands",
+    "--operators=rewrite,step",
+    "--no-memory",
+    "--store=runs.db",
+)
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ H200 = (REGISTRY.folder / "targets" / "h200.toml").read_text(encoding="utf-8")
         (H200, "wave = 32                         # lanes", "wave = 48 #", "`triton.wave` is 48"),
         (H200, "sector_bytes = 32", "sector_bytes = 0", "field `triton.sector_bytes` is 0"),
     ],
-)  # fmt: skip
+)
 def test_a_wrong_field_is_said_before_anything_starts(tmp_path, text, old, new, what):
     assert old in text
     (tmp_path / "chip.toml").write_text(text.replace(old, new, 1))
@@ -37,6 +37,12 @@ def test_a_wrong_field_is_said_before_anything_starts(tmp_path, text, old, new, 
 
 def test_a_good_file_of_ones_own_is_searched_for(tmp_path):
     (tmp_path / "chip.toml").write_text(NPU.replace('name = "npu"', 'name = "my_chip"'))
-    done = evolve_here(tmp_path, "--target=chip.toml", "--kernel=softmax", "--shape=M=8,K=16",
-                       "--evaluations=1", "--no-store")  # fmt: skip
+    done = evolve_here(
+        tmp_path,
+        "--target=chip.toml",
+        "--kernel=softmax",
+        "--shape=M=8,K=16",
+        "--evaluations=1",
+        "--no-store",
+    )
     assert done.returncode == 0, done.stderr

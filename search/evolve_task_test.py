@@ -44,8 +44,9 @@ def test_the_winners_of_a_task_are_held_to_it(tmp_path):
     names += ("inputs(0) at n=5", "inputs(1) at n=5")
     (run,) = json.loads(done.stdout)["runs"]
     assert [(row["sizes"], row["weight"]) for row in run["shapes"]] == [
-        ({"S0": 12}, 3.0), ({"S0": 5}, 1.0),
-    ]  # fmt: skip
+        ({"S0": 12}, 3.0),
+        ({"S0": 5}, 1.0),
+    ]
     assert found["results"] == [{"name": name, "fault": None} for name in names]
 
 

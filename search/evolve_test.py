@@ -11,11 +11,32 @@ from search.store.store import Store
 from tests.place.place import SCALE, Place
 
 FIELDS = [
-    "run", "kernel", "target", "backend", "shape", "evaluations", "failures", "correct_by",
-    "time_kind", "device", "toolchain", "first_us", "best_us", "plain_us", "roofline_us",
-    "stopped_because", "record", "out", "schedule", "source", "formulation", "shapes", "dispatch",
-    "unseen", "operators",
-]  # fmt: skip
+    "run",
+    "kernel",
+    "target",
+    "backend",
+    "shape",
+    "evaluations",
+    "failures",
+    "correct_by",
+    "time_kind",
+    "device",
+    "toolchain",
+    "first_us",
+    "best_us",
+    "plain_us",
+    "roofline_us",
+    "stopped_because",
+    "record",
+    "out",
+    "schedule",
+    "source",
+    "formulation",
+    "shapes",
+    "dispatch",
+    "unseen",
+    "operators",
+]
 
 ROWS = ("--kernel=rows.kir", "--policy=evolutionary")  # whose children are found quickly
 
@@ -29,9 +50,12 @@ def test_a_run_ends_with_a_table_on_stdout_and_progress_on_stderr(place):
     code, out, err = place.run("--target=null", "--kernel=scale.kir", "--evaluations=6")
     assert code == 0
     head, rule, row, how = out.splitlines()
-    assert head.split() == (
-        "kernel target first best over first over plain roofline correct by time stopped because"
-    ).split()
+    assert (
+        head.split()
+        == (
+            "kernel target first best over first over plain roofline correct by time stopped because"
+        ).split()
+    )
     assert row.startswith("scale   null")
     assert "emulator" in row and "modelled" in row
     assert how == "Correct by emulator, times modelled for null, with null 1."
@@ -135,8 +159,15 @@ def test_targets_are_listed_for_a_person_and_for_a_program(place):
     rows = json.loads(listed)["targets"]
     assert code == 0 and rows
     assert set(rows[0]) == {
-        "target", "backend", "title", "correct_by", "time_kind", "device", "toolchain", "why"
-    }  # fmt: skip
+        "target",
+        "backend",
+        "title",
+        "correct_by",
+        "time_kind",
+        "device",
+        "toolchain",
+        "why",
+    }
     assert all(row["target"] in out for row in rows)
     assert place.new_files() == []
 
@@ -203,10 +234,12 @@ BAD = {
         ["--kernel", "no kernel `sofmax`", "did you mean `softmax`?"],
     ),
     "kernel file not there": (
-        ("--target=null", "--kernel=no/none.kir"), ["--kernel", "no/none.kir` cannot be read"],
+        ("--target=null", "--kernel=no/none.kir"),
+        ["--kernel", "no/none.kir` cannot be read"],
     ),
     "kernel file with a slip in its name": (
-        ("--target=null", "--kernel=./scal.kir"), ["scal.kir` cannot be read", "`scale.kir`?"],
+        ("--target=null", "--kernel=./scal.kir"),
+        ["scal.kir` cannot be read", "`scale.kir`?"],
     ),
     "unknown backend": ((*GOOD, "--backend=nul"), ["--backend", "`nul`", "null"]),
     "unknown policy": ((*GOOD, "--policy=gredy"), ["--policy", "`gredy`", "greedy"]),
@@ -226,7 +259,8 @@ BAD = {
     "kept and not kept": ((*GOOD, "--no-store", "--store=a.db"), ["--store", "--no-store"]),
     "resume what is not kept": (("--resume=rows-null-1", "--no-store"), ["--resume", "--no-store"]),
     "resume from nothing": (
-        ("--resume=rows-null-1", "--store=no.db"), ["--resume", "no store", "`rows-null-1`"],
+        ("--resume=rows-null-1", "--store=no.db"),
+        ["--resume", "no store", "`rows-null-1`"],
     ),
     "report nowhere": ((*GOOD, "--report=no/page.html"), ["--report", "no` is not there"]),
     "report is a folder": ((*GOOD, "--report=."), ["--report", "is a folder"]),
@@ -240,9 +274,10 @@ BAD = {
     "a list of what is not kept": (("--list-runs", "--no-store"), ["--list-runs", "--no-store"]),
     "a run of no store": (("--show=x-1", "--store=no.db"), ["--show", "no store", "`x-1`"]),
     "promote nowhere": (
-        (*GOOD, "--promote", "--report=page.html"), ["--promote", "no checkout"],
+        (*GOOD, "--promote", "--report=page.html"),
+        ["--promote", "no checkout"],
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("words, said", BAD.values(), ids=BAD)

@@ -75,9 +75,7 @@ def _brought(settings: Settings, spec: Spec, machine: Machine) -> Iterator[Candi
     for found in settings.foreign:
         try:
             formulation = parse_spec(found.formulation)
-            schedule = adapted(
-                formulation, parse_schedule(found.schedule), machine, settings.sizes
-            )
+            schedule = adapted(formulation, parse_schedule(found.schedule), machine, settings.sizes)
         except KernelError:
             continue  # what an earlier version wrote, or another spec of the same name
         if (formulation.inputs, formulation.outputs) != (spec.inputs, spec.outputs):

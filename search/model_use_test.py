@@ -28,5 +28,10 @@ def test_all_of_it_is_said():
     table = use.table()
     assert list(table) == ["tokens", "cost", "answers", "refused", "unanswered", "prompts"]
     assert table["prompts"][1] == {
-        "digest": "b2", "parent": "a1", "move": "simplify", "children": 0, "failed": 0, "gain": 1.0
-    }  # fmt: skip
+        "digest": "b2",
+        "parent": "a1",
+        "move": "simplify",
+        "children": 0,
+        "failed": 0,
+        "gain": 1.0,
+    }

@@ -73,6 +73,14 @@ class Outcome:
             found, kernel = single.us if single else None, 0
             if self.dispatch:
                 found, kernel = self.dispatch.times[number], self.dispatch.chosen[number]
-            rows.append(AtShape(shape, before.us if before else None,
-                                single.us if single else None, found, kernel, bound))  # fmt: skip
+            rows.append(
+                AtShape(
+                    shape,
+                    before.us if before else None,
+                    single.us if single else None,
+                    found,
+                    kernel,
+                    bound,
+                )
+            )
         return tuple(rows)

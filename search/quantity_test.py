@@ -8,10 +8,16 @@ from search import quantity
 @pytest.mark.parametrize(
     "us, said",
     [
-        (None, "-"), (0.8504, "850 ns"), (1, "1.00 µs"), (12.345, "12.3 µs"),
-        (999.4, "999 µs"), (1234.5, "1.23 ms"), (2.5e6, "2.50 s"), (4.1e9, "4,100 s"),
+        (None, "-"),
+        (0.8504, "850 ns"),
+        (1, "1.00 µs"),
+        (12.345, "12.3 µs"),
+        (999.4, "999 µs"),
+        (1234.5, "1.23 ms"),
+        (2.5e6, "2.50 s"),
+        (4.1e9, "4,100 s"),
     ],
-)  # fmt: skip
+)
 def test_a_time_has_three_digits_and_its_unit(us, said):
     assert quantity.time(us) == said
 

@@ -291,7 +291,8 @@ class Search:
     def _learn(self, candidate: Candidate, outcome: Evaluated) -> bool:
         """Files an outcome; whether it is the fastest so far."""
         self.outcomes[candidate.key] = outcome
-        if any([view.learn(candidate, outcome, self.machine) for view in self._views]):
+        gains = [view.learn(candidate, outcome, self.machine) for view in self._views]
+        if any(gains):
             self._gain_at = self._told
         if isinstance(outcome, Failure):
             return False

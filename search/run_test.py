@@ -77,9 +77,14 @@ class Drawn:
 
 def search(store, evaluator=None, settings=SETTINGS, **more):
     return Search(
-        settings, evaluator or Drawn(), store, machine=CHIP, policy=Climb(),
-        operators={"pick": Pick()}, **more,
-    )  # fmt: skip
+        settings,
+        evaluator or Drawn(),
+        store,
+        machine=CHIP,
+        policy=Climb(),
+        operators={"pick": Pick()},
+        **more,
+    )
 
 
 def result(outcome):
@@ -341,10 +346,7 @@ class Heard:
 
 @pytest.mark.parametrize("spent", [True, False])
 def test_a_run_whose_models_are_of_no_more_use_ends_in_order(store, spent):
-    found = Search(
-        SETTINGS, Drawn(), store, machine=CHIP, policy=Climb(),
-        operators={"pick": Asks(9, spent)}, models=Heard(),
-    ).run()  # fmt: skip
+    found = asking(store, {"pick": Asks(9, spent)}, Heard(), policy=Climb()).run()
     assert found.stopped_because == "the key is not known"
     assert (found.fault is None) == spent
     assert found.evaluations == 11, "the two first and all nine that were answered"
@@ -414,9 +416,14 @@ class Both(Climb):
 
 def asking(store, operators, models, policy=Climb(), **changes):
     return Search(
-        replace(SETTINGS, **changes), Drawn(), store, machine=CHIP, policy=policy,
-        operators=operators, models=models,
-    )  # fmt: skip
+        replace(SETTINGS, **changes),
+        Drawn(),
+        store,
+        machine=CHIP,
+        policy=policy,
+        operators=operators,
+        models=models,
+    )
 
 
 def test_a_search_whose_only_model_is_silent_rests_and_ends_with_the_reason(store):
@@ -476,8 +483,14 @@ def test_a_run_that_an_outage_ended_goes_on_as_if_there_had_been_none(store, ans
     ended = asking(store, {"pick": Silent(answered)}, Resting()).run()
     assert ended.evaluations == 2 + len(answered)
     again = Search(
-        SETTINGS, Drawn(), store, machine=CHIP, policy=Climb(),
-        operators={"pick": Silent(range(999))}, models=Resting(), run=ended.run,
-    ).run()  # fmt: skip
+        SETTINGS,
+        Drawn(),
+        store,
+        machine=CHIP,
+        policy=Climb(),
+        operators={"pick": Silent(range(999))},
+        models=Resting(),
+        run=ended.run,
+    ).run()
     whole = asking(store, {"pick": Silent(range(999))}, Resting()).run()
     assert result(again) == result(whole)

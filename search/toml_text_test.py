@@ -7,12 +7,7 @@ from hypothesis import strategies as st
 from search.toml_text import toml_text
 
 _TEXT = st.text(st.characters(exclude_categories=["Cs"]))
-_SCALAR = (
-    _TEXT
-    | st.booleans()
-    | st.integers(-(2**63), 2**63 - 1)
-    | st.floats(allow_nan=False)
-)
+_SCALAR = _TEXT | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False)
 _FLAT = st.dictionaries(_TEXT, _SCALAR | st.lists(_SCALAR), max_size=4)
 _TABLE = st.dictionaries(
     _TEXT, _SCALAR | st.lists(_SCALAR) | _FLAT | st.lists(_FLAT, min_size=1, max_size=3), max_size=5

@@ -82,5 +82,7 @@ def unseen_words(rows: Sequence[Unseen]) -> str:
         return ""
     right = sum(not row.fault for row in rows)
     single, first = (quantity.factor(gain(rows, over)) for over in ("single_us", "first_us"))
-    return (f"{right} of {len(rows)} correct; in the geometric mean {single} over the best alone, "
-            f"{first} over the autoschedule of each shape")  # fmt: skip
+    return (
+        f"{right} of {len(rows)} correct; in the geometric mean {single} over the best alone, "
+        f"{first} over the autoschedule of each shape"
+    )

@@ -79,9 +79,14 @@ class Drawn:
 
 def search(settings=SETTINGS, store=None, evaluator=None, **more):
     return Search(
-        settings, evaluator or Drawn(), store or Forgetful(), machine=CHIP,
-        policy=Best(), operators={"pick": Pick()}, **more,
-    )  # fmt: skip
+        settings,
+        evaluator or Drawn(),
+        store or Forgetful(),
+        machine=CHIP,
+        policy=Best(),
+        operators={"pick": Pick()},
+        **more,
+    )
 
 
 def test_there_is_a_view_of_each_shape_where_kernels_may_share_them():

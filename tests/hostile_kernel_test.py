@@ -71,13 +71,18 @@ CPP = {
 LOADED = "import torch\n"  # what a Python module does when it is loaded
 PYTHON = {
     "loops for ever": Harm(
-        "    K = x.shape[1]\n", "    K = x.shape[1]\n    while True: pass\n", "build",
-        ("refused", "timeout"), "time",
+        "    K = x.shape[1]\n",
+        "    K = x.shape[1]\n    while True: pass\n",
+        "build",
+        ("refused", "timeout"),
+        "time",
     ),
     "eats memory": Harm(
         "    K = x.shape[1]\n",
         "    K = x.shape[1]\n    held = [list(range(1 << 24)) for _ in range(99)]\n",
-        "build", ("refused", "memory", "crash"), "emory",
+        "build",
+        ("refused", "memory", "crash"),
+        "emory",
     ),
     "loops when it is loaded": Harm(LOADED, "while True: pass\n", *NOT_ADMITTED),
     "ends its process": Harm(LOADED, "import os\nos._exit(0)\n", *NOT_ADMITTED),
@@ -91,7 +96,7 @@ PYTHON = {
     "stores out of bounds": Harm(
         "tl.store(y_ptr +", "tl.store(y_ptr + 100000 +", "check", ("wrong", "refused"), "y"
     ),
-}  # fmt: skip
+}
 CHIPS = {"npu_small": CPP, "mi300": PYTHON}
 CASES = [(chip, name) for chip, harms in CHIPS.items() for name in harms]
 
@@ -101,9 +106,7 @@ def candidate(machine: Machine, harm: Harm | None) -> Candidate:
     schedule = autoschedule(WORKLOAD.spec, machine, SIZES)
     source = None
     if harm is not None:
-        emitted = backend_for(machine).emit(
-            lower(WORKLOAD.spec, schedule, machine, SIZES), machine
-        )
+        emitted = backend_for(machine).emit(lower(WORKLOAD.spec, schedule, machine, SIZES), machine)
         assert harm.place in emitted, emitted
         source = emitted.replace(harm.place, harm.text, 1)
     return Candidate(SPEC, str(schedule), machine.name, machine.backends[0], source)
@@ -131,10 +134,14 @@ def evaluated(machine: Machine, harms: dict[str, Harm]) -> dict:
     if not can["correct_by"]:
         pytest.skip(can["why"])
     bench = Bench(
-        SPEC, machine, partial(backend_for, machine), SIZES, WORKLOAD.checks,
+        SPEC,
+        machine,
+        partial(backend_for, machine),
+        SIZES,
+        WORKLOAD.checks,
         # What loops takes processor time; by the clock a good one may take long.
         limits=Limits(cpu=10, seconds=1800.0, memory=1 << 30),
-    )  # fmt: skip
+    )
     asked = [candidate(machine, harm) for harm in (*harms.values(), None)]
     with LocalEvaluator(bench, workers=1) as evaluator:
         found = dict(evaluator.evaluate(asked))

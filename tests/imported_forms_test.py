@@ -11,14 +11,30 @@ from tests.forms import TEXTS, built, form, narrowed, require_right, scheduled
 
 TARGETS = ("npu", "npu_small", "h200", "mi300")
 CHOSEN = (
-    "pointwise.volume_ones", "pointwise.flipped", "pointwise.joined", "pointwise.reshaped",
-    "pointwise.diagonal", "reductions.total", "reductions.one_to_none", "reductions.channels",
-    "reductions.lowest_middle", "norms.batch_norm", "norms.softmax_channels",
-    "norms.cross_entropy", "contractions.tiny", "contractions.mm", "contractions.bilinear",
-    "windows.conv2d_groups", "windows.depthwise_half", "windows.conv_transposed2d",
-    "windows.max_pool2d", "places.gather_middle", "places.scatter_same", "places.scan_reverse",
+    "pointwise.volume_ones",
+    "pointwise.flipped",
+    "pointwise.joined",
+    "pointwise.reshaped",
+    "pointwise.diagonal",
+    "reductions.total",
+    "reductions.one_to_none",
+    "reductions.channels",
+    "reductions.lowest_middle",
+    "norms.batch_norm",
+    "norms.softmax_channels",
+    "norms.cross_entropy",
+    "contractions.tiny",
+    "contractions.mm",
+    "contractions.bilinear",
+    "windows.conv2d_groups",
+    "windows.depthwise_half",
+    "windows.conv_transposed2d",
+    "windows.max_pool2d",
+    "places.gather_middle",
+    "places.scatter_same",
+    "places.scan_reverse",
     "places.top_k",
-)  # fmt: skip
+)
 NARROWED = ("reductions.rows", "norms.layer_norm", "contractions.bmm", "windows.conv1d")
 
 

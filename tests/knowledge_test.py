@@ -44,7 +44,7 @@ def given(text):
     if "\ntune(" in text:
         return parse_workload(text)
     spec = parse_spec(text)
-    return Workload(spec, {name: 64 for name in facts(spec).sizes}, ())
+    return Workload(spec, dict.fromkeys(facts(spec).sizes, 64), ())
 
 
 def machines(file):
@@ -72,8 +72,11 @@ def test_what_it_cites_is_there(file):
     cited += [p.rstrip("/") for p in PATH.findall(found.body)]
     missing = [p for p in cited if not any(ROOT.glob(p))]
     prose = BLOCK.sub("", found.body)
-    missing += [p for p in LINK.findall(prose)
-                if not p.startswith("https://") and not (file.parent / p).exists()]
+    missing += [
+        p
+        for p in LINK.findall(prose)
+        if not p.startswith("https://") and not (file.parent / p).exists()
+    ]
     assert not missing, f"not there: {missing}"
 
 
@@ -162,8 +165,12 @@ def test_a_backend_with_notes_has_enough_and_of_several_kinds(backend):
 
 def test_what_holds_for_all_names_no_target_and_no_backend():
     pattern = words({*backend_names(for_tests=True), *target_names(for_tests=True)} - {"null"})
-    wrong = [f"{f.name}: {m[0]}" for f in SHARED.glob("*.md")
-             for m in [pattern.search(f.read_text(encoding="utf-8"))] if m]
+    wrong = [
+        f"{f.name}: {m[0]}"
+        for f in SHARED.glob("*.md")
+        for m in [pattern.search(f.read_text(encoding="utf-8"))]
+        if m
+    ]
     assert not wrong
 
 

@@ -22,9 +22,17 @@ ALL = ("ir", "backends", "frontends", "search", "kernels_generated", "benchmarks
 
 # The rooms of the language: who may import `ir`, from without, may import all of these.
 LANGUAGE = (
-    "ir/parse", "ir/formulation", "ir/nest", "ir/lower", "ir/estimate", "ir/edits",
-    "ir/autoschedule", "ir/reference", "ir/partition", "ir/samples",
-)  # fmt: skip
+    "ir/parse",
+    "ir/formulation",
+    "ir/nest",
+    "ir/lower",
+    "ir/estimate",
+    "ir/edits",
+    "ir/autoschedule",
+    "ir/reference",
+    "ir/partition",
+    "ir/samples",
+)
 
 # Package: what it may import beside itself, then which third-party packages. A module is of
 # the longest package that holds it; `*` is any backend's folder; None: anything.
@@ -37,20 +45,20 @@ TABLE = {
     "ir/estimate": (("ir", "ir/nest"), ()),
     "ir/edits": (("ir", "ir/formulation", "ir/lower"), ()),
     "ir/autoschedule": (
-        ("ir", "ir/formulation", "ir/nest", "ir/lower", "ir/estimate", "ir/edits"), ()
+        ("ir", "ir/formulation", "ir/nest", "ir/lower", "ir/estimate", "ir/edits"),
+        (),
     ),
     "ir/reference": (("ir", "ir/nest"), ("numpy",)),
     "ir/partition": (("ir", "ir/parse"), ()),
-    "ir/samples": (
-        ("ir", "ir/parse", "ir/nest", "ir/lower", "ir/reference"), ("numpy",)
-    ),
+    "ir/samples": (("ir", "ir/parse", "ir/nest", "ir/lower", "ir/reference"), ("numpy",)),
     "ir/rewrites": (("ir",), ()),
     "frontends": (("ir",), None),
     "frontends/aten": (("ir", "frontends"), None),
     "frontends/pytorch": (("ir", "frontends", "frontends/aten"), None),
     "frontends/kernelbench": (("ir", "frontends", "frontends/pytorch"), None),
     "frontends/compiled": (
-        ("ir", "frontends", "frontends/pytorch", "backends", "backends/program"), None
+        ("ir", "frontends", "frontends/pytorch", "backends", "backends/program"),
+        None,
     ),
     "backends": (("ir",), ("jinja2", "torch", "numpy")),
     "backends/program": (("ir", "backends"), None),
@@ -73,9 +81,7 @@ TABLE = {
         ("rich", "numpy"),
     ),
     "search/evolve": (("ir", "search", "backends", "frontends"), ()),
-    "kernels_generated": (
-        ("ir", "search", "search/evaluator", "search/record", "backends"), ()
-    ),
+    "kernels_generated": (("ir", "search", "search/evaluator", "search/record", "backends"), ()),
     "benchmarks": (ALL, None),
     "benchmarks/aten": (ALL, None),
     "benchmarks/kernelbench": (ALL, None),
@@ -84,19 +90,37 @@ TABLE = {
     "tools": (ALL, ()),
     "tests": (ALL, None),
     "tests/device": (
-        ("ir", "benchmarks", "frontends/kernelbench", "frontends/compiled", "search/store",
-         "search/evaluation"), None),  # fmt: skip
+        (
+            "ir",
+            "benchmarks",
+            "frontends/kernelbench",
+            "frontends/compiled",
+            "search/store",
+            "search/evaluation",
+        ),
+        None,
+    ),
     "tests/model_server": ((), ()),
     "tests/place": (("search/evolve", "search/store"), ()),
     "bazel": ((), ("pytest",)),
     "bazel/shims": ((), ()),
 }
-FOR_TESTS = ("tests/model_server", "tests/place", "search/store")  # what tests of any package may import
+FOR_TESTS = (
+    "tests/model_server",
+    "tests/place",
+    "search/store",
+)  # what tests of any package may import
 ONE_MODULE = ("jinja2", "torch", "sqlalchemy", "rich", "ribs", "optuna", "openai", "ray")
 TEXT_ONLY = (
-    "ir/parse/parse", "ir/print", "ir/verify", "ir/lower/verbs", "ir/lower/lower",
-    "ir/autoschedule/autoschedule", "ir/estimate/cost", "ir/digest",
-)  # fmt: skip
+    "ir/parse/parse",
+    "ir/print",
+    "ir/verify",
+    "ir/lower/verbs",
+    "ir/lower/lower",
+    "ir/autoschedule/autoschedule",
+    "ir/estimate/cost",
+    "ir/digest",
+)
 
 
 def package_of(module):

@@ -125,9 +125,20 @@ def checked(root, stored):
     """The outcomes of the record's own tests, by name, and what they said."""
     folder = write_record(root, stored, replace=True).folder
     seen = Verdicts()
-    words = ["-c", "pytest.ini", "--rootdir", ".", "-p", "no:terminal", "-p", "no:hypothesispytest",
-             "-o", "addopts=--import-mode=importlib -p no:cacheprovider",
-             "kernels_generated/record_check.py", f"--record={folder}/record.toml"]  # fmt: skip
+    words = [
+        "-c",
+        "pytest.ini",
+        "--rootdir",
+        ".",
+        "-p",
+        "no:terminal",
+        "-p",
+        "no:hypothesispytest",
+        "-o",
+        "addopts=--import-mode=importlib -p no:cacheprovider",
+        "kernels_generated/record_check.py",
+        f"--record={folder}/record.toml",
+    ]
     with contextlib.chdir(ROOT):
         pytest.main(words, plugins=[seen])
     return seen.words, "\n".join(seen.said)

@@ -63,31 +63,52 @@ BY_VERB = {
         "npu",
         "mx[m] = max(x[m, k], k); e[m, k] = exp(x[m, k] - mx[m]); s[m] = sum(e[m, k], k); "
         "y[m, k] = e[m, k] / s[m]",
-        "x: f32[M, K]", "f32[M, K]", "tile(k, size=64)\nplace(k.outer, level=loop)",
+        "x: f32[M, K]",
+        "f32[M, K]",
+        "tile(k, size=64)\nplace(k.outer, level=loop)",
         "stream(mx, into=s)",
     ),
     "a factor applied to the sum": (
-        "npu", "r[m] = rsqrt(c[m]); n[m, k] = x[m, k] * r[m]; t[m] = sum(n[m, k], k); "
-        "y[m] = t[m] * 2.0", "x: f32[M, K], c: f32[M]", "f32[M]", "",
+        "npu",
+        "r[m] = rsqrt(c[m]); n[m, k] = x[m, k] * r[m]; t[m] = sum(n[m, k], k); y[m] = t[m] * 2.0",
+        "x: f32[M, K], c: f32[M]",
+        "f32[M]",
+        "",
         "defer(r, into=y)",
     ),
     "a sum in parts": (
-        "h200", "y[m] = sum(x[m, k], k)", "x: f32[M, K]", "f32[M]",
-        "tile(k, size=64)\nplace(k.outer, level=loop)", "split(y, over=k, parts=4)",
+        "h200",
+        "y[m] = sum(x[m, k], k)",
+        "x: f32[M, K]",
+        "f32[M]",
+        "tile(k, size=64)\nplace(k.outer, level=loop)",
+        "split(y, over=k, parts=4)",
     ),
     "a product of f32 as three": (
-        "h200", "y[m, j] = sum(x[m, k] * w[k, j], k)", "x: f32[M, K], w: f32[K, J]",
-        "f32[M, J]", "compute(y, unit=matrix)", "precision(y, dtype=tf32x3)",
+        "h200",
+        "y[m, j] = sum(x[m, k] * w[k, j], k)",
+        "x: f32[M, K], w: f32[K, J]",
+        "f32[M, J]",
+        "compute(y, unit=matrix)",
+        "precision(y, dtype=tf32x3)",
     ),
     "an input in another layout": (
-        "h200", "y[m, j] = sum(x[m, k] * w[k, j], k)", "x: f32[M, K], w: f32[K, J]",
-        "f32[M, J]", "", "layout(w, order=j_k)",
+        "h200",
+        "y[m, j] = sum(x[m, k] * w[k, j], k)",
+        "x: f32[M, K], w: f32[K, J]",
+        "f32[M, J]",
+        "",
+        "layout(w, order=j_k)",
     ),
     "a product of three in the other order": (
-        "h200", "t[k, j] = sum(x[i, k] * z[i, j], i); y[m, j] = sum(x[m, k] * t[k, j], k)",
-        "x: f32[M, K], z: f32[M, K]", "f32[M, K]", "", "associate(t)",
+        "h200",
+        "t[k, j] = sum(x[i, k] * z[i, j], i); y[m, j] = sum(x[m, k] * t[k, j], k)",
+        "x: f32[M, K], z: f32[M, K]",
+        "f32[M, K]",
+        "",
+        "associate(t)",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("what", BY_VERB)
@@ -104,8 +125,9 @@ def test_a_verb_reaches(what):
 def test_a_maximum_that_was_taken_off_can_run_along_with_the_sum(machine):
     naive = spec_of(
         "e[m, k] = exp(x[m, k]); s[m] = sum(e[m, k], k); y[m, k] = e[m, k] / s[m]",
-        "x: f32[M, K]", "f32[M, K]",
-    )  # fmt: skip
+        "x: f32[M, K]",
+        "f32[M, K]",
+    )
     (safe,) = REWRITES["subtract_maximum"](naive)
     lines = "tile(m, size=1)\nplace(m.outer, level=grid)\ntile(k, size=64)\n"
     lines += "place(k.outer, level=loop)\nstream(e_max, into=s)\n"

@@ -62,8 +62,10 @@ def test_the_spread_is_that_of_the_result_file():
     for name, *numbers in rows:
         spread = found[name]
         assert numbers == [
-            f"{spread['bits']:.2f}", f"{spread['cells']:.1f}", f"{spread['good']:.1f}"
-        ]  # fmt: skip
+            f"{spread['bits']:.2f}",
+            f"{spread['cells']:.1f}",
+            f"{spread['good']:.1f}",
+        ]
     assert f"of {SPREAD['evaluations']} candidates that `{SPREAD['policy']}`" in PAGE
 
 

@@ -9,8 +9,19 @@ from pathlib import Path
 from backends.registry import backend_names
 
 ROOT = Path(__file__).parent.parent
-FOLDERS = ("ir", "backends", "templates", "search", "frontends", "kernels_generated",
-           "benchmarks", "examples", "tests", "tools", "bazel")  # fmt: skip
+FOLDERS = (
+    "ir",
+    "backends",
+    "templates",
+    "search",
+    "frontends",
+    "kernels_generated",
+    "benchmarks",
+    "examples",
+    "tests",
+    "tools",
+    "bazel",
+)
 SKIPPED = {"__pycache__", "testdata", "golden"}
 TESTING = {"pytest", "hypothesis"}
 

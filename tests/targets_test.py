@@ -48,9 +48,12 @@ class Package:
     def _run(self, file: Path) -> dict:
         rules = {"py_test": self.test, "cc_test": self.test}
         names = {
-            **rules, "native": self, "glob": self.glob, "fail": pytest.fail,
+            **rules,
+            "native": self,
+            "glob": self.glob,
+            "fail": pytest.fail,
             "load": lambda *given: names.update(self._load(rules, *given)),
-        }  # fmt: skip
+        }
         for rule in ("package", "package_group", "exports_files", "filegroup", "py_library"):
             names[rule] = _nothing
         exec(compile(file.read_text(encoding="utf-8"), str(file), "exec"), names)
@@ -76,8 +79,13 @@ def _nothing(*_, **__) -> None:
 def _files(folder: Path):
     """The files of a package, relative to it: a folder with a BUILD file is another package."""
     for here, folders, names in os.walk(folder):
-        folders[:] = [f for f in folders if f[0] not in "._" and not f.startswith("bazel-")
-                      and not (Path(here) / f / "BUILD.bazel").exists()]  # fmt: skip
+        folders[:] = [
+            f
+            for f in folders
+            if f[0] not in "._"
+            and not f.startswith("bazel-")
+            and not (Path(here) / f / "BUILD.bazel").exists()
+        ]
         yield from (str((Path(here) / name).relative_to(folder)) for name in names)
 
 
@@ -111,7 +119,9 @@ def of_tree(package: Package, file: str) -> str:
 
 def test_each_test_file_is_run_by_one_target(packages):
     run = Counter(of_tree(p, f) for p in packages for files in p.tests for f in files)
-    there = [f for e in ("_test.py", "_test.cc") for f in _all(e) if not set(DATA) & {*Path(f).parts}]
+    there = [
+        f for e in ("_test.py", "_test.cc") for f in _all(e) if not set(DATA) & {*Path(f).parts}
+    ]
     assert len(there) > 100
     assert [f for f in there if run[f] != 1] == []
     assert set(run) <= set(there)

@@ -33,9 +33,18 @@ def made(tmp_path_factory):
     folder = tmp_path_factory.mktemp("workload")
     (folder / "WORKSPACE").touch()
     done = evolve(
-        folder, "--kernel=conv1d", *GIVEN, "--dispatch=3", "--evaluations=8", "--workers=2",
-        "--no-store", "--promote", "--json", "--unseen=10", "--report=page.html",
-    )  # fmt: skip
+        folder,
+        "--kernel=conv1d",
+        *GIVEN,
+        "--dispatch=3",
+        "--evaluations=8",
+        "--workers=2",
+        "--no-store",
+        "--promote",
+        "--json",
+        "--unseen=10",
+        "--report=page.html",
+    )
     assert done.returncode == 0, done.stderr
     (run,) = json.loads(done.stdout)["runs"]
     return run, folder / "kernels_generated" / "conv1d" / "npu", folder / "page.html"
@@ -108,8 +117,15 @@ def test_shapes_that_make_no_sense_are_told(tmp_path, words, said):
 
 
 def test_without_a_dispatch_one_kernel_has_all_shapes(tmp_path):
-    done = evolve(tmp_path, "--kernel=conv1d", *GIVEN[:2], "--evaluations=4", "--no-store",
-                  "--json", target="null")  # fmt: skip
+    done = evolve(
+        tmp_path,
+        "--kernel=conv1d",
+        *GIVEN[:2],
+        "--evaluations=4",
+        "--no-store",
+        "--json",
+        target="null",
+    )
     (run,) = json.loads(done.stdout)["runs"]
     assert run["dispatch"] is None and run["unseen"] is None
     assert [row["sizes"] for row in run["shapes"]] == list(SHAPES[:2])
@@ -118,12 +134,21 @@ def test_without_a_dispatch_one_kernel_has_all_shapes(tmp_path):
 
 def test_a_stored_workload_goes_on_with_its_shapes(tmp_path):
     words = ["--no-promote", "--store=runs.db", "--json"]
-    first = evolve(tmp_path, "--kernel=conv1d", *GIVEN[:2], "--dispatch=2", "--evaluations=4",
-                   "--unseen=0", *words, target="null")  # fmt: skip
+    first = evolve(
+        tmp_path,
+        "--kernel=conv1d",
+        *GIVEN[:2],
+        "--dispatch=2",
+        "--evaluations=4",
+        "--unseen=0",
+        *words,
+        target="null",
+    )
     assert first.returncode == 0, first.stderr
     (run,) = json.loads(first.stdout)["runs"]
-    more = evolve(tmp_path, f"--resume={run['run']}", "--evaluations=6", "--unseen=0", *words,
-                  target="null")  # fmt: skip
+    more = evolve(
+        tmp_path, f"--resume={run['run']}", "--evaluations=6", "--unseen=0", *words, target="null"
+    )
     assert more.returncode == 0, more.stderr
     (again,) = json.loads(more.stdout)["runs"]
     assert again["evaluations"] == 6 and len(again["shapes"]) == 2

@@ -45,8 +45,10 @@ def page(text: str, found: Files) -> str:
 
 def counts(found: Files) -> str:
     """For each target and dtype, how many operators have which verdict."""
-    lines = [line(("target", "correct by", "dtype", "operators", "pass", "fail", "no equations")),
-             line(["---"] * 3 + ["---:"] * 4)]  # fmt: skip
+    lines = [
+        line(("target", "correct by", "dtype", "operators", "pass", "fail", "no equations")),
+        line(["---"] * 3 + ["---:"] * 4),
+    ]
     for target, file in found.items():
         by = ", ".join(sorted({r["correct_by"] for r in file["rows"]}))
         for dtype in ("f32", "bf16", "f16", "i64", "b8"):
@@ -79,8 +81,10 @@ def _by_properties(rows: Sequence[Mapping[str, Any]]) -> bool:
 
 def failures(found: Files) -> str:
     """What does not pass, with the reason."""
-    lines = [line(("operator", "dtype", "target", "samples that pass", "reason")),
-             line(["---"] * 5)]  # fmt: skip
+    lines = [
+        line(("operator", "dtype", "target", "samples that pass", "reason")),
+        line(["---"] * 5),
+    ]
     for target, file in found.items():
         for row in file["rows"]:
             if row["verdict"] != "pass":

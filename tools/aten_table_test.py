@@ -13,8 +13,16 @@ ROOT = LIBRARY.parent.parent
 
 
 def row(operator="add", dtype="f32", verdict="pass", **changes):
-    return {"operator": operator, "dtype": dtype, "verdict": verdict, "correct_by": "simulator",
-            "judged_by": "values", "samples": 2, "passed": 2, "reason": ""} | changes  # fmt: skip
+    return {
+        "operator": operator,
+        "dtype": dtype,
+        "verdict": verdict,
+        "correct_by": "simulator",
+        "judged_by": "values",
+        "samples": 2,
+        "passed": 2,
+        "reason": "",
+    } | changes
 
 
 def found(*rows):
@@ -26,9 +34,11 @@ def marked(name, files):
 
 
 ROWS = (
-    row(), row(dtype="bf16", verdict="fail", passed=1, reason="a | b\nc"),
-    row("rand", judged_by="properties"), row("to", dtype="i64", verdict="not expressible"),
-)  # fmt: skip
+    row(),
+    row(dtype="bf16", verdict="fail", passed=1, reason="a | b\nc"),
+    row("rand", judged_by="properties"),
+    row("to", dtype="i64", verdict="not expressible"),
+)
 
 
 def test_counts_are_by_target_and_dtype():

@@ -9,9 +9,16 @@ from tools.markdown import line
 
 _MOST = 160  # characters of a reason
 _HEAD = (
-    "problems", "count", "correct", "without degenerate ones", "failed at", "kernels, median",
-    "import, s, median", "schedule, ms a kernel, median", "lowering, ms a kernel, median",
-)  # fmt: skip
+    "problems",
+    "count",
+    "correct",
+    "without degenerate ones",
+    "failed at",
+    "kernels, median",
+    "import, s, median",
+    "schedule, ms a kernel, median",
+    "lowering, ms a kernel, median",
+)
 
 
 def coverage(result: Mapping[str, Any]) -> list[str]:
@@ -25,8 +32,10 @@ def _origin(result: Mapping[str, Any]) -> str:
     sizes = result["reduced"]
     at = "at their own sizes"
     if sizes:
-        at = (f"at reduced sizes (inputs and parameters of up to {sizes['elements']:,} elements, "
-              f"about {sizes['work']:,} operations)")  # fmt: skip
+        at = (
+            f"at reduced sizes (inputs and parameters of up to {sizes['elements']:,} elements, "
+            f"about {sizes['work']:,} operations)"
+        )
     return (
         f"`{result['command']}`, {result['date']}, {result['machine']}, by the {how}, {at}; "
         f"{versions}."
@@ -37,13 +46,21 @@ def _levels(summary: Mapping[str, Any]) -> str:
     lines = [line(_HEAD), line(["---"] + ["---:"] * (len(_HEAD) - 1))]
     for name, found in summary.items():
         failed = ", ".join(f"{stage} {n}" for stage, n in found["failed_at"].items())
-        lines.append(line([
-            name, str(found["problems"]), str(found["correct"]),
-            f"{found['correct_not_degenerate']} of {found['not_degenerate']}", failed or "-",
-            _number(found["kernels"], "g"), _number(found["import_s"], ".1f"),
-            _number(found["schedule_ms_per_kernel"], ".0f"),
-            _number(found["lower_ms_per_kernel"], ".1f"),
-        ]))  # fmt: skip
+        lines.append(
+            line(
+                [
+                    name,
+                    str(found["problems"]),
+                    str(found["correct"]),
+                    f"{found['correct_not_degenerate']} of {found['not_degenerate']}",
+                    failed or "-",
+                    _number(found["kernels"], "g"),
+                    _number(found["import_s"], ".1f"),
+                    _number(found["schedule_ms_per_kernel"], ".0f"),
+                    _number(found["lower_ms_per_kernel"], ".1f"),
+                ]
+            )
+        )
     return "\n".join(lines)
 
 
@@ -51,8 +68,9 @@ def failures(rows: Sequence[Mapping[str, Any]]) -> str:
     """What is not correct, with the stage and the reason; empty where all is."""
     lines = [
         f"- level {r['level']}, {r['problem']}, {r.get('stage', 'check')}: {_short(r['reason'])}"
-        for r in rows if not r["correct"]
-    ]  # fmt: skip
+        for r in rows
+        if not r["correct"]
+    ]
     return "\n".join(["Failures:", "", *lines]) if lines else ""
 
 

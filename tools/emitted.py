@@ -39,8 +39,10 @@ def page(text: str) -> str:
     def fill(found: re.Match[str]) -> str:
         shown = [m[1] for m in _SCHEDULE.finditer(text[: found.start()]) if m[2] == found[2]]
         if not shown:
-            raise KernelError(f"no schedule of `{found[2]}` stands above its marker",
-                              hint=f"show it as text that begins with schedule({found[2]})")  # fmt: skip
+            raise KernelError(
+                f"no schedule of `{found[2]}` stands above its marker",
+                hint=f"show it as text that begins with schedule({found[2]})",
+            )
         return f"{found[1]}```python\n{kernels(found[2], shown[-1], found[3])}```\n{found[4]}"
 
     return _MARKED.sub(fill, text)

@@ -12,9 +12,19 @@ from tools.kernel_table import NOTHING, page, table
 
 DIGESTS = Digests("s", "d", "e", "t", "tool 1")
 ONE = Record(
-    kernel="one", target="chip", backend="lang", source="kernel.txt", command="evolve",
-    digests=DIGESTS, correct_by="simulator", time_kind="simulated", shape={"M": 4, "K": 8},
-    us=2.0, first_us=3.0, plain_us=9.0, roofline_us=1.999,
+    kernel="one",
+    target="chip",
+    backend="lang",
+    source="kernel.txt",
+    command="evolve",
+    digests=DIGESTS,
+    correct_by="simulator",
+    time_kind="simulated",
+    shape={"M": 4, "K": 8},
+    us=2.0,
+    first_us=3.0,
+    plain_us=9.0,
+    roofline_us=1.999,
 )
 TWO = replace(ONE, kernel="two", us=1.0, first_us=6.0)
 TEXT = "before\n<!-- table: chip -->\nold\n<!-- end -->\nafter\n"

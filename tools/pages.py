@@ -28,9 +28,11 @@ def command(
     texts by their paths in it.  source: what the texts follow from, in words.
     """
     parser = argparse.ArgumentParser(
-        prog=name, description=doc.splitlines()[0], epilog=examples,
+        prog=name,
+        description=doc.splitlines()[0],
+        epilog=examples,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    )
     parser.add_argument("--check", action="store_true", help="compare, write nothing")
     asked = parser.parse_args(arguments)
     root = Path(os.environ.get("BUILD_WORKSPACE_DIRECTORY", "."))

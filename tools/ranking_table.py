@@ -10,8 +10,14 @@ from tools.markdown import cut, line, over
 
 GUESSES = ("modelled", "guessed", "estimated")
 _MOST = 160  # characters of a reason
-_HEAD = ("kernel", "timed", "failed", "not timed", *(f"{g}: rho, regret" for g in GUESSES),
-         "random: regret")  # fmt: skip
+_HEAD = (
+    "kernel",
+    "timed",
+    "failed",
+    "not timed",
+    *(f"{g}: rho, regret" for g in GUESSES),
+    "random: regret",
+)
 
 
 def ranking(result: Mapping[str, Any]) -> list[str]:
@@ -62,8 +68,14 @@ def _failures(rows: Sequence[Mapping[str, Any]]) -> str:
 def short(reason: str) -> str:
     """A reason on one line: where it is from and what its last telling line says."""
     lines = [x.strip(" ^") for x in reason.splitlines()]
-    lines = [x for x in lines if x and "Failures have been detected" not in x
-             and "for details" not in x and not x.startswith("Search for")]  # fmt: skip
+    lines = [
+        x
+        for x in lines
+        if x
+        and "Failures have been detected" not in x
+        and "for details" not in x
+        and not x.startswith("Search for")
+    ]
     first, last = lines[0], lines[-1]
     both = first if first == last or "CUDA" in first else f"{first.split(': at ')[0]}: {last}"
     both = re.sub(r"\s+\.\.\. .*", "", re.sub(r"/\S*/(\S+\.py)", r"\1", both))

@@ -33,9 +33,20 @@ examples:
 _MARKED = re.compile(r"(<!-- table: ([\w./-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _RACED = ("eager", "compile", "max_autotune", "reduce_overhead")
 _HEAD = (
-    "kernel", "dtype", "shape", "us", "eager", "compile", "max-autotune", "reduce-overhead",
-    "fastest", "speed-up", "of roofline", "error", "its error",
-)  # fmt: skip
+    "kernel",
+    "dtype",
+    "shape",
+    "us",
+    "eager",
+    "compile",
+    "max-autotune",
+    "reduce-overhead",
+    "fastest",
+    "speed-up",
+    "of roofline",
+    "error",
+    "its error",
+)
 _LEFT = 3  # columns of words
 _FOLDER = r"--out=\S*/"  # where a file was written says nothing
 
@@ -114,10 +125,20 @@ def _rows(rows: Sequence[Mapping[str, Any]]) -> str:
     for row in rows:
         raced = [_time(row["baselines_us"].get(name, 0)) for name in _RACED]
         mine = _time(row["us"]) if row["correct"] else "failed"
-        lines.append(line([
-            *_names(row), mine, *raced, row["fastest"] or "-", cut(row["speedup"]),
-            cut(row["roofline_share"]), _error(row, "rel_err"), _error(row, "reference_rel_err"),
-        ]))  # fmt: skip
+        lines.append(
+            line(
+                [
+                    *_names(row),
+                    mine,
+                    *raced,
+                    row["fastest"] or "-",
+                    cut(row["speedup"]),
+                    cut(row["roofline_share"]),
+                    _error(row, "rel_err"),
+                    _error(row, "reference_rel_err"),
+                ]
+            )
+        )
     return "\n".join(lines)
 
 
@@ -142,15 +163,15 @@ def _others(rows: Sequence[Mapping[str, Any]]) -> str:
 def _slower(rows: Sequence[Mapping[str, Any]]) -> str:
     """The rows that lose, the worst first."""
     lost = sorted((r for r in rows if (r["speedup"] or 1) < 1), key=lambda r: r["speedup"])
-    lines = [f"- {cut(r['speedup'])}: {' '.join(_names(r))}, against `{r['fastest']}`" for r in lost]
+    lines = [
+        f"- {cut(r['speedup'])}: {' '.join(_names(r))}, against `{r['fastest']}`" for r in lost
+    ]
     return "\n".join(["Slower than the fastest baseline:", "", *lines]) if lines else ""
 
 
 def _failures(rows: Sequence[Mapping[str, Any]]) -> str:
     """What failed, ours and theirs, with reasons."""
-    lines = [
-        f"- {' '.join(_names(row))}: {row['reason']}" for row in rows if not row["correct"]
-    ]
+    lines = [f"- {' '.join(_names(row))}: {row['reason']}" for row in rows if not row["correct"]]
     lines += [
         f"- {' '.join(_names(row))}, baseline `{name}`: {reason}"
         for row in rows
@@ -160,8 +181,10 @@ def _failures(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _rates(rows: Sequence[Mapping[str, Any]]) -> str:
-    lines = [line(("kernel", "dtype", "shape", "TFLOP/s", "fastest baseline's", "of peak")),
-             line(["---"] * _LEFT + ["---:"] * 3)]  # fmt: skip
+    lines = [
+        line(("kernel", "dtype", "shape", "TFLOP/s", "fastest baseline's", "of peak")),
+        line(["---"] * _LEFT + ["---:"] * 3),
+    ]
     for row in rows:
         theirs = row["baselines_tflops"].get(row["fastest"])
         rates = (row["tflops"] if row["correct"] else None, theirs)
@@ -172,13 +195,31 @@ def _rates(rows: Sequence[Mapping[str, Any]]) -> str:
 
 def _summary(groups: Mapping[str, Any]) -> str:
     """Never the mean alone: median, worst and how many are faster stand beside it."""
-    head = ("rows", "count", "failed", "faster", "geometric mean", "median", "min", "max",
-            "of roofline, geometric mean")  # fmt: skip
-    lines = ["Speed-up over the fastest baseline of each row:", "", line(head),
-             line(["---"] + ["---:"] * (len(head) - 1))]  # fmt: skip
+    head = (
+        "rows",
+        "count",
+        "failed",
+        "faster",
+        "geometric mean",
+        "median",
+        "min",
+        "max",
+        "of roofline, geometric mean",
+    )
+    lines = [
+        "Speed-up over the fastest baseline of each row:",
+        "",
+        line(head),
+        line(["---"] + ["---:"] * (len(head) - 1)),
+    ]
     for name, s in groups.items():
-        ratios = (s["geometric_mean"], s["median"], s["min"], s["max"],
-                  s["roofline_share_geometric_mean"])  # fmt: skip
+        ratios = (
+            s["geometric_mean"],
+            s["median"],
+            s["min"],
+            s["max"],
+            s["roofline_share_geometric_mean"],
+        )
         counts = (s["rows"], s["failed"], s["faster"])
         lines.append(line([name, *map(str, counts), *map(cut, ratios)]))
     return "\n".join(lines)

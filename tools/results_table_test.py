@@ -16,24 +16,41 @@ TEXT = "before\n<!-- table: chip/some -->\nold\n<!-- end -->\nafter\n"
 
 
 def row(**changes):
-    made = {"kernel": "one", "dtype": "f16", "shape": {"M": 4, "K": 8}, "us": 2.0,
-            "baselines_us": {"eager": 3.999, "compile": None},
-            "failures": {"compile": "Ill: no compiler"}, "roofline_us": 1.999, "rel_err": 1.2e-4,
-            "reference_rel_err": 2e-4, "correct": True} | changes  # fmt: skip
+    made = {
+        "kernel": "one",
+        "dtype": "f16",
+        "shape": {"M": 4, "K": 8},
+        "us": 2.0,
+        "baselines_us": {"eager": 3.999, "compile": None},
+        "failures": {"compile": "Ill: no compiler"},
+        "roofline_us": 1.999,
+        "rel_err": 1.2e-4,
+        "reference_rel_err": 2e-4,
+        "correct": True,
+    } | changes
     settle(made)
     return made
 
 
 def result(*rows):
-    return {"command": "python3 -m x", "date": "2026-11-21", "machine": "Chip", "driver": "1.2",
-            "versions": {"torch": "2"}, "clocks_mhz": {"sm": 1980, "memory": 3201, "sm_max": 1980},
-            "summary": summary(rows), "rows": list(rows)}  # fmt: skip
+    return {
+        "command": "python3 -m x",
+        "date": "2026-11-21",
+        "machine": "Chip",
+        "driver": "1.2",
+        "versions": {"torch": "2"},
+        "clocks_mhz": {"sm": 1980, "memory": 3201, "sm_max": 1980},
+        "summary": summary(rows),
+        "rows": list(rows),
+    }
 
 
 def test_a_row_holds_times_and_ratios_that_are_cut_and_not_rounded():
     made = table(result(row()))
-    assert ("| one | f16 | M=4 K=8 | 2.0 | 4.0 | failed |  |  | eager | 1.99 | 0.99 "
-            "| 1.2e-04 | 2.0e-04 |") in made  # fmt: skip
+    assert (
+        "| one | f16 | M=4 K=8 | 2.0 | 4.0 | failed |  |  | eager | 1.99 | 0.99 "
+        "| 1.2e-04 | 2.0e-04 |"
+    ) in made
     assert "Chip, driver 1.2, torch 2; clocks at the end 1980 MHz" in made
 
 
@@ -63,8 +80,9 @@ def test_other_forms_and_modes_that_were_not_raced_are_named():
 
 def test_rows_that_lose_are_listed_the_worst_first():
     made = table(result(row(us=4.0), row(kernel="two", us=8.0), row(kernel="three", us=1.0)))
-    assert made.endswith("- 0.49: two f16 M=4 K=8, against `eager`\n"
-                         "- 0.99: one f16 M=4 K=8, against `eager`\n")  # fmt: skip
+    assert made.endswith(
+        "- 0.49: two f16 M=4 K=8, against `eager`\n- 0.99: one f16 M=4 K=8, against `eager`\n"
+    )
 
 
 def test_one_line_of_the_summary_is_over_the_plain_form_of_the_baseline_alone():

@@ -13,8 +13,19 @@ Row = Mapping[str, Any]
 ACROSS = 3  # panels side by side
 WIDTH, HEIGHT = 300, 200  # of a panel
 LEFT, TOP, GAP = 46, 30, 26
-COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#ee7733", "#009988",
-           "#882255", "#999933", "#332288")  # fmt: skip
+COLOURS = (
+    "#4477aa",
+    "#ee6677",
+    "#228833",
+    "#ccbb44",
+    "#66ccee",
+    "#aa3377",
+    "#ee7733",
+    "#009988",
+    "#882255",
+    "#999933",
+    "#332288",
+)
 BASELINES = {"random": "#999999", "tpe": "#444444"}  # drawn with dashes
 LARGEST = 2.0  # times the best known: the upper edge
 MARKS = (1.0, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0)

@@ -75,12 +75,20 @@ def origin(found: File) -> str:
 
 def policies(found: File) -> str:
     """Policies in the order of their mean rank."""
-    head = ("policy", "mean rank", "area", "final time / best known", "evaluations until 95%",
-            "got there")  # fmt: skip
+    head = (
+        "policy",
+        "mean rank",
+        "area",
+        "final time / best known",
+        "evaluations until 95%",
+        "got there",
+    )
     lines = [line(head), line(["---", *["---:"] * 5])]
     for row in found["summary"]["policies"]["rows"]:
-        figures = (_range(row[k], f) for k, f in (("rank", ".2f"), ("area", ".4f"),
-                                                 ("final", ".4f"), ("near", ".0f")))  # fmt: skip
+        figures = (
+            _range(row[k], f)
+            for k, f in (("rank", ".2f"), ("area", ".4f"), ("final", ".4f"), ("near", ".0f"))
+        )
         lines.append(line((f"`{row['configuration']}`", *figures, f"{row['got_near']:.0%}")))
     return "\n".join(lines) + "\n" if len(lines) > 2 else ""
 
@@ -97,13 +105,21 @@ def wins(found: File) -> str:
 
 def variations(found: File) -> str:
     """Each variation beside what it varies."""
-    head = ("variation", "blocks", "area, difference", "final time, ratio",
-            "evaluations until 95%, difference", "wins", "says")  # fmt: skip
+    head = (
+        "variation",
+        "blocks",
+        "area, difference",
+        "final time, ratio",
+        "evaluations until 95%, difference",
+        "wins",
+        "says",
+    )
     lines = [line(head), line(["---", *["---:"] * 5, "---"])]
     for row in found["summary"]["variations"]:
         if row["blocks"]:
-            figures = (_range(row[k], f) for k, f in (("area", "+.4f"), ("final", ".4f"),
-                                                     ("near", "+.1f")))  # fmt: skip
+            figures = (
+                _range(row[k], f) for k, f in (("area", "+.4f"), ("final", ".4f"), ("near", "+.1f"))
+            )
             words = (str(row["blocks"]), *figures, f"{row['wins']:.0%}", _verdict(row["area"]))
             lines.append(line((f"`{row['configuration']}`", *words)))
     return "\n".join(lines) + "\n" if len(lines) > 2 else ""

@@ -15,17 +15,29 @@ from tools.search_table import DRAWING, PAGE, RESULTS, TABLES, drawing, page
 
 ROOT = LIBRARY.parent.parent
 HEAD = {
-    "command": "python3 -m x", "date": "2026-11-22", "machine": "a chip", "versions": {"n": "1"},
-}  # fmt: skip
+    "command": "python3 -m x",
+    "date": "2026-11-22",
+    "machine": "a chip",
+    "versions": {"n": "1"},
+}
 
 
 def row(configuration, us, kernel="k", seed=1):
     return {
-        "configuration": configuration, "kernel": kernel, "seed": seed, "target": "chip",
-        "evaluations": 4, "curve": [[1, 8.0], [3, us]], "us": us, "time_kind": "simulated",
-        "correct_by": "simulator", "first_us": 8.0, "roofline_us": 1.0,
-        "sources": "s", "operators": {"first": [1, 1], "step": [3, 1]},
-    }  # fmt: skip
+        "configuration": configuration,
+        "kernel": kernel,
+        "seed": seed,
+        "target": "chip",
+        "evaluations": 4,
+        "curve": [[1, 8.0], [3, us]],
+        "us": us,
+        "time_kind": "simulated",
+        "correct_by": "simulator",
+        "first_us": 8.0,
+        "roofline_us": 1.0,
+        "sources": "s",
+        "operators": {"first": [1, 1], "step": [3, 1]},
+    }
 
 
 ROWS = [
@@ -73,8 +85,16 @@ def test_kernels_operators_and_the_origin(found):
 
 
 def test_without_searches_the_tables_say_so(found):
-    empty = {**found, "rows": [], "summary": {"best_known_us": {}, "failed": 0, "variations": [],
-             "policies": {"blocks": [], "rows": [], "wins": {}}}}  # fmt: skip
+    empty = {
+        **found,
+        "rows": [],
+        "summary": {
+            "best_known_us": {},
+            "failed": 0,
+            "variations": [],
+            "policies": {"blocks": [], "rows": [], "wins": {}},
+        },
+    }
     for name in ("policies", "wins", "variations", "kernels", "operators"):
         assert "\nNot run yet.\n" in marked(name, empty)
 

@@ -9,13 +9,30 @@ from tools.coverage_table import failures
 from tools.markdown import cut, line
 
 _LEVELS = (
-    "problems", "count", "correct", "by the suite's check", "own kernels only", "failed at",
-    "over eager", "over compile", "over the fastest", "faster than eager",
-)  # fmt: skip
+    "problems",
+    "count",
+    "correct",
+    "by the suite's check",
+    "own kernels only",
+    "failed at",
+    "over eager",
+    "over compile",
+    "over the fastest",
+    "faster than eager",
+)
 _ROWS = (
-    "level", "problem", "us", "eager", "compile", "reduce-overhead", "over eager",
-    "over compile", "error", "its error", "notes",
-)  # fmt: skip
+    "level",
+    "problem",
+    "us",
+    "eager",
+    "compile",
+    "reduce-overhead",
+    "over eager",
+    "over compile",
+    "error",
+    "its error",
+    "notes",
+)
 
 
 def suite(result: Mapping[str, Any]) -> list[str]:
@@ -39,12 +56,20 @@ def _levels(summary: Mapping[str, Any]) -> str:
         failed = ", ".join(f"{stage} {n}" for stage, n in found["failed_at"].items())
         over = found["over"]
         eager = over["eager"]
-        lines.append(line([
-            name, str(found["problems"]), str(found["correct"]), str(found["suite_passed"]),
-            str(found["own_kernels_only"]), failed or "-",
-            *(_mean(over[n]) for n in ("eager", "compile", "fastest")),
-            f"{100 * eager['fast_1']:.0f}%" if eager else "-",
-        ]))  # fmt: skip
+        lines.append(
+            line(
+                [
+                    name,
+                    str(found["problems"]),
+                    str(found["correct"]),
+                    str(found["suite_passed"]),
+                    str(found["own_kernels_only"]),
+                    failed or "-",
+                    *(_mean(over[n]) for n in ("eager", "compile", "fastest")),
+                    f"{100 * eager['fast_1']:.0f}%" if eager else "-",
+                ]
+            )
+        )
     return "\n".join(lines)
 
 
@@ -56,12 +81,20 @@ def _problems(rows: Sequence[Mapping[str, Any]]) -> str:
     lines = [line(_ROWS), line(["---:", "---"] + ["---:"] * (len(_ROWS) - 3) + ["---"])]
     for row in (r for r in rows if r.get("us")):
         times, ratios = row["baselines_us"], row["speedups"]
-        lines.append(line([
-            str(row["level"]), row["problem"], _us(row["us"]),
-            *(_us(times.get(n)) for n in ("eager", "compile", "reduce_overhead")),
-            *(cut(ratios.get(n)) for n in ("eager", "compile")),
-            _error(row["rel_err"]), _error(row["reference_rel_err"]), _notes(row),
-        ]))  # fmt: skip
+        lines.append(
+            line(
+                [
+                    str(row["level"]),
+                    row["problem"],
+                    _us(row["us"]),
+                    *(_us(times.get(n)) for n in ("eager", "compile", "reduce_overhead")),
+                    *(cut(ratios.get(n)) for n in ("eager", "compile")),
+                    _error(row["rel_err"]),
+                    _error(row["reference_rel_err"]),
+                    _notes(row),
+                ]
+            )
+        )
     return "\n".join(lines) if len(lines) > 2 else ""
 
 
@@ -71,8 +104,10 @@ def _notes(row: Mapping[str, Any]) -> str:
     notes += ["its equations shrink" * bool(row["collapses"]), "; ".join(row.get("rounded", ()))]
     if not row["suite_passed"]:
         found = row["suite"]
-        notes.append(f"suite {found['passed']}/{found['trials']}, "
-                     f"eager in f32 {found['passed_with_f32']}/{found['trials']}")  # fmt: skip
+        notes.append(
+            f"suite {found['passed']}/{found['trials']}, "
+            f"eager in f32 {found['passed_with_f32']}/{found['trials']}"
+        )
     if plain := row.get("plain_kernels"):
         notes.append(f"{len(plain)} plain kernels")
     notes += ["wrong" * (not row["correct"])]

@@ -5,24 +5,49 @@ from tools.results_table import table
 
 
 def row(number, **facts):
-    known = {"level": 1, "number": number, "problem": f"{number}_P", "degenerate": "",
-             "correct": True, "us": 10.0, "baselines_us": {"eager": 20.0, "compile": 15.0},
-             "speedups": {"eager": 2.0, "compile": 1.5}, "speedup": 1.5, "collapses": False,
-             "rounded": [], "suite": {"trials": 5, "passed": 5, "passed_with_f32": 5},
-             "suite_passed": True, "own_kernels_only": True, "rel_err": 1e-7,
-             "reference_rel_err": None}  # fmt: skip
+    known = {
+        "level": 1,
+        "number": number,
+        "problem": f"{number}_P",
+        "degenerate": "",
+        "correct": True,
+        "us": 10.0,
+        "baselines_us": {"eager": 20.0, "compile": 15.0},
+        "speedups": {"eager": 2.0, "compile": 1.5},
+        "speedup": 1.5,
+        "collapses": False,
+        "rounded": [],
+        "suite": {"trials": 5, "passed": 5, "passed_with_f32": 5},
+        "suite_passed": True,
+        "own_kernels_only": True,
+        "rel_err": 1e-7,
+        "reference_rel_err": None,
+    }
     return known | facts
 
 
 def result(*rows):
-    head = {"command": "c", "date": "d", "machine": "a chip", "driver": "1", "suite": "s",
-            "versions": {"torch": "2"}, "sizes": "the problems' own"}  # fmt: skip
+    head = {
+        "command": "c",
+        "date": "d",
+        "machine": "a chip",
+        "driver": "1",
+        "suite": "s",
+        "versions": {"torch": "2"},
+        "sizes": "the problems' own",
+    }
     return head | {"summary": summary(rows), "rows": list(rows)}
 
 
-TF32 = row(2, rounded=["convolution: tf32"], suite_passed=False, collapses=True,
-           degenerate="constant", suite={"trials": 5, "passed": 1, "passed_with_f32": 3},
-           plain_kernels=["k"])  # fmt: skip
+TF32 = row(
+    2,
+    rounded=["convolution: tf32"],
+    suite_passed=False,
+    collapses=True,
+    degenerate="constant",
+    suite={"trials": 5, "passed": 1, "passed_with_f32": 3},
+    plain_kernels=["k"],
+)
 WRONG = row(3, correct=False, us=None, stage="build", reason="no\n  " + "x" * 300)
 
 

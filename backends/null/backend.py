@@ -65,9 +65,14 @@ class Null:
         )
 
     def profile(
-        self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays,
+        self,
+        built: Built,
+        nest: LoopNest,
+        machine: Machine,
+        sizes: Sizes,
+        inputs: Arrays,
         trace: Path,
-    ) -> Timing:  # fmt: skip
+    ) -> Timing:
         """As `time`; the timeline has one bar for each part."""
         timing = self.time(built, nest, machine, sizes, inputs)
         bars, start = [], 0.0

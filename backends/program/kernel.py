@@ -38,8 +38,9 @@ class KernelCall:
             if p.role != "input":
                 dims = tuple(value(s, sizes) for s in p.shape)
                 made[p.name] = torch.empty(dims, dtype=TORCH[p.dtype], device=self.place)
-        tensors = (given[p.name] if p.role == "input" else made[p.name]
-                   for p in self.launcher.tensors)  # fmt: skip
+        tensors = (
+            given[p.name] if p.role == "input" else made[p.name] for p in self.launcher.tensors
+        )
         self.launcher.launch(*tensors)
         return [made[t.name] for t in self.spec.outputs]
 

@@ -31,9 +31,7 @@ class TakesTensors(Protocol):
     def place(self, machine: Machine) -> str:
         """Torch's name of the device on which tensors for a machine's kernels lie here."""
 
-    def launcher(
-        self, file: Path, tensors: tuple[Parameter, ...], machine: Machine
-    ) -> Launch:
+    def launcher(self, file: Path, tensors: tuple[Parameter, ...], machine: Machine) -> Launch:
         """What runs a source (as it was built, where its build lies beside it) on contiguous
         tensors at that place, in the order of `tensors`: inputs, workspace, outputs. It returns
         when the kernel has run, or stands in the device's queue; BackendError where it fails."""

@@ -44,9 +44,13 @@ class Linked:
         return place(self.backend, self.machine)
 
     def program(
-        self, fixed: Tensors = NOTHING, reuse: bool = False, into: Tensors = NOTHING,
-        outside: Sequence[Outside] = (), unread: Collection[int] = (),
-    ) -> Program:  # fmt: skip
+        self,
+        fixed: Tensors = NOTHING,
+        reuse: bool = False,
+        into: Tensors = NOTHING,
+        outside: Sequence[Outside] = (),
+        unread: Collection[int] = (),
+    ) -> Program:
         """The network as a call on torch tensors; see `Program`."""
         made = Program(
             self.network, self.launchers, self.place, fixed, reuse, into, outside, unread

@@ -81,18 +81,16 @@ def operator(
 
     def fake(*given: torch.Tensor) -> Any:
         made = [
-            given[0].new_empty(sizes, dtype=TORCH[dtype]) if given else torch.empty(
-                sizes, dtype=TORCH[dtype]
-            )
+            given[0].new_empty(sizes, dtype=TORCH[dtype])
+            if given
+            else torch.empty(sizes, dtype=TORCH[dtype])
             for dtype, sizes in call.shapes(given)
         ]
         return tuple(made) if several else made[0]
 
     result = f"({', '.join('Tensor' for _ in outputs)})" if several else "Tensor"
     arguments = ", ".join(f"Tensor {_argument(n)}" for n in inputs)
-    made = torch.library.custom_op(
-        name, run, mutates_args=(), schema=f"({arguments}) -> {result}"
-    )
+    made = torch.library.custom_op(name, run, mutates_args=(), schema=f"({arguments}) -> {result}")
     made.register_fake(fake)
     if backward:
         _differentiable(made, inputs, outputs, backward)
@@ -111,9 +109,10 @@ def _require_pair(
     for one in backward.given:
         if one not in known:
             raise KernelError(
-                f"the backward of `{name}` asks for `{one}`", allowed=", ".join(known),
+                f"the backward of `{name}` asks for `{one}`",
+                allowed=", ".join(known),
                 hint="name its inputs after tensors of the forward; d_NAME is a gradient",
-            )  # fmt: skip
+            )
     gradients = tuple(GRADIENT + n for n in inputs)
     for one in backward.made:
         if one not in gradients:

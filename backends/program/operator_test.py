@@ -68,8 +68,10 @@ def test_gradients_are_autograds(operators, name):
     given, wide = drawn(name, grad=True), [t.detach().double() for t in drawn(name)]
     wide = [t.requires_grad_() for t in wide]
     found, expected = many(operators[name](*given)), PLAIN[name](*wide)
-    weights = [torch.randn(t.shape, generator=torch.Generator().manual_seed(n))
-               for n, t in enumerate(expected)]  # fmt: skip
+    weights = [
+        torch.randn(t.shape, generator=torch.Generator().manual_seed(n))
+        for n, t in enumerate(expected)
+    ]
     sum((a * w).sum() for a, w in zip(found, weights, strict=True)).backward()
     sum((a * w.double()).sum() for a, w in zip(expected, weights, strict=True)).backward()
     for a, b in zip(given, wide, strict=True):
@@ -91,8 +93,9 @@ def test_compiled_code_takes_an_operator_whole(operators):
     run = torch.compile(network, fullgraph=True, backend="aot_eager")
     given = drawn("product", grad=True)
     found = run(*given)
-    torch.testing.assert_close(found, torch.relu((given[0] + 1.0) @ given[1]).sum(1),
-                               rtol=1e-4, atol=1e-4)  # fmt: skip
+    torch.testing.assert_close(
+        found, torch.relu((given[0] + 1.0) @ given[1]).sum(1), rtol=1e-4, atol=1e-4
+    )
     found.sum().backward()
     other = drawn("product", grad=True)
     torch.relu((other[0] + 1.0) @ other[1]).sum().backward()
@@ -107,9 +110,11 @@ def test_the_library_finds_no_fault(operators, name):
 
 
 def test_a_program_is_an_operator(tmp_path):
-    spec = parse_spec('def two(x: f32[4, 8], w: f32[8]) -> (f32[4], f32[4, 8]):\n    """t"""\n'
-                      "    y[m, k] = x[m, k] * w[k]\n    s[m] = sum(y[m, k], k)\n"
-                      "    return s, y\n")  # fmt: skip
+    spec = parse_spec(
+        'def two(x: f32[4, 8], w: f32[8]) -> (f32[4], f32[4, 8]):\n    """t"""\n'
+        "    y[m, k] = x[m, k] * w[k]\n    s[m] = sum(y[m, k], k)\n"
+        "    return s, y\n"
+    )
     machine = target("npu")
     run = compiled(spec, {}, {}, machine, backend_for(machine), tmp_path)
     w = torch.randn(8)

@@ -18,9 +18,13 @@ from ir.spec import Spec
 
 
 def kernel_call(
-    spec: Spec, sizes: Mapping[str, int], machine: Machine, backend: Backend, folder: Path,
+    spec: Spec,
+    sizes: Mapping[str, int],
+    machine: Machine,
+    backend: Backend,
+    folder: Path,
     schedule: Schedule | None = None,
-) -> KernelCall:  # fmt: skip
+) -> KernelCall:
     """A spec's kernel for a target, built below a folder.
 
     sizes: those that it is built for, and runs best at.  schedule: else the autoschedule.

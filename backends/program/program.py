@@ -84,9 +84,7 @@ class Program:
         self.launchers = launchers
         self.buffers = {b.name: b for b in network.buffers}
         self.inputs = tuple(b for b in network.inputs if b.name not in fixed)
-        self.made = tuple(
-            b for b in network.buffers if b.role == "output" and b.name not in into
-        )
+        self.made = tuple(b for b in network.buffers if b.role == "output" and b.name not in into)
         self.plan = plan(_blocks(network, launchers))
         self.memory = torch.empty(self.plan.bytes, dtype=torch.uint8, device=place)
         self.kept: dict[str, torch.Tensor] = {}
@@ -137,10 +135,12 @@ class Program:
     def _outside(self, wait: _Wait, held: dict[str, torch.Tensor]) -> None:
         """Makes a call from outside, and holds what it gives."""
         pause = wait.pause
-        found = wait.call([
-            (held[name] if name in held else self.kept[name]).view(sizes)
-            for name, sizes in pause.inputs
-        ])  # fmt: skip
+        found = wait.call(
+            [
+                (held[name] if name in held else self.kept[name]).view(sizes)
+                for name, sizes in pause.inputs
+            ]
+        )
         for name, tensor in zip(pause.outputs, found, strict=True):
             if name is not None:
                 b = self.buffers[name]

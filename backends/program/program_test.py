@@ -114,11 +114,15 @@ def test_a_missing_input_is_named(run):
 
 def test_what_is_between_shares_bytes(tmp_path):
     lines = "\n".join(
-        f"    t{n + 1}[m, n] = sum(t{n}[m, k] * w[k, n], k)" if n else
-        "    t1[m, n] = sum(x[m, k] * w[k, n], k)" for n in range(6)
+        f"    t{n + 1}[m, n] = sum(t{n}[m, k] * w[k, n], k)"
+        if n
+        else "    t1[m, n] = sum(x[m, k] * w[k, n], k)"
+        for n in range(6)
     )
-    spec = parse_spec('def chain(x: f32[16, 16], w: f32[16, 16]) -> f32[16, 16]:\n    """c"""\n'
-                      f"{lines}\n    return t6\n")  # fmt: skip
+    spec = parse_spec(
+        'def chain(x: f32[16, 16], w: f32[16, 16]) -> f32[16, 16]:\n    """c"""\n'
+        f"{lines}\n    return t6\n"
+    )
     machine = target("npu")
     made = program(compiled(spec, {}, {}, machine, backend_for(machine), tmp_path))
     between = [b for b in made.network.buffers if b.role == "between"]
@@ -129,8 +133,10 @@ def test_what_is_between_shares_bytes(tmp_path):
 
 
 def test_a_result_that_is_an_input_is_a_copy(tmp_path):
-    spec = parse_spec('def same(x: f32[4, 8]) -> (f32[4, 8], f32[4, 8]):\n    """s"""\n'
-                      "    y[m, n] = x[m, n]\n    z[m, n] = x[m, n] + 1.0\n    return y, z\n")
+    spec = parse_spec(
+        'def same(x: f32[4, 8]) -> (f32[4, 8], f32[4, 8]):\n    """s"""\n'
+        "    y[m, n] = x[m, n]\n    z[m, n] = x[m, n] + 1.0\n    return y, z\n"
+    )
     machine = target("npu")
     made = program(compiled(spec, {}, {}, machine, backend_for(machine), tmp_path))
     x = torch.randn(4, 8)

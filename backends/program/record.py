@@ -104,9 +104,13 @@ def _fact(sealed: Sealed, name: str) -> str:
 
 
 def _launcher(
-    sealed: Sealed, spec: Spec, tensors: tuple[Parameter, ...], machine: Machine,
-    backend: Backend, folder: Path,
-) -> Launcher:  # fmt: skip
+    sealed: Sealed,
+    spec: Spec,
+    tensors: tuple[Parameter, ...],
+    machine: Machine,
+    backend: Backend,
+    folder: Path,
+) -> Launcher:
     here, extension = f"kernels/{spec.name}", backend.manifest.extension
     source = sealed.text(f"{here}/kernel.{extension}")
     place = folder / spec.name
@@ -160,6 +164,5 @@ def _network(table: Mapping[str, Any], specs: Mapping[str, Spec]) -> Network:
 
 def _tensors(rows: list[Any]) -> tuple[Parameter, ...]:
     return tuple(
-        Parameter(name, dtype, tuple(map(Number, sizes)), role)
-        for name, dtype, sizes, role in rows
+        Parameter(name, dtype, tuple(map(Number, sizes)), role) for name, dtype, sizes, role in rows
     )

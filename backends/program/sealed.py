@@ -71,17 +71,18 @@ def unseal(folder: Path) -> Sealed:
     """The folder, checked: KernelError for a manifest that is missing or of another form, and for
     a file that is missing, changed, or not listed."""
     table = _manifest(folder / MANIFEST)
-    there = {
-        p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()
-    } - {MANIFEST}
+    there = {p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()} - {
+        MANIFEST
+    }
     for name, digest in table["files"].items():
         if name not in there:
             raise KernelError(f"the file `{name}` is missing", where=str(folder))
         if _digest((folder / name).read_bytes()) != digest:
             raise KernelError(
-                f"the file `{name}` is not what was saved", where=str(folder),
+                f"the file `{name}` is not what was saved",
+                where=str(folder),
                 hint="save the record again; its files are not for editing",
-            )  # fmt: skip
+            )
     if more := sorted(there - set(table["files"])):
         raise KernelError(f"the file `{more[0]}` is of no record", where=str(folder))
     return Sealed(folder, table["facts"], tuple(table["files"]))
@@ -92,9 +93,10 @@ def _manifest(file: Path) -> dict[str, Any]:
         table = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise KernelError(
-            f"the manifest cannot be read: {error}", where=str(file),
+            f"the manifest cannot be read: {error}",
+            where=str(file),
             hint="give the folder that was saved",
-        ) from error  # fmt: skip
+        ) from error
     if not isinstance(table, dict) or set(table) != set(_FIELDS):
         raise KernelError(
             "the manifest has other fields", where=str(file), allowed=", ".join(_FIELDS)

@@ -24,8 +24,10 @@ def test_blocks_that_live_together_lie_apart_and_within(drawn):
         for other in made[n + 1 :]:
             at = found.offsets[other.name]
             if one.meets(other):
-                assert low + one.bytes <= at or at + other.bytes <= low or not (
-                    one.bytes and other.bytes
+                assert (
+                    low + one.bytes <= at
+                    or at + other.bytes <= low
+                    or not (one.bytes and other.bytes)
                 )
 
 

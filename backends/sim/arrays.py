@@ -10,8 +10,15 @@ from ir.nest.nest import Parameter
 from ir.sizes import value
 
 _DTYPES = {
-    "f32": np.float32, "f16": np.float16, "bf16": np.uint16, "i32": np.int32, "i64": np.int64,
-    "i16": np.int16, "i8": np.int8, "u8": np.uint8, "b8": np.uint8,
+    "f32": np.float32,
+    "f16": np.float16,
+    "bf16": np.uint16,
+    "i32": np.int32,
+    "i64": np.int64,
+    "i16": np.int16,
+    "i8": np.int8,
+    "u8": np.uint8,
+    "b8": np.uint8,
 }
 _BAD_BF16 = 0x7FC1  # a NaN
 _BAD_INTEGER = -1_234_567

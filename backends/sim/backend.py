@@ -137,15 +137,16 @@ class Sim:
         bound = bind(nest.spec, sizes)
         parameters = _parameters(nest)
         arrays = {
-            p.name: to_device(inputs[p.name], p.dtype)
-            if p.role == "input"
-            else poisoned(p, bound)
+            p.name: to_device(inputs[p.name], p.dtype) if p.role == "input" else poisoned(p, bound)
             for p in parameters
         }
         number = {p.name: n for n, p in enumerate(parameters)}
         launches = [
-            (spelling.launch(launch.name), [number[p.name] for p in launch.parameters],
-             [*(bound[s] for s in launch.sizes), *([step] if repeat else [])])
+            (
+                spelling.launch(launch.name),
+                [number[p.name] for p in launch.parameters],
+                [*(bound[s] for s in launch.sizes), *([step] if repeat else [])],
+            )
             for repeat, group in nest.groups()
             for step in (repeat.steps(bound) if repeat else (0,))
             for launch in group

@@ -119,8 +119,11 @@ class Commands:
         extents = {a.name: a.extent for v in self.launch.values for a in v.axes}
         made = [
             Storage(
-                spelling.buffer(v.name), v.name, v.dtype,
-                tuple((spelling.axis(a.name), spelling.size(a.extent)) for a in v.axes), v.depth,
+                spelling.buffer(v.name),
+                v.name,
+                v.dtype,
+                tuple((spelling.axis(a.name), spelling.size(a.extent)) for a in v.axes),
+                v.depth,
             )
             for v in self.launch.values
         ]
@@ -149,8 +152,7 @@ class Commands:
             if c.box and set(c.box) <= bound and (not needing or set(c.box) & needing):
                 found[c.box] = None
         return tuple(
-            Box(spelling.box(names),
-                tuple((spelling.axis(n), spelling.count(n)) for n in names))
+            Box(spelling.box(names), tuple((spelling.axis(n), spelling.count(n)) for n in names))
             for names in found
         )
 
@@ -163,9 +165,12 @@ class Commands:
             case Load():
                 outside = () if s.pad is None else (f"pad({spelling.number(s.pad)})",)
                 group = () if s.shared is None else (spelling.group(s.shared),)
-                yield Call("load_shared" if group else "load",
-                           (self._fresh(s.value), spelling.tensor(s.tensor)),
-                           region=self._region(s.region, s.value), tail=(*group, *outside))
+                yield Call(
+                    "load_shared" if group else "load",
+                    (self._fresh(s.value), spelling.tensor(s.tensor)),
+                    region=self._region(s.region, s.value),
+                    tail=(*group, *outside),
+                )
             case Store():
                 yield self._store(s, once)
             case _:
@@ -174,35 +179,65 @@ class Commands:
     def _call(self, s: Statement) -> Call:
         match s:
             case Fill():
-                return Call("fill", (self._fresh(s.value), spelling.number(s.number)),
-                            box=self.values[s.value].names)
+                return Call(
+                    "fill",
+                    (self._fresh(s.value), spelling.number(s.number)),
+                    box=self.values[s.value].names,
+                )
             case Fold():
-                return Call("reduce", (self._fold(s.fold), self._onto(s), self._view(s.source)),
-                            box=self._fold_box(s), tail=(self._flag(s),))
+                return Call(
+                    "reduce",
+                    (self._fold(s.fold), self._onto(s), self._view(s.source)),
+                    box=self._fold_box(s),
+                    tail=(self._flag(s),),
+                )
             case Dot():
                 names = dict.fromkeys((*self.values[s.value].names, *s.over))
-                return Call("matmul", (self._onto(s), self._view(s.a), self._view(s.b)),
-                            box=tuple(names), tail=(self._flag(s),))
+                return Call(
+                    "matmul",
+                    (self._onto(s), self._view(s.a), self._view(s.b)),
+                    box=tuple(names),
+                    tail=(self._flag(s),),
+                )
+        return self._call_along_an_axis(s)
+
+    def _call_along_an_axis(self, s: Statement) -> Call:
+        match s:
             case Scan():
                 return Call(
                     "scan",
-                    (self._fold(s.fold), self._fresh(s.value), self._view(s.source),
-                     spelling.axis(s.along), View(spelling.buffer(s.carry))),
+                    (
+                        self._fold(s.fold),
+                        self._fresh(s.value),
+                        self._view(s.source),
+                        spelling.axis(s.along),
+                        View(spelling.buffer(s.carry)),
+                    ),
                     box=self.values[s.value].names,
                 )
             case Search():
                 axis = self.values[s.borders.value].names[0]
                 return Call(
                     "bucketize",
-                    (self._fresh(s.value), self._view(s.source), self._view(s.borders),
-                     spelling.axis(axis), spelling.size(s.count)),
+                    (
+                        self._fresh(s.value),
+                        self._view(s.source),
+                        self._view(s.borders),
+                        spelling.axis(axis),
+                        spelling.size(s.count),
+                    ),
                     box=self.values[s.value].names,
                 )
             case Take():
                 return Call(
                     "take",
-                    (self._fresh(s.value), self._view(s.table), spelling.axis(s.axis),
-                     spelling.size(s.count), self._view(s.at)),
+                    (
+                        self._fresh(s.value),
+                        self._view(s.table),
+                        spelling.axis(s.axis),
+                        spelling.size(s.count),
+                        self._view(s.at),
+                    ),
                     box=self.values[s.value].names,
                 )
         raise BackendError("emit", f"a {type(s).__name__} has no command on this device")
@@ -250,7 +285,9 @@ class Commands:
     def _store(self, s: Store, once: bool) -> Call:
         origins = " && ".join(f"{spelling.origin(i)} == 0" for i in s.once)
         return Call(
-            "store", (spelling.tensor(s.tensor),), region=self._region(s.region, s.value),
+            "store",
+            (spelling.tensor(s.tensor),),
+            region=self._region(s.region, s.value),
             tail=(View(spelling.buffer(s.value)),),
             condition="pe.id() == 0" if once and self.launch.grid else origins,
         )
@@ -261,10 +298,17 @@ class Commands:
         bound = frozenset(self._indices() - inner)
         boxes = self.boxes(body, bound, needing=frozenset({s.index}))
         return Walk(
-            index=s.index, origin=spelling.origin(s.index), count=spelling.count(s.index),
-            tile=s.tile, low=self._bound(s.low), high=self._bound(s.high),
-            low_read=self._read(s.low), high_read=self._read(s.high),
-            body=body, boxes=boxes, backwards=s.backwards,
+            index=s.index,
+            origin=spelling.origin(s.index),
+            count=spelling.count(s.index),
+            tile=s.tile,
+            low=self._bound(s.low),
+            high=self._bound(s.high),
+            low_read=self._read(s.low),
+            high_read=self._read(s.high),
+            body=body,
+            boxes=boxes,
+            backwards=s.backwards,
         )
 
     def _bound(self, bound: Bound) -> str:
@@ -278,8 +322,10 @@ class Commands:
 
     def _region(self, region: tuple[Slice, ...], value: str) -> tuple[Position, ...]:
         walked = [
-            i for one in region
-            for i in ([n for n, _ in one.terms] if one.rows else [one.axis]) if i is not None
+            i
+            for one in region
+            for i in ([n for n, _ in one.terms] if one.rows else [one.axis])
+            if i is not None
         ]
         several = any(len(one.terms) > 1 for one in region if one.rows)
         together = several or len(walked) > len(set(walked))

@@ -141,9 +141,7 @@ def test_a_source_that_does_not_compile_says_where(tmp_path):
 def test_what_the_device_lacks_is_refused_at_emission():
     made = nest("softmax", "tile(m, size=4)\nplace(m.outer, level=grid)")
     launch = made.launches[0]
-    odd = [
-        replace(s, fold="argmax") if type(s).__name__ == "Fold" else s for s in launch.body
-    ]
+    odd = [replace(s, fold="argmax") if type(s).__name__ == "Fold" else s for s in launch.body]
     broken = replace(made, launches=(replace(launch, body=tuple(odd)),))
     with pytest.raises(BackendError, match="`argmax` has no fold on this device"):
         sim().emit(broken, MACHINE)

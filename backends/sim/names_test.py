@@ -21,10 +21,36 @@ from ir.verify import facts
 MACHINE = target("npu_small")
 BACKEND = Sim(REGISTRY.manifest("sim"))
 FORMS = (
-    "box", "box_n", "n", "n_at", "n_n", "n_t", "a__b", "a_b", "_a", "a_", "__", "wchar", "char8",
-    "f32_n_0", "size", "axes", "slot", "main", "exp", "i_tiles", "i", "i_low",
-    "INT64_MAX", "SIZE_MAX", "KERNEL", "NULL", "M__N", "M_", "M",
-)  # fmt: skip
+    "box",
+    "box_n",
+    "n",
+    "n_at",
+    "n_n",
+    "n_t",
+    "a__b",
+    "a_b",
+    "_a",
+    "a_",
+    "__",
+    "wchar",
+    "char8",
+    "f32_n_0",
+    "size",
+    "axes",
+    "slot",
+    "main",
+    "exp",
+    "i_tiles",
+    "i",
+    "i_low",
+    "INT64_MAX",
+    "SIZE_MAX",
+    "KERNEL",
+    "NULL",
+    "M__N",
+    "M_",
+    "M",
+)
 
 
 def right(spec, folder):
@@ -70,9 +96,11 @@ def test_a_name_that_is_no_word_stays():
 
 @pytest.mark.parametrize(
     "inputs, equations",
-    [("a__b: f32[M], a_b: f32[M]", "y[m] = a__b[m] - a_b[m]"),
-     ("x: f32[M, N]", "t[box, n] = x[box, n] * 2.0\ny[box] = sum(t[box, n], n)"),
-     ("x: f32[M], f32_m_0: f32[M]", "y[m] = exp(x[m] * 2.0) * f32_m_0[m]")],
-)  # fmt: skip
+    [
+        ("a__b: f32[M], a_b: f32[M]", "y[m] = a__b[m] - a_b[m]"),
+        ("x: f32[M, N]", "t[box, n] = x[box, n] * 2.0\ny[box] = sum(t[box, n], n)"),
+        ("x: f32[M], f32_m_0: f32[M]", "y[m] = exp(x[m] * 2.0) * f32_m_0[m]"),
+    ],
+)
 def test_no_two_names_become_one(inputs, equations, tmp_path):
     right(spec_of(*equations.splitlines(), inputs=inputs, result="f32[M]"), tmp_path)

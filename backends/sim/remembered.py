@@ -30,8 +30,10 @@ class Run:
         """Whether the two come to the same."""
         mine = (self.machine, dict(self.sizes), self.inputs)
         return self.built is other.built and mine == (
-            other.machine, dict(other.sizes), other.inputs
-        )  # fmt: skip
+            other.machine,
+            dict(other.sizes),
+            other.inputs,
+        )
 
 
 class Remembered:

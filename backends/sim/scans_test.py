@@ -17,7 +17,7 @@ ROWS = {"cummin": np.minimum, "cummax": np.maximum}
 def test_extremes_of_integers(scan, dtype, tmp_path):
     text = (
         f"def rows(x: {dtype}[M, K]) -> {dtype}[M, K]:\n"
-        f"    \"\"\"Running extremes of rows.\"\"\"\n    y[m, k] = {scan}(x[m, k], k)\n    return y\n"
+        f'    """Running extremes of rows."""\n    y[m, k] = {scan}(x[m, k], k)\n    return y\n'
     )
     machine, backend, spec = target("npu"), Sim(REGISTRY.manifest("sim")), parse_spec(text)
     sizes = {"M": 3, "K": 9}

@@ -37,44 +37,109 @@ _MADE = re.compile(
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "floordiv": "/", "mod": "%"}
 _TIGHT = {"mul", "floordiv", "mod"}
 OPS = {
-    "add": "add", "sub": "sub", "mul": "mul", "div": "div", "floordiv": "floordiv",
-    "mod": "mod", "pow": "pow", "neg": "neg", "lt": "lt", "le": "le", "gt": "gt", "ge": "ge",
-    "eq": "eq", "ne": "ne", "and": "and_", "or": "or_", "not": "not_", "where": "select",
-    "minimum": "min", "maximum": "max", "abs": "abs", "floor": "floor", "ceil": "ceil",
-    "exp": "exp", "log": "log", "sqrt": "sqrt", "rsqrt": "rsqrt", "tanh": "tanh",
-    "sigmoid": "sigmoid", "erf": "erf", "sin": "sin", "cos": "cos", "silu": "silu",
-    "gelu": "gelu", "copy": "copy", "xor": "xor_", "fmod": "fmod", "uniform": "uniform",
+    "add": "add",
+    "sub": "sub",
+    "mul": "mul",
+    "div": "div",
+    "floordiv": "floordiv",
+    "mod": "mod",
+    "pow": "pow",
+    "neg": "neg",
+    "lt": "lt",
+    "le": "le",
+    "gt": "gt",
+    "ge": "ge",
+    "eq": "eq",
+    "ne": "ne",
+    "and": "and_",
+    "or": "or_",
+    "not": "not_",
+    "where": "select",
+    "minimum": "min",
+    "maximum": "max",
+    "abs": "abs",
+    "floor": "floor",
+    "ceil": "ceil",
+    "exp": "exp",
+    "log": "log",
+    "sqrt": "sqrt",
+    "rsqrt": "rsqrt",
+    "tanh": "tanh",
+    "sigmoid": "sigmoid",
+    "erf": "erf",
+    "sin": "sin",
+    "cos": "cos",
+    "silu": "silu",
+    "gelu": "gelu",
+    "copy": "copy",
+    "xor": "xor_",
+    "fmod": "fmod",
+    "uniform": "uniform",
 }
-OPS |= {name: name for name in (
-    *("round", "trunc", "sign", "isnan", "isinf", "isfinite", "shl", "shr", "exp2", "expm1"),
-    *("log2", "log10", "log1p", "erfc", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh"),
-    *("asinh", "acosh", "atanh"),
-)}  # fmt: skip
+OPS |= {
+    name: name
+    for name in (
+        *("round", "trunc", "sign", "isnan", "isinf", "isfinite", "shl", "shr", "exp2", "expm1"),
+        *("log2", "log10", "log1p", "erfc", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh"),
+        *("asinh", "acosh", "atanh"),
+    )
+}
 OF_INTEGERS = {  # operations that are others where the result is an integer
-    "and": "bit_and", "or": "bit_or", "xor": "bit_xor", "not": "bit_not", "pow": "ipow",
-}  # fmt: skip
-_SCALARS = {  # of a constant of the launch, in double
-    "div": "({}) / double({})", "rsqrt": "1.0 / __builtin_sqrt({})", "sqrt": "__builtin_sqrt({})",
-    "exp": "__builtin_exp({})", "log": "__builtin_log({})", "pow": "__builtin_pow({}, {})",
-    "tanh": "__builtin_tanh({})", "erf": "__builtin_erf({})", "abs": "__builtin_fabs({})",
-    "maximum": "__builtin_fmax({}, {})", "minimum": "__builtin_fmin({}, {})", "neg": "-({})",
-    "square": "__builtin_pow({}, 2)", "add": "{} + {}", "sub": "{} - ({})", "mul": "({}) * ({})",
-    "floordiv": "({}) / ({})", "mod": "({}) % ({})", "round": "__builtin_rint({})",
-    "relu": "__builtin_fmax({}, 0)", "xor": "({}) ^ ({})", "and": "({}) & ({})",
-    "or": "({}) | ({})", "not": "~({})", "shl": "({}) << ({})", "shr": "({}) >> ({})",
-    "lt": "({}) < ({})", "le": "({}) <= ({})", "gt": "({}) > ({})", "ge": "({}) >= ({})",
-    "eq": "({}) == ({})", "ne": "({}) != ({})", "where": "(({}) ? ({}) : ({}))",
+    "and": "bit_and",
+    "or": "bit_or",
+    "xor": "bit_xor",
+    "not": "bit_not",
+    "pow": "ipow",
 }
-_SCALARS |= {name: f"__builtin_{name}({{}})" for name in (
-    *("floor", "ceil", "trunc", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh"),
-    *("asinh", "acosh", "atanh", "exp2", "expm1", "log2", "log10", "log1p", "erfc"),
-    *("isnan", "isinf", "isfinite"),
-)}  # fmt: skip
+_SCALARS = {  # of a constant of the launch, in double
+    "div": "({}) / double({})",
+    "rsqrt": "1.0 / __builtin_sqrt({})",
+    "sqrt": "__builtin_sqrt({})",
+    "exp": "__builtin_exp({})",
+    "log": "__builtin_log({})",
+    "pow": "__builtin_pow({}, {})",
+    "tanh": "__builtin_tanh({})",
+    "erf": "__builtin_erf({})",
+    "abs": "__builtin_fabs({})",
+    "maximum": "__builtin_fmax({}, {})",
+    "minimum": "__builtin_fmin({}, {})",
+    "neg": "-({})",
+    "square": "__builtin_pow({}, 2)",
+    "add": "{} + {}",
+    "sub": "{} - ({})",
+    "mul": "({}) * ({})",
+    "floordiv": "({}) / ({})",
+    "mod": "({}) % ({})",
+    "round": "__builtin_rint({})",
+    "relu": "__builtin_fmax({}, 0)",
+    "xor": "({}) ^ ({})",
+    "and": "({}) & ({})",
+    "or": "({}) | ({})",
+    "not": "~({})",
+    "shl": "({}) << ({})",
+    "shr": "({}) >> ({})",
+    "lt": "({}) < ({})",
+    "le": "({}) <= ({})",
+    "gt": "({}) > ({})",
+    "ge": "({}) >= ({})",
+    "eq": "({}) == ({})",
+    "ne": "({}) != ({})",
+    "where": "(({}) ? ({}) : ({}))",
+}
+_SCALARS |= {
+    name: f"__builtin_{name}({{}})"
+    for name in (
+        *("floor", "ceil", "trunc", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh"),
+        *("asinh", "acosh", "atanh", "exp2", "expm1", "log2", "log10", "log1p", "erfc"),
+        *("isnan", "isinf", "isfinite"),
+    )
+}
 _SCALARS |= {name: f"__builtin_{name}({{}}, {{}})" for name in ("atan2", "fmod")}
 # Functions of the compiler that a text may call: of numbers alone.
 BUILTINS = frozenset(re.findall(r"__builtin_\w+", " ".join(_SCALARS.values()))) | {
-    "__builtin_inf", "__builtin_nan",
-}  # fmt: skip
+    "__builtin_inf",
+    "__builtin_nan",
+}
 _LARGEST = 2**53  # constants come to the device as doubles
 FOLDS = {"sum": "sum", "max": "max", "min": "min", "prod": "prod", "any": "max", "all": "min"}
 
@@ -95,10 +160,18 @@ def spelled(nest: LoopNest) -> LoopNest:
         return alone(name) and is_word(name) or bool(_MADE.fullmatch(name))
 
     def spells(name: str) -> tuple[str, ...]:
-        return (name,) if alone(name) else (
-            buffer(name), tensor(name), origin(name), count(name), group(name),
-            *(f"{name}_{ending}" for ending in ("tiles", "low", "high")),
-        )  # fmt: skip
+        return (
+            (name,)
+            if alone(name)
+            else (
+                buffer(name),
+                tensor(name),
+                origin(name),
+                count(name),
+                group(name),
+                *(f"{name}_{ending}" for ending in ("tiles", "low", "high")),
+            )
+        )
 
     return legal(nest, refuses, spells)
 

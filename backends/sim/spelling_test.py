@@ -18,8 +18,7 @@ M, ONE, TWO = Size("M"), Number(1), Number(2)
         (Apply("add", (M, ONE)), "M + 1"),
         (Apply("sub", (M, Apply("sub", (M, ONE)))), "M - (M - 1)"),
         (Apply("mul", (TWO, Apply("add", (M, ONE)))), "2 * (M + 1)"),
-        (Apply("add", (Apply("floordiv", (Apply("sub", (M, ONE)), TWO)), ONE)),
-         "(M - 1) / 2 + 1"),
+        (Apply("add", (Apply("floordiv", (Apply("sub", (M, ONE)), TWO)), ONE)), "(M - 1) / 2 + 1"),
         (Apply("add", (M, Number(-3))), "M - 3"),
     ],
 )

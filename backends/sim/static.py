@@ -19,8 +19,19 @@ _LOOPS = ("for", "while")
 _OPEN, _CLOSE = "([{", ")]}"
 _AFRESH = ("afresh", "false")
 _LARGER = 16  # a tile for each axis that it has more: a guess, as the text gives no extents
-_WRITES = {"load": 0, "load_shared": 0, "map": 1, "reduce": 1, "scan": 1, "matmul": 0, "fill": 0,
-           "iota": 0, "bucketize": 0, "take": 0, "receive": 0}  # fmt: skip
+_WRITES = {
+    "load": 0,
+    "load_shared": 0,
+    "map": 1,
+    "reduce": 1,
+    "scan": 1,
+    "matmul": 0,
+    "fill": 0,
+    "iota": 0,
+    "bucketize": 0,
+    "take": 0,
+    "receive": 0,
+}
 
 
 @dataclass(frozen=True, slots=True)

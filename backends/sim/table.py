@@ -9,21 +9,42 @@ from ir.machine import Machine
 ROUNDING = 1e-3  # of the figures that a file states
 HELD = ("f32", "f16", "bf16", "i32", "i64", "b8", "i16", "i8", "u8")
 FIELDS = {
-    "clock_hz": RATE, "rows": SIZE, "columns": SIZE, "launch_cycles": COUNT,
-    "issue_cycles": COUNT, "queue_length": SIZE,
-    "dma": {"bytes_per_cycle": RATE, "startup_cycles": COUNT, "chunk_bytes": SIZE,
-            "row_cycles": AMOUNT},
-    "dram": {"channels": SIZE, "bytes_per_cycle": RATE, "latency_cycles": COUNT,
-             "interleave_bytes": SIZE},
-    "shared": {"bytes": SIZE, "banks": SIZE, "bytes_per_cycle": RATE, "latency_cycles": COUNT,
-               "block_bytes": SIZE},
+    "clock_hz": RATE,
+    "rows": SIZE,
+    "columns": SIZE,
+    "launch_cycles": COUNT,
+    "issue_cycles": COUNT,
+    "queue_length": SIZE,
+    "dma": {
+        "bytes_per_cycle": RATE,
+        "startup_cycles": COUNT,
+        "chunk_bytes": SIZE,
+        "row_cycles": AMOUNT,
+    },
+    "dram": {
+        "channels": SIZE,
+        "bytes_per_cycle": RATE,
+        "latency_cycles": COUNT,
+        "interleave_bytes": SIZE,
+    },
+    "shared": {
+        "bytes": SIZE,
+        "banks": SIZE,
+        "bytes_per_cycle": RATE,
+        "latency_cycles": COUNT,
+        "block_bytes": SIZE,
+    },
     "mesh": {"bytes_per_cycle": RATE, "hop_cycles": COUNT},
-    "matrix": {"rows": SIZE, "columns": SIZE, "startup_cycles": COUNT,
-               "depth_per_cycle": rates(HELD)},
+    "matrix": {
+        "rows": SIZE,
+        "columns": SIZE,
+        "startup_cycles": COUNT,
+        "depth_per_cycle": rates(HELD),
+    },
     "vector": {"startup_cycles": COUNT, "lanes": rates(HELD)},
     "special": {"startup_cycles": COUNT, "table_bits": SIZE, "lanes": rates(HELD)},
     "reduction": {"startup_cycles": COUNT, "lanes": rates(HELD)},
-}  # fmt: skip
+}
 
 
 def check(machine: Machine) -> None:

@@ -43,9 +43,9 @@ def _launch(nest: LoopNest, launch: Launch) -> dict[str, Any]:
         "attributes": [(n, spelling.number(v)) for n, v in nest.spec.attributes],
         "tensors": [spelling.tensor(p.name) for p in launch.parameters],
         "grid": [_grid(g) for g in launch.grid],
-        "shared": sorted({
-            s.shared for s in launch.statements() if isinstance(s, Load) and s.shared
-        }),
+        "shared": sorted(
+            {s.shared for s in launch.statements() if isinstance(s, Load) and s.shared}
+        ),
         "tiles": " * ".join(f"{g.index}_tiles" for g in launch.grid) or "1",
         "whole": [
             {"origin": spelling.origin(i), "count": spelling.count(i), "size": spelling.size(e)}

@@ -90,8 +90,17 @@ class Triton:
         for launch in nest.launches:
             us = timing.figures[f"{launch.name}.us"]
             facts = {n: f for n, f in built.figures.items() if n.startswith(f"{launch.name}.")}
-            bars.append({"name": launch.name, "ph": "X", "ts": start, "dur": us, "pid": 0,
-                         "tid": 0, "args": facts})
+            bars.append(
+                {
+                    "name": launch.name,
+                    "ph": "X",
+                    "ts": start,
+                    "dur": us,
+                    "pid": 0,
+                    "tid": 0,
+                    "args": facts,
+                }
+            )
             start += us
         trace.write_text(json.dumps({"traceEvents": bars}), encoding="utf-8")
         return timing

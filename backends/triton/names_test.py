@@ -19,10 +19,36 @@ from ir.verify import facts
 MACHINE = target("mi300")
 BACKEND = Triton(REGISTRY.manifest("triton"))
 FORMS = (
-    "x_ptr", "x_desc", "x_factor", "x", "x_at", "offs_x", "in_x", "tiles_x", "x_step", "x_low",
-    "part_1", "x_dim0", "x_3", "f_0", "input", "double", "a_", "__", "_a", "rank", "self", "args",
-    "BLOCK_X", "EVEN_X", "STEPS_X", "BULK_X", "LOG2_E", "M_", "M",
-)  # fmt: skip
+    "x_ptr",
+    "x_desc",
+    "x_factor",
+    "x",
+    "x_at",
+    "offs_x",
+    "in_x",
+    "tiles_x",
+    "x_step",
+    "x_low",
+    "part_1",
+    "x_dim0",
+    "x_3",
+    "f_0",
+    "input",
+    "double",
+    "a_",
+    "__",
+    "_a",
+    "rank",
+    "self",
+    "args",
+    "BLOCK_X",
+    "EVEN_X",
+    "STEPS_X",
+    "BULK_X",
+    "LOG2_E",
+    "M_",
+    "M",
+)
 
 
 def nest_of(spec, scheduler=plain):
@@ -47,12 +73,17 @@ def test_what_has_such_names_compiles(tmp_path):
 
 @pytest.mark.parametrize(
     "inputs, equations",
-    [("x: f32[M], y_0: f32[M]", "x_ptr[m] = x[m] * 2.0\ny[m] = x_ptr[m] - y_0[m]"),
-     ("x: f32[M, N]", "part_1[m, n] = x[m, n] + pad(x[m, n - 1], 1.0)\ny[m] = sum(silu(part_1[m, n] * 2.0), n)"),
-     ("x: f32[M], f_0: f32[M]", "y[m] = x[m] - f_0[m]"),
-     ("x: f32[BLOCK_M], at: i32[BLOCK_M]", "y[m] = pad(x[at[m]], 0.0) * x[m]"),
-     ("x: f32[M, N], n: f32[M]", "y[in_n] = sum(x[in_n, offs_n] * n[in_n], offs_n)")],
-)  # fmt: skip
+    [
+        ("x: f32[M], y_0: f32[M]", "x_ptr[m] = x[m] * 2.0\ny[m] = x_ptr[m] - y_0[m]"),
+        (
+            "x: f32[M, N]",
+            "part_1[m, n] = x[m, n] + pad(x[m, n - 1], 1.0)\ny[m] = sum(silu(part_1[m, n] * 2.0), n)",
+        ),
+        ("x: f32[M], f_0: f32[M]", "y[m] = x[m] - f_0[m]"),
+        ("x: f32[BLOCK_M], at: i32[BLOCK_M]", "y[m] = pad(x[at[m]], 0.0) * x[m]"),
+        ("x: f32[M, N], n: f32[M]", "y[in_n] = sum(x[in_n, offs_n] * n[in_n], offs_n)"),
+    ],
+)
 def test_no_two_names_become_one(inputs, equations, tmp_path):
     size = "BLOCK_M" if "BLOCK_M" in inputs else "M"
     spec = spec_of(*equations.splitlines(), inputs=inputs, result=f"f32[{size}]")
@@ -61,8 +92,9 @@ def test_no_two_names_become_one(inputs, equations, tmp_path):
 
 
 def test_a_name_that_is_no_word_stays():
-    spec = spec_of("y[m] = input[m] + double[m]", inputs="input: f32[M], double: f32[M]",
-                   result="f32[M]")  # fmt: skip
+    spec = spec_of(
+        "y[m] = input[m] + double[m]", inputs="input: f32[M], double: f32[M]", result="f32[M]"
+    )
     nest, _ = nest_of(spec)
     assert spelling.spelled(nest) is nest
 
@@ -74,6 +106,7 @@ def test_whatever_a_text_has_of_itself_is_a_word(kernel):
     tree = ast.parse(BACKEND.emit(nest, MACHINE))
     read = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
     assert {n for n in read & set(dir(builtins)) if is_name(n)} <= spelling.WORDS
-    imported = [a for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom)
-                for a in n.names]  # fmt: skip
+    imported = [
+        a for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom) for a in n.names
+    ]
     assert {(a.asname or a.name).split(".")[0] for a in imported} <= spelling.WORDS

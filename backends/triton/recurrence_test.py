@@ -122,7 +122,13 @@ def test_a_step_that_is_one_row_of_a_product_is_that_row(lines, chip, tmp_path):
 
 def test_a_step_of_one_row_has_its_place_in_a_wider_block(tmp_path):
     w, machine = workload("rnn"), target("h200")
-    lines = ("tile(t, size=1)", "tile(b, size=1)", "place(t.outer, level=grid)",
-             "place(b.outer, level=grid)", "compute(gx, unit=matrix)", "compute(a, unit=matrix)")  # fmt: skip
+    lines = (
+        "tile(t, size=1)",
+        "tile(b, size=1)",
+        "place(t.outer, level=grid)",
+        "place(b.outer, level=grid)",
+        "compute(gx, unit=matrix)",
+        "compute(a, unit=matrix)",
+    )
     nest = lower(w.spec, decisions(w.spec, *lines), machine, w.checks[-1])
     assert wrong(nest, machine, w.checks[-1], tmp_path) == ""

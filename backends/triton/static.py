@@ -13,8 +13,20 @@ from dataclasses import dataclass, field
 from ir.syntax import syntax_tree
 
 LANGUAGE = ("tl", "language", "libdevice")
-FOLDS = ("sum", "max", "min", "argmax", "argmin", "xor_sum", "reduce", "associative_scan", "cumsum",
-         "cumprod", "sort", "histogram")  # fmt: skip
+FOLDS = (
+    "sum",
+    "max",
+    "min",
+    "argmax",
+    "argmin",
+    "xor_sum",
+    "reduce",
+    "associative_scan",
+    "cumsum",
+    "cumprod",
+    "sort",
+    "histogram",
+)
 STARTS = ("full", "zeros", "zeros_like", "full_like")  # what accumulators are made by
 LARGER = 16  # a tile for each axis that it has more: a guess, as the text gives no extents
 Block = tuple[str, int]  # a kernel, and the line of the loop in it, 0 outside
@@ -178,12 +190,20 @@ class _Reader:
         self._look(statement, line, depth, ahead, target=target)
 
     def _look(
-        self, node: ast.AST, line: int, depth: int, ahead: bool, target: str = "",
+        self,
+        node: ast.AST,
+        line: int,
+        depth: int,
+        ahead: bool,
+        target: str = "",
         whole: bool = True,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Takes note of the calls and names in a statement, or (not `whole`) in its head."""
-        parts = [node] if whole else [c for c in ast.iter_child_nodes(node)
-                                      if not isinstance(c, ast.stmt)]  # fmt: skip
+        parts = (
+            [node]
+            if whole
+            else [c for c in ast.iter_child_nodes(node) if not isinstance(c, ast.stmt)]
+        )
         nodes = [n for part in parts for n in ast.walk(part)]
         names = [n for n in nodes if isinstance(n, ast.Name)]
         for name in {n.id for n in names if isinstance(n.ctx, ast.Load)}:
@@ -234,8 +254,11 @@ def _names(node: ast.AST) -> set[str]:
 def _axes(address: ast.expr, call: ast.Call) -> int:
     """How many axes what is loaded seems to have: those that addresses are spread over by `None`,
     or the numbers of a descriptor's position."""
-    spread = [len(n.slice.elts) for n in ast.walk(address)
-              if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Tuple)]  # fmt: skip
+    spread = [
+        len(n.slice.elts)
+        for n in ast.walk(address)
+        if isinstance(n, ast.Subscript) and isinstance(n.slice, ast.Tuple)
+    ]
     if spread:
         return max(spread)
     position = call.args[0] if call.args else None

@@ -14,12 +14,14 @@ from ir.parse.parse import parse_workload
 
 LIBRARY = Path(__file__).parents[2] / "ir" / "library"
 KERNELS = sorted(p.stem for p in LIBRARY.glob("*.kir"))
-HEAD = '''import triton
+HEAD = """import triton
 import triton.language as tl
 
 
-'''
-BY_HAND = HEAD + '''@triton.autotune(configs=[], key=[])
+"""
+BY_HAND = (
+    HEAD
+    + """@triton.autotune(configs=[], key=[])
 @triton.jit
 def norm(x_ptr, w_ptr, y_ptr, M, K, BLOCK: tl.constexpr):
     row = tl.program_id(0)
@@ -43,8 +45,11 @@ def unused(x_ptr):
 
 def launch(x, w, y):
     norm[(4,)](x, w, y, 4, 128, BLOCK=64, num_stages=3)
-'''
-PRODUCT = HEAD + '''@triton.jit
+"""
+)
+PRODUCT = (
+    HEAD
+    + """@triton.jit
 def matmul(a_desc, b_ptr, c_ptr, K: tl.constexpr):
     acc = tl.zeros((64, 64), dtype=tl.float32)
     for k in tl.range(0, K, 32, num_stages=4):
@@ -52,7 +57,8 @@ def matmul(a_desc, b_ptr, c_ptr, K: tl.constexpr):
         b = tl.load(b_ptr + (k + tl.arange(0, 32))[:, None] + tl.arange(0, 64)[None, :])
         acc = tl.dot(a, tl.trans(b), acc)
     tl.atomic_add(c_ptr, acc)
-'''
+"""
+)
 
 
 def nests():

@@ -5,7 +5,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from backends.table import AMOUNT, COUNT, FLAG, GUIDE, RATE, SHARE, SIZE, Checked, Kind, one_of, words
+from backends.table import (
+    AMOUNT,
+    COUNT,
+    FLAG,
+    GUIDE,
+    RATE,
+    SHARE,
+    SIZE,
+    Checked,
+    Kind,
+    one_of,
+    words,
+)
 from ir.errors import KernelError
 from ir.machine import Machine
 from ir.spec import DTYPES
@@ -22,21 +34,41 @@ def _names(value: object) -> bool:
 
 FIELDS = {
     "backend": one_of("cuda", "hip"),
-    "arch": Kind("a number for cuda (90), a text for hip ('gfx942')", lambda v: type(v) in (int, str)),
+    "arch": Kind(
+        "a number for cuda (90), a text for hip ('gfx942')", lambda v: type(v) in (int, str)
+    ),
     "wave": one_of(32, 64),
     "device_name": Kind("the whole name of the device, or a list of such names", _names),
     **dict.fromkeys(
-        ("partitions", "shared_bytes_per_program", "shared_bytes_per_unit", "shared_granule",
-         "registers_per_unit", "register_granule", "registers_per_lane", "warps_per_unit",
-         "programs_per_unit", "threads_per_program", "sector_bytes", "matrix_rows",
-         "matrix_warps"),
+        (
+            "partitions",
+            "shared_bytes_per_program",
+            "shared_bytes_per_unit",
+            "shared_granule",
+            "registers_per_unit",
+            "register_granule",
+            "registers_per_lane",
+            "warps_per_unit",
+            "programs_per_unit",
+            "threads_per_program",
+            "sector_bytes",
+            "matrix_rows",
+            "matrix_warps",
+        ),
         SIZE,
     ),
     "shared_reserved": COUNT,
     "programs_of_one_warp": replace(SIZE, optional=True),
     **dict.fromkeys(
-        ("clock_hz", "memory_latency_ns", "cache_latency_ns", "shared_latency_ns",
-         "shared_bytes_per_cycle", "load_lanes_per_cycle", "cache_bytes_per_cycle"),
+        (
+            "clock_hz",
+            "memory_latency_ns",
+            "cache_latency_ns",
+            "shared_latency_ns",
+            "shared_bytes_per_cycle",
+            "load_lanes_per_cycle",
+            "cache_bytes_per_cycle",
+        ),
         RATE,
     ),
     "copy_lanes_per_cycle": replace(RATE, optional=True),
@@ -46,7 +78,7 @@ FIELDS = {
     "matrix_dtypes": words(tuple(DTYPES)),
     "matrix_share_below": SHARE,
     "lane_product_share": SHARE,
-}  # fmt: skip
+}
 
 
 def device_names(machine: Machine) -> tuple[str, ...]:
@@ -83,22 +115,45 @@ def _agree(found: Checked) -> None:
     found.equal("threads_per_program", table["threads_per_program"], "levels.lane", machine.lanes)
     program = table["shared_bytes_per_program"]
     found.equal("shared_bytes_per_program", program, "spaces.scratch.bytes", machine.scratch_bytes)
-    found.at_most("shared_bytes_per_program", program, "triton.shared_bytes_per_unit",
-                  table["shared_bytes_per_unit"])  # fmt: skip
+    found.at_most(
+        "shared_bytes_per_program",
+        program,
+        "triton.shared_bytes_per_unit",
+        table["shared_bytes_per_unit"],
+    )
     if "register" not in machine.spaces:
-        found.refuse("registers_per_unit", "is given, and `spaces.register` is missing",
-                     "both: programs have registers")  # fmt: skip
+        found.refuse(
+            "registers_per_unit",
+            "is given, and `spaces.register` is missing",
+            "both: programs have registers",
+        )
     held = WORD * table["registers_per_unit"]
-    found.equal("registers_per_unit", held, "spaces.register.bytes", machine.spaces["register"].bytes)
-    found.at_most("threads_per_program", table["threads_per_program"], "triton.warps_per_unit",
-                  table["warps_per_unit"] * table["wave"])  # fmt: skip
-    found.at_most("programs_per_unit", table["programs_per_unit"], "triton.warps_per_unit",
-                  table["warps_per_unit"])  # fmt: skip
+    found.equal(
+        "registers_per_unit", held, "spaces.register.bytes", machine.spaces["register"].bytes
+    )
+    found.at_most(
+        "threads_per_program",
+        table["threads_per_program"],
+        "triton.warps_per_unit",
+        table["warps_per_unit"] * table["wave"],
+    )
+    found.at_most(
+        "programs_per_unit",
+        table["programs_per_unit"],
+        "triton.warps_per_unit",
+        table["warps_per_unit"],
+    )
     if "matrix" in machine.units and any(n & (n - 1) for n in machine.units["matrix"].step):
-        raise KernelError(f"field `units.matrix.step` is {list(machine.units['matrix'].step)}",
-                          allowed="powers of two, as blocks of Triton are", hint=GUIDE)  # fmt: skip
+        raise KernelError(
+            f"field `units.matrix.step` is {list(machine.units['matrix'].step)}",
+            allowed="powers of two, as blocks of Triton are",
+            hint=GUIDE,
+        )
     peaks = machine.units["matrix"].flops if "matrix" in machine.units else {}
     for dtype in table["matrix_dtypes"]:
         if dtype not in peaks:
-            found.refuse("matrix_dtypes", f"has {dtype!r}, and `units.matrix.flops.{dtype}` is missing",
-                         ", ".join(peaks))  # fmt: skip
+            found.refuse(
+                "matrix_dtypes",
+                f"has {dtype!r}, and `units.matrix.flops.{dtype}` is missing",
+                ", ".join(peaks),
+            )

@@ -46,9 +46,7 @@ def placed(array: np.ndarray, dtype: str, device: str = "cpu") -> torch.Tensor:
     return torch.from_numpy(held).to(device=device, dtype=DTYPES[dtype])
 
 
-def poisoned(
-    parameter: Parameter, sizes: Mapping[str, int], device: str = "cpu"
-) -> torch.Tensor:
+def poisoned(parameter: Parameter, sizes: Mapping[str, int], device: str = "cpu") -> torch.Tensor:
     """A tensor that no kernel has written: NaN, or what no test gives; b8 is all true."""
     dims, dtype = shape(parameter, sizes), DTYPES[parameter.dtype]
     return poison(torch.empty(dims, dtype=dtype, device=device))

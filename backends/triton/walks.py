@@ -58,20 +58,46 @@ check(M=21, K=37, N=18)
 '''
 OTHERS = {"causal": CAUSAL, "product": PRODUCT}
 STARTS = {
-    "causal": ("tile(h, size=1)", "tile(m, size=8)", "tile(n, size=16)",
-               "place(h.outer, level=grid)", "place(m.outer, level=grid)", "fuse(l, into=o)",
-               "stream(mx, into=o)", "cut(n, at=m)", "compute(s, unit=matrix)",
-               "compute(o, unit=matrix)", "precision(o, dtype=bf16)"),
-    "product": ("split(acc, over=k, parts=2)", "tile(m, size=16)", "tile(n, size=16)",
-                "tile(k, size=8)", "place(m.outer, level=grid)", "compute(acc, unit=matrix)",
-                "precision(acc, dtype=tf32x3)"),
-}  # fmt: skip
+    "causal": (
+        "tile(h, size=1)",
+        "tile(m, size=8)",
+        "tile(n, size=16)",
+        "place(h.outer, level=grid)",
+        "place(m.outer, level=grid)",
+        "fuse(l, into=o)",
+        "stream(mx, into=o)",
+        "cut(n, at=m)",
+        "compute(s, unit=matrix)",
+        "compute(o, unit=matrix)",
+        "precision(o, dtype=bf16)",
+    ),
+    "product": (
+        "split(acc, over=k, parts=2)",
+        "tile(m, size=16)",
+        "tile(n, size=16)",
+        "tile(k, size=8)",
+        "place(m.outer, level=grid)",
+        "compute(acc, unit=matrix)",
+        "precision(acc, dtype=tf32x3)",
+    ),
+}
 NAMES = (*KERNELS, *OTHERS)
 LONGEST = 14  # edits of a walk
 RARE = (
-    "collapse", "split", "layout", "cut", "precision", "kernel", "stream", "fuse", "defer",
-    "group", "persist", "specialize", "unroll",
-)  # fmt: skip
+    "collapse",
+    "split",
+    "layout",
+    "cut",
+    "precision",
+    "kernel",
+    "stream",
+    "fuse",
+    "defer",
+    "group",
+    "persist",
+    "specialize",
+    "unroll",
+)
 ELEMENT = 0.1  # of the root mean square of a result, that one element may be off
 
 

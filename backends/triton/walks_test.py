@@ -13,6 +13,7 @@ from ir.lower.lower import lower
 H200 = target("h200")
 SEEDS = (3, 10)
 
+
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("name", NAMES)
 def test_what_lowering_accepts_is_right_whatever_was_decided(name, seed, tmp_path):
@@ -43,7 +44,9 @@ def test_one_wrong_element_is_seen(monkeypatch, tmp_path):
         return found
 
     monkeypatch.setattr(walks, "interpret", off)
-    assert "`y` has 1 of 231 elements wrong, the first at (3, 5)" in wrong(nest, H200, sizes, tmp_path)
+    assert "`y` has 1 of 231 elements wrong, the first at (3, 5)" in wrong(
+        nest, H200, sizes, tmp_path
+    )
 
 
 def test_infinities_must_be_where_they_should():

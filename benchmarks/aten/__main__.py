@@ -41,8 +41,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     suit(asked, available["correct_by"])
     known = {"target": machine.name, "correct_by": available["correct_by"]}
-    made = head(asked, f"benchmarks.aten --target={asked.target} --out=FILE "
-                f"--samples={asked.samples}")  # fmt: skip
+    made = head(
+        asked, f"benchmarks.aten --target={asked.target} --out=FILE --samples={asked.samples}"
+    )
     attempts = Attempts(asked, key, lambda rows: write(asked.out, made, rows), line)
     attempts.run({pair: pair for pair in chosen}, lambda pair: _tried(asked, known, *pair))
     return int(any(r["verdict"] == "fail" for r in attempts.rows))
@@ -84,9 +85,11 @@ def line(row: Row) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
-        prog="aten", description=__doc__.splitlines()[0], epilog=EXAMPLES,
+        prog="aten",
+        description=__doc__.splitlines()[0],
+        epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    )
     made.add_argument("--only", default="", help="names of operators, such as add,mul")
     made.add_argument("--dtypes", default="", help="of f32, bf16, f16, i64, b8; all without it")
     made.add_argument("--samples", type=int, default=3, help="of an operator and dtype")

@@ -68,8 +68,10 @@ def _places(x: torch.Tensor, values: torch.Tensor, places: torch.Tensor) -> str:
         others = [n for d, n in enumerate(x.shape) if d != dim]
         if others != [n for d, n in enumerate(values.shape) if d != dim]:
             continue
-        once = all(len(row.unique()) == len(row)
-                   for row in places.movedim(dim, -1).reshape(-1, places.shape[dim]))  # fmt: skip
+        once = all(
+            len(row.unique()) == len(row)
+            for row in places.movedim(dim, -1).reshape(-1, places.shape[dim])
+        )
         inside = bool(((places >= 0) & (places < x.shape[dim])).all())
         if once and inside and _same(x.gather(dim, places), values):
             return ""
@@ -140,7 +142,12 @@ def _dropped(call: Call, ours: list[torch.Tensor]) -> str:
 
 
 PROPERTIES: dict[str, Callable[[Call, list[torch.Tensor]], str]] = {
-    "rand": _uniform, "rand_like": _uniform, "randn": _normal, "randn_like": _normal,
-    "normal": _normal, "randperm": _permutation, "multinomial": _categories,
+    "rand": _uniform,
+    "rand_like": _uniform,
+    "randn": _normal,
+    "randn_like": _normal,
+    "normal": _normal,
+    "randperm": _permutation,
+    "multinomial": _categories,
     "native_dropout": _dropped,
-}  # fmt: skip
+}

@@ -72,13 +72,17 @@ def test_what_pytorch_draws_has_the_properties(name):
 @pytest.mark.parametrize(
     ("name", "change"),
     [
-        ("rand", lambda x: x - 0.1), ("rand", lambda x: x / 2), ("randn", lambda x: 2 * x),
-        ("randn_like", lambda x: x * 0), ("normal", lambda x: x + 1),
+        ("rand", lambda x: x - 0.1),
+        ("rand", lambda x: x / 2),
+        ("randn", lambda x: 2 * x),
+        ("randn_like", lambda x: x * 0),
+        ("normal", lambda x: x + 1),
         ("rand_like", lambda x: x[1:]),
-        ("randperm", lambda x: x.clamp(max=3)), ("multinomial", lambda x: x * 0 + 2),
+        ("randperm", lambda x: x.clamp(max=3)),
+        ("multinomial", lambda x: x * 0 + 2),
         ("multinomial", lambda x: x - 9),
     ],
-)  # fmt: skip
+)
 def test_what_lacks_them_is_wrong(name, change):
     (call,) = calls(name, torch.int64 if name == "randperm" else torch.float32, 1)
     assert fault(name, call, change(call())) != ""

@@ -133,8 +133,10 @@ def _direct(call: Call, seed: int) -> Run:
     def run(name: str, folder: Path) -> Any:
         found = _kernels(spec, builder.aliases, name, folder)(held)
         results = [tensor(a, t.dtype) for a, t in zip(found, spec.outputs, strict=True)]
-        return [torch.view_as_complex(t) if theirs.is_complex() else t
-                for t, theirs in zip(results, tensors_of(call()), strict=True)]  # fmt: skip
+        return [
+            torch.view_as_complex(t) if theirs.is_complex() else t
+            for t, theirs in zip(results, tensors_of(call()), strict=True)
+        ]
 
     return run
 

@@ -14,7 +14,6 @@ from benchmarks.aten.attempt import Task, attempt
 from benchmarks.aten.call import Call
 from ir.errors import KernelError
 
-
 ROOT = Path(__file__).parents[2]
 
 
@@ -61,8 +60,13 @@ def test_wrong_results_fail(tmp_path, monkeypatch):
 
 def test_the_command_writes_rows_and_goes_on(tmp_path):
     out = tmp_path / "r.json"
-    command = ["--target=npu_small", f"--out={out}", "--samples=1", "--only=neg",
-               "--operator-seconds=1800"]  # fmt: skip
+    command = [
+        "--target=npu_small",
+        f"--out={out}",
+        "--samples=1",
+        "--only=neg",
+        "--operator-seconds=1800",
+    ]
     assert main([*command, "--dtypes=f32"]) == 0
     first = json.loads(out.read_text())["rows"]
     assert [(r["operator"], r["dtype"], r["verdict"]) for r in first] == [("neg", "f32", "pass")]

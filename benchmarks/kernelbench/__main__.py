@@ -63,13 +63,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _tried(asked: argparse.Namespace, known: Row, entry: Entry) -> Row:
     about = {
-        "level": entry.level, "problem": entry.name, "number": entry.number,
+        "level": entry.level,
+        "problem": entry.name,
+        "number": entry.number,
         "degenerate": entry.degenerate,
-    }  # fmt: skip
+    }
     begun = {"correct": False, "stage": "read"}
-    return known | about | noted(
-        attempt, lambda notes: Task(entry.path, asked.target, asked.reduced, notes), begun, asked
-    )  # fmt: skip
+    return (
+        known
+        | about
+        | noted(
+            attempt,
+            lambda notes: Task(entry.path, asked.target, asked.reduced, notes),
+            begun,
+            asked,
+        )
+    )
 
 
 def line(row: Row) -> str:
@@ -91,12 +100,15 @@ def _head(asked: argparse.Namespace, rows: Sequence[Row]) -> dict[str, Any]:
 
 def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
-        prog="kernelbench", description=__doc__.splitlines()[0], epilog=EXAMPLES,
+        prog="kernelbench",
+        description=__doc__.splitlines()[0],
+        epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    )
     made.add_argument("--problems", required=True, type=Path, help="the folder with level1, ...")
-    made.add_argument("--level", required=True, type=int, action="append",
-                      help="may be given several times")  # fmt: skip
+    made.add_argument(
+        "--level", required=True, type=int, action="append", help="may be given several times"
+    )
     made.add_argument("--reduced", action="store_true", help="at sizes that can be simulated")
     made.add_argument("--only", default="", help="numbers of problems, such as 1,5-9")
     options(made, "problem", seconds=120, gigabytes=16)

@@ -66,9 +66,7 @@ class Notes:
         """A stage, and how long it takes, in seconds: of this process, which other work on the
         machine does not lengthen, or by the clock where other processes do the stage's work."""
         self.note(stage=name)
-        clock = self.clock or (
-            time.perf_counter if name in ELSEWHERE else time.process_time
-        )
+        clock = self.clock or (time.perf_counter if name in ELSEWHERE else time.process_time)
         began = clock()
         yield
         self.note(**{f"{name}_s": round(clock() - began, 3)})
@@ -138,9 +136,11 @@ def _compiled(made: Imported, name: str, notes: Notes, folder: Path) -> Compiled
             nest = lower(spec, kernels.emit(spec)[0].schedule, machine, {})
             kernels.backend.emit(nest, machine)
     notes.note(
-        steps=len(network.steps), kernels=len(network.kernels()), lowered=len(tried),
+        steps=len(network.steps),
+        kernels=len(network.kernels()),
+        lowered=len(tried),
         launches=sum(len(kernels.emit(s.spec)[0].launches) for s in network.steps),
-    )  # fmt: skip
+    )
     with notes.stage("build"):
         return built(network, kernels, folder)
 

@@ -7,7 +7,7 @@ import pytest
 from benchmarks.kernelbench.__main__ import main
 from benchmarks.kernelbench.attempt import Task, attempt
 
-PROBLEM = '''
+PROBLEM = """
 import torch
 import torch.nn as nn
 
@@ -24,7 +24,7 @@ def get_inputs():
 
 def get_init_inputs():
     return [8]
-'''
+"""
 RIGHT = "torch.tanh(self.norm(x))"
 
 
@@ -70,8 +70,13 @@ def test_the_command_writes_rows_and_leaves_those_that_are_done(tmp_path, capsys
     (tmp_path / "level1" / "1_Norm.py").write_text(PROBLEM.format(body=RIGHT))
     (tmp_path / "level1" / "2_Gone.py").write_text("import os\nos._exit(3)\n")
     out = tmp_path / "r.json"
-    asked = [f"--problems={tmp_path}", "--level=1", "--target=npu_small", f"--out={out}",
-             "--problem-seconds=1800"]  # fmt: skip
+    asked = [
+        f"--problems={tmp_path}",
+        "--level=1",
+        "--target=npu_small",
+        f"--out={out}",
+        "--problem-seconds=1800",
+    ]
     assert main(asked) == 1
     first = json.loads(out.read_text())
     good, gone = first["rows"]

@@ -61,11 +61,19 @@ class Check:
             del got, expected, inputs
             self.venue.settled()
             self.between()
-        suite = {"trials": passed + faults, "passed": passed, "passed_with_f32": passed + in_f32,
-                 "fault": said}  # fmt: skip
+        suite = {
+            "trials": passed + faults,
+            "passed": passed,
+            "passed_with_f32": passed + in_f32,
+            "fault": said,
+        }
         reason = exact.pop("reason") or self._why(suite, exact)
-        return {"suite": suite, "suite_passed": not faults, **exact,
-                **({"reason": reason} if reason else {})}  # fmt: skip
+        return {
+            "suite": suite,
+            "suite_passed": not faults,
+            **exact,
+            **({"reason": reason} if reason else {}),
+        }
 
     def _why(self, suite: dict[str, Any], exact: dict[str, Any]) -> str:
         if suite["passed"] == suite["trials"] or suite["passed_with_f32"] == suite["trials"]:
@@ -121,11 +129,14 @@ class Check:
             return unknown | {"against": f"eager alone: float64 raises {words}"[:200]}
         found = verdict([Trial(got, expected, truth)])
         return {
-            "rel_err": found.rel_err, "reference_rel_err": found.reference_rel_err,
-            "eager_passes": not fault(_as_wide(expected), truth), "reason": found.reason,
-            "against": "module" if self.ours.made.seed is None
+            "rel_err": found.rel_err,
+            "reference_rel_err": found.reference_rel_err,
+            "eager_passes": not fault(_as_wide(expected), truth),
+            "reason": found.reason,
+            "against": "module"
+            if self.ours.made.seed is None
             else "module, with the draws of its equations",
-        }  # fmt: skip
+        }
 
     def _placed(self, item: Any) -> Any:
         if not isinstance(item, torch.Tensor):

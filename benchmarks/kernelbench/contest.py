@@ -129,11 +129,14 @@ class _Contest:
         ours = CompiledModule(made, linked, state)
         self.functions = kernels.functions
         self.notes.note(
-            workspace_bytes=ours.program.plan.bytes, plain_kernels=kernels.plain,
+            workspace_bytes=ours.program.plan.bytes,
+            plain_kernels=kernels.plain,
             random=made.seed is not None,
-            tf32={"convolutions": torch.backends.cudnn.allow_tf32,
-                  "products": torch.backends.cuda.matmul.allow_tf32},
-        )  # fmt: skip
+            tf32={
+                "convolutions": torch.backends.cudnn.allow_tf32,
+                "products": torch.backends.cuda.matmul.allow_tf32,
+            },
+        )
         return ours, theirs, inputs
 
     @contextmanager
@@ -168,9 +171,11 @@ class _Contest:
         launched = [name for name in seen if not name.startswith(COPIES)]
         foreign = sorted(set(launched) - self.functions)
         self.notes.note(
-            own_kernels_only=None if not seen else not foreign, launched=len(launched),
-            copies=len(seen) - len(launched), foreign_kernels=foreign[:20],
-        )  # fmt: skip
+            own_kernels_only=None if not seen else not foreign,
+            launched=len(launched),
+            copies=len(seen) - len(launched),
+            foreign_kernels=foreign[:20],
+        )
         if foreign and not self.notes.row.get("reason"):
             self.notes.note(reason=f"other kernels ran: {foreign[:3]}"[:MOST_WORDS])
 

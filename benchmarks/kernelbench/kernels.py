@@ -49,9 +49,12 @@ def jobs(sealed: Sealed, folder: Path) -> Iterator[Job]:
         here = name.removesuffix("/spec.kir")
         source = sealed.text(f"{here}/kernel.{ending}")
         yield Job(
-            sealed.text(name), sealed.text(f"{here}/schedule.sched"), source,
-            sealed.facts["target"], folder / f"{here.rpartition('/')[2]}_{text_digest(source)}",
-        )  # fmt: skip
+            sealed.text(name),
+            sealed.text(f"{here}/schedule.sched"),
+            source,
+            sealed.facts["target"],
+            folder / f"{here.rpartition('/')[2]}_{text_digest(source)}",
+        )
 
 
 def build(job: Job) -> str:

@@ -47,12 +47,19 @@ def time_fields(ours: Times, others: Mapping[str, Times]) -> dict[str, Any]:
     us = {n: t.us for n, t in others.items()}
     fastest = min(us, key=us.__getitem__)
     return {
-        "us": ours.us, "p20_us": ours.p20, "p80_us": ours.p80, "runs": ours.runs,
-        "host_us": ours.host_us, "wall_us": ours.wall_us, "clocks_agree": ours.clocks_agree,
-        "baselines_us": us, "baseline_times": {n: asdict(t) for n, t in others.items()},
-        "fastest": fastest, "speedup": us[fastest] / ours.us,
+        "us": ours.us,
+        "p20_us": ours.p20,
+        "p80_us": ours.p80,
+        "runs": ours.runs,
+        "host_us": ours.host_us,
+        "wall_us": ours.wall_us,
+        "clocks_agree": ours.clocks_agree,
+        "baselines_us": us,
+        "baseline_times": {n: asdict(t) for n, t in others.items()},
+        "fastest": fastest,
+        "speedup": us[fastest] / ours.us,
         "speedups": {n: t / ours.us for n, t in us.items()},
-    }  # fmt: skip
+    }
 
 
 def _stepped(call: Call) -> Call:

@@ -8,9 +8,11 @@ from benchmarks.kernelbench.prepared import _precisions
 from ir.samples.samples import WITH_TF32, lowered, spec_of
 
 SPEC = spec_of(
-    "convolution_2[m, n] = sum(x[m, k] * w[k, n], k)", "y[m, n] = convolution_2[m, n] + 1.0",
-    inputs="x: f32[M, K], w: f32[K, N]", result="f32[M, N]",
-)  # fmt: skip
+    "convolution_2[m, n] = sum(x[m, k] * w[k, n], k)",
+    "y[m, n] = convolution_2[m, n] + 1.0",
+    inputs="x: f32[M, K], w: f32[K, N]",
+    result="f32[M, N]",
+)
 COPIES = ("layout(x, order=m_k, dtype=tf32)", "layout(w, order=n_k, dtype=tf32)")
 
 

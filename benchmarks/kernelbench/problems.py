@@ -12,9 +12,12 @@ _FILE = re.compile(r"(\d+)_\w+\.py")
 
 # Problems that can be answered without the work, with why; counted on their own as well.
 CONSTANT, ZEROS, IGNORES, DEAD, STATE = (
-    "the output is constant", "zeros are near enough", "the inputs hardly matter",
-    "parts are never used", "it keeps state between calls, or draws numbers",
-)  # fmt: skip
+    "the output is constant",
+    "zeros are near enough",
+    "the inputs hardly matter",
+    "parts are never used",
+    "it keeps state between calls, or draws numbers",
+)
 DEGENERATE = {
     **{(1, n): ZEROS for n in (23, 37)},
     **{(1, n): IGNORES for n in (90, 95, 97, 100)},

@@ -111,12 +111,19 @@ class _Race:
         """A problem from its file to its row; False where there is no time left for it. Where
         PyTorch turns out to be more exact than TF32, it is tried again without."""
         known: Row = {
-            "kernel": None, "problem": entry.name, "level": entry.level, "number": entry.number,
-            "dtype": "f32", "backend": backend_for(target(self.asked.target)).manifest.name,
-            "degenerate": entry.degenerate, "evaluations": 0, "us": None, "correct": False,
+            "kernel": None,
+            "problem": entry.name,
+            "level": entry.level,
+            "number": entry.number,
+            "dtype": "f32",
+            "backend": backend_for(target(self.asked.target)).manifest.name,
+            "degenerate": entry.degenerate,
+            "evaluations": 0,
+            "us": None,
+            "correct": False,
             "collapses": (entry.level, entry.number) in COLLAPSES,
             "correct_by": self.available["correct_by"],
-        }  # fmt: skip
+        }
         tf32, raced = not (self.asked.f32 or self.asked.rehearse), self.asked.until == "race"
         row = self.tried(entry, known, tf32)
         if raced and row and not row["correct"] and ROUNDED & set(row.get("rounded", ())):
@@ -178,10 +185,15 @@ class _Race:
         with tempfile.TemporaryDirectory(prefix="notes-") as place:
             notes = Path(place) / "row.json"
             task = Task(
-                folder, self.asked.work / "kernels", self.asked.work, notes, self.asked.rehearse,
-                tuple(m for m in self.asked.baselines.split(",") if m), self.asked.compile_seconds,
+                folder,
+                self.asked.work / "kernels",
+                self.asked.work,
+                notes,
+                self.asked.rehearse,
+                tuple(m for m in self.asked.baselines.split(",") if m),
+                self.asked.compile_seconds,
                 strict,
-            )  # fmt: skip
+            )
             try:
                 return apart(contest, task, seconds=self.asked.problem_seconds, gigabytes=None)
             except KernelError as error:
@@ -216,10 +228,11 @@ class _Race:
         return {
             "command": "python3 -m benchmarks.kernelbench.race --problems=DIR "
             f"--target={self.asked.target} --out=FILE{options}",
-            "date": date.today().isoformat(), "suite": "kernelbench",
+            "date": date.today().isoformat(),
+            "suite": "kernelbench",
             "sizes": "reduced" if self.asked.reduced else "the problems' own",
             **self.facts,
-        }  # fmt: skip
+        }
 
 
 class _Memory:
@@ -276,22 +289,32 @@ def line(row: Row) -> str:
 
 def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
-        prog="kernelbench", description=__doc__.splitlines()[0], epilog=EXAMPLES,
+        prog="kernelbench",
+        description=__doc__.splitlines()[0],
+        epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    )
     cores = os.cpu_count() or 1
     made.add_argument("--problems", required=True, type=Path, help="the folder with level1, ...")
     made.add_argument("--level", type=int, action="append", help="all of 1 to 3 without it")
     made.add_argument("--target", required=True, help="the chip")
     made.add_argument("--out", required=True, type=Path, help="the result file")
-    made.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "kernelbench",
-                      help="where prepared problems and built kernels stay")  # fmt: skip
+    made.add_argument(
+        "--work",
+        type=Path,
+        default=Path(tempfile.gettempdir()) / "kernelbench",
+        help="where prepared problems and built kernels stay",
+    )
     made.add_argument("--only", default="", help="numbers of problems, such as 1,5-9")
     made.add_argument("--reduced", action="store_true", help="at sizes that can be simulated")
     made.add_argument("--f32", action="store_true", help="convolutions without tf32")
     made.add_argument("--rehearse", action="store_true", help="interpret, with made-up times")
-    made.add_argument("--until", choices=("prepare", "build", "race"), default="race",
-                      help="prepare problems; build their kernels too; and race them")  # fmt: skip
+    made.add_argument(
+        "--until",
+        choices=("prepare", "build", "race"),
+        default="race",
+        help="prepare problems; build their kernels too; and race them",
+    )
     made.add_argument("--baselines", default="compile,reduce_overhead", help="beside eager")
     made.add_argument("--compile-seconds", type=float, default=60, help="for one baseline")
     made.add_argument("--seconds", type=float, default=1e9, help="start nothing after so many")

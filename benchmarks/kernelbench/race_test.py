@@ -87,9 +87,18 @@ def options(tmp_path):
     folder.mkdir()
     for name, source in PROBLEMS.items():
         (folder / f"{name}.py").write_text(source)
-    return [f"--problems={tmp_path}", "--target=h200", "--level=1", "--rehearse", "--workers=1",
-            f"--out={tmp_path}/out.json", f"--work={tmp_path}/work", "--contests=1",
-            f"--problem-seconds={GUARD}", f"--compile-seconds={GUARD}"]  # fmt: skip
+    return [
+        f"--problems={tmp_path}",
+        "--target=h200",
+        "--level=1",
+        "--rehearse",
+        "--workers=1",
+        f"--out={tmp_path}/out.json",
+        f"--work={tmp_path}/work",
+        "--contests=1",
+        f"--problem-seconds={GUARD}",
+        f"--compile-seconds={GUARD}",
+    ]
 
 
 def result(tmp_path):
@@ -217,13 +226,25 @@ def test_contests_wait_for_memory():
 
 def test_a_summary_counts_failures_and_leaves_out_degenerate_ones():
     def row(number, **facts):
-        known = {"level": 1, "number": number, "degenerate": "", "correct": True, "us": 1.0,
-                 "speedups": {"eager": 2.0}, "speedup": 2.0, "suite_passed": True,
-                 "own_kernels_only": True}  # fmt: skip
+        known = {
+            "level": 1,
+            "number": number,
+            "degenerate": "",
+            "correct": True,
+            "us": 1.0,
+            "speedups": {"eager": 2.0},
+            "speedup": 2.0,
+            "suite_passed": True,
+            "own_kernels_only": True,
+        }
         return known | facts
 
-    rows = [row(1), row(2, speedups={"eager": 0.5}, speedup=0.5), row(3, degenerate="constant"),
-            row(4, correct=False, us=None, stage="build", suite_passed=False)]  # fmt: skip
+    rows = [
+        row(1),
+        row(2, speedups={"eager": 0.5}, speedup=0.5),
+        row(3, degenerate="constant"),
+        row(4, correct=False, us=None, stage="build", suite_passed=False),
+    ]
     found = summary(rows)
     assert found["all"]["correct"] == 3 and found["all"]["failed_at"] == {"build": 1}
     assert found["not degenerate"]["over"]["eager"]["geometric_mean"] == pytest.approx(1.0)

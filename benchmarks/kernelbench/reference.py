@@ -55,8 +55,10 @@ def compared(path: str) -> dict[str, Any]:
     return _facts(call) | {
         "import_s": round(seconds, 2),
         "evaluate_s": round(time.perf_counter() - start - seconds, 2),
-        "elements": load.elements, "work": load.work, "error": worst,
-    }  # fmt: skip
+        "elements": load.elements,
+        "work": load.work,
+        "error": worst,
+    }
 
 
 def _called(module: torch.nn.Module, inputs: Any, random: bool) -> tuple[Any, torch.nn.Module]:
@@ -79,8 +81,12 @@ def whole(path: str) -> dict[str, Any]:
 
 
 def _facts(call: Imported) -> dict[str, Any]:
-    return {"equations": len(call.spec.equations), "inputs": len(call.spec.inputs),
-            "mutations": len(call.mutations), "random": call.seed is not None}  # fmt: skip
+    return {
+        "equations": len(call.spec.equations),
+        "inputs": len(call.spec.inputs),
+        "mutations": len(call.mutations),
+        "random": call.seed is not None,
+    }
 
 
 def _wide(module: torch.nn.Module, inputs: tuple[Any, ...]) -> tuple[torch.nn.Module, Any]:
@@ -144,14 +150,18 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--tolerance", type=float, default=1e-5)
     parser.add_argument("--out", type=Path, help="a JSON file for the rows")
     options = parser.parse_args(argv)
-    paths = [p for level in options.level or (1, 2, 3)
-             for p in sorted((options.problems / f"level{level}").glob("*.py"), key=_number)]  # fmt: skip
+    paths = [
+        p
+        for level in options.level or (1, 2, 3)
+        for p in sorted((options.problems / f"level{level}").glob("*.py"), key=_number)
+    ]
     paths = [p for p in paths if not options.only or any(o in p.stem for o in options.only)]
     if not paths:
         parser.error(f"no problems in {options.problems}")
     found = []
-    for row in rows(paths, whole if options.whole else compared, options.seconds,
-                    options.tolerance):  # fmt: skip
+    for row in rows(
+        paths, whole if options.whole else compared, options.seconds, options.tolerance
+    ):
         found.append(row)
         print(_line(row), file=sys.stderr, flush=True)
         if options.out:

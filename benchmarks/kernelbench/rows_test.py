@@ -18,9 +18,19 @@ def test_a_row_takes_the_place_of_the_same_problem():
 
 
 def test_failures_are_counted_by_stage_and_never_dropped():
-    rows = [row(1), row(2, correct=False, stage="build"), row(3, level=2, degenerate="constant"),
-            {"level": 2, "number": 4, "problem": "4_P", "degenerate": "", "correct": False,
-             "stage": "import"}]  # fmt: skip
+    rows = [
+        row(1),
+        row(2, correct=False, stage="build"),
+        row(3, level=2, degenerate="constant"),
+        {
+            "level": 2,
+            "number": 4,
+            "problem": "4_P",
+            "degenerate": "",
+            "correct": False,
+            "stage": "import",
+        },
+    ]
     found = summary(rows)
     assert list(found) == ["level 1", "level 2", "all"]
     everything = found["all"]

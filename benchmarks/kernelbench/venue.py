@@ -39,9 +39,7 @@ class Venue:
 def device() -> Venue:
     """The machine's own GPU."""
     modes = {n: {"mode": COMPILE_MODES[n], "dynamic": False} for n in MODES}
-    return Venue(
-        DEVICE, _measured, launches_seen, modes, _free, torch.cuda.synchronize, "measured"
-    )
+    return Venue(DEVICE, _measured, launches_seen, modes, _free, torch.cuda.synchronize, "measured")
 
 
 def rehearsal() -> Venue:

@@ -94,8 +94,9 @@ class _Run:
 
     def _made(self, todo: Sequence[Task]) -> Iterator[Row]:
         asked = self.asked
-        places = Places(str(asked.store), *(str(p or "") for p in (asked.memory, asked.lessons,
-                                                                   asked.learn)))  # fmt: skip
+        places = Places(
+            str(asked.store), *(str(p or "") for p in (asked.memory, asked.lessons, asked.learn))
+        )
         if asked.processes == 1:
             desk = Desk(places)
             try:
@@ -133,15 +134,19 @@ def _head(asked: argparse.Namespace) -> dict[str, Any]:
 
 def _parser() -> argparse.ArgumentParser:
     made = argparse.ArgumentParser(
-        prog="search", description=__doc__.splitlines()[0], epilog=EXAMPLES,
+        prog="search",
+        description=__doc__.splitlines()[0],
+        epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    )
     made.add_argument("--kernels", nargs="+", default=KERNELS, help="names of starter kernels")
     made.add_argument(
-        "--configurations", nargs="+", default=(POLICIES,),
+        "--configurations",
+        nargs="+",
+        default=(POLICIES,),
         help=f"POLICY, POLICY~OPERATOR (left out), POLICY+memory, POLICY+lessons; `{POLICIES}` for "
         f"each, `{OPERATORS}:POLICY` for one with each operator left out",
-    )  # fmt: skip
+    )
     made.add_argument("--seeds", type=_positive, default=5, help="1 to this")
     made.add_argument("--evaluations", type=_positive, default=100, help="of each search")
     made.add_argument("--target", default="npu")

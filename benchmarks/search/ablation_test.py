@@ -26,8 +26,11 @@ def made(tmp_path_factory):
 def test_each_row_is_a_search_of_as_many_evaluations(made):
     rows = read(made / "r.json")
     assert [(r["configuration"], r["seed"]) for r in rows] == [
-        ("greedy", 1), ("greedy", 2), ("random", 1), ("random", 2),
-    ]  # fmt: skip
+        ("greedy", 1),
+        ("greedy", 2),
+        ("random", 1),
+        ("random", 2),
+    ]
     for r in rows:
         assert r["made"] == 5 and r["correct"] and r["time_kind"] == "simulated"
         assert r["curve"][0] == [1, r["first_us"]] and r["curve"][-1][1] == r["us"]

@@ -114,14 +114,16 @@ def table(rows: Sequence[Row], names: Sequence[str]) -> dict[str, Any]:
     made = []
     for n, name in enumerate(names):
         areas, finals, near = found[name].T
-        made.append({
-            "configuration": name,
-            "rank": _estimate(ranked[:, n], np.mean),
-            "area": _estimate(areas, np.mean),
-            "final": _estimate(finals, _geometric),
-            "near": _estimate(near, np.median),
-            "got_near": float(np.mean(near <= _most(rows))),
-        })  # fmt: skip
+        made.append(
+            {
+                "configuration": name,
+                "rank": _estimate(ranked[:, n], np.mean),
+                "area": _estimate(areas, np.mean),
+                "final": _estimate(finals, _geometric),
+                "near": _estimate(near, np.median),
+                "got_near": float(np.mean(near <= _most(rows))),
+            }
+        )
     made.sort(key=lambda r: (r["rank"]["value"], r["configuration"]))
     order = [r["configuration"] for r in made]
     wins = {a: {b: _wins(found[a][:, 0], found[b][:, 0]) for b in order if b != a} for a in order}

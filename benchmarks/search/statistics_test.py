@@ -21,9 +21,13 @@ from benchmarks.search.statistics import (
 def row(configuration, curve, kernel="k", seed=1, evaluations=4):
     us = curve[-1][1] if curve else None
     return {
-        "configuration": configuration, "kernel": kernel, "seed": seed,
-        "evaluations": evaluations, "curve": curve, "us": us,
-    }  # fmt: skip
+        "configuration": configuration,
+        "kernel": kernel,
+        "seed": seed,
+        "evaluations": evaluations,
+        "curve": curve,
+        "us": us,
+    }
 
 
 def test_the_best_so_far_holds_between_gains_and_before_the_first_correct_one():

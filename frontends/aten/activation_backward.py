@@ -59,9 +59,15 @@ def threshold_backward(
 
 @rule("elu_backward")
 def elu_backward(
-    b: Builder, out: Meta, grad_output: Value, alpha: float, scale: float, input_scale: float,
-    is_result: bool, self_or_result: Value,
-) -> Value:  # fmt: skip
+    b: Builder,
+    out: Meta,
+    grad_output: Value,
+    alpha: float,
+    scale: float,
+    input_scale: float,
+    is_result: bool,
+    self_or_result: Value,
+) -> Value:
     low = float(alpha * scale)
 
     def body(g: Expr, x: Expr) -> Expr:
@@ -73,9 +79,13 @@ def elu_backward(
 
 @rule("leaky_relu_backward")
 def leaky_relu_backward(
-    b: Builder, out: Meta, grad_output: Value, self: Value, negative_slope: float,
+    b: Builder,
+    out: Meta,
+    grad_output: Value,
+    self: Value,
+    negative_slope: float,
     self_is_result: bool,
-) -> Value:  # fmt: skip
+) -> Value:
     return b.pointwise(
         out, lambda g, x: where(x > 0.0, g, g * float(negative_slope)), grad_output, self
     )

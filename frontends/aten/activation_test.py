@@ -12,21 +12,38 @@ from frontends.aten.arguments import SEEDS, SHAPES, reals
 
 ATEN = torch.ops.aten
 FORWARD = (
-    (ATEN.silu.default,), (ATEN.gelu.default,),
-    (ATEN.elu.default,), (ATEN.elu.default, 1.5, 2, 0.5),
-    (ATEN.celu.default, 1.5), (ATEN.selu.default,), (ATEN.leaky_relu.default, 0.2),
-    (ATEN.threshold.default, 0.5, 2), (ATEN.hardtanh.default,), (ATEN.hardtanh.default, -2, 0.5),
-    (ATEN.relu6.default,), (ATEN.hardsigmoid.default,), (ATEN.hardswish.default,),
-    (ATEN.softplus.default,), (ATEN.softplus.default, 2, 1), (ATEN.mish.default,),
-    (ATEN.log_sigmoid.default,), (ATEN.log_sigmoid_forward.default,),
-)  # fmt: skip
+    (ATEN.silu.default,),
+    (ATEN.gelu.default,),
+    (ATEN.elu.default,),
+    (ATEN.elu.default, 1.5, 2, 0.5),
+    (ATEN.celu.default, 1.5),
+    (ATEN.selu.default,),
+    (ATEN.leaky_relu.default, 0.2),
+    (ATEN.threshold.default, 0.5, 2),
+    (ATEN.hardtanh.default,),
+    (ATEN.hardtanh.default, -2, 0.5),
+    (ATEN.relu6.default,),
+    (ATEN.hardsigmoid.default,),
+    (ATEN.hardswish.default,),
+    (ATEN.softplus.default,),
+    (ATEN.softplus.default, 2, 1),
+    (ATEN.mish.default,),
+    (ATEN.log_sigmoid.default,),
+    (ATEN.log_sigmoid_forward.default,),
+)
 BACKWARD = (
-    (ATEN.gelu_backward.default,), (ATEN.sigmoid_backward.default,), (ATEN.tanh_backward.default,),
-    (ATEN.silu_backward.default,), (ATEN.threshold_backward.default, 0.5),
-    (ATEN.leaky_relu_backward.default, 0.2, False), (ATEN.hardtanh_backward.default, -1, 1.5),
-    (ATEN.hardsigmoid_backward.default,), (ATEN.hardswish_backward.default,),
-    (ATEN.softplus_backward.default, 2, 1), (ATEN.mish_backward.default,),
-)  # fmt: skip
+    (ATEN.gelu_backward.default,),
+    (ATEN.sigmoid_backward.default,),
+    (ATEN.tanh_backward.default,),
+    (ATEN.silu_backward.default,),
+    (ATEN.threshold_backward.default, 0.5),
+    (ATEN.leaky_relu_backward.default, 0.2, False),
+    (ATEN.hardtanh_backward.default, -1, 1.5),
+    (ATEN.hardsigmoid_backward.default,),
+    (ATEN.hardswish_backward.default,),
+    (ATEN.softplus_backward.default, 2, 1),
+    (ATEN.mish_backward.default,),
+)
 
 
 def _named(calls):

@@ -72,15 +72,17 @@ def _resampled(
 def _antialiased(name: str, kernel: Kernel, reach: float) -> None:
     @rule(name)
     def resample(
-        b: Builder, out: Meta, align_corners: bool, self: Value | None = None,
-        input: Value | None = None, **given: object,
-    ) -> Value:  # fmt: skip
+        b: Builder,
+        out: Meta,
+        align_corners: bool,
+        self: Value | None = None,
+        input: Value | None = None,
+        **given: object,
+    ) -> Value:
         """Along rows first, then along columns."""
         x, dtype = self or input, computed(out.dtype)
         dims = dims_of(x, out, 2, factors(2, given))
-        columns, rows = (
-            _weights(b, dim, dtype, align_corners, kernel, reach) for dim in dims
-        )
+        columns, rows = (_weights(b, dim, dtype, align_corners, kernel, reach) for dim in dims)
         between = Meta(dtype, (*x.shape[:-1], out.shape[-1]))
         made = _resampled(b, between, x, x.rank - 1, rows)
         return _resampled(b, out, made, x.rank - 2, columns)

@@ -26,9 +26,12 @@ def reals(
 
 
 def integers(
-    shape: tuple[int, ...], seed: int, dtype: torch.dtype = torch.int64, low: int = -9,
+    shape: tuple[int, ...],
+    seed: int,
+    dtype: torch.dtype = torch.int64,
+    low: int = -9,
     high: int = 9,
-) -> torch.Tensor:  # fmt: skip
+) -> torch.Tensor:
     """From low to high, both included; of unsigned ones their sizes."""
     drawn = torch.Generator().manual_seed(seed)
     made = torch.randint(low, high + 1, shape, generator=drawn)

@@ -163,9 +163,7 @@ def fmax(b: Builder, out: Meta, self: Value, other: Value) -> Value:
     """The number where one operand is NaN."""
     if not is_float(out.dtype):
         return maximum(b, out, self, other)
-    return b.pointwise(
-        out, lambda x, y: where(either(x >= y, call("isnan", y)), x, y), self, other
-    )
+    return b.pointwise(out, lambda x, y: where(either(x >= y, call("isnan", y)), x, y), self, other)
 
 
 @rule("fmin")
@@ -173,9 +171,7 @@ def fmin(b: Builder, out: Meta, self: Value, other: Value) -> Value:
     """The number where one operand is NaN."""
     if not is_float(out.dtype):
         return minimum(b, out, self, other)
-    return b.pointwise(
-        out, lambda x, y: where(either(x <= y, call("isnan", y)), x, y), self, other
-    )
+    return b.pointwise(out, lambda x, y: where(either(x <= y, call("isnan", y)), x, y), self, other)
 
 
 @rule("reciprocal")

@@ -113,26 +113,42 @@ def _attend(b: Builder, out: Meta, c: _Call) -> tuple[Value, Value, Value, Value
 
 @rule("scaled_dot_product_attention")
 def scaled_dot_product_attention(
-    b: Builder, out: Meta, query: Value, key: Value, value: Value,
-    attn_mask: Value | None = None, dropout_p: float = 0.0, is_causal: bool = False,
-    scale: float | None = None, enable_gqa: bool = False,
-) -> Value:  # fmt: skip
+    b: Builder,
+    out: Meta,
+    query: Value,
+    key: Value,
+    value: Value,
+    attn_mask: Value | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Value:
     c = _Call(query, key, value, attn_mask, is_causal, scale, enable_gqa, dropout_p)
     return _attend(b, out, c)[0]
 
 
 @rule("_scaled_dot_product_attention_math")
 def attention_math(
-    b: Builder, out: tuple[Meta, Meta], query: Value, key: Value, value: Value,
-    attn_mask: Value | None = None, dropout_p: float = 0.0, is_causal: bool = False,
-    dropout_mask: Value | None = None, scale: float | None = None, enable_gqa: bool = False,
-) -> tuple[Value, Value]:  # fmt: skip
+    b: Builder,
+    out: tuple[Meta, Meta],
+    query: Value,
+    key: Value,
+    value: Value,
+    attn_mask: Value | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    dropout_mask: Value | None = None,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> tuple[Value, Value]:
     """The result, and the weights, of which those that were dropped are zero."""
     if dropout_mask:
         raise KernelError(
-            "attention is told which weights to drop", allowed="dropout_p alone, without a mask",
+            "attention is told which weights to drop",
+            allowed="dropout_p alone, without a mask",
             hint="give what it adds to the scores: `-inf` where a weight is dropped",
-        )  # fmt: skip
+        )
     c = _Call(query, key, value, attn_mask, is_causal, scale, enable_gqa, dropout_p)
     made, powers, top, total = _attend(b, out[0], c)
 
@@ -152,10 +168,16 @@ def _logarithm(b: Builder, out: Meta | None, top: Value, total: Value) -> Value 
 
 @rule("_scaled_dot_product_flash_attention_for_cpu")
 def flash_attention_for_cpu(
-    b: Builder, out: tuple[Meta, Meta], query: Value, key: Value, value: Value,
-    dropout_p: float = 0.0, is_causal: bool = False, attn_mask: Value | None = None,
+    b: Builder,
+    out: tuple[Meta, Meta],
+    query: Value,
+    key: Value,
+    value: Value,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    attn_mask: Value | None = None,
     scale: float | None = None,
-) -> tuple[Value, Value | None]:  # fmt: skip
+) -> tuple[Value, Value | None]:
     c = _Call(query, key, value, attn_mask, is_causal, scale, dropout=dropout_p)
     made, _, top, total = _attend(b, out[0], c)
     return made, _logarithm(b, out[1], top, total)
@@ -163,10 +185,17 @@ def flash_attention_for_cpu(
 
 @rule("_scaled_dot_product_efficient_attention")
 def efficient_attention(
-    b: Builder, out: tuple[Meta, ...], query: Value, key: Value, value: Value,
-    attn_bias: Value | None, compute_log_sumexp: bool, dropout_p: float = 0.0,
-    is_causal: bool = False, scale: float | None = None,
-) -> tuple[Value | None, ...]:  # fmt: skip
+    b: Builder,
+    out: tuple[Meta, ...],
+    query: Value,
+    key: Value,
+    value: Value,
+    attn_bias: Value | None,
+    compute_log_sumexp: bool,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+) -> tuple[Value | None, ...]:
     """Of its results, those that only a dropout's gradient needs are None."""
     c = _Call(query, key, value, attn_bias, is_causal, scale, dropout=dropout_p)
     made, _, top, total = _attend(b, out[0], c)
@@ -175,10 +204,16 @@ def efficient_attention(
 
 @rule("_scaled_dot_product_flash_attention")
 def flash_attention(
-    b: Builder, out: tuple[Meta, ...], query: Value, key: Value, value: Value,
-    dropout_p: float = 0.0, is_causal: bool = False, return_debug_mask: bool = False,
+    b: Builder,
+    out: tuple[Meta, ...],
+    query: Value,
+    key: Value,
+    value: Value,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    return_debug_mask: bool = False,
     scale: float | None = None,
-) -> tuple[Value | None, ...]:  # fmt: skip
+) -> tuple[Value | None, ...]:
     """Of its results, those that only a dropout's gradient or sequences of several lengths need are
     None."""
     c = _Call(query, key, value, None, is_causal, scale, dropout=dropout_p)

@@ -79,6 +79,12 @@ def test_a_mask_of_what_to_drop_is_refused():
     q = doubles(1, 1, 2, 3)
     with pytest.raises(KernelError, match="told which weights to drop"):
         results(
-            ATEN._scaled_dot_product_attention_math.default, q, q, q, None, 0.5, False,
+            ATEN._scaled_dot_product_attention_math.default,
+            q,
+            q,
+            q,
+            None,
+            0.5,
+            False,
             torch.ones(1, 1, 2, 2, dtype=torch.bool),
-        )  # fmt: skip
+        )

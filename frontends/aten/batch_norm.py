@@ -74,9 +74,16 @@ def _moved(
 
 @rule("_native_batch_norm_legit_no_training")
 def no_training(
-    b: Builder, out: Sequence[Meta], input: Value, weight: Value | None, bias: Value | None,
-    running_mean: Value, running_var: Value, momentum: float, eps: float,
-) -> tuple[Value, None, None]:  # fmt: skip
+    b: Builder,
+    out: Sequence[Meta],
+    input: Value,
+    weight: Value | None,
+    bias: Value | None,
+    running_mean: Value,
+    running_var: Value,
+    momentum: float,
+    eps: float,
+) -> tuple[Value, None, None]:
     """The two statistics that it returns have no elements."""
     kept = _of_running(b, running_mean, running_var, eps)
     return _normalised(b, out[0], input, kept, weight, bias), None, None
@@ -84,23 +91,35 @@ def no_training(
 
 @rule("_native_batch_norm_legit.no_stats")
 def no_stats(
-    b: Builder, out: Sequence[Meta], input: Value, weight: Value | None, bias: Value | None,
-    training: bool, momentum: float, eps: float,
-) -> tuple[Value, Value, Value]:  # fmt: skip
+    b: Builder,
+    out: Sequence[Meta],
+    input: Value,
+    weight: Value | None,
+    bias: Value | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Value, Value, Value]:
     kept, _ = _of_batch(b, input, eps)
     return _normalised(b, out[0], input, kept, weight, bias), *_saved(b, out[1:3], kept)
 
 
 @rule("_native_batch_norm_legit_functional")
 def functional(
-    b: Builder, out: Sequence[Meta], input: Value, weight: Value | None, bias: Value | None,
-    running_mean: Value, running_var: Value, training: bool, momentum: float, eps: float,
-) -> tuple[Value | None, ...]:  # fmt: skip
+    b: Builder,
+    out: Sequence[Meta],
+    input: Value,
+    weight: Value | None,
+    bias: Value | None,
+    running_mean: Value,
+    running_var: Value,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> tuple[Value | None, ...]:
     """The result, the batch's mean and reciprocal deviation, and both new running statistics."""
     if not training:
-        made = no_training(
-            b, out, input, weight, bias, running_mean, running_var, momentum, eps
-        )
+        made = no_training(b, out, input, weight, bias, running_mean, running_var, momentum, eps)
         return *made, *_saved(b, out[3:], (b.copy(running_mean), b.copy(running_var)))
     kept, var = _of_batch(b, input, eps)
     moved = _moved(b, out[3:], input, running_mean, running_var, (kept[0], var), momentum)
@@ -110,10 +129,17 @@ def functional(
 
 @rule("native_batch_norm", "_native_batch_norm_legit")
 def native_batch_norm(
-    b: Builder, out: Sequence[Meta], input: Value, weight: Value | None, bias: Value | None,
-    running_mean: Value | None, running_var: Value | None, training: bool, momentum: float,
+    b: Builder,
+    out: Sequence[Meta],
+    input: Value,
+    weight: Value | None,
+    bias: Value | None,
+    running_mean: Value | None,
+    running_var: Value | None,
+    training: bool,
+    momentum: float,
     eps: float,
-) -> tuple[Value | None, ...]:  # fmt: skip
+) -> tuple[Value | None, ...]:
     """Without new running statistics: what writes them in place is made functional before."""
     if training or running_mean is None or running_var is None:
         return no_stats(b, out, input, weight, bias, True, momentum, eps)
@@ -122,10 +148,19 @@ def native_batch_norm(
 
 @rule("native_batch_norm_backward")
 def native_batch_norm_backward(
-    b: Builder, out: Sequence[Meta | None], grad_out: Value, input: Value, weight: Value | None,
-    running_mean: Value | None, running_var: Value | None, save_mean: Value | None,
-    save_invstd: Value | None, train: bool, eps: float, output_mask: Sequence[bool],
-) -> tuple[Value | None, Value | None, Value | None]:  # fmt: skip
+    b: Builder,
+    out: Sequence[Meta | None],
+    grad_out: Value,
+    input: Value,
+    weight: Value | None,
+    running_mean: Value | None,
+    running_var: Value | None,
+    save_mean: Value | None,
+    save_invstd: Value | None,
+    train: bool,
+    eps: float,
+    output_mask: Sequence[bool],
+) -> tuple[Value | None, Value | None, Value | None]:
     kept = (save_mean, save_invstd) if train else _of_running(b, running_mean, running_var, eps)
     dims, count = _dims(input), extent(input.shape, _dims(input))
     small = Meta(computed(input.dtype), (input.shape[1],))

@@ -43,6 +43,17 @@ def test_gradients(case, training, mask):
     )
     kept, rstd = (kept, rstd) if training else (None, None)
     agree(
-        ATEN.native_batch_norm_backward.default, torch.randn_like(x), x, weight, mean, var, kept,
-        rstd, training, EPS, mask, rtol=1e-6, atol=1e-7,
-    )  # fmt: skip
+        ATEN.native_batch_norm_backward.default,
+        torch.randn_like(x),
+        x,
+        weight,
+        mean,
+        var,
+        kept,
+        rstd,
+        training,
+        EPS,
+        mask,
+        rtol=1e-6,
+        atol=1e-7,
+    )

@@ -9,9 +9,14 @@ from frontends.builder import Builder, Meta, Value
 
 @rule("allclose")
 def allclose(
-    b: Builder, out: Meta, self: Value, other: Value, rtol: float = 1e-05, atol: float = 1e-08,
+    b: Builder,
+    out: Meta,
+    self: Value,
+    other: Value,
+    rtol: float = 1e-05,
+    atol: float = 1e-08,
     equal_nan: bool = False,
-) -> Value:  # fmt: skip
+) -> Value:
     """One truth value; the shape over which both are compared is that of the larger rank."""
     shape = max((self.shape, other.shape), key=len)
     close = isclose(b, Meta("b8", shape), self, other, rtol, atol, equal_nan)

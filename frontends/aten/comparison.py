@@ -11,12 +11,18 @@ from ir.spec import Expr
 Operand = Value | Term
 
 _OF_TWO = {
-    "eq": ("eq",), "ne": ("ne", "not_equal"), "lt": ("lt", "less"), "gt": ("gt", "greater"),
-    "le": ("le", "less_equal"), "ge": ("ge", "greater_equal"),
-    "and": ("bitwise_and", "__and__"), "or": ("bitwise_or", "__or__"),
+    "eq": ("eq",),
+    "ne": ("ne", "not_equal"),
+    "lt": ("lt", "less"),
+    "gt": ("gt", "greater"),
+    "le": ("le", "less_equal"),
+    "ge": ("ge", "greater_equal"),
+    "and": ("bitwise_and", "__and__"),
+    "or": ("bitwise_or", "__or__"),
     "xor": ("bitwise_xor", "__xor__"),
-    "shl": ("bitwise_left_shift", "__lshift__"), "shr": ("bitwise_right_shift", "__rshift__"),
-}  # fmt: skip
+    "shl": ("bitwise_left_shift", "__lshift__"),
+    "shr": ("bitwise_right_shift", "__rshift__"),
+}
 
 
 def _of_two(function: str) -> Rule:
@@ -69,9 +75,14 @@ rule("isfinite")(_test("isfinite", True))
 
 @rule("isclose")
 def isclose(
-    b: Builder, out: Meta, self: Value, other: Value, rtol: float = 1e-05, atol: float = 1e-08,
+    b: Builder,
+    out: Meta,
+    self: Value,
+    other: Value,
+    rtol: float = 1e-05,
+    atol: float = 1e-08,
     equal_nan: bool = False,
-) -> Value:  # fmt: skip
+) -> Value:
     """Equal, or both finite and apart by `atol + rtol * |other|` at most."""
     real = is_float(self.dtype)
 

@@ -29,8 +29,11 @@ def test_comparisons(shape, seed, dtype):
 @settings(max_examples=40, deadline=None)
 @given(SHAPES, SEEDS)
 def test_logic_takes_any_numbers(shape, seed):
-    operands = (reals(shape, seed, special=True), integers(shape, seed, low=-1, high=1),
-                truths(shape, seed))  # fmt: skip
+    operands = (
+        reals(shape, seed, special=True),
+        integers(shape, seed, low=-1, high=1),
+        truths(shape, seed),
+    )
     for x in operands:
         agree(ATEN.logical_not.default, x)
         for y in operands:

@@ -38,9 +38,13 @@ def added(
         return b.pointwise(out, lambda p: times(p, alpha), product, name="scaled")
     dtype = computed(out.dtype)
     return b.pointwise(
-        out, lambda f, p: times(f, beta) + times(p, alpha), first, product, compute=dtype,
+        out,
+        lambda f, p: times(f, beta) + times(p, alpha),
+        first,
+        product,
+        compute=dtype,
         name="added",
-    )  # fmt: skip
+    )
 
 
 @rule("mm")
@@ -92,9 +96,7 @@ def _broadcast(b: Builder, x: Value, at: Sequence[Expr]) -> tuple[Expr, ...]:
 
 
 @rule("linear")
-def linear(
-    b: Builder, out: Meta, input: Value, weight: Value, bias: Value | None = None
-) -> Value:
+def linear(b: Builder, out: Meta, input: Value, weight: Value, bias: Value | None = None) -> Value:
     columns = weight.rank > 1
 
     def left(*at: Expr) -> tuple[Expr, ...]:
@@ -111,38 +113,63 @@ def linear(
 
 @rule("addmm")
 def addmm(
-    b: Builder, out: Meta, self: Value, mat1: Value, mat2: Value, beta: float = 1,
+    b: Builder,
+    out: Meta,
+    self: Value,
+    mat1: Value,
+    mat2: Value,
+    beta: float = 1,
     alpha: float = 1,
-) -> Value:  # fmt: skip
+) -> Value:
     return added(b, out, self, matmul(b, wider(out), mat1, mat2), beta, alpha)
 
 
 @rule("addmv")
 def addmv(
-    b: Builder, out: Meta, self: Value, mat: Value, vec: Value, beta: float = 1,
+    b: Builder,
+    out: Meta,
+    self: Value,
+    mat: Value,
+    vec: Value,
+    beta: float = 1,
     alpha: float = 1,
-) -> Value:  # fmt: skip
+) -> Value:
     return added(b, out, self, matmul(b, wider(out), mat, vec), beta, alpha)
 
 
 @rule("baddbmm")
 def baddbmm(
-    b: Builder, out: Meta, self: Value, batch1: Value, batch2: Value, beta: float = 1,
+    b: Builder,
+    out: Meta,
+    self: Value,
+    batch1: Value,
+    batch2: Value,
+    beta: float = 1,
     alpha: float = 1,
-) -> Value:  # fmt: skip
+) -> Value:
     return added(b, out, self, matmul(b, wider(out), batch1, batch2), beta, alpha)
 
 
 @rule("addbmm")
 def addbmm(
-    b: Builder, out: Meta, self: Value, batch1: Value, batch2: Value, beta: float = 1,
+    b: Builder,
+    out: Meta,
+    self: Value,
+    batch1: Value,
+    batch2: Value,
+    beta: float = 1,
     alpha: float = 1,
-) -> Value:  # fmt: skip
+) -> Value:
     over = (batch1.shape[0], batch1.shape[2])
     made = contract(
-        b, wider(out), over, batch1, batch2,
-        lambda m, n, g, k: (g, m, k), lambda m, n, g, k: (g, k, n),
-    )  # fmt: skip
+        b,
+        wider(out),
+        over,
+        batch1,
+        batch2,
+        lambda m, n, g, k: (g, m, k),
+        lambda m, n, g, k: (g, k, n),
+    )
     return added(b, out, self, made, beta, alpha)
 
 
@@ -153,18 +180,27 @@ def outer(b: Builder, out: Meta, self: Value, vec2: Value) -> Value:
 
 @rule("addr")
 def addr(
-    b: Builder, out: Meta, self: Value, vec1: Value, vec2: Value, beta: float = 1,
+    b: Builder,
+    out: Meta,
+    self: Value,
+    vec1: Value,
+    vec2: Value,
+    beta: float = 1,
     alpha: float = 1,
-) -> Value:  # fmt: skip
+) -> Value:
     made = b.define(wider(out), lambda m, n: vec1.wide(m) * vec2.wide(n), "outer")
     return added(b, out, self, made, beta, alpha)
 
 
 @rule("tensordot")
 def tensordot(
-    b: Builder, out: Meta, self: Value, other: Value, dims_self: Sequence[int],
+    b: Builder,
+    out: Meta,
+    self: Value,
+    other: Value,
+    dims_self: Sequence[int],
     dims_other: Sequence[int],
-) -> Value:  # fmt: skip
+) -> Value:
     mine = [axis(d, self.rank) for d in dims_self]
     theirs = [axis(d, other.rank) for d in dims_other]
     free = self.rank - len(mine)

@@ -42,9 +42,14 @@ def _slide(stride: Lengths, padding: Lengths, dilation: Lengths, count: int) -> 
 
 
 def correlate(
-    b: Builder, out: Meta, x: Value, weigh: Weigh, kernel: Sequence[Expr], slide: Slide,
+    b: Builder,
+    out: Meta,
+    x: Value,
+    weigh: Weigh,
+    kernel: Sequence[Expr],
+    slide: Slide,
     groups: int,
-) -> Value:  # fmt: skip
+) -> Value:
     """`y[n, o, p] = sum(x[n, c, p * stride + k * dilation - low] * w[o, c, k], c, k)`; with groups
     each o has channels of its own, and the sum is one of [N, G, O / G, ...]."""
     own = quotient(x.shape[1], Number(groups))
@@ -73,9 +78,7 @@ def correlate(
     return b.reshape(b.fold("sum", split, over, grouped, SUM), out.shape)
 
 
-def ordinary(
-    b: Builder, out: Meta, x: Value, weight: Value, slide: Slide, groups: int
-) -> Value:
+def ordinary(b: Builder, out: Meta, x: Value, weight: Value, slide: Slide, groups: int) -> Value:
     """weight: [O, C / G, ...]"""
     each = quotient(out.shape[1], Number(groups))
 
@@ -85,9 +88,7 @@ def ordinary(
     return correlate(b, out, x, weigh, weight.shape[2:], slide, groups)
 
 
-def transposed(
-    b: Builder, out: Meta, x: Value, weight: Value, slide: Slide, groups: int
-) -> Value:
+def transposed(b: Builder, out: Meta, x: Value, weight: Value, slide: Slide, groups: int) -> Value:
     """What an ordinary convolution with this weight [C, O / G, ...] would make x of, summed back:
     an ordinary convolution for each remainder of results by the stride, all of them as one sum; see
     `frontends/aten/interleaved.py`. Where that cannot be, x has zeros between its elements."""
@@ -159,10 +160,19 @@ def _spaced(b: Builder, x: Value, stride: Sequence[int]) -> Value:
 
 @rule("convolution", "_convolution")
 def convolution(
-    b: Builder, out: Meta, input: Value, weight: Value, bias: Value | None, stride: Lengths,
-    padding: Lengths, dilation: Lengths, transposed: bool, output_padding: Lengths, groups: int,
+    b: Builder,
+    out: Meta,
+    input: Value,
+    weight: Value,
+    bias: Value | None,
+    stride: Lengths,
+    padding: Lengths,
+    dilation: Lengths,
+    transposed: bool,
+    output_padding: Lengths,
+    groups: int,
     **_: object,
-) -> Value:  # fmt: skip
+) -> Value:
     """Of one to three spatial dimensions. What output_padding adds shows in the result's sizes."""
     slide = _slide(stride, padding, dilation, input.rank - 2)
     meta = wider(out) if bias else out
@@ -178,11 +188,20 @@ _TRANSPOSED = transposed  # which the rule's argument hides
 
 @rule("convolution_backward")
 def convolution_backward(
-    b: Builder, out: Sequence[Meta | None], grad_output: Value, input: Value, weight: Value,
-    bias_sizes: Sequence[Expr | int] | None, stride: Lengths, padding: Lengths,
-    dilation: Lengths, transposed: bool, output_padding: Lengths, groups: int,
+    b: Builder,
+    out: Sequence[Meta | None],
+    grad_output: Value,
+    input: Value,
+    weight: Value,
+    bias_sizes: Sequence[Expr | int] | None,
+    stride: Lengths,
+    padding: Lengths,
+    dilation: Lengths,
+    transposed: bool,
+    output_padding: Lengths,
+    groups: int,
     output_mask: Sequence[bool],
-) -> tuple[Value | None, Value | None, Value | None]:  # fmt: skip
+) -> tuple[Value | None, Value | None, Value | None]:
     slide = _slide(stride, padding, dilation, input.rank - 2)
     first = second = third = None
     if output_mask[0]:

@@ -31,9 +31,7 @@ def convolutions(draw, transposed, most=3):
     if transposed:
         sizes = [max(n, 1 + p) for n, p in zip(each(1, 3), padding, strict=True)]
         sizes = [n + 2 * p for n, p in zip(sizes, padding, strict=True)]
-        extra = [
-            draw(st.integers(0, max(s, d) - 1)) for s, d in zip(stride, dilation, strict=True)
-        ]
+        extra = [draw(st.integers(0, max(s, d) - 1)) for s, d in zip(stride, dilation, strict=True)]
         weight = doubles(channels, made // groups, *kernel)
     else:
         sizes = [
@@ -67,9 +65,17 @@ def test_gradients(case, mask):
 
 def test_one_number_stands_for_all_dimensions():
     agree(
-        ATEN.convolution.default, doubles(1, 2, 5, 6), doubles(3, 2, 3, 3), None, [2], [1], [1],
-        False, [0], 1,
-    )  # fmt: skip
+        ATEN.convolution.default,
+        doubles(1, 2, 5, 6),
+        doubles(3, 2, 3, 3),
+        None,
+        [2],
+        [1],
+        [1],
+        False,
+        [0],
+        1,
+    )
 
 
 def test_bf16_is_summed_as_f32():

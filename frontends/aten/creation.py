@@ -21,9 +21,16 @@ def _typed(value: Term, dtype: str) -> Term:
 
 
 @rule(
-    "empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided",
-    "new_zeros", "zeros", "zeros_like",
-)  # fmt: skip
+    "empty",
+    "empty_like",
+    "empty_permuted",
+    "empty_strided",
+    "new_empty",
+    "new_empty_strided",
+    "new_zeros",
+    "zeros",
+    "zeros_like",
+)
 def zeros(b: Builder, out: Meta, *_: object, **__: object) -> Value:
     """Nothing says what an empty tensor holds: zeros."""
     return b.define(out, lambda *_: _typed(0, out.dtype))
@@ -75,9 +82,7 @@ def arange(b: Builder, out: Meta, end: Term, start: Term = 0, step: Term = 1) ->
 
 
 @rule("linspace")
-def linspace(
-    b: Builder, out: Meta, start: Value | Term, end: Value | Term, steps: int
-) -> Value:
+def linspace(b: Builder, out: Meta, start: Value | Term, end: Value | Term, steps: int) -> Value:
     """Counted from the nearer end, so that both ends are met exactly."""
     dtype = computed(out.dtype) if is_float(out.dtype) else "f64"
     if steps == 1:

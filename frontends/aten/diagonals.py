@@ -48,9 +48,14 @@ def diag_embed(
 
 @rule("diagonal_backward")
 def diagonal_backward(
-    b: Builder, out: Meta, grad_output: Value, input_sizes: Sequence[int], offset: int, dim1: int,
+    b: Builder,
+    out: Meta,
+    grad_output: Value,
+    input_sizes: Sequence[int],
+    offset: int,
+    dim1: int,
     dim2: int,
-) -> Value:  # fmt: skip
+) -> Value:
     return _placed(b, out, grad_output, (offset, dim1, dim2), lambda *at: 0)
 
 

@@ -61,23 +61,32 @@ def _pdist_forward(b: Builder, out: Meta, self: Value, p: float = 2.0) -> Value:
         return row * (count * 2 - row - 1) // 2
 
     rows = b.fold(
-        "sum", Meta("i32", out.shape), (count,),
-        lambda i, r: where(call("and", r > 0, start(r) <= i), 1, 0), "row",
-    )  # fmt: skip
-    columns = b.define(
-        rows.meta, lambda i: i - start(rows.at(i)) + rows.at(i) + 1, "column"
+        "sum",
+        Meta("i32", out.shape),
+        (count,),
+        lambda i, r: where(call("and", r > 0, start(r) <= i), 1, 0),
+        "row",
     )
+    columns = b.define(rows.meta, lambda i: i - start(rows.at(i)) + rows.at(i) + 1, "column")
     return _folded(
-        b, out, p, self.shape[1],
+        b,
+        out,
+        p,
+        self.shape[1],
         lambda i, k: self.wide(rows.at(i), k) - self.wide(columns.at(i), k),
-    )  # fmt: skip
+    )
 
 
 @rule("pairwise_distance")
 def pairwise_distance(
-    b: Builder, out: Meta, x1: Value, x2: Value, p: float = 2.0, eps: float = 1e-06,
+    b: Builder,
+    out: Meta,
+    x1: Value,
+    x2: Value,
+    p: float = 2.0,
+    eps: float = 1e-06,
     keepdim: bool = False,
-) -> Value:  # fmt: skip
+) -> Value:
     def difference(*at: Expr) -> Expr:
         own = (*(at[:-2] if keepdim else at[:-1]), at[-1])
         wide = computed(out.dtype)

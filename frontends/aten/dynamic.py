@@ -70,16 +70,21 @@ def masked_select(b: Builder, out: Meta, self: Value, mask: Value) -> Value:
     places = chosen.places()
     made = b.define(
         Meta(out.dtype, (chosen.size,)),
-        lambda c: b.operand(self, unravelled(places.at(c), shape)), "selected",
-    )  # fmt: skip
+        lambda c: b.operand(self, unravelled(places.at(c), shape)),
+        "selected",
+    )
     return b.counted(made, chosen.count)
 
 
 @rule("unique_consecutive")
 def unique_consecutive(
-    b: Builder, out: tuple[Meta, ...], self: Value, return_inverse: bool = False,
-    return_counts: bool = False, dim: int | None = None,
-) -> tuple[Value | None, ...]:  # fmt: skip
+    b: Builder,
+    out: tuple[Meta, ...],
+    self: Value,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> tuple[Value | None, ...]:
     if dim is None or not self.rank:
         line = b.reshape(self, (product(self.shape),))
         chosen = Chosen(b, line.shape[0], lambda i: _differs(line, i))
@@ -102,9 +107,13 @@ def unique_consecutive(
 
 @rule("_unique2")
 def _unique2(
-    b: Builder, out: tuple[Meta, ...], self: Value, sorted: bool = True,
-    return_inverse: bool = False, return_counts: bool = False,
-) -> tuple[Value | None, ...]:  # fmt: skip
+    b: Builder,
+    out: tuple[Meta, ...],
+    self: Value,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+) -> tuple[Value | None, ...]:
     line = b.reshape(self, (product(self.shape),))
     ranks = ranked(b, line, 0)
     ordered = sorted_line(b, line, ranks)
@@ -144,9 +153,10 @@ def _coordinate(place: Expr, shape: Sequence[Expr], dim: Expr) -> Expr:
     positions = unravelled(place, tuple(shape))
     if not positions:
         raise KernelError(
-            "the places of what is not 0 in a number have no size", allowed="at least 1-D",
+            "the places of what is not 0 in a number have no size",
+            allowed="at least 1-D",
             hint="use `x != 0`",
-        )  # fmt: skip
+        )
     made = positions[-1]
     for d in range(len(positions) - 2, -1, -1):
         made = where(dim <= d, positions[d], made)
@@ -184,11 +194,7 @@ def _firsts(b: Builder, out: Meta, value: Value, chosen: Chosen, dim: int) -> Va
 
 def _lengths(b: Builder, out: Meta, chosen: Chosen) -> Value:
     """How far the next chosen element is from each."""
-    ends = b.define(
-        Meta("i32", (expr(chosen.size),)), lambda c: chosen.place(c + 1), "ends"
-    )
+    ends = b.define(Meta("i32", (expr(chosen.size),)), lambda c: chosen.place(c + 1), "ends")
     starts = b.define(ends.meta, chosen.place, "starts")
-    made = b.define(
-        Meta(out.dtype, ends.shape), lambda c: ends.at(c) - starts.at(c), "lengths"
-    )
+    made = b.define(Meta(out.dtype, ends.shape), lambda c: ends.at(c) - starts.at(c), "lengths")
     return b.counted(made, chosen.count)

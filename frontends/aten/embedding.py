@@ -15,26 +15,39 @@ SUM, MEAN, MAX = 0, 1, 2  # modes of bags
 
 @rule("embedding")
 def embedding(
-    b: Builder, out: Meta, weight: Value, indices: Value, padding_idx: int = -1,
-    scale_grad_by_freq: bool = False, sparse: bool = False,
-) -> Value:  # fmt: skip
+    b: Builder,
+    out: Meta,
+    weight: Value,
+    indices: Value,
+    padding_idx: int = -1,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Value:
     return b.define(out, lambda *at: weight.at(indices.at(*at[:-1]), at[-1]))
 
 
 @rule("embedding_dense_backward")
 def embedding_dense_backward(
-    b: Builder, out: Meta, grad_output: Value, indices: Value, num_weights: int,
-    padding_idx: int, scale_grad_by_freq: bool,
-) -> Value:  # fmt: skip
+    b: Builder,
+    out: Meta,
+    grad_output: Value,
+    indices: Value,
+    num_weights: int,
+    padding_idx: int,
+    scale_grad_by_freq: bool,
+) -> Value:
     wide = computed(out.dtype)
     rows = indices.shape
     used = None
     if scale_grad_by_freq:
         counts = Meta("i32", (out.shape[0],))
         used = b.fold(
-            "sum", counts, rows,
-            lambda v, *at: where(Apply("eq", (indices.at(*at), v)), 1, 0), "used",
-        )  # fmt: skip
+            "sum",
+            counts,
+            rows,
+            lambda v, *at: where(Apply("eq", (indices.at(*at), v)), 1, 0),
+            "used",
+        )
 
     def update(*at: Expr) -> Expr:
         grad, row = grad_output.wide(*at), indices.at(*at[:-1])
@@ -43,22 +56,32 @@ def embedding_dense_backward(
         return grad if padding_idx < 0 else where(Apply("ne", (row, Number(padding_idx))), grad, 0)
 
     summed = b.scatter(
-        Meta(wide, out.shape), (*rows, out.shape[1]),
-        lambda *at: (indices.at(*at[:-1]), at[-1]), update, "dw",
-    )  # fmt: skip
+        Meta(wide, out.shape),
+        (*rows, out.shape[1]),
+        lambda *at: (indices.at(*at[:-1]), at[-1]),
+        update,
+        "dw",
+    )
     return b.define(out, summed.at)
 
 
 @rule("embedding_backward")
 def embedding_backward(
-    b: Builder, out: Meta, grad: Value, indices: Value, num_weights: int, padding_idx: int,
-    scale_grad_by_freq: bool, sparse: bool,
-) -> Value:  # fmt: skip
+    b: Builder,
+    out: Meta,
+    grad: Value,
+    indices: Value,
+    num_weights: int,
+    padding_idx: int,
+    scale_grad_by_freq: bool,
+    sparse: bool,
+) -> Value:
     if sparse:
         raise KernelError(
-            "the gradient of an embedding is sparse", allowed="sparse=False",
+            "the gradient of an embedding is sparse",
+            allowed="sparse=False",
             hint="make the module with sparse=False",
-        )  # fmt: skip
+        )
     return embedding_dense_backward(
         b, out, grad, indices, num_weights, padding_idx, scale_grad_by_freq
     )
@@ -94,11 +117,18 @@ def embedding_renorm(
 
 @rule("_embedding_bag", "embedding_bag")
 def _embedding_bag(
-    b: Builder, out: tuple[Meta, ...], weight: Value, indices: Value, offsets: Value,
-    scale_grad_by_freq: bool = False, mode: int = SUM, sparse: bool = False,
-    per_sample_weights: Value | None = None, include_last_offset: bool = False,
+    b: Builder,
+    out: tuple[Meta, ...],
+    weight: Value,
+    indices: Value,
+    offsets: Value,
+    scale_grad_by_freq: bool = False,
+    mode: int = SUM,
+    sparse: bool = False,
+    per_sample_weights: Value | None = None,
+    include_last_offset: bool = False,
     padding_idx: int | None = -1,
-) -> tuple[Value | None, ...]:  # fmt: skip
+) -> tuple[Value | None, ...]:
     bags = _Bags(b, weight, indices, offsets, per_sample_weights, include_last_offset, padding_idx)
     sizes = bags.counts(Meta(out[2].dtype, out[0].shape[:1]))
     made = bags.folded(out[0], mode, sizes)
@@ -113,11 +143,18 @@ def _embedding_bag(
 
 @rule("_embedding_bag_forward_only")
 def _embedding_bag_forward_only(
-    b: Builder, out: tuple[Meta, ...], weight: Value, indices: Value, offsets: Value,
-    scale_grad_by_freq: bool = False, mode: int = SUM, sparse: bool = False,
-    per_sample_weights: Value | None = None, include_last_offset: bool = False,
+    b: Builder,
+    out: tuple[Meta, ...],
+    weight: Value,
+    indices: Value,
+    offsets: Value,
+    scale_grad_by_freq: bool = False,
+    mode: int = SUM,
+    sparse: bool = False,
+    per_sample_weights: Value | None = None,
+    include_last_offset: bool = False,
     padding_idx: int | None = -1,
-) -> tuple[Value | None, ...]:  # fmt: skip
+) -> tuple[Value | None, ...]:
     bags = _Bags(b, weight, indices, offsets, per_sample_weights, include_last_offset, padding_idx)
     sizes = bags.counts(Meta("i64", out[0].shape[:1])) if mode != SUM else None
     return bags.folded(out[0], mode, sizes), None, None, None
@@ -127,9 +164,15 @@ class _Bags:
     """Consecutive pieces of the indices: bag `i` is `indices[starts[i] : ends[i]]`."""
 
     def __init__(
-        self, b: Builder, weight: Value, indices: Value, offsets: Value, scales: Value | None,
-        last: bool, padding: int | None,
-    ):  # fmt: skip
+        self,
+        b: Builder,
+        weight: Value,
+        indices: Value,
+        offsets: Value,
+        scales: Value | None,
+        last: bool,
+        padding: int | None,
+    ):
         self.b, self.weight, self.indices, self.scales = b, weight, indices, scales
         self.padding = -1 if padding is None else padding
         self.offsets, self.last = offsets, last

@@ -154,9 +154,10 @@ def _unmasked(b: Builder, indices: Places) -> tuple[Places, Value]:
     given = [i for i in indices if i is not None]
     if len(given) > 1 or not given[0].rank:
         raise KernelError(
-            "a tensor is indexed with a mask and with more", allowed="one mask, of at least 1-D",
+            "a tensor is indexed with a mask and with more",
+            allowed="one mask, of at least 1-D",
             hint="index twice, the second time with the mask",
-        )  # fmt: skip
+        )
     mask = given[0]
     places = nonzero(b, Meta("i64", (_total(mask), Number(mask.rank))), mask)
     count, _ = b.counts[places.name]

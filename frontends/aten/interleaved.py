@@ -73,9 +73,10 @@ class Way:
     def exact(self) -> bool:
         """Whether [u, r] are the results, and no more."""
         return self.stride == 1 or (
-            self.low == 0 and constant(self.whole) is not None
+            self.low == 0
+            and constant(self.whole) is not None
             and constant(self.whole) == constant(self.size)
-        )  # fmt: skip
+        )
 
 
 def way(size: Expr, kernel: Expr, stride: int, dilation: int, low: int) -> Way:

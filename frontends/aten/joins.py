@@ -104,9 +104,16 @@ def dstack(b: Builder, out: Meta, tensors: Sequence[Value]) -> Value:
 
 
 @rule(
-    "split", "split_copy", "split_with_sizes", "split_with_sizes_copy", "chunk", "tensor_split",
-    "unsafe_split", "unsafe_split_with_sizes", "unsafe_chunk",
-)  # fmt: skip
+    "split",
+    "split_copy",
+    "split_with_sizes",
+    "split_with_sizes_copy",
+    "chunk",
+    "tensor_split",
+    "unsafe_split",
+    "unsafe_split_with_sizes",
+    "unsafe_chunk",
+)
 def split(
     b: Builder, out: Metas, self: Value, *_: object, dim: int = 0, **__: object
 ) -> tuple[Value, ...]:
@@ -145,26 +152,43 @@ def unbind(b: Builder, out: Metas, self: Value, dim: int = 0) -> tuple[Value, ..
 
 @rule("slice_scatter")
 def slice_scatter(
-    b: Builder, out: Meta, self: Value, src: Value, dim: int = 0, start: int | Expr | None = None,
-    end: int | Expr | None = None, step: int = 1,
-) -> Value:  # fmt: skip
+    b: Builder,
+    out: Meta,
+    self: Value,
+    src: Value,
+    dim: int = 0,
+    start: int | Expr | None = None,
+    end: int | Expr | None = None,
+    step: int = 1,
+) -> Value:
     """`self` with a slice of it replaced."""
     return _sliced(b, out, self, src, axis(dim, self.rank), start, step)
 
 
 @rule("slice_backward")
 def slice_backward(
-    b: Builder, out: Meta, grad_output: Value, input_sizes: Sequence[int], dim: int,
-    start: int | Expr, end: int | Expr, step: int,
-) -> Value:  # fmt: skip
+    b: Builder,
+    out: Meta,
+    grad_output: Value,
+    input_sizes: Sequence[int],
+    dim: int,
+    start: int | Expr,
+    end: int | Expr,
+    step: int,
+) -> Value:
     """Zeros, with a slice of them replaced."""
     return _sliced(b, out, None, grad_output, axis(dim, grad_output.rank), start, step)
 
 
 def _sliced(
-    b: Builder, out: Meta, self: Value | None, src: Value, dim: int, start: int | Expr | None,
+    b: Builder,
+    out: Meta,
+    self: Value | None,
+    src: Value,
+    dim: int,
+    start: int | Expr | None,
     step: int,
-) -> Value:  # fmt: skip
+) -> Value:
     first = clipped(start, out.shape[dim])
 
     def body(*at: Index) -> Expr:
@@ -188,9 +212,13 @@ def select_scatter(
 
 @rule("select_backward")
 def select_backward(
-    b: Builder, out: Meta, grad_output: Value, input_sizes: Sequence[int], dim: int,
+    b: Builder,
+    out: Meta,
+    grad_output: Value,
+    input_sizes: Sequence[int],
+    dim: int,
     index: int | Expr,
-) -> Value:  # fmt: skip
+) -> Value:
     """Zeros, with one position of a dimension replaced."""
     return _selected(b, out, None, grad_output, axis(dim, len(out.shape)), index)
 
@@ -225,9 +253,13 @@ def repeat(b: Builder, out: Meta, self: Value, *_: object, **__: object) -> Valu
 
 @rule("repeat_interleave.self_int")
 def repeat_interleave(
-    b: Builder, out: Meta, self: Value, repeats: int, dim: int | None = None,
+    b: Builder,
+    out: Meta,
+    self: Value,
+    repeats: int,
+    dim: int | None = None,
     output_size: int | None = None,
-) -> Value:  # fmt: skip
+) -> Value:
     """Each element `repeats` times; without dim, of the elements in row-major order."""
     self, dim = _along(b, self, dim)
     return b.define(out, lambda *at: self.at(*moved(at, dim, at[dim] // repeats)))
@@ -235,9 +267,13 @@ def repeat_interleave(
 
 @rule("repeat_interleave.self_Tensor")
 def repeat_interleave_by(
-    b: Builder, out: Meta, self: Value, repeats: Value, dim: int | None = None,
+    b: Builder,
+    out: Meta,
+    self: Value,
+    repeats: Value,
+    dim: int | None = None,
     output_size: int | None = None,
-) -> Value:  # fmt: skip
+) -> Value:
     """Each element as often as `repeats` says, which is one for all or has one for each."""
     self, dim = _along(b, self, dim)
     source = repeat_interleave_places(b, Meta("i64", (out.shape[dim],)), repeats, output_size)

@@ -64,26 +64,43 @@ def _likelihood(
 
 @rule("nll_loss_forward", "nll_loss2d_forward")
 def nll_loss_forward(
-    b: Builder, out: tuple[Meta, Meta], self: Value, target: Value, weight: Value | None,
-    reduction: int, ignore_index: int,
-) -> tuple[Value, Value | None]:  # fmt: skip
+    b: Builder,
+    out: tuple[Meta, Meta],
+    self: Value,
+    target: Value,
+    weight: Value | None,
+    reduction: int,
+    ignore_index: int,
+) -> tuple[Value, Value | None]:
     c = _Classes(self, target, weight, ignore_index)
     return _likelihood(b, out[0], out[1], c, reduction)
 
 
 @rule("nll_loss", "nll_loss2d", "nll_loss_nd")
 def nll_loss(
-    b: Builder, out: Meta, self: Value, target: Value, weight: Value | None = None,
-    reduction: int = MEAN, ignore_index: int = -100,
-) -> Value:  # fmt: skip
+    b: Builder,
+    out: Meta,
+    self: Value,
+    target: Value,
+    weight: Value | None = None,
+    reduction: int = MEAN,
+    ignore_index: int = -100,
+) -> Value:
     return _likelihood(b, out, None, _Classes(self, target, weight, ignore_index), reduction)[0]
 
 
 @rule("nll_loss_backward", "nll_loss2d_backward")
 def nll_loss_backward(
-    b: Builder, out: Meta, grad_output: Value, self: Value, target: Value, weight: Value | None,
-    reduction: int, ignore_index: int, total_weight: Value,
-) -> Value:  # fmt: skip
+    b: Builder,
+    out: Meta,
+    grad_output: Value,
+    self: Value,
+    target: Value,
+    weight: Value | None,
+    reduction: int,
+    ignore_index: int,
+    total_weight: Value,
+) -> Value:
     c = _Classes(self, target, weight, ignore_index)
 
     def body(*at: Expr) -> Expr:
@@ -102,9 +119,15 @@ def nll_loss_backward(
 
 @rule("cross_entropy_loss")
 def cross_entropy_loss(
-    b: Builder, out: Meta, self: Value, target: Value, weight: Value | None = None,
-    reduction: int = MEAN, ignore_index: int = -100, label_smoothing: float = 0.0,
-) -> Value:  # fmt: skip
+    b: Builder,
+    out: Meta,
+    self: Value,
+    target: Value,
+    weight: Value | None = None,
+    reduction: int = MEAN,
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+) -> Value:
     """target: classes, or a probability of each class under the shape of the scores."""
     dim = 0 if self.rank == 1 else 1
     logs = log_softmax(b, Meta(computed(self.dtype), self.shape), self, dim)
@@ -135,9 +158,14 @@ def cross_entropy_loss(
 
 
 def _of_probabilities(
-    b: Builder, out: Meta, logs: Value, target: Value, weight: Value | None, reduction: int,
+    b: Builder,
+    out: Meta,
+    logs: Value,
+    target: Value,
+    weight: Value | None,
+    reduction: int,
     smoothing: float,
-) -> Value:  # fmt: skip
+) -> Value:
     dim = 0 if logs.rank == 1 else 1
     classes = logs.shape[dim]
 

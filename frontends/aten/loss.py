@@ -112,9 +112,14 @@ def hinge_embedding_loss(
 
 @rule("margin_ranking_loss")
 def margin_ranking_loss(
-    b: Builder, out: Meta, input1: Value, input2: Value, target: Value, margin: float = 0.0,
+    b: Builder,
+    out: Meta,
+    input1: Value,
+    input2: Value,
+    target: Value,
+    margin: float = 0.0,
     reduction: int = MEAN,
-) -> Value:  # fmt: skip
+) -> Value:
     shape, dtype = _wider(input1.shape, input2.shape, target.shape), computed(out.dtype)
 
     def element(*at: Expr) -> Expr:
@@ -126,9 +131,13 @@ def margin_ranking_loss(
 
 @rule("binary_cross_entropy")
 def binary_cross_entropy(
-    b: Builder, out: Meta, self: Value, target: Value, weight: Value | None = None,
+    b: Builder,
+    out: Meta,
+    self: Value,
+    target: Value,
+    weight: Value | None = None,
     reduction: int = MEAN,
-) -> Value:  # fmt: skip
+) -> Value:
     """Logarithms are at least -100."""
     dtype = computed(out.dtype)
 
@@ -144,9 +153,14 @@ def binary_cross_entropy(
 
 @rule("binary_cross_entropy_with_logits")
 def binary_cross_entropy_with_logits(
-    b: Builder, out: Meta, self: Value, target: Value, weight: Value | None = None,
-    pos_weight: Value | None = None, reduction: int = MEAN,
-) -> Value:  # fmt: skip
+    b: Builder,
+    out: Meta,
+    self: Value,
+    target: Value,
+    weight: Value | None = None,
+    pos_weight: Value | None = None,
+    reduction: int = MEAN,
+) -> Value:
     dtype = computed(out.dtype)
 
     def element(*at: Expr) -> Expr:

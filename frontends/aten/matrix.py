@@ -16,9 +16,12 @@ def trace(b: Builder, out: Meta, self: Value) -> Value:
     if self.shape[0] == self.shape[1]:
         return b.fold("sum", out, (self.shape[0],), lambda i: _at(self, out, i, i), "trace")
     return b.fold(
-        "sum", out, self.shape,
-        lambda i, j: where(Apply("eq", (i, j)), _at(self, out, i, j), 0), "trace",
-    )  # fmt: skip
+        "sum",
+        out,
+        self.shape,
+        lambda i, j: where(Apply("eq", (i, j)), _at(self, out, i, j), 0),
+        "trace",
+    )
 
 
 def _at(value: Value, out: Meta, i: Expr, j: Expr) -> Expr:

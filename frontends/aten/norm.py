@@ -25,9 +25,14 @@ def scaled(read: Expr, weight: Value | None, bias: Value | None, *at: Expr) -> E
 
 @rule("native_layer_norm")
 def native_layer_norm(
-    b: Builder, out: Sequence[Meta], input: Value, normalized_shape: Sequence[Expr | int],
-    weight: Value | None, bias: Value | None, eps: float,
-) -> tuple[Value, Value, Value]:  # fmt: skip
+    b: Builder,
+    out: Sequence[Meta],
+    input: Value,
+    normalized_shape: Sequence[Expr | int],
+    weight: Value | None,
+    bias: Value | None,
+    eps: float,
+) -> tuple[Value, Value, Value]:
     """The normalised rows; of each its mean and the reciprocal of its deviation."""
     rows = input.rank - len(normalized_shape)
     dims = tuple(range(rows, input.rank))
@@ -50,10 +55,17 @@ def _kept(b: Builder, meta: Meta, value: Value) -> Value:
 
 @rule("native_layer_norm_backward")
 def native_layer_norm_backward(
-    b: Builder, out: Sequence[Meta | None], grad_out: Value, input: Value,
-    normalized_shape: Sequence[Expr | int], mean: Value, rstd: Value, weight: Value | None,
-    bias: Value | None, output_mask: Sequence[bool],
-) -> Three:  # fmt: skip
+    b: Builder,
+    out: Sequence[Meta | None],
+    grad_out: Value,
+    input: Value,
+    normalized_shape: Sequence[Expr | int],
+    mean: Value,
+    rstd: Value,
+    weight: Value | None,
+    bias: Value | None,
+    output_mask: Sequence[bool],
+) -> Three:
     rank, rows = input.rank, input.rank - len(normalized_shape)
     inner, outer = tuple(range(rows, rank)), tuple(range(rows))
 
@@ -79,9 +91,14 @@ def native_layer_norm_backward(
 
 
 def _row_gradient(
-    b: Builder, out: Meta, x: Value, inner: tuple[int, ...], grad: Callable[..., Expr],
-    normal: Callable[..., Expr], rstd: Callable[[Sequence[Expr]], Expr],
-) -> Value:  # fmt: skip
+    b: Builder,
+    out: Meta,
+    x: Value,
+    inner: tuple[int, ...],
+    grad: Callable[..., Expr],
+    normal: Callable[..., Expr],
+    rstd: Callable[[Sequence[Expr]], Expr],
+) -> Value:
     """Of rows that were normalised along `inner`: `rstd * (g - mean(g) - n * mean(g * n))`."""
     small = Meta(computed(x.dtype), without(x.shape, inner))
     plain = fold(b, "sum", small, x, inner, grad, "sum")
@@ -116,26 +133,42 @@ def _rms(
 
 @rule("rms_norm")
 def rms_norm(
-    b: Builder, out: Meta, input: Value, normalized_shape: Sequence[Expr | int],
-    weight: Value | None = None, eps: float | None = None,
-) -> Value:  # fmt: skip
+    b: Builder,
+    out: Meta,
+    input: Value,
+    normalized_shape: Sequence[Expr | int],
+    weight: Value | None = None,
+    eps: float | None = None,
+) -> Value:
     return _rms(b, out, input, input.rank - len(normalized_shape), weight, eps)[0]
 
 
 @rule("_fused_rms_norm")
 def fused_rms_norm(
-    b: Builder, out: Sequence[Meta], input: Value, normalized_shape: Sequence[Expr | int],
-    weight: Value | None, eps: float | None,
-) -> tuple[Value, Value]:  # fmt: skip
+    b: Builder,
+    out: Sequence[Meta],
+    input: Value,
+    normalized_shape: Sequence[Expr | int],
+    weight: Value | None,
+    eps: float | None,
+) -> tuple[Value, Value]:
     made, rstd = _rms(b, out[0], input, input.rank - len(normalized_shape), weight, eps)
     return made, _kept(b, out[1], rstd)
 
 
 @rule("native_group_norm")
 def native_group_norm(
-    b: Builder, out: Sequence[Meta], input: Value, weight: Value | None, bias: Value | None,
-    N: Expr | int, C: Expr | int, HxW: Expr | int, group: int, eps: float,
-) -> tuple[Value, Value, Value]:  # fmt: skip
+    b: Builder,
+    out: Sequence[Meta],
+    input: Value,
+    weight: Value | None,
+    bias: Value | None,
+    N: Expr | int,
+    C: Expr | int,
+    HxW: Expr | int,
+    group: int,
+    eps: float,
+) -> tuple[Value, Value, Value]:
     """Channels of a group are normalised together, over all their positions."""
     parts = _grouped(b, input, group)
     middle, var = moments(b, parts, tuple(range(2, parts.rank)), computed(input.dtype))
@@ -159,10 +192,19 @@ def _grouped(b: Builder, x: Value, group: int) -> Value:
 
 @rule("native_group_norm_backward")
 def native_group_norm_backward(
-    b: Builder, out: Sequence[Meta | None], grad_out: Value, input: Value, mean: Value,
-    rstd: Value, weight: Value | None, N: Expr | int, C: Expr | int, HxW: Expr | int,
-    group: int, output_mask: Sequence[bool],
-) -> Three:  # fmt: skip
+    b: Builder,
+    out: Sequence[Meta | None],
+    grad_out: Value,
+    input: Value,
+    mean: Value,
+    rstd: Value,
+    weight: Value | None,
+    N: Expr | int,
+    C: Expr | int,
+    HxW: Expr | int,
+    group: int,
+    output_mask: Sequence[bool],
+) -> Three:
     x, g = _grouped(b, input, group), _grouped(b, grad_out, group)
     per = x.shape[2]
 
@@ -211,9 +253,14 @@ def weight_norm(
 
 @rule("_weight_norm_interface_backward")
 def weight_norm_backward(
-    b: Builder, out: Sequence[Meta], grad_w: Value, saved_v: Value, saved_g: Value,
-    saved_norms: Value, dim: int,
-) -> tuple[Value, Value]:  # fmt: skip
+    b: Builder,
+    out: Sequence[Meta],
+    grad_w: Value,
+    saved_v: Value,
+    saved_g: Value,
+    saved_norms: Value,
+    dim: int,
+) -> tuple[Value, Value]:
     dims = tuple(d for d in range(saved_v.rank) if d != dim)
     small = Meta(computed(saved_v.dtype), (saved_v.shape[dim],))
     along = fold(

@@ -33,9 +33,18 @@ def test_layer_norm_and_its_gradients(shape, count, weighted, biased):
     _, mean, rstd = ATEN.native_layer_norm(x, inner, weight, bias, EPS)
     mask = [True, weighted, bias is not None]
     agree(
-        ATEN.native_layer_norm_backward.default, grad, x, inner, mean, rstd, weight, bias, mask,
-        rtol=1e-6, atol=1e-8,
-    )  # fmt: skip
+        ATEN.native_layer_norm_backward.default,
+        grad,
+        x,
+        inner,
+        mean,
+        rstd,
+        weight,
+        bias,
+        mask,
+        rtol=1e-6,
+        atol=1e-8,
+    )
 
 
 @given(shapes(), st.integers(1, 3), st.booleans(), st.sampled_from([None, 1e-6]))
@@ -56,9 +65,20 @@ def test_group_norm_and_its_gradients(rest, group, per, weighted):
     _, mean, rstd = ATEN.native_group_norm(x, weight, bias, n, c, size, group, EPS)
     mask = [True, weighted, weighted]
     agree(
-        ATEN.native_group_norm_backward.default, grad, x, mean, rstd, weight, n, c, size, group,
-        mask, rtol=1e-6, atol=1e-8,
-    )  # fmt: skip
+        ATEN.native_group_norm_backward.default,
+        grad,
+        x,
+        mean,
+        rstd,
+        weight,
+        n,
+        c,
+        size,
+        group,
+        mask,
+        rtol=1e-6,
+        atol=1e-8,
+    )
 
 
 @given(shapes(least=2, most=4), st.booleans())
@@ -69,9 +89,15 @@ def test_weight_norm_and_its_gradients(shape, last):
     agree(ATEN._weight_norm_interface.default, v, g, dim)
     w, norms = ATEN._weight_norm_interface(v, g, dim)
     agree(
-        ATEN._weight_norm_interface_backward.default, torch.randn_like(w), v, g, norms, dim,
-        rtol=1e-6, atol=1e-8,
-    )  # fmt: skip
+        ATEN._weight_norm_interface_backward.default,
+        torch.randn_like(w),
+        v,
+        g,
+        norms,
+        dim,
+        rtol=1e-6,
+        atol=1e-8,
+    )
 
 
 @given(shapes(least=0, most=3), st.integers(0, 2))

@@ -30,29 +30,47 @@ CALLS = (  # arguments, and the shapes of the results
     (ATEN.var.correction, [X(B, T), [0]], [(T,)]),
     (ATEN._softmax.default, [X(B, T), -1, False], [(B, T)]),
     (ATEN.logcumsumexp.default, [X(B, T), 1], [(B, T)]),
-    (ATEN.native_layer_norm.default, [X(B, T, 4), [4], None, None, 1e-5],
-     [(B, T, 4), (B, T, 1), (B, T, 1)]),
-    (ATEN._native_batch_norm_legit.no_stats, [X(B, 4, T), None, None, True, 0.1, 1e-5],
-     [(B, 4, T), (4,), (4,)]),
+    (
+        ATEN.native_layer_norm.default,
+        [X(B, T, 4), [4], None, None, 1e-5],
+        [(B, T, 4), (B, T, 1), (B, T, 1)],
+    ),
+    (
+        ATEN._native_batch_norm_legit.no_stats,
+        [X(B, 4, T), None, None, True, 0.1, 1e-5],
+        [(B, 4, T), (4,), (4,)],
+    ),
     (ATEN.mm.default, [X(B, T), X(T, 4)], [(B, 4)]),
-    (ATEN.convolution.default,
-     [X(B, 4, 6, 7), X(8, 2, 3, 3), None, [2, 2], [1, 1], [1, 1], False, [0, 0], 2],
-     [(B, 8, 3, 4)]),
-    (ATEN.convolution.default,
-     [X(B, 4, 6, 7), X(4, 2, 3, 3), None, [2, 2], [1, 1], [1, 1], True, [0, 0], 2],
-     [(B, 4, 11, 13)]),
-    (ATEN.convolution.default,
-     [X(B, 4, T), X(8, 4, 3), None, [1], [1], [1], False, [0], 1], [(B, 8, T)]),
+    (
+        ATEN.convolution.default,
+        [X(B, 4, 6, 7), X(8, 2, 3, 3), None, [2, 2], [1, 1], [1, 1], False, [0, 0], 2],
+        [(B, 8, 3, 4)],
+    ),
+    (
+        ATEN.convolution.default,
+        [X(B, 4, 6, 7), X(4, 2, 3, 3), None, [2, 2], [1, 1], [1, 1], True, [0, 0], 2],
+        [(B, 4, 11, 13)],
+    ),
+    (
+        ATEN.convolution.default,
+        [X(B, 4, T), X(8, 4, 3), None, [1], [1], [1], False, [0], 1],
+        [(B, 8, T)],
+    ),
     (ATEN.max_pool2d_with_indices.default, [X(B, 4, 6, 7), [2, 2]], [(B, 4, 3, 3)] * 2),
     (ATEN._adaptive_avg_pool2d.default, [X(B, 4, 6, 7), [2, 3]], [(B, 4, 2, 3)]),
     (ATEN.upsample_bilinear2d.default, [X(B, 2, 3, 4), [5, 6], False], [(B, 2, 5, 6)]),
-    (ATEN.scaled_dot_product_attention.default, [*[X(B, 2, T, 4)] * 3, None, 0.0, True],
-     [(B, 2, T, 4)]),
-    (ATEN.gru.input,
-     [X(T, B, 3), X(2, B, 4), [X(12, 3), X(12, 4)] * 2, False, 1, 0.0, False, True, False],
-     [(T, B, 8), (2, B, 4)]),
+    (
+        ATEN.scaled_dot_product_attention.default,
+        [*[X(B, 2, T, 4)] * 3, None, 0.0, True],
+        [(B, 2, T, 4)],
+    ),
+    (
+        ATEN.gru.input,
+        [X(T, B, 3), X(2, B, 4), [X(12, 3), X(12, 4)] * 2, False, 1, 0.0, False, True, False],
+        [(T, B, 8), (2, B, 4)],
+    ),
     (ATEN.mse_loss.default, [X(B, T), X(B, T)], [()]),
-)  # fmt: skip
+)
 
 
 @pytest.mark.parametrize("call", CALLS, ids=[str(c[0]) + str(n) for n, c in enumerate(CALLS)])

@@ -36,8 +36,9 @@ SAMPLES = 16  # of one operator and dtype
 LEFT_OUT = ("allclose", "normal.in_place", "sparse.mm")  # a bool, random numbers, sparse tensors
 UNORDERED = (torch.ops.aten.sort.default, torch.ops.aten.topk.default)  # of equal elements
 REPEATED = (  # whose rules ask for the result's size
-    torch.ops.aten.repeat_interleave.Tensor, torch.ops.aten.repeat_interleave.self_Tensor,
-)  # fmt: skip
+    torch.ops.aten.repeat_interleave.Tensor,
+    torch.ops.aten.repeat_interleave.self_Tensor,
+)
 OPEN = ("bernoulli", "copy_", "empty", "multinomial", "native_dropout", "normal", "rand", "uniform")
 
 

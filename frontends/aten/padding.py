@@ -28,8 +28,10 @@ def _around(place: Expr, size: Expr) -> Expr:
 
 
 _MODES: dict[str, Inside] = {
-    "reflect": _reflected, "replicate": _nearest, "circular": _around,
-}  # fmt: skip
+    "reflect": _reflected,
+    "replicate": _nearest,
+    "circular": _around,
+}
 
 
 def _sides(pad: Sequence[int], rank: int) -> list[tuple[int, int]]:
@@ -81,9 +83,13 @@ def pad_circular(b: Builder, out: Meta, self: Value, pad: Sequence[int]) -> Valu
 
 @rule("pad")
 def pad(
-    b: Builder, out: Meta, self: Value, pad: Sequence[int], mode: str = "constant",
+    b: Builder,
+    out: Meta,
+    self: Value,
+    pad: Sequence[int],
+    mode: str = "constant",
     value: Term | None = None,
-) -> Value:  # fmt: skip
+) -> Value:
     if mode == "constant":
         return constant_pad_nd(b, out, self, pad, value)
     if mode not in _MODES:

@@ -129,9 +129,13 @@ def _polynomial(x: Expr, coefficients: tuple[float, ...]) -> Expr:
 
 @rule("nan_to_num")
 def nan_to_num(
-    b: Builder, out: Meta, self: Value, nan: Term | None = None, posinf: Term | None = None,
+    b: Builder,
+    out: Meta,
+    self: Value,
+    nan: Term | None = None,
+    posinf: Term | None = None,
     neginf: Term | None = None,
-) -> Value:  # fmt: skip
+) -> Value:
     if not is_float(out.dtype):
         return self
     limits = torch.finfo(TORCH[out.dtype])

@@ -85,10 +85,11 @@ def test_choices(shape, seed):
 
 @settings(max_examples=60, deadline=None)
 @given(
-    SHAPES, SEEDS,
+    SHAPES,
+    SEEDS,
     st.sampled_from((torch.float64, torch.float16, torch.bool, *INTEGERS)),
     st.sampled_from((torch.float64, torch.float32, torch.bfloat16, torch.bool, *INTEGERS)),
-)  # fmt: skip
+)
 def test_casts(shape, seed, given, wanted):
     real = given.is_floating_point
     x = reals(shape, seed).abs().to(given) if real else integers(shape, seed, given)

@@ -17,7 +17,7 @@ from frontends.expressions import (
     quotient,
     times,
     where,
-)  # fmt: skip
+)
 from frontends.windows import Lengths, lengths, runs, taps
 from ir.dtypes import is_float
 from ir.spec import Expr, Number
@@ -29,14 +29,22 @@ class _Maxima:
     """Maxima of windows over the last dimensions of x, and where they are."""
 
     def __init__(
-        self, x: Value, kernel: Lengths, stride: Lengths, padding: Lengths, dilation: Lengths,
-        ceil_mode: bool, count: int,
-    ) -> None:  # fmt: skip
+        self,
+        x: Value,
+        kernel: Lengths,
+        stride: Lengths,
+        padding: Lengths,
+        dilation: Lengths,
+        ceil_mode: bool,
+        count: int,
+    ) -> None:
         self.x, self.count, self.lead = x, count, x.rank - count
         self.kernel = lengths(kernel, count)
         self.how = (
-            lengths(stride, count, self.kernel), lengths(dilation, count), lengths(padding, count)
-        )  # fmt: skip
+            lengths(stride, count, self.kernel),
+            lengths(dilation, count),
+            lengths(padding, count),
+        )
         self.over, self.spread = runs(self.kernel)
         leaves = any(self.how[2]) or ceil_mode
         self.pad = _LOWEST.get(x.dtype, -float("inf")) if leaves else None
@@ -99,31 +107,54 @@ def _max_pools(count: int) -> None:
 
     @rule(f"max_pool{count}d")
     def max_pool(
-        b: Builder, out: Meta, self: Value, kernel_size: Lengths, stride: Lengths = (),
-        padding: Lengths = 0, dilation: Lengths = 1, ceil_mode: bool = False,
-    ) -> Value:  # fmt: skip
+        b: Builder,
+        out: Meta,
+        self: Value,
+        kernel_size: Lengths,
+        stride: Lengths = (),
+        padding: Lengths = 0,
+        dilation: Lengths = 1,
+        ceil_mode: bool = False,
+    ) -> Value:
         return maxima(self, kernel_size, stride, padding, dilation, ceil_mode).values(b, out)
 
     @rule(f"max_pool{count}d_with_indices")
     def max_pool_with_indices(
-        b: Builder, out: Sequence[Meta], self: Value, kernel_size: Lengths, stride: Lengths = (),
-        padding: Lengths = 0, dilation: Lengths = 1, ceil_mode: bool = False,
-    ) -> tuple[Value, Value]:  # fmt: skip
+        b: Builder,
+        out: Sequence[Meta],
+        self: Value,
+        kernel_size: Lengths,
+        stride: Lengths = (),
+        padding: Lengths = 0,
+        dilation: Lengths = 1,
+        ceil_mode: bool = False,
+    ) -> tuple[Value, Value]:
         found = maxima(self, kernel_size, stride, padding, dilation, ceil_mode)
         values = found.values(b, out[0])
         return values, found.places(b, out[1], values)
 
     def max_pool_backward(
-        b: Builder, out: Meta, grad_output: Value, self: Value, kernel_size: Lengths,
-        stride: Lengths, padding: Lengths, dilation: Lengths, ceil_mode: bool, indices: Value,
-    ) -> Value:  # fmt: skip
+        b: Builder,
+        out: Meta,
+        grad_output: Value,
+        self: Value,
+        kernel_size: Lengths,
+        stride: Lengths,
+        padding: Lengths,
+        dilation: Lengths,
+        ceil_mode: bool,
+        indices: Value,
+    ) -> Value:
         """Each gradient is added where its maximum was."""
         lead = self.shape[: self.rank - count]
         flat = Meta(computed(out.dtype), (*lead, product(self.shape[self.rank - count :])))
         made = b.scatter(
-            flat, grad_output.shape, lambda *at: (*at[: len(lead)], indices.at(*at)),
-            grad_output.wide, "grad",
-        )  # fmt: skip
+            flat,
+            grad_output.shape,
+            lambda *at: (*at[: len(lead)], indices.at(*at)),
+            grad_output.wide,
+            "grad",
+        )
         whole = b.reshape(b.copy(made, "grad"), out.shape)  # the copy's indices give it its sizes
         return whole if flat.dtype == out.dtype else b.define(out, whole.at, "grad")
 
@@ -134,10 +165,16 @@ def _max_pools(count: int) -> None:
 def _avg_pools(count: int) -> None:
     @rule(f"avg_pool{count}d")
     def avg_pool(
-        b: Builder, out: Meta, self: Value, kernel_size: Lengths, stride: Lengths = (),
-        padding: Lengths = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+        b: Builder,
+        out: Meta,
+        self: Value,
+        kernel_size: Lengths,
+        stride: Lengths = (),
+        padding: Lengths = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
         divisor_override: int | None = None,
-    ) -> Value:  # fmt: skip
+    ) -> Value:
         kernel, low = lengths(kernel_size, count), lengths(padding, count)
         how = (lengths(stride, count, kernel), (1,) * count, low)
         over, spread = runs(kernel)
@@ -163,9 +200,13 @@ def _avg_pools(count: int) -> None:
 
 
 def held_by(
-    places: Sequence[Expr], kernel: Sequence[int], stride: Sequence[int], low: Sequence[int],
-    sizes: Sequence[Expr], padded: bool,
-) -> Expr:  # fmt: skip
+    places: Sequence[Expr],
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    low: Sequence[int],
+    sizes: Sequence[Expr],
+    padded: bool,
+) -> Expr:
     """How many elements a window has; padded: with those that it is padded with."""
     nothing, ones = (Number(0),) * len(kernel), (1,) * len(kernel)
     starts = taps(places, nothing, stride, ones, low)

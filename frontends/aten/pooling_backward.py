@@ -12,10 +12,18 @@ from ir.spec import Expr, Number
 
 @rule("avg_pool2d_backward")
 def avg_pool_backward(
-    b: Builder, out: Meta, grad_output: Value, self: Value, kernel_size: Lengths,
-    stride: Lengths, padding: Lengths, ceil_mode: bool, count_include_pad: bool,
-    divisor_override: int | None, count: int = 2,
-) -> Value:  # fmt: skip
+    b: Builder,
+    out: Meta,
+    grad_output: Value,
+    self: Value,
+    kernel_size: Lengths,
+    stride: Lengths,
+    padding: Lengths,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+    count: int = 2,
+) -> Value:
     kernel, low = lengths(kernel_size, count), lengths(padding, count)
     steps = lengths(stride, count, kernel)
     lead, dtype = self.rank - count, computed(out.dtype)
@@ -50,9 +58,7 @@ def avg_pool3d_backward(b: Builder, out: Meta, **given: object) -> Value:
 
 def _adaptive(count: int) -> None:
     @rule(f"_adaptive_avg_pool{count}d_backward")
-    def adaptive_avg_pool_backward(
-        b: Builder, out: Meta, grad_output: Value, self: Value
-    ) -> Value:
+    def adaptive_avg_pool_backward(b: Builder, out: Meta, grad_output: Value, self: Value) -> Value:
         lead, dtype = self.rank - count, computed(out.dtype)
         pairs = tuple(zip(self.shape[lead:], grad_output.shape[lead:], strict=True))
 

@@ -19,9 +19,14 @@ def images(draw):
 
 
 @given(
-    images(), st.tuples(*[st.integers(1, 3)] * 3), st.tuples(*[st.integers(1, 3)] * 3),
-    st.booleans(), st.booleans(), st.booleans(), st.sampled_from([None, 5]),
-)  # fmt: skip
+    images(),
+    st.tuples(*[st.integers(1, 3)] * 3),
+    st.tuples(*[st.integers(1, 3)] * 3),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([None, 5]),
+)
 def test_avg_pool(case, kernel, stride, padded, ceil_mode, included, divisor):
     rank, x = case
     padding = [k // 2 if padded else 0 for k in kernel[:rank]]

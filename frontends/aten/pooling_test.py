@@ -86,8 +86,9 @@ def test_avg_pool(case, ceil_mode, padded, divisor):
 
 @given(
     st.lists(st.tuples(st.integers(1, 7), st.integers(1, 5)), min_size=1, max_size=3),
-    st.booleans(), st.integers(0, 2**31),
-)  # fmt: skip
+    st.booleans(),
+    st.integers(0, 2**31),
+)
 def test_adaptive_pool(pairs, batched, seed):
     torch.manual_seed(seed)
     rank, sizes, made = len(pairs), [s for s, _ in pairs], [p for _, p in pairs]

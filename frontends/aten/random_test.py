@@ -136,8 +136,9 @@ def test_places_are_drawn_by_their_weights():
         shares = np.bincount(found, minlength=4) / COUNT
         np.testing.assert_allclose(shares, row / row.sum(), atol=0.03)
     first = np.array([_drawn(ATEN.multinomial.default, weights[0], 1, seed=n) for n in range(600)])
-    np.testing.assert_allclose(np.bincount(first[:, 0], minlength=4) / 600, [1 / 8, 0, 3 / 8, 0.5],
-                               atol=0.07)  # fmt: skip
+    np.testing.assert_allclose(
+        np.bincount(first[:, 0], minlength=4) / 600, [1 / 8, 0, 3 / 8, 0.5], atol=0.07
+    )
 
 
 @settings(max_examples=20, deadline=None)
@@ -152,9 +153,13 @@ def test_places_are_drawn_once_without_replacement(n, seed):
 def test_a_seed_gives_the_same_numbers_again(seed):
     x = torch.rand(4, 30)
     for call in (
-        (ATEN.rand.default, [9]), (ATEN.randn.default, [9]), (ATEN.randperm.default, 20),
-        (ATEN.randint.default, 1000, [9]), (ATEN.bernoulli.default, x),
-        (ATEN.multinomial.default, x, 5), (ATEN.native_dropout.default, x, 0.5, True),
-    ):  # fmt: skip
+        (ATEN.rand.default, [9]),
+        (ATEN.randn.default, [9]),
+        (ATEN.randperm.default, 20),
+        (ATEN.randint.default, 1000, [9]),
+        (ATEN.bernoulli.default, x),
+        (ATEN.multinomial.default, x, 5),
+        (ATEN.native_dropout.default, x, 0.5, True),
+    ):
         assert np.array_equal(_drawn(*call, seed=seed), _drawn(*call, seed=seed))
         assert not np.array_equal(_drawn(*call, seed=seed), _drawn(*call, seed=seed + 1))

@@ -102,6 +102,7 @@ def _inputs(
     parts: list[Value] = []
     begin: Expr = Number(0)
     for one in x:
+
         def body(t: Expr, r: Expr, g: Expr, k: Expr, one=one, begin=begin) -> Expr:
             return one.wide(t, r, k) * weight.wide(g, plus(begin, k))
 
@@ -191,9 +192,14 @@ def _plain(function: str) -> Callable[..., States]:
 
 
 def _run(
-    b: Builder, out: Sequence[Meta], input: Value, start: States, net: _Net, batch_first: bool,
+    b: Builder,
+    out: Sequence[Meta],
+    input: Value,
+    start: States,
+    net: _Net,
+    batch_first: bool,
     cell: Callable[..., States],
-) -> tuple[Value, ...]:  # fmt: skip
+) -> tuple[Value, ...]:
     """The last layer's states at all steps, then each sort of state of all layers at the end."""
     dtype = computed(input.dtype)
     if batch_first:
@@ -256,10 +262,18 @@ def _ended(b: Builder, out: Meta, ends: Sequence, which: int) -> Value:
 
 @rule("lstm.input")
 def lstm(
-    b: Builder, out: Sequence[Meta], input: Value, hx: Sequence[Value], params: Sequence[Value],
-    has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool,
+    b: Builder,
+    out: Sequence[Meta],
+    input: Value,
+    hx: Sequence[Value],
+    params: Sequence[Value],
+    has_biases: bool,
+    num_layers: int,
+    dropout: float,
+    train: bool,
+    bidirectional: bool,
     batch_first: bool,
-) -> tuple[Value, ...]:  # fmt: skip
+) -> tuple[Value, ...]:
     net = _Net(params, has_biases, num_layers, bidirectional, dropout if train else 0.0)
     return _run(b, out, input, tuple(hx), net, batch_first, _lstm)
 
@@ -267,10 +281,18 @@ def lstm(
 def _of_one_state(operator: str, cell: Callable[..., States]) -> None:
     @rule(f"{operator}.input")
     def network(
-        b: Builder, out: Sequence[Meta], input: Value, hx: Value, params: Sequence[Value],
-        has_biases: bool, num_layers: int, dropout: float, train: bool, bidirectional: bool,
+        b: Builder,
+        out: Sequence[Meta],
+        input: Value,
+        hx: Value,
+        params: Sequence[Value],
+        has_biases: bool,
+        num_layers: int,
+        dropout: float,
+        train: bool,
+        bidirectional: bool,
         batch_first: bool,
-    ) -> tuple[Value, ...]:  # fmt: skip
+    ) -> tuple[Value, ...]:
         net = _Net(params, has_biases, num_layers, bidirectional, dropout if train else 0.0)
         return _run(b, out, input, (hx,), net, batch_first, cell)
 

@@ -22,9 +22,16 @@ def arguments(kind, steps, rows, given_, size, layers, bias, both, batch_first, 
     """Of an operator, from the module that calls it."""
     made, how = NETS[kind]
     module = made(
-        given_, size, layers, bias=bias, bidirectional=both, batch_first=batch_first,
-        dtype=torch.float64, **how, **more,
-    )  # fmt: skip
+        given_,
+        size,
+        layers,
+        bias=bias,
+        bidirectional=both,
+        batch_first=batch_first,
+        dtype=torch.float64,
+        **how,
+        **more,
+    )
     x = torch.randn(*((rows, steps) if batch_first else (steps, rows)), given_).double()
     start = torch.randn(2, layers * (2 if both else 1), rows, size, dtype=torch.float64)
     hx = list(start) if kind == "lstm" else start[0]
@@ -33,9 +40,16 @@ def arguments(kind, steps, rows, given_, size, layers, bias, both, batch_first, 
 
 
 @given(
-    st.sampled_from(list(NETS)), st.integers(1, 4), st.integers(1, 3), st.integers(1, 4),
-    st.integers(1, 4), st.integers(1, 2), st.booleans(), st.booleans(), st.booleans(),
-)  # fmt: skip
+    st.sampled_from(list(NETS)),
+    st.integers(1, 4),
+    st.integers(1, 3),
+    st.integers(1, 4),
+    st.integers(1, 4),
+    st.integers(1, 2),
+    st.booleans(),
+    st.booleans(),
+    st.booleans(),
+)
 def test_recurrent_networks(kind, steps, rows, given_, size, layers, bias, both, batch_first):
     module, x, hx, params = arguments(
         kind, steps, rows, given_, size, layers, bias, both, batch_first

@@ -191,9 +191,14 @@ def _correction(unbiased: bool | None, correction: float | None) -> Term:
 
 @rule("var")
 def var(
-    b: Builder, out: Meta, self: Value, dim: Dims = None, unbiased: bool | None = None,
-    keepdim: bool = False, correction: float | None = None,
-) -> Value:  # fmt: skip
+    b: Builder,
+    out: Meta,
+    self: Value,
+    dim: Dims = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    correction: float | None = None,
+) -> Value:
     dims = axes(dim, self.rank)
     _, found = moments(b, self, dims, computed(out.dtype), _correction(unbiased, correction))
     return _spread(b, out, self, dims, lambda v: v, found)
@@ -201,9 +206,14 @@ def var(
 
 @rule("std")
 def std(
-    b: Builder, out: Meta, self: Value, dim: Dims = None, unbiased: bool | None = None,
-    keepdim: bool = False, correction: float | None = None,
-) -> Value:  # fmt: skip
+    b: Builder,
+    out: Meta,
+    self: Value,
+    dim: Dims = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    correction: float | None = None,
+) -> Value:
     dims = axes(dim, self.rank)
     _, found = moments(b, self, dims, computed(out.dtype), _correction(unbiased, correction))
     return _spread(b, out, self, dims, lambda v: call("sqrt", v), found)
@@ -211,9 +221,14 @@ def std(
 
 @rule("var_mean")
 def var_mean(
-    b: Builder, out: tuple[Meta, Meta], self: Value, dim: Dims = None,
-    unbiased: bool | None = None, keepdim: bool = False, correction: float | None = None,
-) -> tuple[Value, Value]:  # fmt: skip
+    b: Builder,
+    out: tuple[Meta, Meta],
+    self: Value,
+    dim: Dims = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    correction: float | None = None,
+) -> tuple[Value, Value]:
     dims = axes(dim, self.rank)
     less = _correction(unbiased, correction)
     middle, found = moments(b, self, dims, computed(out[0].dtype), less)
@@ -225,9 +240,14 @@ def var_mean(
 
 @rule("std_mean")
 def std_mean(
-    b: Builder, out: tuple[Meta, Meta], self: Value, dim: Dims = None,
-    unbiased: bool | None = None, keepdim: bool = False, correction: float | None = None,
-) -> tuple[Value, Value]:  # fmt: skip
+    b: Builder,
+    out: tuple[Meta, Meta],
+    self: Value,
+    dim: Dims = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    correction: float | None = None,
+) -> tuple[Value, Value]:
     dims = axes(dim, self.rank)
     less = _correction(unbiased, correction)
     middle, found = moments(b, self, dims, computed(out[0].dtype), less)
@@ -259,7 +279,11 @@ def linalg_vector_norm(
 
 @rule("norm")
 def norm(
-    b: Builder, out: Meta, self: Value, p: float | None = 2, dim: Dims = None,
+    b: Builder,
+    out: Meta,
+    self: Value,
+    p: float | None = 2,
+    dim: Dims = None,
     keepdim: bool = False,
-) -> Value:  # fmt: skip
+) -> Value:
     return linalg_vector_norm(b, out, self, 2 if p is None else p, dim, keepdim)

@@ -70,9 +70,7 @@ def _nearest(dim: Dim, exact: bool) -> Callable[[Expr], Expr]:
     return _quotient(places, Fraction(float(step)), exact, size)
 
 
-def _quotient(
-    places: np.ndarray, step: Fraction, exact: bool, size: int
-) -> Callable[[Expr], Expr]:
+def _quotient(places: np.ndarray, step: Fraction, exact: bool, size: int) -> Callable[[Expr], Expr]:
     """Whole numbers with `places[p] = minimum((p * up + by) // down, size - 1)`."""
     for largest in (64, 4096, 2**20):
         near = step.limit_denominator(largest)
@@ -116,9 +114,13 @@ def _nearests(count: int) -> None:
 
         @rule(f"{name}{count}d")
         def nearest(
-            b: Builder, out: Meta, self: Value | None = None, input: Value | None = None,
-            exact: bool = exact, **given: object,
-        ) -> Value:  # fmt: skip
+            b: Builder,
+            out: Meta,
+            self: Value | None = None,
+            input: Value | None = None,
+            exact: bool = exact,
+            **given: object,
+        ) -> Value:
             x = self or input
             places = [_nearest(d, exact) for d in dims_of(x, out, count, factors(count, given))]
 
@@ -169,6 +171,7 @@ def _cubic(b: Builder, dim: Dim, dtype: str, aligned: bool) -> Taps:
 
     made = []
     for n in (-1, 0, 1, 2):
+
         def near(at: Expr, n=n) -> Expr:
             found = base.at(at) + n if n else base.at(at)
             return call("minimum", call("maximum", found, 0), minus(dim.size, Number(1)))
@@ -202,9 +205,13 @@ def _interpolated(b: Builder, out: Meta, x: Value, taps: Sequence[Taps]) -> Valu
 def _smooth(name: str, count: int, make: Callable[..., Taps]) -> None:
     @rule(name)
     def interpolate(
-        b: Builder, out: Meta, align_corners: bool, self: Value | None = None,
-        input: Value | None = None, **given: object,
-    ) -> Value:  # fmt: skip
+        b: Builder,
+        out: Meta,
+        align_corners: bool,
+        self: Value | None = None,
+        input: Value | None = None,
+        **given: object,
+    ) -> Value:
         x = self or input
         dims = dims_of(x, out, count, factors(count, given))
         taps = [make(b, dim, computed(x.dtype), align_corners) for dim in dims]

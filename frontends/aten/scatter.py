@@ -18,12 +18,23 @@ from ir.dtypes import is_float
 from ir.errors import KernelError
 from ir.spec import Apply, Expr, Number
 
-FOLDS = {"sum": "sum", "add": "sum", "prod": "prod", "multiply": "prod", "mean": "sum",
-         "amax": "max", "amin": "min"}  # fmt: skip
+FOLDS = {
+    "sum": "sum",
+    "add": "sum",
+    "prod": "prod",
+    "multiply": "prod",
+    "mean": "sum",
+    "amax": "max",
+    "amin": "min",
+}
 _ENDS = {  # the least and the largest of integers
-    "b8": (0, 1), "u8": (0, 2**8 - 1), "i8": (-(2**7), 2**7 - 1), "i16": (-(2**15), 2**15 - 1),
-    "i32": (-(2**31), 2**31 - 1), "i64": (-(2**63), 2**63 - 1),
-}  # fmt: skip
+    "b8": (0, 1),
+    "u8": (0, 2**8 - 1),
+    "i8": (-(2**7), 2**7 - 1),
+    "i16": (-(2**15), 2**15 - 1),
+    "i32": (-(2**31), 2**31 - 1),
+    "i64": (-(2**63), 2**63 - 1),
+}
 
 
 class Updates:
@@ -69,9 +80,12 @@ class Updates:
         over = self.index.shape
         if kind == "sum" and self.whole and self._inside():
             return self.b.scatter(
-                meta, over, lambda *at: swapped(at, self.dim, self.index.at(*at)),
-                lambda *at: self.value(at, dtype), "added",
-            )  # fmt: skip
+                meta,
+                over,
+                lambda *at: swapped(at, self.dim, self.index.at(*at)),
+                lambda *at: self.value(at, dtype),
+                "added",
+            )
 
         def one(*at: Expr) -> Expr:
             hit, here = self.hits(*at)
@@ -89,9 +103,15 @@ class Updates:
 
 @rule("scatter")
 def scatter(
-    b: Builder, out: Meta, self: Value, dim: int, index: Value, src: Value | None = None,
-    value: Term = 0, reduce: str | None = None,
-) -> Value:  # fmt: skip
+    b: Builder,
+    out: Meta,
+    self: Value,
+    dim: int,
+    index: Value,
+    src: Value | None = None,
+    value: Term = 0,
+    reduce: str | None = None,
+) -> Value:
     source = value if src is None else src
     if reduce is not None:
         return scatter_reduce(b, out, self, dim, index, source, reduce)
@@ -109,26 +129,33 @@ def scatter(
 
 
 @rule("scatter_add")
-def scatter_add(
-    b: Builder, out: Meta, self: Value, dim: int, index: Value, src: Value
-) -> Value:
+def scatter_add(b: Builder, out: Meta, self: Value, dim: int, index: Value, src: Value) -> Value:
     return scatter_reduce(b, out, self, dim, index, src, "sum")
 
 
 @rule("gather_backward")
 def gather_backward(
-    b: Builder, out: Meta, grad: Value, self: Value, dim: int, index: Value,
+    b: Builder,
+    out: Meta,
+    grad: Value,
+    self: Value,
+    dim: int,
+    index: Value,
     sparse_grad: bool = False,
-) -> Value:  # fmt: skip
+) -> Value:
     if sparse_grad:
         raise KernelError(
             "the gradient of gather is sparse", allowed="sparse_grad=False", hint="leave it out"
         )
     if not self.rank or not index.rank:
         made = gather_backward(
-            b, Meta(out.dtype, line(b, self).shape), line(b, grad), line(b, self), 0,
+            b,
+            Meta(out.dtype, line(b, self).shape),
+            line(b, grad),
+            line(b, self),
+            0,
             line(b, index),
-        )  # fmt: skip
+        )
         return b.reshape(made, out.shape)
     wide = computed(out.dtype)
     added = Updates(b, self.shape, dim % self.rank, index, grad).folded("sum", wide, 0)
@@ -137,9 +164,15 @@ def gather_backward(
 
 @rule("scatter_reduce")
 def scatter_reduce(
-    b: Builder, out: Meta, self: Value, dim: int, index: Value, src: Value | Term, reduce: str,
+    b: Builder,
+    out: Meta,
+    self: Value,
+    dim: int,
+    index: Value,
+    src: Value | Term,
+    reduce: str,
     include_self: bool = True,
-) -> Value:  # fmt: skip
+) -> Value:
     if not self.rank:
         return _flat(b, out, scatter_reduce, self, index, src, reduce, include_self)
     kind = FOLDS[reduce]
@@ -173,17 +206,18 @@ def index_add(
     dim %= self.rank
     source = source if source.rank else b.reshape(source, index.shape)
     added = b.scatter(
-        Meta(wide, self.shape), source.shape,
-        lambda *at: swapped(at, dim, index.at(at[dim])), lambda *at: source.wide(*at), "added",
-    )  # fmt: skip
+        Meta(wide, self.shape),
+        source.shape,
+        lambda *at: swapped(at, dim, index.at(at[dim])),
+        lambda *at: source.wide(*at),
+        "added",
+    )
     scaled = (lambda y: y) if alpha == 1 else (lambda y: y * alpha)
     return b.define(out, lambda *at: self.wide(*at) + scaled(added.at(*at)))
 
 
 @rule("index_copy")
-def index_copy(
-    b: Builder, out: Meta, self: Value, dim: int, index: Value, source: Value
-) -> Value:
+def index_copy(b: Builder, out: Meta, self: Value, dim: int, index: Value, source: Value) -> Value:
     if not self.rank:
         return b.define(out, lambda: source.at(*(Number(0) for _ in source.shape)))
     dim, index = dim % self.rank, line(b, index)
@@ -243,16 +277,17 @@ def index_put(
     return b.define(out, element)
 
 
-def _put_added(
-    b: Builder, out: Meta, self: Value, found: Indexed, values: Value
-) -> Value:
+def _put_added(b: Builder, out: Meta, self: Value, found: Indexed, values: Value) -> Value:
     wide = computed(out.dtype)
     rest = tuple(self.shape[d] for d in found.rest)
     over = found.joined(found.broadcast, rest)
     added = b.scatter(
-        Meta(wide, self.shape), over, lambda *at: found.source(at),
-        lambda *at: b.operand(values, at, wide), "added",
-    )  # fmt: skip
+        Meta(wide, self.shape),
+        over,
+        lambda *at: found.source(at),
+        lambda *at: b.operand(values, at, wide),
+        "added",
+    )
     return b.define(out, lambda *at: self.wide(*at) + added.at(*at))
 
 
@@ -263,9 +298,10 @@ def _put_where(
     given = [i for i in indices if i is not None]
     if len(given) > 1:
         raise KernelError(
-            "a tensor is indexed with a mask and with more", allowed="one mask",
+            "a tensor is indexed with a mask and with more",
+            allowed="one mask",
             hint="write with the mask only: `torch.where(mask, values, x)`",
-        )  # fmt: skip
+        )
     mask, start = given[0], list(indices).index(given[0])
     chosen = None
     inner = values.rank - (self.rank - mask.rank - start)  # values' dimensions up to the mask's
@@ -296,9 +332,14 @@ def _last(b: Builder, index: Value, size: Expr, negative: bool) -> Value:
 
 
 def _flat(
-    b: Builder, out: Meta, of: Callable[..., Value], self: Value, index: Value,
-    source: Value | Term, *more: object,
-) -> Value:  # fmt: skip
+    b: Builder,
+    out: Meta,
+    of: Callable[..., Value],
+    self: Value,
+    index: Value,
+    source: Value | Term,
+    *more: object,
+) -> Value:
     """A rule for a tensor without dimensions, through one of a single element."""
     self, index = line(b, self), line(b, index)
     source = line(b, source) if isinstance(source, Value) else source

@@ -10,17 +10,27 @@ from ir.spec import Apply, Expr
 
 @rule("bucketize")
 def bucketize(
-    b: Builder, out: Meta, self: Value | Term, boundaries: Value, out_int32: bool = False,
+    b: Builder,
+    out: Meta,
+    self: Value | Term,
+    boundaries: Value,
+    out_int32: bool = False,
     right: bool = False,
-) -> Value:  # fmt: skip
+) -> Value:
     return _searched(b, out, boundaries, self, None, right)
 
 
 @rule("searchsorted")
 def searchsorted(
-    b: Builder, out: Meta, sorted_sequence: Value, self: Value | Term, out_int32: bool = False,
-    right: bool = False, side: str | None = None, sorter: Value | None = None,
-) -> Value:  # fmt: skip
+    b: Builder,
+    out: Meta,
+    sorted_sequence: Value,
+    self: Value | Term,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Value | None = None,
+) -> Value:
     right = right if side is None else side == "right"
     return _searched(b, out, sorted_sequence, self, sorter, right)
 
@@ -53,9 +63,15 @@ def _searched(
 
 @rule("isin")
 def isin(
-    b: Builder, out: Meta, elements: Value | None = None, test_elements: Value | None = None,
-    element: Term = 0, test_element: Term = 0, assume_unique: bool = False, invert: bool = False,
-) -> Value:  # fmt: skip
+    b: Builder,
+    out: Meta,
+    elements: Value | None = None,
+    test_elements: Value | None = None,
+    element: Term = 0,
+    test_element: Term = 0,
+    assume_unique: bool = False,
+    invert: bool = False,
+) -> Value:
     tests = test_elements.shape if test_elements is not None else ()
 
     def same(*at: Expr) -> Expr:

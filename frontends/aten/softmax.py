@@ -28,9 +28,7 @@ def _shifted(b: Builder, out: Meta, x: Value, dims: tuple[int, ...], safe: bool 
 
 
 @rule("_softmax", "softmax")
-def softmax(
-    b: Builder, out: Meta, self: Value, dim: int, half_to_float: bool = False
-) -> Value:
+def softmax(b: Builder, out: Meta, self: Value, dim: int, half_to_float: bool = False) -> Value:
     dims = axes(dim, self.rank)
     less, total = _shifted(b, out, self, dims)
 
@@ -54,9 +52,7 @@ def safe_softmax(b: Builder, out: Meta, self: Value, dim: int) -> Value:
 
 
 @rule("_log_softmax", "log_softmax")
-def log_softmax(
-    b: Builder, out: Meta, self: Value, dim: int, half_to_float: bool = False
-) -> Value:
+def log_softmax(b: Builder, out: Meta, self: Value, dim: int, half_to_float: bool = False) -> Value:
     dims = axes(dim, self.rank)
     less, total = _shifted(b, out, self, dims)
 
@@ -66,9 +62,7 @@ def log_softmax(
     return b.define(out, body, "log_softmax")
 
 
-def _row_sum(
-    b: Builder, out: Meta, x: Value, dims: tuple[int, ...], body
-) -> Value:
+def _row_sum(b: Builder, out: Meta, x: Value, dims: tuple[int, ...], body) -> Value:
     return fold(b, "sum", Meta(computed(x.dtype), without(x.shape, dims)), x, dims, body, "sum")
 
 
@@ -77,9 +71,7 @@ def softmax_backward(
     b: Builder, out: Meta, grad_output: Value, output: Value, dim: int, input_dtype: object
 ) -> Value:
     dims = axes(dim, output.rank)
-    total = _row_sum(
-        b, out, output, dims, lambda *at: grad_output.wide(*at) * output.wide(*at)
-    )
+    total = _row_sum(b, out, output, dims, lambda *at: grad_output.wide(*at) * output.wide(*at))
 
     def body(*at: Expr) -> Expr:
         return output.wide(*at) * (grad_output.wide(*at) - total.at(*without(at, dims)))

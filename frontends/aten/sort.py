@@ -17,9 +17,13 @@ Order = Callable[..., Term]  # of the other positions: which rank is looked for
 
 @rule("sort")
 def sort(
-    b: Builder, out: tuple[Meta, Meta], self: Value, stable: bool | None = None, dim: int = -1,
+    b: Builder,
+    out: tuple[Meta, Meta],
+    self: Value,
+    stable: bool | None = None,
+    dim: int = -1,
     descending: bool = False,
-) -> tuple[Value, Value]:  # fmt: skip
+) -> tuple[Value, Value]:
     if not self.rank:
         return b.copy(self), b.define(out[1], lambda: 0)
     dim %= self.rank
@@ -30,9 +34,13 @@ def sort(
 
 @rule("argsort")
 def argsort(
-    b: Builder, out: Meta, self: Value, stable: bool = False, dim: int = -1,
+    b: Builder,
+    out: Meta,
+    self: Value,
+    stable: bool = False,
+    dim: int = -1,
     descending: bool = False,
-) -> Value:  # fmt: skip
+) -> Value:
     return sort(b, (self.meta, out), self, stable, dim, descending)[1]
 
 
@@ -43,9 +51,14 @@ def msort(b: Builder, out: Meta, self: Value) -> Value:
 
 @rule("topk")
 def topk(
-    b: Builder, out: tuple[Meta, Meta], self: Value, k: int, dim: int = -1,
-    largest: bool = True, sorted: bool = True,
-) -> tuple[Value, Value]:  # fmt: skip
+    b: Builder,
+    out: tuple[Meta, Meta],
+    self: Value,
+    k: int,
+    dim: int = -1,
+    largest: bool = True,
+    sorted: bool = True,
+) -> tuple[Value, Value]:
     if not self.rank:
         return b.copy(self), b.define(out[1], lambda: 0)
     dim %= self.rank
@@ -64,25 +77,35 @@ def kthvalue(
 
 @rule("median")
 def median(
-    b: Builder, out: Meta | tuple[Meta, Meta], self: Value, dim: int | None = None,
+    b: Builder,
+    out: Meta | tuple[Meta, Meta],
+    self: Value,
+    dim: int | None = None,
     keepdim: bool = False,
-) -> Value | tuple[Value, Value]:  # fmt: skip
+) -> Value | tuple[Value, Value]:
     """Of an even number the lower one; the first NaN where there is one."""
     return _middle(b, out, self, dim, keepdim, skipped=False)
 
 
 @rule("nanmedian")
 def nanmedian(
-    b: Builder, out: Meta | tuple[Meta, Meta], self: Value, dim: int | None = None,
+    b: Builder,
+    out: Meta | tuple[Meta, Meta],
+    self: Value,
+    dim: int | None = None,
     keepdim: bool = False,
-) -> Value | tuple[Value, Value]:  # fmt: skip
+) -> Value | tuple[Value, Value]:
     return _middle(b, out, self, dim, keepdim, skipped=True)
 
 
 def _middle(
-    b: Builder, out: Meta | tuple[Meta, Meta], self: Value, dim: int | None, keepdim: bool,
+    b: Builder,
+    out: Meta | tuple[Meta, Meta],
+    self: Value,
+    dim: int | None,
+    keepdim: bool,
     skipped: bool,
-) -> Value | tuple[Value, Value]:  # fmt: skip
+) -> Value | tuple[Value, Value]:
     if dim is None:
         flat = b.reshape(self, (product(self.shape),))
         return _middle(b, (out, Meta("i64", ())), flat, 0, False, skipped)[0]
@@ -103,24 +126,40 @@ def _middle(
 
 @rule("quantile")
 def quantile(
-    b: Builder, out: Meta, self: Value, q: Value | float, dim: int | None = None,
-    keepdim: bool = False, interpolation: str = "linear",
-) -> Value:  # fmt: skip
+    b: Builder,
+    out: Meta,
+    self: Value,
+    q: Value | float,
+    dim: int | None = None,
+    keepdim: bool = False,
+    interpolation: str = "linear",
+) -> Value:
     return _quantile(b, out, self, q, dim, keepdim, interpolation, skipped=False)
 
 
 @rule("nanquantile")
 def nanquantile(
-    b: Builder, out: Meta, self: Value, q: Value | float, dim: int | None = None,
-    keepdim: bool = False, interpolation: str = "linear",
-) -> Value:  # fmt: skip
+    b: Builder,
+    out: Meta,
+    self: Value,
+    q: Value | float,
+    dim: int | None = None,
+    keepdim: bool = False,
+    interpolation: str = "linear",
+) -> Value:
     return _quantile(b, out, self, q, dim, keepdim, interpolation, skipped=True)
 
 
 def _quantile(
-    b: Builder, out: Meta, self: Value, q: Value | float, dim: int | None, keepdim: bool,
-    interpolation: str, skipped: bool,
-) -> Value:  # fmt: skip
+    b: Builder,
+    out: Meta,
+    self: Value,
+    q: Value | float,
+    dim: int | None,
+    keepdim: bool,
+    interpolation: str,
+    skipped: bool,
+) -> Value:
     """PyTorch's dimensions of the result: that of q where it has one, then the others."""
     if dim is None:
         flat = b.reshape(self, (product(self.shape),))
@@ -164,13 +203,19 @@ def _quantile(
 
 def _ends(interpolation: str) -> tuple[str, ...]:
     """The roundings of a place that give the elements which a quantile lies between."""
-    known = {"lower": ("floor",), "higher": ("ceil",), "nearest": ("round",),
-             "linear": ("floor", "ceil"), "midpoint": ("floor", "ceil")}  # fmt: skip
+    known = {
+        "lower": ("floor",),
+        "higher": ("ceil",),
+        "nearest": ("round",),
+        "linear": ("floor", "ceil"),
+        "midpoint": ("floor", "ceil"),
+    }
     if interpolation not in known:
         raise KernelError(
-            f"there is no interpolation `{interpolation}`", allowed=", ".join(known),
+            f"there is no interpolation `{interpolation}`",
+            allowed=", ".join(known),
             hint="use `linear`",
-        )  # fmt: skip
+        )
     return known[interpolation]
 
 

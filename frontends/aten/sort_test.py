@@ -77,5 +77,3 @@ def test_quantiles(kind, shape, dim, keepdim, count, seed):
         agree(ATEN.quantile.default, x, some, dim, keepdim, interpolation=kind)
         agree(ATEN.nanquantile.default, x, some, dim, keepdim, interpolation=kind)
     agree(ATEN.quantile.scalar, x, 0.3, dim, keepdim, interpolation=kind)
-
-

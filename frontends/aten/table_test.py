@@ -8,11 +8,21 @@ from ir.errors import KernelError
 
 OVERLOADS = [
     f"{name}.{overload}"
-    for name in ("__and__", "__or__", "__xor__", "__lshift__", "__rshift__", "bitwise_and",
-                 "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift")
+    for name in (
+        "__and__",
+        "__or__",
+        "__xor__",
+        "__lshift__",
+        "__rshift__",
+        "bitwise_and",
+        "bitwise_or",
+        "bitwise_xor",
+        "bitwise_left_shift",
+        "bitwise_right_shift",
+    )
     for overload in getattr(torch.ops.aten, name).overloads()
     if "out" not in overload and overload not in ("bool", "int")
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("name", sorted(rules()))

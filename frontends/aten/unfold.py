@@ -13,9 +13,13 @@ class _Columns:
     """Windows over the last two dimensions, of sizes [H, W]."""
 
     def __init__(
-        self, sizes: tuple[Expr, ...], kernel: Lengths, dilation: Lengths, padding: Lengths,
+        self,
+        sizes: tuple[Expr, ...],
+        kernel: Lengths,
+        dilation: Lengths,
+        padding: Lengths,
         stride: Lengths,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.kernel, self.stride = lengths(kernel, 2), lengths(stride, 2)
         self.dilation, self.low = lengths(dilation, 2), lengths(padding, 2)
         self.counts = tuple(map(self._count, sizes, range(2)))
@@ -33,9 +37,14 @@ class _Columns:
 
 @rule("im2col")
 def im2col(
-    b: Builder, out: Meta, self: Value, kernel_size: Lengths, dilation: Lengths,
-    padding: Lengths, stride: Lengths,
-) -> Value:  # fmt: skip
+    b: Builder,
+    out: Meta,
+    self: Value,
+    kernel_size: Lengths,
+    dilation: Lengths,
+    padding: Lengths,
+    stride: Lengths,
+) -> Value:
     c = _Columns(self.shape[-2:], kernel_size, dilation, padding, stride)
     pad = 0.0 if any(c.low) else None
 
@@ -50,9 +59,15 @@ def im2col(
 
 @rule("col2im")
 def col2im(
-    b: Builder, out: Meta, self: Value, output_size: object, kernel_size: Lengths,
-    dilation: Lengths, padding: Lengths, stride: Lengths,
-) -> Value:  # fmt: skip
+    b: Builder,
+    out: Meta,
+    self: Value,
+    output_size: object,
+    kernel_size: Lengths,
+    dilation: Lengths,
+    padding: Lengths,
+    stride: Lengths,
+) -> Value:
     """Each element sums the windows in which it is."""
     c = _Columns(out.shape[-2:], kernel_size, dilation, padding, stride)
     columns = b.reshape(self, c.shape(out.shape[:-2]))
@@ -63,9 +78,7 @@ def col2im(
         window = spread(*at[lead + 2 :])
         places, held = [], []
         for n, (x, k) in enumerate(zip(at[lead : lead + 2], window, strict=True)):
-            from_start = minus(
-                plus(x, Number(c.low[n])), times(k, Number(c.dilation[n]))
-            )
+            from_start = minus(plus(x, Number(c.low[n])), times(k, Number(c.dilation[n])))
             places.append(quotient(from_start, Number(c.stride[n])))
             if c.stride[n] > 1:
                 held.append(call("eq", from_start % c.stride[n], 0))

@@ -10,8 +10,15 @@ ATEN = torch.ops.aten
 PAIR = st.tuples(st.integers(1, 3), st.integers(1, 3)).map(list)
 
 
-@given(PAIR, PAIR, st.tuples(st.integers(0, 2), st.integers(0, 2)).map(list), PAIR, PAIR,
-       st.booleans(), st.integers(0, 2**31))  # fmt: skip
+@given(
+    PAIR,
+    PAIR,
+    st.tuples(st.integers(0, 2), st.integers(0, 2)).map(list),
+    PAIR,
+    PAIR,
+    st.booleans(),
+    st.integers(0, 2**31),
+)
 def test_columns(kernel, dilation, padding, stride, more, batched, seed):
     torch.manual_seed(seed)
     spans = [(k - 1) * d + n for k, d, n in zip(kernel, dilation, more, strict=True)]

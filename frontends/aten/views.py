@@ -16,19 +16,41 @@ Dims = int | Sequence[int]
 
 
 @rule(
-    "alias", "alias_copy", "clone", "contiguous", "detach", "detach_copy", "lift_fresh_copy",
-    "view_as_real", "view_as_complex",
-)  # fmt: skip
+    "alias",
+    "alias_copy",
+    "clone",
+    "contiguous",
+    "detach",
+    "detach_copy",
+    "lift_fresh_copy",
+    "view_as_real",
+    "view_as_complex",
+)
 def alias(b: Builder, out: Meta, self: Value, *_: object) -> Value:
     """A tensor never changes, so a copy is the tensor itself; complex ones are held as real."""
     return self
 
 
 @rule(
-    "view", "_unsafe_view", "view_copy", "reshape", "_reshape_alias", "_reshape_copy", "flatten",
-    "unflatten", "ravel", "squeeze", "squeeze_copy", "unsqueeze", "unsqueeze_copy", "view_as",
-    "reshape_as", "atleast_1d", "atleast_2d", "atleast_3d",
-)  # fmt: skip
+    "view",
+    "_unsafe_view",
+    "view_copy",
+    "reshape",
+    "_reshape_alias",
+    "_reshape_copy",
+    "flatten",
+    "unflatten",
+    "ravel",
+    "squeeze",
+    "squeeze_copy",
+    "unsqueeze",
+    "unsqueeze_copy",
+    "view_as",
+    "reshape_as",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+)
 def view(b: Builder, out: Meta, self: Value, *_: object, **__: object) -> Value:
     """Another shape, which PyTorch has worked out."""
     if self.dtype != out.dtype:
@@ -108,9 +130,14 @@ def stepped(i: Index, start: Expr, step: Term = 1) -> Expr:
 
 @rule("slice", "slice_copy")
 def slice(
-    b: Builder, out: Meta, self: Value, dim: int = 0, start: int | Expr | None = None,
-    end: int | Expr | None = None, step: int = 1,
-) -> Value:  # fmt: skip
+    b: Builder,
+    out: Meta,
+    self: Value,
+    dim: int = 0,
+    start: int | Expr | None = None,
+    end: int | Expr | None = None,
+    step: int = 1,
+) -> Value:
     """Every `step`th element from `start` on, as many as the result has."""
     dim = axis(dim, self.rank)
     if self.shape == out.shape:
@@ -151,9 +178,7 @@ def roll(b: Builder, out: Meta, self: Value, shifts: Dims, dims: Dims = ()) -> V
         by[axis(d, self.rank)] += shift
 
     def rolled(*at: Index) -> Expr:
-        return self.at(
-            *((i - by[d]) % self.shape[d] if by[d] else i for d, i in enumerate(at))
-        )
+        return self.at(*((i - by[d]) % self.shape[d] if by[d] else i for d, i in enumerate(at)))
 
     return b.define(out, rolled)
 
@@ -169,9 +194,13 @@ def unfold(b: Builder, out: Meta, self: Value, dimension: int, size: int, step: 
 
 @rule("as_strided", "as_strided_copy")
 def as_strided(
-    b: Builder, out: Meta, self: Value, size: Sequence[int], stride: Sequence[int],
+    b: Builder,
+    out: Meta,
+    self: Value,
+    size: Sequence[int],
+    stride: Sequence[int],
     storage_offset: int | None = None,
-) -> Value:  # fmt: skip
+) -> Value:
     """Places in memory, where the tensor is taken to lie in row-major order from the start on."""
     size, stride = ([known(n, "a size of `as_strided`") for n in ns] for ns in (size, stride))
     count = known(product(self.shape), "a size of `as_strided`")

@@ -85,9 +85,12 @@ def test_a_record_holds_empty_tensors(tmp_path):
 def test_calls_left_to_pytorch_have_elements(tmp_path):
     with pytest.raises(KernelError, match="left to PyTorch.*no elements"):
         compile_module(
-            lambda x: torch.sin(x) + 1, (torch.zeros(0, 3),), target="npu", folder=tmp_path,
+            lambda x: torch.sin(x) + 1,
+            (torch.zeros(0, 3),),
+            target="npu",
+            folder=tmp_path,
             allow_torch=["sin"],
-        )  # fmt: skip
+        )
 
 
 def last(*sizes):
@@ -132,8 +135,9 @@ def test_an_expanded_argument_is_read_and_not_changed(tmp_path):
     wide = torch.randn(1, 4).expand(3, 4)
     run = same(lambda x: x + 1, tmp_path / "a", torch.randn(3, 4))
     assert torch.equal(run(wide), wide + 1)
-    run = compile_module(lambda x: x.add_(1) * 2, (torch.zeros(3, 4),), target="npu",
-                         folder=tmp_path / "b")  # fmt: skip
+    run = compile_module(
+        lambda x: x.add_(1) * 2, (torch.zeros(3, 4),), target="npu", folder=tmp_path / "b"
+    )
     before = wide.clone()
     with pytest.raises(KernelError, match="elements share memory"):
         run(wide)

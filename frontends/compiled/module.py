@@ -54,9 +54,15 @@ class CompiledModule:
     """
 
     def __init__(
-        self, made: Imported, linked: Linked, state: Mapping[str, torch.Tensor], seed: int = 0,
-        reuse: bool = False, graph: bool = False, source: Source | None = None,
-    ):  # fmt: skip
+        self,
+        made: Imported,
+        linked: Linked,
+        state: Mapping[str, torch.Tensor],
+        seed: int = 0,
+        reuse: bool = False,
+        graph: bool = False,
+        source: Source | None = None,
+    ):
         self.made, self.linked, self.source = made, linked, source
         self.seed, self.reuse, self.graph = seed, reuse, graph
         self.paths = {h.name: h.path for h in made.held}
@@ -71,8 +77,9 @@ class CompiledModule:
         require_apart(labelled, self.changed)
         held = {h.name: _held(state, h.path) for h in made.held}
         packed = {n: t for n, t in held.items() if not t.is_contiguous()}
-        copies = {n: t.detach().clone(memory_format=torch.contiguous_format)
-                  for n, t in packed.items()}  # fmt: skip
+        copies = {
+            n: t.detach().clone(memory_format=torch.contiguous_format) for n, t in packed.items()
+        }
         fixed = held | copies | self.constants
         if made.seed is not None:
             fixed[made.seed] = torch.zeros(1, dtype=torch.int64, device=linked.place)
@@ -107,8 +114,9 @@ class CompiledModule:
             if made.seed is not None:
                 self.fixed[made.seed].copy_(tensors[made.seed])
                 self.seed += 1
-            found = self._run({a.name: _row_major(a.name, tensors[a.name])
-                               for a in made.arguments if a.name})  # fmt: skip
+            found = self._run(
+                {a.name: _row_major(a.name, tensors[a.name]) for a in made.arguments if a.name}
+            )
             outputs = dict(zip((t.name for t in made.spec.outputs), found, strict=True))
             for name, (count, dim) in made.counts.items():
                 outputs[name] = outputs[name].narrow(dim, 0, int(outputs[count]))
@@ -171,8 +179,9 @@ def compile_module(
     own = None if folder else tempfile.TemporaryDirectory(prefix="compiled-")
     place = folder or Path(own.name)
     served = backend_for(machine, backend)
-    run = compiled(made.spec, {}, made.aliases, machine, served, place, guessed=True,
-                   calls=outside(made))  # fmt: skip
+    run = compiled(
+        made.spec, {}, made.aliases, machine, served, place, guessed=True, calls=outside(made)
+    )
     found = CompiledModule(made, linked(run), state, seed, reuse, graph, source)
     if own:
         weakref.finalize(found, own.cleanup)
@@ -186,9 +195,7 @@ def _unread(made: Imported) -> list[int]:
     return [n for n, t in enumerate(made.spec.outputs) if t.name not in read]
 
 
-def _written(
-    made: Imported, network: Network, state: Mapping[str, torch.Tensor]
-) -> dict[str, str]:
+def _written(made: Imported, network: Network, state: Mapping[str, torch.Tensor]) -> dict[str, str]:
     """The paths of buffers that kernels may write into as they run, and the network's buffers that
     are written there."""
     names = {h.path: h.name for h in made.held}

@@ -178,9 +178,7 @@ def test_operators_are_left_to_pytorch_where_they_are_named(target, tmp_path):
     x = torch.randn(6, 6)
     with pytest.raises(KernelError, match="--allow-torch _linalg_eigh"):
         compile_module(module, (x,), target=target, folder=tmp_path)
-    run = compile_module(
-        module, (x,), target=target, folder=tmp_path, allow_torch=["_linalg_eigh"]
-    )
+    run = compile_module(module, (x,), target=target, folder=tmp_path, allow_torch=["_linalg_eigh"])
     assert run.left_to_torch == ("_linalg_eigh",) and len(run.linked.network.pauses) == 2
     for _ in range(2):
         x = torch.randn(6, 6)
@@ -194,9 +192,13 @@ def test_an_operator_with_equations_may_be_left_too(tmp_path):
     run = compile_module(sine, (x,), target="npu", folder=tmp_path, allow_torch=["sin"])
     assert not run.linked.network.steps and torch.equal(run(x), torch.sin(x))
     run = compile_module(
-        lambda x: torch.sin(torch.cos(x)).view(2, 4) + 1, (x,), target="npu", folder=tmp_path,
-        allow_torch=["sin", "cos", "view"], reuse=True,
-    )  # fmt: skip
+        lambda x: torch.sin(torch.cos(x)).view(2, 4) + 1,
+        (x,),
+        target="npu",
+        folder=tmp_path,
+        allow_torch=["sin", "cos", "view"],
+        reuse=True,
+    )
     assert run.left_to_torch == ("cos", "sin", "view") and len(run.linked.network.steps) == 1
     torch.testing.assert_close(run(x), torch.sin(torch.cos(x)).view(2, 4) + 1)
 
@@ -210,8 +212,12 @@ def test_what_pytorch_alone_reads_is_not_copied(tmp_path):
 
 def test_what_is_left_to_pytorch_is_in_no_graph(tmp_path):
     run = compile_module(
-        values, (torch.eye(3),), target="npu", folder=tmp_path, allow_torch=["_linalg_eigh"],
+        values,
+        (torch.eye(3),),
+        target="npu",
+        folder=tmp_path,
+        allow_torch=["_linalg_eigh"],
         graph=True,
-    )  # fmt: skip
+    )
     with pytest.raises(KernelError, match="is called between them"):
         run(torch.eye(3))

@@ -41,9 +41,7 @@ _KINDS = (torch.dtype, torch.layout, torch.memory_format)
 _NAMES = {torch_dtype: name for name, torch_dtype in TORCH.items() if name != "tf32"}
 
 
-def save(
-    run: CompiledModule, folder: Path, state: bool = True, overwrite: bool = False
-) -> None:
+def save(run: CompiledModule, folder: Path, state: bool = True, overwrite: bool = False) -> None:
     """Writes a compiled module. state: whether its parameters and buffers are written too; without
     them `load` has to be given them. overwrite: whether a record that is there is replaced.
     KernelError for a folder that is something else, and for a call that cannot be written."""
@@ -81,8 +79,9 @@ def call_of(sealed: Sealed) -> tuple[Imported, dict[str, torch.Tensor]]:
     except NotImplementedError as error:
         raise KernelError(
             f"an argument or result is of a class that is not registered here: {error}",
-            where=str(sealed.folder / CALL), hint="import the module that registers it",
-        ) from error  # fmt: skip
+            where=str(sealed.folder / CALL),
+            hint="import the module that registers it",
+        ) from error
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise KernelError(
             f"it tells no call: {type(error).__name__} {error}", where=str(sealed.folder / CALL)
@@ -154,11 +153,15 @@ def _call(
         "mutations": [[m.target, _result(m.result, written)] for m in made.mutations],
         "counts": {name: [count, dim] for name, (count, dim) in made.counts.items()},
         "foreign": [
-            [f.operator, _written(f.args), {n: _written(v) for n, v in f.kwargs.items()},
-             list(f.outputs)]
+            [
+                f.operator,
+                _written(f.args),
+                {n: _written(v) for n, v in f.kwargs.items()},
+                list(f.outputs),
+            ]
             for f in made.foreign
         ],
-    }  # fmt: skip
+    }
 
 
 def _structure(structure: TreeSpec) -> str:
@@ -240,8 +243,12 @@ def _imported(call: Mapping[str, Any], memory: bytes) -> Imported:
         tuple(Mutation(target, result(row)) for target, row in call["mutations"]),
         {name: (count, dim) for name, (count, dim) in call["counts"].items()},
         foreign=tuple(  # records of before there were such calls have none
-            Foreign(operator, tuple(map(_read, args)), {n: _read(v) for n, v in kwargs.items()},
-                    tuple(made))
+            Foreign(
+                operator,
+                tuple(map(_read, args)),
+                {n: _read(v) for n, v in kwargs.items()},
+                tuple(made),
+            )
             for operator, args, kwargs, made in call.get("foreign", ())
         ),
-    )  # fmt: skip
+    )

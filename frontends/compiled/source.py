@@ -74,8 +74,9 @@ class Source:
             if len(children) != len(part.children) or not all(map(is_, children, part.children)):
                 raise KernelError(
                     "a submodule was replaced, added or removed after compiling",
-                    where=_where(part.path, part.module), hint=AGAIN,
-                )  # fmt: skip
+                    where=_where(part.path, part.module),
+                    hint=AGAIN,
+                )
         if self._same():
             return False
         self._require_named()
@@ -101,29 +102,35 @@ class Source:
                 other = min(set(now) ^ set(part.given))
                 raise KernelError(
                     f"`{other}` was {'added' if other in now else 'removed'} after compiling",
-                    where=_where(part.path, part.module), hint=AGAIN,
-                )  # fmt: skip
+                    where=_where(part.path, part.module),
+                    hint=AGAIN,
+                )
 
     def _require_tied(self) -> None:
         for first, *others in self.tied.values():
             if not isinstance(first.value, torch.Tensor):
                 raise KernelError(
                     f"the module's `{first.path}` is {type(first.value).__name__} now",
-                    allowed="a tensor, as it was compiled with", hint=AGAIN,
-                )  # fmt: skip
+                    allowed="a tensor, as it was compiled with",
+                    hint=AGAIN,
+                )
             for other in others:
                 if other.value is not first.value:
                     raise KernelError(
                         f"the module's `{first.path}` and `{other.path}` were one tensor when it "
-                        "was compiled, and are two now", hint=AGAIN,
-                    )  # fmt: skip
+                        "was compiled, and are two now",
+                        hint=AGAIN,
+                    )
 
 
 def _places(part: _Part) -> list[_Place]:
     module, before = part.module, f"{part.path}." if part.path else ""
     plain = {n: v for n, v in vars(module).items() if isinstance(v, torch.Tensor)}
-    tables = ((module._parameters, module._parameters), (module._buffers, module._buffers),
-              (plain, vars(module)))  # fmt: skip
+    tables = (
+        (module._parameters, module._parameters),
+        (module._buffers, module._buffers),
+        (plain, vars(module)),
+    )
     return [_Place(before + name, table, name) for names, table in tables for name in names]
 
 

@@ -11,7 +11,6 @@ from frontends.compiled.module import compile_module
 from frontends.compiled.source import Source
 from ir.errors import KernelError
 
-
 PATHS = ("first.0.weight", "first.0.bias", "second.weight", "third.bias", "shift", "mean")
 
 
@@ -45,10 +44,13 @@ def net(pair):
     """The module, which afterwards is as it was."""
     module, run = pair
     parts = [
-        (part, {n: dict(v) for n, v in vars(part).items() if isinstance(v, dict)},
-         {n: v for n, v in vars(part).items() if not isinstance(v, dict)})
+        (
+            part,
+            {n: dict(v) for n, v in vars(part).items() if isinstance(v, dict)},
+            {n: v for n, v in vars(part).items() if not isinstance(v, dict)},
+        )
         for part in module.modules()
-    ]  # fmt: skip
+    ]
     yield module, run
     for part, tables, plain in parts:
         for name, table in tables.items():

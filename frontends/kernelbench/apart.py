@@ -36,7 +36,9 @@ def apart(
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([_PRELOADED, work.__module__])  # read when the server starts
     ours, theirs = context.Pipe(duplex=False)
-    child = context.Process(target=_child, args=(theirs, work, args, gigabytes, devices), daemon=True)
+    child = context.Process(
+        target=_child, args=(theirs, work, args, gigabytes, devices), daemon=True
+    )
     child.start()
     theirs.close()
     try:

@@ -75,7 +75,9 @@ def test_work_may_be_kept_from_seeing_devices():
 
 
 @pytest.mark.parametrize(("built_for", "exports"), [("13.0", 0), (None, 1)])
-def test_nothing_is_exported_before_a_fork_where_there_may_be_a_gpu(monkeypatch, built_for, exports):
+def test_nothing_is_exported_before_a_fork_where_there_may_be_a_gpu(
+    monkeypatch, built_for, exports
+):
     """Exporting asks the driver for devices, and no process forked afterwards can open one."""
     calls = []
     monkeypatch.setattr(torch.version, "cuda", built_for)
@@ -101,8 +103,9 @@ def linger(file):
 def test_it_ends_with_the_process_that_called_it_however_that_ended(tmp_path):
     file = tmp_path / "pid"
     path = os.pathsep.join(p or os.getcwd() for p in sys.path)
-    caller = subprocess.Popen([sys.executable, "-c", CALLER, str(file)],
-                              env={**os.environ, "PYTHONPATH": path})  # fmt: skip
+    caller = subprocess.Popen(
+        [sys.executable, "-c", CALLER, str(file)], env={**os.environ, "PYTHONPATH": path}
+    )
     try:
         wait_for(lambda: file.exists() and file.read_text())
     finally:

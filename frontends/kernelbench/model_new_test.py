@@ -42,7 +42,7 @@ def scale(x, w):
     launch(x, w, y)
     return y
 '''
-MORE = '''
+MORE = """
 import torch
 
 SIZE = 1
@@ -55,7 +55,7 @@ def more(x):
     y = torch.empty_like(x)
     launch(x, y)
     return y
-'''
+"""
 
 
 def network(made, x="x", between="between"):
@@ -64,21 +64,27 @@ def network(made, x="x", between="between"):
         "    y[m, n] = x[m, n] * w[0, n]\n    return y\n"
     )
     more, count = (
-        parse_spec(f'def more(x: f32[{sizes}]) -> f32[{sizes}]:\n    """m"""\n'
-                   f"    y[{at}] = x[{at}] + 1.0\n    return y\n")
+        parse_spec(
+            f'def more(x: f32[{sizes}]) -> f32[{sizes}]:\n    """m"""\n'
+            f"    y[{at}] = x[{at}] + 1.0\n    return y\n"
+        )
         for sizes, at in (("3, 2, 4", "a, b, c"), ("1", "a"))
-    )  # fmt: skip
+    )
     weight, calls = (h.name for h in sorted(made.held, key=lambda h: h.path, reverse=True))
     result, mutated = (t.name for t in made.spec.outputs)
     buffers = (
-        Buffer(x, "f32", (6, 4), "input"), Buffer(weight, "f32", (1, 4), "input"),
-        Buffer(calls, "f32", (1,), "input"), Buffer(between, "f32", (6, 4), "between"),
-        Buffer(result, "f32", (3, 2, 4), "output"), Buffer(mutated, "f32", (1,), "output"),
-    )  # fmt: skip
+        Buffer(x, "f32", (6, 4), "input"),
+        Buffer(weight, "f32", (1, 4), "input"),
+        Buffer(calls, "f32", (1,), "input"),
+        Buffer(between, "f32", (6, 4), "between"),
+        Buffer(result, "f32", (3, 2, 4), "output"),
+        Buffer(mutated, "f32", (1,), "output"),
+    )
     steps = (
-        Step(scale, (x, weight), (between,)), Step(more, (between,), (result,)),
+        Step(scale, (x, weight), (between,)),
+        Step(more, (between,), (result,)),
         Step(count, (calls,), (mutated,)),
-    )  # fmt: skip
+    )
     return Network("p", buffers, steps, ((result, (3, 2, 4)), (mutated, (1,))))
 
 
@@ -111,13 +117,15 @@ def test_the_solution_does_what_the_problem_does():
         ((torch.zeros(9, 4),), "`x` is torch.float32[9, 4]; allowed: torch.float32[6, 4]"),
         ((torch.zeros(1, 6, 4),), "`x` is torch.float32[1, 6, 4]; allowed: torch.float32[6, 4]"),
         ((torch.zeros(6, 4).double(),), "`x` is torch.float64[6, 4]; allowed: torch.float32[6, 4]"),
-        ((torch.zeros(6, 4, device="meta"),),
-         "`scales.0.weight` is on cpu; allowed: meta, as the first input"),
+        (
+            (torch.zeros(6, 4, device="meta"),),
+            "`scales.0.weight` is on cpu; allowed: meta, as the first input",
+        ),
         (([[0.0] * 4] * 6,), "`ModelNew` is given 24 arguments; allowed: 1"),
         ((0.0,), "`x` is float; allowed: a tensor"),
         ((torch.zeros(6, 4), 1), "`ModelNew` is given 2 arguments; allowed: 1"),
     ],
-)  # fmt: skip
+)
 def test_a_model_refuses_what_it_was_not_built_for(given, words):
     new = made_new()
     with pytest.raises((ValueError, TypeError)) as caught:
@@ -183,12 +191,17 @@ def test_functions_that_sources_define_alike_stand_once():
     "x, between", [("torch", "torch_"), ("int", "float"), ("args", "_leaves"), ("out_y", "x_out_y")]
 )
 def test_no_tensor_takes_the_name_of_something_else(x, between):
-    text = PROBLEM.replace("self, x", f"self, {x}").replace("(x *", f"({x} *").replace("[x,", f"[{x},")
+    text = (
+        PROBLEM.replace("self, x", f"self, {x}").replace("(x *", f"({x} *").replace("[x,", f"[{x},")
+    )
     problem = Problem("p", text, "p.py")
     given = problem.made()
     made = imported(given.model, given.inputs)
     names = {}
-    exec(solution(problem, made).text(network(made, x, between), {"scale": SCALE, "more": MORE}), names)
+    exec(
+        solution(problem, made).text(network(made, x, between), {"scale": SCALE, "more": MORE}),
+        names,
+    )
     torch.manual_seed(0)
     found, expected = names["ModelNew"](4)(*given.inputs), given.model(*given.inputs)
     assert torch.equal(found["y"], expected["y"])
@@ -231,8 +244,9 @@ def test_memory_between_steps_is_given_back():
 
 def test_what_is_left_to_pytorch_is_refused():
     problem = Problem("p", PROBLEM, "p.py")
-    made = imported(lambda x: torch.linalg.eigvalsh(x) + 1, [torch.eye(3)],
-                    allow_torch=["_linalg_eigh"])  # fmt: skip
+    made = imported(
+        lambda x: torch.linalg.eigvalsh(x) + 1, [torch.eye(3)], allow_torch=["_linalg_eigh"]
+    )
     with pytest.raises(KernelError, match="left to PyTorch"):
         solution(problem, made)
 

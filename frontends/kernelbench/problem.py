@@ -113,4 +113,6 @@ def executed(source: str, path: str, work: Callable[[dict[str, Any]], T]) -> T:
     except KernelError:
         raise
     except Exception as error:  # code of others
-        raise KernelError(f"the problem raises {type(error).__name__}: {error}", where=path) from error
+        raise KernelError(
+            f"the problem raises {type(error).__name__}: {error}", where=path
+        ) from error

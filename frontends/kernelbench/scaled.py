@@ -173,10 +173,12 @@ def _grouped(name: str, numbers: list[ast.Constant]) -> list[Site]:
     return [
         Site(
             tuple((n.lineno, n.col_offset) for n in numbers if n.value == value),
-            name, value, _kind(name),
+            name,
+            value,
+            _kind(name),
         )
         for value in values
-    ]  # fmt: skip
+    ]
 
 
 def _kind(name: str) -> int:

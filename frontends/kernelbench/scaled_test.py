@@ -109,8 +109,11 @@ def test_a_problem_that_does_not_run_is_told():
 def test_what_repeats_a_list_is_no_size():
     found = sites("layer_sizes = [1024] * 16\nM = 8 * 2048\nN = -64\nx = 'a'\n")
     assert [(s.name, s.value) for s in found] == [
-        ("layer_sizes", 1024), ("M", 8), ("M", 2048), ("N", 64),
-    ]  # fmt: skip
+        ("layer_sizes", 1024),
+        ("M", 8),
+        ("M", 2048),
+        ("N", 64),
+    ]
 
 
 def test_numbers_are_edited_where_they_stand():

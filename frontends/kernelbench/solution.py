@@ -34,7 +34,9 @@ def {CHECK}(name, tensor, dtype, shape, like):
         )
     return tensor.contiguous()
 '''
-_WORDS = frozenset(("torch", "self", "args", "int", "float", "len", LEAVES, CHECK))  # what `forward` uses
+_WORDS = frozenset(
+    ("torch", "self", "args", "int", "float", "len", LEAVES, CHECK)
+)  # what `forward` uses
 
 
 def local(name: str) -> str:

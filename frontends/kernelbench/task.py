@@ -17,6 +17,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,10 @@ from frontends.pytorch.module import imported
 from ir.errors import KernelError
 from ir.spec import Spec
 
-CLOSE = {torch.float16: 1e-2, torch.bfloat16: 1e-2}  # KernelBench's tolerances, absolute and relative
+CLOSE = {
+    torch.float16: 1e-2,
+    torch.bfloat16: 1e-2,
+}  # KernelBench's tolerances, absolute and relative
 _ELSE = 1e-4
 SEEDS = (0, 1)  # of the inputs that results are compared on
 
@@ -70,11 +74,18 @@ class Task:
         tests = {n: f for n, f in names.items() if n.startswith("test_") and callable(f)}
         for name, test in tests.items():
             if list(inspect.signature(test).parameters) != ["run"]:
-                raise KernelError(f"`{name}` takes other than `run`", where=self.path,
-                                  allowed=f"{name}(run)")  # fmt: skip
-        return Opened(subject, names["inputs"], tuple(made), shapes,
-                      self._tolerance(names.get("TOLERANCE")), tests,
-                      self.allow_torch)  # fmt: skip
+                raise KernelError(
+                    f"`{name}` takes other than `run`", where=self.path, allowed=f"{name}(run)"
+                )
+        return Opened(
+            subject,
+            names["inputs"],
+            tuple(made),
+            shapes,
+            self._tolerance(names.get("TOLERANCE")),
+            tests,
+            self.allow_torch,
+        )
 
     def _shapes(self, given: Any) -> tuple[tuple[dict[str, int], float], ...]:
         """The shapes with their weights, the heaviest first, then as they are given."""
@@ -94,10 +105,13 @@ class Task:
     def _tolerance(self, given: Any) -> dict[str, float] | None:
         if given is None:
             return None
-        numbers = isinstance(given, dict) and all(isinstance(v, int | float) for v in given.values())
+        numbers = isinstance(given, dict) and all(
+            isinstance(v, int | float) for v in given.values()
+        )
         if not numbers or set(given) != {"rtol", "atol"}:
-            raise KernelError(f"TOLERANCE is {given!r}", where=self.path,
-                              allowed="dict(rtol=1e-3, atol=1e-5)")  # fmt: skip
+            raise KernelError(
+                f"TOLERANCE is {given!r}", where=self.path, allowed="dict(rtol=1e-3, atol=1e-5)"
+            )
         return given
 
 
@@ -157,9 +171,9 @@ class Opened:
             return Bound(made, state_of(made, own), run)(*args)
 
         for seed in SEEDS:
-            yield f"inputs({seed})", _fault(lambda: self._compare(called, seed))
+            yield f"inputs({seed})", _fault(partial(self._compare, called, seed))
         for test, function in self.tests.items():
-            yield test, _fault(lambda: function(called))
+            yield test, _fault(partial(function, called))
 
     def _compare(self, called: Callable[..., Any], seed: int) -> None:
         ours, theirs = (tuple(self.inputs(seed, **self.shape)) for _ in range(2))

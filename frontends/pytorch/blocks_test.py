@@ -22,10 +22,12 @@ def test_autocast_rounds_the_operands_of_products():
     made = checked(mixed, torch.randn(4, 6), torch.randn(6, 5))
     rounded = {
         read.tensor
-        for e in made.spec.equations for node in e.value.walk()
+        for e in made.spec.equations
+        for node in e.value.walk()
         if isinstance(node, Cast) and node.dtype == "bf16"
-        for read in node.walk() if isinstance(read, Read)
-    }  # fmt: skip
+        for read in node.walk()
+        if isinstance(read, Read)
+    }
     assert rounded >= {"x", "w"} and len(rounded) == 3  # and the product
     assert made.spec.outputs[0].dtype == "f32"
 

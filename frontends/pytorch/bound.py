@@ -37,9 +37,7 @@ class Bound:
     call that draws random numbers; each call has the next.
     """
 
-    def __init__(
-        self, made: Imported, state: Mapping[str, torch.Tensor], run: Run, seed: int = 0
-    ):
+    def __init__(self, made: Imported, state: Mapping[str, torch.Tensor], run: Run, seed: int = 0):
         self.made, self.state, self.run, self.seed = made, dict(state), run, seed
         dtypes = {t.name: t.dtype for t in made.spec.outputs}
         self.calls = [

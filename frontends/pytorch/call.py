@@ -101,9 +101,10 @@ def _leaves(made: Imported, args: Sequence[Any], kwargs: Mapping[str, Any] | Non
     leaves, structure = tree_flatten((tuple(args), dict(kwargs or {})))
     if structure != made.argument_structure:
         raise KernelError(
-            f"the arguments are {structure}", allowed=str(made.argument_structure),
+            f"the arguments are {structure}",
+            allowed=str(made.argument_structure),
             hint="call it as it was imported",
-        )  # fmt: skip
+        )
     return leaves
 
 

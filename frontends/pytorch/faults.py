@@ -49,8 +49,9 @@ def fault(
     if "DataDependent" in kind or "data-dependent" in kind:
         return KernelError(
             f"`{name}` decides by the values of its tensors: it makes {_VALUES} of one",
-            where=where, hint=_AS_TENSORS,
-        )  # fmt: skip
+            where=where,
+            hint=_AS_TENSORS,
+        )
     if gradients:
         return KernelError(
             f"`{name}` computes gradients in its call, which cannot be exported here: {text}",
@@ -64,8 +65,9 @@ def fault(
     if open_sizes and ("onstraint" in kind or "dynamic" in kind):
         return KernelError(
             f"`{name}` fixes a size that should stay open: {text}",
-            where=where, hint="leave that dimension out of the open ones",
-        )  # fmt: skip
+            where=where,
+            hint="leave that dimension out of the open ones",
+        )
     return KernelError(
         f"`{name}` cannot be exported: {text}",
         where=where,

@@ -21,7 +21,11 @@ from ir.spec import Expr
 
 OPTION = "--allow-torch"
 Call = Callable[[Sequence[torch.Tensor]], list[torch.Tensor | None]]
-BY_STRIDES = ("as_strided", "as_strided_copy", "as_strided_scatter")  # what they give, layout decides
+BY_STRIDES = (
+    "as_strided",
+    "as_strided_copy",
+    "as_strided_scatter",
+)  # what they give, layout decides
 
 
 def stem(operator: OpOverload | str) -> str:
@@ -61,12 +65,16 @@ def require_known(allowed: Collection[str]) -> None:
     """KernelError where an operator that may be left to PyTorch is none of its."""
     for name in allowed:
         if not _known(name):
-            everything = {n.removeprefix("aten::").replace("::", ".").partition(".")[0]
-                          for n in torch._C._dispatch_get_all_op_names() if n.startswith("aten::")}
+            everything = {
+                n.removeprefix("aten::").replace("::", ".").partition(".")[0]
+                for n in torch._C._dispatch_get_all_op_names()
+                if n.startswith("aten::")
+            }
             raise KernelError(
-                f"PyTorch has no operator `{name}`", where=OPTION,
+                f"PyTorch has no operator `{name}`",
+                where=OPTION,
                 hint=near(name, sorted(everything), "name it as the error of a missing one does"),
-            )  # fmt: skip
+            )
 
 
 def require_called(made: Sequence[Imported], allowed: Collection[str]) -> None:
@@ -75,9 +83,10 @@ def require_called(made: Sequence[Imported], allowed: Collection[str]) -> None:
     for name in allowed:
         if name not in called:
             raise KernelError(
-                f"no call of `{name}` is left to PyTorch: the module has none", where=OPTION,
+                f"no call of `{name}` is left to PyTorch: the module has none",
+                where=OPTION,
                 hint="leave it out, or name an operator of the module's graph",
-            )  # fmt: skip
+            )
 
 
 def require_takes(operator: OpOverload, arguments: Any) -> None:

@@ -66,9 +66,10 @@ def test_an_operator_of_another_namespace_is_named_with_it():
 
 def test_lists_of_results_and_of_operands():
     made = imported(
-        lambda x: torch.stack(torch.split(x, [1, 2])[::-1][:1] * 2), [X],
+        lambda x: torch.stack(torch.split(x, [1, 2])[::-1][:1] * 2),
+        [X],
         allow_torch=["split_with_sizes", "stack"],
-    )  # fmt: skip
+    )
     split, stack = calls(made, "cpu")
     none, part = split([X])
     assert none is None and torch.equal(stack([part])[0], torch.stack([X[1:], X[1:]]))

@@ -16,8 +16,9 @@ def sums(spec):
 def of(stride, padding=0, dilation=1, groups=1, rank=2):
     torch.manual_seed(0)
     kind = (torch.nn.ConvTranspose1d, torch.nn.ConvTranspose2d, torch.nn.ConvTranspose3d)[rank - 1]
-    module = kind(2 * groups, 3 * groups, 4, stride=stride, padding=padding, dilation=dilation,
-                  groups=groups)  # fmt: skip
+    module = kind(
+        2 * groups, 3 * groups, 4, stride=stride, padding=padding, dilation=dilation, groups=groups
+    )
     return imported(module, (torch.zeros(1, 2 * groups, *[5] * rank),)).spec
 
 
@@ -47,5 +48,15 @@ def test_results_that_begin_at_the_first_are_not_copied():
 @pytest.mark.parametrize("groups", [1, 2])
 def test_three_dimensions(groups):
     x, w = (torch.randn(*s, dtype=torch.float64) for s in ((1, 2, 2, 3, 2), (2, 2, 3, 2, 3)))
-    agree(torch.ops.aten.convolution.default, x, w, None, [2, 2, 3], [1, 0, 1], [1, 1, 1], True,
-          [1, 0, 1], groups)  # fmt: skip
+    agree(
+        torch.ops.aten.convolution.default,
+        x,
+        w,
+        None,
+        [2, 2, 3],
+        [1, 0, 1],
+        [1, 1, 1],
+        True,
+        [1, 0, 1],
+        groups,
+    )

@@ -227,9 +227,7 @@ class _Walk:
             return item
         if item.name not in self.left:
             given = item in self.builder.inputs
-            self.left[item.name] = (
-                self.builder.copy(item, f"{item.name}_out") if given else item
-            )
+            self.left[item.name] = self.builder.copy(item, f"{item.name}_out") if given else item
         return Operand(self.left[item.name].name)
 
     def _result(self, argument: Any) -> Result:
@@ -262,19 +260,23 @@ class _Walk:
         return Imported(
             spec,
             MappingProxyType({a: b for a, b in self.builder.aliases.items() if a in there}),
-            tuple(a if a.name in read else Argument(None, a.tensor, a.value)
-                  for a in self.arguments),
+            tuple(
+                a if a.name in read else Argument(None, a.tensor, a.value) for a in self.arguments
+            ),
             self.program.call_spec.in_spec,
             tuple(h for h in self.held if h.name in read),
             MappingProxyType({n: t for n, t in self.constants.items() if n in read}),
             seed.name if seed and seed.name in read else None,
-            tuple(results), self.program.call_spec.out_spec, tuple(mutations),
+            tuple(results),
+            self.program.call_spec.out_spec,
+            tuple(mutations),
             MappingProxyType({n: c for n, c in self.builder.counts.items() if n in returned}),
-            tuple(self.sizes.symbols.values()), tuple(
+            tuple(self.sizes.symbols.values()),
+            tuple(
                 replace(f, outputs=tuple(n if n in read else None for n in f.outputs))
                 for f in self.foreign
             ),
-        )  # fmt: skip
+        )
 
     def _outputs(self, results: Sequence[Result]) -> list[Value]:
         names = [r.key for r in results if r.kind == "output"]

@@ -80,10 +80,12 @@ def test_arguments_that_change_are_returned():
 
 def test_a_size_may_stay_open():
     made = checked(
-        lambda x, y: x + y, torch.randn(4, 3), torch.randn(4, 3),
+        lambda x, y: x + y,
+        torch.randn(4, 3),
+        torch.randn(4, 3),
         calls=[(torch.randn(7, 3), torch.randn(7, 3))],
         dynamic={"x": {0: "B"}, "y": {0: "C"}},
-    )  # fmt: skip
+    )
     assert [s.name for s in made.sizes] == ["B"]
 
 

@@ -111,13 +111,15 @@ CASES = {
     "views": (Views(), (2, 4, 5)),
     "in place": (InPlace(), (3, 3)),
     "norms": (nn.Sequential(nn.GroupNorm(2, 4), nn.InstanceNorm2d(4), nn.SiLU()), (2, 4, 3, 5)),
-    "pools": (nn.Sequential(nn.AvgPool2d(2), nn.Upsample(scale_factor=2), nn.AdaptiveAvgPool2d(1)),
-              (2, 3, 8, 6)),
+    "pools": (
+        nn.Sequential(nn.AvgPool2d(2), nn.Upsample(scale_factor=2), nn.AdaptiveAvgPool2d(1)),
+        (2, 3, 8, 6),
+    ),
     "transposed": (nn.ConvTranspose2d(4, 6, 3, stride=2, padding=1, groups=2), (2, 4, 5, 4)),
     "lstm": (Recurrent("LSTM", num_layers=2, batch_first=True), (2, 3, 4)),
     "gru both ways": (Recurrent("GRU", bidirectional=True), (3, 2, 4)),
     "encoder": (nn.TransformerEncoderLayer(8, 2, 12, dropout=0.0, batch_first=True), (2, 5, 8)),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -166,10 +168,12 @@ def test_a_recommender_gathers_from_its_tables():
 
 @pytest.mark.parametrize(
     ("module", "first", "second"),
-    [(nn.Sequential(nn.Linear(6, 4), nn.ReLU(), nn.LayerNorm(4)), (3, 6), (8, 6)),
-     (batch_norm().eval(), (2, 3, 8, 8), (5, 3, 8, 8)),
-     (Block(), (2, 6, 16), (3, 6, 16))],
-)  # fmt: skip
+    [
+        (nn.Sequential(nn.Linear(6, 4), nn.ReLU(), nn.LayerNorm(4)), (3, 6), (8, 6)),
+        (batch_norm().eval(), (2, 3, 8, 8), (5, 3, 8, 8)),
+        (Block(), (2, 6, 16), (3, 6, 16)),
+    ],
+)
 def test_a_batch_may_stay_open(module, first, second):
     x = "x" if isinstance(module, Block) else "input"
     made = checked(
@@ -180,9 +184,11 @@ def test_a_batch_may_stay_open(module, first, second):
 
 def test_a_length_may_stay_open():
     checked(
-        Block(), torch.randn(2, 6, 16), calls=[(torch.randn(2, 9, 16),)],
+        Block(),
+        torch.randn(2, 6, 16),
+        calls=[(torch.randn(2, 9, 16),)],
         dynamic={"x": {1: "T"}},
-    )  # fmt: skip
+    )
 
 
 class Dropped(nn.Module):

@@ -15,9 +15,15 @@ from ir.errors import KernelError
 from ir.spec import Apply, Expr, Number, Size
 
 _FUNCTIONS = {
-    "FloorDiv": "floordiv", "CleanDiv": "floordiv", "Mod": "mod", "PythonMod": "mod",
-    "Max": "maximum", "Min": "minimum", "IntTrueDiv": "div", "FloatTrueDiv": "div",
-}  # fmt: skip
+    "FloorDiv": "floordiv",
+    "CleanDiv": "floordiv",
+    "Mod": "mod",
+    "PythonMod": "mod",
+    "Max": "maximum",
+    "Min": "minimum",
+    "IntTrueDiv": "div",
+    "FloatTrueDiv": "div",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,17 +41,31 @@ def recurrent_shapes() -> Iterator[None]:
 
 
 def _lstm(
-    input: torch.Tensor, hx: Sequence[torch.Tensor], params: Any, has_biases: bool,
-    num_layers: int, dropout: float, train: bool, bidirectional: bool, batch_first: bool,
-) -> tuple[torch.Tensor, ...]:  # fmt: skip
+    input: torch.Tensor,
+    hx: Sequence[torch.Tensor],
+    params: Any,
+    has_biases: bool,
+    num_layers: int,
+    dropout: float,
+    train: bool,
+    bidirectional: bool,
+    batch_first: bool,
+) -> tuple[torch.Tensor, ...]:
     output = _output(input, hx[0], bidirectional, batch_first)
     return output, *(torch.empty_like(h, memory_format=torch.contiguous_format) for h in hx)
 
 
 def _of_one_state(
-    input: torch.Tensor, hx: torch.Tensor, params: Any, has_biases: bool, num_layers: int,
-    dropout: float, train: bool, bidirectional: bool, batch_first: bool,
-) -> tuple[torch.Tensor, ...]:  # fmt: skip
+    input: torch.Tensor,
+    hx: torch.Tensor,
+    params: Any,
+    has_biases: bool,
+    num_layers: int,
+    dropout: float,
+    train: bool,
+    bidirectional: bool,
+    batch_first: bool,
+) -> tuple[torch.Tensor, ...]:
     output = _output(input, hx, bidirectional, batch_first)
     return output, torch.empty_like(hx, memory_format=torch.contiguous_format)
 

@@ -78,9 +78,7 @@ class _Draws(TorchDispatchMode):
 
         args, kwargs = tree_map(taken, (args, kwargs))
         made = apply(b, func, args, kwargs, tuple(map(_meta, results)))
-        return [
-            self._tensor(v, arrays).to(r.device) for v, r in zip(made, results, strict=True)
-        ]
+        return [self._tensor(v, arrays).to(r.device) for v, r in zip(made, results, strict=True)]
 
     def _tensor(self, value: Value, arrays: Mapping[str, np.ndarray]) -> torch.Tensor:
         spec = self.builder.spec("drawn", [value])

@@ -28,11 +28,14 @@ from frontends.pytorch.memory import apart
 from frontends.pytorch.recurrent_shapes import NETWORKS, recurrent_shapes
 from frontends.pytorch.traceable import bound, dynamic_shapes, require_traceable
 from frontends.pytorch.unique_shapes import unique_shapes
-from ir.errors import KernelError
 
 Dynamic = Mapping[str, Mapping[int, str]]  # an argument's dimensions whose sizes have names
-_LOGS = ("torch.fx.experimental.symbolic_shapes", "torch.export", "torch._export",
-         "torch._subclasses.fake_tensor")  # fmt: skip
+_LOGS = (
+    "torch.fx.experimental.symbolic_shapes",
+    "torch.export",
+    "torch._export",
+    "torch._subclasses.fake_tensor",
+)
 
 
 def fake_mode() -> FakeTensorMode:
@@ -60,9 +63,14 @@ def trace(
     args, kwargs = apart((args, kwargs))
     lines: list[str] = []
     with (
-        quiet(), recurrent_shapes(), unique_shapes(), _no_fast_path(), _registered(module),
-        _gradients(lines), _anchored(subject),
-    ):  # fmt: skip
+        quiet(),
+        recurrent_shapes(),
+        unique_shapes(),
+        _no_fast_path(),
+        _registered(module),
+        _gradients(lines),
+        _anchored(subject),
+    ):
         try:
             program = export(module, args, kwargs, strict=False, dynamic_shapes=shapes)
             return decomposed(program, left)

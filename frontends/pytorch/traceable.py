@@ -15,9 +15,12 @@ from frontends.pytorch.faults import PACKED
 from ir.errors import KernelError
 
 _QUANTISED = (  # the start of the names of PyTorch's modules with classes of quantised layers
-    "torch.ao.nn.quantized", "torch.ao.nn.intrinsic.quantized", "torch.ao.nn.sparse.quantized",
-    "torch.nn.quantized", "torch.nn.intrinsic.quantized",
-)  # fmt: skip
+    "torch.ao.nn.quantized",
+    "torch.ao.nn.intrinsic.quantized",
+    "torch.ao.nn.sparse.quantized",
+    "torch.nn.quantized",
+    "torch.nn.intrinsic.quantized",
+)
 _OBSERVER = "torch.ao.quantization.observer"
 _FLOATS = (
     "compile the module as it is before quantisation; or write scale, rounding and offset as "
@@ -48,15 +51,17 @@ def _require_plain(path: str, part: torch.nn.Module) -> None:
         )
     if isinstance(part, torch.jit.ScriptModule):
         raise KernelError(
-            "the module is a script of torch.jit", where=where,
+            "the module is a script of torch.jit",
+            where=where,
             hint="compile the module of Python that the script was made of",
-        )  # fmt: skip
+        )
     for name, tensor in (*part.named_parameters(recurse=False), *part.named_buffers(recurse=False)):
         if is_lazy(tensor):
             raise KernelError(
-                f"`{name}` has no shape yet", where=where,
+                f"`{name}` has no shape yet",
+                where=where,
                 hint="call the module once, so that its lazy parameters are made",
-            )  # fmt: skip
+            )
         _require_tensor(f"`{name}`", tensor, where)
 
 
@@ -74,14 +79,17 @@ def _require_tensor(name: str, tensor: torch.Tensor, where: str) -> None:
         )
     if tensor.layout is not torch.strided:
         raise KernelError(
-            f"{name} is {tensor.layout}", where=where, allowed="a strided tensor",
+            f"{name} is {tensor.layout}",
+            where=where,
+            allowed="a strided tensor",
             hint="give `.to_dense()` of it",
-        )  # fmt: skip
+        )
     if tensor.is_quantized:
         raise KernelError(
-            f"{name} is a quantised tensor, {tensor.dtype}", where=where,
+            f"{name} is a quantised tensor, {tensor.dtype}",
+            where=where,
             hint="give `.dequantize()` of it",
-        )  # fmt: skip
+        )
 
 
 def bound(
@@ -112,29 +120,33 @@ def dynamic_shapes(
     for name, dims in dynamic.items():
         if name not in given:
             raise KernelError(
-                f"the call is given no argument `{name}`", where="dynamic",
+                f"the call is given no argument `{name}`",
+                where="dynamic",
                 allowed=", ".join(given),
                 hint="name arguments of `forward` whose sizes stay open, and give them",
-            )  # fmt: skip
+            )
         _require_dimensions(name, given[name], dims)
     if not dynamic:
         return None
     return {
-        name: {d: torch.export.Dim.DYNAMIC for d in dynamic[name]} if name in dynamic
+        name: dict.fromkeys(dynamic[name], torch.export.Dim.DYNAMIC)
+        if name in dynamic
         else tree_map(lambda _: None, value)
         for name, value in given.items()
-    }  # fmt: skip
+    }
 
 
 def _require_dimensions(name: str, value: Any, dims: Mapping[int, str]) -> None:
     if not isinstance(value, torch.Tensor):
         raise KernelError(
-            f"the argument `{name}` is no tensor but {type(value).__name__}", where="dynamic",
+            f"the argument `{name}` is no tensor but {type(value).__name__}",
+            where="dynamic",
             hint="only sizes of tensors that are arguments themselves may stay open",
-        )  # fmt: skip
+        )
     for dim in dims:
         if not 0 <= dim < value.ndim:
             raise KernelError(
-                f"the argument `{name}` has no dimension {dim}", where="dynamic",
+                f"the argument `{name}` has no dimension {dim}",
+                where="dynamic",
                 allowed=f"0 to {value.ndim - 1}" if value.ndim else "none: it has no dimensions",
-            )  # fmt: skip
+            )

@@ -88,15 +88,19 @@ class Optional(nn.Module):
     [
         ((torch.randn(4, 3),), {}, {"x": {0: "B"}}, [(torch.randn(7, 3),)]),
         (
-            (torch.randn(4, 3), torch.randn(4, 3)), {}, {"x": {0: "B"}, "mask": {0: "B"}},
+            (torch.randn(4, 3), torch.randn(4, 3)),
+            {},
+            {"x": {0: "B"}, "mask": {0: "B"}},
             [(torch.randn(7, 3), torch.randn(7, 3))],
         ),
         (
-            (torch.randn(4, 3), None, torch.randn(3)), {"parts": [torch.randn(3)]},
-            {"x": {0: "B"}}, [(torch.randn(7, 3), None, torch.randn(3))],
+            (torch.randn(4, 3), None, torch.randn(3)),
+            {"parts": [torch.randn(3)]},
+            {"x": {0: "B"}},
+            [(torch.randn(7, 3), None, torch.randn(3))],
         ),
     ],
-)  # fmt: skip
+)
 def test_sizes_stay_open_where_optional_arguments_are_not_given(args, kwargs, dynamic, further):
     made = checked(Optional(), *args, kwargs=kwargs, calls=further, dynamic=dynamic)
     assert [s.name for s in made.sizes] == ["B"]
@@ -125,6 +129,8 @@ def test_only_dimensions_of_tensors_that_are_given_stay_open(dynamic, what, allo
 def test_open_sizes_and_arguments_without_names_exclude_each_other():
     with pytest.raises(KernelError, match=r"takes named arguments by `\*\*`"):
         imported(
-            lambda x, **more: x + more["y"], [torch.randn(2, 3)], {"y": torch.randn(3)},
+            lambda x, **more: x + more["y"],
+            [torch.randn(2, 3)],
+            {"y": torch.randn(3)},
             dynamic={"x": {0: "B"}},
-        )  # fmt: skip
+        )

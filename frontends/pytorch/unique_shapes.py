@@ -21,9 +21,13 @@ def unique_shapes() -> Iterator[None]:
     before = op_implementations_dict[_OPERATOR]
 
     def counted(
-        mode: Any, function: Any, x: torch.Tensor, inverse: bool = False, counts: bool = False,
+        mode: Any,
+        function: Any,
+        x: torch.Tensor,
+        inverse: bool = False,
+        counts: bool = False,
         dim: int | None = None,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         dim = dim % max(x.ndim, 1) if dim is not None else None
         return before(mode, function, x, inverse, counts, dim)
 

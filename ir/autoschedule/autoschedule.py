@@ -53,9 +53,12 @@ DOUBT = 0.01  # of the estimate: larger tiles win where they take so little more
 
 
 def autoschedule(
-    spec: Spec, machine: Machine, sizes: Mapping[str, int], rounded: Collection[str] = (),
+    spec: Spec,
+    machine: Machine,
+    sizes: Mapping[str, int],
+    rounded: Collection[str] = (),
     cost: Cost | None = None,
-) -> Schedule:  # fmt: skip
+) -> Schedule:
     """The best of a small set of schedules by the estimate; raises KernelError where the spec
     cannot be lowered at all.
 
@@ -213,8 +216,14 @@ def _tilings(
     facts, steps = facts_with_places(spec), granules(spec, machine)
     parts = segments(spec, Schedule(spec.name, base))
     folded = {i for s in parts for i in s.folded}
-    scalar = {n.name for r in facts.ranges.values() if r.jagged
-              for e in (r.low, r.high) for n in e.walk() if isinstance(n, Index)}
+    scalar = {
+        n.name
+        for r in facts.ranges.values()
+        if r.jagged
+        for e in (r.low, r.high)
+        for n in e.walk()
+        if isinstance(n, Index)
+    }
     stored = {i for s in parts for e in s.equations if e.target in s.stored for i in e.indices}
     for name, span in facts.ranges.items():
         extent = 0 if span.jagged else number(span.high, bound)

@@ -43,10 +43,13 @@ def roles(spec: Spec, plain: Collection[str] = ()) -> Roles:
     """The roles of a spec's indices. plain: products that are folds like any other."""
     ranges = facts_of(spec).ranges
     products = [
-        c for e in spec.equations
+        c
+        for e in spec.equations
         if e.target not in plain
-        and (c := contraction(e)) and fills(c, ranges) and not integers(spec, c)
-    ]  # fmt: skip
+        and (c := contraction(e))
+        and fills(c, ranges)
+        and not integers(spec, c)
+    ]
     folded = frozenset(i for e in spec.equations for i in folded_by(e.value))
     jagged = frozenset(i for i, r in ranges.items() if r.jagged)
     last = last_stored(spec)
@@ -57,7 +60,10 @@ def roles(spec: Spec, plain: Collection[str] = ()) -> Roles:
         folded=folded,
         jagged=jagged,
         bounding=frozenset(
-            n.name for i in jagged for e in (ranges[i].low, ranges[i].high) for n in e.walk()
+            n.name
+            for i in jagged
+            for e in (ranges[i].low, ranges[i].high)
+            for n in e.walk()
             if isinstance(n, Index)
         ),
         taps=_taps(spec, folded, batch),

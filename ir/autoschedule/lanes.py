@@ -79,9 +79,12 @@ class _Found:
 
 
 def autoschedule_lanes(
-    spec: Spec, machine: Machine, sizes: Mapping[str, int], rounded: Collection[str] = (),
+    spec: Spec,
+    machine: Machine,
+    sizes: Mapping[str, int],
+    rounded: Collection[str] = (),
     cost: Cost | None = None,
-) -> Schedule:  # fmt: skip
+) -> Schedule:
     """The best of a few hundred schedules by the estimate; raises KernelError where the spec
     cannot be lowered at all. rounded, cost: see `autoschedule`."""
     return _Search(spec, machine, sizes, rounded, cost).best()
@@ -129,9 +132,7 @@ def _opening(spec: Spec, machine: Machine, made: tuple[Decision, ...]) -> _Openi
     return _Opening(made, formed, roles(formed), base, bool(made) and not other)
 
 
-def _narrowed(
-    opening: _Opening, machine: Machine, rounded: Collection[str]
-) -> _Opening | None:
+def _narrowed(opening: _Opening, machine: Machine, rounded: Collection[str]) -> _Opening | None:
     """The opening with products of f32 as ones of a narrower dtype; None where it has none, or the
     machine gains little by it."""
     decided = {d.subject for d in opening.base if d.verb == "precision"}
@@ -188,8 +189,10 @@ def _wide(spec: Spec, target: str) -> bool:
     tensors = facts(spec).tensors
     return found is not None and all(
         tensors[n.tensor].dtype == "f32"
-        for side in (found.a, found.b) for n in side.walk() if isinstance(n, Read)
-    )  # fmt: skip
+        for side in (found.a, found.b)
+        for n in side.walk()
+        if isinstance(n, Read)
+    )
 
 
 def _gains(machine: Machine, products: int) -> bool:
@@ -204,9 +207,13 @@ class _Search:
     """Tries tile sizes under each opening."""
 
     def __init__(
-        self, spec: Spec, machine: Machine, sizes: Mapping[str, int],
-        rounded: Collection[str] = (), cost: Cost | None = None,
-    ):  # fmt: skip
+        self,
+        spec: Spec,
+        machine: Machine,
+        sizes: Mapping[str, int],
+        rounded: Collection[str] = (),
+        cost: Cost | None = None,
+    ):
         self.cost = cost
         self.spec = spec
         self.machine = machine
@@ -214,21 +221,26 @@ class _Search:
         self.bound = bind(spec, sizes)
         self.stepped = frozenset(r.index for r in recurrences(spec))
         self.openings = [
-            *(_opening(spec, machine, made) for made in dict.fromkeys(
-                ((), streamed(spec), deferred(spec), added(spec), alongside(spec), walked(spec))
-            )),
+            *(
+                _opening(spec, machine, made)
+                for made in dict.fromkeys(
+                    ((), streamed(spec), deferred(spec), added(spec), alongside(spec), walked(spec))
+                )
+            ),
             *(_opening(spec, machine, (Decision("associate", t),)) for t in associable(spec)),
             *(_opening(spec, machine, made) for made in windowed(spec, self.bound)),
-        ]  # fmt: skip
+        ]
         if parts := parted(spec, machine, self.bound):
             self.openings.append(_parted_opening(spec, machine, parts))
         narrow = [n for o in self.openings if (n := _narrowed(o, machine, rounded))]
         apart = [a for n in narrow if (a := _apart(n))]
         copies = rounded_copies(spec, self.bound, rounded) if _gains(machine, 1) else ()
         self.narrow = [
-            *narrow, *(replace(n, ahead=True) for n in narrow), *apart,
+            *narrow,
+            *(replace(n, ahead=True) for n in narrow),
+            *apart,
             *(_copied(spec, machine, made, more) for made in copies for more in _several(parts)),
-        ]  # fmt: skip
+        ]
         if stepwise := _stepwise(spec, machine):
             (self.narrow or self.openings).append(stepwise)
         self.fault: KernelError | None = None
@@ -308,8 +320,11 @@ class _Search:
     def _in_bulk(self, found: _Found, opening: _Opening, us: float) -> _Found:
         """The same with the copy engine moving what was made for products, where it can and that
         is not slower."""
-        stages = {d: stage(d.subject, int(d.option("depth")), by="bulk")
-                  for d in found.schedule.of("stage") if d.subject in opening.apart}  # fmt: skip
+        stages = {
+            d: stage(d.subject, int(d.option("depth")), by="bulk")
+            for d in found.schedule.of("stage")
+            if d.subject in opening.apart
+        }
         moved = tuple(stages.get(d, d) for d in found.schedule.decisions)
         schedule = Schedule(found.schedule.kernel, moved)
         if not stages:
@@ -353,9 +368,12 @@ class _Search:
         values = {v.name: v for v in launch.values}
         tensors = {values[n].tensor for n in names}
         for depth in DEPTHS:
-            deep = replace(launch, values=tuple(
-                replace(v, depth=depth) if v.name in names else v for v in launch.values
-            ))  # fmt: skip
+            deep = replace(
+                launch,
+                values=tuple(
+                    replace(v, depth=depth) if v.name in names else v for v in launch.values
+                ),
+            )
             taken = scratch_bytes(deep, self.machine, self.bound)
             if names and taken <= AHEAD * self.machine.scratch_bytes:
                 return deep, [stage(t, depth) for t in sorted(tensors)]
@@ -363,9 +381,7 @@ class _Search:
 
     def _band(self, launch: Launch, opening: _Opening) -> Iterator[Decision]:
         """Tiles of a large product in bands, so that both operands stay in the cache."""
-        counts = {
-            g.index: ceil(number(g.size, self.bound) / g.tile) for g in launch.grid
-        }
+        counts = {g.index: ceil(number(g.size, self.bound) / g.tile) for g in launch.grid}
         if prod(counts.values()) <= 2 * self.machine.parallel:
             return
         for rows, columns in opening.roles.sides:

@@ -37,9 +37,11 @@ SIZES = {
     "wukong_fm": {"B": 1024, "N": 40, "D": 224, "K": 448},
 }
 TIGHT = dataclasses.replace(
-    WITH_LANES, levels={"grid": 300, "lane": 1024, "wave": 64}, engines=(),
+    WITH_LANES,
+    levels={"grid": 300, "lane": 1024, "wave": 64},
+    engines=(),
     spaces={**WITH_LANES.spaces, "scratch": Space(2**16), "register": Space(2**19)},
-)  # fmt: skip
+)
 
 
 def scheduled(name: str, machine=WITH_LANES):
@@ -128,8 +130,9 @@ def test_a_product_of_three_is_done_in_the_cheaper_order():
     assert schedule.of("associate")
     assert schedule.find("precision", "out").option("dtype") == "tf32"
     assert not scheduled("wukong_fm").of("associate")
-    assert not autoschedule(workload("wukong_fm").spec, WITH_LANES,
-                            {"B": 64, "N": 448, "D": 32, "K": 32}).of("associate")  # fmt: skip
+    assert not autoschedule(
+        workload("wukong_fm").spec, WITH_LANES, {"B": 64, "N": 448, "D": 32, "K": 32}
+    ).of("associate")
 
 
 def test_tiles_of_a_large_product_are_walked_in_bands():
@@ -145,8 +148,11 @@ def test_a_product_of_integers_is_not_for_the_matrix_unit():
 
 
 def test_a_product_of_f32_is_for_the_matrix_unit_too():
-    spec = spec_of("y[m, n] = sum(x[m, k] * w[k, n], k)",
-                   inputs="x: f32[M, K], w: f32[K, N]", result="f32[M, N]")  # fmt: skip
+    spec = spec_of(
+        "y[m, n] = sum(x[m, k] * w[k, n], k)",
+        inputs="x: f32[M, K], w: f32[K, N]",
+        result="f32[M, N]",
+    )
     schedule = autoschedule(spec, WITH_LANES, {"M": 1024, "K": 1024, "N": 1024})
     assert schedule.find("compute", "y").option("unit") == "matrix"
     assert not schedule.of("precision")
@@ -165,8 +171,9 @@ def test_few_rows_of_a_step_are_multiplied_on_the_lanes_and_many_by_the_matrix_u
 def test_parts_of_a_large_product_of_three_are_made_beforehand_and_moved_in_bulk():
     spec = spec_of(
         "y[m, n] = sum(x[m, k] * w[k, n], k)",
-        inputs="x: f32[M, K], w: f32[K, N]", result="f32[M, N]",
-    )  # fmt: skip
+        inputs="x: f32[M, K], w: f32[K, N]",
+        result="f32[M, N]",
+    )
     matrix = dataclasses.replace(WITH_LANES.units["matrix"], flops={"tf32": 5e14, "f32": 6e13})
     machine = dataclasses.replace(WITH_LANES, units=WITH_LANES.units | {"matrix": matrix})
     found = autoschedule(
@@ -187,7 +194,8 @@ def test_a_row_that_is_too_long_is_looped():
 
 
 def test_what_cannot_be_lowered_is_refused_with_the_reason():
-    spec = spec_of("y[m, k] = cummax(x[m, k], k, exclusive=True)",
-                   inputs="x: i32[M, K]", result="i32[M, K]")  # fmt: skip
+    spec = spec_of(
+        "y[m, k] = cummax(x[m, k], k, exclusive=True)", inputs="x: i32[M, K]", result="i32[M, K]"
+    )
     with pytest.raises(KernelError, match="an exclusive cummax of integers is not lowered"):
         autoschedule(spec, WITH_LANES, {"M": 4, "K": 8})

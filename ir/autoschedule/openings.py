@@ -160,8 +160,9 @@ def streamed(spec: Spec) -> tuple[Decision, ...]:
         if _reduces(e, "argmax") or _reduces(e, "argmin"):
             return (Decision("stream", top_of(e.target), (("into", e.target),)),)
     for top in spec.equations:
-        sums = [e for e in spec.equations
-                if _reduces(e, "sum") and set(e.reduced) == set(top.reduced)]
+        sums = [
+            e for e in spec.equations if _reduces(e, "sum") and set(e.reduced) == set(top.reduced)
+        ]
         if _reduces(top, "max") and sums:
             stream = Decision("stream", top.target, (("into", sums[-1].target),))
             return (stream, *(_fused(s.target, sums[-1].target) for s in sums[:-1]))

@@ -14,15 +14,17 @@ from ir.samples.samples import WITH_LANES, WITH_TF32, spec_of
 
 TOTAL = spec_of("y[()] = sum(x[m, k], m, k)", result="f32[()]")
 CHANNELS = spec_of(
-    "s[c] = sum(x[n, c, k], n, k)", "y[n, c, k] = x[n, c, k] - s[c]",
-    inputs="x: f32[N, C, K]", result="f32[N, C, K]",
-)  # fmt: skip
+    "s[c] = sum(x[n, c, k], n, k)",
+    "y[n, c, k] = x[n, c, k] - s[c]",
+    inputs="x: f32[N, C, K]",
+    result="f32[N, C, K]",
+)
 PRODUCT = spec_of(
-    "y[m, n] = sum(x[m, k] * w[k, n], k)", inputs="x: f16[M, K], w: f16[K, N]",
+    "y[m, n] = sum(x[m, k] * w[k, n], k)",
+    inputs="x: f16[M, K], w: f16[K, N]",
     result="f32[M, N]",
-)  # fmt: skip
-VECTOR = spec_of("y[m] = sum(x[m, k] * w[k], k)", inputs="x: f32[M, K], w: f32[K]",
-                 result="f32[M]")  # fmt: skip
+)
+VECTOR = spec_of("y[m] = sum(x[m, k] * w[k], k)", inputs="x: f32[M, K], w: f32[K]", result="f32[M]")
 
 
 def splits(spec, **sizes):
@@ -80,10 +82,10 @@ def test_two_stages_give_the_same(spec, sizes):
 
 def test_a_convolution_over_rounded_copies_has_parts_too():
     spec = spec_of(
-        "y[b, o, p]: [2, 32, 8] = "
-        "sum(pad(x[b, c, p + i - 1], 0.0) * w[o, c, i], c=1024, i=3)",
-        inputs="x: f32[2, 1024, 8], w: f32[32, 1024, 3]", result="f32[2, 32, 8]",
-    )  # fmt: skip
+        "y[b, o, p]: [2, 32, 8] = sum(pad(x[b, c, p + i - 1], 0.0) * w[o, c, i], c=1024, i=3)",
+        inputs="x: f32[2, 1024, 8], w: f32[32, 1024, 3]",
+        result="f32[2, 32, 8]",
+    )
     tried = []
 
     def cost(nest):

@@ -55,16 +55,25 @@ def tile_choices(
     several = _several(spec, roles, extents)
     wide = roles.summed - set(roles.stored) if roles.stepped and not narrowest(spec) else ()
     return tuple(
-        tuple(dict.fromkeys(
-            [()] if i in cut
-            else _parted(i, roles, extents, several) if i in parts
-            else _folded(i, roles, extents, several) if i in several
-            else _looped(i, extents[i], (WIDE_SUMMED,), WIDE_SUMMED) if i in wide
-            else [*_beside(i, extents, across, "grid"), *_of(i, roles, extents, scattered),
-                  *_beside(i, extents, across, "loop")]
-        ))
+        tuple(
+            dict.fromkeys(
+                [()]
+                if i in cut
+                else _parted(i, roles, extents, several)
+                if i in parts
+                else _folded(i, roles, extents, several)
+                if i in several
+                else _looped(i, extents[i], (WIDE_SUMMED,), WIDE_SUMMED)
+                if i in wide
+                else [
+                    *_beside(i, extents, across, "grid"),
+                    *_of(i, roles, extents, scattered),
+                    *_beside(i, extents, across, "loop"),
+                ]
+            )
+        )
         for i in ranges
-    )  # fmt: skip
+    )
 
 
 def _across(spec: Spec, roles: Roles) -> Mapping[str, tuple[int, ...]]:

@@ -34,8 +34,9 @@ def test_roles_of_jagged_ranges_and_batches():
 
 GROUPED = spec_of(
     "y[b, g, o, p]: [2, 3, 8, 30] = sum(x[b, g * 40 + c, p + i] * w[g * 8 + o, c, i], c=40, i=3)",
-    inputs="x: f16[2, 120, 32], w: f16[24, 40, 3]", result="f32[2, 3, 8, 30]",
-)  # fmt: skip
+    inputs="x: f16[2, 120, 32], w: f16[24, 40, 3]",
+    result="f32[2, 3, 8, 30]",
+)
 
 
 def test_the_channels_of_a_group_are_no_taps():
@@ -49,8 +50,9 @@ def test_the_channels_of_a_group_are_no_taps():
 def test_of_a_short_side_the_longest_index_is_whole():
     spec = spec_of(
         "y[b, o, p, r]: [4, 8, 40, 2] = sum(x[b, c, p + i] * w[c, o, i * 2 + r], c=64, i=2)",
-        inputs="x: f16[4, 64, 41], w: f16[64, 8, 4]", result="f32[4, 8, 40, 2]",
-    )  # fmt: skip
+        inputs="x: f16[4, 64, 41], w: f16[64, 8, 4]",
+        result="f32[4, 8, 40, 2]",
+    )
     assert autoschedule(spec, WITH_LANES, {}).find("tile", "o") is None
 
 
@@ -93,9 +95,7 @@ def test_an_index_alone_has_powers_of_two_below_its_size():
 
 
 def test_indices_of_a_tensor_between_launches_lie_side_by_side():
-    spec = spec_of(
-        "z[i, j]: [M, 2 * K] = pad(x[i, j // 2], 0.0)", "y[m, k] = z[M - 1 - m, k + 1]"
-    )
+    spec = spec_of("z[i, j]: [M, 2 * K] = pad(x[i, j // 2], 0.0)", "y[m, k] = z[M - 1 - m, k + 1]")
     schedule = autoschedule(spec, WITH_LANES, {"M": 4096, "K": 4096})
     placed = {d.subject for d in schedule.of("place") if d.option("level") == "grid"}
     assert {"i.outer", "j.outer", "m.outer", "k.outer"} <= placed
@@ -104,8 +104,9 @@ def test_indices_of_a_tensor_between_launches_lie_side_by_side():
 def test_of_a_side_the_index_that_fills_it_is_cut_and_short_ones_after_it_go_one_at_a_time():
     spec = spec_of(
         "y[n, o, u, r] = sum(x[n, c, u] * w[c, o, r], c)",
-        inputs="x: f32[4, 64, 512], w: f32[64, 128, 2]", result="f32[4, 128, 512, 2]",
-    )  # fmt: skip
+        inputs="x: f32[4, 64, 512], w: f32[64, 128, 2]",
+        result="f32[4, 128, 512, 2]",
+    )
     choices = tile_choices(spec, roles(spec), bind(spec, {}))
     found = dict(zip(facts_of(spec).ranges, choices, strict=True))
     assert [c[0].option("size") if c else 0 for c in found["r"]] == [1]
@@ -115,7 +116,7 @@ def test_of_a_side_the_index_that_fills_it_is_cut_and_short_ones_after_it_go_one
 def test_rows_that_lie_side_by_side_are_folded_many_at_a_time_and_little_of_each():
     spec = spec_of(
         "y[i, j] = max(x[i, k, j], k)", inputs="x: f32[128, 4096, 4095]", result="f32[128, 4095]"
-    )  # fmt: skip
+    )
     choices = tile_choices(spec, roles(spec), bind(spec, {}))
     found = {
         i: {c[0].option("size") if c else 0 for c in of}
@@ -130,8 +131,9 @@ def test_rows_that_lie_side_by_side_are_folded_many_at_a_time_and_little_of_each
 def test_a_short_index_next_to_the_one_that_fills_a_side_may_be_whole():
     spec = spec_of(
         "y[n, o, u, r] = sum(x[n, c, u, r] * w[c, o], c)",
-        inputs="x: f32[4, 64, 512, 10], w: f32[64, 128]", result="f32[4, 128, 512, 10]",
-    )  # fmt: skip
+        inputs="x: f32[4, 64, 512, 10], w: f32[64, 128]",
+        result="f32[4, 128, 512, 10]",
+    )
     choices = tile_choices(spec, roles(spec), bind(spec, {}))
     found = dict(zip(facts_of(spec).ranges, choices, strict=True))
     assert [c[0].option("size") if c else 0 for c in found["r"]] == [0, 1]

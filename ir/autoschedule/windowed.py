@@ -67,9 +67,14 @@ class _Convolution:
     folded indices that move a window, may be none; channels: the others."""
 
     def __init__(
-        self, spec: Spec, sizes: Mapping[str, int], e: Equation, x: Read, w: Read,
+        self,
+        spec: Spec,
+        sizes: Mapping[str, int],
+        e: Equation,
+        x: Read,
+        w: Read,
         taps: tuple[str, ...],
-    ):  # fmt: skip
+    ):
         self.spec, self.sizes, self.e, self.x, self.w, self.taps = spec, sizes, e, x, w, taps
         self.channels = tuple(i for i in e.reduced if i not in taps)
 
@@ -119,9 +124,7 @@ class _Convolution:
         order = sorted(names, key=lambda i: i in self.channels and i in at)
         return self.copied(self.x.tensor, names, order, dtype)
 
-    def copied(
-        self, tensor: str, names: tuple[str, ...], order: list[str], dtype: str
-    ) -> Made:
+    def copied(self, tensor: str, names: tuple[str, ...], order: list[str], dtype: str) -> Made:
         """A copy in another order, and tiles for it that run along memory in both."""
         if list(names) == order and not dtype:
             return ()
@@ -129,15 +132,18 @@ class _Convolution:
         made = Decision("layout", tensor, (("order", "_".join(order)), *rounding))
         shape = facts(self.spec).tensors[tensor].shape
         extents = dict(zip(names, (number(s, self.sizes) for s in shape), strict=True))
-        tiles = {i: 1 for i in names} | {order[-1]: WRITTEN}
+        tiles = dict.fromkeys(names, 1) | {order[-1]: WRITTEN}
         room = READ
         for i in reversed(names):
             tiles[i] = max(tiles[i], min(room, extents[i]))
             room //= extents[i]
             if not room:
                 break
-        cuts = (tiled(f"{copy_of(made)}_{i}", power_of_two(n), "grid")
-                for i, n in tiles.items() if n < extents[i])  # fmt: skip
+        cuts = (
+            tiled(f"{copy_of(made)}_{i}", power_of_two(n), "grid")
+            for i, n in tiles.items()
+            if n < extents[i]
+        )
         return (made, *(d for cut in cuts for d in cut))
 
     def flat(self, positions: tuple[str, ...]) -> Made:

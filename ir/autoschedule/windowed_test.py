@@ -13,53 +13,70 @@ from ir.sizes import bind
 
 PLAIN = spec_of(
     "y[b, o, p, q] = sum(x[b, c, 2 * p + i, q + 2 * j] * w[o, c, i, j], c, i, j)",
-    inputs="x: f32[2, 17, 9, 10], w: f32[5, 17, 3, 2]", result="f32[2, 5, 4, 8]",
-)  # fmt: skip
+    inputs="x: f32[2, 17, 9, 10], w: f32[5, 17, 3, 2]",
+    result="f32[2, 5, 4, 8]",
+)
 MIRRORED = spec_of(
     "a[b, o, p, q]: [2, 5, 6, 9] = "
     "sum(pad(x[b, c, p + i - 2, q + j - 1], 0.0) * w[c, o, 2 - i, 1 - j], c=17, i=3, j=2)",
     "y[b, o, p, q] = a[b, o, p, q] + z[o]",
-    inputs="x: f32[2, 17, 4, 8], w: f32[17, 5, 3, 2], z: f32[5]", result="f32[2, 5, 6, 9]",
-)  # fmt: skip
+    inputs="x: f32[2, 17, 4, 8], w: f32[17, 5, 3, 2], z: f32[5]",
+    result="f32[2, 5, 6, 9]",
+)
 FEW = spec_of(
     "y[b, o, p, q]: [2, 5, 4, 8] = "
     "sum(pad(x[b, c, 2 * p + i - 1, q + j - 1], 0.0) * w[o, c, i, j], c=3, i=3, j=2)",
-    inputs="x: f32[2, 3, 8, 8], w: f32[5, 3, 3, 2]", result="f32[2, 5, 4, 8]",
-)  # fmt: skip
+    inputs="x: f32[2, 3, 8, 8], w: f32[5, 3, 3, 2]",
+    result="f32[2, 5, 4, 8]",
+)
 LONG = spec_of(
     "y[b, o, p]: [2, 5, 20] = sum(pad(x[b, c, p + 3 * i - 1], 0.0) * w[o, c, i], c=16, i=3)",
-    inputs="x: f32[2, 16, 24], w: f32[5, 16, 3]", result="f32[2, 5, 20]",
-)  # fmt: skip
+    inputs="x: f32[2, 16, 24], w: f32[5, 16, 3]",
+    result="f32[2, 5, 20]",
+)
 PARTED = spec_of(
     "y[b, o, p, r]: [2, 5, 9, 2] = "
     "sum(pad(x[b, c, p + i - 1], 0.0) * pad(w[c, o, (1 - i) * 2 + r], 0.0), c=17, i=2)",
-    inputs="x: f32[2, 17, 9], w: f32[17, 5, 3]", result="f32[2, 5, 9, 2]",
-)  # fmt: skip
+    inputs="x: f32[2, 17, 9], w: f32[17, 5, 3]",
+    result="f32[2, 5, 9, 2]",
+)
 GROUPED = spec_of(
     "y[b, g, o, p]: [2, 2, 3, 20] = "
     "sum(pad(x[b, g * 17 + c, p + i - 1], 0.0) * w[g * 3 + o, c, i], c=17, i=3)",
-    inputs="x: f32[2, 34, 20], w: f32[6, 17, 3]", result="f32[2, 2, 3, 20]",
-)  # fmt: skip
+    inputs="x: f32[2, 34, 20], w: f32[6, 17, 3]",
+    result="f32[2, 2, 3, 20]",
+)
 DEEP = spec_of(
     "y[b, o, p, r]: [2, 65, 4, 2] = "
     "sum(pad(x[b, c, p + i - 1], 0.0) * pad(w[c, o, (1 - i) * 2 + r], 0.0), c=17, i=2)",
-    inputs="x: f32[2, 17, 4], w: f32[17, 65, 3]", result="f32[2, 65, 4, 2]",
-)  # fmt: skip
+    inputs="x: f32[2, 17, 4], w: f32[17, 65, 3]",
+    result="f32[2, 65, 4, 2]",
+)
 SPECS = {
-    "deep": DEEP, "parted": PARTED, "plain": PLAIN, "mirrored": MIRRORED, "few": FEW,
-    "long": LONG, "grouped": GROUPED,
-}  # fmt: skip
+    "deep": DEEP,
+    "parted": PARTED,
+    "plain": PLAIN,
+    "mirrored": MIRRORED,
+    "few": FEW,
+    "long": LONG,
+    "grouped": GROUPED,
+}
 VERBS = ("layout", "collapse")
 WORDS = {
     "parted": {"layout(w, order=i_o_c)", "layout(x, order=b_p_c)"},
     "deep": {"layout(w, order=i_o_c)", "layout(x, order=b_p_c)"},  # of which x is the smaller
     "plain": {"layout(w, order=i_j_o_c)", "layout(x, order=b_p_q_c)", "collapse(p, inner=q)"},
     "mirrored": {"layout(w, order=i_j_o_c)", "layout(x, order=b_p_q_c)", "collapse(p, inner=q)"},
-    "few": {"collapse(i, inner=j)", "collapse(c, inner=ij)", "collapse(p, inner=q)",
-            "layout(w, order=i_j_o_c)", "layout(x, order=b_p_q_c)"},
+    "few": {
+        "collapse(i, inner=j)",
+        "collapse(c, inner=ij)",
+        "collapse(p, inner=q)",
+        "layout(w, order=i_j_o_c)",
+        "layout(x, order=b_p_q_c)",
+    },
     "long": {"layout(w, order=i_o_c)", "layout(x, order=b_p_c)"},
     "grouped": {"layout(w, order=i_g_c)"},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", SPECS)
@@ -76,8 +93,11 @@ def test_every_choice_computes_the_convolution(name, n):
     spec = SPECS[name]
     made = windowed(spec, {})[n]
     target = spec.equations[0].target
-    lines = (*map(str, (*launch_ends(spec), *made)), f"compute({target}, unit=matrix)",
-             f"precision({target}, dtype=tf32)")  # fmt: skip
+    lines = (
+        *map(str, (*launch_ends(spec), *made)),
+        f"compute({target}, unit=matrix)",
+        f"precision({target}, dtype=tf32)",
+    )
     nest = lowered(spec, *lines, sizes={}, machine=WITH_TF32)
     inputs = random_inputs(spec, {}, np.random.default_rng(n))
     exact = evaluate(spec, inputs, {})["y"]
@@ -88,19 +108,29 @@ def test_every_choice_computes_the_convolution(name, n):
 
 POINTWISE = spec_of(
     "y[b, o, p, q] = sum(x[b, c, p, q] * w[o, c], c)",
-    inputs="x: f32[2, 17, 4, 8], w: f32[5, 17]", result="f32[2, 5, 4, 8]",
-)  # fmt: skip
+    inputs="x: f32[2, 17, 4, 8], w: f32[5, 17]",
+    result="f32[2, 5, 4, 8]",
+)
 COPIES = {
-    "pointwise": {"layout(w, order=o_c, dtype=tf32)", "layout(x, order=b_p_q_c, dtype=tf32)",
-                  "collapse(p, inner=q)"},
+    "pointwise": {
+        "layout(w, order=o_c, dtype=tf32)",
+        "layout(x, order=b_p_q_c, dtype=tf32)",
+        "collapse(p, inner=q)",
+    },
     "parted": {"layout(w, order=i_o_c, dtype=tf32)", "layout(x, order=b_p_c, dtype=tf32)"},
-    "plain": {"layout(w, order=i_j_o_c, dtype=tf32)", "layout(x, order=b_p_q_c, dtype=tf32)",
-              "collapse(p, inner=q)"},
-    "mirrored": {"layout(w, order=i_j_o_c, dtype=tf32)", "layout(x, order=b_p_q_c, dtype=tf32)",
-                 "collapse(p, inner=q)"},
+    "plain": {
+        "layout(w, order=i_j_o_c, dtype=tf32)",
+        "layout(x, order=b_p_q_c, dtype=tf32)",
+        "collapse(p, inner=q)",
+    },
+    "mirrored": {
+        "layout(w, order=i_j_o_c, dtype=tf32)",
+        "layout(x, order=b_p_q_c, dtype=tf32)",
+        "collapse(p, inner=q)",
+    },
     "few": set(),
     "long": {"layout(w, order=i_o_c, dtype=tf32)", "layout(x, order=b_p_c, dtype=tf32)"},
-}  # fmt: skip
+}
 
 
 def copies(name):
@@ -117,9 +147,7 @@ def test_copies_of_what_may_be_rounded_are_rounded(name):
     assert rounded(spec, {}, ()) == ()
 
 
-@pytest.mark.parametrize(
-    ("name", "n"), [(s, n) for s in COPIES for n in range(len(copies(s)[2]))]
-)
+@pytest.mark.parametrize(("name", "n"), [(s, n) for s in COPIES for n in range(len(copies(s)[2]))])
 def test_every_choice_with_rounded_copies_computes_it_in_tf32(name, n):
     spec, target, found = copies(name)
     lines = (*map(str, (*launch_ends(spec), *found[n])), f"compute({target}, unit=matrix)")
@@ -133,13 +161,26 @@ def test_every_choice_with_rounded_copies_computes_it_in_tf32(name, n):
     assert 1e-6 < off < 0.05
 
 
-@pytest.mark.parametrize("spec", [
-    spec_of("y[m, n] = sum(x[m, k] * w[k, n], k)", inputs="x: f32[9, 7], w: f32[7, 8]",
-            result="f32[9, 8]"),
-    spec_of("y[b, c, p]: [2, 3, 4] = sum(x[b, c, p + i] * w[c, i], i=3)",
-            inputs="x: f32[2, 3, 6], w: f32[3, 3]", result="f32[2, 3, 4]"),
-    spec_of("y[b, c, p]: [2, 3, 4] = max(x[b, c, p + i], i=3)", inputs="x: f32[2, 3, 6]",
-            result="f32[2, 3, 4]"),
-], ids=["product", "depthwise", "pool"])  # fmt: skip
+@pytest.mark.parametrize(
+    "spec",
+    [
+        spec_of(
+            "y[m, n] = sum(x[m, k] * w[k, n], k)",
+            inputs="x: f32[9, 7], w: f32[7, 8]",
+            result="f32[9, 8]",
+        ),
+        spec_of(
+            "y[b, c, p]: [2, 3, 4] = sum(x[b, c, p + i] * w[c, i], i=3)",
+            inputs="x: f32[2, 3, 6], w: f32[3, 3]",
+            result="f32[2, 3, 4]",
+        ),
+        spec_of(
+            "y[b, c, p]: [2, 3, 4] = max(x[b, c, p + i], i=3)",
+            inputs="x: f32[2, 3, 6]",
+            result="f32[2, 3, 4]",
+        ),
+    ],
+    ids=["product", "depthwise", "pool"],
+)
 def test_of_what_is_no_convolution_nothing_else_is_tried(spec):
     assert windowed(spec, {}) == ()

@@ -221,9 +221,7 @@ def _definition(spec: Spec, tensor: str) -> object:
     return next((e.value for e in spec.equations if e.target == tensor), None)
 
 
-def _toggle(
-    schedule: Schedule, verb: str, subject: str, other: str, option: str = "into"
-) -> Edit:
+def _toggle(schedule: Schedule, verb: str, subject: str, other: str, option: str = "into") -> Edit:
     new = Decision(verb, subject, ((option, other),))
     old = schedule.find(verb, subject)
     return Edit(old, None) if old == new else Edit(old, new)

@@ -81,18 +81,26 @@ def test_the_tile_of_a_jagged_range_is_not_dropped():
 def test_only_what_is_not_folded_is_placed_on_the_grid():
     found = texts("softmax", "tile(m, size=4)", "tile(k, size=8)")
     assert {t for t in found if "place" in t} == {
-        "+ place(m.outer, level=grid)", "+ place(m.outer, level=loop)",
+        "+ place(m.outer, level=grid)",
+        "+ place(m.outer, level=loop)",
         "+ place(k.outer, level=loop)",
-    }  # fmt: skip
+    }
 
 
 def test_a_placed_loop_can_be_moved_to_the_front():
     spec = workload("matmul_bias_gelu").spec
-    lines = ("tile(m, size=4)", "tile(n, size=4)", "place(m.outer, level=grid)",
-             "place(n.outer, level=grid)")  # fmt: skip
+    lines = (
+        "tile(m, size=4)",
+        "tile(n, size=4)",
+        "place(m.outer, level=grid)",
+        "place(n.outer, level=grid)",
+    )
     start = decisions(spec, *lines)
-    (front,) = [e for e in neighbours(spec, start, SMALL, {"M": 8, "K": 8, "N": 8})
-                if str(e).endswith(" first")]  # fmt: skip
+    (front,) = [
+        e
+        for e in neighbours(spec, start, SMALL, {"M": 8, "K": 8, "N": 8})
+        if str(e).endswith(" first")
+    ]
     found = front.apply(start)
     assert [d.subject for d in found.of("place")] == ["n.outer", "m.outer"]
     assert set(found.decisions) == set(start.decisions)
@@ -132,9 +140,13 @@ def test_a_launch_ends_after_any_equation_but_the_last():
 
 def test_dropping_a_tile_drops_what_was_decided_on_its_loop():
     start = decisions(
-        SOFTMAX, "tile(m, size=4)", "tile(k, size=8)", "place(m.outer, level=grid)",
-        "share(x, over=m.outer)", "stage(x, at=k.outer, space=scratch, depth=2)",
-    )  # fmt: skip
+        SOFTMAX,
+        "tile(m, size=4)",
+        "tile(k, size=8)",
+        "place(m.outer, level=grid)",
+        "share(x, over=m.outer)",
+        "stage(x, at=k.outer, space=scratch, depth=2)",
+    )
     without_m = Edit(start.find("tile", "m"), None).apply(start)
     assert [d.verb for d in without_m.decisions] == ["tile", "stage"]
     without_k = Edit(start.find("tile", "k"), None).apply(start)

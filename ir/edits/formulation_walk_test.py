@@ -50,16 +50,36 @@ check(M=5, K=9, N=3)
 check(M=21, K=37, N=18)
 """
 STARTS = {
-    "causal": ("tile(h, size=1)", "tile(m, size=4)", "tile(n, size=8)",
-               "place(h.outer, level=grid)", "place(m.outer, level=grid)", "fuse(l, into=o)", "stream(mx, into=o)",
-               "cut(n, at=m)", "compute(s, unit=matrix)", "compute(o, unit=matrix)"),
-    "matmul": ("tile(m, size=4)", "tile(n, size=8)", "tile(k, size=8)",
-               "place(m.outer, level=grid)",
-               "split(acc, over=k, parts=2)", "compute(acc, unit=matrix)",
-               "precision(acc, dtype=tf32x3)"),
-    "conv2d": ("collapse(p, inner=q)", "tile(pq, size=8)", "tile(c, size=4)", "tile(i, size=1)",
-               "place(pq.outer, level=grid)", "compute(acc, unit=matrix)"),
-}  # fmt: skip
+    "causal": (
+        "tile(h, size=1)",
+        "tile(m, size=4)",
+        "tile(n, size=8)",
+        "place(h.outer, level=grid)",
+        "place(m.outer, level=grid)",
+        "fuse(l, into=o)",
+        "stream(mx, into=o)",
+        "cut(n, at=m)",
+        "compute(s, unit=matrix)",
+        "compute(o, unit=matrix)",
+    ),
+    "matmul": (
+        "tile(m, size=4)",
+        "tile(n, size=8)",
+        "tile(k, size=8)",
+        "place(m.outer, level=grid)",
+        "split(acc, over=k, parts=2)",
+        "compute(acc, unit=matrix)",
+        "precision(acc, dtype=tf32x3)",
+    ),
+    "conv2d": (
+        "collapse(p, inner=q)",
+        "tile(pq, size=8)",
+        "tile(c, size=4)",
+        "tile(i, size=1)",
+        "place(pq.outer, level=grid)",
+        "compute(acc, unit=matrix)",
+    ),
+}
 OTHERS = {"causal": parse_workload(CAUSAL, "causal"), "matmul": parse_workload(MATMUL, "matmul")}
 
 

@@ -32,9 +32,7 @@ def stage_changes(
         return
     ends = {d.subject for d in schedule.of("kernel")} | {t.name for t in spec.outputs}
     tensors = [t.name for t in spec.inputs]
-    tensors += [
-        e.target for e in spec.equations if e.target in ends or isinstance(e.value, Reduce)
-    ]
+    tensors += [e.target for e in spec.equations if e.target in ends or isinstance(e.value, Reduce)]
     looped = any(_placed(schedule, d.subject) == "loop" for d in schedule.of("tile"))
     inputs = {t.name for t in spec.inputs}
     for name in tensors:

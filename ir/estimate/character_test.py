@@ -115,10 +115,16 @@ def test_lanes_meet_where_operands_lie_in_scratch():
 
 
 def test_programs_meet_where_they_share_a_load():
-    text = "\n".join((
-        "schedule(scaled_matmul)", "tile(m, size=8)", "tile(n, size=16)",
-        "place(m.outer, level=grid)", "place(n.outer, level=grid)", "share(a, over=n.outer)",
-    ))  # fmt: skip
+    text = "\n".join(
+        (
+            "schedule(scaled_matmul)",
+            "tile(m, size=8)",
+            "tile(n, size=16)",
+            "place(m.outer, level=grid)",
+            "place(n.outer, level=grid)",
+            "share(a, over=n.outer)",
+        )
+    )
     found = facts(MATMUL, text)
     assert found["barriers"] == 1
     assert found["reused"] > 0

@@ -13,7 +13,6 @@ from ir.sizes import value as number
 from ir.spec import DTYPES, Read, Reduce, Spec
 from ir.verify import facts as facts_of
 
-
 TF32_PRODUCTS = 3  # in tf32 that make one accurate to f32
 
 

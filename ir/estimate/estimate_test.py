@@ -29,8 +29,12 @@ def test_traffic_counts_each_tile_and_each_pass():
 
 
 def test_a_shared_load_moves_once_for_the_tiles_that_run_at_once():
-    lines = ("tile(m, size=16)", "tile(n, size=16)", "place(m.outer, level=grid)",
-             "place(n.outer, level=grid)")  # fmt: skip
+    lines = (
+        "tile(m, size=16)",
+        "tile(n, size=16)",
+        "place(m.outer, level=grid)",
+        "place(n.outer, level=grid)",
+    )
     x, w, b, y = 128 * 64, 64 * 64, 64, 128 * 64  # at M=128, K=64, N=64, in elements of 2 bytes
     alone = moved("matmul_bias_gelu", *lines)
     assert alone == 2 * (4 * x + 8 * w + 8 * b + y)
@@ -41,8 +45,9 @@ def test_a_shared_load_moves_once_for_the_tiles_that_run_at_once():
 def test_tiles_are_counted_over_the_whole_grid():
     found = intensity(
         lowered("softmax", "tile(m, size=5)", "place(m.outer, level=grid)", "kernel(s)"),
-        SMALL, {"M": 64, "K": 128},
-    )  # fmt: skip
+        SMALL,
+        {"M": 64, "K": 128},
+    )
     assert (found["launches"], found["tiles"]) == (2.0, 26.0)
 
 

@@ -13,10 +13,18 @@ SIZES = {"M": 4096, "N": 4096, "K": 4096}
 
 def product(m=128, n=128, k=64, *more: str):
     return lowered(
-        "matmul_bias_gelu", f"tile(m, size={m})", f"tile(n, size={n})", f"tile(k, size={k})",
-        "place(m.outer, level=grid)", "place(n.outer, level=grid)", "place(k.outer, level=loop)",
-        "compute(acc, unit=matrix)", *more, sizes=SIZES, machine=WITH_LANES,
-    )  # fmt: skip
+        "matmul_bias_gelu",
+        f"tile(m, size={m})",
+        f"tile(n, size={n})",
+        f"tile(k, size={k})",
+        "place(m.outer, level=grid)",
+        "place(n.outer, level=grid)",
+        "place(k.outer, level=loop)",
+        "compute(acc, unit=matrix)",
+        *more,
+        sizes=SIZES,
+        machine=WITH_LANES,
+    )
 
 
 def us(*args, **kwargs) -> float:
@@ -56,28 +64,58 @@ def test_registers_that_do_not_suffice_cost_time():
 
 def test_fewer_lanes_let_more_programs_share_a_processor():
     sizes = {"M": 4096, "K": 1024}
-    found = counted(lowered("softmax", "tile(m, size=1)", "place(m.outer, level=grid)",
-                            sizes=sizes, machine=WITH_LANES), sizes)  # fmt: skip
+    found = counted(
+        lowered(
+            "softmax",
+            "tile(m, size=1)",
+            "place(m.outer, level=grid)",
+            sizes=sizes,
+            machine=WITH_LANES,
+        ),
+        sizes,
+    )
     assert found.residence(64).programs > found.residence(512).programs >= 1
-    one = counted(lowered("softmax", "tile(m, size=1)", "place(m.outer, level=grid)",
-                          "persist(y, programs=1)", sizes=sizes, machine=WITH_LANES), sizes)  # fmt: skip
+    one = counted(
+        lowered(
+            "softmax",
+            "tile(m, size=1)",
+            "place(m.outer, level=grid)",
+            "persist(y, programs=1)",
+            sizes=sizes,
+            machine=WITH_LANES,
+        ),
+        sizes,
+    )
     assert one.residence(64).programs == 1
 
 
 def test_a_launch_that_fills_few_processors_takes_longer():
     sizes = {"M": 512, "K": 16384}
     many, few = (
-        lowered("softmax", f"tile(m, size={m})", "tile(k, size=1024)", "place(m.outer, level=grid)",
-                "lanes(y, count=256)", sizes=sizes, machine=WITH_LANES)
+        lowered(
+            "softmax",
+            f"tile(m, size={m})",
+            "tile(k, size=1024)",
+            "place(m.outer, level=grid)",
+            "lanes(y, count=256)",
+            sizes=sizes,
+            machine=WITH_LANES,
+        )
         for m in (1, 32)
-    )  # fmt: skip
+    )
     assert estimate(few, WITH_LANES, sizes) > 2 * estimate(many, WITH_LANES, sizes)
 
 
 def test_bytes_are_those_inside_the_tensor():
     sizes = {"M": 10, "K": 100}
-    nest = lowered("cumsum", "tile(m, size=4)", "tile(k, size=64)", "place(m.outer, level=grid)",
-                   sizes=sizes, machine=WITH_LANES)  # fmt: skip
+    nest = lowered(
+        "cumsum",
+        "tile(m, size=4)",
+        "tile(k, size=64)",
+        "place(m.outer, level=grid)",
+        sizes=sizes,
+        machine=WITH_LANES,
+    )
     found = counted(nest, sizes)
     assert found.tiles == 3
     assert found.counter.loaded["x"] * found.tiles == pytest.approx(4 * 1000, rel=0.3)
@@ -86,8 +124,9 @@ def test_bytes_are_those_inside_the_tensor():
 
 def test_what_is_searched_is_no_load_but_waited_for():
     sizes = {"U": 4096, "B": 4096}
-    nest = lowered("map_id", "tile(b, size=128)", "place(b.outer, level=grid)", sizes=sizes,
-                   machine=WITH_LANES)  # fmt: skip
+    nest = lowered(
+        "map_id", "tile(b, size=128)", "place(b.outer, level=grid)", sizes=sizes, machine=WITH_LANES
+    )
     counter = counted(nest, sizes).counter
     assert isinstance(counter, LanesCounter)
     assert "keys" not in counter.loaded

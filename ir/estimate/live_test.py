@@ -9,14 +9,21 @@ from ir.nest.footprint import register_bytes
 from ir.samples.samples import SMALL, WITH_LANES, lowered, spec_of
 from ir.sizes import bind
 
-REGISTERS = replace(WITH_LANES, units={
-    **WITH_LANES.units, "matrix": replace(WITH_LANES.units["matrix"], reads="register"),
-})  # fmt: skip
+REGISTERS = replace(
+    WITH_LANES,
+    units={
+        **WITH_LANES.units,
+        "matrix": replace(WITH_LANES.units["matrix"], reads="register"),
+    },
+)
 SIZES = {"M": 256, "N": 256, "K": 256}
 PRODUCT = (
-    "tile(m, size=64)", "tile(n, size=64)", "place(m.outer, level=grid)",
-    "place(n.outer, level=grid)", "compute(acc, unit=matrix)",
-)  # fmt: skip
+    "tile(m, size=64)",
+    "tile(n, size=64)",
+    "place(m.outer, level=grid)",
+    "place(n.outer, level=grid)",
+    "compute(acc, unit=matrix)",
+)
 LOOP = ("tile(k, size=32)", "place(k.outer, level=loop)")
 ROW = ("tile(m, size=1)", "place(m.outer, level=grid)")
 
@@ -62,28 +69,41 @@ def test_operands_that_are_not_read_from_scratch_are_held_too():
 
 def test_elements_that_are_loaded_by_themselves_cost_more_than_runs():
     sizes = {"B": 1, "C": 64, "O": 64, "L": 64}
-    lines = ("tile(b, size=1)", "tile(i, size=1)", "place(i.outer, level=loop)",
-             "compute(acc, unit=matrix)")  # fmt: skip
+    lines = (
+        "tile(b, size=1)",
+        "tile(i, size=1)",
+        "place(i.outer, level=loop)",
+        "compute(acc, unit=matrix)",
+    )
     assert live("conv1d", *lines, sizes=sizes) >= 2 * ALONE * 64 * 64
 
 
 def test_elements_that_are_copied_to_scratch_by_themselves_hold_addresses():
     spec = spec_of(
-        "acc[m, n] = sum(x[m, k, 0] * w[k, n], k)", "y[m, n] = acc[m, n] + 1.0",
-        inputs="x: f32[M, K, 3], w: f32[K, N]", result="f32[M, N]",
-    )  # fmt: skip
+        "acc[m, n] = sum(x[m, k, 0] * w[k, n], k)",
+        "y[m, n] = acc[m, n] + 1.0",
+        inputs="x: f32[M, K, 3], w: f32[K, N]",
+        result="f32[M, N]",
+    )
     staged = (*PRODUCT, *LOOP, "stage(x, depth=3)", "stage(w, depth=3)")
     assert live(spec, *staged) >= STAGED * 64 * 32
 
 
-@pytest.mark.parametrize(("dtype", "tile", "found"), [
-    ("f32", DEEPEST, 0.0), ("f32", 2 * DEEPEST, 1.0), ("f16", 2 * DEEPEST, 0.0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("dtype", "tile", "found"),
+    [
+        ("f32", DEEPEST, 0.0),
+        ("f32", 2 * DEEPEST, 1.0),
+        ("f16", 2 * DEEPEST, 0.0),
+    ],
+)
 def test_products_that_lanes_compute_can_be_too_deep(dtype, tile, found):
     spec = spec_of(
-        "acc[m, n] = sum(x[m, k] * w[k, n], k)", "y[m, n] = acc[m, n] + 1.0",
-        inputs=f"x: {dtype}[M, K], w: {dtype}[K, N]", result="f32[M, N]",
-    )  # fmt: skip
+        "acc[m, n] = sum(x[m, k] * w[k, n], k)",
+        "y[m, n] = acc[m, n] + 1.0",
+        inputs=f"x: {dtype}[M, K], w: {dtype}[K, N]",
+        result="f32[M, N]",
+    )
     lines = (*PRODUCT, f"tile(k, size={tile})", "place(k.outer, level=loop)")
     (launch,) = lowered(spec, *lines, sizes=SIZES, machine=WITH_LANES).launches
     assert too_deep(launch, WITH_LANES, SIZES) == found

@@ -53,8 +53,9 @@ def traffic(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> Traff
         DTYPES[p.dtype] * prod(number(e, sizes) for e in p.shape) for p in launch.parameters
     )
     counter.block(launch.once, min(tiles, machine.parallel) / tiles)
-    return Traffic(tiles, int(moved), int(min(compulsory, moved) or moved), counter.seconds,
-                   counter.chain)
+    return Traffic(
+        tiles, int(moved), int(min(compulsory, moved) or moved), counter.seconds, counter.chain
+    )
 
 
 class Counter:
@@ -76,8 +77,7 @@ class Counter:
                     trips = self._trips(s)
                     before = self.chain
                     self.block(s.body, times * trips)
-                    if any(isinstance(x, Load) and self.values[x.value].depth < 2
-                           for x in s.body):
+                    if any(isinstance(x, Load) and self.values[x.value].depth < 2 for x in s.body):
                         self.chain = before + times * trips
                 case Load() | Store():
                     moved = self._moved(s)

@@ -76,9 +76,7 @@ def only_reader(spec: Spec, outer: Equation, part: Expr) -> Equation | None:
     return inner[0] if same and not clash else None
 
 
-def reassociated(
-    spec: Spec, outer: Equation, inner: Equation, part: Expr, name: str
-) -> list[Spec]:
+def reassociated(spec: Spec, outer: Equation, inner: Equation, part: Expr, name: str) -> list[Spec]:
     """The spec with the inner sum done last; none where its factors cannot be parted. part: the
     factor of the outer sum that reads the inner one.  name: of the sum that is done first."""
     over = set(outer.value.over)

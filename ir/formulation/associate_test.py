@@ -15,9 +15,15 @@ from ir.reference.interpret import interpret
 from ir.reference.reference import evaluate
 from ir.samples.samples import SMALL, WITH_REGISTERS, workload
 
-DECISIONS = ("associate(t)", "tile(b, size=1)", "tile(k, size=16)", "place(b.outer, level=grid)",
-             "place(k.outer, level=loop)", "compute(t_again, unit=matrix)",
-             "compute(out, unit=matrix)")  # fmt: skip
+DECISIONS = (
+    "associate(t)",
+    "tile(b, size=1)",
+    "tile(k, size=16)",
+    "place(b.outer, level=grid)",
+    "place(k.outer, level=loop)",
+    "compute(t_again, unit=matrix)",
+    "compute(out, unit=matrix)",
+)
 
 
 def schedule(kernel, *decisions):

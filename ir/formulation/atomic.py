@@ -11,7 +11,10 @@ from ir.spec import Equation, Facts, Index, Number, Range, Reduce, Scan, Spec
 from ir.verify import facts
 
 DTYPES = ("f32", "i32", "f16")  # that the memory of some machine adds to
-WIDE = ("f32", "i32")  # of these, those that hold the sum of some updates where they hold that of all
+WIDE = (
+    "f32",
+    "i32",
+)  # of these, those that hold the sum of some updates where they hold that of all
 
 
 def decided(spec: Spec, schedule: Schedule) -> frozenset[str]:

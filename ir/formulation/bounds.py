@@ -19,10 +19,19 @@ EVERY: Interval = (-inf, inf)
 # The largest number of each float that has a smaller range than f32.
 LARGEST = {"f16": 65504.0, "f8e5m2": 57344.0, "f8e4m3": 448.0}
 _OF_FUNCTION = {
-    "tanh": (-1.0, 1.0), "sin": (-1.0, 1.0), "cos": (-1.0, 1.0), "erf": (-1.0, 1.0),
-    "sigmoid": (0.0, 1.0), "erfc": (0.0, 2.0), "atan": (-pi / 2, pi / 2), "sign": (-1.0, 1.0),
-    "uniform": (0.0, 1.0), "exp": (0.0, inf), "exp2": (0.0, inf), "square": (0.0, inf),
-}  # fmt: skip
+    "tanh": (-1.0, 1.0),
+    "sin": (-1.0, 1.0),
+    "cos": (-1.0, 1.0),
+    "erf": (-1.0, 1.0),
+    "sigmoid": (0.0, 1.0),
+    "erfc": (0.0, 2.0),
+    "atan": (-pi / 2, pi / 2),
+    "sign": (-1.0, 1.0),
+    "uniform": (0.0, 1.0),
+    "exp": (0.0, inf),
+    "exp2": (0.0, inf),
+    "square": (0.0, inf),
+}
 _ALWAYS_POSITIVE = ("exp", "exp2", "sigmoid", "rsqrt", "cosh")
 _KEEPS = ("add", "mul", "div", "minimum", "sqrt")  # positive where all operands are
 

@@ -25,11 +25,14 @@ HELD = {
 def value(text):
     """The expression, in a spec with the extremes of rows."""
     spec = spec_of(
-        "top[m] = max(w[m, k], k)", "least[m] = min(w[m, k], k)", "twice[m, k] = w[m, k] * 2.0",
+        "top[m] = max(w[m, k], k)",
+        "least[m] = min(w[m, k], k)",
+        "twice[m, k] = w[m, k] * 2.0",
         "most[m] = max(twice[m, k], k)",
         f"y[m, k] = (top[m] + least[m] + most[m]) * f32(x[m, k]) * 0.0 + ({text})",
-        inputs="x: f16[M, K], w: f32[M, K]", result="f32[M, K]",
-    )  # fmt: skip
+        inputs="x: f16[M, K], w: f32[M, K]",
+        result="f32[M, K]",
+    )
     return spec, spec.equations[-1].value.args[1]
 
 

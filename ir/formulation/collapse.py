@@ -108,7 +108,6 @@ class _Pair:
             return replace(expr, at=(*at[:k], both, *at[k + 2 :]))
         return rebuilt(expr, self.of)
 
-
     def folded(self, expr: Reduce) -> Expr:
         """A fold over both as one over the pairs."""
         own = (self.outer, self.inner)

@@ -9,10 +9,19 @@ from ir.samples.right import require_right
 from ir.samples.samples import SMALL, WITH_TF32, decisions, lowered, spec_of, statements, workload
 
 CONV = workload("conv2d").spec
-GEMM = ("collapse(p, inner=q)", "tile(b, size=1)", "tile(o, size=16)", "tile(pq, size=32)",
-        "tile(c, size=16)", "tile(i, size=1)", "tile(j, size=1)", "place(b.outer, level=grid)",
-        "place(o.outer, level=grid)", "place(pq.outer, level=grid)",
-        "compute(acc, unit=matrix)")  # fmt: skip
+GEMM = (
+    "collapse(p, inner=q)",
+    "tile(b, size=1)",
+    "tile(o, size=16)",
+    "tile(pq, size=32)",
+    "tile(c, size=16)",
+    "tile(i, size=1)",
+    "tile(j, size=1)",
+    "place(b.outer, level=grid)",
+    "place(o.outer, level=grid)",
+    "place(pq.outer, level=grid)",
+    "compute(acc, unit=matrix)",
+)
 
 
 @pytest.mark.parametrize("sizes", workload("conv2d").checks)
@@ -30,9 +39,13 @@ def test_a_convolution_is_one_product_of_rows_and_positions(sizes):
 
 
 @pytest.mark.parametrize("sizes", workload("conv2d").checks)
-@pytest.mark.parametrize("more", [
-    ("split(acc, over=c, parts=2)",), ("layout(x, order=b_p_q_c)", "layout(w, order=o_i_j_c)"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "more",
+    [
+        ("split(acc, over=c, parts=2)",),
+        ("layout(x, order=b_p_q_c)", "layout(w, order=o_i_j_c)"),
+    ],
+)
 def test_with_other_decisions(sizes, more):
     require_right(lowered(CONV, *GEMM, *more, sizes=sizes, machine=WITH_TF32), sizes)
 
@@ -43,10 +56,16 @@ def test_three_indices_become_one_by_two_decisions():
         "y[b, p, q, o] = acc[b, p, q, o] + r[b, p, q, o]",
         inputs="x: f32[B, P + 2, Q + 1, C], w: f32[O, 3, 2, C], r: f32[B, P, Q, O]",
         result="f32[B, P, Q, O]",
-    )  # fmt: skip
+    )
     sizes = {"B": 3, "P": 4, "Q": 5, "C": 7, "O": 6}
-    lines = ("collapse(p, inner=q)", "collapse(b, inner=pq)", "tile(bpq, size=16)",
-             "place(bpq.outer, level=grid)", "tile(c, size=4)", "compute(acc, unit=matrix)")
+    lines = (
+        "collapse(p, inner=q)",
+        "collapse(b, inner=pq)",
+        "tile(bpq, size=16)",
+        "place(bpq.outer, level=grid)",
+        "tile(c, size=4)",
+        "compute(acc, unit=matrix)",
+    )
     nest = require_right(lowered(spec, *lines, sizes=sizes, machine=WITH_TF32), sizes)
     assert nest.formulation.equation("y").indices == ("bpq", "o")
     (load,) = statements(nest, Load, "r")
@@ -57,8 +76,9 @@ def test_element_by_element_all_is_flat():
     spec = spec_of(
         "m[b, c] = sum(x[b, c, h], h)",
         "y[b, c, h] = x[b, c, h] - m[b, c] + where(b > c, 1.0, z[c])",
-        inputs="x: f32[B, C, H], z: f32[C]", result="f32[B, C, H]",
-    )  # fmt: skip
+        inputs="x: f32[B, C, H], z: f32[C]",
+        result="f32[B, C, H]",
+    )
     sizes = {"B": 3, "C": 4, "H": 9}
     lines = ("collapse(b, inner=c)", "tile(bc, size=5)", "place(bc.outer, level=grid)")
     nest = require_right(lowered(spec, *lines, sizes=sizes, machine=WITH_TF32), sizes)
@@ -67,18 +87,21 @@ def test_element_by_element_all_is_flat():
 
 
 FOLDED = spec_of(
-    "acc[b, o, p]: [B, O, 6] = "
-    "sum(pad(x[b, c, 2 * p + i - 1, j], 0.0) * w[o, c, i, j], c, j, i=3)",
+    "acc[b, o, p]: [B, O, 6] = sum(pad(x[b, c, 2 * p + i - 1, j], 0.0) * w[o, c, i, j], c, j, i=3)",
     "y[b, o, p] = acc[b, o, p] + z[o]",
-    inputs="x: f32[B, C, 12, J], w: f32[O, C, 3, J], z: f32[O]", result="f32[B, O, 6]",
-)  # fmt: skip
+    inputs="x: f32[B, C, 12, J], w: f32[O, C, 3, J], z: f32[O]",
+    result="f32[B, O, 6]",
+)
 
 
-@pytest.mark.parametrize("more", [
-    ("collapse(i, inner=j)",),
-    ("collapse(i, inner=j)", "collapse(c, inner=ij)", "tile(cij, size=16)"),
-    ("collapse(c, inner=i)", "tile(ci, size=4)", "tile(j, size=2)"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "more",
+    [
+        ("collapse(i, inner=j)",),
+        ("collapse(i, inner=j)", "collapse(c, inner=ij)", "tile(cij, size=16)"),
+        ("collapse(c, inner=i)", "tile(ci, size=4)", "tile(j, size=2)"),
+    ],
+)
 def test_folded_indices_become_one_that_all_is_summed_along(more):
     sizes = {"B": 2, "O": 5, "C": 3, "J": 5}
     lines = ("tile(p, size=4)", "place(p.outer, level=grid)", "compute(acc, unit=matrix)")
@@ -89,9 +112,11 @@ def test_folded_indices_become_one_that_all_is_summed_along(more):
 
 def test_a_tensor_between_may_be_read_at_other_positions():
     spec = spec_of(
-        "a[p, q] = x[p, q] * 2.0", "y[p, q] = a[p, q] + a[p, 0]", inputs="x: f32[P, Q]",
+        "a[p, q] = x[p, q] * 2.0",
+        "y[p, q] = a[p, q] + a[p, 0]",
+        inputs="x: f32[P, Q]",
         result="f32[P, Q]",
-    )  # fmt: skip
+    )
     lines = ("collapse(p, inner=q)", "kernel(a)", "tile(pq, size=4)", "place(pq.outer, level=grid)")
     sizes = {"P": 3, "Q": 5}
     require_right(lowered(spec, *lines, sizes=sizes, machine=WITH_TF32), sizes)

@@ -25,8 +25,12 @@ from ir.spec import (
 from ir.verify import facts
 from ir.visit import inline, pruned, rebuilt, renamed
 
-_NEUTRAL = {"sum": Number(0), "prod": Number(1), "max": Number(-float("inf")),
-            "min": Number(float("inf"))}  # fmt: skip
+_NEUTRAL = {
+    "sum": Number(0),
+    "prod": Number(1),
+    "max": Number(-float("inf")),
+    "min": Number(float("inf")),
+}
 
 _BACK = "_back"  # ends the name of a scan of mirrored terms
 

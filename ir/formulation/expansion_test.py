@@ -39,8 +39,9 @@ def require_right(spec, sizes, *lines, inputs=None):
 @pytest.mark.parametrize("sizes", SIZES)
 @pytest.mark.parametrize("fold", ["argmax", "argmin"])
 @pytest.mark.parametrize("dtype", ["f32", "bf16", "i32"])
-@pytest.mark.parametrize("lines", [(), ROWS, (*ROWS, "kernel(y_top)"),
-                                   (*ROWS, "split(y_top, over=k, parts=2)")])  # fmt: skip
+@pytest.mark.parametrize(
+    "lines", [(), ROWS, (*ROWS, "kernel(y_top)"), (*ROWS, "split(y_top, over=k, parts=2)")]
+)
 def test_where_the_extreme_lies(fold, dtype, sizes, lines):
     spec = spec_of(f"y[m] = {fold}(x[m, k], k)", inputs=f"x: {dtype}[M, K]", result="i32[M]")
     given = {"x": np.random.default_rng(2).integers(-3, 4, (sizes["M"], sizes["K"]))}
@@ -50,7 +51,7 @@ def test_where_the_extreme_lies(fold, dtype, sizes, lines):
 def test_where_the_extreme_of_two_indices_lies():
     spec = spec_of(
         "y[m] = argmax(x[m, j, k] * 2.0, j, k)", inputs="x: f32[M, J, K]", result="i32[M]"
-    )  # fmt: skip
+    )
     require_right(spec, {"M": 3, "J": 4, "K": 9}, "tile(m, size=2)", "tile(j, size=1)")
 
 
@@ -61,17 +62,22 @@ def test_where_the_extreme_of_two_indices_lies():
 )
 @pytest.mark.parametrize("lines", [(), ROWS])
 def test_scans_from_the_other_end_and_of_what_came_before(scan, flags, sizes, lines):
-    spec = spec_of("s[m, k] = x[m, k] * z[k] + f32(k)", f"y[m, k] = {scan}(s[m, k], k, {flags})",
-                   inputs="x: f32[M, K], z: f32[K]")  # fmt: skip
+    spec = spec_of(
+        "s[m, k] = x[m, k] * z[k] + f32(k)",
+        f"y[m, k] = {scan}(s[m, k], k, {flags})",
+        inputs="x: f32[M, K], z: f32[K]",
+    )
     require_right(spec, sizes, *lines)
 
 
 def test_an_exclusive_sum_of_integers():
-    spec = spec_of("y[m, k] = cumsum(x[m, k], k, exclusive=True)", inputs="x: i32[M, K]",
-                   result="i32[M, K]")  # fmt: skip
+    spec = spec_of(
+        "y[m, k] = cumsum(x[m, k], k, exclusive=True)", inputs="x: i32[M, K]", result="i32[M, K]"
+    )
     require_right(spec, SIZES[1], *ROWS)
-    spec = spec_of("y[m, k] = cummax(x[m, k], k, exclusive=True)", inputs="x: i32[M, K]",
-                   result="i32[M, K]")  # fmt: skip
+    spec = spec_of(
+        "y[m, k] = cummax(x[m, k], k, exclusive=True)", inputs="x: i32[M, K]", result="i32[M, K]"
+    )
     with pytest.raises(KernelError, match="exclusive cummax of integers"):
         lowered(spec, sizes=SIZES[1], machine=WITH_REGISTERS)
 
@@ -79,8 +85,13 @@ def test_an_exclusive_sum_of_integers():
 SCATTER = spec_of("y[i[k], d] += v[k, d]", inputs="v: f32[K, D], i: i32[K]", result="f32[M, D]")
 
 
-@pytest.mark.parametrize("lines", [(), ("tile(d, size=2)", "tile(k, size=4)", "tile(y_0, size=2)",
-                                       "place(y_0.outer, level=grid)")])  # fmt: skip
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (),
+        ("tile(d, size=2)", "tile(k, size=4)", "tile(y_0, size=2)", "place(y_0.outer, level=grid)"),
+    ],
+)
 def test_a_scatter_sums_what_goes_to_each_place(lines):
     sizes = {"M": 5, "K": 13, "D": 3}
     given = random_inputs(SCATTER, sizes, np.random.default_rng(3))
@@ -91,16 +102,20 @@ def test_a_scatter_sums_what_goes_to_each_place(lines):
 def test_a_scatter_to_two_positions():
     spec = spec_of(
         "y[i[k], j[k]] += v[k] * 2.0", inputs="v: f32[K], i: i32[K], j: i32[K]", result="f32[M, N]"
-    )  # fmt: skip
+    )
     sizes = {"M": 3, "N": 4, "K": 13}
     rng = np.random.default_rng(3)
     given = {"v": rng.normal(size=13), "i": rng.integers(0, 3, 13), "j": rng.integers(0, 4, 13)}
     require_right(spec, sizes, inputs=given)
 
 
-@pytest.mark.parametrize("equation", [
-    "y[m] = argmax(x[m, k], k)", "y[m, k] = cumsum(x[m, k], k, reverse=True)",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "equation",
+    [
+        "y[m] = argmax(x[m, k], k)",
+        "y[m, k] = cumsum(x[m, k], k, reverse=True)",
+    ],
+)
 def test_they_have_schedules_of_their_own(equation):
     spec = spec_of(equation, result="i32[M]" if "arg" in equation else "f32[M, K]")
     for scheduler in (autoschedule, plain):

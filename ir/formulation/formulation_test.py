@@ -71,9 +71,13 @@ def test_the_factor_follows_the_indices_of_the_read():
 
 def test_every_equation_that_reads_the_sum_reads_it_times_the_factor():
     spec = spec_of(
-        "r[m] = g[m] + 1.0", "a[m] = sum(x[m, k] * r[m], k)", "b[m] = a[m] * 2.0",
-        "y[m] = a[m] + b[m]", inputs="x: f32[M, K], g: f32[M]", result="f32[M]",
-    )  # fmt: skip
+        "r[m] = g[m] + 1.0",
+        "a[m] = sum(x[m, k] * r[m], k)",
+        "b[m] = a[m] * 2.0",
+        "y[m] = a[m] + b[m]",
+        inputs="x: f32[M, K], g: f32[M]",
+        result="f32[M]",
+    )
     found = deferred(spec, "defer(r, into=b)")
     assert [equation_text(e) for e in found.equations[1:]] == [
         "a[m] = sum(x[m, k], k)",
@@ -93,9 +97,12 @@ def test_a_sum_that_is_an_output_keeps_its_factor():
 
 def test_only_a_factor_is_deferred():
     spec = spec_of(
-        "r[m] = g[m] + 1.0", "a[m] = sum(x[m, k] + r[m], k)", "y[m] = a[m] * 2.0",
-        inputs="x: f32[M, K], g: f32[M]", result="f32[M]",
-    )  # fmt: skip
+        "r[m] = g[m] + 1.0",
+        "a[m] = sum(x[m, k] + r[m], k)",
+        "y[m] = a[m] * 2.0",
+        inputs="x: f32[M, K], g: f32[M]",
+        result="f32[M]",
+    )
     found = fault(spec, "defer(r, into=y)")
     assert "`r` is not a factor of a sum that `y` reads" in str(found)
     assert found.hint == "defer takes a factor that lacks the summed index"
@@ -103,17 +110,23 @@ def test_only_a_factor_is_deferred():
 
 def test_a_factor_with_the_summed_index_is_not_deferred():
     spec = spec_of(
-        "r[k] = g[k] + 1.0", "a[m] = sum(x[m, k] * r[k], k)", "y[m] = a[m] * 2.0",
-        inputs="x: f32[M, K], g: f32[K]", result="f32[M]",
-    )  # fmt: skip
+        "r[k] = g[k] + 1.0",
+        "a[m] = sum(x[m, k] * r[k], k)",
+        "y[m] = a[m] * 2.0",
+        inputs="x: f32[M, K], g: f32[K]",
+        result="f32[M]",
+    )
     assert "is not a factor of a sum" in str(fault(spec, "defer(r, into=y)"))
 
 
 def test_a_factor_of_a_maximum_is_not_deferred():
     spec = spec_of(
-        "r[m] = g[m] + 1.0", "a[m] = max(x[m, k] * r[m], k)", "y[m] = a[m] * 2.0",
-        inputs="x: f32[M, K], g: f32[M]", result="f32[M]",
-    )  # fmt: skip
+        "r[m] = g[m] + 1.0",
+        "a[m] = max(x[m, k] * r[m], k)",
+        "y[m] = a[m] * 2.0",
+        inputs="x: f32[M, K], g: f32[M]",
+        result="f32[M]",
+    )
     assert "is not a factor of a sum" in str(fault(spec, "defer(r, into=y)"))
 
 
@@ -125,8 +138,10 @@ def test_defer_goes_into_an_equation():
 
 def test_a_sum_of_the_factor_alone_keeps_it():
     spec = spec_of(
-        "r[m] = sum(x[m, k], k)", "y[m] = r[m] * 1.0", result="f32[M]",
-    )  # fmt: skip
+        "r[m] = sum(x[m, k], k)",
+        "y[m] = r[m] * 1.0",
+        result="f32[M]",
+    )
     assert "is not a factor" in str(fault(spec, "defer(r, into=y)"))
 
 
@@ -144,9 +159,10 @@ def test_inlining_puts_the_right_side_in_place_of_a_read_at_its_positions():
 
 def test_reductions_scans_and_scatters_are_not_pointwise():
     kinds = {
-        "y[m] = sum(x[m, k], k)": False, "y[m, k] = cumsum(x[m, k], k)": False,
+        "y[m] = sum(x[m, k], k)": False,
+        "y[m, k] = cumsum(x[m, k], k)": False,
         "y[m, k] = x[m, k]": True,
-    }  # fmt: skip
+    }
     for text, expected in kinds.items():
         result = "f32[M]" if text.startswith("y[m] ") else "f32[M, K]"
         assert pointwise(spec_of(text, result=result).equations[0]) is expected

@@ -32,9 +32,10 @@ def layout(spec: Spec, decision: Decision) -> Spec:
     if name not in known or name in {t.name for t in spec.outputs}:
         what = "is an output" if name in known else "is no tensor"
         raise KernelError(
-            f"`{name}` {what}, so its layout is not decided", place=decision.place,
+            f"`{name}` {what}, so its layout is not decided",
+            place=decision.place,
             allowed=", ".join(n for n in known if n not in {t.name for t in spec.outputs}),
-        )  # fmt: skip
+        )
     names = dimensions(spec, name)
     turns = permutations(range(len(names)))
     turn = next((t for t in turns if "_".join(names[d] for d in t) == order), None)
@@ -50,10 +51,11 @@ def layout(spec: Spec, decision: Decision) -> Spec:
         return _copied(spec, decision, names, turn)
     if dtype is not None:
         raise KernelError(
-            f"`{name}` is computed here, so its layout rounds nothing", place=decision.place,
+            f"`{name}` is computed here, so its layout rounds nothing",
+            place=decision.place,
             allowed=", ".join(t.name for t in spec.inputs if t.dtype == "f32"),
             hint=f"drop dtype={dtype}",
-        )  # fmt: skip
+        )
     return visited(spec, lambda e: _turned(e, name, name, turn), {name: turn})
 
 
@@ -79,9 +81,7 @@ def _fixed(spec: Spec, name: str) -> bool:
     return any(e.target == name and e.accumulate for e in spec.equations)
 
 
-def _copied(
-    spec: Spec, decision: Decision, names: tuple[str, ...], turn: tuple[int, ...]
-) -> Spec:
+def _copied(spec: Spec, decision: Decision, names: tuple[str, ...], turn: tuple[int, ...]) -> Spec:
     name, copy = decision.subject, copy_of(decision)
     at = tuple(Index(f"{copy}_{index}") for index in names)
     require_free(spec, (copy, *(i.name for i in at)), decision)
@@ -112,9 +112,10 @@ def _require_operand(spec: Spec, decision: Decision, fed: tuple[Equation, ...]) 
     if given.dtype != "f32" or fed == spec.equations:
         what = f"is {given.dtype}" if given.dtype != "f32" else "is no operand of a product"
         raise KernelError(
-            f"`{given.name}` {what}, so no copy of it is rounded", place=decision.place,
+            f"`{given.name}` {what}, so no copy of it is rounded",
+            place=decision.place,
             hint=f"drop dtype={decision.option('dtype')}",
-        )  # fmt: skip
+        )
 
 
 def _turned(expr: Expr, name: str, to: str, turn: tuple[int, ...]) -> Expr:

@@ -16,11 +16,19 @@ from ir.spec import Index
 
 SIZES = {"M": 21, "K": 70, "N": 18}
 MATMUL = spec_of(
-    "acc[m, n] = sum(x[m, k] * w[k, n], k)", "y[m, n] = acc[m, n] + 1.0",
-    inputs="x: f32[M, K], w: f32[K, N]", result="f32[M, N]",
-)  # fmt: skip
-TILES = ("tile(m, size=16)", "tile(n, size=16)", "tile(k, size=16)", "place(m.outer, level=grid)",
-         "place(n.outer, level=grid)", "compute(acc, unit=matrix)")  # fmt: skip
+    "acc[m, n] = sum(x[m, k] * w[k, n], k)",
+    "y[m, n] = acc[m, n] + 1.0",
+    inputs="x: f32[M, K], w: f32[K, N]",
+    result="f32[M, N]",
+)
+TILES = (
+    "tile(m, size=16)",
+    "tile(n, size=16)",
+    "tile(k, size=16)",
+    "place(m.outer, level=grid)",
+    "place(n.outer, level=grid)",
+    "compute(acc, unit=matrix)",
+)
 
 
 @pytest.mark.parametrize("machine", [SMALL, WITH_TF32])
@@ -46,17 +54,22 @@ def test_what_lies_between_launches_is_computed_in_another_order():
 def test_images_are_copied_with_their_channels_last(sizes):
     spec = workload("conv2d").spec
     assert dimensions(spec, "x") == ("b", "c", "p", "q")
-    lines = ("layout(x, order=b_p_q_c)", "layout(w, order=o_i_j_c)", "tile(b, size=1)",
-             "tile(p, size=1)", "place(b.outer, level=grid)", "place(p.outer, level=grid)",
-             "tile(c, size=8)", "tile(q, size=4)")  # fmt: skip
+    lines = (
+        "layout(x, order=b_p_q_c)",
+        "layout(w, order=o_i_j_c)",
+        "tile(b, size=1)",
+        "tile(p, size=1)",
+        "place(b.outer, level=grid)",
+        "place(p.outer, level=grid)",
+        "tile(c, size=8)",
+        "tile(q, size=4)",
+    )
     nest = require_formed_right(lowered(spec, *lines, sizes=sizes, machine=WITH_TF32), sizes)
     assert [launch.parameters[-1].name for launch in nest.launches] == ["w_oijc", "x_bpqc", "y"]
 
 
 def test_a_copy_runs_along_indices_of_its_own_which_follow_those_of_its_reader():
-    spec = spec_of(
-        "y[m] = sum(w[k, m + 1], k)", inputs="w: f32[K, M + 1]", result="f32[M]"
-    )  # fmt: skip
+    spec = spec_of("y[m] = sum(w[k, m + 1], k)", inputs="w: f32[K, M + 1]", result="f32[M]")
     sizes = {"M": 5, "K": 7}
     nest = require_formed_right(lowered(spec, "layout(w, order=m_k)", sizes=sizes), sizes)
     assert nest.formulation.equations[0].at == (Index("w_mk_m"), Index("w_mk_k"))
@@ -67,9 +80,11 @@ def test_a_copy_runs_along_indices_of_its_own_which_follow_those_of_its_reader()
 
 def test_a_copy_is_rounded_for_the_products_that_read_it():
     spec = spec_of(
-        "acc[m, n] = sum(x[m, k] * w[k, n], k)", "y[m, n] = acc[m, n] + w[0, n]",
-        inputs="x: f32[M, K], w: f32[K, N]", result="f32[M, N]",
-    )  # fmt: skip
+        "acc[m, n] = sum(x[m, k] * w[k, n], k)",
+        "y[m, n] = acc[m, n] + w[0, n]",
+        inputs="x: f32[M, K], w: f32[K, N]",
+        result="f32[M, N]",
+    )
     lines = ("layout(w, order=n_k, dtype=tf32)", "layout(x, order=m_k, dtype=tf32)")
     nest = lowered(spec, *TILES, *lines, sizes=SIZES, machine=WITH_TF32)
     values = {v.name: v.dtype for launch in nest.launches for v in launch.values}
@@ -98,24 +113,31 @@ def test_one_rounded_copy_leaves_the_other_operand_to_the_product():
     [
         (SMALL, ("layout(w, order=n_k, dtype=bf16)",), "is not rounded to bf16"),
         (WITH_TF32, ("layout(z, order=n, dtype=tf32)",), "`z` is no operand of a product"),
-        (WITH_TF32, ("precision(acc, dtype=tf32x3)", "layout(acc_bl, order=k_n, dtype=tf32)"),
-         "`acc_bl` is computed here, so its layout rounds nothing"),
+        (
+            WITH_TF32,
+            ("precision(acc, dtype=tf32x3)", "layout(acc_bl, order=k_n, dtype=tf32)"),
+            "`acc_bl` is computed here, so its layout rounds nothing",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_not_rounded_is_refused(machine, lines, message):
     spec = spec_of(
-        "acc[m, n] = sum(x[m, k] * w[k, n], k)", "y[m, n] = acc[m, n] + z[n]",
-        inputs="x: f32[M, K], w: f32[K, N], z: f32[N]", result="f32[M, N]",
-    )  # fmt: skip
+        "acc[m, n] = sum(x[m, k] * w[k, n], k)",
+        "y[m, n] = acc[m, n] + z[n]",
+        inputs="x: f32[M, K], w: f32[K, N], z: f32[N]",
+        result="f32[M, N]",
+    )
     with pytest.raises(KernelError, match=message):
         lowered(spec, *TILES, *lines, sizes=SIZES, machine=machine)
 
 
 def test_only_inputs_of_f32_are_rounded():
     spec = spec_of(
-        "acc[m, n] = sum(f32(x[m, k]) * f32(w[k, n]), k)", "y[m, n] = acc[m, n] + 1.0",
-        inputs="x: bf16[M, K], w: bf16[K, N]", result="f32[M, N]",
-    )  # fmt: skip
+        "acc[m, n] = sum(f32(x[m, k]) * f32(w[k, n]), k)",
+        "y[m, n] = acc[m, n] + 1.0",
+        inputs="x: bf16[M, K], w: bf16[K, N]",
+        result="f32[M, N]",
+    )
     with pytest.raises(KernelError, match="`w` is bf16, so no copy of it is rounded"):
         lowered(spec, "layout(w, order=n_k, dtype=tf32)", sizes=SIZES, machine=WITH_TF32)
 
@@ -137,9 +159,11 @@ def test_what_is_no_other_order_is_refused(line, message):
 
 def test_a_name_that_is_taken_is_refused():
     spec = spec_of(
-        "w_nk[n, k] = w[k, n] + 1.0", "y[m, n] = sum(x[m, k] * w_nk[n, k], k)",
-        inputs="x: f32[M, K], w: f32[K, N]", result="f32[M, N]",
-    )  # fmt: skip
+        "w_nk[n, k] = w[k, n] + 1.0",
+        "y[m, n] = sum(x[m, k] * w_nk[n, k], k)",
+        inputs="x: f32[M, K], w: f32[K, N]",
+        result="f32[M, N]",
+    )
     with pytest.raises(KernelError, match="a second `w_nk`"):
         lowered(spec, "layout(w, order=n_k)", sizes=SIZES)
 
@@ -164,8 +188,12 @@ def test_what_was_decided_on_a_copy_goes_with_it():
 
 def test_a_scan_of_a_copy_runs_along_its_own_order():
     spec, sizes = workload("cumsum").spec, workload("cumsum").checks[1]
-    lines = ("layout(x, order=k_m)", "tile(m, size=2)", "tile(k, size=4)",
-             "place(m.outer, level=grid)")  # fmt: skip
+    lines = (
+        "layout(x, order=k_m)",
+        "tile(m, size=2)",
+        "tile(k, size=4)",
+        "place(m.outer, level=grid)",
+    )
     nest = require_formed_right(lowered(spec, *lines, sizes=sizes, machine=WITH_TF32), sizes)
     (scan,) = statements(nest, Scan)
     launch = nest.launches[1]

@@ -38,9 +38,7 @@ def beyond(spec: Spec, expr: Expr, index: str, at: str, offset: Expr, side: str)
 class _Beyond:
     """Works out what is known on one side of a border."""
 
-    def __init__(
-        self, made: Mapping[str, Equation], index: str, at: str, offset: Expr, side: str
-    ):
+    def __init__(self, made: Mapping[str, Equation], index: str, at: str, offset: Expr, side: str):
         self.made, self.index, self.at = made, index, at
         self.offset, self.side = offset, side
 

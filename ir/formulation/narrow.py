@@ -25,7 +25,6 @@ from ir.print import expression_text
 from ir.schedule import Decision, Schedule
 from ir.spec import Equation, Spec
 
-
 OF_OPERANDS = ("defer", "associate", "stream", "precision")  # verbs that decide on operands
 
 
@@ -86,8 +85,9 @@ def _changed(spec: Spec, schedule: Schedule) -> tuple[Spec, Mapping[str, Decisio
 
 def _beside(schedule: Schedule, name: str) -> set[str]:
     """The other reductions that share a loop with one."""
-    pairs = [{d.subject, str(d.option("into"))}
-             for verb in ("fuse", "stream") for d in schedule.of(verb)]  # fmt: skip
+    pairs = [
+        {d.subject, str(d.option("into"))} for verb in ("fuse", "stream") for d in schedule.of(verb)
+    ]
     names, before = {name}, 0
     while before != (before := len(names)):
         names.update(*(pair for pair in pairs if pair & names))
@@ -108,8 +108,10 @@ def _require_held(
         raise OutOfRange(
             f"`{decision.subject}` may not round `{expression_text(side)}` to {dtype}: {why}, and "
             f"nothing keeps this one within {LARGEST[dtype]:g}, the largest {dtype}",
-            place=decision.place, allowed=", ".join(_wide(spec, machine)), hint=hint,
-        )  # fmt: skip
+            place=decision.place,
+            allowed=", ".join(_wide(spec, machine)),
+            hint=hint,
+        )
 
 
 def _wide(spec: Spec, machine: Machine) -> list[str]:
@@ -133,4 +135,3 @@ def _alike(spec: Spec, given: Spec, name: str, known: dict[str, bool]) -> bool:
 
 def _equation(spec: Spec, name: str) -> Equation | None:
     return next((e for e in spec.equations if e.target == name), None)
-

@@ -111,11 +111,14 @@ def test_the_refused_kernel_was_wrong_for_large_inputs_and_the_legal_ones_are_no
     assert finite(lowered("pffn", DEFER, *PRODUCTS, "precision(z, dtype=tf32)", machine=WITH_TF32))
     legal = lowered("pffn", DEFER, *PRODUCTS, "precision(z, dtype=tf32)", machine=WITH_TF32)
     launches = tuple(
-        replace(launch, values=tuple(
-            replace(v, dtype="f16") if v.dtype == "tf32" else v for v in launch.values
-        ))
+        replace(
+            launch,
+            values=tuple(
+                replace(v, dtype="f16") if v.dtype == "tf32" else v for v in launch.values
+            ),
+        )
         for launch in legal.launches
-    )  # fmt: skip
+    )
     assert not finite(replace(legal, launches=launches))
 
 
@@ -130,9 +133,12 @@ def test_exponentials_without_their_maximum_are_not_bounded():
 
 def test_an_input_that_is_left_alone_is_held_as_it_is():
     spec = spec_of(
-        *NORMED, "a[m, n] = sum(f32(x[m, k]) * r[m] * f32(w[k, n]), k)", "y[m, n] = a[m, n]",
-        inputs="x: f16[M, K], w: f16[K, N]", result="f16[M, N]",
-    )  # fmt: skip
+        *NORMED,
+        "a[m, n] = sum(f32(x[m, k]) * r[m] * f32(w[k, n]), k)",
+        "y[m, n] = a[m, n]",
+        inputs="x: f16[M, K], w: f16[K, N]",
+        result="f16[M, N]",
+    )
     assert accepted(spec, "defer(r, into=y)", "precision(a, dtype=f16)")
 
 
@@ -141,9 +147,12 @@ def test_an_input_that_is_left_alone_is_held_as_it_is():
 
 def test_a_sum_of_f16_without_its_factor_is_one_of_f32():
     spec = spec_of(
-        *NORMED, "a[m, n] = sum(x[m, k] * r[m] * w[k, n], k)", "y[m, n] = a[m, n]",
-        inputs="x: f16[M, K], w: f16[K, N]", result="f16[M, N]",
-    )  # fmt: skip
+        *NORMED,
+        "a[m, n] = sum(x[m, k] * r[m] * w[k, n], k)",
+        "y[m, n] = a[m, n]",
+        inputs="x: f16[M, K], w: f16[K, N]",
+        result="f16[M, N]",
+    )
     assert facts(spec).tensors["a"].dtype == "f16"
     formed = formulate(spec, decisions(spec, "defer(r, into=y)"))
     assert facts(formed).tensors["a"].dtype == "f32"
@@ -154,9 +163,11 @@ def test_a_sum_of_f16_without_its_factor_is_one_of_f32():
 
 def test_a_product_of_three_in_the_other_order_is_of_f32():
     spec = spec_of(
-        "t[d, n] = sum(x[i, d] * y0[i, n], i)", "y[m, n] = sum(w[m, d] * t[d, n], d)",
-        inputs="x: f16[I, D], y0: f16[I, N], w: f16[M, D]", result="f16[M, N]",
-    )  # fmt: skip
+        "t[d, n] = sum(x[i, d] * y0[i, n], i)",
+        "y[m, n] = sum(w[m, d] * t[d, n], d)",
+        inputs="x: f16[I, D], y0: f16[I, N], w: f16[M, D]",
+        result="f16[M, N]",
+    )
     formed = formulate(spec, decisions(spec, "associate(t)"))
     assert facts(formed).tensors["t_again"].dtype == "f32"
     assert accepted(spec, "precision(y, dtype=f16)")
@@ -179,19 +190,25 @@ def test_streamed_exponentials_stay_below_one():
 
 def test_what_is_rescaled_while_a_maximum_grows_is_bounded_or_refused():
     spec = spec_of(
-        "mx[m] = max(x[m, k], k)", "p[m, k] = exp(x[m, k] - mx[m])", "h[k] = f32(g[k]) * 1000.0",
-        "a[m, n] = sum(p[m, k] * h[k] * f32(w[k, n]), k)", "y[m, n] = a[m, n]",
-        inputs="x: f32[M, K], g: f16[K], w: f16[K, N]", result="f32[M, N]",
-    )  # fmt: skip
+        "mx[m] = max(x[m, k], k)",
+        "p[m, k] = exp(x[m, k] - mx[m])",
+        "h[k] = f32(g[k]) * 1000.0",
+        "a[m, n] = sum(p[m, k] * h[k] * f32(w[k, n]), k)",
+        "y[m, n] = a[m, n]",
+        inputs="x: f32[M, K], g: f16[K], w: f16[K, N]",
+        result="f32[M, N]",
+    )
     assert accepted(spec, "precision(a, dtype=f16)")
     assert "stream" in refused(spec, "stream(mx, into=a)", "precision(a, dtype=f16)").what
 
 
 def test_precision_takes_floats_only():
     spec = spec_of(
-        "a[m, n] = sum(f32(i[k]) * x[m, k] * w[k, n], k)", "y[m, n] = a[m, n]",
-        inputs="x: f32[M, K], w: f32[K, N], i: i8[K]", result="f32[M, N]",
-    )  # fmt: skip
+        "a[m, n] = sum(f32(i[k]) * x[m, k] * w[k, n], k)",
+        "y[m, n] = a[m, n]",
+        inputs="x: f32[M, K], w: f32[K, N], i: i8[K]",
+        result="f32[M, N]",
+    )
     with pytest.raises(KernelError, match="may not be rounded to i8"):
         lowered(spec, "precision(a, dtype=i8)", sizes={"M": 2, "K": 2, "N": 2})
 
@@ -202,13 +219,19 @@ def test_precision_takes_floats_only():
 def test_a_rewrite_that_takes_a_factor_out_leaves_an_operand_that_is_not_given():
     before = (*NORMED, "h[m, k] = f32(x[m, k]) * f32(g[k])", "c[m] = f32(r[m])")
     given = spec_of(
-        *before, "a[m, n] = sum(h[m, k] * c[m] * f32(w[k, n]), k)", "y[m, n] = a[m, n]",
-        inputs=HALVES, result="f16[M, N]",
-    )  # fmt: skip
+        *before,
+        "a[m, n] = sum(h[m, k] * c[m] * f32(w[k, n]), k)",
+        "y[m, n] = a[m, n]",
+        inputs=HALVES,
+        result="f16[M, N]",
+    )
     other = spec_of(
-        *before, "u[m, n] = sum(h[m, k] * f32(w[k, n]), k)", "y[m, n] = c[m] * u[m, n]",
-        inputs=HALVES, result="f16[M, N]",
-    )  # fmt: skip
+        *before,
+        "u[m, n] = sum(h[m, k] * f32(w[k, n]), k)",
+        "y[m, n] = c[m] * u[m, n]",
+        inputs=HALVES,
+        result="f16[M, N]",
+    )
     line = "precision(u, dtype=f16)"
     assert accepted(other, line)
     found = refused(other, line, given=given)
@@ -218,10 +241,16 @@ def test_a_rewrite_that_takes_a_factor_out_leaves_an_operand_that_is_not_given()
 
 def test_what_a_rewrite_leaves_as_it_was_may_be_rounded():
     text = "a[m, n] = sum(f32(x[m, k]) * h[k] * f32(w[k, n]), k)"
-    given = spec_of("h[k] = f32(g[k]) * 2.0", text, "y[m, n] = a[m, n] * 2.0 + a[m, n]",
-                    inputs=HALVES, result="f16[M, N]")  # fmt: skip
-    other = spec_of("h[k] = f32(g[k]) * 2.0", text, "y[m, n] = a[m, n] * 3.0",
-                    inputs=HALVES, result="f16[M, N]")  # fmt: skip
+    given = spec_of(
+        "h[k] = f32(g[k]) * 2.0",
+        text,
+        "y[m, n] = a[m, n] * 2.0 + a[m, n]",
+        inputs=HALVES,
+        result="f16[M, N]",
+    )
+    other = spec_of(
+        "h[k] = f32(g[k]) * 2.0", text, "y[m, n] = a[m, n] * 3.0", inputs=HALVES, result="f16[M, N]"
+    )
     assert accepted(other, "precision(a, dtype=f16)", given=given)
 
 

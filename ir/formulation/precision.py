@@ -49,8 +49,8 @@ def triple(spec: Spec, decision: Decision, target: str) -> Spec:
         )
     require_free(spec, tuple(e.target for e in made), decision)
     body, *more = _pairs(*sides)
-    for product in more:
-        body = Apply("add", (body, product))
+    for pair in more:
+        body = Apply("add", (body, pair))
     whole = replace(equation, value=replace(equation.value, body=body))
     at = spec.equations.index(equation)
     lines = (*spec.equations[:at], *made, whole, *spec.equations[at + 1 :])
@@ -102,9 +102,7 @@ def products(equation: Equation) -> tuple[Contraction, ...]:
     if whole := contraction(equation):
         return (whole,)
     value = equation.value
-    found = [
-        contraction(replace(equation, value=replace(value, body=t))) for t in terms(equation)
-    ]
+    found = [contraction(replace(equation, value=replace(value, body=t))) for t in terms(equation)]
     return tuple(found) if found and all(found) else ()
 
 

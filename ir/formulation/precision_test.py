@@ -24,11 +24,19 @@ from ir.samples.samples import (
 
 SIZES = {"M": 21, "K": 70, "N": 18}
 MATMUL = spec_of(
-    "acc[m, n] = sum(x[m, k] * w[k, n], k)", "y[m, n] = acc[m, n] + 1.0",
-    inputs="x: f32[M, K], w: f32[K, N]", result="f32[M, N]",
-)  # fmt: skip
-TILES = ("tile(m, size=16)", "tile(n, size=16)", "tile(k, size=16)", "place(m.outer, level=grid)",
-         "place(n.outer, level=grid)", "compute(acc, unit=matrix)")  # fmt: skip
+    "acc[m, n] = sum(x[m, k] * w[k, n], k)",
+    "y[m, n] = acc[m, n] + 1.0",
+    inputs="x: f32[M, K], w: f32[K, N]",
+    result="f32[M, N]",
+)
+TILES = (
+    "tile(m, size=16)",
+    "tile(n, size=16)",
+    "tile(k, size=16)",
+    "place(m.outer, level=grid)",
+    "place(n.outer, level=grid)",
+    "compute(acc, unit=matrix)",
+)
 
 
 def nest_of(*lines: str, spec=MATMUL, sizes=SIZES) -> LoopNest:
@@ -70,8 +78,10 @@ def test_three_products_go_into_a_sum_of_the_step_which_is_added_to_the_whole():
     assert [f.value for f in statements(nest, Fill)] == ["acc"]
     assert statements(nest, Map, "acc")
     assert [(d.a.value, d.b.value) for d in dots] == [
-        ("acc_al", "acc_bh"), ("acc_ah", "acc_bl"), ("acc_ah", "acc_bh")
-    ]  # fmt: skip
+        ("acc_al", "acc_bh"),
+        ("acc_ah", "acc_bl"),
+        ("acc_ah", "acc_bh"),
+    ]
 
 
 def test_in_one_step_three_products_go_into_the_sum_itself():
@@ -121,8 +131,9 @@ def test_the_formulation_equals_the_spec():
 def test_a_side_of_16_bits_is_not_split():
     spec = spec_of(
         "y[m, n] = sum(x[m, k] * f32(w[k, n]), k)",
-        inputs="x: f32[M, K], w: bf16[K, N]", result="f32[M, N]",
-    )  # fmt: skip
+        inputs="x: f32[M, K], w: bf16[K, N]",
+        result="f32[M, N]",
+    )
     lines = [line.replace("acc", "y") for line in TILES]
     nest = nest_of(*lines, "precision(y, dtype=tf32x3)", spec=spec)
     assert len(statements(nest, Dot)) == 2
@@ -145,11 +156,18 @@ ATTENTION = parse_spec('''def attention(q: f32[M, D], k: f32[N, D], v: f32[N, D]
 def test_products_of_a_stream_can_be_split(dtype):
     sizes = {"M": 20, "N": 37, "D": 8}
     nest = nest_of(
-        "tile(m, size=8)", "tile(n, size=16)", "place(m.outer, level=grid)", "stream(mx, into=o)",
-        "fuse(l, into=o)", "compute(s, unit=matrix)", "compute(o, unit=matrix)",
-        f"precision(s, dtype={dtype})", f"precision(o, dtype={dtype})",
-        spec=ATTENTION, sizes=sizes,
-    )  # fmt: skip
+        "tile(m, size=8)",
+        "tile(n, size=16)",
+        "place(m.outer, level=grid)",
+        "stream(mx, into=o)",
+        "fuse(l, into=o)",
+        "compute(s, unit=matrix)",
+        "compute(o, unit=matrix)",
+        f"precision(s, dtype={dtype})",
+        f"precision(o, dtype={dtype})",
+        spec=ATTENTION,
+        sizes=sizes,
+    )
     assert error(nest, rounded=False, sizes=sizes) < 1e-12
     assert error(nest, sizes=sizes) < (1e-6 if dtype == "tf32x3" else 2e-3)
 
@@ -164,8 +182,9 @@ def test_a_matrix_unit_without_tf32_takes_none(machine, dtype):
 def test_operands_of_16_bits_have_nothing_to_round():
     spec = spec_of(
         "y[m, n] = sum(f32(x[m, k]) * f32(w[k, n]), k)",
-        inputs="x: bf16[M, K], w: bf16[K, N]", result="f32[M, N]",
-    )  # fmt: skip
+        inputs="x: bf16[M, K], w: bf16[K, N]",
+        result="f32[M, N]",
+    )
     for dtype in ("tf32", "tf32x3"):
         with pytest.raises(KernelError, match="holds exactly"):
             nest_of("compute(y, unit=matrix)", f"precision(y, dtype={dtype})", spec=spec)
@@ -178,9 +197,12 @@ def test_three_products_need_the_matrix_unit():
 
 def test_a_name_that_is_taken_is_refused():
     spec = spec_of(
-        "acc_ah[m, k] = x[m, k] + 1.0", "acc[m, n] = sum(acc_ah[m, k] * w[k, n], k)",
-        "y[m, n] = acc[m, n]", inputs="x: f32[M, K], w: f32[K, N]", result="f32[M, N]",
-    )  # fmt: skip
+        "acc_ah[m, k] = x[m, k] + 1.0",
+        "acc[m, n] = sum(acc_ah[m, k] * w[k, n], k)",
+        "y[m, n] = acc[m, n]",
+        inputs="x: f32[M, K], w: f32[K, N]",
+        result="f32[M, N]",
+    )
     with pytest.raises(KernelError, match="a second `acc_ah`"):
         nest_of("compute(acc, unit=matrix)", "precision(acc, dtype=tf32x3)", spec=spec)
 

@@ -53,7 +53,8 @@ def _with(spec: Spec, old: Equation, first: Equation, second: Equation) -> Spec:
 def _reduction(spec: Spec, decision: Decision) -> Equation:
     """The reduction that is split; KernelError where it is none that can be."""
     able = {
-        e.target: e for e in spec.equations
+        e.target: e
+        for e in spec.equations
         if isinstance(e.value, Reduce) and e.value.fold in FOLDS and not e.accumulate
     }
     found = able.get(decision.subject)
@@ -61,13 +62,15 @@ def _reduction(spec: Spec, decision: Decision) -> Equation:
     if found is None:
         raise KernelError(
             f"`{decision.subject}` is no fold whose parts can be folded again",
-            place=decision.place, allowed=", ".join(able) or "none",
-        )  # fmt: skip
+            place=decision.place,
+            allowed=", ".join(able) or "none",
+        )
     if over not in found.reduced or facts(spec).ranges[over].jagged:
         raise KernelError(
             f"`{decision.subject}` does not fold `{over}`, or folds it over a jagged range",
-            place=decision.place, allowed=", ".join(found.reduced),
-        )  # fmt: skip
+            place=decision.place,
+            allowed=", ".join(found.reduced),
+        )
     return found
 
 
@@ -89,11 +92,13 @@ def _bounds(
     tile = schedule.find("tile", over)
     if tile is None or count < 2:
         raise KernelError(
-            f"`{over}` has no tile, so its parts have no length" if count > 1
+            f"`{over}` has no tile, so its parts have no length"
+            if count > 1
             else f"`parts={count}` are no parts",
-            place=decision.place, allowed="parts=2 or more",
+            place=decision.place,
+            allowed="parts=2 or more",
             hint=f"tile({over}, size=32)",
-        )  # fmt: skip
+        )
     size, step = facts(spec).ranges[over].high, int(tile.option("size", 1))
     round_up = fold("add", size, Number(count * step - 1))
     if isinstance(round_up, Number):

@@ -19,11 +19,19 @@ from ir.samples.samples import (
 
 SIZES = {"M": 21, "K": 70, "N": 18}
 MATMUL = spec_of(
-    "acc[m, n] = sum(f32(x[m, k]) * f32(w[k, n]), k)", "y[m, n] = acc[m, n] + 1.0",
-    inputs="x: bf16[M, K], w: bf16[K, N]", result="f32[M, N]",
-)  # fmt: skip
-TILES = ("tile(m, size=16)", "tile(n, size=16)", "tile(k, size=8)", "place(m.outer, level=grid)",
-         "place(n.outer, level=grid)", "compute(acc, unit=matrix)")  # fmt: skip
+    "acc[m, n] = sum(f32(x[m, k]) * f32(w[k, n]), k)",
+    "y[m, n] = acc[m, n] + 1.0",
+    inputs="x: bf16[M, K], w: bf16[K, N]",
+    result="f32[M, N]",
+)
+TILES = (
+    "tile(m, size=16)",
+    "tile(n, size=16)",
+    "tile(k, size=8)",
+    "place(m.outer, level=grid)",
+    "place(n.outer, level=grid)",
+    "compute(acc, unit=matrix)",
+)
 
 
 def nest_of(*lines: str, spec=MATMUL, sizes=SIZES, machine=WITH_TF32) -> LoopNest:
@@ -57,9 +65,11 @@ def test_the_second_stage_may_take_several_parts_at_a_time():
 @pytest.mark.parametrize("ends", [[], ["kernel(acc_bl)"]])
 def test_parts_of_three_products(ends):
     spec = spec_of(
-        "acc[m, n] = sum(x[m, k] * w[k, n], k)", "y[m, n] = acc[m, n] + 1.0",
-        inputs="x: f32[M, K], w: f32[K, N]", result="f32[M, N]",
-    )  # fmt: skip
+        "acc[m, n] = sum(x[m, k] * w[k, n], k)",
+        "y[m, n] = acc[m, n] + 1.0",
+        inputs="x: f32[M, K], w: f32[K, N]",
+        result="f32[M, N]",
+    )
     lines = (*TILES, "precision(acc, dtype=tf32x3)", "split(acc, over=k, parts=3)")
     nest = nest_of(*lines, *ends, spec=spec)
     assert [d.accumulate for d in statements(nest, Dot)] == [False, True, True]
@@ -88,9 +98,15 @@ def test_a_split_sum_stands_beside_a_whole_one():
 
 def test_one_of_several_summed_indices_is_split():
     w = workload("conv2d")
-    lines = ("tile(b, size=1)", "tile(p, size=1)", "place(b.outer, level=grid)",
-             "place(p.outer, level=grid)", "tile(c, size=2)", "tile(q, size=4)",
-             "split(acc, over=c, parts=2)")  # fmt: skip
+    lines = (
+        "tile(b, size=1)",
+        "tile(p, size=1)",
+        "place(b.outer, level=grid)",
+        "place(p.outer, level=grid)",
+        "tile(c, size=2)",
+        "tile(q, size=4)",
+        "split(acc, over=c, parts=2)",
+    )
     for sizes in w.checks:
         nest_of(*lines, spec=w.spec, sizes=sizes)
 

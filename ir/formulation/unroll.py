@@ -32,9 +32,7 @@ def unroll(spec: Spec, decision: Decision) -> Spec:
             allowed=", ".join(i for i in facts(spec).ranges if terms(spec, i)) or "no index here",
             hint=f"drop unroll({index})",
         )
-    return replace(
-        spec, equations=tuple(_written_out(spec, e, index) for e in spec.equations)
-    )
+    return replace(spec, equations=tuple(_written_out(spec, e, index) for e in spec.equations))
 
 
 def terms(spec: Spec, index: str) -> int:

@@ -27,9 +27,7 @@ class Access:
     needed: frozenset[str]
 
 
-def access(
-    read: Read, tensor: Tensor, cuts: Mapping[str, Cut], outside: frozenset[str]
-) -> Access:
+def access(read: Read, tensor: Tensor, cuts: Mapping[str, Cut], outside: frozenset[str]) -> Access:
     """How a read's region lies under the cuts of a launch.
 
     outside: looped indices that the region covers whole, since it is loaded outside their
@@ -64,15 +62,14 @@ def access(
             walked.discard(one.axis)  # beside the rows, element by element
             continue
         axes.append(Axis(one.axis, _room(one, tensor.shape[dim], cuts)))
-    needed = {
-        i
-        for s in region
-        if not s.whole
-        for i, _ in s.terms
-        if cuts[i].level != WHOLE
-    }
+    needed = {i for s in region if not s.whole for i, _ in s.terms if cuts[i].level != WHOLE}
     return Access(
-        tuple(region), tuple(axes), tuple(windows), tuple(shifted), tuple(rows), frozenset(needed),
+        tuple(region),
+        tuple(axes),
+        tuple(windows),
+        tuple(shifted),
+        tuple(rows),
+        frozenset(needed),
     )
 
 

@@ -25,12 +25,15 @@ def loads(spec, *lines, sizes):
 
 def test_a_plain_position_starts_at_its_tile():
     _, (load,) = loads(
-        spec_of("y[m, k] = x[m, k]"), "tile(k, size=2)", "place(k.outer, level=grid)",
+        spec_of("y[m, k] = x[m, k]"),
+        "tile(k, size=2)",
+        "place(k.outer, level=grid)",
         sizes={"M": 3, "K": 5},
-    )  # fmt: skip
+    )
     assert [(s.axis, s.terms, s.step) for s in load.region] == [
-        ("m", (("m", 1),), 1), ("k", (("k", 1),), 1),
-    ]  # fmt: skip
+        ("m", (("m", 1),), 1),
+        ("k", (("k", 1),), 1),
+    ]
 
 
 def test_a_strided_position_is_a_slice_with_a_step():
@@ -41,10 +44,13 @@ def test_a_strided_position_is_a_slice_with_a_step():
 
 def test_a_window_has_room_for_all_that_its_indices_reach():
     launch, (load,) = loads(
-        spec_of("y[l] = sum(pad(x[2 * l + i - 1], 0.0), i=3)", inputs="x: f32[2*L]",
-                result="f32[L]"),
-        "tile(l, size=4)", "place(l.outer, level=grid)", sizes={"L": 9},
-    )  # fmt: skip
+        spec_of(
+            "y[l] = sum(pad(x[2 * l + i - 1], 0.0), i=3)", inputs="x: f32[2*L]", result="f32[L]"
+        ),
+        "tile(l, size=4)",
+        "place(l.outer, level=grid)",
+        sizes={"L": 9},
+    )
     (axis,) = launch.value("x").axes
     assert axis.name == "x_0"
     assert value(axis.extent, {}) == 2 * (4 - 1) + (3 - 1) + 1
@@ -88,9 +94,12 @@ def test_a_position_in_memory_may_be_one_number(position, machine):
 
 def test_a_window_is_loaded_inside_the_loops_of_its_indices():
     found = fault(
-        "conv1d", "tile(l, size=4)", "place(l.outer, level=loop)", "stage(x, at=grid, depth=2)",
+        "conv1d",
+        "tile(l, size=4)",
+        "place(l.outer, level=loop)",
+        "stage(x, at=grid, depth=2)",
         sizes={"B": 1, "C": 2, "O": 2, "L": 8},
-    )  # fmt: skip
+    )
     assert "a window over `l` cannot be staged outside its loop" in str(found)
 
 

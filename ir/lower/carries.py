@@ -60,9 +60,10 @@ class Carries:
         steps = next((s for s in scope.chain() if step.index in s.binds), None)
         if steps is None:
             raise KernelError(
-                f"`{read.tensor}` is needed outside the loop over its steps", place=read.place,
+                f"`{read.tensor}` is needed outside the loop over its steps",
+                place=read.place,
                 hint=f"drop carry({read.tensor})",
-            )  # fmt: skip
+            )
         key = (read.tensor, read.pad)
         for other, carry in self._made:
             if other == key and carry.scope is steps:

@@ -43,8 +43,14 @@ def test_an_autoschedule_goes_through_the_steps_in_one_launch_where_it_can(machi
     assert not autoschedule(workload("rnn").spec, machine, workload("rnn").tune).of("carry")
 
 
-@pytest.mark.parametrize("lines", [(), ("tile(k, size=2)", "place(k.outer, level=grid)"),
-                                   ("tile(k, size=2)", "place(k.outer, level=loop)")])  # fmt: skip
+@pytest.mark.parametrize(
+    "lines",
+    [
+        (),
+        ("tile(k, size=2)", "place(k.outer, level=grid)"),
+        ("tile(k, size=2)", "place(k.outer, level=loop)"),
+    ],
+)
 @pytest.mark.parametrize("machine", [SMALL, WITH_LANES], ids=lambda m: m.name)
 def test_each_read_of_the_step_before_starts_with_its_own_pad(machine, lines):
     sizes = {"M": 5, "K": 3}
@@ -90,9 +96,10 @@ def test_two_recurrences_over_one_index_share_its_loop():
 
 def test_a_fold_over_all_steps_goes_through_them_too():
     spec = spec_of(
-        "a[m, k] = pad(a[m - 1, k], 0.0) * 0.5 + x[m, k]", "y[k] = max(a[m, k], m)",
+        "a[m, k] = pad(a[m - 1, k], 0.0) * 0.5 + x[m, k]",
+        "y[k] = max(a[m, k], m)",
         result="f32[K]",
-    )  # fmt: skip
+    )
     nest = lowered(spec, "carry(a)", sizes={"M": 5, "K": 3})
     assert len(nest.launches) == 1
     require_right(nest, {"M": 5, "K": 3}, exact=EXACT)
@@ -141,13 +148,24 @@ FAULTS = [
     ("ssm", ("carry(x)",), "`x` is part of no recurrence, so nothing is carried"),
     ("softmax", ("carry(y)",), "`y` is part of no recurrence, so nothing is carried"),
     ("rnn", ("carry(h)", "kernel(gx)"), "a program would need `h` of the step before from others"),
-    ("lstm", ("carry(h)", "carry(c)"),
-     "`carry(c)` is decided for the recurrence of `h` already"),
-    ("gru", ("carry(h)", "kernel(r)"),
-     "a launch ends between the equations of the recurrence of `h`"),
-    ("ssm", ("carry(h)", "tile(d, size=4)", "tile(t, size=2)", "place(t.outer, level=loop)",
-             "place(d.outer, level=loop)"), "a program would need `h` of the step before"),
-]  # fmt: skip
+    ("lstm", ("carry(h)", "carry(c)"), "`carry(c)` is decided for the recurrence of `h` already"),
+    (
+        "gru",
+        ("carry(h)", "kernel(r)"),
+        "a launch ends between the equations of the recurrence of `h`",
+    ),
+    (
+        "ssm",
+        (
+            "carry(h)",
+            "tile(d, size=4)",
+            "tile(t, size=2)",
+            "place(t.outer, level=loop)",
+            "place(d.outer, level=loop)",
+        ),
+        "a program would need `h` of the step before",
+    ),
+]
 
 
 @pytest.mark.parametrize(("name", "lines", "what"), FAULTS)

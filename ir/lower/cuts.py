@@ -121,8 +121,9 @@ def _require_one_way(
     """Raises KernelError where one loop over steps would have to run both ways."""
     for r in (r for r in inside if r.backwards):
         forwards = [o.targets[-1] for o in inside if o.index == r.index and not o.backwards]
-        forwards += [e.target for e in group
-                     if isinstance(e.value, Scan) and e.value.along == r.index]
+        forwards += [
+            e.target for e in group if isinstance(e.value, Scan) and e.value.along == r.index
+        ]
         if forwards:
             raise KernelError(
                 f"the steps of `{walked[r].subject}` are gone through from the last, those of "

@@ -70,8 +70,12 @@ def test_an_index_that_nothing_stored_has_is_not_cut_apart():
 
 
 def test_placed_loops_come_in_their_order_and_before_the_others():
-    lines = ("tile(m, size=4)", "tile(n, size=8)", "place(n.outer, level=grid)",
-             "place(m.outer, level=grid)")  # fmt: skip
+    lines = (
+        "tile(m, size=4)",
+        "tile(n, size=8)",
+        "place(n.outer, level=grid)",
+        "place(m.outer, level=grid)",
+    )
     assert list(cut("matmul_bias_gelu", *lines)) == ["n", "m", "k"]
 
 

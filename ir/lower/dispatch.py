@@ -82,9 +82,7 @@ def _one(schedule: Schedule, verb: str, segment: Segment) -> Decision | None:
 
 
 def _band(schedule: Schedule, segment: Segment, grid: list[str]) -> Band | None:
-    found = [
-        d for d in schedule.of("group") if {d.subject, str(d.option("over"))} <= set(grid)
-    ]
+    found = [d for d in schedule.of("group") if {d.subject, str(d.option("over"))} <= set(grid)]
     if len(found) > 1:
         raise KernelError(
             f"the tiles of `{segment.name}` are grouped twice",

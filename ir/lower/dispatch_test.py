@@ -12,16 +12,21 @@ from ir.nest.nest import Band
 from ir.samples.samples import SMALL, WITH_REGISTERS, decisions, lowered, spec_of, workload
 
 TILED = (
-    "tile(m, size=16)", "tile(n, size=16)", "place(m.outer, level=grid)",
+    "tile(m, size=16)",
+    "tile(n, size=16)",
+    "place(m.outer, level=grid)",
     "place(n.outer, level=grid)",
-)  # fmt: skip
+)
 WAVES = dataclasses.replace(WITH_REGISTERS, levels={"grid": 4, "lane": 512, "wave": 64})
 
 
 TWICE = spec_of(
-    "mx[m, n] = max(x[m, k, n], k)", "s[m, n] = sum(x[m, k, n], k)",
-    "y[m, n] = mx[m, n] + s[m, n]", inputs="x: f32[M, K, N]", result="f32[M, N]",
-)  # fmt: skip
+    "mx[m, n] = max(x[m, k, n], k)",
+    "s[m, n] = sum(x[m, k, n], k)",
+    "y[m, n] = mx[m, n] + s[m, n]",
+    inputs="x: f32[M, K, N]",
+    result="f32[M, N]",
+)
 
 
 def found(*lines: str, kernel: str = "matmul_bias_gelu", machine=WITH_REGISTERS):
@@ -130,20 +135,24 @@ def test_the_tiles_of_a_launch_are_grouped_once():
 def test_changes_are_of_each_launch_and_only_where_programs_have_lanes():
     spec = workload("matmul_bias_gelu").spec
     start = decisions(spec, "kernel(acc)", *TILED, "lanes(acc, count=32)")
-    changes = [(str(old or ""), str(new or "")) for old, new in
-               dispatch_changes(spec, start, WAVES)]
+    changes = [
+        (str(old or ""), str(new or "")) for old, new in dispatch_changes(spec, start, WAVES)
+    ]
     assert ("", "group(m, size=8, over=n)") in changes
     assert ("lanes(acc, count=32)", "") in changes
     assert ("", "lanes(y, count=64)") in changes and ("", "lanes(y, count=32)") not in changes
     assert ("", "persist(y, programs=1)") in changes and ("", "specialize(y)") in changes
-    verbs = {(e.new or e.old).verb for e in neighbours(spec, start, SMALL, {"M": 9, "N": 9, "K": 9})}
+    verbs = {
+        (e.new or e.old).verb for e in neighbours(spec, start, SMALL, {"M": 9, "N": 9, "K": 9})
+    }
     assert not verbs & {"lanes", "group", "persist", "specialize"}
 
 
 def test_a_launch_that_goes_takes_its_decisions_along():
     spec = workload("matmul_bias_gelu").spec
-    start = decisions(spec, "kernel(acc)", *TILED, "group(m, size=2, over=n)",
-                      "lanes(acc, count=32)")  # fmt: skip
+    start = decisions(
+        spec, "kernel(acc)", *TILED, "group(m, size=2, over=n)", "lanes(acc, count=32)"
+    )
     by_text = {str(e): e for e in neighbours(spec, start, WAVES, {"M": 64, "N": 64, "K": 64})}
     assert by_text["- kernel(acc)"].apply(start).of("lanes") == ()
     assert by_text["- tile(n, size=16)"].apply(start).of("group") == ()

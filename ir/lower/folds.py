@@ -229,7 +229,8 @@ class Folds:
                 f"the matrix unit of `{self.program.machine.name}` takes no {dtype} operands, "
                 f"which `{target}` has",
                 allowed=", ".join(self.program.machine.units["matrix"].flops),
-                hint=f"precision({target}, dtype=bf16)" if dtype in EIGHT
+                hint=f"precision({target}, dtype=bf16)"
+                if dtype in EIGHT
                 else f"compute({target}, unit=vector)",
             )
         return dtype
@@ -248,8 +249,9 @@ class Folds:
 
     def _loops(self, equation: Equation) -> tuple[str, ...]:
         cuts = self.program.cuts
-        return tuple(c.index for c in cuts.values()
-                     if c.level == LOOP and c.index in equation.reduced)
+        return tuple(
+            c.index for c in cuts.values() if c.level == LOOP and c.index in equation.reduced
+        )
 
     def _limits(self, equation: Equation) -> Mapping[str, Limit]:
         program = self.program
@@ -259,8 +261,11 @@ class Folds:
 
     def _group(self, equation: Equation) -> list[Equation]:
         """The reductions that share this one's loop, in the order of the spec."""
-        pairs = [(d.subject, str(d.option("into")))
-                 for verb in ("fuse", "stream") for d in self.schedule.of(verb)]
+        pairs = [
+            (d.subject, str(d.option("into")))
+            for verb in ("fuse", "stream")
+            for d in self.schedule.of(verb)
+        ]
         names, grown = {equation.target}, True
         while grown:
             more = {n for pair in pairs if set(pair) & names for n in pair} - names

@@ -18,9 +18,11 @@ def fault(spec, *lines, sizes=None) -> KernelError:
 
 def test_fused_reductions_share_one_loop():
     spec = spec_of(
-        "a[m] = sum(x[m, k], k)", "b[m] = sum(x[m, k] ** 2, k)", "y[m] = a[m] + b[m]",
+        "a[m] = sum(x[m, k], k)",
+        "b[m] = sum(x[m, k] ** 2, k)",
+        "y[m] = a[m] + b[m]",
         result="f32[M]",
-    )  # fmt: skip
+    )
     sizes = {"M": 4, "K": 8}
     apart = lowered(spec, "tile(k, size=2)", sizes=sizes).launches[0]
     fused = lowered(spec, "tile(k, size=2)", "fuse(a, into=b)", sizes=sizes).launches[0]
@@ -41,9 +43,7 @@ def test_reductions_over_other_loops_cannot_be_fused():
 
 
 def test_a_sum_that_cannot_be_rescaled_is_not_streamed():
-    spec = spec_of(
-        "mx[m] = max(x[m, k], k)", "y[m] = sum(x[m, k] / mx[m], k)", result="f32[M]"
-    )
+    spec = spec_of("mx[m] = max(x[m, k], k)", "y[m] = sum(x[m, k] / mx[m], k)", result="f32[M]")
     found = fault(spec, "tile(k, size=2)", "stream(mx, into=y)", sizes={"M": 2, "K": 5})
     assert "`y` cannot be rescaled as the maximum `mx` grows" in str(found)
     assert "exp(... - mx[...])" in str(found)
@@ -89,9 +89,12 @@ def test_the_place_of_an_extreme_runs_along_with_it(fold, tile, dtype):
 @pytest.mark.parametrize("fold", EXTREMES)
 def test_a_place_beside_others_starts_anew_where_its_extreme_moves(fold):
     spec = spec_of(
-        f"p[m] = {fold}(x[m, j, k] * 2.0, j, k)", "s[m] = sum(x[m, j, k], j, k)",
-        "y[m] = f32(p[m]) + s[m]", inputs="x: f32[M, J, K]", result="f32[M]",
-    )  # fmt: skip
+        f"p[m] = {fold}(x[m, j, k] * 2.0, j, k)",
+        "s[m] = sum(x[m, j, k], j, k)",
+        "y[m] = f32(p[m]) + s[m]",
+        inputs="x: f32[M, J, K]",
+        result="f32[M]",
+    )
     sizes = {"M": 4, "J": 3, "K": 10}
     lines = ("tile(k, size=4)", "stream(p_top, into=p)", "fuse(s, into=p)")
     nest = lowered(spec, *lines, sizes=sizes)
@@ -100,8 +103,11 @@ def test_a_place_beside_others_starts_anew_where_its_extreme_moves(fold):
 
 
 def test_other_positions_than_the_extremes_own_are_not_streamed():
-    spec = spec_of("top[m] = max(x[m, k], k)",
-                   "y[m] = min(where(x[m, k] * 2.0 == top[m], k, K), k)", result="i32[M]")  # fmt: skip
+    spec = spec_of(
+        "top[m] = max(x[m, k], k)",
+        "y[m] = min(where(x[m, k] * 2.0 == top[m], k, K), k)",
+        result="i32[M]",
+    )
     found = fault(spec, "tile(k, size=2)", "stream(top, into=y)", sizes={"M": 2, "K": 5})
     assert "cannot be rescaled" in str(found)
 
@@ -126,18 +132,24 @@ def test_an_extreme_of_integers_starts_from_an_integer(fold, dtype):
 
 def test_a_fold_stands_in_no_loop_over_its_own_index():
     found = fault(
-        "softmax", "tile(k, size=8)", "tile(m, size=4)", "place(k.outer, level=loop)",
+        "softmax",
+        "tile(k, size=8)",
+        "tile(m, size=4)",
+        "place(k.outer, level=loop)",
         "place(m.outer, level=loop)",
-    )  # fmt: skip
+    )
     assert "`mx` folds `k` inside a loop over it" in str(found)
     assert "before" in found.hint
 
 
 def test_the_loop_of_a_scan_is_the_innermost():
     found = fault(
-        "cumsum", "tile(k, size=8)", "tile(m, size=4)", "place(k.outer, level=loop)",
+        "cumsum",
+        "tile(k, size=8)",
+        "tile(m, size=4)",
+        "place(k.outer, level=loop)",
         "place(m.outer, level=loop)",
-    )  # fmt: skip
+    )
     assert "the loop over `k` must be the innermost around its scan" in str(found)
 
 

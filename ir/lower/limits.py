@@ -12,8 +12,14 @@ from ir.lower.cuts import Cut
 from ir.schedule import Decision, Schedule
 from ir.spec import Apply, Equation, Expr, Index, Number, Range, Reduce, Spec
 
-NEUTRAL = {"sum": 0.0, "max": -float("inf"), "min": float("inf"), "prod": 1.0, "any": 0.0,
-           "all": 1.0}
+NEUTRAL = {
+    "sum": 0.0,
+    "max": -float("inf"),
+    "min": float("inf"),
+    "prod": 1.0,
+    "any": 0.0,
+    "all": 1.0,
+}
 
 
 @dataclass(frozen=True, slots=True)

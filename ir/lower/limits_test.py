@@ -60,9 +60,14 @@ def test_masked_attention_does_only_what_is_left(mask, expected, stream):
     assert bounds(nest) == {expected}
 
 
-@pytest.mark.parametrize("sizes", [
-    {"M": 1, "N": 1, "D": 1}, {"M": 9, "N": 30, "D": 3}, {"M": 33, "N": 40, "D": 8},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"M": 1, "N": 1, "D": 1},
+        {"M": 9, "N": 30, "D": 3},
+        {"M": 33, "N": 40, "D": 8},
+    ],
+)
 @pytest.mark.parametrize("tiles", [(4, 16), (16, 4), (1, 8), (8, 1)])
 def test_whatever_the_tiles(tiles, sizes):
     lines = (f"tile(m, size={tiles[0]})", f"tile(n, size={tiles[1]})", TILES[2])
@@ -75,29 +80,44 @@ def test_products_of_split_operands_are_cut_too(dtype):
     nest_of(attention("n <= m"), *TILES, *lines)
 
 
-@pytest.mark.parametrize("fold", [
-    "where({mask}, s[m, n], -inf) * rsqrt(f32(D))", "where({mask}, s[m, n], -inf) / sqrt(f32(D))",
-    "s[m, n] + where({mask}, 0.0, -inf)",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "fold",
+    [
+        "where({mask}, s[m, n], -inf) * rsqrt(f32(D))",
+        "where({mask}, s[m, n], -inf) / sqrt(f32(D))",
+        "s[m, n] + where({mask}, 0.0, -inf)",
+    ],
+)
 def test_masks_that_are_scaled_or_added(fold):
     nest_of(attention("n <= m", fold), *TILES, *STREAM, "cut(n, at=m)")
 
 
-@pytest.mark.parametrize("equation", [
-    "sum(where(n <= m, x[m, n], 0.0), n)", "max(where(n <= m, x[m, n], -inf), n)",
-    "min(where(n > m, inf, x[m, n]), n)", "prod(where(n <= m, x[m, n], 1.0), n)",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "equation",
+    [
+        "sum(where(n <= m, x[m, n], 0.0), n)",
+        "max(where(n <= m, x[m, n], -inf), n)",
+        "min(where(n > m, inf, x[m, n]), n)",
+        "prod(where(n <= m, x[m, n], 1.0), n)",
+    ],
+)
 def test_every_fold(equation):
     spec = spec_of(f"y[m] = {equation}", inputs="x: f32[M, N]", result="f32[M]")
     nest = nest_of(spec, *TILES, "cut(n, at=m)", sizes={"M": 21, "N": 30})
     assert bounds(nest) == {("0", "minimum(N, m + 8)")}
 
 
-@pytest.mark.parametrize("equation", [
-    "sum(where(n <= m, x[m, n], 1.0), n)", "max(where(n <= m, x[m, n], 0.0), n)",
-    "sum(x[m, n], n)", "sum(where(n <= 2 * m, x[m, n], 0.0), n)",
-    "max(where(n <= m, x[m, n], -inf) * x[m, 0], n)", "sum(exp(where(n <= m, x[m, n], -1e9)), n)",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "equation",
+    [
+        "sum(where(n <= m, x[m, n], 1.0), n)",
+        "max(where(n <= m, x[m, n], 0.0), n)",
+        "sum(x[m, n], n)",
+        "sum(where(n <= 2 * m, x[m, n], 0.0), n)",
+        "max(where(n <= m, x[m, n], -inf) * x[m, 0], n)",
+        "sum(exp(where(n <= m, x[m, n], -1e9)), n)",
+    ],
+)
 def test_what_no_mask_makes_neutral_is_refused(equation):
     spec = spec_of(f"y[m] = {equation}", inputs="x: f32[M, N]", result="f32[M]")
     with pytest.raises(KernelError, match="the loop of `y` over `n` is not cut short at `m`"):
@@ -106,9 +126,12 @@ def test_what_no_mask_makes_neutral_is_refused(equation):
 
 def test_a_fold_of_the_same_loop_that_is_not_masked_is_refused():
     spec = spec_of(
-        "a[m] = sum(where(n <= m, x[m, n], 0.0), n)", "b[m] = sum(x[m, n], n)",
-        "y[m] = a[m] + b[m]", inputs="x: f32[M, N]", result="f32[M]",
-    )  # fmt: skip
+        "a[m] = sum(where(n <= m, x[m, n], 0.0), n)",
+        "b[m] = sum(x[m, n], n)",
+        "y[m] = a[m] + b[m]",
+        inputs="x: f32[M, N]",
+        result="f32[M]",
+    )
     with pytest.raises(KernelError, match="the loop of `b`"):
         nest_of(spec, *TILES, "cut(n, at=m)", sizes={"M": 21, "N": 30})
 

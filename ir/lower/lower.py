@@ -28,9 +28,7 @@ from ir.sizes import bind, free_sizes
 from ir.spec import Facts, Spec, Tensor
 
 
-def lower(
-    spec: Spec, schedule: Schedule, machine: Machine, sizes: Mapping[str, int]
-) -> LoopNest:
+def lower(spec: Spec, schedule: Schedule, machine: Machine, sizes: Mapping[str, int]) -> LoopNest:
     """The loop nest of a schedule; KernelError where it is not legal or does not fit.
 
     sizes: the free sizes that it is tuned for; capacity is checked at them.
@@ -79,9 +77,7 @@ def _launch(
 ) -> Launch:
     program = Program(spec, facts, schedule, machine, segment, cut)
     program.build()
-    grid = tuple(
-        GridAxis(c.index, c.tile, c.range.high) for c in cut.values() if c.level == "grid"
-    )
+    grid = tuple(GridAxis(c.index, c.tile, c.range.high) for c in cut.values() if c.level == "grid")
     on_machine = dispatch(schedule, segment, cut)
     return Launch(
         name=segment.name,

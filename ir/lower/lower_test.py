@@ -223,9 +223,12 @@ def test_a_softmax_of_long_rows_takes_three_passes():
 
 def test_a_streamed_softmax_takes_two_passes():
     nest = require_right_when_checked(
-        "softmax", "tile(m, size=4)", "tile(k, size=32)", "place(m.outer, level=grid)",
+        "softmax",
+        "tile(m, size=4)",
+        "tile(k, size=32)",
+        "place(m.outer, level=grid)",
         "stream(mx, into=s)",
-    )  # fmt: skip
+    )
     assert len(statements(nest, Load, "x")) == 2
 
 
@@ -239,9 +242,11 @@ def test_streaming_a_maximum_of_another_launch_changes_nothing():
 
 def test_a_loop_outside_the_loop_that_it_is_folded_in_is_right_or_refused():
     lines = (
-        "tile(k, size=8)", "tile(m, size=4)", "place(k.outer, level=loop)",
+        "tile(k, size=8)",
+        "tile(m, size=4)",
+        "place(k.outer, level=loop)",
         "place(m.outer, level=loop)",
-    )  # fmt: skip
+    )
     try:
         nest = lowered("softmax", *lines)
     except KernelError:
@@ -252,9 +257,12 @@ def test_a_loop_outside_the_loop_that_it_is_folded_in_is_right_or_refused():
 
 def test_staging_at_the_grid_loads_the_row_once_for_all_passes():
     nest = require_right_when_checked(
-        "softmax", "tile(m, size=4)", "tile(k, size=32)", "place(m.outer, level=grid)",
+        "softmax",
+        "tile(m, size=4)",
+        "tile(k, size=32)",
+        "place(m.outer, level=grid)",
         "stage(x, at=grid, space=scratch, depth=1)",
-    )  # fmt: skip
+    )
     (load,) = statements(nest, Load, "x")
     assert load in nest.launches[0].body
     assert any(one.whole for one in load.region)
@@ -281,9 +289,12 @@ def test_staging_deeper_changes_the_buffer_and_nothing_else():
 
 def test_a_looped_scan_carries_on_from_tile_to_tile():
     nest = require_right_when_checked(
-        "cumsum", "tile(m, size=4)", "tile(k, size=32)", "place(m.outer, level=grid)",
+        "cumsum",
+        "tile(m, size=4)",
+        "tile(k, size=32)",
+        "place(m.outer, level=grid)",
         "place(k.outer, level=loop)",
-    )  # fmt: skip
+    )
     body = outline(nest.launches[0].body)
     assert body[0] == "Fill y_carry"
     assert body[1][0] == "k"
@@ -303,26 +314,39 @@ def test_a_launch_stores_only_what_a_later_one_needs():
     stored = [s.tensor for s in nest.launches[0].statements() if isinstance(s, Store)]
     assert sorted(stored) == ["mean", "r"]
     assert {p.name: p.role for p in nest.launches[1].parameters} == {
-        "x": "input", "g": "input", "b": "input", "mean": "workspace", "r": "workspace",
+        "x": "input",
+        "g": "input",
+        "b": "input",
+        "mean": "workspace",
+        "r": "workspace",
         "y": "output",
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("unit", ["matrix", "vector"])
 def test_a_product_in_a_loop_is_right_on_either_unit(unit):
     nest = require_right_when_checked(
-        "matmul_bias_gelu", "tile(m, size=16)", "tile(n, size=8)", "tile(k, size=16)",
-        "place(m.outer, level=grid)", "place(n.outer, level=grid)", "place(k.outer, level=loop)",
+        "matmul_bias_gelu",
+        "tile(m, size=16)",
+        "tile(n, size=8)",
+        "tile(k, size=16)",
+        "place(m.outer, level=grid)",
+        "place(n.outer, level=grid)",
+        "place(k.outer, level=loop)",
         f"compute(acc, unit={unit})",
-    )  # fmt: skip
+    )
     assert [f.number for f in statements(nest, Fill, "acc")] == [0.0]
 
 
 def test_a_shared_load_says_along_which_index():
     nest = require_right_when_checked(
-        "matmul_bias_gelu", "tile(m, size=16)", "tile(n, size=8)", "place(m.outer, level=grid)",
-        "place(n.outer, level=grid)", "share(x, over=n.outer)",
-    )  # fmt: skip
+        "matmul_bias_gelu",
+        "tile(m, size=16)",
+        "tile(n, size=8)",
+        "place(m.outer, level=grid)",
+        "place(n.outer, level=grid)",
+        "share(x, over=n.outer)",
+    )
     assert [load.shared for load in statements(nest, Load, "x")] == ["n"]
     assert [load.shared for load in statements(nest, Load, "w")] == [None]
 

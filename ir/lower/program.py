@@ -107,8 +107,9 @@ class Program:
         groups: dict[tuple[str, ...], list[str]] = {}
         for name in self.segment.stored:
             indices = updated(self.equations[name])
-            loops = tuple(c.index for c in self.cuts.values()
-                          if c.level == LOOP and c.index in indices)
+            loops = tuple(
+                c.index for c in self.cuts.values() if c.level == LOOP and c.index in indices
+            )
             groups.setdefault(loops, []).append(name)
         for loops, names in groups.items():
             with_loops = self.open(self.grid, loops)
@@ -226,9 +227,7 @@ class Program:
     ) -> Value:
         """A new value over indices, but for those that count parts, of which it holds one; its
         name is made unique in the launch."""
-        axes = tuple(
-            Axis(i, extent(self.cuts[i])) for i in indices if not self._counts_parts(i)
-        )
+        axes = tuple(Axis(i, extent(self.cuts[i])) for i in indices if not self._counts_parts(i))
         return self._add(Value(name, tensor, dtype, axes, depth or self.depth(tensor)))
 
     def _counts_parts(self, index: str) -> bool:
@@ -364,9 +363,9 @@ class Program:
             self._load_values[key] = self._add(value).name
         name = self._load_values[key]
         shared = self._shared(read.tensor, found, home)
-        home.statements.append(Load(
-            name, read.tensor, region, read.pad, shared, bulk(self.schedule, read.tensor)
-        ))
+        home.statements.append(
+            Load(name, read.tensor, region, read.pad, shared, bulk(self.schedule, read.tensor))
+        )
         home.loads[key] = name
         self.touch(read.tensor)
         return name
@@ -441,9 +440,5 @@ class Program:
         missing = tuple(sorted(self.grid.binds - set(equation.indices)))
         if home is self.top:
             missing = ()
-        home.statements.append(Store(
-            name, region, value, missing, bulk(self.schedule, name)
-        ))
+        home.statements.append(Store(name, region, value, missing, bulk(self.schedule, name)))
         self.touch(name)
-
-

@@ -44,16 +44,22 @@ def test_an_intermediate_is_read_where_it_is_computed():
 
 
 def test_a_transposed_read_of_an_intermediate_is_refused():
-    spec = spec_of("t[m, n] = x[m, n] * 2.0", "y[m, n] = t[n, m]", inputs="x: f32[M, M]",
-                   result="f32[M, M]")  # fmt: skip
+    spec = spec_of(
+        "t[m, n] = x[m, n] * 2.0", "y[m, n] = t[n, m]", inputs="x: f32[M, M]", result="f32[M, M]"
+    )
     assert "is read at other indices" in str(fault(spec, sizes={"M": 2}))
 
 
 def test_a_load_in_a_jagged_loop_is_not_shared():
     found = fault(
-        "embedding_bag", *BAG, "tile(b, size=1)", "tile(d, size=8)", "place(b.outer, level=grid)",
-        "place(d.outer, level=grid)", "share(idx, over=d.outer)",
-    )  # fmt: skip
+        "embedding_bag",
+        *BAG,
+        "tile(b, size=1)",
+        "tile(d, size=8)",
+        "place(b.outer, level=grid)",
+        "place(d.outer, level=grid)",
+        "share(idx, over=d.outer)",
+    )
     assert "`idx` is loaded in a jagged loop" in str(found)
     assert found.place.line == 7
 
@@ -69,8 +75,12 @@ def test_what_one_output_lacks_is_stored_by_one_tile_along_it():
         "def f(x: f32[M, K], g: f32[M]) -> (f32[M, K], f32[M]):\n"
         '    """F."""\n    y[m, k] = x[m, k] + 1.0\n    z[m] = g[m] * 2.0\n    return y, z\n'
     )
-    lines = ("tile(m, size=2)", "tile(k, size=2)", "place(m.outer, level=grid)",
-             "place(k.outer, level=grid)")  # fmt: skip
+    lines = (
+        "tile(m, size=2)",
+        "tile(k, size=2)",
+        "place(m.outer, level=grid)",
+        "place(k.outer, level=grid)",
+    )
     nest = lowered(spec, *lines, sizes={"M": 4, "K": 5})
     assert {s.tensor: s.once for s in statements(nest, Store)} == {"y": (), "z": ("k",)}
 
@@ -96,9 +106,10 @@ def test_what_is_searched_for_has_its_own_dtype(value, dtype):
 
 def test_borders_that_are_read_with_padding_are_loaded_for_it():
     spec = spec_of(
-        "p[m, k] = bucketize(x[m, k], b)", "y[m, k] = f32(p[m, k]) + pad(b[k % K + 1], 1.5)",
+        "p[m, k] = bucketize(x[m, k], b)",
+        "y[m, k] = f32(p[m, k]) + pad(b[k % K + 1], 1.5)",
         inputs="x: f32[M, K], b: f32[K]",
-    )  # fmt: skip
+    )
     nest = lowered(spec, "tile(m, size=1)", sizes={"M": 2, "K": 3}, machine=WITH_REGISTERS)
     assert not statements(nest, Take)
     assert [s.pad for s in statements(nest, Load) if s.tensor == "b"] == [None, 1.5]

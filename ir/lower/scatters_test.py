@@ -36,9 +36,12 @@ PAIRS = spec_of(
     "y[i[k], j[k]] += v[k] * 2.0", inputs="v: f32[K], i: i32[K], j: i32[K]", result="f32[M, N]"
 )
 FEEDING = spec_of(
-    "s[k, d] = f32(v[k, d]) * w[k]", "a[i[k], d] += s[k, d]", "y[m, d] = a[m, d] / (1.0 + b[m])",
-    inputs="v: bf16[K, D], w: f32[K], i: i32[K], b: f32[M]", result="f32[M, D]",
-)  # fmt: skip
+    "s[k, d] = f32(v[k, d]) * w[k]",
+    "a[i[k], d] += s[k, d]",
+    "y[m, d] = a[m, d] / (1.0 + b[m])",
+    inputs="v: bf16[K, D], w: f32[K], i: i32[K], b: f32[M]",
+    result="f32[M, D]",
+)
 ALONG = spec_of("y[k, i[k]] += v[k]", inputs="v: f32[K], i: i32[K]", result="f32[K, M]")
 SPECS = {"rows": ROWS, "counts": COUNTS, "pairs": PAIRS, "feeding": FEEDING, "along": ALONG}
 TILED = ("tile(k, size=4)", "place(k.outer, level=grid)")
@@ -90,7 +93,10 @@ def test_a_launch_fills_and_another_adds():
     assert [g.index for g in add.grid] == ["k", "d"], "nothing is folded, so tiles lie side by side"
     assert outline(fill.body) == ["Map y", "Store y"]
     assert outline(add.body) == ["Load i", "Load v", "Store y"] or outline(add.body) == [
-        "Load v", "Load i", "Store y"]  # fmt: skip
+        "Load v",
+        "Load i",
+        "Store y",
+    ]
     before, after = found(nest, Store)
     assert (before.fold, after.fold) == ("", "sum")
     assert after.region[0].rows is not None and after.region[1].rows is None
@@ -111,8 +117,14 @@ def test_updates_that_lack_a_grid_index_are_added_once():
     )
     sizes = {"K": 13, "N": 6, "M": 5}
     inputs, own = given(spec, sizes)
-    lines = ("tile(k, size=4)", "tile(n, size=2)", "tile(y_0, size=2)", "tile(u_0, size=2)",
-             "place(n.outer, level=grid)", "place(k.outer, level=grid)")  # fmt: skip
+    lines = (
+        "tile(k, size=4)",
+        "tile(n, size=2)",
+        "tile(y_0, size=2)",
+        "tile(u_0, size=2)",
+        "place(n.outer, level=grid)",
+        "place(k.outer, level=grid)",
+    )
     nest = lowered(spec, "atomic(y)", "atomic(u)", *lines, sizes=own, machine=WITH_REGISTERS)
     assert [launch.name for launch in nest.launches] == ["f_0", "f_1", "f_2", "f_3"]
     assert found(nest, Store)[-1].once == () and ("n",) in [s.once for s in found(nest, Store)]
@@ -132,8 +144,9 @@ def test_places_outside_are_faults(rows):
 def test_what_is_not_filled_is_a_fault():
     inputs, own = given(ROWS, SIZES[0])
     nest = atomic("rows", sizes=own)
-    alone = LoopNest(nest.spec, nest.formulation, nest.schedule, nest.machine, nest.sizes,
-                     nest.launches[1:])  # fmt: skip
+    alone = LoopNest(
+        nest.spec, nest.formulation, nest.schedule, nest.machine, nest.sizes, nest.launches[1:]
+    )
     with pytest.raises(NestFault, match="nothing was written"):
         interpret(alone, inputs, own)
 
@@ -143,16 +156,27 @@ def test_what_is_not_filled_is_a_fault():
     [
         (ROWS, "atomic(v)", "`v` is not scattered into"),
         (spec_of("y[m, k] = x[m, k] * 2.0"), "atomic(y)", "allowed: no tensor here"),
-        (spec_of("y[i[k]] += x[k]", inputs="x: bf16[K], i: i32[K]", result="bf16[M]"),
-         "atomic(y)", "`y` is bf16.*\n?.*f32, i32"),
-        (spec_of("y[i[y_0]] += x[y_0]", inputs="x: f32[K], i: i32[K]", result="f32[M]"),
-         "atomic(y)", "a second `y_0`"),
-        (spec_of("y[i[b]] += sum(x[b, k], k)", inputs="x: f32[B, K], i: i32[B]", result="f32[M]"),
-         "atomic(y)", "folded in the same equation"),
+        (
+            spec_of("y[i[k]] += x[k]", inputs="x: bf16[K], i: i32[K]", result="bf16[M]"),
+            "atomic(y)",
+            "`y` is bf16.*\n?.*f32, i32",
+        ),
+        (
+            spec_of("y[i[y_0]] += x[y_0]", inputs="x: f32[K], i: i32[K]", result="f32[M]"),
+            "atomic(y)",
+            "a second `y_0`",
+        ),
+        (
+            spec_of(
+                "y[i[b]] += sum(x[b, k], k)", inputs="x: f32[B, K], i: i32[B]", result="f32[M]"
+            ),
+            "atomic(y)",
+            "folded in the same equation",
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_is_refused(spec, line, message):
-    sizes = {s: 4 for s in free_sizes(spec)}
+    sizes = dict.fromkeys(free_sizes(spec), 4)
     with pytest.raises(KernelError) as seen:
         lowered(spec, line, sizes=sizes, machine=WITH_REGISTERS)
     assert re.search(message, str(seen.value), re.DOTALL), str(seen.value)

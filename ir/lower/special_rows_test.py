@@ -25,9 +25,11 @@ CASES = [(name, schedule) for schedule, (_, names) in SCHEDULES.items() for name
 
 @pytest.mark.parametrize(("name", "schedule"), CASES)
 @given(
-    rows=st.integers(1, 9), columns=st.integers(1, 8), seed=st.integers(0, 999),
+    rows=st.integers(1, 9),
+    columns=st.integers(1, 8),
+    seed=st.integers(0, 999),
     dtype=st.sampled_from(["f32", "bf16"]),
-)  # fmt: skip
+)
 def test_special_rows(name, schedule, rows, columns, seed, dtype):
     spec, sizes = extremes(name, dtype=dtype), {"M": rows, "K": columns}
     lines = [line.format(name) for line in SCHEDULES[schedule][0]]

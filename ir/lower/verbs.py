@@ -38,55 +38,171 @@ class Verb:
 
 
 _TABLE = (
-    Verb("kernel", "one launch -> a launch that ends after this tensor, and another", "tensor",
-         {}, {}),
-    Verb("defer", "sum(r * f, k) read by y -> sum(f, k), and y reads it times r", "tensor",
-         {"into": "tensor"}, {}),
-    Verb("associate", "t = sum(x * y, i), z = sum(w * t, d) -> t_again = sum(w * x, d), "
-         "z = sum(t_again * y, i)", "reduction", {}, {}),
-    Verb("unroll", "a fold over an index of a few numbers -> its terms, each loaded by itself",
-         "short", {}, {}),
-    Verb("collapse", "two indices side by side, p and q -> one index pq of their common range",
-         "collapsed", {"inner": "collapsed"}, {}),
-    Verb("split", "a fold over an index -> folds over `parts` parts of it side by side, in a "
-         "launch that ends there, and a fold of those", "reduction",
-         {"over": "index", "parts": "positive"}, {}),
-    Verb("layout", "an input w[k, n] -> a copy w_nk[n, k] in a launch of its own, read instead; "
-         "a tensor in between -> computed in another order of its indices", "tensor",
-         {"order": "order"}, {"dtype": "dtype"}),
-    Verb("atomic", "every place of a scatter gathers its updates -> a launch that fills it, and one "
-         "in which each update is added to memory at its place", "tensor", {}, {}),
-    Verb("carry", "a launch for each step of the recurrence of a tensor -> one launch, each "
-         "program of which goes through all steps and keeps what the next one needs", "tensor",
-         {}, {}),
-    Verb("tile", "an index -> an outer loop over tiles and an inner one of `size`", "index",
-         {"size": "positive"}, {}),
-    Verb("place", "an outer loop -> tiles side by side (grid) or one after another (loop)",
-         "loop", {"level": "level"}, {}),
-    Verb("fuse", "two loops that reduce the same index -> one", "reduction",
-         {"into": "reduction"}, {}),
-    Verb("stream", "a maximum, then sums that need it or where it is -> one loop with a running "
-         "maximum", "reduction", {"into": "reduction"}, {}),
-    Verb("cut", "a loop over all of an index -> over those tiles in which a mask leaves something "
-         "to fold for the tile `at` hand", "index", {"at": "index"}, {}),
-    Verb("compute", "a sum of products -> done on a unit", "reduction",
-         {"unit": "unit"}, {"acc": "dtype"}),
-    Verb("precision", "operands of a product -> rounded to a dtype first", "reduction",
-         {"dtype": "dtype"}, {}),
-    Verb("share", "a tensor read by each tile of the grid -> read once for all tiles along the "
-         "grid's last loop, and broadcast", "tensor", {"over": "loop"}, {}),
-    Verb("stage", "a tensor read or written where it is used -> through a buffer of `depth` "
-         "tiles, filled at a loop", "tensor", {"depth": "positive"},
-         {"at": "place", "space": "space", "by": "engine"}),
-    Verb("group", "tiles of the grid in the order of its axes -> `size` tiles of this index at a "
-         "time, walked along all of `over`", "index", {"size": "positive", "over": "index"}, {}),
-    Verb("lanes", "the programs of the launch that stores a tensor, with as many lanes as the "
-         "backend likes -> with `count`", "tensor", {"count": "positive"}, {}),
-    Verb("persist", "a program for each tile of the launch that stores a tensor -> `programs` on "
-         "each tile processor, which walk through the tiles", "tensor",
-         {"programs": "positive"}, {}),
-    Verb("specialize", "the sizes of the launch that stores a tensor are its arguments -> "
-         "constants that it is compiled for", "tensor", {}, {}),
+    Verb(
+        "kernel",
+        "one launch -> a launch that ends after this tensor, and another",
+        "tensor",
+        {},
+        {},
+    ),
+    Verb(
+        "defer",
+        "sum(r * f, k) read by y -> sum(f, k), and y reads it times r",
+        "tensor",
+        {"into": "tensor"},
+        {},
+    ),
+    Verb(
+        "associate",
+        "t = sum(x * y, i), z = sum(w * t, d) -> t_again = sum(w * x, d), z = sum(t_again * y, i)",
+        "reduction",
+        {},
+        {},
+    ),
+    Verb(
+        "unroll",
+        "a fold over an index of a few numbers -> its terms, each loaded by itself",
+        "short",
+        {},
+        {},
+    ),
+    Verb(
+        "collapse",
+        "two indices side by side, p and q -> one index pq of their common range",
+        "collapsed",
+        {"inner": "collapsed"},
+        {},
+    ),
+    Verb(
+        "split",
+        "a fold over an index -> folds over `parts` parts of it side by side, in a "
+        "launch that ends there, and a fold of those",
+        "reduction",
+        {"over": "index", "parts": "positive"},
+        {},
+    ),
+    Verb(
+        "layout",
+        "an input w[k, n] -> a copy w_nk[n, k] in a launch of its own, read instead; "
+        "a tensor in between -> computed in another order of its indices",
+        "tensor",
+        {"order": "order"},
+        {"dtype": "dtype"},
+    ),
+    Verb(
+        "atomic",
+        "every place of a scatter gathers its updates -> a launch that fills it, and one "
+        "in which each update is added to memory at its place",
+        "tensor",
+        {},
+        {},
+    ),
+    Verb(
+        "carry",
+        "a launch for each step of the recurrence of a tensor -> one launch, each "
+        "program of which goes through all steps and keeps what the next one needs",
+        "tensor",
+        {},
+        {},
+    ),
+    Verb(
+        "tile",
+        "an index -> an outer loop over tiles and an inner one of `size`",
+        "index",
+        {"size": "positive"},
+        {},
+    ),
+    Verb(
+        "place",
+        "an outer loop -> tiles side by side (grid) or one after another (loop)",
+        "loop",
+        {"level": "level"},
+        {},
+    ),
+    Verb(
+        "fuse",
+        "two loops that reduce the same index -> one",
+        "reduction",
+        {"into": "reduction"},
+        {},
+    ),
+    Verb(
+        "stream",
+        "a maximum, then sums that need it or where it is -> one loop with a running maximum",
+        "reduction",
+        {"into": "reduction"},
+        {},
+    ),
+    Verb(
+        "cut",
+        "a loop over all of an index -> over those tiles in which a mask leaves something "
+        "to fold for the tile `at` hand",
+        "index",
+        {"at": "index"},
+        {},
+    ),
+    Verb(
+        "compute",
+        "a sum of products -> done on a unit",
+        "reduction",
+        {"unit": "unit"},
+        {"acc": "dtype"},
+    ),
+    Verb(
+        "precision",
+        "operands of a product -> rounded to a dtype first",
+        "reduction",
+        {"dtype": "dtype"},
+        {},
+    ),
+    Verb(
+        "share",
+        "a tensor read by each tile of the grid -> read once for all tiles along the "
+        "grid's last loop, and broadcast",
+        "tensor",
+        {"over": "loop"},
+        {},
+    ),
+    Verb(
+        "stage",
+        "a tensor read or written where it is used -> through a buffer of `depth` "
+        "tiles, filled at a loop",
+        "tensor",
+        {"depth": "positive"},
+        {"at": "place", "space": "space", "by": "engine"},
+    ),
+    Verb(
+        "group",
+        "tiles of the grid in the order of its axes -> `size` tiles of this index at a "
+        "time, walked along all of `over`",
+        "index",
+        {"size": "positive", "over": "index"},
+        {},
+    ),
+    Verb(
+        "lanes",
+        "the programs of the launch that stores a tensor, with as many lanes as the "
+        "backend likes -> with `count`",
+        "tensor",
+        {"count": "positive"},
+        {},
+    ),
+    Verb(
+        "persist",
+        "a program for each tile of the launch that stores a tensor -> `programs` on "
+        "each tile processor, which walk through the tiles",
+        "tensor",
+        {"programs": "positive"},
+        {},
+    ),
+    Verb(
+        "specialize",
+        "the sizes of the launch that stores a tensor are its arguments -> "
+        "constants that it is compiled for",
+        "tensor",
+        {},
+        {},
+    ),
 )
 VERBS = {v.name: v for v in _TABLE}
 _CHECKED_BEFORE = ("order", "collapsed", "short")  # by carrying the decisions out
@@ -127,9 +243,7 @@ def _either(facts: Facts, formed: Facts) -> Facts:
     """The facts of a spec, with the tensors and indices that decisions bring."""
     if facts is formed:
         return facts
-    return Facts(
-        formed.ranges, {**formed.tensors, **facts.tensors}, facts.sizes
-    )
+    return Facts(formed.ranges, {**formed.tensors, **facts.tensors}, facts.sizes)
 
 
 class _Checker:
@@ -161,7 +275,8 @@ class _Checker:
         verb = VERBS.get(decision.verb)
         if verb is None:
             raise KernelError(
-                f"unknown decision `{decision.verb}`", place=decision.place,
+                f"unknown decision `{decision.verb}`",
+                place=decision.place,
                 allowed=", ".join(VERBS),
             )
         self._one_of(verb.subject, decision.subject, decision)
@@ -169,14 +284,16 @@ class _Checker:
         for name, value in decision.options:
             if name not in kinds:
                 raise KernelError(
-                    f"`{verb.name}` has no option `{name}`", place=decision.place,
+                    f"`{verb.name}` has no option `{name}`",
+                    place=decision.place,
                     allowed=", ".join(kinds) or "none",
                 )
             self._option(kinds[name], name, value, decision)
         for name in verb.needs:
             if decision.option(name) is None:
                 raise KernelError(
-                    f"`{verb.name}` needs `{name}=`", place=decision.place,
+                    f"`{verb.name}` needs `{name}=`",
+                    place=decision.place,
                     hint=f"{verb.name}({decision.subject}, {name}=...)",
                 )
         if rule := _RULES.get(verb.name):
@@ -197,8 +314,10 @@ class _Checker:
         if word not in self.known[kind]:
             hint = "tile its index first" if kind in ("loop", "place") else ""
             raise KernelError(
-                f"`{word}` is no {kind} here", place=decision.place,
-                allowed=", ".join(self.known[kind]) or "none", hint=hint,
+                f"`{word}` is no {kind} here",
+                place=decision.place,
+                allowed=", ".join(self.known[kind]) or "none",
+                hint=hint,
             )
 
     def _compute(self, decision: Decision) -> None:
@@ -206,13 +325,15 @@ class _Checker:
         if unit == "matrix" and contraction(self.reductions[decision.subject]) is None:
             raise KernelError(
                 f"`{decision.subject}` is not a sum of products that the matrix unit takes",
-                place=decision.place, hint=f"compute({decision.subject}, unit=vector)",
+                place=decision.place,
+                hint=f"compute({decision.subject}, unit=vector)",
             )
         kept = promote((self.facts.tensors[decision.subject].dtype,))
         if decision.option("acc", kept) != kept:
             raise KernelError(
                 f"`{decision.subject}` is accumulated in {kept}, not {decision.option('acc')}",
-                place=decision.place, allowed=kept,
+                place=decision.place,
+                allowed=kept,
             )
 
     def _precision(self, decision: Decision) -> None:
@@ -225,13 +346,16 @@ class _Checker:
             why = why if dtype in (NARROW, TRIPLE) else "no input has"
             raise KernelError(
                 f"operands of `{decision.subject}` may not be rounded to {dtype}, which {why}",
-                place=decision.place, allowed=", ".join(sorted(have)),
+                place=decision.place,
+                allowed=", ".join(sorted(have)),
             )
         compute = self.schedule.find("compute", decision.subject)
         if dtype == TRIPLE and (compute is None or compute.option("unit") != "matrix"):
             raise KernelError(
                 f"`{decision.subject}` is not done on the matrix unit, so {dtype} does nothing "
-                "for it", place=decision.place, hint=f"compute({decision.subject}, unit=matrix)",
+                "for it",
+                place=decision.place,
+                hint=f"compute({decision.subject}, unit=matrix)",
             )
 
     def _layout(self, decision: Decision) -> None:
@@ -239,7 +363,8 @@ class _Checker:
         if dtype is not None and (dtype != NARROW or not self.machine.has_matrix(NARROW)):
             takes = f"the matrix unit of `{self.machine.name}` takes none"
             raise KernelError(
-                f"a copy of `{decision.subject}` is not rounded to {dtype}", place=decision.place,
+                f"a copy of `{decision.subject}` is not rounded to {dtype}",
+                place=decision.place,
                 allowed=NARROW if self.machine.has_matrix(NARROW) else takes,
                 hint=f"drop dtype={dtype}",
             )
@@ -253,7 +378,8 @@ class _Checker:
         if tensor is not None and tensor.dtype not in self.machine.atomics:
             raise KernelError(
                 f"`{decision.subject}` is {tensor.dtype}, which memory here does not add to",
-                place=decision.place, allowed=", ".join(self.machine.atomics),
+                place=decision.place,
+                allowed=", ".join(self.machine.atomics),
                 hint=f"drop {decision}, or scatter into an f32 tensor and cast it afterwards",
             )
         if tensor is not None and tensor.dtype not in WIDE:
@@ -274,14 +400,16 @@ class _Checker:
             if self.schedule.find("tile", name) is None or not folded or index == at:
                 raise KernelError(
                     f"no fold over `{index}` runs in a loop, for a tile of `{at}` each",
-                    place=decision.place, hint=f"tile({name}, size=32)",
+                    place=decision.place,
+                    hint=f"tile({name}, size=32)",
                 )
 
     def _stream(self, decision: Decision) -> None:
         if self.reductions[decision.subject].value.fold not in ("max", "min"):
             raise KernelError(
                 f"`{decision.subject}` is no maximum or minimum, so it cannot be streamed",
-                place=decision.place, hint=f"fuse({decision.subject}, into=...)",
+                place=decision.place,
+                hint=f"fuse({decision.subject}, into=...)",
             )
 
     def _of_registers(self, decision: Decision) -> None:
@@ -290,7 +418,8 @@ class _Checker:
             raise KernelError(
                 f"`{self.machine.name}` has no registers, so its programs have no lanes, and a "
                 f"tile processor holds one: there is no `{decision.verb}` to decide",
-                place=decision.place, allowed="machines with a `register` space",
+                place=decision.place,
+                allowed="machines with a `register` space",
                 hint=f"drop {decision.verb}({decision.subject}, ...)",
             )
 
@@ -298,12 +427,15 @@ class _Checker:
         self._of_registers(decision)
         if decision.option("size") < 2:
             raise KernelError(
-                f"`size={decision.option('size')}` groups no tiles", place=decision.place,
-                allowed="2 or more", hint=f"drop group({decision.subject}, ...)",
+                f"`size={decision.option('size')}` groups no tiles",
+                place=decision.place,
+                allowed="2 or more",
+                hint=f"drop group({decision.subject}, ...)",
             )
         if decision.option("over") == decision.subject:
             raise KernelError(
-                f"`{decision.subject}` is grouped over itself", place=decision.place,
+                f"`{decision.subject}` is grouped over itself",
+                place=decision.place,
                 allowed=", ".join(i for i in self.facts.ranges if i != decision.subject),
             )
 
@@ -313,7 +445,8 @@ class _Checker:
         if decision.option("count") not in allowed:
             raise KernelError(
                 f"`count={decision.option('count')}` is no number of lanes of a program here",
-                place=decision.place, allowed=", ".join(map(str, allowed)),
+                place=decision.place,
+                allowed=", ".join(map(str, allowed)),
                 hint=f"lanes({decision.subject}, count={allowed[0]})",
             )
 
@@ -322,7 +455,8 @@ class _Checker:
         if decision.option("programs") > MOST_RESIDENT:
             raise KernelError(
                 f"`programs={decision.option('programs')}` are more than a tile processor keeps",
-                place=decision.place, allowed=f"1 to {MOST_RESIDENT}",
+                place=decision.place,
+                allowed=f"1 to {MOST_RESIDENT}",
             )
 
 

@@ -144,19 +144,27 @@ def test_a_matrix_unit_takes_only_operands_of_its_dtypes():
 
 def test_only_a_maximum_is_streamed():
     spec = spec_of(
-        "a[m] = sum(x[m, k], k)", "b[m] = sum(x[m, k] ** 2, k)", "y[m] = a[m] + b[m]",
+        "a[m] = sum(x[m, k], k)",
+        "b[m] = sum(x[m, k] ** 2, k)",
+        "y[m] = a[m] + b[m]",
         result="f32[M]",
-    )  # fmt: skip
+    )
     with pytest.raises(KernelError):
-        lower(spec, decisions(spec, "tile(k, size=2)", "stream(a, into=b)"), SMALL,
-              {"M": 2, "K": 5})
+        lower(
+            spec, decisions(spec, "tile(k, size=2)", "stream(a, into=b)"), SMALL, {"M": 2, "K": 5}
+        )
 
 
 def test_the_canonical_order_is_that_of_the_verbs_and_keeps_places_in_theirs():
     given = decisions(
-        SOFTMAX, "stage(x, depth=2)", "place(m.outer, level=grid)", "place(k.outer, level=loop)",
-        "tile(k, size=2)", "tile(m, size=4)", "kernel(mx)",
-    )  # fmt: skip
+        SOFTMAX,
+        "stage(x, depth=2)",
+        "place(m.outer, level=grid)",
+        "place(k.outer, level=loop)",
+        "tile(k, size=2)",
+        "tile(m, size=4)",
+        "kernel(mx)",
+    )
     found = canonical(given)
     assert [RANK[d.verb] for d in found.decisions] == sorted(RANK[d.verb] for d in given.decisions)
     assert [d.subject for d in found.of("place")] == ["m.outer", "k.outer"]

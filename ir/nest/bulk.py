@@ -30,7 +30,9 @@ def require_boxes(
         if decision.option("by") != "bulk":
             continue
         moves = [
-            (launch, s) for launch in launches for s in launch.statements()
+            (launch, s)
+            for launch in launches
+            for s in launch.statements()
             if isinstance(s, Load | Store) and s.tensor == decision.subject
         ]
         if not moves:

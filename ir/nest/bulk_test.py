@@ -20,9 +20,13 @@ from ir.samples.samples import (
 CHIP = dataclasses.replace(WITH_REGISTERS, engines=("bulk",))
 SIZES = {"M": 64, "N": 64, "K": 64}
 TILED = (
-    "tile(m, size=16)", "tile(n, size=16)", "tile(k, size=16)", "place(m.outer, level=grid)",
-    "place(n.outer, level=grid)", "place(k.outer, level=loop)",
-)  # fmt: skip
+    "tile(m, size=16)",
+    "tile(n, size=16)",
+    "tile(k, size=16)",
+    "place(m.outer, level=grid)",
+    "place(n.outer, level=grid)",
+    "place(k.outer, level=loop)",
+)
 
 
 def fault(spec, *lines: str, sizes=None, machine=CHIP) -> KernelError:
@@ -33,11 +37,19 @@ def fault(spec, *lines: str, sizes=None, machine=CHIP) -> KernelError:
 
 
 def test_loads_and_stores_of_a_staged_tensor_are_moved_in_bulk():
-    nest = lowered("matmul_bias_gelu", *TILED, "stage(x, depth=3, by=bulk)",
-                   "stage(y, depth=1, by=bulk)", sizes=SIZES, machine=CHIP)  # fmt: skip
+    nest = lowered(
+        "matmul_bias_gelu",
+        *TILED,
+        "stage(x, depth=3, by=bulk)",
+        "stage(y, depth=1, by=bulk)",
+        sizes=SIZES,
+        machine=CHIP,
+    )
     assert {s.tensor: s.bulk for s in statements(nest, Load)} == {
-        "x": True, "w": False, "b": False,
-    }  # fmt: skip
+        "x": True,
+        "w": False,
+        "b": False,
+    }
     assert [s.bulk for s in statements(nest, Store)] == [True]
 
 
@@ -50,19 +62,28 @@ def test_a_machine_without_the_engine_says_which_it_has():
 @pytest.mark.parametrize(
     "kernel, lines, what",
     [
-        ("embedding_bag", ("tile(b, size=1)", "tile(l, size=8)", "place(b.outer, level=grid)",
-                           "stage(table, depth=2, by=bulk)"), "where another tensor says"),
+        (
+            "embedding_bag",
+            (
+                "tile(b, size=1)",
+                "tile(l, size=8)",
+                "place(b.outer, level=grid)",
+                "stage(table, depth=2, by=bulk)",
+            ),
+            "where another tensor says",
+        ),
         ("conv1d", ("tile(l, size=8)", "stage(x, depth=2, by=bulk)"), "a window over l, i"),
         ("max_pool2d", ("stage(x, depth=2, by=bulk)",), "a window over p, i"),
         ("cumsum", ("tile(k, size=2)", "stage(x, depth=2, by=bulk)"), "a row of its tile has 8 "),
     ],
-)  # fmt: skip
+)
 def test_what_is_no_box_is_refused(kernel, lines, what):
     caught = fault(kernel, *lines)
     assert "cannot be moved in bulk" in str(caught) and what in str(caught)
     assert (caught.allowed, caught.hint) == (
-        "boxes of a tensor, padded by nothing but zeros", "drop by=bulk",
-    )  # fmt: skip
+        "boxes of a tensor, padded by nothing but zeros",
+        "drop by=bulk",
+    )
 
 
 def test_rows_of_the_tensor_are_aligned_too():
@@ -78,15 +99,20 @@ def test_steps_and_other_paddings_are_refused():
     assert "lies outside is -inf" in str(fault(spec, "stage(x, depth=1, by=bulk)", sizes=sizes))
 
 
-@pytest.mark.parametrize("size, what", [
-    (128, "its box has 128 elements along m, more than 64"),
-    (24, "its tile has 24 elements along m, which is no power of two"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "size, what",
+    [
+        (128, "its box has 128 elements along m, more than 64"),
+        (24, "its tile has 24 elements along m, which is no power of two"),
+    ],
+)
 def test_boxes_that_the_engine_does_not_take_are_refused(size, what):
     chip = dataclasses.replace(WITH_LANES, box=64)
     sizes = {"M": 256, "N": 64, "K": 64}
     lines = tuple(t.replace("tile(m, size=16)", f"tile(m, size={size})") for t in TILED)
-    caught = fault("matmul_bias_gelu", *lines, "stage(x, depth=2, by=bulk)", sizes=sizes, machine=chip)
+    caught = fault(
+        "matmul_bias_gelu", *lines, "stage(x, depth=2, by=bulk)", sizes=sizes, machine=chip
+    )
     assert what in str(caught)
 
 

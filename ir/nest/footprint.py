@@ -22,9 +22,7 @@ def value_bytes(value: Value, sizes: Mapping[str, int]) -> int:
 def launch_steps(launch: Launch) -> tuple[Step, ...]:
     """The steps of every map of a launch, in order."""
     values = {v.name: v for v in launch.values}
-    return tuple(
-        s for m in launch.statements() if isinstance(m, Map) for s in steps(m, values)
-    )
+    return tuple(s for m in launch.statements() if isinstance(m, Map) for s in steps(m, values))
 
 
 def temporaries(launch: Launch) -> tuple[Temporary, ...]:
@@ -113,9 +111,7 @@ def tables(launch: Launch) -> set[str]:
     return found
 
 
-def _alive(
-    block: tuple[Statement, ...], held: Mapping[str, int], kept: Mapping[str, int]
-) -> int:
+def _alive(block: tuple[Statement, ...], held: Mapping[str, int], kept: Mapping[str, int]) -> int:
     """The most bytes that a block surely holds at once, with `kept` held all along."""
     made: set[str] = set(kept)
     most = sum(kept.values())

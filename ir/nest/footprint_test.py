@@ -18,9 +18,13 @@ from ir.samples.samples import SMALL, WITH_REGISTERS, lowered, spec_of
 ROW = ("tile(m, size=4)", "place(m.outer, level=grid)")  # softmax at M=64, K=128
 SIZES = {"M": 64, "K": 128}
 TILE = 4 * 128 * 4  # bytes of f32[m=4, k=128]
-READS_SCRATCH = replace(WITH_REGISTERS, units={
-    **WITH_REGISTERS.units, "matrix": replace(WITH_REGISTERS.units["matrix"], reads="scratch"),
-})  # fmt: skip
+READS_SCRATCH = replace(
+    WITH_REGISTERS,
+    units={
+        **WITH_REGISTERS.units,
+        "matrix": replace(WITH_REGISTERS.units["matrix"], reads="scratch"),
+    },
+)
 TIGHT = replace(WITH_REGISTERS, spaces={**WITH_REGISTERS.spaces, "scratch": Space(4096)})
 
 
@@ -45,9 +49,14 @@ def test_with_registers_nothing_does_that_no_product_needs():
 
 
 PRODUCT = (
-    "compute(acc, unit=matrix)", "precision(acc, dtype=bf16)", "stage(x, depth=3)",
-    "tile(m, size=8)", "place(m.outer, level=grid)",
-    "tile(n, size=33)", "place(n.outer, level=grid)", "tile(k, size=31)",
+    "compute(acc, unit=matrix)",
+    "precision(acc, dtype=bf16)",
+    "stage(x, depth=3)",
+    "tile(m, size=8)",
+    "place(m.outer, level=grid)",
+    "tile(n, size=33)",
+    "place(n.outer, level=grid)",
+    "tile(k, size=31)",
 )
 
 

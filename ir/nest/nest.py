@@ -340,7 +340,9 @@ class LoopNest:
         """Whether floats are folded into memory in any order, so that bits vary from run to run."""
         return any(
             isinstance(s, Store) and s.fold and p.name == s.tensor and p.dtype in FLOATS
-            for launch in self.launches for s in launch.statements() for p in launch.parameters
+            for launch in self.launches
+            for s in launch.statements()
+            for p in launch.parameters
         )
 
 

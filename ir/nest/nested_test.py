@@ -8,10 +8,15 @@ from ir.samples.samples import SMALL, lowered, spec_of
 
 SPEC = spec_of(
     "y[o, l] = sum(x[l + i, c] * w[i, c, o], c, i=3)",
-    inputs="x: f32[L + 2, C], w: f32[3, C, O]", result="f32[O, L]",
-)  # fmt: skip
-LOOPS = ("tile(c, size=8)", "tile(i, size=1)", "place(c.outer, level=loop)",
-         "place(i.outer, level=loop)")  # fmt: skip
+    inputs="x: f32[L + 2, C], w: f32[3, C, O]",
+    result="f32[O, L]",
+)
+LOOPS = (
+    "tile(c, size=8)",
+    "tile(i, size=1)",
+    "place(c.outer, level=loop)",
+    "place(i.outer, level=loop)",
+)
 
 
 def outermost(spec, *lines, sizes):
@@ -28,12 +33,17 @@ def test_loops_that_do_nothing_else_are_one():
 @pytest.mark.parametrize(
     ("spec", "lines", "sizes"),
     [
-        (spec_of("a[m] = max(x[m, k], k)", "y[m] = sum(exp(x[m, k] - a[m]), k)", result="f32[M]"),
-         ("tile(m, size=1)", "tile(k, size=4)", "place(m.outer, level=loop)"), {"M": 3, "K": 9}),
+        (
+            spec_of(
+                "a[m] = max(x[m, k], k)", "y[m] = sum(exp(x[m, k] - a[m]), k)", result="f32[M]"
+            ),
+            ("tile(m, size=1)", "tile(k, size=4)", "place(m.outer, level=loop)"),
+            {"M": 3, "K": 9},
+        ),
         (SPEC, LOOPS[:1] + LOOPS[2:3], {"C": 20, "O": 4, "L": 6}),
     ],
     ids=["a loop with two loops", "one loop"],
-)  # fmt: skip
+)
 def test_others_stay_alone(spec, lines, sizes):
     loop = outermost(spec, *lines, sizes=sizes)
     assert nested(loop) == (loop,)

@@ -59,17 +59,20 @@ class _Scratch:
     def parts(self) -> dict[str, int]:
         self._block(self.launch.once, 1, 1)
         self._block(self.launch.body, 1, 1)
-        passing = [p for s in self.launch.statements() if isinstance(s, Dot) for p in self._passing(s)]
+        passing = [
+            p for s in self.launch.statements() if isinstance(s, Dot) for p in self._passing(s)
+        ]
         return self.found | max(passing, key=lambda p: sum(p.values()), default={})
 
     def _passing(self, dot: Dot) -> list[dict[str, int]]:
         """Bytes of a product's operands that are not loaded ahead, of those that are there at
         the same time."""
         here = {
-            tile.value: self.bytes[tile.value] for side, tile in enumerate((dot.a, dot.b))
+            tile.value: self.bytes[tile.value]
+            for side, tile in enumerate((dot.a, dot.b))
             if tile.value not in self.found
             and (self.values[tile.value].loaded or side or not self.reads)
-        }  # fmt: skip
+        }
         return [here] if self.reads else [{name: taken} for name, taken in here.items()]
 
     def _block(self, block: tuple[Statement, ...], depth: int, copies: int) -> None:

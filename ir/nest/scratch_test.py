@@ -9,17 +9,28 @@ from ir.samples.samples import WITH_LANES, lowered, spec_of
 from ir.sizes import bind
 
 SIZES = {"M": 256, "N": 256, "K": 256}
-TILED = ("tile(m, size=64)", "tile(n, size=32)", "place(m.outer, level=grid)",
-         "place(n.outer, level=grid)", "compute(acc, unit=matrix)")  # fmt: skip
+TILED = (
+    "tile(m, size=64)",
+    "tile(n, size=32)",
+    "place(m.outer, level=grid)",
+    "place(n.outer, level=grid)",
+    "compute(acc, unit=matrix)",
+)
 LOOP = ("tile(k, size=64)", "place(k.outer, level=loop)", "stage(w, depth=4)")
-REGISTERS = replace(WITH_LANES, units={
-    **WITH_LANES.units, "matrix": replace(WITH_LANES.units["matrix"], reads="register"),
-})  # fmt: skip
+REGISTERS = replace(
+    WITH_LANES,
+    units={
+        **WITH_LANES.units,
+        "matrix": replace(WITH_LANES.units["matrix"], reads="register"),
+    },
+)
 NORMED = spec_of(
-    "e[m, k] = exp(f32(x[m, k]))", "acc[m, n] = sum(e[m, k] * f32(w[k, n]), k)",
+    "e[m, k] = exp(f32(x[m, k]))",
+    "acc[m, n] = sum(e[m, k] * f32(w[k, n]), k)",
     "y[m, n] = acc[m, n] * 2.0",
-    inputs="x: bf16[M, K], w: bf16[K, N]", result="f32[M, N]",
-)  # fmt: skip
+    inputs="x: bf16[M, K], w: bf16[K, N]",
+    result="f32[M, N]",
+)
 X, W = 2 * 64 * 64, 2 * 64 * 32
 
 
@@ -61,9 +72,11 @@ ONE_X, ONE_W = 4 * 64 * 32, 4 * 32 * 32
 def test_taps_have_as_many_slots_as_their_loop_loads_ahead(tiled):
     """Taps and tiles of channels are one loop."""
     spec = spec_of(
-        TAPS, "y[o, l] = acc[o, l] * 2.0",
-        inputs="x: f32[L + 2, C], w: f32[3, C, O]", result="f32[O, L]",
-    )  # fmt: skip
+        TAPS,
+        "y[o, l] = acc[o, l] * 2.0",
+        inputs="x: f32[L + 2, C], w: f32[3, C, O]",
+        result="f32[O, L]",
+    )
     lines = (*tiled, *TAPPED, "stage(x, depth=3)", "stage(w, depth=3)")
     found = parts(spec, *lines, sizes={"C": 64 if tiled else 32, "O": 32, "L": 64})
     assert found == {"x": 3 * ONE_X, "w": 3 * ONE_W}
@@ -71,9 +84,11 @@ def test_taps_have_as_many_slots_as_their_loop_loads_ahead(tiled):
 
 def test_taps_that_are_written_out_in_a_loop_that_loads_ahead_have_slots_each():
     spec = spec_of(
-        TAPS, "y[o, l] = acc[o, l] * 2.0",
-        inputs="x: f32[L + 2, C], w: f32[3, C, O]", result="f32[O, L]",
-    )  # fmt: skip
+        TAPS,
+        "y[o, l] = acc[o, l] * 2.0",
+        inputs="x: f32[L + 2, C], w: f32[3, C, O]",
+        result="f32[O, L]",
+    )
     lines = (*IN_LOOP, *TAPPED, "stage(w, depth=3, at=c.outer)")
     found = parts(spec, *lines, sizes={"C": 64, "O": 32, "L": 64})
     assert found == {"x": 3 * 2 * ONE_X, "w": 3 * ONE_W}

@@ -12,7 +12,7 @@ from ir.samples.samples import KERNELS, SMALL, workload
 from ir.spec import Apply, Cast, Expr, Index, Number, Size
 
 EXTENT = 3
-SCALARS = {name: 5 for name in "MKNDBLHWPQCOUVF"} | {"eps": 1e-5}
+SCALARS = dict.fromkeys("MKNDBLHWPQCOUVF", 5) | {"eps": 1e-5}
 
 
 def value(name: str, dtype: str, *axes: str) -> Value:
@@ -22,10 +22,14 @@ def value(name: str, dtype: str, *axes: str) -> Value:
 VALUES = {
     v.name: v
     for v in (
-        value("out", "f32", "m", "k"), value("x", "f32", "m", "k"), value("h", "bf16", "m", "k"),
-        value("r", "f32", "m"), value("i", "i32", "m"), value("b", "b8", "m", "k"),
+        value("out", "f32", "m", "k"),
+        value("x", "f32", "m", "k"),
+        value("h", "bf16", "m", "k"),
+        value("r", "f32", "m"),
+        value("i", "i32", "m"),
+        value("b", "b8", "m", "k"),
     )
-}  # fmt: skip
+}
 OUT, X, H, R, I, B = (Tile(name) for name in VALUES)
 
 
@@ -63,8 +67,9 @@ def run(statement: Map, values: dict[str, Value], held: dict[str, Labelled]) -> 
             found = evaluated(step.args[0], held)
         else:
             found = evaluated(Apply(step.function, step.args), held)
-        kind = _kind(step.to.dtype if isinstance(step.to, Temporary) else
-                     values[step.to.value].dtype)  # fmt: skip
+        kind = _kind(
+            step.to.dtype if isinstance(step.to, Temporary) else values[step.to.value].dtype
+        )
         name = step.to.name if isinstance(step.to, Temporary) else step.to.value
         held[name] = Labelled(found.axes, found.data.astype(kind))
     return held[statement.value]
@@ -109,10 +114,14 @@ BY_HAND = {
     "a product of two sums": op("mul", op("add", X, R), op("sub", X, R)),
     "what it holds, read again at the end": op("mul", op("exp", op("add", OUT, R)), OUT),
     "what it holds, read first": op("add", op("mul", OUT, X), op("mul", X, X)),
-    "both sides need a tile between": op("add", op("mul", op("exp", X), op("exp", R)),
-                                         op("mul", op("exp", H), op("tanh", X))),
-    "three sums deep": op("sub", op("sub", op("sub", X, op("exp", X)), op("exp", R)),
-                          op("mul", op("exp", X), op("sub", X, op("exp", R)))),
+    "both sides need a tile between": op(
+        "add", op("mul", op("exp", X), op("exp", R)), op("mul", op("exp", H), op("tanh", X))
+    ),
+    "three sums deep": op(
+        "sub",
+        op("sub", op("sub", X, op("exp", X)), op("exp", R)),
+        op("mul", op("exp", X), op("sub", X, op("exp", R))),
+    ),
     "a choice": op("where", op("gt", X, R), op("mul", X, Number(2.0)), op("neg", X)),
     "a choice by truth values": op("where", op("and", B, op("not", op("lt", X, R))), X, R),
     "an index as a value": op("where", op("ge", Index("m"), Index("k")), X, Number(0.0)),
@@ -127,7 +136,7 @@ BY_HAND = {
     "a row alone": R,
     "an index alone": Index("k"),
     "sizes": op("div", X, op("rsqrt", op("add", Cast("f32", Size("K")), Size("eps")))),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("expression", BY_HAND.values(), ids=BY_HAND.keys())
@@ -167,9 +176,16 @@ def test_truth_values_between_are_bytes():
 
 @pytest.mark.parametrize(
     "dtypes, expected",
-    [((), "f32"), (("bf16", "bf16"), "f32"), (("f16", "f64"), "f64"), (("i32", "i64"), "i64"),
-     (("b8", "i32"), "i32"), (("i64", "f16"), "f32"), (("f32", "bf16"), "f32")],
-)  # fmt: skip
+    [
+        ((), "f32"),
+        (("bf16", "bf16"), "f32"),
+        (("f16", "f64"), "f64"),
+        (("i32", "i64"), "i64"),
+        (("b8", "i32"), "i32"),
+        (("i64", "f16"), "f32"),
+        (("f32", "bf16"), "f32"),
+    ],
+)
 def test_operands_meet_in_the_wider_dtype_and_never_in_16_bits(dtypes, expected):
     assert promote(dtypes) == promote(dtypes[::-1]) == expected
 

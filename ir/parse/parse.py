@@ -67,9 +67,11 @@ def _spec(source: Source, node: ast.stmt | None) -> Spec:
         )
     if not is_name(node.name):
         raise source.fault(
-            node, f"`{node.name}` cannot name a kernel", allowed="lower-case letters, digits and _",
+            node,
+            f"`{node.name}` cannot name a kernel",
+            allowed="lower-case letters, digits and _",
             hint="write the name in lower case",
-        )  # fmt: skip
+        )
     spec = _Reader(source, node).spec()
     try:
         facts(spec)
@@ -110,9 +112,7 @@ class _Reader:
             else:
                 equations.append(self._equation(line))
         outputs = self._outputs(returned)
-        return Spec(
-            self.node.name, doc, inputs, outputs, tuple(equations), attributes, derived
-        )
+        return Spec(self.node.name, doc, inputs, outputs, tuple(equations), attributes, derived)
 
     def _arguments(self) -> tuple[tuple, tuple, tuple]:
         args = self.node.args
@@ -199,21 +199,25 @@ class _Reader:
         first = call.args[0] if call.args else None
         if len(call.args) != 3 or call.keywords or not isinstance(first, ast.Name):
             raise self.source.fault(
-                call, f"`{self.source.written(call)}` declares no range",
+                call,
+                f"`{self.source.written(call)}` declares no range",
                 allowed="`range(i, 0, N)`: an integer input, the least entry, one above the greatest",
                 hint="write it right below the docstring",
-            )  # fmt: skip
+            )
         if first.id not in names:
             raise self.source.fault(
-                first, f"`{first.id}` is no integer input", allowed=", ".join(names) or "none",
+                first,
+                f"`{first.id}` is no integer input",
+                allowed=", ".join(names) or "none",
                 hint=near(first.id, names, "ranges are of integer inputs"),
-            )  # fmt: skip
+            )
         low, high = (self.expressions.size(end) for end in call.args[1:])
         if isinstance(low, Number) and isinstance(high, Number) and low.value >= high.value:
             raise self.source.fault(
-                call, f"`{self.source.written(call)}` is empty",
+                call,
+                f"`{self.source.written(call)}` is empty",
                 hint="the second number is one above the greatest entry",
-            )  # fmt: skip
+            )
         return tuple(replace(t, range=(low, high)) if t.name == first.id else t for t in inputs)
 
     def _equation(self, node: ast.stmt) -> Equation:

@@ -89,9 +89,12 @@ def _buffer(t: Tensor, role: str) -> Buffer:
 
 
 def _equation(
-    e: Equation, sizes: list[Expr | None], known: Mapping[str, str], gone: Collection[str],
+    e: Equation,
+    sizes: list[Expr | None],
+    known: Mapping[str, str],
+    gone: Collection[str],
     still: Collection[str],
-) -> Equation:  # fmt: skip
+) -> Equation:
     """An equation of a tensor with elements. still: the indices that run over nothing."""
     dtype = known[e.target]
     reduced = set(e.reduced)

@@ -32,9 +32,11 @@ def spec(text: str) -> Spec:
         replace(e, value=visit(e.value), sizes=tuple(map(visit, e.sizes))) for e in made.equations
     )
     return replace(
-        made, inputs=tuple(map(sized, made.inputs)), outputs=tuple(map(sized, made.outputs)),
+        made,
+        inputs=tuple(map(sized, made.inputs)),
+        outputs=tuple(map(sized, made.outputs)),
         equations=equations,
-    )  # fmt: skip
+    )
 
 
 def test_a_spec_with_elements_is_itself():
@@ -43,13 +45,16 @@ def test_a_spec_with_elements_is_itself():
 
 
 def test_empty_results_have_no_kernel():
-    network = partition(spec('''def f(x: f32[7, 4], w: f32[4, 3], b: f32[3]) -> (f32[7, 3], f32[3]):
+    network = partition(
+        spec('''def f(x: f32[7, 4], w: f32[4, 3], b: f32[3]) -> (f32[7, 3], f32[3]):
     """F."""
     p[i, k] = sum(x[i, j] * w[j, k], j)
     y[i, k] = p[i, k] + b[k]
     z[k] = b[k] * 2.0
     return y, z
-'''), {})  # fmt: skip
+'''),
+        {},
+    )
     assert len(network.steps) == 1
     assert {b.name for b in network.inputs} == {"x", "w", "b"}
     assert network.outputs == (("y", (0, 3)), ("z", (3,)))
@@ -63,57 +68,73 @@ def test_empty_results_have_no_kernel():
     [("sum", 0.0), ("prod", 1.0), ("max", -inf), ("min", inf)],
 )
 def test_a_reduction_over_nothing_is_its_identity_element(fold, identity):
-    network = partition(spec(f'''def f(x: f32[7, 4], b: f32[4]) -> f32[4]:
+    network = partition(
+        spec(f'''def f(x: f32[7, 4], b: f32[4]) -> f32[4]:
     """F."""
     s[j] = {fold}(x[i, j], i)
     y[j] = s[j] + b[j]
     return y
-'''), {})  # fmt: skip
+'''),
+        {},
+    )
     (found,) = evaluate(network, {"x": np.zeros((0, 4)), "b": np.ones(4)})
     assert found.tolist() == [identity + 1] * 4
 
 
 @pytest.mark.parametrize(("fold", "identity"), [("any", False), ("all", True)])
 def test_truth_over_nothing(fold, identity):
-    network = partition(spec(f'''def f(x: b8[7, 4]) -> b8[4]:
+    network = partition(
+        spec(f'''def f(x: b8[7, 4]) -> b8[4]:
     """F."""
     y[j] = {fold}(x[i, j], i)
     return y
-'''), {})  # fmt: skip
+'''),
+        {},
+    )
     (found,) = evaluate(network, {"x": np.zeros((0, 4), bool)})
     assert found.tolist() == [identity] * 4
 
 
 def test_a_mean_of_nothing_is_no_number():
-    network = partition(spec('''def f(x: f32[7, 4], b: f32[4]) -> f32[4]:
+    network = partition(
+        spec('''def f(x: f32[7, 4], b: f32[4]) -> f32[4]:
     """F."""
     s[j] = sum(x[i, j], i)
     y[j] = s[j] / 7 + b[j]
     return y
-'''), {})  # fmt: skip
-    assert not any(n == Number(0) for s in network.steps for e in s.spec.equations
-                   for n in e.value.walk())  # fmt: skip
+'''),
+        {},
+    )
+    assert not any(
+        n == Number(0) for s in network.steps for e in s.spec.equations for n in e.value.walk()
+    )
     (found,) = evaluate(network, {"x": np.zeros((0, 4)), "b": np.ones(4)})
     assert np.isnan(found).all()
 
 
 def test_the_padding_of_an_empty_tensor_is_all_that_is_read():
-    network = partition(spec('''def f(x: f32[7, 4]) -> f32[2, 4]:
+    network = partition(
+        spec('''def f(x: f32[7, 4]) -> f32[2, 4]:
     """F."""
     y[i, j]: [2, 4] = pad(x[i - 1, j], 3.0)
     return y
-'''), {})  # fmt: skip
+'''),
+        {},
+    )
     (found,) = evaluate(network, {"x": np.zeros((0, 4))})
     assert (found == 3).all() and found.shape == (2, 4)
 
 
 def test_nothing_is_added_to_zeros():
-    network = partition(spec('''def f(x: f32[7], to: i64[7], b: f32[4]) -> f32[4]:
+    network = partition(
+        spec('''def f(x: f32[7], to: i64[7], b: f32[4]) -> f32[4]:
     """F."""
     s[to[i]] += x[i]
     y[j] = s[j] + b[j]
     return y
-'''), {})  # fmt: skip
+'''),
+        {},
+    )
     given = {"x": np.zeros(0), "to": np.zeros(0, np.int64), "b": np.arange(4.0)}
     assert evaluate(network, given)[0].tolist() == [0, 1, 2, 3]
 

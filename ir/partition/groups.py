@@ -127,9 +127,13 @@ def _of_terms(group: Group, e: Equation, kind: str) -> bool:
 
 
 def _fits(
-    group: Group, e: Equation, left: frozenset[str], folded: frozenset[str],
-    names: Mapping[str, str], facts: Facts,
-) -> bool:  # fmt: skip
+    group: Group,
+    e: Equation,
+    left: frozenset[str],
+    folded: frozenset[str],
+    names: Mapping[str, str],
+    facts: Facts,
+) -> bool:
     space = max((frozenset(at) for at in group.at.values()), key=len)
     if group.kind == HEAVY:
         return not folded and left == group.rows
@@ -201,8 +205,11 @@ def _unified(group: Group, e: Equation, facts: Facts) -> dict[str, str] | None:
         if index in names:
             continue
         size = facts.ranges[index].high
-        same = (n for n, s in group.ranges.items() if s == size and n not in names.values()
-                and _may_share(group, n))  # fmt: skip
+        same = (
+            n
+            for n, s in group.ranges.items()
+            if s == size and n not in names.values() and _may_share(group, n)
+        )
         names[index] = next(same, index)
     return names
 
@@ -212,9 +219,7 @@ def _may_share(group: Group, index: str) -> bool:
     return group.kind == ROWS and group.rows is not None and index not in group.rows
 
 
-def _added(
-    group: Group, e: Equation, names: Mapping[str, str], ranges: Mapping[str, Expr]
-) -> None:
+def _added(group: Group, e: Equation, names: Mapping[str, str], ranges: Mapping[str, Expr]) -> None:
     made = _named(e, names)
     group.equations.append(made)
     group.at[e.target] = made.indices
@@ -236,5 +241,3 @@ def _named(e: Equation, names: Mapping[str, str]) -> Equation:
 def _all_indices(e: Equation) -> tuple[str, ...]:
     found = [n.name for p in (*e.at, e.value) for n in p.walk() if isinstance(n, Index)]
     return tuple(dict.fromkeys((*e.indices, *found, *e.reduced)))
-
-

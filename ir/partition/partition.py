@@ -85,19 +85,26 @@ def _copies(spec: Spec) -> dict[str, str]:
     return {
         e.target: e.value.tensor
         for e in spec.equations
-        if isinstance(e.value, Read) and not e.accumulate and e.value.pad is None
-        and e.value.at == e.at and len(set(e.indices)) == len(e.at)
+        if isinstance(e.value, Read)
+        and not e.accumulate
+        and e.value.pad is None
+        and e.value.at == e.at
+        and len(set(e.indices)) == len(e.at)
         and tensors[e.target] == replace(tensors[e.value.tensor], name=e.target)
-    }  # fmt: skip
+    }
 
 
 class _Partition:
     """One partition. flat: the spec without views and dimensions of one element."""
 
     def __init__(
-        self, spec: Spec, flat: Spec, aliases: Mapping[str, str], lowers: Lowers,
+        self,
+        spec: Spec,
+        flat: Spec,
+        aliases: Mapping[str, str],
+        lowers: Lowers,
         outside: Sequence[Outside],
-    ):  # fmt: skip
+    ):
         self.spec, self.flat, self.aliases, self.lowers = spec, flat, aliases, lowers
         self.outside, self.stages = outside, stages(flat, outside)
         self.facts = ranged(flat)
@@ -139,10 +146,13 @@ class _Partition:
                 home |= {t: len(groups) - 1 for t in together.targets}
                 continue
             now = self.stages[e.target]
-            homes = sorted({
-                home[r] for s in e.sources()
-                if (r := self.root(s)) in home and self.stages[r] == now
-            })  # fmt: skip
+            homes = sorted(
+                {
+                    home[r]
+                    for s in e.sources()
+                    if (r := self.root(s)) in home and self.stages[r] == now
+                }
+            )
             if not homes or not self.placed(groups, homes, e):
                 groups.append(begun(e, self.facts))
                 homes = [len(groups) - 1]
@@ -214,12 +224,13 @@ class _Partition:
         """The step of a group. Names are of the step alone, so that equal ones are equal specs."""
         own = group.targets
         stored = [
-            t for t in (e.target for e in group.equations)
+            t
+            for t in (e.target for e in group.equations)
             if t in self.outputs or self.readers.get(t, set()) - own
-        ]  # fmt: skip
-        inputs = list(dict.fromkeys(
-            s for e in group.equations for s in e.sources() if s not in own
-        ))  # fmt: skip
+        ]
+        inputs = list(
+            dict.fromkeys(s for e in group.equations for s in e.sources() if s not in own)
+        )
         spec = canonical(self.facts, group, inputs, stored)
         return Step(spec, tuple(map(self.root, inputs)), tuple(stored))
 
@@ -231,20 +242,26 @@ class _Partition:
         buffers = []
         for name in dict.fromkeys((*given, *(o for s in steps for o in s.outputs))):
             t = tensors.get(name) or self.facts.tensors[name]
-            role = "outside" if name in filled else "input" if name in given else (
-                "output" if name in self.outputs else "between"
-            )  # fmt: skip
+            role = (
+                "outside"
+                if name in filled
+                else "input"
+                if name in given
+                else ("output" if name in self.outputs else "between")
+            )
             buffers.append(Buffer(name, t.dtype, shape(t, {}), role))
         outputs = {t.name: (self.root(t.name), shape(t, {})) for t in self.spec.outputs}
         reached = [self.stage(g) for g in groups]
         pauses = tuple(
-            Pause(o.name, sum(stage < _after(o, self.stages) for stage in reached),
-                  tuple(outputs[name] for name in o.inputs), o.outputs)
+            Pause(
+                o.name,
+                sum(stage < _after(o, self.stages) for stage in reached),
+                tuple(outputs[name] for name in o.inputs),
+                o.outputs,
+            )
             for o in self.outside
-        )  # fmt: skip
-        return Network(
-            self.spec.name, tuple(buffers), steps, tuple(outputs.values()), pauses
         )
+        return Network(self.spec.name, tuple(buffers), steps, tuple(outputs.values()), pauses)
 
 
 def stages(spec: Spec, outside: Sequence[Outside]) -> dict[str, int]:
@@ -280,9 +297,7 @@ def canonical(known: Facts, group: Group, inputs: Sequence[str], stored: Sequenc
                 if index not in names:
                     names[index] = next(letters)
     ranges = {i: Range(i, Number(0), size) for i, size in group.ranges.items()}
-    given = tuple(
-        replace(known.tensors[name], name=tensors[name], place=None) for name in inputs
-    )
+    given = tuple(replace(known.tensors[name], name=tensors[name], place=None) for name in inputs)
     made = tuple(
         replace(known.tensors[name], name=tensors[name], place=None, range=()) for name in stored
     )
@@ -296,11 +311,17 @@ def canonical(known: Facts, group: Group, inputs: Sequence[str], stored: Sequenc
 
 def _plain(spec: Spec) -> Spec:
     """The spec without the sizes and ranges that follow from the rest."""
-    bare = replace(spec, equations=tuple(
-        replace(e, sizes=(), value=replace(e.value, ranges=()) if isinstance(e.value, Reduce)
-                else e.value)
-        for e in spec.equations
-    ))  # fmt: skip
+    bare = replace(
+        spec,
+        equations=tuple(
+            replace(
+                e,
+                sizes=(),
+                value=replace(e.value, ranges=()) if isinstance(e.value, Reduce) else e.value,
+            )
+            for e in spec.equations
+        ),
+    )
     try:
         return bare if facts(bare).ranges == facts(spec).ranges else spec
     except KernelError:
@@ -335,9 +356,12 @@ def _letter(n: int) -> str:
 
 
 def _spelled(
-    e: Equation, indices: Mapping[str, str], tensors: Mapping[str, str], known: Facts,
+    e: Equation,
+    indices: Mapping[str, str],
+    tensors: Mapping[str, str],
+    known: Facts,
     ranges: Mapping[str, Range],
-) -> Equation:  # fmt: skip
+) -> Equation:
     def spelled(expr: Expr) -> Expr:
         return reindexed(rereading(expr, tensors), indices.__getitem__)
 
@@ -350,6 +374,10 @@ def _spelled(
         value = replace(value, ranges=tuple(spans))
     sizes = known.tensors[e.target].shape
     return replace(
-        e, target=tensors[e.target], at=tuple(map(spelled, e.at)), value=value, sizes=sizes,
+        e,
+        target=tensors[e.target],
+        at=tuple(map(spelled, e.at)),
+        value=value,
+        sizes=sizes,
         place=None,
-    )  # fmt: skip
+    )

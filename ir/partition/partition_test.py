@@ -66,30 +66,48 @@ def test_a_recurrence_is_one_kernel(name):
 
 
 def test_what_is_done_to_results_of_a_product_is_done_in_its_kernel():
-    made = agree(spec_of(
-        "x: f32[4, 6], w: f32[6, 3], b: f32[3]", "f32[4, 3]",
-        "a[m, n] = sum(x[m, k] * w[k, n], k)", "c[i, j] = a[i, j] + b[j]",
-        "y[p, q] = relu(c[p, q])",
-    ), {})  # fmt: skip
+    made = agree(
+        spec_of(
+            "x: f32[4, 6], w: f32[6, 3], b: f32[3]",
+            "f32[4, 3]",
+            "a[m, n] = sum(x[m, k] * w[k, n], k)",
+            "c[i, j] = a[i, j] + b[j]",
+            "y[p, q] = relu(c[p, q])",
+        ),
+        {},
+    )
     (step,) = made.steps
     assert [e.target for e in step.spec.equations] == ["a", "c", "y"]
     assert {e.indices for e in step.spec.equations} == {("i", "j")}
 
 
 def test_a_softmax_is_one_kernel_over_one_pair_of_indices():
-    made = agree(spec_of(
-        "x: f32[4, 6]", "f32[4, 6]", "m[i]: [4] = max(x[i, j], j)",
-        "p[a, b] = exp(x[a, b] - m[a])", "l[c] = sum(p[c, d], d)", "y[e, f] = p[e, f] / l[e]",
-    ), {})  # fmt: skip
+    made = agree(
+        spec_of(
+            "x: f32[4, 6]",
+            "f32[4, 6]",
+            "m[i]: [4] = max(x[i, j], j)",
+            "p[a, b] = exp(x[a, b] - m[a])",
+            "l[c] = sum(p[c, d], d)",
+            "y[e, f] = p[e, f] / l[e]",
+        ),
+        {},
+    )
     (step,) = made.steps
     assert {i for e in step.spec.equations for i in (*e.indices, *e.reduced)} == {"i", "j"}
 
 
 def test_views_cost_no_kernel():
-    made = agree(spec_of(
-        "x: f32[4, 6]", "f32[3, 4]", "t[a, b] = x[b, a]", "h[i, j]: [3, 4] = t[2 * i, j]",
-        "y[i, j] = exp(h[i, j])",
-    ), {})  # fmt: skip
+    made = agree(
+        spec_of(
+            "x: f32[4, 6]",
+            "f32[3, 4]",
+            "t[a, b] = x[b, a]",
+            "h[i, j]: [3, 4] = t[2 * i, j]",
+            "y[i, j] = exp(h[i, j])",
+        ),
+        {},
+    )
     assert len(made.steps) == 1 and len(made.steps[0].spec.equations) == 1
 
 
@@ -101,9 +119,12 @@ def test_what_a_fold_or_scan_runs_along_stays_in_its_body(folded):
 
 def test_another_shape_of_what_lies_in_memory_costs_no_kernel():
     spec = spec_of(
-        "x: f32[4, 6]", "f32[8, 3]", "t[a, b] = x[a, b] + 1.0",
-        "v[i, j]: [8, 3] = t[(i * 3 + j) // 6, (i * 3 + j) % 6]", "y[i, j] = exp(v[i, j])",
-    )  # fmt: skip
+        "x: f32[4, 6]",
+        "f32[8, 3]",
+        "t[a, b] = x[a, b] + 1.0",
+        "v[i, j]: [8, 3] = t[(i * 3 + j) // 6, (i * 3 + j) % 6]",
+        "y[i, j] = exp(v[i, j])",
+    )
     made = agree(spec, {}, aliases={"v": "t"})
     assert [s.outputs for s in made.steps] == [("t",), ("y",)]
     assert made.steps[1].spec.inputs[0].shape == spec.outputs[0].shape
@@ -115,97 +136,160 @@ def test_an_output_may_be_another_shape_of_an_input():
 
 
 def test_dimensions_of_one_element_are_not_computed_with():
-    made = agree(spec_of(
-        "x: f32[4, 6]", "f32[4, 6]", "m[i, o]: [4, 1] = sum(x[i, j], j)",
-        "y[i, j] = x[i, j] - m[i, 0]",
-    ), {})  # fmt: skip
+    made = agree(
+        spec_of(
+            "x: f32[4, 6]",
+            "f32[4, 6]",
+            "m[i, o]: [4, 1] = sum(x[i, j], j)",
+            "y[i, j] = x[i, j] - m[i, 0]",
+        ),
+        {},
+    )
     (step,) = made.steps
     assert [len(e.at) for e in step.spec.equations] == [1, 2]
 
 
 def test_copies_show_what_lies_in_memory():
     spec = spec_of(
-        "x: f32[2, 6], w: f32[6, 4]", "f32[8]", "t[a, o, b]: [2, 1, 6] = x[a, b]",
-        "u[c, d, r]: [2, 6, 1] = t[c, 0, d]", "v[i, j]: [2, 6] = u[(i * 6 + j) // 6, j, 0]",
-        "p[m, n] = sum(v[m, k] * w[k, n], k)", "q[z]: [8] = p[z // 4, z % 4]", returned="q",
-    )  # fmt: skip
+        "x: f32[2, 6], w: f32[6, 4]",
+        "f32[8]",
+        "t[a, o, b]: [2, 1, 6] = x[a, b]",
+        "u[c, d, r]: [2, 6, 1] = t[c, 0, d]",
+        "v[i, j]: [2, 6] = u[(i * 6 + j) // 6, j, 0]",
+        "p[m, n] = sum(v[m, k] * w[k, n], k)",
+        "q[z]: [8] = p[z // 4, z % 4]",
+        returned="q",
+    )
     made = agree(spec, {}, aliases={"v": "u", "q": "p"})
     (step,) = made.steps
     assert step.inputs == ("x", "w") and made.outputs == (("p", (8,)),)
 
 
 def test_terms_of_a_long_sum_are_computed_in_its_kernel():
-    made = agree(spec_of(
-        "x: f32[3, 9000], w: f32[9000]", "f32[3]", "t[i, j] = x[i, j] * w[j]", "a[i, j] = abs(t[i, j])",
-        "s[i] = sum(a[i, j], j)", "y[i] = s[i] / 9000.0",
-    ), {})  # fmt: skip
+    made = agree(
+        spec_of(
+            "x: f32[3, 9000], w: f32[9000]",
+            "f32[3]",
+            "t[i, j] = x[i, j] * w[j]",
+            "a[i, j] = abs(t[i, j])",
+            "s[i] = sum(a[i, j], j)",
+            "y[i] = s[i] / 9000.0",
+        ),
+        {},
+    )
     assert [[t.name for t in s.spec.outputs] for s in made.steps] == [["y"]]
 
 
 @pytest.mark.parametrize("options", ["", ", reverse=True", ", exclusive=True"])
 def test_terms_of_a_scan_are_computed_in_its_kernel(options):
-    made = agree(spec_of(
-        "x: f32[3, 50], w: b8[3, 50]", "f32[3, 50]", "t[i, j] = x[i, j] * f32(w[i, j])",
-        f"s[p, q] = cumsum(t[p, q], q{options})", "y[i, j] = s[i, j] * 2.0",
-    ), {})  # fmt: skip
+    made = agree(
+        spec_of(
+            "x: f32[3, 50], w: b8[3, 50]",
+            "f32[3, 50]",
+            "t[i, j] = x[i, j] * f32(w[i, j])",
+            f"s[p, q] = cumsum(t[p, q], q{options})",
+            "y[i, j] = s[i, j] * 2.0",
+        ),
+        {},
+    )
     assert [[e.target for e in s.spec.equations] for s in made.steps] == [["t", "s"], ["y"]]
 
 
 def test_what_else_reads_the_terms_of_a_scan_finds_them():
-    made = agree(spec_of(
-        "x: f32[3, 50]", "(f32[3, 50], f32[3])", "t[i, j] = exp(x[i, j])",
-        "y[p, q] = cumsum(t[p, q], q)", "z[i] = sum(t[i, j] * x[i, 49 - j], j)", returned="y, z",
-    ), {})  # fmt: skip
+    made = agree(
+        spec_of(
+            "x: f32[3, 50]",
+            "(f32[3, 50], f32[3])",
+            "t[i, j] = exp(x[i, j])",
+            "y[p, q] = cumsum(t[p, q], q)",
+            "z[i] = sum(t[i, j] * x[i, 49 - j], j)",
+            returned="y, z",
+        ),
+        {},
+    )
     assert sum(len(s.spec.equations) for s in made.steps) == 3
 
 
 @pytest.mark.parametrize(("rows", "steps"), [(1024, 1), (16, 3)])
 def test_long_rows_are_gone_through_by_one_kernel_where_there_are_many(rows, steps):
     spec = spec_of(
-        f"x: f32[{rows}, 9000]", f"f32[{rows}, 9000]", "m[i] = max(x[i, j], j)",
-        "s[i] = sum(exp(x[i, j] - m[i]), j)", "y[i, j] = exp(x[i, j] - m[i]) / s[i]",
-    )  # fmt: skip
+        f"x: f32[{rows}, 9000]",
+        f"f32[{rows}, 9000]",
+        "m[i] = max(x[i, j], j)",
+        "s[i] = sum(exp(x[i, j] - m[i]), j)",
+        "y[i, j] = exp(x[i, j] - m[i]) / s[i]",
+    )
     assert len(partition(spec, {}).steps) == steps
 
 
 def test_a_part_of_a_product_is_not_computed_over_its_indices():
-    made = agree(spec_of(
-        "x: f32[4, 6], w: f32[6, 8]", "f32[4, 4]", "a[m, n] = sum(x[m, k] * w[k, n], k)",
-        "y[i, j]: [4, 4] = exp(a[i, j])",
-    ), {})  # fmt: skip
+    made = agree(
+        spec_of(
+            "x: f32[4, 6], w: f32[6, 8]",
+            "f32[4, 4]",
+            "a[m, n] = sum(x[m, k] * w[k, n], k)",
+            "y[i, j]: [4, 4] = exp(a[i, j])",
+        ),
+        {},
+    )
     assert [s.outputs for s in made.steps] == [("a",), ("y",)]
 
 
 def test_maps_that_meet_later_share_a_kernel():
-    made = agree(spec_of(
-        "x: f32[4, 6]", "f32[4, 6]", "h[i, j] = x[i, j] * 0.5", "t[a, b] = tanh(x[a, b])",
-        "y[p, q] = h[p, q] * t[p, q]",
-    ), {})  # fmt: skip
+    made = agree(
+        spec_of(
+            "x: f32[4, 6]",
+            "f32[4, 6]",
+            "h[i, j] = x[i, j] * 0.5",
+            "t[a, b] = tanh(x[a, b])",
+            "y[p, q] = h[p, q] * t[p, q]",
+        ),
+        {},
+    )
     (step,) = made.steps
     assert {e.indices for e in step.spec.equations} == {("i", "j")}
 
 
 def test_a_map_beside_a_product_joins_it():
-    made = agree(spec_of(
-        "x: f32[4, 4], w: f32[4, 4]", "f32[4, 4]", "h[i, j] = exp(x[i, j])",
-        "s[m, n] = sum(x[m, k] * w[k, n], k)", "y[p, q] = s[p, q] + h[p, q]",
-    ), {})  # fmt: skip
+    made = agree(
+        spec_of(
+            "x: f32[4, 4], w: f32[4, 4]",
+            "f32[4, 4]",
+            "h[i, j] = exp(x[i, j])",
+            "s[m, n] = sum(x[m, k] * w[k, n], k)",
+            "y[p, q] = s[p, q] + h[p, q]",
+        ),
+        {},
+    )
     assert len(made.steps) == 1
 
 
 def test_maps_that_meet_turned_do_not_share_a_kernel():
-    agree(spec_of(
-        "x: f32[4, 4]", "f32[4, 4]", "h[i, j] = exp(x[i, j])", "t[a, b] = tanh(x[a, b])",
-        "y[p, q] = h[p, q] * t[q, p]",
-    ), {})  # fmt: skip
+    agree(
+        spec_of(
+            "x: f32[4, 4]",
+            "f32[4, 4]",
+            "h[i, j] = exp(x[i, j])",
+            "t[a, b] = tanh(x[a, b])",
+            "y[p, q] = h[p, q] * t[q, p]",
+        ),
+        {},
+    )
 
 
 def test_a_map_that_another_kernel_needs_before_stays_before_it():
-    made = agree(spec_of(
-        "x: f32[4, 4], w: f32[4, 4]", "f32[4, 4]", "h[i, j] = exp(x[i, j])",
-        "s[m, n] = sum(h[m, k] * w[k, n], k)", "t[m, n] = relu(s[m, n])",
-        "u[m, n] = sum(t[m, k] * w[k, n], k)", "y[p, q] = u[p, q] + h[p, q]",
-    ), {})  # fmt: skip
+    made = agree(
+        spec_of(
+            "x: f32[4, 4], w: f32[4, 4]",
+            "f32[4, 4]",
+            "h[i, j] = exp(x[i, j])",
+            "s[m, n] = sum(h[m, k] * w[k, n], k)",
+            "t[m, n] = relu(s[m, n])",
+            "u[m, n] = sum(t[m, k] * w[k, n], k)",
+            "y[p, q] = u[p, q] + h[p, q]",
+        ),
+        {},
+    )
     assert made.steps[0].outputs == ("h",) and len(made.steps) == 3
 
 
@@ -264,9 +348,12 @@ def pausing(spec: Spec, sizes, outside, **options):
 def test_no_kernel_is_both_before_and_after_a_call_from_outside():
     """`y` and `z` would share a kernel; then the call would wait for itself."""
     spec = spec_of(
-        "x: f32[8], e: f32[8]", "(f32[8], f32[8])",
-        "y[m] = relu(x[m])", "z[m] = y[m] + e[m]", returned="y, z",
-    )  # fmt: skip
+        "x: f32[8], e: f32[8]",
+        "(f32[8], f32[8])",
+        "y[m] = relu(x[m])",
+        "z[m] = y[m] + e[m]",
+        returned="y, z",
+    )
     assert len(partition(spec, {}).steps) == 1
     made = pausing(spec, {}, [Outside("call", ("y",), (None, "e"))])
     assert [type(each).__name__ for _, each in made.sequence()] == ["Step", "Pause", "Step"]
@@ -276,9 +363,13 @@ def test_no_kernel_is_both_before_and_after_a_call_from_outside():
 def test_calls_from_outside_wait_for_each_other():
     """Each needs the result of the one before; the last is given what an input holds."""
     spec = spec_of(
-        "x: f32[8], e: f32[8], g: f32[8], h: f32[8]", "(f32[8], f32[8], f32[8])",
-        "a[m] = e[m]", "b[m] = g[m] * 2 + h[m]", "c[m] = x[m]", returned="a, b, c",
-    )  # fmt: skip
+        "x: f32[8], e: f32[8], g: f32[8], h: f32[8]",
+        "(f32[8], f32[8], f32[8])",
+        "a[m] = e[m]",
+        "b[m] = g[m] * 2 + h[m]",
+        "c[m] = x[m]",
+        returned="a, b, c",
+    )
     calls = (Outside("1", (), ("e",)), Outside("2", ("a",), ("g",)), Outside("3", ("c",), ("h",)))
     made = pausing(spec, {}, calls)
     assert [p.before for p in made.pauses] == [0, 0, 0] and len(made.steps) == 1
@@ -305,11 +396,16 @@ def test_a_call_from_outside_that_is_not_given_is_told():
 
 def test_a_view_of_what_is_computed_twice_shows_the_first():
     spec = spec_of(
-        "x: f32[4, 6]", "f32[24]",
-        "a[i] = sum(x[i, j], j)", "b[i] = sum(x[i, j], j)", "v[k]: [24] = b[k // 6]",
-        "s[i, j] = exp(x[i, j])", "t[i, j] = exp(x[i, j])", "w[k]: [24] = t[k // 6, k % 6]",
+        "x: f32[4, 6]",
+        "f32[24]",
+        "a[i] = sum(x[i, j], j)",
+        "b[i] = sum(x[i, j], j)",
+        "v[k]: [24] = b[k // 6]",
+        "s[i, j] = exp(x[i, j])",
+        "t[i, j] = exp(x[i, j])",
+        "w[k]: [24] = t[k // 6, k % 6]",
         "y[k]: [24] = w[k] * s[k // 6, k % 6] + v[k] * a[k // 6]",
-    )  # fmt: skip
+    )
     made = agree(spec, {}, {"w": "t"})
     names = {b.name for b in made.buffers}
     assert {n for step in made.steps for n in step.inputs} <= names
@@ -325,9 +421,7 @@ def test_integers_between_kernels_carry_the_range_of_their_values():
         "    y[m, j] = sum(g[m, k] * v[k, j], k)\n    return y\n"
     )
     steps = partition(spec, {}).steps
-    ranges = [
-        [e.value for e in t.range] for s in steps for t in s.spec.inputs if t.dtype != "f32"
-    ]
+    ranges = [[e.value for e in t.range] for s in steps for t in s.spec.inputs if t.dtype != "f32"]
     assert ranges and all(r == [0, 16] for r in ranges)
     assert not any(t.range for s in steps for t in s.spec.outputs)
     for step in steps:

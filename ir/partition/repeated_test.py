@@ -18,18 +18,24 @@ def targets(*lines, returned="y"):
 
 
 def test_equal_right_sides_are_one_equation():
-    assert targets("a[i, j] = exp(x[i, j])", "b[k, l] = exp(x[k, l])",
-                   "y[i, j] = a[i, j] + b[j, i]") == ["a", "y"]  # fmt: skip
+    assert targets(
+        "a[i, j] = exp(x[i, j])", "b[k, l] = exp(x[k, l])", "y[i, j] = a[i, j] + b[j, i]"
+    ) == ["a", "y"]
 
 
 def test_folds_are_compared_by_what_they_fold():
-    assert targets("a[i] = sum(x[i, j], j)", "b[k] = sum(x[k, l], l)", "c[l] = sum(x[k, l], k)",
-                   "y[i, j] = a[i] + b[j] + c[i]") == ["a", "c", "y"]  # fmt: skip
+    assert targets(
+        "a[i] = sum(x[i, j], j)",
+        "b[k] = sum(x[k, l], l)",
+        "c[l] = sum(x[k, l], k)",
+        "y[i, j] = a[i] + b[j] + c[i]",
+    ) == ["a", "c", "y"]
 
 
 def test_a_transpose_is_another_equation():
-    assert targets("a[i, j] = exp(x[i, j])", "b[i, j] = exp(x[j, i])",
-                   "y[i, j] = a[i, j] + b[i, j]") == ["a", "b", "y"]  # fmt: skip
+    assert targets(
+        "a[i, j] = exp(x[i, j])", "b[i, j] = exp(x[j, i])", "y[i, j] = a[i, j] + b[i, j]"
+    ) == ["a", "b", "y"]
 
 
 @given(st.data(), specs())

@@ -89,11 +89,9 @@ def _tensor(tensor: Tensor, kept: Mapping[str, list[int]]) -> Tensor:
 def _equation(e: Equation, kept: Mapping[str, list[int]], known: Facts) -> Equation:
     tensors = known.tensors
     dims = kept[e.target]
-    gone = {
-        p.name: _FIRST for d, p in enumerate(e.at) if d not in dims and isinstance(p, Index)
-    }
+    gone = {p.name: _FIRST for d, p in enumerate(e.at) if d not in dims and isinstance(p, Index)}
     ones = {i for i in indices(e.value) if known.ranges[i].high == _ONE and i not in e.indices}
-    gone |= {i: _FIRST for i in ones}
+    gone |= dict.fromkeys(ones, _FIRST)
     if isinstance(e.value, Scan) and known.ranges[e.value.along].high == _ONE:
         ones.add(e.value.along)
     value = _dropped(renamed(_of_one(e.value, ones, tensors[e.target].dtype), gone), kept)

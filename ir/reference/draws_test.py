@@ -10,8 +10,9 @@ from ir.samples.samples import KERNELS, spec_of, workload
 
 SPEC = spec_of(
     "y[m, k] = x[m, k] * g[k] + t[i[m], k] / d[m, k]",
-    inputs="x: f32[M, K], g: f32[K], t: f32[V, K], i: i32[M], d: f32[M, K]", result="f32[M, K]",
-)  # fmt: skip
+    inputs="x: f32[M, K], g: f32[K], t: f32[V, K], i: i32[M], d: f32[M, K]",
+    result="f32[M, K]",
+)
 SIZES = {"M": 6, "K": 5, "V": 4}
 
 

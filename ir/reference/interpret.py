@@ -52,9 +52,13 @@ class NestFault(AssertionError):
 
 
 def interpret(
-    nest: LoopNest, inputs: Mapping[str, np.ndarray], sizes: Mapping[str, int], *,
-    rounded: bool = False, rng: np.random.Generator | None = None,
-) -> dict[str, np.ndarray]:  # fmt: skip
+    nest: LoopNest,
+    inputs: Mapping[str, np.ndarray],
+    sizes: Mapping[str, int],
+    *,
+    rounded: bool = False,
+    rng: np.random.Generator | None = None,
+) -> dict[str, np.ndarray]:
     """The outputs by name: floats in float64, integers in int64.
     rounded: what each statement writes is rounded to the dtype of its value; else all floats
     stay float64, and `precision` does nothing.  rng: the grid's tiles run in its order.

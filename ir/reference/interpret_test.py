@@ -13,15 +13,24 @@ from ir.reference.reference import evaluate
 from ir.samples.samples import lowered, spec_of, statements, workload
 
 LOOPED = {
-    "softmax": ("tile(m, size=4)", "tile(k, size=8)", "place(m.outer, level=grid)",
-                "stream(mx, into=s)"),
-    "rmsnorm_matmul": ("tile(m, size=16)", "tile(k, size=8)", "place(m.outer, level=grid)",
-                       "tile(n, size=32)", "place(n.outer, level=grid)",
-                       "compute(acc, unit=matrix)"),
+    "softmax": (
+        "tile(m, size=4)",
+        "tile(k, size=8)",
+        "place(m.outer, level=grid)",
+        "stream(mx, into=s)",
+    ),
+    "rmsnorm_matmul": (
+        "tile(m, size=16)",
+        "tile(k, size=8)",
+        "place(m.outer, level=grid)",
+        "tile(n, size=32)",
+        "place(n.outer, level=grid)",
+        "compute(acc, unit=matrix)",
+    ),
     "cumsum": ("tile(m, size=4)", "tile(k, size=8)", "place(m.outer, level=grid)"),
     "embedding_bag": ("tile(b, size=1)", "tile(l, size=2)", "place(b.outer, level=grid)"),
     "map_id": ("tile(b, size=4)", "place(b.outer, level=grid)"),
-}  # fmt: skip
+}
 
 
 def without(block: tuple[Statement, ...], gone: Statement) -> tuple[Statement, ...]:
@@ -35,10 +44,13 @@ def without(block: tuple[Statement, ...], gone: Statement) -> tuple[Statement, .
 
 def swapped(block: tuple[Statement, ...], old: Statement, new: Statement) -> tuple[Statement, ...]:
     return tuple(
-        new if s is old
-        else replace(s, body=swapped(s.body, old, new)) if isinstance(s, Loop) else s
+        new
+        if s is old
+        else replace(s, body=swapped(s.body, old, new))
+        if isinstance(s, Loop)
+        else s
         for s in block
-    )  # fmt: skip
+    )
 
 
 def edited(nest: LoopNest, change, *arguments) -> LoopNest:
@@ -123,8 +135,9 @@ def test_an_output_that_is_not_stored_whole_is_found():
 def test_a_load_outside_its_tensor_is_found():
     nest = lowered("conv1d", "compute(acc, unit=matrix)")
     (load,) = statements(nest, Load, "x")
-    assert "`x` is read at -1 to" in fault(edited(nest, swapped, load, replace(load, pad=None)),
-                                           "conv1d")  # fmt: skip
+    assert "`x` is read at -1 to" in fault(
+        edited(nest, swapped, load, replace(load, pad=None)), "conv1d"
+    )
 
 
 def test_a_store_of_another_dtype_is_found():
@@ -147,9 +160,12 @@ def test_floats_in_an_integer_value_are_found():
 def test_a_value_without_room_is_found():
     nest = softmax()
     (launch,) = nest.launches
-    small = tuple(replace(v, axes=tuple(replace(a, extent=launch.value("mx").axes[0].extent)
-                                        for a in v.axes)) if v.name == "x" else v
-                  for v in launch.values)  # fmt: skip
+    small = tuple(
+        replace(v, axes=tuple(replace(a, extent=launch.value("mx").axes[0].extent) for a in v.axes))
+        if v.name == "x"
+        else v
+        for v in launch.values
+    )
     assert "`x` has room for (4, 4) and is given (4, 8)" in fault(
         replace(nest, launches=(replace(launch, values=small),))
     )

@@ -22,8 +22,12 @@ def uniform(seed, counter):
     key = [seed & 0xFFFFFFFF, seed >> 32 & 0xFFFFFFFF]
     for _ in range(10):
         first, second = 0xD2511F53 * c[0], 0xCD9E8D57 * c[2]
-        c = [second >> 32 ^ c[1] ^ key[0], second & 0xFFFFFFFF,
-             first >> 32 ^ c[3] ^ key[1], first & 0xFFFFFFFF]  # fmt: skip
+        c = [
+            second >> 32 ^ c[1] ^ key[0],
+            second & 0xFFFFFFFF,
+            first >> 32 ^ c[3] ^ key[1],
+            first & 0xFFFFFFFF,
+        ]
         key = [(k + w) & 0xFFFFFFFF for k, w in zip(key, (0x9E3779B9, 0xBB67AE85), strict=True)]
     return (c[0] >> 8) / 2**24
 

@@ -333,5 +333,3 @@ def test_a_wide_intermediate_keeps_its_range_at_storage_precision():
     spec = spec_of(lines, "x: f16[M]", "f16[M]")
     x = np.full(4, 1000, np.float16)
     np.testing.assert_array_equal(evaluate_storage(spec, {"x": x}, {"M": 4})["y"], [0.5] * 4)
-
-

@@ -9,9 +9,12 @@ from hypothesis import strategies as st
 from ir.reference.rounding import BITS, round_bits, round_to
 
 KINDS = {
-    "bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32,
-    "f8e4m3": torch.float8_e4m3fn, "f8e5m2": torch.float8_e5m2,
-}  # fmt: skip
+    "bf16": torch.bfloat16,
+    "f16": torch.float16,
+    "f32": torch.float32,
+    "f8e4m3": torch.float8_e4m3fn,
+    "f8e5m2": torch.float8_e5m2,
+}
 SINGLES = st.lists(st.floats(width=32), min_size=1, max_size=20)
 
 

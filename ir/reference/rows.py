@@ -50,7 +50,9 @@ def rows(spec: Spec, sizes: Mapping[str, int], seed: int) -> Rows:
     needed = _needed(spec, {name: runs[n] for name, one in lengths.items() for n in one})
     tensors = {n: r for n, r in needed.items() if r is not None and n in known}
     computed = {t.name for t in spec.outputs} & set(tensors)
-    outputs = {n: np.concatenate([np.arange(s.start, s.stop) for s in tensors[n]]) for n in computed}
+    outputs = {
+        n: np.concatenate([np.arange(s.start, s.stop) for s in tensors[n]]) for n in computed
+    }
     return Rows(tensors, outputs)
 
 

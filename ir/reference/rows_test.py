@@ -73,9 +73,15 @@ def test_rows_are_those_of_the_whole(text, evaluated, m):
 
 @pytest.mark.parametrize(
     ("text", "partly"),
-    [(GELU, {"p", "y"}), (CENTRED, {"y"}), (SHIFTED, {"y"}), (SCANNED, set()), (TOTAL, set()),
-     (HALVES, {"y", "best"})],
-)  # fmt: skip
+    [
+        (GELU, {"p", "y"}),
+        (CENTRED, {"y"}),
+        (SHIFTED, {"y"}),
+        (SCANNED, set()),
+        (TOTAL, set()),
+        (HALVES, {"y", "best"}),
+    ],
+)
 def test_what_is_read_by_row_is_evaluated_by_row(text, partly):
     spec, sizes, _ = _case(text)
     some = rows(spec, sizes, 3)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ir.formulation.bounds import interval, positive
 from ir.reference.inputs import random_inputs
 from ir.reference.reference import evaluate
-from ir.formulation.bounds import interval, positive
 from ir.rewrites.samples import spec_of
 from ir.rewrites.smooth_specs import smooth_specs, themed_specs
 from ir.samples.random_specs import sizes_for
@@ -29,10 +29,23 @@ INTERVALS = {
     "x[m, k] * tanh(x[m, k])": (-inf, inf),
     "1.0 / tanh(x[m, k])": (-inf, inf),
 }
-POSITIVE = ("exp(x[m, k])", "rsqrt(x[m, k] ** 2 + eps)", "maximum(x[m, k], 0.5)", "eps", "K / 2",
-            "sigmoid(x[m, k]) * exp(-x[m, k])", "where(x[m, k] > 0, 1.0, 2.0)")  # fmt: skip
-UNKNOWN = ("x[m, k]", "x[m, k] ** 2", "relu(x[m, k])", "exp(x[m, k]) - 1.0", "tanh(x[m, k])",
-           "-eps")  # fmt: skip
+POSITIVE = (
+    "exp(x[m, k])",
+    "rsqrt(x[m, k] ** 2 + eps)",
+    "maximum(x[m, k], 0.5)",
+    "eps",
+    "K / 2",
+    "sigmoid(x[m, k]) * exp(-x[m, k])",
+    "where(x[m, k] > 0, 1.0, 2.0)",
+)
+UNKNOWN = (
+    "x[m, k]",
+    "x[m, k] ** 2",
+    "relu(x[m, k])",
+    "exp(x[m, k]) - 1.0",
+    "tanh(x[m, k])",
+    "-eps",
+)
 
 
 def value(text):

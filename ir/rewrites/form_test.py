@@ -58,10 +58,11 @@ def test_other_names_give_the_same_form(spec):
         return rereading(reindexed(expr, lambda i: f"{i}_z"), names)
 
     lines = tuple(
-        replace(e, target=names.get(e.target, e.target), at=tuple(map(said, e.at)),
-                value=said(e.value))
+        replace(
+            e, target=names.get(e.target, e.target), at=tuple(map(said, e.at)), value=said(e.value)
+        )
         for e in spec.equations
-    )  # fmt: skip
+    )
     assert form_digest(replace(spec, equations=lines)) == form_digest(spec)
 
 

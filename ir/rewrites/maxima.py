@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ir.contraction import indices
-from ir.recurrence import recurrences
 from ir.formulation.bounds import interval
+from ir.recurrence import recurrences
 from ir.rewrites.equations import floating, fresh, kept, replaced, substituted
 from ir.rewrites.scaling import unscaled
 from ir.spec import Apply, Equation, Expr, Index, Number, Read, Reduce, Spec
@@ -86,9 +86,7 @@ def _shifted(spec: Spec, e: Equation, body: Expr, over: tuple[str, ...]) -> list
     top = Equation(fresh(spec, f"{e.target}_max"), at, Reduce("max", body, over))
     site = Apply("exp", (body,))
     read = Read(top.target, at)
-    made = _changed(
-        spec, {site: Apply("exp", (Apply("sub", (body, read)),))}, {site: {at: 1}}, ""
-    )
+    made = _changed(spec, {site: Apply("exp", (Apply("sub", (body, read)),))}, {site: {at: 1}}, "")
     return [replace(s, equations=_with_before(s, e.target, top)) for s in made]
 
 

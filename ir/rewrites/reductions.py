@@ -203,11 +203,13 @@ def _in_parts(spec: Spec, e: Equation, over: str, size: Expr, length: int) -> Sp
         fresh(spec, f"{e.target}_parts"),
         (*e.at, blocks.part),
         Reduce(
-            value.fold, body, (*others, blocks.inside.name),
+            value.fold,
+            body,
+            (*others, blocks.inside.name),
             (*_of(value.ranges, others), blocks.range),
         ),
         sizes=(*(ranges[i].high for i in e.indices), blocks.count),
-    )  # fmt: skip
+    )
     whole = Reduce(value.fold, Read(first.target, first.at), (blocks.part.name,))
     return replaced(spec, {e.target: (first, replace(e, value=whole))})
 

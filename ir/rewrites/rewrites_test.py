@@ -87,8 +87,15 @@ def test_several_rewrites_one_after_the_other_keep_the_values(data, spec, seed):
     same(first, spec, sizes, seed)
 
 
-EXACT = ("inline_pointwise", "recompute", "share_equal", "name_common", "name_part", "pack_input",
-         "reorder_tensor")  # fmt: skip
+EXACT = (
+    "inline_pointwise",
+    "recompute",
+    "share_equal",
+    "name_common",
+    "name_part",
+    "pack_input",
+    "reorder_tensor",
+)
 
 
 @pytest.mark.parametrize("rewrite", EXACT)

@@ -103,8 +103,10 @@ class _Scales:
     def _alike(self, args: tuple[Expr, ...]) -> Scale | None:
         """The scale that operands have in common; 0 fits every scale."""
         scales = [self.of(a) for a in args if not _zero(a)]
-        return scales[0] if scales and all(s == scales[0] for s in scales) else (
-            None if scales else _NONE
+        return (
+            scales[0]
+            if scales and all(s == scales[0] for s in scales)
+            else (None if scales else _NONE)
         )
 
 

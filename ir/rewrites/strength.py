@@ -137,9 +137,8 @@ def _named(node: Expr) -> Iterable[Expr]:
 def _logistic(expr: Expr) -> Expr | None:
     """x of 1 + exp(-x), None of anything else."""
     match expr:
-        case (
-            Apply("add", (Number(one), Apply("exp", (Apply("neg", (x,)),))))
-            | Apply("add", (Apply("exp", (Apply("neg", (x,)),)), Number(one)))
+        case Apply("add", (Number(one), Apply("exp", (Apply("neg", (x,)),)))) | Apply(
+            "add", (Apply("exp", (Apply("neg", (x,)),)), Number(one))
         ) if one == 1:
             return x
     return None

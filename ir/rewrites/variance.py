@@ -14,6 +14,7 @@ from ir.visit import renamed
 
 LENGTH = 128  # of a part
 
+
 def expand_square(spec: Spec) -> list[Spec]:
     """before: t[m] = sum((x[m, k] - c[m]) ** 2, k)
     after:  u[m] = sum(x[m, k] ** 2, k); v[m] = sum(x[m, k], k);
@@ -104,9 +105,8 @@ def _merged(spec: Spec, e: Equation, size: Expr, x: Expr, c: Expr) -> Spec:
 def _deviation(value: Reduce) -> tuple[Expr, Expr] | None:
     """x and c of a body `(x - c) ** 2` in which c lacks the summed indices."""
     match value.body:
-        case (
-            Apply("pow", (Apply("sub", (x, c)), Number(2)))
-            | Apply("square", (Apply("sub", (x, c)),))
+        case Apply("pow", (Apply("sub", (x, c)), Number(2))) | Apply(
+            "square", (Apply("sub", (x, c)),)
         ):
             over = set(value.over)
             if over <= set(indices(x)) and not over & set(indices(c)):
@@ -118,9 +118,7 @@ def _deviation(value: Reduce) -> tuple[Expr, Expr] | None:
     return None
 
 
-def _expanded(
-    spec: Spec, e: Equation, x: Expr, c: Expr, first: tuple[Equation, ...] = ()
-) -> Spec:
+def _expanded(spec: Spec, e: Equation, x: Expr, c: Expr, first: tuple[Equation, ...] = ()) -> Spec:
     """The spec with the sum of (x - c) ** 2 from the sums of x ** 2 and of x, after the equations
     that these need first."""
     squares = folded(fresh(spec, f"{e.target}_squares"), Apply("pow", (x, Number(2))), e)

@@ -9,8 +9,11 @@ from ir.spec import Spec
 
 ONE_OF_A_ROW = {"max": "", "min": "", "argmax": "i32", "argmin": "i32"}  # by their dtype, else x's
 RUNNING = ("cummax", "cummin")
-POINTWISE = {"maximum": "maximum(x[m, k], 0.0)", "minimum": "minimum(x[m, k], 0.0)",
-             "relu": "relu(x[m, k])"}  # fmt: skip
+POINTWISE = {
+    "maximum": "maximum(x[m, k], 0.0)",
+    "minimum": "minimum(x[m, k], 0.0)",
+    "relu": "relu(x[m, k])",
+}
 NAMES = (*ONE_OF_A_ROW, *RUNNING, *POINTWISE)
 _KINDS = (
     (0.0, 1.0, 2.0, -1.0),  # ties
@@ -27,8 +30,9 @@ _KINDS = (
 def extremes(*names: str, dtype: str = "f32") -> Spec:
     """The spec of some of `NAMES`, each an output `y_name` of the rows of `x`."""
     lines = [_line(name) for name in names]
-    results = [f"{ONE_OF_A_ROW[n] or dtype}[M]" if n in ONE_OF_A_ROW else f"{dtype}[M, K]"
-               for n in names]
+    results = [
+        f"{ONE_OF_A_ROW[n] or dtype}[M]" if n in ONE_OF_A_ROW else f"{dtype}[M, K]" for n in names
+    ]
     made = f"({', '.join(results)})" if len(names) > 1 else results[0]
     body = "\n    ".join([*lines, f"return {', '.join(f'y_{n}' for n in names)}"])
     return parse_spec(

@@ -156,120 +156,234 @@ def _parser(examples: str) -> _Parser:
         allow_abbrev=False,
     )
     parser.add_argument("rest", nargs="*", help=argparse.SUPPRESS)
-    parser.add_argument("--version", action="store_true",
-                        help="print the version, and those of what it uses")
-    _what(parser.add_argument_group("what is evolved"))
+    parser.add_argument(
+        "--version", action="store_true", help="print the version, and those of what it uses"
+    )
+    evolved = parser.add_argument_group("what is evolved")
+    _what(evolved)
+    _sizes(evolved)
+    _with(evolved)
     _how(parser.add_argument_group("how it is searched"))
-    _models(parser.add_argument_group("models that are asked (an endpoint's address and key: "
-                                      "OPENAI_BASE_URL, OPENAI_API_KEY)"))
+    _models(
+        parser.add_argument_group(
+            "models that are asked (an endpoint's address and key: OPENAI_BASE_URL, OPENAI_API_KEY)"
+        )
+    )
     _kept(parser.add_argument_group("what is kept"))
     _results(parser.add_argument_group("where results go"))
     return parser
 
 
 def _what(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--target", action="append", default=[], metavar="NAME",
-                       help="hardware, by name or by a .toml file; repeatable")
-    group.add_argument("--kernel", action="append", default=[], metavar="NAME",
-                       help="of the library, or a .kir file; repeatable "
-                            "(default: the whole starter suite)")
-    group.add_argument("--problem", metavar="FILE.py",
-                       help="every kernel of a PyTorch module, from a file that defines Model, "
-                            "get_inputs and get_init_inputs")
-    group.add_argument("--task", metavar="FILE.py",
-                       help="every kernel of a reference of your own, from a file that defines it, "
-                            "its inputs and its tests")
-    group.add_argument("--reduced", action="store_true",
-                       help="with --problem: at sizes that can be simulated and interpreted")
-    group.add_argument("--allow-torch", metavar="OPS",
-                       help="with --problem or --task: operators that are left to PyTorch, with "
-                            "commas, as the error of a missing one names them; what is found says "
-                            "which they are")
-    group.add_argument("--shape", action="append", default=[], metavar="M=2048,K=512[@WEIGHT]",
-                       help="sizes to tune for; those not named are as in the kernel's file; "
-                            "repeatable, each with its weight (default: 1)")
-    group.add_argument("--dispatch", metavar="K",
-                       help="with several shapes: up to K kernels share them (default: 1)")
-    group.add_argument("--unseen", metavar="N",
-                       help="with --dispatch: at how many other shapes the result is tried in the "
-                            "end (default: 10)")
-    group.add_argument("--schedule", metavar="FILE.sched",
-                       help="start from this schedule too (one kernel)")
-    group.add_argument("--backend", metavar="NAME",
-                       help="one of the target's backends (default: its first)")
-    group.add_argument("--list-targets", action="store_true",
-                       help="say what can be evolved for, and what this machine can do for each")
-    group.add_argument("--list-kernels", action="store_true",
-                       help="say which kernels the library has, with signatures and sizes")
+    group.add_argument(
+        "--target",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="hardware, by name or by a .toml file; repeatable",
+    )
+    group.add_argument(
+        "--kernel",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="of the library, or a .kir file; repeatable (default: the whole starter suite)",
+    )
+    group.add_argument(
+        "--problem",
+        metavar="FILE.py",
+        help="every kernel of a PyTorch module, from a file that defines Model, "
+        "get_inputs and get_init_inputs",
+    )
+    group.add_argument(
+        "--task",
+        metavar="FILE.py",
+        help="every kernel of a reference of your own, from a file that defines it, "
+        "its inputs and its tests",
+    )
+    group.add_argument(
+        "--reduced",
+        action="store_true",
+        help="with --problem: at sizes that can be simulated and interpreted",
+    )
+    group.add_argument(
+        "--allow-torch",
+        metavar="OPS",
+        help="with --problem or --task: operators that are left to PyTorch, with "
+        "commas, as the error of a missing one names them; what is found says "
+        "which they are",
+    )
+
+
+def _sizes(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--shape",
+        action="append",
+        default=[],
+        metavar="M=2048,K=512[@WEIGHT]",
+        help="sizes to tune for; those not named are as in the kernel's file; "
+        "repeatable, each with its weight (default: 1)",
+    )
+    group.add_argument(
+        "--dispatch",
+        metavar="K",
+        help="with several shapes: up to K kernels share them (default: 1)",
+    )
+    group.add_argument(
+        "--unseen",
+        metavar="N",
+        help="with --dispatch: at how many other shapes the result is tried in the "
+        "end (default: 10)",
+    )
+
+
+def _with(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--schedule", metavar="FILE.sched", help="start from this schedule too (one kernel)"
+    )
+    group.add_argument(
+        "--backend", metavar="NAME", help="one of the target's backends (default: its first)"
+    )
+    group.add_argument(
+        "--list-targets",
+        action="store_true",
+        help="say what can be evolved for, and what this machine can do for each",
+    )
+    group.add_argument(
+        "--list-kernels",
+        action="store_true",
+        help="say which kernels the library has, with signatures and sizes",
+    )
 
 
 def _how(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--evaluations", metavar="N",
-                       help=f"candidates to try for each kernel (default: {EVALUATIONS})")
+    group.add_argument(
+        "--evaluations",
+        metavar="N",
+        help=f"candidates to try for each kernel (default: {EVALUATIONS})",
+    )
     group.add_argument("--seconds", metavar="S", help="time for each kernel (default: no limit)")
-    group.add_argument("--policy", metavar="NAME[,parameter=value,...]",
-                       help=f"who becomes a parent, and how (default: {POLICY}); "
-                            "see docs/search.md")
-    group.add_argument("--operators", metavar="NAMES", default="",
-                       help="what may make new candidates, with commas, `all` for all there are "
-                            "(default: all but rewrite)")
-    group.add_argument("--target-speedup", metavar="X",
-                       help="stop when the best is so many times as fast as the first schedule")
-    group.add_argument("--stagnation", metavar="N",
-                       help="stop after so many candidates without a gain")
-    group.add_argument("--memory", action=argparse.BooleanOptionalAction, default=False,
-                       help="start from what earlier runs in the store found for the same kernel")
-    group.add_argument("--lessons", action=argparse.BooleanOptionalAction, default=False,
-                       help="keep what a run teaches, and use what earlier ones taught")
-    group.add_argument("--seed", metavar="N",
-                       help="the same seed and evaluations give the same result (default: 0)")
-    group.add_argument("--workers", metavar="N",
-                       help="candidates evaluated at a time (default: one a core)")
+    group.add_argument(
+        "--policy",
+        metavar="NAME[,parameter=value,...]",
+        help=f"who becomes a parent, and how (default: {POLICY}); see docs/search.md",
+    )
+    group.add_argument(
+        "--operators",
+        metavar="NAMES",
+        default="",
+        help="what may make new candidates, with commas, `all` for all there are "
+        "(default: all but rewrite)",
+    )
+    group.add_argument(
+        "--target-speedup",
+        metavar="X",
+        help="stop when the best is so many times as fast as the first schedule",
+    )
+    group.add_argument(
+        "--stagnation", metavar="N", help="stop after so many candidates without a gain"
+    )
+    group.add_argument(
+        "--memory",
+        action=argparse.BooleanOptionalAction,
+        default=False,
+        help="start from what earlier runs in the store found for the same kernel",
+    )
+    group.add_argument(
+        "--lessons",
+        action=argparse.BooleanOptionalAction,
+        default=False,
+        help="keep what a run teaches, and use what earlier ones taught",
+    )
+    group.add_argument(
+        "--seed",
+        metavar="N",
+        help="the same seed and evaluations give the same result (default: 0)",
+    )
+    group.add_argument(
+        "--workers", metavar="N", help="candidates evaluated at a time (default: one a core)"
+    )
 
 
 def _models(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--model", action="append", default=[], metavar="NAME[:WEIGHT]",
-                       help="a model that edits kernels beside the other operators; several share "
-                            "the requests by weight")
-    group.add_argument("--price", action="append", default=[], metavar="NAME=IN/OUT",
-                       help="what a million tokens cost; or a file of prices")
-    group.add_argument("--max-tokens", metavar="N",
-                       help="tokens that models may read and write for each kernel")
-    group.add_argument("--max-cost", metavar="X",
-                       help="what models may cost for each kernel, in the currency of the prices")
-    group.add_argument("--replay", metavar="RUN",
-                       help="make a stored run again with the answers that it had, asking nobody")
+    group.add_argument(
+        "--model",
+        action="append",
+        default=[],
+        metavar="NAME[:WEIGHT]",
+        help="a model that edits kernels beside the other operators; several share "
+        "the requests by weight",
+    )
+    group.add_argument(
+        "--price",
+        action="append",
+        default=[],
+        metavar="NAME=IN/OUT",
+        help="what a million tokens cost; or a file of prices",
+    )
+    group.add_argument(
+        "--max-tokens", metavar="N", help="tokens that models may read and write for each kernel"
+    )
+    group.add_argument(
+        "--max-cost",
+        metavar="X",
+        help="what models may cost for each kernel, in the currency of the prices",
+    )
+    group.add_argument(
+        "--replay",
+        metavar="RUN",
+        help="make a stored run again with the answers that it had, asking nobody",
+    )
 
 
 def _kept(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--store", metavar="URL",
-                       help="where runs are kept: an SQLite file, or a database's URL")
-    group.add_argument("--no-store", action="store_true",
-                       help="keep no runs: what is found is printed, promoted and forgotten")
+    group.add_argument(
+        "--store", metavar="URL", help="where runs are kept: an SQLite file, or a database's URL"
+    )
+    group.add_argument(
+        "--no-store",
+        action="store_true",
+        help="keep no runs: what is found is printed, promoted and forgotten",
+    )
     group.add_argument("--resume", metavar="RUN", help="go on with a run that was stopped")
     group.add_argument("--list-runs", action="store_true", help="say which runs the store holds")
-    group.add_argument("--show", metavar="RUN",
-                       help="print a stored run: settings, times, the winner's lineage, schedule "
-                            "and source")
+    group.add_argument(
+        "--show",
+        metavar="RUN",
+        help="print a stored run: settings, times, the winner's lineage, schedule and source",
+    )
 
 
 def _results(group: argparse._ArgumentGroup) -> None:
-    group.add_argument("--promote", action=argparse.BooleanOptionalAction, default=None,
-                       help="write winners to kernels_generated/ (default: in a checkout, and "
-                            "kernels of the library only)")
-    group.add_argument("--out", metavar="DIR",
-                       help="write each winner's source, schedule and record to "
-                            "DIR/KERNEL/TARGET/ (default outside a checkout: speciate_out)")
-    group.add_argument("--model-new", metavar="FILE.py",
-                       help="with --problem: KernelBench's solution file, whose ModelNew calls the "
-                            "winners (one target)")
-    group.add_argument("--overwrite", action="store_true",
-                       help="with --model-new or --out: replace what is there")
+    group.add_argument(
+        "--promote",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="write winners to kernels_generated/ (default: in a checkout, and "
+        "kernels of the library only)",
+    )
+    group.add_argument(
+        "--out",
+        metavar="DIR",
+        help="write each winner's source, schedule and record to "
+        "DIR/KERNEL/TARGET/ (default outside a checkout: speciate_out)",
+    )
+    group.add_argument(
+        "--model-new",
+        metavar="FILE.py",
+        help="with --problem: KernelBench's solution file, whose ModelNew calls the "
+        "winners (one target)",
+    )
+    group.add_argument(
+        "--overwrite", action="store_true", help="with --model-new or --out: replace what is there"
+    )
     group.add_argument("--report", metavar="FILE.html", help="a page that shows the search")
-    group.add_argument("--trace", metavar="FILE.json",
-                       help="a timeline of the winner, in Chrome's trace format")
-    group.add_argument("--json", action="store_true",
-                       help="one JSON object on stdout instead of a table")
+    group.add_argument(
+        "--trace", metavar="FILE.json", help="a timeline of the winner, in Chrome's trace format"
+    )
+    group.add_argument(
+        "--json", action="store_true", help="one JSON object on stdout instead of a table"
+    )
 
 
 def _whole(option: str, text: str | None, least: int) -> int | None:

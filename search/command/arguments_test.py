@@ -20,11 +20,25 @@ def test_what_was_not_said_is_not_made_up():
 
 def test_everything_can_be_said():
     asked = read(
-        "--target=a", "--target", "b", "--target=a", "--kernel=k", "--shape=M=2048, K=512",
-        "--shape=M=1@0.5", "--dispatch=2", "--unseen=0",
-        "--evaluations=7", "--seconds=1.5", "--policy=greedy", "--seed=0", "--workers=3",
-        "--no-promote", "--json", "--allow-torch", "svd, sort,svd",
-    )  # fmt: skip
+        "--target=a",
+        "--target",
+        "b",
+        "--target=a",
+        "--kernel=k",
+        "--shape=M=2048, K=512",
+        "--shape=M=1@0.5",
+        "--dispatch=2",
+        "--unseen=0",
+        "--evaluations=7",
+        "--seconds=1.5",
+        "--policy=greedy",
+        "--seed=0",
+        "--workers=3",
+        "--no-promote",
+        "--json",
+        "--allow-torch",
+        "svd, sort,svd",
+    )
     assert asked.allow_torch == ("svd", "sort")
     assert asked.targets == ("a", "b")
     assert asked.shapes == (Shape({"M": 2048, "K": 512}), Shape({"M": 1}, 0.5))

@@ -69,13 +69,16 @@ def _unwritten(asked: Arguments, session: Session) -> Iterator[str]:
     names = [
         e.problem.title
         for e in session.ended
-        if e.outcome.best is not None and not e.interrupted
+        if e.outcome.best is not None
+        and not e.interrupted
         and not e.problem.backend.manifest.for_tests
         and not (wanted.promotes(e.problem) or wanted.writes(e.problem))
-    ]  # fmt: skip
+    ]
     if names and asked.promote is None and not asked.json and asked.model_new is None:
-        yield (f"evolve: {', '.join(names)}: written nowhere; --out=DIR writes winners to a folder, "
-               "--promote to kernels_generated/, --show=RUN prints one that is stored")  # fmt: skip
+        yield (
+            f"evolve: {', '.join(names)}: written nowhere; --out=DIR writes winners to a folder, "
+            "--promote to kernels_generated/, --show=RUN prints one that is stored"
+        )
 
 
 def how_to_go_on(asked: Arguments, around: Surroundings, session: Session) -> Iterator[str]:
@@ -101,9 +104,7 @@ def how_to_go_on(asked: Arguments, around: Surroundings, session: Session) -> It
         yield f"evolve: not begun: {names}"
 
 
-def _results(
-    session: Session, suite: Suite, totals: Sequence[Total]
-) -> dict[str, Results]:
+def _results(session: Session, suite: Suite, totals: Sequence[Total]) -> dict[str, Results]:
     """What a task's winners come to, by target; nothing where a kernel is lacking."""
     module, found = suite.module, {}
     if module is None or module.shape is None:
@@ -135,8 +136,10 @@ def _model_new(
     """The solution file; not where a kernel has no correct candidate, as the exit code says too."""
     if found.lacking:
         lacking = ", ".join(found.lacking)
-        print(f"evolve: {OPTION}: no correct candidate of {lacking}; no file is written",
-              file=sys.stderr)  # fmt: skip
+        print(
+            f"evolve: {OPTION}: no correct candidate of {lacking}; no file is written",
+            file=sys.stderr,
+        )
         return
     assert suite.module is not None and suite.module.solution is not None, "it was asked for"
     best = {e.outcome.settings.kernel: winner_source(e.problem, e.outcome) for e in session.ended}

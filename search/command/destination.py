@@ -43,9 +43,7 @@ class Destination:
         return self.out is not None and (self.named or not for_tests)
 
 
-def destination(
-    asked: Arguments, around: Surroundings, problems: Sequence[Problem]
-) -> Destination:
+def destination(asked: Arguments, around: Surroundings, problems: Sequence[Problem]) -> Destination:
     """Where winners go. KernelError where the user wants what cannot be, told before a search."""
     if asked.promote:
         _require_checkout(around, problems)

@@ -19,8 +19,13 @@ SPEC = '''def twice(x: f32[M]) -> f32[M]:
 def problem(library=True, ours=True, for_tests=False):
     backend = SimpleNamespace(manifest=SimpleNamespace(for_tests=for_tests))
     settings = SimpleNamespace(kernel="twice", target="chip", spec=SPEC)
-    return SimpleNamespace(library=library, ours=ours, backend=backend, settings=settings,
-                           machine=SimpleNamespace(name="chip"))  # fmt: skip
+    return SimpleNamespace(
+        library=library,
+        ours=ours,
+        backend=backend,
+        settings=settings,
+        machine=SimpleNamespace(name="chip"),
+    )
 
 
 LIBRARY, OWN, TESTED = problem(), problem(library=False), problem(for_tests=True)

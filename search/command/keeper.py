@@ -27,7 +27,9 @@ def url(asked: Arguments, around: Surroundings) -> str:
         return asked.store
     store = around.path(asked.store or around.store)
     for option, run in (
-        ("--resume", asked.resume), ("--replay", asked.replay), ("--show", asked.show)
+        ("--resume", asked.resume),
+        ("--replay", asked.replay),
+        ("--show", asked.show),
     ):
         if run is not None and not store.is_file():
             raise KernelError(

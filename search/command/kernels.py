@@ -17,13 +17,15 @@ def kernels() -> list[dict[str, Any]]:
     for name in library():
         text = (LIBRARY / (name + ENDING)).read_text(encoding="utf-8")
         held = parse_workload(text, name)
-        found.append({
-            "kernel": name,
-            "signature": signature(held.spec),
-            "title": held.spec.doc.strip().partition("\n")[0],
-            "tune": dict(held.tune) if held.tune is not None else None,
-            "checks": [dict(sizes) for sizes in held.checks],
-        })  # fmt: skip
+        found.append(
+            {
+                "kernel": name,
+                "signature": signature(held.spec),
+                "title": held.spec.doc.strip().partition("\n")[0],
+                "tune": dict(held.tune) if held.tune is not None else None,
+                "checks": [dict(sizes) for sizes in held.checks],
+            }
+        )
     return found
 
 

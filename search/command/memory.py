@@ -63,8 +63,7 @@ def compared_bytes(spec: Spec, sizes: Sizes) -> int:
     held, beside = drawn_bytes(spec, sizes)
     bound = bind(spec, sizes)
     results = sum(
-        prod(shape(t, bound)) * (DRAWN + np.dtype(HELD_AS[t.dtype]).itemsize)
-        for t in spec.outputs
+        prod(shape(t, bound)) * (DRAWN + np.dtype(HELD_AS[t.dtype]).itemsize) for t in spec.outputs
     )
     return SEEDS * (held + results) + beside
 
@@ -81,8 +80,11 @@ def _require(
 ) -> None:
     if workers * needed <= there:
         return
-    several = f"{workers} workers need {_gib(workers * needed)} of memory" if workers > 1 else (
-        f"{_gib(needed)} of memory are needed")  # fmt: skip
+    several = (
+        f"{workers} workers need {_gib(workers * needed)} of memory"
+        if workers > 1
+        else (f"{_gib(needed)} of memory are needed")
+    )
     fewer = f", or --workers={there // needed}" if workers > 1 and there >= needed else ""
     option = "--shape" if purpose == "tuning" else "a `check(...)` line of its file"
     raise KernelError(

@@ -23,8 +23,9 @@ GIB = 2**30
 
 
 def problem(kind, *shapes, checks=({"M": 3, "K": 5},)):
-    settings = SimpleNamespace(kernel="scale", spec=TEXT, checks=checks,
-                               shapes=[Shape(sizes) for sizes in shapes])  # fmt: skip
+    settings = SimpleNamespace(
+        kernel="scale", spec=TEXT, checks=checks, shapes=[Shape(sizes) for sizes in shapes]
+    )
     backend = SimpleNamespace(available=lambda machine: {"time_kind": kind})
     return SimpleNamespace(settings=settings, backend=backend, machine=None)
 

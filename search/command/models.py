@@ -106,8 +106,16 @@ class RunModels:
         prompts = []
         for version in self.coach.prompts.versions.values():
             come_of = shown(version, graph, outcomes)
-            prompts.append(PromptUse(version.digest, version.parent, version.move,
-                                     come_of.children, come_of.failed, come_of.gain))  # fmt: skip
+            prompts.append(
+                PromptUse(
+                    version.digest,
+                    version.parent,
+                    version.move,
+                    come_of.children,
+                    come_of.failed,
+                    come_of.gain,
+                )
+            )
         return ModelUse(
             self.spent,
             answers,
@@ -118,9 +126,7 @@ class RunModels:
         )
 
 
-def sources(
-    words: Sequence[str], endpoint: Endpoint | None, say: Callable[[str], None]
-) -> Sources:
+def sources(words: Sequence[str], endpoint: Endpoint | None, say: Callable[[str], None]) -> Sources:
     """words: prices as the user gives them."""
     return Sources(endpoint, prices(words), say)
 

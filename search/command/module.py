@@ -59,16 +59,12 @@ class Module:
         emit = Kernels(machine, backend).emit
         texts = self.sized or (self,)
         try:
-            return tuple(
-                partition(one.spec, {}, one.aliases, emit, one.outside) for one in texts
-            )
+            return tuple(partition(one.spec, {}, one.aliases, emit, one.outside) for one in texts)
         except KernelError as error:
             raise _within(self.file, error) from None
 
 
-def read(
-    file: Path, reduced: bool, solution: bool, allow_torch: tuple[str, ...] = ()
-) -> Module:
+def read(file: Path, reduced: bool, solution: bool, allow_torch: tuple[str, ...] = ()) -> Module:
     """A problem file, read once, in a process of its own: it is code of others.
 
     reduced: at sizes that can be simulated.  solution: `ModelNew` is to be written.  allow_torch:
@@ -108,9 +104,7 @@ def _task(file: str, allow_torch: tuple[str, ...]) -> tuple[Sized, ...]:
         for shape, weight in opened.shapes:
             made = opened.at(shape).imported(task.name)
             imports.append(made)
-            found.append(
-                Sized(dict(shape), weight, made.spec, dict(made.aliases), outside(made))
-            )
+            found.append(Sized(dict(shape), weight, made.spec, dict(made.aliases), outside(made)))
         require_called(imports, allow_torch)
     return tuple(found)
 

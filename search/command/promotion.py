@@ -38,9 +38,7 @@ def winner_source(problem: Problem, outcome: Outcome) -> str:
     return source(problem, best.formulation, best.schedule)
 
 
-def source(
-    problem: Problem, formulation: str, schedule: str, shapes: Sequence[Shape] = ()
-) -> str:
+def source(problem: Problem, formulation: str, schedule: str, shapes: Sequence[Shape] = ()) -> str:
     """What the backend emits for a schedule. shapes: those that it fits at; by default all."""
     machine: Machine = problem.machine
     spec = parse_spec(formulation)
@@ -85,9 +83,7 @@ def _worded(shape: Shape) -> str:
     return sizes if shape.weight == 1 else f"{sizes}@{shape.weight:g}"
 
 
-def promote(
-    problem: Problem, outcome: Outcome, checkout: Path, said: Mapping[str, str]
-) -> Written:
+def promote(problem: Problem, outcome: Outcome, checkout: Path, said: Mapping[str, str]) -> Written:
     """Keeps the winner in the checkout, if it is better than what is kept there.
 
     said: what the backend says of the machine that the candidates were evaluated on.

@@ -34,8 +34,9 @@ OTHER = parse_spec(spec_text(SPEC).replace("x[m, k] * 2.0", "x[m, k] + x[m, k]")
 
 def candidate(spec, origin):
     schedule = str(autoschedule(spec, MACHINE, SIZES))
-    return Candidate(spec_text(spec), schedule, NAME, backend_for(MACHINE).manifest.name,
-                     origin=origin)  # fmt: skip
+    return Candidate(
+        spec_text(spec), schedule, NAME, backend_for(MACHINE).manifest.name, origin=origin
+    )
 
 
 FIRST = candidate(SPEC, Origin("first"))
@@ -45,18 +46,38 @@ BEST = candidate(OTHER, Origin("rewrite", (FIRST.key,), "write_sum(y)"))
 @pytest.fixture
 def folder(tmp_path):
     backend = backend_for(MACHINE)
-    settings = Settings("twice", spec_text(SPEC), NAME, backend.manifest.name, SIZES,
-                        checks=({"M": 3, "K": 5},), evaluations=4,
-                        operators=("step", "rewrite"), left_to_torch=("svd",))  # fmt: skip
+    settings = Settings(
+        "twice",
+        spec_text(SPEC),
+        NAME,
+        backend.manifest.name,
+        SIZES,
+        checks=({"M": 3, "K": 5},),
+        evaluations=4,
+        operators=("step", "rewrite"),
+        left_to_torch=("svd",),
+    )
     graph = Graph()
     graph.add(FIRST)
     graph.add(BEST)
     found = Evaluation(2.0, "modelled", "emulator")
     outcome = Outcome(
-        run="twice-1", settings=settings, evaluations=4, failures={}, first=FIRST, first_us=3.0,
-        plain_us=None, best=BEST, evaluation=found, roofline_us=1.0, stopped_because="enough",
-        seconds=1.0, archive=Archive((1,)), graph=graph, outcomes={BEST.key: found},
-    )  # fmt: skip
+        run="twice-1",
+        settings=settings,
+        evaluations=4,
+        failures={},
+        first=FIRST,
+        first_us=3.0,
+        plain_us=None,
+        best=BEST,
+        evaluation=found,
+        roofline_us=1.0,
+        stopped_because="enough",
+        seconds=1.0,
+        archive=Archive((1,)),
+        graph=graph,
+        outcomes={BEST.key: found},
+    )
     problem = Problem(settings, MACHINE, backend, SIZES, ours=True)
     written = promote(problem, outcome, tmp_path, {})
     assert written.written

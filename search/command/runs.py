@@ -39,19 +39,23 @@ def runs(asked: Arguments, around: Surroundings) -> list[dict[str, Any]]:
         return [_row(store.load(run), at) for run, at in store.started().items()]
 
 
-def runs_text(
-    rows: Sequence[Mapping[str, Any]], place: str, width: int | None = None
-) -> str:
+def runs_text(rows: Sequence[Mapping[str, Any]], place: str, width: int | None = None) -> str:
     """The list for a person."""
     if not rows:
         return f"no run is stored in {place}\n"
     cells = [
         (
-            row["run"], row["kernel"], row["target"], row["started"], str(row["evaluations"]),
-            quantity.time(row["best_us"]), row["time_kind"] or quantity.NONE, row["state"],
+            row["run"],
+            row["kernel"],
+            row["target"],
+            row["started"],
+            str(row["evaluations"]),
+            quantity.time(row["best_us"]),
+            row["time_kind"] or quantity.NONE,
+            row["state"],
         )
         for row in rows
-    ]  # fmt: skip
+    ]
     return columns([TITLES, *cells], "<<<<>><<", width)
 
 

@@ -160,9 +160,7 @@ class Session:
             )
             outcome = search.run(self.display.on_event)
             self.left.remove(asked)
-            self.ended.append(
-                Ended(problem, outcome, dict(local.environment), self.interrupt.came)
-            )
+            self.ended.append(Ended(problem, outcome, dict(local.environment), self.interrupt.came))
 
     def _learn(self, ended: Ended) -> None:
         """Writes down what the run teaches, where that is wanted."""

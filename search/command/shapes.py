@@ -25,10 +25,17 @@ def worded(text: str) -> Shape:
     for part in parts.split(","):
         found = _SIZE.fullmatch(part.strip())
         if not found or found[1] in sizes or not int(found[2]):
-            what = f"`{part.strip()}` is given twice" if found and found[1] in sizes else (
-                f"`{part.strip()}` is not a size with its positive whole number")
-            raise KernelError(what, where=OPTION, allowed="NAME=NUMBER,...[@WEIGHT]",
-                              hint="for example --shape=M=2048,K=512")
+            what = (
+                f"`{part.strip()}` is given twice"
+                if found and found[1] in sizes
+                else (f"`{part.strip()}` is not a size with its positive whole number")
+            )
+            raise KernelError(
+                what,
+                where=OPTION,
+                allowed="NAME=NUMBER,...[@WEIGHT]",
+                hint="for example --shape=M=2048,K=512",
+            )
         sizes[found[1]] = int(found[2])
     return Shape(sizes, _weight(weight) if at else 1.0)
 
@@ -39,8 +46,12 @@ def _weight(text: str) -> float:
     except ValueError:
         weight = 0.0
     if not (math.isfinite(weight) and weight > 0):
-        raise KernelError(f"`{text}` is no weight", where=OPTION, allowed="a positive number",
-                          hint="for example --shape=M=2048,K=512@3")
+        raise KernelError(
+            f"`{text}` is no weight",
+            where=OPTION,
+            allowed="a positive number",
+            hint="for example --shape=M=2048,K=512@3",
+        )
     return weight
 
 
@@ -54,8 +65,11 @@ def workload(spec: Spec, tune: Sizes | None, given: Sequence[Shape]) -> tuple[Sh
     for shape in given or (Shape({}),):
         sizes = _sizes(spec, tune, shape.sizes)
         if sizes in [other.sizes for other in found]:
-            raise KernelError(f"the shape {words(sizes)} is given twice", where=OPTION,
-                              hint="give it once, with the sum of the weights")
+            raise KernelError(
+                f"the shape {words(sizes)} is given twice",
+                where=OPTION,
+                hint="give it once, with the sum of the weights",
+            )
         found.append(Shape(sizes, shape.weight))
     return tuple(found)
 

@@ -60,9 +60,7 @@ def shared(module: Module, networks: Sequence[Network]) -> Shared:
         for n, (one, network) in enumerate(zip(module.sized, networks, strict=True))
     )
     weights = [one.weight for one in module.sized]
-    return Shared(
-        tuple(Evolved(k.spec, _shapes(k.sizes, weights)) for k in kernels), tuple(shaped)
-    )
+    return Shared(tuple(Evolved(k.spec, _shapes(k.sizes, weights)) for k in kernels), tuple(shaped))
 
 
 def _shapes(sizes: Sequence[Sizes], weights: Sequence[float]) -> tuple[Shape, ...]:

@@ -60,8 +60,11 @@ def suite(asked: Arguments, path: Callable[[str], Path]) -> Suite:
         )
     if asked.problem is not None or asked.task is not None:
         return _module(asked, path)
-    for option, value in (("--reduced", asked.reduced), ("--model-new", asked.model_new),
-                          ("--allow-torch", asked.allow_torch)):  # fmt: skip
+    for option, value in (
+        ("--reduced", asked.reduced),
+        ("--model-new", asked.model_new),
+        ("--allow-torch", asked.allow_torch),
+    ):
         if value:
             by = "--problem" if option != "--allow-torch" else "--problem or a --task"
             raise KernelError(f"{option} is of a {by}", where=option, hint="leave it out")
@@ -97,16 +100,24 @@ def suite(asked: Arguments, path: Callable[[str], Path]) -> Suite:
 def _module(asked: Arguments, path: Callable[[str], Path]) -> Suite:
     """Every kernel of a problem file, or of a task, for every target."""
     by = "--problem" if asked.task is None else "--task"
-    of_problems = (("--problem", asked.problem), ("--reduced", asked.reduced),
-                   ("--model-new", asked.model_new))  # fmt: skip
+    of_problems = (
+        ("--problem", asked.problem),
+        ("--reduced", asked.reduced),
+        ("--model-new", asked.model_new),
+    )
     others = of_problems if asked.task is not None else ()
-    for option, value in (("--kernel", asked.kernels), ("--shape", asked.shapes),
-                          ("--schedule", asked.schedule), *others):  # fmt: skip
+    for option, value in (
+        ("--kernel", asked.kernels),
+        ("--shape", asked.shapes),
+        ("--schedule", asked.schedule),
+        *others,
+    ):
         if value:
             raise KernelError(
-                f"{option} and {by} do not go together", where=option,
+                f"{option} and {by} do not go together",
+                where=option,
                 hint="the file says which kernels there are, and their sizes",
-            )  # fmt: skip
+            )
     machines = [machine(name, path) for name in asked.targets]
     _require_distinct("--target", [m.name for m, _ in machines])
     backends = {m.name: usable(m, asked.backend) for m, _ in machines}
@@ -118,15 +129,16 @@ def _module(asked: Arguments, path: Callable[[str], Path]) -> Suite:
     if asked.task is not None:
         module = read_task(path(asked.task), asked.allow_torch)
     else:
-        module = read(path(asked.problem or ""), asked.reduced, asked.model_new is not None,
-                      asked.allow_torch)  # fmt: skip
+        module = read(
+            path(asked.problem or ""), asked.reduced, asked.model_new is not None, asked.allow_torch
+        )
     found = {m.name: shared(module, module.networks(m, backends[m.name])) for m, _ in machines}
     if not any(each.kernels for each in found.values()):
         raise KernelError(
-            "there is no kernel to evolve: " + (
-                "PyTorch computes all of it" if module.left else "nothing is computed"
-            ), where=str(module.file),
-        )  # fmt: skip
+            "there is no kernel to evolve: "
+            + ("PyTorch computes all of it" if module.left else "nothing is computed"),
+            where=str(module.file),
+        )
     problems = tuple(
         _problem(asked, _workload_of(kernel), m, ours, None, kernel.shapes)
         for m, ours in machines
@@ -299,8 +311,11 @@ def _in_order(spec: Spec, shapes: Sequence[Shape]) -> tuple[Shape, ...]:
 def _require_one_kernel(asked: Arguments) -> None:
     for option, value in (("--dispatch", asked.dispatch), ("--unseen", asked.unseen)):
         if value not in (None, 1 if option == "--dispatch" else None):
-            raise KernelError("kernels share several shapes, and there is one", where=option,
-                              hint="give more than one --shape, or leave it out")
+            raise KernelError(
+                "kernels share several shapes, and there is one",
+                where=option,
+                hint="give more than one --shape, or leave it out",
+            )
 
 
 def _tune_of(stored: Settings) -> Sizes | None:

@@ -163,11 +163,16 @@ def shapes_text(outcome: Outcome, width: int | None = None) -> str:
     cells = [[*titles, "roofline"]]
     for row in rows:
         more = [quantity.time(row.us), str(row.kernel)] if shared else []
-        cells.append([
-            quantity.shape(row.shape.sizes), f"{row.shape.weight:g}",
-            quantity.time(row.first_us), quantity.time(row.single_us), *more,
-            quantity.share(quantity.ratio(row.roofline_us, row.us)),
-        ])  # fmt: skip
+        cells.append(
+            [
+                quantity.shape(row.shape.sizes),
+                f"{row.shape.weight:g}",
+                quantity.time(row.first_us),
+                quantity.time(row.single_us),
+                *more,
+                quantity.share(quantity.ratio(row.roofline_us, row.us)),
+            ]
+        )
     settings = outcome.settings
     head = f"{settings.kernel} on {settings.target}, at each shape:\n"
     text = head + columns(cells, "<" + ">" * (len(cells[0]) - 1), width)

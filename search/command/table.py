@@ -11,9 +11,7 @@ INDENT = "    "
 _KEPT = "\N{NO-BREAK SPACE}"
 
 
-def columns(
-    rows: Sequence[Sequence[str]], aligns: Sequence[str], width: int | None = None
-) -> str:
+def columns(rows: Sequence[Sequence[str]], aligns: Sequence[str], width: int | None = None) -> str:
     """Rows of text with their cells below each other; the first row, of titles, is underlined.
 
     width: the most characters of a line, None for any. Where the table is wider, the last column

@@ -23,8 +23,18 @@ def test_a_table_without_rows_has_its_head():
 
 ALIGNS = [align for _, align in COLUMNS]
 TITLES = tuple(title for title, _ in COLUMNS)
-ROW = ("rmsnorm_matmul", "npu_small", "12.3 ms", "999 µs", "12.3×", "1,234×", "0.044%",
-       "interpreter", "simulated", "32 evaluations were asked for and made")  # fmt: skip
+ROW = (
+    "rmsnorm_matmul",
+    "npu_small",
+    "12.3 ms",
+    "999 µs",
+    "12.3×",
+    "1,234×",
+    "0.044%",
+    "interpreter",
+    "simulated",
+    "32 evaluations were asked for and made",
+)
 WORD = st.text("abcdefghij_=,", min_size=1, max_size=12)
 REASON = st.lists(WORD, min_size=1, max_size=30).map(" ".join)
 

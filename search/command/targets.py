@@ -37,11 +37,7 @@ def listing_text(rows: Sequence[Mapping[str, Any]], width: int | None = None) ->
         )
         for row in rows
     ]
-    lacking = {
-        f"{row['backend']}: {row['why']}\n"
-        for row in rows
-        if row["why"]
-    }
+    lacking = {f"{row['backend']}: {row['why']}\n" for row in rows if row["why"]}
     return columns([TITLES, *cells], "<<<<<<", width) + "".join(sorted(lacking))
 
 

@@ -66,8 +66,15 @@ def tried(module: Module, shaped: tuple[Shaped, ...], ended: Sequence[Ended]) ->
         assert best is not None, "a kernel without a correct candidate is not tried"
         text = winner_source(one.problem, one.outcome)
         winners[one.outcome.settings.kernel] = Winner(best.formulation, best.schedule, text)
-    trial = Trial(str(module.file), module.spec.name, shaped, problem.machine,
-                  problem.settings.backend, winners, module.left)  # fmt: skip
+    trial = Trial(
+        str(module.file),
+        module.spec.name,
+        shaped,
+        problem.machine,
+        problem.settings.backend,
+        winners,
+        module.left,
+    )
     can = problem.backend.available(problem.machine)
     limited = can.get("memory", GIGABYTES) is not None  # a backend says where it must not be
     try:

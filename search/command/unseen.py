@@ -58,8 +58,9 @@ def _at(
     number = _chosen(problem, found, sizes)
     kernels = [kernel.candidate for kernel in found.kernels]
     schedule = str(autoschedule(spec, machine, sizes))
-    first = Candidate(settings.spec, schedule, settings.target, settings.backend,
-                      origin=Origin(FIRST))  # fmt: skip
+    first = Candidate(
+        settings.spec, schedule, settings.target, settings.backend, origin=Origin(FIRST)
+    )
     bench = Bench(
         spec=settings.spec,
         machine=machine,

@@ -49,9 +49,16 @@ HASTY = replace(LIMITS, seconds=2.0)
 HOURS = 7200  # seconds: longer than a test may take
 OUTSIDE = Path("/tmp/speciate-local-test-outside")
 MANIFEST = Manifest(
-    name="tongue", title="For tests", language="text", extension="txt", object="tongue:Tongue",
-    correct_by=("emulator",), time_kind=("modelled",), dtypes=("f32",), toolchain="none",
-)  # fmt: skip
+    name="tongue",
+    title="For tests",
+    language="text",
+    extension="txt",
+    object="tongue:Tongue",
+    correct_by=("emulator",),
+    time_kind=("modelled",),
+    dtypes=("f32",),
+    toolchain="none",
+)
 
 
 class Tongue:
@@ -185,10 +192,25 @@ def divide(source):
 ACTS = {
     act.__name__: act
     for act in (
-        off, loop, eat, abort, segfault, write, fill, connect, leave, close, forge, flood, kill,
-        spawn, wait, look, divide,
+        off,
+        loop,
+        eat,
+        abort,
+        segfault,
+        write,
+        fill,
+        connect,
+        leave,
+        close,
+        forge,
+        flood,
+        kill,
+        spawn,
+        wait,
+        look,
+        divide,
     )
-}  # fmt: skip
+}
 
 
 def candidate(source, schedule=None):

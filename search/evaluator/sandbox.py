@@ -109,7 +109,7 @@ def environment(given: Mapping[str, str]) -> dict[str, str]:
     kept = ["PATH", "CC", "CXX", "LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "HOME"]
     kept += ["XDG_CACHE_HOME", *(name for name in given if name.endswith("_VISIBLE_DEVICES"))]
     # One thread each: workers are as many as cores, and sums keep their order.
-    threads = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     hashing = {"PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
     return {k: given[k] for k in kept if k in given} | threads | hashing
 

@@ -18,9 +18,13 @@ from search.evaluator import sandbox
 from search.evaluator.sandbox import Limits
 
 LAYERS = (
-    "killed with its parent", "limits", "network namespace", "read-only mounts",
-    "no new privileges", "landlock",
-)  # fmt: skip
+    "killed with its parent",
+    "limits",
+    "network namespace",
+    "read-only mounts",
+    "no new privileges",
+    "landlock",
+)
 
 
 def inside(folder: Path, act, limits: Limits = Limits()):
@@ -122,8 +126,10 @@ def test_it_reaches_no_server(folder, layers):
     with socket.create_server(("127.0.0.1", 0)) as server:
         there = server.getsockname()
         assert inside(folder, lambda: socket.create_connection(there, 5)) in (
-            "PermissionError", "OSError", "ConnectionRefusedError",
-        )  # fmt: skip
+            "PermissionError",
+            "OSError",
+            "ConnectionRefusedError",
+        )
         server.settimeout(0.1)
         with pytest.raises(TimeoutError):
             server.accept()

@@ -54,9 +54,16 @@ class Tongue:
     """A backend that is always right, and says of itself what it is told."""
 
     manifest = Manifest(
-        name="tongue", title="For tests", language="text", extension="txt", object="tongue:Tongue",
-        correct_by=("device",), time_kind=("measured",), dtypes=("f32",), toolchain="none",
-    )  # fmt: skip
+        name="tongue",
+        title="For tests",
+        language="text",
+        extension="txt",
+        object="tongue:Tongue",
+        correct_by=("device",),
+        time_kind=("measured",),
+        dtypes=("f32",),
+        toolchain="none",
+    )
 
     def __init__(self, us=5.0, **can):
         self.us = us
@@ -109,7 +116,9 @@ def test_every_evaluation_draws_other_inputs_too(tmp_path):
 def test_a_rewrite_does_not_hide_an_operand_that_f16_may_not_hold(tmp_path):
     """What may be rounded are operands of the equations that were given."""
     rewritten = DEFERRED.replace("sum(h[m, k] * c[m] * f32(w[k, n]), k)", "a1[m, n] * c[m]")
-    rewritten = rewritten.replace("    a[m", "    a1[m, n] = sum(h[m, k] * f32(w[k, n]), k)\n    a[m")
+    rewritten = rewritten.replace(
+        "    a[m", "    a1[m, n] = sum(h[m, k] * f32(w[k, n]), k)\n    a[m"
+    )
     schedule = "schedule(scaled)\nprecision({}, dtype=f16)\n"
     sizes = {"M": 4, "K": 4, "N": 4}
     bench = Bench(DEFERRED, CHIP, Tongue, sizes, ({"M": 2, "K": 3, "N": 2},))
@@ -177,9 +186,12 @@ def test_other_times_are_believed(tmp_path, backend, text):
 def test_what_is_said_of_the_machine_is_kept_as_text(tmp_path):
     backend = Tongue(device="A chip of ours", toolchain="tongue 1", clocks=1980, other="no")
     assert made(backend).setup.here == {
-        "correct_by": "device", "time_kind": "measured", "device": "A chip of ours",
-        "toolchain": "tongue 1", "clocks": "1980",
-    }  # fmt: skip
+        "correct_by": "device",
+        "time_kind": "measured",
+        "device": "A chip of ours",
+        "toolchain": "tongue 1",
+        "clocks": "1980",
+    }
 
 
 def test_limits_are_suited_to_what_a_backend_needs():
@@ -318,8 +330,9 @@ def test_a_workload_takes_the_mean_of_its_shapes_and_is_compared_at_each(tmp_pat
     found = over(backend, tmp_path, (SMALL, LARGE))
     assert found.us == pytest.approx((64 * 4096**2) ** (1 / 3))
     assert [(t.sizes, t.weight, t.us) for t in found.times] == [
-        ({"M": 64}, 1.0, 64.0), ({"M": 4096}, 2.0, 4096.0),
-    ]  # fmt: skip
+        ({"M": 64}, 1.0, 64.0),
+        ({"M": 4096}, 2.0, 4096.0),
+    ]
     assert found.figures["least_bytes"] == 3 * 4 * 4096, "figures are the heaviest shape's"
     assert [e.sizes for e in found.errors] == [{"M": 3}, {"M": 64}, {"M": 4096}]
     assert backend.built == [4096]

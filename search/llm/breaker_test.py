@@ -141,7 +141,9 @@ def test_an_endpoint_that_asks_for_a_long_wait_is_left_alone_for_it():
 def test_what_is_not_sent_says_why():
     breaker, _, _ = broken(fault("timeout"))
     kinds(breaker, 3)
-    with pytest.raises(ModelError, match="100 s after 3 failures in a row; the last: a fault of kind t"):
+    with pytest.raises(
+        ModelError, match="100 s after 3 failures in a row; the last: a fault of kind t"
+    ):
         breaker.complete(request())
 
 

@@ -24,7 +24,14 @@ def test_another_address_is_taken():
 
 @pytest.mark.parametrize(
     "base",
-    ["localhost:8000", "ftp://host/v1", "https://", "http://me:word@host:port/v1", "/v1", "http://["],
+    [
+        "localhost:8000",
+        "ftp://host/v1",
+        "https://",
+        "http://me:word@host:port/v1",
+        "/v1",
+        "http://[",
+    ],
 )
 def test_what_is_no_address_is_refused(base):
     with pytest.raises(KernelError, match="no address of an endpoint") as caught:

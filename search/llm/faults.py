@@ -34,9 +34,7 @@ HINTS = {
 }
 
 
-def fault(
-    error: Exception, openai: ModuleType, endpoint: Endpoint, reading: Reading
-) -> ModelError:
+def fault(error: Exception, openai: ModuleType, endpoint: Endpoint, reading: Reading) -> ModelError:
     """What went wrong, with the tokens that the endpoint says were paid for it all the same.
 
     Where it says nothing none are counted: a budget is not used up by an outage.

@@ -68,8 +68,18 @@ def talk(models, requests):
 
 
 REQUESTS = [request(f"Request {n}.", seed=n) for n in range(6)]
-ORDER = ["good_edit", "fault", "cut", "good_edit", "refusal", "too_large", "fault", "fault",
-         "fault", "uncounted"]  # fmt: skip
+ORDER = [
+    "good_edit",
+    "fault",
+    "cut",
+    "good_edit",
+    "refusal",
+    "too_large",
+    "fault",
+    "fault",
+    "fault",
+    "uncounted",
+]
 
 
 def test_a_conversation_with_all_faults_is_replayed_exactly(store, made):
@@ -87,8 +97,10 @@ def test_a_conversation_with_all_faults_is_replayed_exactly(store, made):
         assert talk(again, REQUESTS) == said
         assert again.ledger.bills() == live.ledger.bills()
         again.close()
-    kept = [[(e.digest, e.rank, e.request, e.reply) for e in store.exchanges(r)]
-            for r in (run, first, second)]  # fmt: skip
+    kept = [
+        [(e.digest, e.rank, e.request, e.reply) for e in store.exchanges(r)]
+        for r in (run, first, second)
+    ]
     assert kept[0] == kept[1] == kept[2]
 
 
@@ -110,7 +122,7 @@ def test_the_budget_stops_what_would_pass_it(store, made):
         said = talk(models, REQUESTS)
         assert 0 < len(server.seen) < len(REQUESTS)
     assert models.ledger.tokens == 100 * len(server.seen) <= 500
-    assert all("what is left of the budget" in s for s in said[len(server.seen):])
+    assert all("what is left of the budget" in s for s in said[len(server.seen) :])
 
 
 def test_a_budget_of_money_wants_prices_before_anything_is_asked(store, made):
@@ -195,8 +207,14 @@ def test_an_outage_is_waited_for_and_takes_nothing(store, made):
     tolerance = Tolerance(in_a_row=2, rest=0.01)
     outage = ["empty", "garbage", "dead", "error_in_200"]
     with ModelServer([*outage, "good_edit"]) as server:
-        models = made(server, store, Ledger(max_tokens=5000), tolerance=tolerance,
-                      patience=Patience(attempts=1), say=told.append)  # fmt: skip
+        models = made(
+            server,
+            store,
+            Ledger(max_tokens=5000),
+            tolerance=tolerance,
+            patience=Patience(attempts=1),
+            say=told.append,
+        )
         said = []
         while len(server.seen) < 5:
             said += talk(models, [request(seed=len(said))])

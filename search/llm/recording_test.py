@@ -25,8 +25,10 @@ def test_exchanges_are_kept_with_their_ranks():
     assert [client.complete(r).text for r in asked] == ["a", "b", "c"]
     stored = keeper.exchanges(RUN)
     assert [(request_of(e.request), e.rank) for e in stored] == [
-        (asked[0], 0), (asked[1], 0), (asked[2], 1)
-    ]  # fmt: skip
+        (asked[0], 0),
+        (asked[1], 0),
+        (asked[2], 1),
+    ]
     assert [reply_of(e.reply) for e in stored] == [answer("a"), answer("b"), answer("c")]
     assert [e.digest for e in stored] == [r.digest for r in asked]
 

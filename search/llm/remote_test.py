@@ -129,7 +129,7 @@ def test_a_whole_answer_that_ends_early_is_an_error(open_remote):
 
 
 def test_a_stream_of_nonsense_is_an_error(open_remote):
-    body = "data: {\"choices\": [{\n\ndata: more\n\n"
+    body = 'data: {"choices": [{\n\ndata: more\n\n'
     headers = {"Content-Type": "text/event-stream"}
     with ModelServer([Scripted("a", body=body, headers=headers)]) as server:
         error = error_of(open_remote(server))
@@ -146,10 +146,13 @@ def test_an_error_in_the_middle_of_a_stream_is_one(open_remote):
 
 def test_an_endpoint_that_does_not_stream_is_understood(open_remote):
     whole = {
-        "id": "0", "object": "chat.completion", "created": 0, "model": "m",
+        "id": "0",
+        "object": "chat.completion",
+        "created": 0,
+        "model": "m",
         "choices": [{"index": 0, "finish_reason": "stop", "message": {"content": "All of it."}}],
         "usage": {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7},
-    }  # fmt: skip
+    }
     headers = {"Content-Type": "application/json"}
     with ModelServer([Scripted("a", body=json.dumps(whole), headers=headers)]) as server:
         answer = open_remote(server).complete(request())
@@ -224,7 +227,11 @@ def test_an_outage_passes_and_takes_no_tokens(name, open_remote):
         remote = open_remote(server, deadline=0.3 if name == "pings" else 60.0)
         error = error_of(remote)
         assert "REPLACE" in remote.complete(request()).text
-    assert (error.kind, error.transient, error.lasting) == (kind, True, False) and said in error.what
+    assert (error.kind, error.transient, error.lasting) == (
+        kind,
+        True,
+        False,
+    ) and said in error.what
     assert (error.tokens_in, error.tokens_out, error.cost) == (0, 0, 0.0)
 
 

@@ -61,8 +61,9 @@ def test_what_was_not_asked_again_is_known():
     client = replay([request(), request(), request("Another.")], [answer()])
     client.complete(request())
     assert [(e.digest, e.rank) for e in client.left()] == [
-        (request().digest, 1), (request("Another.").digest, 0)
-    ]  # fmt: skip
+        (request().digest, 1),
+        (request("Another.").digest, 0),
+    ]
 
 
 def test_a_prompt_that_differs_is_told_with_its_line():

@@ -1,6 +1,5 @@
 """The coach asks for better prompts when they are due, and takes only answers in form."""
 
-
 import pytest
 
 from search.candidate import Candidate, Origin

@@ -33,9 +33,10 @@ class Crossover:
         formulation, other = (p.formulation for p in context.parents[:2])
         names = {*facts(formulation).ranges, *facts(formulation).tensors}
         differing = [
-            g for g in _differing(_genes(one), _genes(two))
+            g
+            for g in _differing(_genes(one), _genes(two))
             if formulation == other or g[1].removesuffix(".outer") in names
-        ]  # fmt: skip
+        ]
         fault = GaveUp("the parents differ in fewer than two decisions")
         for _ in range(self.tries if len(differing) > 1 else 0):
             taken = frozenset(g for g in differing if rng.random() < 0.5)

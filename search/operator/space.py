@@ -82,8 +82,7 @@ class Space:
         """Where a schedule lies in the space: `base`, or one of those `seen`."""
         table = _table(schedule)
         return {
-            p.name: p.values.index(table.get((p.verb, p.subject)))
-            for p in self.parameters.values()
+            p.name: p.values.index(table.get((p.verb, p.subject))) for p in self.parameters.values()
         }
 
     def schedule(self, setting: Setting) -> Schedule:

@@ -64,8 +64,10 @@ def test_sizes_are_ordinal_and_a_whole_index_is_the_largest_tile():
 def test_words_are_not_ordinal():
     values = tuple(Decision("compute", "y", (("unit", u),)) for u in ("matrix", "vector"))
     assert not Parameter("compute", "y", values).ordinal
-    both = (Decision("stage", "a", (("depth", 1), ("at", "m.outer"))),
-            Decision("stage", "a", (("depth", 2),)))  # fmt: skip
+    both = (
+        Decision("stage", "a", (("depth", 1), ("at", "m.outer"))),
+        Decision("stage", "a", (("depth", 2),)),
+    )
     assert not Parameter("stage", "a", both).ordinal
 
 

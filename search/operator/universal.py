@@ -19,8 +19,8 @@ from search.llm.exchange import Answer, Message, ModelError, Request
 from search.operator.halting import gave_up
 from search.prompt.answer import Edited, Refused, edited
 from search.prompt.archive import Prompts
-from search.prompt.budget import excerpt
 from search.prompt.brief import FORMULATION, RECALLS, SCHEDULE, SURFACES, Brief
+from search.prompt.budget import excerpt
 from search.prompt.synthesis import Writer
 
 ANSWER = 6_000  # tokens of an answer at most

@@ -101,12 +101,10 @@ def test_an_edit_of_the_equations_keeps_what_lowers_of_the_schedule():
 
 REFUSED = {
     "nonsense": (NONSENSE, "has no edit"),
-    "no such verb": (
-        edit("schedule.sched", "tile(m, size=16)", "tiel(m, size=8)"), "tiel"
-    ),
+    "no such verb": (edit("schedule.sched", "tile(m, size=16)", "tiel(m, size=8)"), "tiel"),
     "not legal": (edit("schedule.sched", "tile(m, size=16)", "tile(q, size=8)"), "q"),
     "tried before": (edit("schedule.sched", "tile(m, size=16)", "tile(m, size=16) "), "before"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", REFUSED)
@@ -210,6 +208,8 @@ def test_a_failed_child_is_repaired_in_its_parents_place():
 
 def test_the_same_context_generator_and_answers_give_the_same_request():
     models = [Model(TILE) for _ in range(2)]
-    made = [universal(m, recalls={"both": 1, "none": 1}).propose(context(ROOT), random.Random(5))
-            for m in models]  # fmt: skip
+    made = [
+        universal(m, recalls={"both": 1, "none": 1}).propose(context(ROOT), random.Random(5))
+        for m in models
+    ]
     assert made[0] == made[1] and models[0].asked == models[1].asked

@@ -50,10 +50,10 @@ def gradient(at: Cell, found: Grid, history: list[Transition]) -> tuple[float, .
     return tuple(
         FITNESS * _gains(near, axis)
         + RATE * (_entered(near, axis, 1) - _entered(near, axis, -1))
-        + EXPLORATION * (_empty(at, axis, found.shape, held, 1)
-                         - _empty(at, axis, found.shape, held, -1))
+        + EXPLORATION
+        * (_empty(at, axis, found.shape, held, 1) - _empty(at, axis, found.shape, held, -1))
         for axis in range(len(found.shape))
-    )  # fmt: skip
+    )
 
 
 def _gains(near: list[tuple[float, Transition]], axis: int) -> float:

@@ -55,9 +55,7 @@ class Islands:
             for n in range(self.count)
         ]
 
-    def _parents(
-        self, people: list[str], crossed: float, rng: random.Random
-    ) -> tuple[str, ...]:
+    def _parents(self, people: list[str], crossed: float, rng: random.Random) -> tuple[str, ...]:
         """One or two of an island; none where nobody lives there."""
         if not people:
             return ()

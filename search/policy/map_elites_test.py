@@ -52,8 +52,11 @@ def test_arrivals_tell_the_story_of_the_archive():
     found = grid(state())
     told = {names(state(), [a.key])[0]: (a.entered, a.before > 0) for a in found.arrivals}
     assert told == {
-        "a": (True, False), "b": (True, False), "c": (False, True), "d": (True, False),
-    }  # fmt: skip
+        "a": (True, False),
+        "b": (True, False),
+        "c": (False, True),
+        "d": (True, False),
+    }
     assert names(state(), list(found.failed)) == ["e"]
 
 

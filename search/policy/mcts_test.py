@@ -73,7 +73,7 @@ def test_a_share_is_crossed_with_one_of_the_fastest_where_asked_for_or_a_model_c
 
     assert not any(seconds(Mcts(), state))
     found = seconds(Mcts(crossed=1.0, width=2), state)
-    assert all(found) and {name for name, in found} == {"b", "c"}
+    assert all(found) and {name for (name,) in found} == {"b", "c"}
     half = [bool(names) for names in seconds(Mcts(), replace(state, spent={"combine": 0}))]
     assert 2 < sum(half) < 25
     assert not any(seconds(Mcts(crossed=1.0), made([("a", 3.0, "")])))

@@ -46,12 +46,13 @@ def values(name: str, kind: type, settings: list[str]) -> dict[str, Any]:
         key, equals, text = setting.partition("=")
         if not equals or key not in known:
             raise KernelError(
-                f"policy `{name}` has no parameter `{key}`" if equals
+                f"policy `{name}` has no parameter `{key}`"
+                if equals
                 else f"`{setting}` is no `parameter=value` of policy `{name}`",
                 where=OPTION,
                 allowed=", ".join(known) or "none",
                 hint=near(key, list(known), f"{OPTION}={name} alone takes the usual values"),
-            )  # fmt: skip
+            )
         if key in found:
             raise KernelError(f"`{key}` is given twice", where=OPTION, hint="give it once")
         try:

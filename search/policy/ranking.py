@@ -27,7 +27,5 @@ def standing(state: State) -> dict[str, float]:
 
 def starts(state: State) -> tuple[str, ...]:
     """The roots to start from: those that are known to be correct, else all."""
-    known = tuple(
-        key for key in state.roots if isinstance(state.outcomes.get(key), Evaluation)
-    )
+    known = tuple(key for key in state.roots if isinstance(state.outcomes.get(key), Evaluation))
     return known or state.roots

@@ -79,9 +79,17 @@ class Drawn:
 
 def search(name, store, evaluator, run=None):
     settings = Settings(
-        "scaled_matmul", spec_text(SPEC), "chip", "tongue", SIZES, evaluations=EVALUATIONS,
-        seed=1, roofline_share=2.0, policy=name, measures=("scratch", "memory", "algorithm"),
-    )  # fmt: skip
+        "scaled_matmul",
+        spec_text(SPEC),
+        "chip",
+        "tongue",
+        SIZES,
+        evaluations=EVALUATIONS,
+        seed=1,
+        roofline_share=2.0,
+        policy=name,
+        measures=("scratch", "memory", "algorithm"),
+    )
     operators = {o.name: o for o in (Change("one", 1), Change("two", 2))}
     return Search(
         settings, evaluator, store, machine=CHIP, policy=policy(name), operators=operators, run=run
@@ -113,8 +121,9 @@ def test_a_run_that_was_killed_goes_on_as_if_it_had_not_been(name, tmp_path):
     path = str(tmp_path / "killed.db")
     killed = subprocess.run(
         [sys.executable, "-m", "search.policy.resume_test", name, path, str(KILLED_AFTER)],
-        cwd=ROOT, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )  # fmt: skip
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
     assert killed.returncode == -signal.SIGKILL
     store, evaluator = Store(path), Drawn()
     (run,) = store.runs()

@@ -78,8 +78,10 @@ def edited(answer: str, files: Mapping[str, str]) -> Edited:
             raise Refused(
                 f"line {block.line}: there is no file `{block.file}`; it may be: {', '.join(files)}"
             )
-        now[block.file] = _whole(now[block.file], block) if block.old is None else _replaced(
-            now[block.file], block
+        now[block.file] = (
+            _whole(now[block.file], block)
+            if block.old is None
+            else _replaced(now[block.file], block)
         )
     if not blocks:
         raise Refused(f"the answer has no edit; needed: {FORMAT}")

@@ -56,9 +56,7 @@ class Prompts:
         self.versions[version.digest] = version
         return True
 
-    def draw(
-        self, graph: Graph, outcomes: Mapping[str, Evaluated], rng: random.Random
-    ) -> Version:
+    def draw(self, graph: Graph, outcomes: Mapping[str, Evaluated], rng: random.Random) -> Version:
         """One that has shown too little, else mostly the fittest."""
         every = list(self.versions.values())
         seen = {v.digest: shown(v, graph, outcomes) for v in every}

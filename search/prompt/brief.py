@@ -34,8 +34,6 @@ class Brief:
     other: str = ""
 
     def __post_init__(self) -> None:
-        for word, known in (
-            (self.kind, KINDS), (self.surface, SURFACES), (self.recall, RECALLS)
-        ):
+        for word, known in ((self.kind, KINDS), (self.surface, SURFACES), (self.recall, RECALLS)):
             if word not in known:
                 raise ValueError(f"{word!r} is none of {', '.join(known)}")

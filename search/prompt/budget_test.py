@@ -86,8 +86,10 @@ def test_with_room_enough_all_is_there(sections):
 
 def test_what_is_required_and_does_not_fit_is_named_with_what_it_takes():
     with pytest.raises(KernelError, match="take about 41 tokens, the budget is 20") as caught:
-        fit([Section("task", "x" * 70, required=True), Section("format", "y" * 68, required=True)],
-            20)
+        fit(
+            [Section("task", "x" * 70, required=True), Section("format", "y" * 68, required=True)],
+            20,
+        )
     assert caught.value.where == "task, format"
     assert caught.value.allowed == "41 or more"
     assert "longer context" in caught.value.hint

@@ -26,11 +26,22 @@ goes on.
 More.
 """
 SKILL = Document(
-    name="s", kind="skill", title="T", body="What paid.\n", sources=("run 1",),
-    provenance={"run": "1", "kernel": "f", "target": "t", "backend": "b", "date": "2026-01-31",
-                "evaluations": 3, "time_kind": "modelled"},
+    name="s",
+    kind="skill",
+    title="T",
+    body="What paid.\n",
+    sources=("run 1",),
+    provenance={
+        "run": "1",
+        "kernel": "f",
+        "target": "t",
+        "backend": "b",
+        "date": "2026-01-31",
+        "evaluations": 3,
+        "time_kind": "modelled",
+    },
     verbs={"tile": {"tries": 2, "faster": 0.5, "failed": 1, "speedup": 1.25}},
-)  # fmt: skip
+)
 
 
 def fault(text):
@@ -68,9 +79,15 @@ words = st.lists(st.from_regex(r"[a-z0-9][a-z0-9_ -]{0,8}", fullmatch=True), max
 line = st.text(st.characters(codec="utf-8", exclude_categories=["C", "Z"]), min_size=1, max_size=30)
 
 
-@given(st.sampled_from(KINDS[:-1]), line, line, words, words,
-       st.lists(st.sampled_from(OPERATIONS), unique=True).map(tuple),
-       st.lists(line, min_size=1, max_size=3).map(tuple))  # fmt: skip
+@given(
+    st.sampled_from(KINDS[:-1]),
+    line,
+    line,
+    words,
+    words,
+    st.lists(st.sampled_from(OPERATIONS), unique=True).map(tuple),
+    st.lists(line, min_size=1, max_size=3).map(tuple),
+)
 def test_any_document_is_read_as_it_was_printed(
     kind, title, body, tags, machines, operations, sources
 ):

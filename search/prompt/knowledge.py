@@ -62,7 +62,8 @@ def library(folders: Sequence[Path]) -> Library:
         for d in _documents(folder):
             if d.name in found:
                 raise KernelError(
-                    f"two documents are called `{d.name}`", where=str(folder),
+                    f"two documents are called `{d.name}`",
+                    where=str(folder),
                     hint="a name serves for one document in all folders",
                 )
             found[d.name] = d

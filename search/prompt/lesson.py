@@ -189,8 +189,11 @@ def _body(lesson: Lesson) -> str:
     sizes = " ".join(f"{k}={v}" for k, v in chosen.sizes.items())
     best, kind = outcome.evaluation, ""
     if best is not None:
-        gain = f", {outcome.first_us / best.us:.2f} times as fast as the first" if (
-            outcome.first_us) else ""
+        gain = (
+            f", {outcome.first_us / best.us:.2f} times as fast as the first"
+            if (outcome.first_us)
+            else ""
+        )
         kind = (
             f"The best takes {best.us:.4g} us ({best.time_kind}; correct by {best.correct_by})"
             f"{gain}; the machine's bound is {outcome.roofline_us:.4g} us."

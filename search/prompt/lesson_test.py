@@ -45,11 +45,22 @@ def run(*children, name="run-1", target="small"):
     best = min(correct, key=lambda c: outcomes[c.key].us)
     chosen = Settings("softmax", TEXT, target, "tongue", {"M": 64, "K": 32})
     return Outcome(
-        run=name, settings=chosen, evaluations=len(graph), failures={}, first=first,
-        first_us=100.0, plain_us=None, best=best, evaluation=outcomes[best.key], roofline_us=10.0,
-        stopped_because="", seconds=1.0, archive=Archive((1,)), graph=graph,
+        run=name,
+        settings=chosen,
+        evaluations=len(graph),
+        failures={},
+        first=first,
+        first_us=100.0,
+        plain_us=None,
+        best=best,
+        evaluation=outcomes[best.key],
+        roofline_us=10.0,
+        stopped_because="",
+        seconds=1.0,
+        archive=Archive((1,)),
+        graph=graph,
         outcomes=outcomes,
-    )  # fmt: skip
+    )
 
 
 WRONG = Failure("check", "wrong", "y is off by 3\n  at [0, 1]")
@@ -116,8 +127,9 @@ def test_other_equations_and_a_source_of_its_own_are_edits_too():
 
 def test_the_winner_is_told_apart_from_the_first():
     assert distil(RUN, "2026-01-31").winner == (
-        "tile(m): size 4 \N{RIGHTWARDS ARROW} 8", "+ stage(x, depth=2)",
-    )  # fmt: skip
+        "tile(m): size 4 \N{RIGHTWARDS ARROW} 8",
+        "+ stage(x, depth=2)",
+    )
 
 
 def test_a_lesson_is_a_document_with_its_provenance():

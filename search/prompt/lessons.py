@@ -33,7 +33,8 @@ class Lessons:
             file.write_text(found.file_text, encoding="utf-8")
         except OSError as error:
             raise KernelError(
-                f"a lesson cannot be written: {error.strerror}", where=str(file),
+                f"a lesson cannot be written: {error.strerror}",
+                where=str(file),
                 hint="choose another folder, or go without lessons",
             ) from None
         return file
@@ -50,8 +51,10 @@ class Lessons:
     def _lesson(self, d: Document) -> Document:
         if d.kind != "skill":
             raise KernelError(
-                f"`{d.name}` is a document of kind `{d.kind}`", where=str(self.folder),
-                allowed="lessons, which are of kind `skill`", hint="move it elsewhere",
+                f"`{d.name}` is a document of kind `{d.kind}`",
+                where=str(self.folder),
+                allowed="lessons, which are of kind `skill`",
+                hint="move it elsewhere",
             )
         return d
 
@@ -83,7 +86,8 @@ def beside(store: str) -> Lessons:
     path = store.removeprefix("sqlite:///")
     if "://" in path:
         raise KernelError(
-            "there is no folder beside a store that is not a file", where=store,
+            "there is no folder beside a store that is not a file",
+            where=store,
             hint="say where lessons are to lie",
         )
     return Lessons(Path(path).parent / FOLDER)

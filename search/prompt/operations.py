@@ -79,10 +79,12 @@ def _of_node(node: Expr) -> Iterator[str]:
 
 def _of_chains(spec: Spec) -> Iterator[str]:
     """What several equations make together."""
-    maxima = {e.target for e in spec.equations
-              if isinstance(e.value, Reduce) and e.value.fold == "max"}
-    sums = {e.target for e in spec.equations
-            if isinstance(e.value, Reduce) and e.value.fold == "sum"}
+    maxima = {
+        e.target for e in spec.equations if isinstance(e.value, Reduce) and e.value.fold == "max"
+    }
+    sums = {
+        e.target for e in spec.equations if isinstance(e.value, Reduce) and e.value.fold == "sum"
+    }
     made: set[str] = set()  # products, and what is computed from them
     for e in spec.equations:
         for node in e.value.walk():

@@ -46,9 +46,7 @@ def test_neither_the_order_of_texts_nor_of_words_counts(texts, query, random):
 
 
 @given(TEXTS, QUERY, st.data())
-def test_one_more_of_a_querys_word_in_the_place_of_another_never_lowers_a_score(
-    texts, query, data
-):
+def test_one_more_of_a_querys_word_in_the_place_of_another_never_lowers_a_score(texts, query, data):
     word = data.draw(WORD)
     other = "z"  # of no query
     held = [[*texts[0], word, other], *texts[1:]]

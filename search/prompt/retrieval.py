@@ -22,8 +22,14 @@ from search.prompt.ranking import Ranking, words
 
 # What a word of the query counts, by where it is from. A diagnosis says what is slow, operations
 # what there is to do; all else only tells documents apart that these leave equal.
-WEIGHTS = {"diagnosis": 3.0, "operations": 2.0, "functions": 1.0, "dtypes": 1.0, "verbs": 0.25,
-           "machine": 0.25}  # fmt: skip
+WEIGHTS = {
+    "diagnosis": 3.0,
+    "operations": 2.0,
+    "functions": 1.0,
+    "dtypes": 1.0,
+    "verbs": 0.25,
+    "machine": 0.25,
+}
 TITLE = 2  # how often a title's words count in the index, beside the first sentence's
 WORDS = 6  # of one place that count in full; of more, each counts less
 RELEVANT = 0.25  # of the best score: what has less is taken only as the best of its kind
@@ -183,4 +189,3 @@ def _why(d: Document, parts: Mapping[str, float]) -> str:
 
 def _cost(taken: Taken) -> int:
     return tokens(taken.document.text + "\n")
-

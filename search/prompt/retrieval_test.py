@@ -16,8 +16,16 @@ SOFTMAX = workload("softmax").spec
 
 def doc(name, kind="idioms", title="Nothing", machines=(), operations=(), tags=(), lines=1):
     body = "A sentence.\n" + "more text here\n" * lines
-    return Document(name, kind, title, body, ("ir/lower/verbs.py",), tuple(tags), tuple(machines),
-                    tuple(operations))  # fmt: skip
+    return Document(
+        name,
+        kind,
+        title,
+        body,
+        ("ir/lower/verbs.py",),
+        tuple(tags),
+        tuple(machines),
+        tuple(operations),
+    )
 
 
 DOCS = Library(
@@ -86,9 +94,14 @@ def test_no_budget_takes_nothing():
     assert not retrieve(DOCS, ask("softmax"), 0).taken
 
 
-@given(st.permutations(DOCS.documents), st.lists(st.sampled_from(
-    ["softmax", "rows", "spill", "lanes", "wave", "product", "time"]), max_size=4),
-    st.integers(0, 400))  # fmt: skip
+@given(
+    st.permutations(DOCS.documents),
+    st.lists(
+        st.sampled_from(["softmax", "rows", "spill", "lanes", "wave", "product", "time"]),
+        max_size=4,
+    ),
+    st.integers(0, 400),
+)
 def test_what_is_taken_depends_on_the_query_and_the_budget_alone(documents, words, budget):
     asked = ask(*words)
     found = retrieve(Library(tuple(documents)), asked, budget)

@@ -33,13 +33,25 @@ WRITER = Writer(
     language="Tongue",
     library=Library(
         (
-            Document("tiles", "idioms", "Tiles", "Choose them well.", ("the makers' guide",),
-                     tags=("matmul",)),
-            Document("far", "guidance", "Convolutions", "Not for this.", ("the makers' guide",),
-                     tags=("convolution",)),
+            Document(
+                "tiles",
+                "idioms",
+                "Tiles",
+                "Choose them well.",
+                ("the makers' guide",),
+                tags=("matmul",),
+            ),
+            Document(
+                "far",
+                "guidance",
+                "Convolutions",
+                "Not for this.",
+                ("the makers' guide",),
+                tags=("convolution",),
+            ),
         )
     ),
-)  # fmt: skip
+)
 
 
 def candidate(schedule, *parents, operator="mutate", note="", source=None):
@@ -59,11 +71,12 @@ FIGURES = {"moved_bytes": 4000.0, "least_bytes": 1000.0, "launches": 1.0, "tiles
 OUTCOMES = {
     FIRST.key: Evaluation(9.0, "simulated", "simulator", figures=FIGURES),
     OTHER.key: Evaluation(30.0, "simulated", "simulator"),
-    CHILD.key: Evaluation(5.0, "simulated", "simulator", figures=FIGURES,
-                          engines={"matrix": 0.2, "memory": 0.8}),
+    CHILD.key: Evaluation(
+        5.0, "simulated", "simulator", figures=FIGURES, engines={"matrix": 0.2, "memory": 0.8}
+    ),
     GRANDCHILD.key: Evaluation(6.0, "simulated", "simulator"),
     WRONG.key: Failure("check", "wrong", "off by 0.3 at M=7\nat y[3, 1]"),
-}  # fmt: skip
+}
 
 
 def context(*parents):
@@ -84,14 +97,22 @@ def brief(kind, surface="schedule", parent=CHILD, **more):
     return Brief(kind, surface, recall, {n: texts[n] for n in files}, shown, **more)
 
 
-FOREIGN = Foreign("elsewhere", "dialect", CHILD.formulation, CHILD.schedule, 1.0, "measured",
-                  source="kernel elsewhere\n")  # fmt: skip
+FOREIGN = Foreign(
+    "elsewhere",
+    "dialect",
+    CHILD.formulation,
+    CHILD.schedule,
+    1.0,
+    "measured",
+    source="kernel elsewhere\n",
+)
 BRIEFS = {
     "draft": (brief("draft", parent=FIRST, recall="none"), (FIRST,)),
     "improve": (brief("improve", "equations", hint="more scratch"), (CHILD,)),
     "repair": (brief("repair", "source", WRONG, failure=OUTCOMES[WRONG.key]), (WRONG,)),
     "combine": (
-        brief("combine", recall="parent", other="def kernel(): slowly()\n"), (CHILD, OTHER),
+        brief("combine", recall="parent", other="def kernel(): slowly()\n"),
+        (CHILD, OTHER),
     ),
     "translate": (brief("translate", "source", foreign=FOREIGN, recall="siblings"), (CHILD,)),
 }

@@ -246,9 +246,7 @@ def record_folders(root: Path) -> tuple[Path, ...]:
     return tuple(sorted(p.parent for p in root.glob(f"[!.]*/[!.]*/{RECORD}")))
 
 
-def write_record(
-    root: Path, stored: Stored, replace: bool = False, tested: bool = True
-) -> Written:
+def write_record(root: Path, stored: Stored, replace: bool = False, tested: bool = True) -> Written:
     """Keeps a record under a root, whole or not at all.
 
     A record that is there is replaced where the new one is faster at the same shape, where it

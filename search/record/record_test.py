@@ -52,7 +52,7 @@ def stored(us=10.0, workload=WORKLOAD, **changed):
         shape={"M": 64, "K": 32},
         us=us,
         checked=({"M": 7, "K": 3}, {"M": 64, "K": 32}),
-        unfit=(Unfit({"M": 1, "K": 1}, "slower than \"nothing\""),),
+        unfit=(Unfit({"M": 1, "K": 1}, 'slower than "nothing"'),),
         first_us=30.0,
         roofline_us=4.0,
         evaluations=60,
@@ -109,8 +109,14 @@ SHARED = {
     "guards": (Guard({"M": 64, "K": 32}, 0), Guard({"M": 4, "K": 32}, 1)),
     "within": 4.0,
     "variants": (
-        Variant("kernel_1.cc", text_digest(OTHER), text_digest("int other;\n"), False, ("+ a",),
-                text_digest("def scale...")),
+        Variant(
+            "kernel_1.cc",
+            text_digest(OTHER),
+            text_digest("int other;\n"),
+            False,
+            ("+ a",),
+            text_digest("def scale..."),
+        ),
     ),
     "single_us": 11.0,
 }
@@ -127,9 +133,13 @@ def shared(**changed):
 def test_kernels_that_share_shapes_are_one_record(tmp_path):
     folder = write_record(tmp_path, shared()).folder
     assert [p.name for p in sorted(folder.iterdir())] == [
-        "formulation_1.kir", "kernel.cc", "kernel_1.cc", "record.toml", "schedule.sched",
+        "formulation_1.kir",
+        "kernel.cc",
+        "kernel_1.cc",
+        "record.toml",
+        "schedule.sched",
         "schedule_1.sched",
-    ]  # fmt: skip
+    ]
     assert read_record(folder) == shared()
     assert shared().edited_by_hand() == []
     (folder / "schedule_1.sched").write_text(SCHEDULE)

@@ -68,17 +68,21 @@ def guards(tables: list[dict[str, Any]]) -> tuple[Guard, ...]:
 
 
 def require_whole(
-    made: tuple[Variant, ...], listed: tuple[Guard, ...], shapes: tuple[Tuned, ...],
+    made: tuple[Variant, ...],
+    listed: tuple[Guard, ...],
+    shapes: tuple[Tuned, ...],
     sizes: Mapping[str, int],
-) -> None:  # fmt: skip
+) -> None:
     """KernelError where a guard or a shape names a kernel or sizes that are not there."""
     for number in (*(guard.kernel for guard in listed), *(shape.kernel for shape in shapes)):
         if not 0 <= number <= len(made):
             raise KernelError(f"there is no kernel {number}", allowed=f"0 to {len(made)}")
     for guard in listed:
         if set(guard.near) != set(sizes) or min(guard.near.values()) < 1:
-            raise KernelError(f"a guard is near {dict(guard.near)}",
-                              allowed=f"a number of 1 or more for each of {', '.join(sizes)}")
+            raise KernelError(
+                f"a guard is near {dict(guard.near)}",
+                allowed=f"a number of 1 or more for each of {', '.join(sizes)}",
+            )
 
 
 def digest_of(text: str | None) -> str | None:

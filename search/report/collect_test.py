@@ -92,8 +92,11 @@ def shown():
 
 def test_figures_and_words_are_those_of_the_run(shown):
     assert (shown.kernel, shown.target, shown.shape, shown.title) == (
-        "scale", "chip", "M=64", "Double x.",
-    )  # fmt: skip
+        "scale",
+        "chip",
+        "M=64",
+        "Double x.",
+    )
     assert (shown.speedup, shown.over_plain, shown.roofline_share) == (2.0, 15.0, 0.5)
     assert (shown.correct_by, shown.time_kind) == ("simulator", "simulated")
     assert shown.facts["checked at"] == "M=3; M=8"
@@ -102,8 +105,11 @@ def test_figures_and_words_are_those_of_the_run(shown):
 
 def test_trials_are_numbered_as_they_were_told(shown):
     assert [(t.number, t.operator, t.us) for t in shown.trials] == [
-        (0, "first", 8.0), (1, "plain", 60.0), (2, "mutate", None), (3, "crossover", 4.0),
-    ]  # fmt: skip
+        (0, "first", 8.0),
+        (1, "plain", 60.0),
+        (2, "mutate", None),
+        (3, "crossover", 4.0),
+    ]
     assert (shown.failed[0].stage, shown.failed[0].reason) == ("check", "output `y` is off")
 
 
@@ -153,10 +159,10 @@ def test_a_run_without_a_correct_candidate_is_shown_without_a_winner():
 
 def test_a_workload_is_shown_shape_by_shape_with_the_guards_that_share_it():
     shapes = (Shape({"M": 8}), Shape({"M": 64}, 3.0))
-    single = Evaluation(4.0, "simulated", "simulator",
-                        times=(Timed({"M": 8}, 1.0, 4.0), Timed({"M": 64}, 3.0, 4.0)))  # fmt: skip
-    special = replace(single, us=6.0,
-                      times=(Timed({"M": 8}, 1.0, 1.0), Timed({"M": 64}, 3.0, 9.0)))  # fmt: skip
+    single = Evaluation(
+        4.0, "simulated", "simulator", times=(Timed({"M": 8}, 1.0, 4.0), Timed({"M": 64}, 3.0, 4.0))
+    )
+    special = replace(single, us=6.0, times=(Timed({"M": 8}, 1.0, 1.0), Timed({"M": 64}, 3.0, 9.0)))
     found = outcome(BEST, {**OUTCOMES, BEST.key: single, OTHER.key: special})
     settings = replace(found.settings, workload=shapes, dispatch=2)
     kernels = dispatch(settings, BEST, found.graph, found.outcomes)

@@ -45,9 +45,7 @@ def maps(archive: Archive) -> tuple[Map, ...]:
     by_place = {cell.at: cell for cell in archive.cells}
     made = []
     for bins in product(*(range(len(axis.bins)) for axis in beyond)):
-        squares = {
-            at[:2]: cell for at, cell in by_place.items() if tuple(at[2:]) == bins
-        }
+        squares = {at[:2]: cell for at, cell in by_place.items() if tuple(at[2:]) == bins}
         if squares:
             title = ", ".join(f"{a.name}: {a.bins[b]}" for a, b in zip(beyond, bins))
             made.append(Map(title, across, upward, _rows(across, upward, squares, archive)))

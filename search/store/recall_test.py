@@ -23,10 +23,15 @@ def keep(store, target="chip", schedule="s", us=(3.0, 2.0), **sizes):
     settings = replace(SETTINGS, target=target, sizes={**SIZES, **sizes})
     run = store.start(settings, {})
     made = [
-        Candidate("f", schedule if n == len(us) else f"{schedule}{n}", target, "tongue",
-                  origin=Origin("first"))
+        Candidate(
+            "f",
+            schedule if n == len(us) else f"{schedule}{n}",
+            target,
+            "tongue",
+            origin=Origin("first"),
+        )
         for n in range(1, len(us) + 1)
-    ]  # fmt: skip
+    ]
     store.asked(run, 0, made, 0.0)
     for c, time in zip(made, us):
         lost = Failure("check", "wrong", "x")

@@ -40,8 +40,14 @@ def test_the_time_model_is_ranked(target, home, note):
 
 
 def test_a_problem_of_kernelbench_is_raced(target, suite, home, note):
-    words = (f"--target={target}", "--out=rows.json", "--level=2", "--only=76", "--work=work",
-             "--baselines=")  # fmt: skip
+    words = (
+        f"--target={target}",
+        "--out=rows.json",
+        "--level=2",
+        "--only=76",
+        "--work=work",
+        "--baselines=",
+    )
     where = f"--problems={suite / 'KernelBench'}"
     ran = run(home / "race", "-m", "benchmarks.kernelbench.race", where, *words)
     (row,) = _rows(ran, "rows.json")

@@ -54,9 +54,13 @@ def run(folder: Path, *words: str) -> Ran:
     environ = {**os.environ, "PYTHONPATH": path}
     began = time.monotonic()
     done = subprocess.run(
-        [sys.executable, *words], cwd=folder, env=environ, text=True, capture_output=True,
+        [sys.executable, *words],
+        cwd=folder,
+        env=environ,
+        text=True,
+        capture_output=True,
         timeout=SECONDS,
-    )  # fmt: skip
+    )
     seconds = time.monotonic() - began
     return Ran(words, done.returncode, done.stdout, done.stderr, seconds, folder)
 

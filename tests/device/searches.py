@@ -16,21 +16,34 @@ EVOLVE = ("-m", "search.evolve", "--json", "--workers=2", "--seed=1", "--no-prom
 # first, as searches run side by side.
 PROBLEMS = {
     3: ("4_LeNet5", "3_DeepNarrowMLP"),
-    2: ("99_Matmul_GELU_Softmax", "9_Matmul_Subtract_Multiply_ReLU", "12_Gemm_Multiply_LeakyReLU",
-        "76_Gemm_Add_ReLU"),
-    1: ("50_conv_standard_2D__square_input__square_kernel", "1_Square_matrix_multiplication_",
-        "10_3D_tensor_matrix_multiplication", "12_Matmul_with_diagonal_matrices_",
-        "14_Matmul_for_upper_triangular_matrices"),
-}  # fmt: skip
+    2: (
+        "99_Matmul_GELU_Softmax",
+        "9_Matmul_Subtract_Multiply_ReLU",
+        "12_Gemm_Multiply_LeakyReLU",
+        "76_Gemm_Add_ReLU",
+    ),
+    1: (
+        "50_conv_standard_2D__square_input__square_kernel",
+        "1_Square_matrix_multiplication_",
+        "10_3D_tensor_matrix_multiplication",
+        "12_Matmul_with_diagonal_matrices_",
+        "14_Matmul_for_upper_triangular_matrices",
+    ),
+}
 SEARCHES = {
     "kernel": ("--kernel=attention",),
     "kernel file": ("--kernel=my_kernel.kir", "--shape=M=2048,K=512"),
-    "several shapes": ("--kernel=conv1d", "--shape=B=4@3", "--shape=B=64", "--dispatch=2",
-                       "--unseen=1"),
+    "several shapes": (
+        "--kernel=conv1d",
+        "--shape=B=4@3",
+        "--shape=B=64",
+        "--dispatch=2",
+        "--unseen=1",
+    ),
     "task": ("--task=task.py",),
     "left to PyTorch": ("--problem=left.py", "--allow-torch=tanh"),
     "page and timeline": ("--kernel=softmax", "--report=report.html", "--trace=trace.json"),
-}  # fmt: skip
+}
 TASK = """import torch
 
 SHAPES = [({"n": 512}, 1.0), ({"n": 4096}, 3.0)]

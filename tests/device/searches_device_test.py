@@ -26,10 +26,15 @@ def _gains(ran: Ran) -> dict:
     (total,) = ran.json["problem"]["targets"]
     first, best = total["first_us"], total["best_us"]
     return {
-        "command": ran.command, "seconds": round(ran.seconds, 1), "kernels": total["kernels"],
-        "steps": total["steps"], "first_us": first, "best_us": best,
-        "gain": first / best, "failures": failures(ran),
-    }  # fmt: skip
+        "command": ran.command,
+        "seconds": round(ran.seconds, 1),
+        "kernels": total["kernels"],
+        "steps": total["steps"],
+        "first_us": first,
+        "best_us": best,
+        "gain": first / best,
+        "failures": failures(ran),
+    }
 
 
 @pytest.mark.parametrize("name", ["kernel", "kernel file"])

@@ -15,9 +15,7 @@ GUARD = 1800.0  # seconds: only what hangs waits so long
 def post(server, prompt="Hello", key="k", path="/chat/completions", **words):
     body = {"model": "m", "messages": [{"role": "user", "content": prompt}], **words}
     headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
-    request = urllib.request.Request(
-        server.base_url + path, json.dumps(body).encode(), headers
-    )
+    request = urllib.request.Request(server.base_url + path, json.dumps(body).encode(), headers)
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(request, timeout=GUARD) as response:

@@ -31,8 +31,10 @@ def evolve(folder: Path, *words: str, **more: str) -> Done:
     done = subprocess.run(
         [sys.executable, "-m", "search.evolve", "--workers=1", *words],
         env={**os.environ, **variables(folder, folder), **more},
-        text=True, capture_output=True, timeout=GUARD,
-    )  # fmt: skip
+        text=True,
+        capture_output=True,
+        timeout=GUARD,
+    )
     return Done(done.returncode, done.stdout, done.stderr)
 
 

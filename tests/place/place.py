@@ -68,8 +68,11 @@ class Place:
         }
         return subprocess.Popen(
             [sys.executable, "-m", "search.evolve", *words],
-            env=environ, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+            env=environ,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
 
     def run(self, *words, **more):
         """Exit code, stdout, stderr."""
@@ -79,7 +82,9 @@ class Place:
 
     def evolve(self, *words, **more):
         """Runs a search that must succeed; its JSON object."""
-        code, out, err = self.run(f"--target={self.target}", "--json", "--workers=1", *words, **more)
+        code, out, err = self.run(
+            f"--target={self.target}", "--json", "--workers=1", *words, **more
+        )
         assert code == 0, err
         return json.loads(out)
 

@@ -148,37 +148,57 @@ def _latency(body: str, **changes) -> int:
         # 17 lanes' worth takes a whole cycle more
         ("co_await pe.fill(a.tile(), 0, {{M, 11}, {N, 3}});", 1 + 2 + 7),
         # two that do not depend on each other: the second enters when the first has entered
-        ("""co_await pe.fill(a.tile(), 0, {{M, 16}, {N, 16}});
-            co_await pe.fill(a.next(), 0, {{M, 16}, {N, 16}});""", 1 + 8 + 8 + 7),
+        (
+            """co_await pe.fill(a.tile(), 0, {{M, 16}, {N, 16}});
+            co_await pe.fill(a.next(), 0, {{M, 16}, {N, 16}});""",
+            1 + 8 + 8 + 7,
+        ),
         # two that do: it waits for the pipeline too
-        ("""co_await pe.fill(a.tile(), 0, {{M, 16}, {N, 16}});
+        (
+            """co_await pe.fill(a.tile(), 0, {{M, 16}, {N, 16}});
             co_await pe.map(Op::neg, a.tile(), {a.tile()}, {{M, 16}, {N, 16}});""",
-         1 + 8 + 7 + 8 + 7),
+            1 + 8 + 7 + 8 + 7,
+        ),
         # 16 lanes
         ("co_await pe.map(Op::exp, a.tile(), {1.0}, {{M, 16}, {N, 16}});", 1 + 16 + 9),
         # by source elements
-        ("""Tile s = a.tile().fix(M, 0);
+        (
+            """Tile s = a.tile().fix(M, 0);
             co_await pe.reduce(Fold::sum, s.fix(N, 0), a.tile(), {{M, 16}, {N, 16}}, false);""",
-         1 + 8 + 11),
+            1 + 8 + 11,
+        ),
         # 16 elements * ceil(log2(6 + 1)) / 32 lanes
-        ("""Tile borders = b.tile().rename(N, K);
-            co_await pe.bucketize(i.tile(), b.tile(), borders, K, 6, {{N, 16}});""", 1 + 2 + 7),
+        (
+            """Tile borders = b.tile().rename(N, K);
+            co_await pe.bucketize(i.tile(), b.tile(), borders, K, 6, {{N, 16}});""",
+            1 + 2 + 7,
+        ),
         # ceil(16 / 8) * ceil(9 / 8) * ceil(16 / 0.125)
-        ("""Tile f = a.tile().rename(M, K), t = a.tile().rename(N, K);
+        (
+            """Tile f = a.tile().rename(M, K), t = a.tile().rename(N, K);
             co_await pe.matmul(a.next(), t, f.rename(N, Q).rename(Q, N),
-                               {{M, 16}, {N, 9}, {K, 16}}, false);""", 1 + 2 * 2 * 128 + 13),
+                               {{M, 16}, {N, 9}, {K, 16}}, false);""",
+            1 + 2 * 2 * 128 + 13,
+        ),
         # sums that stay in the matrix engine do not wait for its pipeline
-        ("""Tile f = a.tile().rename(M, K), t = a.tile().rename(N, K), c = a.next();
+        (
+            """Tile f = a.tile().rename(M, K), t = a.tile().rename(N, K), c = a.next();
             co_await pe.matmul(c, t, f, {{M, 8}, {N, 8}, {K, 1}}, false);
-            co_await pe.matmul(c, t, f, {{M, 8}, {N, 8}, {K, 1}}, true);""", 1 + 8 + 8 + 13),
+            co_await pe.matmul(c, t, f, {{M, 8}, {N, 8}, {K, 1}}, true);""",
+            1 + 8 + 8 + 13,
+        ),
         # startup, request over one hop, bank, block from DRAM, reply over one hop
-        ("co_await pe.load(b.tile(), args.tensor(0), {{0}, {0, N, 16}});",
-         1 + 5 + 2 + 1 + 20 + 128 + 100 + 2 + 1),
+        (
+            "co_await pe.load(b.tile(), args.tensor(0), {{0}, {0, N, 16}});",
+            1 + 5 + 2 + 1 + 20 + 128 + 100 + 2 + 1,
+        ),
         # as before, but nothing to say to DRAM but 64 bytes, and no latency of shared memory
-        ("co_await pe.store(args.tensor(0), {{0}, {0, N, 16}}, b.tile());",
-         1 + 5 + 2 + 1 + 1 + 8 + 2),
+        (
+            "co_await pe.store(args.tensor(0), {{0}, {0, N, 16}}, b.tile());",
+            1 + 5 + 2 + 1 + 1 + 8 + 2,
+        ),
     ],
-)  # fmt: skip
+)
 def test_latency_of_one_command(body: str, cycles: int) -> None:
     assert _latency(body) == cycles
 

@@ -249,7 +249,7 @@ _SPECIALS = {
     "atanh": ([1, -1, 2, -0.0, -np.inf], [np.inf, -np.inf, np.nan, -0.0, np.nan]),
     "sign": ([-np.inf, np.inf, 0, -5, np.nan], [-1, 1, 0, -1, 0]),
     "round": ([0.5, 1.5, -2.5, np.inf, -0.0], [0, 2, -2, np.inf, -0.0]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("op", _SPECIALS)

@@ -40,7 +40,7 @@ _STATEMENTS = (
     *(ast.FunctionDef, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr),
     *(ast.For, ast.While, ast.If, ast.Return, ast.Raise, ast.Assert),
     *(ast.Pass, ast.Break, ast.Continue),
-)  # fmt: skip
+)
 _EXPRESSIONS = (ast.Lambda, ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)
 _AT = "outside of functions there are imports, numbers and a text about the kernel"
 

@@ -146,9 +146,9 @@ def _recorded() -> Iterator[list[_Kernel]]:
         began = time.perf_counter()
         kernel = run(self, *args, grid=grid, warmup=True, **options)
         seconds = time.perf_counter() - began
-        bound = self.signature.bind_partial(*args, **{
-            k: v for k, v in options.items() if k in self.signature.parameters
-        })
+        bound = self.signature.bind_partial(
+            *args, **{k: v for k, v in options.items() if k in self.signature.parameters}
+        )
         kept.append(_Kernel(_grid(grid, bound.arguments), kernel, seconds))
         return kernel
 

@@ -115,8 +115,10 @@ def test_a_source_that_hangs_is_ended(built, source, monkeypatch):
 
 @pytest.mark.parametrize("target", ["h200", "mi300"])
 def test_too_much_shared_memory_is_refused(built, target):
-    change = ("BM=64, BN=64, BK=32, num_warps=4, num_stages=3",
-              "BM=128, BN=128, BK=128, num_warps=8, num_stages=5")  # fmt: skip
+    change = (
+        "BM=64, BN=64, BK=32, num_warps=4, num_stages=3",
+        "BM=128, BN=128, BK=128, num_warps=8, num_stages=5",
+    )
     with pytest.raises(BackendError, match="bytes of shared memory; there are"):
         built("matmul", "matmul", target, change=change, **PRODUCT)
 

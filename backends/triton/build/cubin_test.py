@@ -59,8 +59,10 @@ def instruction(code, predicate=7):
     return struct.pack("<QQ", code | predicate << 12, 0)
 
 
-INFO = b"".join(struct.pack("<4sII", name, 1, n) for name, n in
-                ((b"\x04\x2f\x08\x00", 40), (b"\x04\x11\x08\x00", 16)))  # fmt: skip
+INFO = b"".join(
+    struct.pack("<4sII", name, 1, n)
+    for name, n in ((b"\x04\x2f\x08\x00", 40), (b"\x04\x11\x08\x00", 16))
+)
 
 
 def test_registers_frames_and_what_never_runs():

@@ -58,21 +58,35 @@ def test_a_listing_of_sass():
     code = sass.parsed(SASS)
     assert (code.registers, code.spills) == (40, 16)
     assert code.mix() == counts(
-        matrix=1, load=1, store=1, copy_async=2, barrier=1, shuffle=1, special=1, arithmetic=2,
-        shared=1, other=3,
-    )  # fmt: skip
-    assert code.loop_mix() == counts(
-        matrix=1, load=1, shuffle=1, special=1, arithmetic=2, other=1
+        matrix=1,
+        load=1,
+        store=1,
+        copy_async=2,
+        barrier=1,
+        shuffle=1,
+        special=1,
+        arithmetic=2,
+        shared=1,
+        other=3,
     )
+    assert code.loop_mix() == counts(matrix=1, load=1, shuffle=1, special=1, arithmetic=2, other=1)
 
 
 def test_assembly_of_amd():
     code = amdgcn.parsed(AMDGCN)
     assert (code.registers, code.spills) == (68, 8)
     assert code.mix() == counts(
-        matrix=1, load=1, store=1, copy_async=1, barrier=1, shuffle=2, special=1, arithmetic=1,
-        shared=1, other=4,
-    )  # fmt: skip
+        matrix=1,
+        load=1,
+        store=1,
+        copy_async=1,
+        barrier=1,
+        shuffle=2,
+        special=1,
+        arithmetic=1,
+        shared=1,
+        other=4,
+    )
     assert code.loop_mix() == counts(
         matrix=1, load=1, copy_async=1, barrier=1, shuffle=1, special=1, shared=1, other=1
     )
@@ -88,5 +102,9 @@ def test_a_listing_without_its_facts_is_a_fault_of_ours():
 def test_the_first_pattern_counts():
     given = Classifier([("load", "LD"), ("other", "L"), ("load", "X"), ("arithmetic", "[A-Z]")])
     assert [given(n) for n in ("LDG", "LEA", "XLD", "ADD", "9")] == [
-        "load", "other", "load", "arithmetic", "other",
-    ]  # fmt: skip
+        "load",
+        "other",
+        "load",
+        "arithmetic",
+        "other",
+    ]

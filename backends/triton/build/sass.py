@@ -23,7 +23,10 @@ classified = Classifier(
     (
         ("matrix", r"[HIBDQOU]\w*MMA\b|UTC\w*MMA"),
         ("copy_async", r"LDGSTS|UBLK|UTMA(?!CCTL|CMDFLUSH)"),
-        ("barrier", r"BAR\b|UTCBAR|DEPBAR|LDGDEPBAR|SYNCS|MEMBAR|FENCE|(CGA)?ERRBAR|WARPSYNC|WARPGROUP|UCGABAR"),
+        (
+            "barrier",
+            r"BAR\b|UTCBAR|DEPBAR|LDGDEPBAR|SYNCS|MEMBAR|FENCE|(CGA)?ERRBAR|WARPSYNC|WARPGROUP|UCGABAR",
+        ),
         ("shuffle", r"SHFL|REDUX|CREDUX|VOTE|MATCH"),
         ("special", r"MUFU"),
         ("shared", r"LDS|STS|ATOMS|MOVM"),

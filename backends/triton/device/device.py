@@ -109,9 +109,7 @@ def run(
         return {t.name: array(fenced[t.name].tensor) for t in nest.spec.outputs}
 
 
-def time(
-    built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
-) -> Timing:
+def time(built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays) -> Timing:
     """The median time of a call by the device's events, all launches of the kernel together."""
     with _faults("time"):
         launch = _launcher(built, "time")

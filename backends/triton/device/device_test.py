@@ -59,7 +59,12 @@ def test_a_computer_without_a_gpu_says_so(machine_of):
         (dict(name="NVIDIA H200", major=9, minor=0), 90, "H200", ""),
         (dict(name="H200", major=9, minor=0), 90, "H200", ""),
         (dict(name="NVIDIA H100", major=9, minor=0), 90, "H200", "is a NVIDIA H100, on which"),
-        (dict(name="NVIDIA H200", major=9, minor=0), 90, "H20", "nothing is measured: the target's is a H20"),
+        (
+            dict(name="NVIDIA H200", major=9, minor=0),
+            90,
+            "H20",
+            "nothing is measured: the target's is a H20",
+        ),
         (dict(name="NVIDIA H20", major=9, minor=0), 90, "H200", "is a NVIDIA H20, on which"),
         (dict(name="NVIDIA H200 NVL", major=9, minor=0), 90, "H200", "is a NVIDIA H200 NVL, on"),
         (dict(name="NVIDIA A100", major=8, minor=0), 90, "", "of architecture 80"),

@@ -67,7 +67,11 @@ class Blocks:
             known = tile or (size.value if isinstance(size, Number) else 0)
             width = max(least.get(index, 1), power_of_two(known)) if known else 0
             self.blocks[index] = Block(
-                index, width, tile, size, least.get(index, 1),
+                index,
+                width,
+                tile,
+                size,
+                least.get(index, 1),
                 checks=self._checks(index, width, tile, size),
                 flag=self._flag(index, width, tile, size),
             )

@@ -12,9 +12,11 @@ from ir.sizes import power_of_two
 
 SCALE = spec_of("y[m, k] = x[m, k] * 2.0")
 PRODUCT = spec_of(
-    "acc[m, n] = sum(x[m, k] * w[k, n], k)", "y[m, n] = acc[m, n] + 1.0",
-    inputs="x: f16[M, K], w: f16[K, N]", result="f16[M, N]",
-)  # fmt: skip
+    "acc[m, n] = sum(x[m, k] * w[k, n], k)",
+    "y[m, n] = acc[m, n] + 1.0",
+    inputs="x: f16[M, K], w: f16[K, N]",
+    result="f16[M, N]",
+)
 DOT = ("compute(acc, unit=matrix)",)
 
 
@@ -24,8 +26,13 @@ def blocks(spec, *lines, **sizes):
 
 
 def product(m, n, k):
-    lines = (f"tile(m, size={m})", f"tile(n, size={n})", f"tile(k, size={k})",
-             "place(m.outer, level=grid)", "place(n.outer, level=grid)")  # fmt: skip
+    lines = (
+        f"tile(m, size={m})",
+        f"tile(n, size={n})",
+        f"tile(k, size={k})",
+        "place(m.outer, level=grid)",
+        "place(n.outer, level=grid)",
+    )
     return blocks(PRODUCT, *lines, *DOT, M=64, N=64, K=64)
 
 
@@ -66,9 +73,10 @@ def test_an_index_of_one_element_is_zero():
 @pytest.mark.parametrize("size", [1, 5, 16, 33])
 def test_sides_of_a_product_of_known_sizes_are_wide_enough(size):
     spec = spec_of(
-        "y[m, n] = sum(x[m, k] * w[k, n], k)", inputs=f"x: f16[M, {size}], w: f16[{size}, N]",
+        "y[m, n] = sum(x[m, k] * w[k, n], k)",
+        inputs=f"x: f16[M, {size}], w: f16[{size}, N]",
         result="f32[M, N]",
-    )  # fmt: skip
+    )
     found = blocks(spec, "compute(y, unit=matrix)", M=64, N=64)
     assert found["k"].width == max(LEAST_DOT, power_of_two(size))
 
@@ -98,11 +106,19 @@ def test_sides_of_a_product_are_at_least_sixteen_wide(tiles, widths):
 def test_operands_of_8_bits_are_32_wide_along_the_summed_index():
     unit = Unit({"f8e4m3": 1e9}, step=(16, 16, 16))
     machine = replace(WITH_TF32, units={**WITH_TF32.units, "matrix": unit})
-    spec = spec_of("y[m, n] = sum(x[m, k] * w[k, n], k)",
-                   inputs="x: f8e4m3[M, K], w: f8e4m3[K, N]", result="f32[M, N]")  # fmt: skip
-    lines = ("tile(m, size=8)", "tile(n, size=16)", "tile(k, size=16)",
-             "place(m.outer, level=grid)", "place(n.outer, level=grid)",
-             "compute(y, unit=matrix)")  # fmt: skip
+    spec = spec_of(
+        "y[m, n] = sum(x[m, k] * w[k, n], k)",
+        inputs="x: f8e4m3[M, K], w: f8e4m3[K, N]",
+        result="f32[M, N]",
+    )
+    lines = (
+        "tile(m, size=8)",
+        "tile(n, size=16)",
+        "tile(k, size=16)",
+        "place(m.outer, level=grid)",
+        "place(n.outer, level=grid)",
+        "compute(y, unit=matrix)",
+    )
     nest = lowered(spec, *lines, sizes=dict(M=64, N=64, K=64), machine=machine)
     found = Blocks(nest.launches[-1])
     assert [found[i].width for i in "mnk"] == [16, 16, 32]
@@ -110,12 +126,20 @@ def test_operands_of_8_bits_are_32_wide_along_the_summed_index():
 
 def test_a_side_of_several_indices_is_widened_along_the_largest():
     spec = spec_of(
-        "acc[m, p, n] = sum(x[m, p, k] * w[k, n], k)", "y[m, p, n] = acc[m, p, n] + 1.0",
-        inputs="x: f16[M, P, K], w: f16[K, N]", result="f16[M, P, N]",
-    )  # fmt: skip
-    lines = ("tile(m, size=2)", "tile(p, size=4)", "tile(n, size=16)", "tile(k, size=16)",
-             "place(m.outer, level=grid)", "place(p.outer, level=grid)",
-             "place(n.outer, level=grid)")  # fmt: skip
+        "acc[m, p, n] = sum(x[m, p, k] * w[k, n], k)",
+        "y[m, p, n] = acc[m, p, n] + 1.0",
+        inputs="x: f16[M, P, K], w: f16[K, N]",
+        result="f16[M, P, N]",
+    )
+    lines = (
+        "tile(m, size=2)",
+        "tile(p, size=4)",
+        "tile(n, size=16)",
+        "tile(k, size=16)",
+        "place(m.outer, level=grid)",
+        "place(p.outer, level=grid)",
+        "place(n.outer, level=grid)",
+    )
     found = blocks(spec, *lines, *DOT, M=8, P=8, N=32, K=32)
     assert (found["m"].width, found["p"].width) == (2, 8)
 
@@ -137,8 +161,12 @@ def test_a_jagged_index_has_its_tile_and_no_flag():
 def test_a_loop_that_starts_within_a_tile_has_no_flag():
     """Where a part of a split begins at a multiple of the tile, whole tiles are even."""
     spec = spec_of("s[m] = sum(x[m, k], k)", "y[m] = s[m] + 1.0", result="f32[M]")
-    lines = ("split(s, over=k, parts=4)", "tile(m, size=4)", "tile(k, size=16)",
-             "place(m.outer, level=grid)")  # fmt: skip
+    lines = (
+        "split(s, over=k, parts=4)",
+        "tile(m, size=4)",
+        "tile(k, size=16)",
+        "place(m.outer, level=grid)",
+    )
     nest = lowered(spec, *lines, sizes=dict(M=8, K=256), machine=WITH_TF32)
     block = Blocks(nest.launches[0])["k"]
     assert block.flag
@@ -148,9 +176,10 @@ def test_a_loop_that_starts_within_a_tile_has_no_flag():
 def test_a_tile_that_a_product_widens_ends_where_it_does_whatever_the_size():
     """Else what the next tile holds counts twice."""
     spec = spec_of(
-        "y[m, n] = sum(x[m, k] * w[k, n], k)", inputs="x: f32[64, 32], w: f32[32, 64]",
+        "y[m, n] = sum(x[m, k] * w[k, n], k)",
+        inputs="x: f32[64, 32], w: f32[32, 64]",
         result="f32[64, 64]",
-    )  # fmt: skip
+    )
     lines = ("tile(m, size=16)", "place(m.outer, level=grid)", "tile(k, size=8)")
     found = Blocks(lowered(spec, *lines, "compute(y, unit=matrix)", sizes={}).launches[-1])
     assert (found["k"].tile, found["k"].width) == (8, LEAST_DOT) and found["k"].checks

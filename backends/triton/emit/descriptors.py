@@ -38,15 +38,14 @@ class Descriptor:
         return f"{self.name}.store([{self.at}], {boxed})"
 
 
-def describe(
-    s: Load | Store, dtype: str, shape: tuple[Expr, ...], blocks: Blocks
-) -> Descriptor:
+def describe(s: Load | Store, dtype: str, shape: tuple[Expr, ...], blocks: Blocks) -> Descriptor:
     """The descriptor of a region of a tensor; BackendError where it is no box of one."""
     value = spelling.value(s.value)
     flag = f"BULK_{s.value.upper()}"
     widths = [_width(s, one, blocks) for one in s.region]
-    strides = [" * ".join(spelling.factor(e) for e in shape[d + 1 :]) or "1"
-               for d in range(len(shape))]
+    strides = [
+        " * ".join(spelling.factor(e) for e in shape[d + 1 :]) or "1" for d in range(len(shape))
+    ]
     launched = [_launched(w, one, blocks) for w, one in zip(widths, s.region, strict=True)]
     per_row = ALIGNED // DTYPES[dtype]
     conditions = [f"{spelling.factor(shape[-1])} % {per_row} == 0"] if len(shape) > 1 else []
@@ -72,7 +71,14 @@ def _width(s: Load | Store, one: Slice, blocks: Blocks) -> str:
     """The width of a box along a dimension."""
     plain = one.rows is None and len(one.terms) < 2 and all(c == 1 for _, c in one.terms)
     block = _block(one, blocks)
-    if not plain or block and block.tile and block.tile != block.width or block and block.width > MOST:
+    if (
+        not plain
+        or block
+        and block.tile
+        and block.tile != block.width
+        or block
+        and block.width > MOST
+    ):
         raise BackendError(
             "emit",
             f"`{s.tensor}` cannot be moved in bulk: its tiles are no boxes of powers of two, "

@@ -11,12 +11,21 @@ from ir.spec import Number
 
 SIZES = dict(B=2, M=64, K=64, N=64)
 BATCHED = spec_of(
-    "acc[b, m, n] = sum(f32(x[b, m, k]) * f32(w[k, n]), k)", "y[b, m, n] = acc[b, m, n] + 1.0",
-    inputs="x: bf16[B, M, K], w: bf16[K, N]", result="bf16[B, M, N]",
-)  # fmt: skip
-LINES = ("tile(b, size=1)", "tile(m, size=32)", "tile(n, size=64)", "tile(k, size=16)",
-         "place(b.outer, level=grid)", "place(m.outer, level=grid)", "place(n.outer, level=grid)",
-         "compute(acc, unit=matrix)")  # fmt: skip
+    "acc[b, m, n] = sum(f32(x[b, m, k]) * f32(w[k, n]), k)",
+    "y[b, m, n] = acc[b, m, n] + 1.0",
+    inputs="x: bf16[B, M, K], w: bf16[K, N]",
+    result="bf16[B, M, N]",
+)
+LINES = (
+    "tile(b, size=1)",
+    "tile(m, size=32)",
+    "tile(n, size=64)",
+    "tile(k, size=16)",
+    "place(b.outer, level=grid)",
+    "place(m.outer, level=grid)",
+    "place(n.outer, level=grid)",
+    "compute(acc, unit=matrix)",
+)
 
 
 def launch(*lines) -> Launch:

@@ -30,10 +30,14 @@ def test_softmax_needs_no_nan_of_its_maximum(lines):
 
 def test_attention_needs_no_nan_of_its_maximum():
     spec = spec_of(
-        "mx[m] = max(x[m, k], k)", "p[m, k] = exp(x[m, k] - mx[m])", "l[m] = sum(p[m, k], k)",
-        "o[m, d] = sum(p[m, k] * v[k, d], k)", "y[m, d] = o[m, d] / l[m]",
-        inputs="x: f32[M, K], v: f32[K, D]", result="f32[M, D]",
-    )  # fmt: skip
+        "mx[m] = max(x[m, k], k)",
+        "p[m, k] = exp(x[m, k] - mx[m])",
+        "l[m] = sum(p[m, k], k)",
+        "o[m, d] = sum(p[m, k] * v[k, d], k)",
+        "y[m, d] = o[m, d] / l[m]",
+        inputs="x: f32[M, K], v: f32[K, D]",
+        result="f32[M, D]",
+    )
     streamed = (*TILED, "fuse(l, into=o)", "stream(mx, into=o)", "compute(o, unit=matrix)")
     for lines in (streamed, (*streamed, "precision(o, dtype=tf32)")):
         nest = lowered(spec, *lines, sizes={**SIZES, "D": 4}, machine=WITH_TF32)
@@ -46,13 +50,16 @@ def test_attention_needs_no_nan_of_its_maximum():
         ("y[m] = max(x[m, k], k)",),
         ("mx[m] = max(x[m, k], k)", "y[m, k] = x[m, k] - mx[m]"),
         ("mx[m] = max(x[m, k], k)", "y[m, k] = exp(x[m, k] - mx[m])"),
-        ("mx[m] = max(x[m, k], k)", "s[m] = sum(exp(x[m, k] * 2.0 - mx[m]), k)",
-         "y[m] = mx[m] + s[m]"),
+        (
+            "mx[m] = max(x[m, k], k)",
+            "s[m] = sum(exp(x[m, k] * 2.0 - mx[m]), k)",
+            "y[m] = mx[m] + s[m]",
+        ),
         ("mx[m] = max(abs(x[m, k]), k)", "y[m] = sum(exp(x[m, k] - mx[m]), k)"),
         (*MAXIMUM, "y[m] = s[m] > mx[m]"),
         (*MAXIMUM, "y[m, k] = where(k > 0, p[m, k], p[m, k] / s[m])"),
     ],
-)  # fmt: skip
+)
 def test_others_need_it(equations):
     dtype = "b8" if " > mx" in equations[-1] else "f32"
     shape = "M" if equations[-1].startswith("y[m] ") else "M, K"

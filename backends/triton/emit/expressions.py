@@ -17,25 +17,49 @@ from ir.spec import FLOATS, SHORT, Apply, Cast, Expr, Index, Number, Size
 NARROW = ("f16", "bf16")
 _COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 _INFIX = {
-    "add": "+", "sub": "-", "mul": "*", "div": "/", "fmod": "%",
-    "and": "&", "or": "|", "xor": "^", "shl": "<<", "shr": ">>",
-}  # fmt: skip
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "div": "/",
+    "fmod": "%",
+    "and": "&",
+    "or": "|",
+    "xor": "^",
+    "shl": "<<",
+    "shr": ">>",
+}
 _CALLS = {
-    "exp": "tl.exp({})", "log": "tl.log({})", "sqrt": "tl.sqrt({})", "rsqrt": "tl.rsqrt({})",
-    "sigmoid": "tl.sigmoid({})", "erf": "tl.erf({})", "sin": "tl.sin({})", "cos": "tl.cos({})",
-    "abs": "tl.abs({})", "floor": "tl.floor({})", "ceil": "tl.ceil({})",
-    "minimum": "tl.minimum({}, {})", "maximum": "tl.maximum({}, {})",
-    "where": "tl.where({}, {}, {})", "relu": "tl.maximum({}, 0)",
+    "exp": "tl.exp({})",
+    "log": "tl.log({})",
+    "sqrt": "tl.sqrt({})",
+    "rsqrt": "tl.rsqrt({})",
+    "sigmoid": "tl.sigmoid({})",
+    "erf": "tl.erf({})",
+    "sin": "tl.sin({})",
+    "cos": "tl.cos({})",
+    "abs": "tl.abs({})",
+    "floor": "tl.floor({})",
+    "ceil": "tl.ceil({})",
+    "minimum": "tl.minimum({}, {})",
+    "maximum": "tl.maximum({}, {})",
+    "where": "tl.where({}, {}, {})",
+    "relu": "tl.maximum({}, 0)",
     "sign": "tl.where({0} > 0, 1, tl.where({0} < 0, -1, 0))",
-    "tanh": "libdevice.tanh({})", "pow": "libdevice.pow({}, {})",
-    "silu": "{0} * tl.sigmoid({0})", "square": "{0} * {0}",
+    "tanh": "libdevice.tanh({})",
+    "pow": "libdevice.pow({}, {})",
+    "silu": "{0} * tl.sigmoid({0})",
+    "square": "{0} * {0}",
     "gelu": "0.5 * {0} * (1.0 + tl.erf({0} * 0.7071067811865476))",
-    "floordiv": "floor_divide({}, {})", "mod": "floor_modulo({}, {})",
-    "powi": "integer_power({}, {})", "uniform": "uniform({}, {})",
-    "exp2": "tl.exp2({})", "log2": "tl.log2({})",
-    "isnan": "{0} != {0}", "isinf": 'tl.abs({}) == float("inf")',
+    "floordiv": "floor_divide({}, {})",
+    "mod": "floor_modulo({}, {})",
+    "powi": "integer_power({}, {})",
+    "uniform": "uniform({}, {})",
+    "exp2": "tl.exp2({})",
+    "log2": "tl.log2({})",
+    "isnan": "{0} != {0}",
+    "isinf": 'tl.abs({}) == float("inf")',
     "isfinite": 'tl.abs({}) < float("inf")',
-}  # fmt: skip
+}
 _LIBRARY = (
     *("expm1", "log10", "log1p", "erfc", "tan", "asin", "acos", "atan", "atan2"),
     *("sinh", "cosh", "asinh", "acosh", "atanh"),
@@ -47,10 +71,12 @@ _ON_FLOATS = {  # where floats need another spelling than integers
     "maximum": "tl.maximum({}, {}, propagate_nan=tl.PropagateNan.ALL)",
     "relu": "tl.maximum({}, 0.0, propagate_nan=tl.PropagateNan.ALL)",
     "sign": "tl.where({0} > 0.0, 1.0, tl.where({0} < 0.0, -1.0, 0.0))",
-    "floordiv": "float_floor_divide({}, {})", "mod": "float_floor_modulo({}, {})",
+    "floordiv": "float_floor_divide({}, {})",
+    "mod": "float_floor_modulo({}, {})",
     "fmod": "libdevice.fmod({}, {})",
-    "round": "libdevice.rint({})", "trunc": "libdevice.trunc({})",
-}  # fmt: skip
+    "round": "libdevice.rint({})",
+    "trunc": "libdevice.trunc({})",
+}
 _WHOLE = {"floordiv": "quotient", "mod": "remainder"}  # where rounding down is toward zero
 _ROUNDING = ("floor", "ceil", "round", "trunc")
 _TWICE = ("silu", "square", "gelu", "sign", "isnan")  # what reads its argument more than once
@@ -175,7 +201,13 @@ class Expressions:
             return data[0]
         if function == "pow" and dtype not in FLOATS:
             function = "powi"
-        met = [*condition, *(self._meeting(t, n, dtype) for t, n in zip(data, arguments[-len(data):], strict=True))]
+        met = [
+            *condition,
+            *(
+                self._meeting(t, n, dtype)
+                for t, n in zip(data, arguments[-len(data) :], strict=True)
+            ),
+        ]
         if function in _LIBRARY or (dtype == "f64" and function in _OF_LIBRARY):
             met = [self._placed(t, dtype) for t in met]
         code, loose = self._call(function, met, dtype)

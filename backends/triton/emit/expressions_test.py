@@ -90,7 +90,9 @@ def test_products_of_half_formats_stay_in_them_unless_cast(lines):
 
 
 def test_comparisons_and_truth_values(lines):
-    found = lines("y[m, k] = (x[m, k] > 0.5) & ~(x[m, k] > 1.0) | (x[m, k] < -1.0)", result="b8[M, K]")
+    found = lines(
+        "y[m, k] = (x[m, k] > 0.5) & ~(x[m, k] > 1.0) | (x[m, k] < -1.0)", result="b8[M, K]"
+    )
     assert last(found) == "((x > 0.5) & (~(x > 1.0))) | (x < (-1.0))"
 
 
@@ -119,7 +121,11 @@ def test_the_exponential_of_a_difference_is_a_power_of_two(lines):
 
 
 def test_its_factor_waits(lines):
-    equations = ("a[m, k] = x[m, k] * 0.5", "mx[m] = max(a[m, k], k)", "y[m, k] = exp(a[m, k] - mx[m])")
+    equations = (
+        "a[m, k] = x[m, k] * 0.5",
+        "mx[m] = max(a[m, k], k)",
+        "y[m, k] = exp(a[m, k] - mx[m])",
+    )
     found = lines(*equations)
     assert " * LOG2_E) - mx[:, None] * LOG2_E)" in last(found)
     assert not [ln for ln in found if ln.startswith("a = ")]

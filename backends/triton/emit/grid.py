@@ -31,8 +31,10 @@ def grid_lines(launch: Launch) -> tuple[Line, ...]:
         Line(f"band_start = {within} // ({size} * {_tiles(over)}) * {size}"),
         Line(f"band_height = min({_tiles(index)} - band_start, {size})"),
         Line(f"in_band = {within} % ({size} * {_tiles(over)})"),
-        Line(f"{spelling.origin(index.index)} = "
-             f"{_scaled('band_start + in_band % band_height', index, True)}"),
+        Line(
+            f"{spelling.origin(index.index)} = "
+            f"{_scaled('band_start + in_band % band_height', index, True)}"
+        ),
         Line(f"{spelling.origin(over.index)} = {_scaled('in_band // band_height', over)}"),
     )
 

@@ -14,11 +14,19 @@ from ir.samples.samples import decisions, spec_of
 H200 = target("h200")
 SPEC = spec_of(
     "y[o, l] = sum(x[l + i, c + 2 * j] * w[i, j, c, o], c, i=3, j=2)",
-    inputs="x: f32[L + 2, C + 2], w: f32[3, 2, C, O]", result="f32[O, L]",
-)  # fmt: skip
-LINES = ("tile(c, size=16)", "tile(i, size=1)", "tile(j, size=1)", "place(c.outer, level=loop)",
-         "place(i.outer, level=loop)", "place(j.outer, level=loop)", "compute(y, unit=matrix)",
-         "precision(y, dtype=tf32)")  # fmt: skip
+    inputs="x: f32[L + 2, C + 2], w: f32[3, 2, C, O]",
+    result="f32[O, L]",
+)
+LINES = (
+    "tile(c, size=16)",
+    "tile(i, size=1)",
+    "tile(j, size=1)",
+    "place(c.outer, level=loop)",
+    "place(i.outer, level=loop)",
+    "place(j.outer, level=loop)",
+    "compute(y, unit=matrix)",
+    "precision(y, dtype=tf32)",
+)
 AHEAD = ("stage(x, space=scratch, depth=3)", "stage(w, space=scratch, depth=3)")
 
 

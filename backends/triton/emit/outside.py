@@ -35,7 +35,9 @@ class Outside:
         zeros = {i for i in axes if self.blocks[i].checks}
         if s.bulk:
             dims = zip(s.region, shape, strict=True)
-            ends = {one.terms[0][0]: size for one, size in dims if one.terms and one.offset == _ZERO}
+            ends = {
+                one.terms[0][0]: size for one, size in dims if one.terms and one.offset == _ZERO
+            }
             zeros = {i for i in zeros if ends.get(i) == self.blocks[i].size}
         self.zeros[s.value] = frozenset(zeros)
 
@@ -44,9 +46,14 @@ class Outside:
         self.zeros[s.value] = self._zero(s.expression)
 
     def neutral(
-        self, tile: Tile, code: str, axes: tuple[str, ...], dtype: str, over: tuple[str, ...],
+        self,
+        tile: Tile,
+        code: str,
+        axes: tuple[str, ...],
+        dtype: str,
+        over: tuple[str, ...],
         fold: str,
-    ) -> str:  # fmt: skip
+    ) -> str:
         """A tile with what lies outside along `over` made neutral for a fold."""
         checked = [i for i in over if self.blocks[i].checks]
         if fold == "sum":
@@ -79,7 +86,8 @@ class Outside:
                 some = frozenset().union(*zeros)
                 axes = [self._axes(a) for a in args]
                 return frozenset(
-                    i for i in some
+                    i
+                    for i in some
                     if all(i in z or i not in x for z, x in zip(zeros, axes, strict=True))
                 )
         return frozenset()

@@ -15,9 +15,12 @@ def outside(term, fold="sum", inputs="x: f32[M, K], w: f32[M]"):
     """What is known after a launch was written that folds a term over k; and that term's value."""
     rest = "".join(f" + 0.0 * {t}" for t in ("w[m]",) if t not in term)
     spec = spec_of(
-        f"t[m, k] = {term}", f"s[m] = {fold}(t[m, k], k)", f"y[m] = s[m] + x[m, 0]{rest}",
-        inputs=inputs, result="f32[M]",
-    )  # fmt: skip
+        f"t[m, k] = {term}",
+        f"s[m] = {fold}(t[m, k], k)",
+        f"y[m] = s[m] + x[m, 0]{rest}",
+        inputs=inputs,
+        result="f32[M]",
+    )
     (launch,) = lowered(spec, *LINES, sizes=SIZES, machine=WITH_TF32).launches
     statements = Statements(launch)
     statements.block(launch.body)
@@ -35,7 +38,9 @@ def test_what_is_zero_outside_is_summed_as_it_is(term):
     assert neutral(outside(term), "sum") == "code"
 
 
-@pytest.mark.parametrize("term", ["x[m, k] + 1.0", "exp(x[m, k])", "x[m, k] * exp(x[m, k])", "cos(x[m, k])"])
+@pytest.mark.parametrize(
+    "term", ["x[m, k] + 1.0", "exp(x[m, k])", "x[m, k] * exp(x[m, k])", "cos(x[m, k])"]
+)
 def test_other_sums_are_masked(term):
     """An exponential there could be infinite, and 0 times that is no number."""
     assert neutral(outside(term), "sum") == "tl.where(in_k[None, :], code, 0.0)"

@@ -32,7 +32,9 @@ def test_comparisons_that_hold_below_the_origin():
 
 def test_others_are_left_in_one_loop():
     for function, a, b in (("ge", N, M), ("le", M, N), ("eq", N, M), ("ne", N, M)):
-        assert peeled(loop(Apply(function, (a, b)))) == ((loop(Apply(function, (a, b))), frozenset()),)
+        assert peeled(loop(Apply(function, (a, b)))) == (
+            (loop(Apply(function, (a, b))), frozenset()),
+        )
     window = loop(Apply("le", (N, Apply("add", (M, Number(4))))))
     assert peeled(window) == ((window, frozenset()),)
 

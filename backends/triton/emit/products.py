@@ -25,9 +25,7 @@ class Products:
     def __init__(self, blocks: Blocks):
         self.blocks = blocks
 
-    def text(
-        self, out: str, axes: tuple[str, ...], a: Operand, b: Operand, onto: bool
-    ) -> str:
+    def text(self, out: str, axes: tuple[str, ...], a: Operand, b: Operand, onto: bool) -> str:
         """The right side of `out = `: a times b, plus `out` where `onto`.
 
         axes: of the value, those that are in neither operand's sum.

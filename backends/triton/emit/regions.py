@@ -31,9 +31,13 @@ class Regions:
     """
 
     def __init__(
-        self, blocks: Blocks, parameters: Mapping[str, Parameter], rows: Rows,
-        named: Callable[[str, str], str], wide: frozenset[str] = frozenset(),
-    ):  # fmt: skip
+        self,
+        blocks: Blocks,
+        parameters: Mapping[str, Parameter],
+        rows: Rows,
+        named: Callable[[str, str], str],
+        wide: frozenset[str] = frozenset(),
+    ):
         self.blocks = blocks
         self.parameters = parameters
         self.rows = rows
@@ -41,9 +45,13 @@ class Regions:
         self.wide = wide
 
     def place(
-        self, tensor: str, region: tuple[Slice, ...], over: tuple[str, ...], padded: bool,
+        self,
+        tensor: str,
+        region: tuple[Slice, ...],
+        over: tuple[str, ...],
+        padded: bool,
         extra: tuple[str, ...] = (),
-    ) -> Place:  # fmt: skip
+    ) -> Place:
         """The elements of a region, spread over axes.
 
         padded: positions outside the tensor are asked for too.  extra: more conditions.
@@ -63,9 +71,7 @@ class Regions:
             if fixed != "0":
                 scalars.append(times(fixed, stride))
             blocks += [times(m, stride) for m in moving]
-        masks = [
-            spread(spelling.inside(i), (i,), over) for i in indices if self.blocks[i].checks
-        ]
+        masks = [spread(spelling.inside(i), (i,), over) for i in indices if self.blocks[i].checks]
         parts = [spelling.pointer(tensor), *scalars, *blocks]
         return Place(" + ".join(parts), " & ".join([*masks, *checks]))
 

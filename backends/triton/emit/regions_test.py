@@ -63,16 +63,21 @@ def test_a_padded_scalar_position(text):
 
 def test_windows_are_read_term_by_term(text):
     lines = ("tile(m, size=4)", "place(m.outer, level=grid)", "tile(i, size=1)")
-    text("y[m, k] = sum(pad(x[m, k + i - 1], 0.0) * w[i], i)", rows=lines,
-         inputs="x: f32[M, K], w: f32[3]")  # fmt: skip
+    text(
+        "y[m, k] = sum(pad(x[m, k + i - 1], 0.0) * w[i], i)",
+        rows=lines,
+        inputs="x: f32[M, K], w: f32[3]",
+    )
 
 
 @pytest.mark.parametrize("size", [1, 4, 16])
 def test_rows_are_gathered(text, size):
     found = text(
-        "y[m, k] = t[i[m], k] * 2.0", inputs="t: f32[V, K], i: i32[M]",
-        rows=(f"tile(m, size={size})", ROWS[1]), sizes=SIZES | {"V": 9},
-    )  # fmt: skip
+        "y[m, k] = t[i[m], k] * 2.0",
+        inputs="t: f32[V, K], i: i32[M]",
+        rows=(f"tile(m, size={size})", ROWS[1]),
+        sizes=SIZES | {"V": 9},
+    )
     assert ("i_ptr + m_at" in found) == (size == 1)
 
 
@@ -83,12 +88,26 @@ def test_positions_may_be_arithmetic_of_indices(text):
 
 @pytest.mark.parametrize("tile", [1, 2])
 def test_strides_and_grids_of_sizes_that_are_sums(text, tile):
-    lines = (f"tile(b, size={tile})", "tile(k, size=4)", "place(b.outer, level=grid)",
-             "place(k.outer, level=grid)")  # fmt: skip
-    text("y[b, k, i] = x[b + 1, k, i] - x[b, k, i]", inputs="x: f32[B, K, L]", rows=lines,
-         result="f32[B - 1, K, L]", sizes=dict(B=6, K=8, L=3))  # fmt: skip
-    found = text("y[k, i, b] = x[k, i, b + 1] - x[k, i, b]", inputs="x: f32[K, L, B]", rows=lines,
-                 result="f32[K, L, B - 1]", sizes=dict(B=6, K=8, L=3))  # fmt: skip
+    lines = (
+        f"tile(b, size={tile})",
+        "tile(k, size=4)",
+        "place(b.outer, level=grid)",
+        "place(k.outer, level=grid)",
+    )
+    text(
+        "y[b, k, i] = x[b + 1, k, i] - x[b, k, i]",
+        inputs="x: f32[B, K, L]",
+        rows=lines,
+        result="f32[B - 1, K, L]",
+        sizes=dict(B=6, K=8, L=3),
+    )
+    found = text(
+        "y[k, i, b] = x[k, i, b + 1] - x[k, i, b]",
+        inputs="x: f32[K, L, B]",
+        rows=lines,
+        result="f32[K, L, B - 1]",
+        sizes=dict(B=6, K=8, L=3),
+    )
     assert "* (B - 1)" in found
 
 

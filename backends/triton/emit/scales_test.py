@@ -7,13 +7,18 @@ from ir.nest.nest import Tile
 from ir.samples.samples import WITH_TF32, lowered, spec_of
 from ir.spec import Number
 
-SOFTMAX = ("mx[m] = max(a[m, k], k)", "p[m, k] = exp(a[m, k] - mx[m])", "l[m] = sum(p[m, k], k)",
-           "y[m, k] = p[m, k] / l[m]")  # fmt: skip
+SOFTMAX = (
+    "mx[m] = max(a[m, k], k)",
+    "p[m, k] = exp(a[m, k] - mx[m])",
+    "l[m] = sum(p[m, k], k)",
+    "y[m, k] = p[m, k] / l[m]",
+)
 
 
 def found(*equations, **kwargs):
-    nest = lowered(spec_of(*equations, **kwargs), "tile(m, size=4)", sizes=dict(M=8, K=16),
-                   machine=WITH_TF32)  # fmt: skip
+    nest = lowered(
+        spec_of(*equations, **kwargs), "tile(m, size=4)", sizes=dict(M=8, K=16), machine=WITH_TF32
+    )
     return scales(nest.launches[0])
 
 
@@ -53,5 +58,8 @@ def test_a_value_that_is_read_otherwise_is_made_at_once():
 
 
 def test_values_of_other_dtypes_are_rounded_first():
-    assert not found("a[m, k] = f16(x[m, k] * 0.5)", "mx[m] = max(a[m, k], k)",
-                     "y[m, k] = f32(exp(a[m, k] - mx[m]))")  # fmt: skip
+    assert not found(
+        "a[m, k] = f16(x[m, k] * 0.5)",
+        "mx[m] = max(a[m, k], k)",
+        "y[m, k] = f32(exp(a[m, k] - mx[m]))",
+    )

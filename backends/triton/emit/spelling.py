@@ -12,32 +12,61 @@ from ir.nest.nest import LoopNest
 from ir.spec import INTEGERS, Apply, Expr, Index, Number, Size
 
 DTYPES = {
-    "f64": "tl.float64", "f32": "tl.float32", "f16": "tl.float16", "bf16": "tl.bfloat16",
-    "tf32": "tl.float32", "i64": "tl.int64", "i32": "tl.int32", "b8": "tl.int1",
-    "i16": "tl.int16", "i8": "tl.int8", "u8": "tl.uint8",
-    "f8e4m3": "tl.float8e4nv", "f8e5m2": "tl.float8e5",
-}  # fmt: skip
+    "f64": "tl.float64",
+    "f32": "tl.float32",
+    "f16": "tl.float16",
+    "bf16": "tl.bfloat16",
+    "tf32": "tl.float32",
+    "i64": "tl.int64",
+    "i32": "tl.int32",
+    "b8": "tl.int1",
+    "i16": "tl.int16",
+    "i8": "tl.int8",
+    "u8": "tl.uint8",
+    "f8e4m3": "tl.float8e4nv",
+    "f8e5m2": "tl.float8e5",
+}
 TORCH = {
-    "f64": "torch.float64", "f32": "torch.float32", "f16": "torch.float16",
-    "bf16": "torch.bfloat16", "tf32": "torch.float32", "i64": "torch.int64",
-    "i32": "torch.int32", "b8": "torch.bool",
-    "i16": "torch.int16", "i8": "torch.int8", "u8": "torch.uint8",
-    "f8e4m3": "torch.float8_e4m3fn", "f8e5m2": "torch.float8_e5m2",
-}  # fmt: skip
+    "f64": "torch.float64",
+    "f32": "torch.float32",
+    "f16": "torch.float16",
+    "bf16": "torch.bfloat16",
+    "tf32": "torch.float32",
+    "i64": "torch.int64",
+    "i32": "torch.int32",
+    "b8": "torch.bool",
+    "i16": "torch.int16",
+    "i8": "torch.int8",
+    "u8": "torch.uint8",
+    "f8e4m3": "torch.float8_e4m3fn",
+    "f8e5m2": "torch.float8_e5m2",
+}
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%"}
 _TIGHT = ("mul", "floordiv", "mod")
 HELPERS = (  # functions that a source may hold, a template each
-    "larger", "smaller", "multiply", "rank", "floor_divide", "floor_modulo", "round_tf32",
-    "float_floor_divide", "float_floor_modulo", "integer_power", "uniform",
-)  # fmt: skip
+    "larger",
+    "smaller",
+    "multiply",
+    "rank",
+    "floor_divide",
+    "floor_modulo",
+    "round_tf32",
+    "float_floor_divide",
+    "float_floor_modulo",
+    "integer_power",
+    "uniform",
+)
 # Words that a source has of itself: of Python, of modules, of the launcher and of the grid.
-WORDS = frozenset((
-    *keyword.kwlist, *HELPERS,
-    *"tl triton torch libdevice TensorDescriptor launch tensor LOG2_E".split(),
-    *"range reversed min max float int bool str len type isinstance tuple list dict set".split(),
-    *"abs all any divmod enumerate getattr hasattr map next print round sorted sum zip".split(),
-    *"tile tiles within band_start band_height in_band".split(),
-))  # fmt: skip
+WORDS = frozenset(
+    (
+        *keyword.kwlist,
+        *HELPERS,
+        *"tl triton torch libdevice TensorDescriptor launch tensor LOG2_E".split(),
+        *"range reversed min max float int bool str len type isinstance tuple list dict set".split(),
+        *"abs all any divmod enumerate getattr hasattr map next print round sorted sum zip".split(),
+        *"tile tiles within band_start band_height in_band".split(),
+    )
+)
 # Temporaries, and what positions and pointers are called.
 _MADE = re.compile(r"part_\d+|.+_dim\d+(_\d+)?|.+_(at|ptr)|(offs|in)_.+")
 

@@ -31,8 +31,15 @@ def meaning(expr):
             return KNOWN[f"{name}_at"]
         case Apply(function, (a, b)):
             a, b = meaning(a), meaning(b)
-            calls = dict(add=int.__add__, sub=int.__sub__, mul=int.__mul__, minimum=min,
-                         maximum=max, floordiv=int.__floordiv__, mod=int.__mod__)  # fmt: skip
+            calls = dict(
+                add=int.__add__,
+                sub=int.__sub__,
+                mul=int.__mul__,
+                minimum=min,
+                maximum=max,
+                floordiv=int.__floordiv__,
+                mod=int.__mod__,
+            )
             return calls[function](a, b)
     raise AssertionError(expr)
 
@@ -65,17 +72,28 @@ def test_a_size_of_another_sort_has_no_spelling():
 
 def named(name):
     """What a tensor of a name is called in a source."""
-    spec = spec_of(f"{name}[m] = 2.0 * x[m]", f"y[m] = {name}[m] + 1.0", inputs="x: f32[M]",
-                   result="f32[M]")  # fmt: skip
+    spec = spec_of(
+        f"{name}[m] = 2.0 * x[m]", f"y[m] = {name}[m] + 1.0", inputs="x: f32[M]", result="f32[M]"
+    )
     made = spelling.spelled(lowered(spec, f"kernel({name})", sizes={"M": 9}))
     return made.launches[0].parameters[-1].name
 
 
 @pytest.mark.parametrize(
     "name",
-    ["tl", "float", "len", "m_at", "x_ptr", "offs_m", "in_m", "launch", "triton",
-     *(h for h in spelling.HELPERS if h not in RESERVED)],
-)  # fmt: skip
+    [
+        "tl",
+        "float",
+        "len",
+        "m_at",
+        "x_ptr",
+        "offs_m",
+        "in_m",
+        "launch",
+        "triton",
+        *(h for h in spelling.HELPERS if h not in RESERVED),
+    ],
+)
 def test_a_tensor_never_hides_a_name_of_the_file(name):
     assert named(name) in (f"{name}_", f"x_{name}")
 
@@ -95,9 +113,13 @@ def test_constants_are_python():
 
 @pytest.mark.parametrize(
     ("dtype", "least", "most"),
-    [("i32", -(2**31), 2**31 - 1), ("i64", -(2**63), 2**63 - 1), ("b8", True, True),
-     ("f32", -float("inf"), float("inf"))],
-)  # fmt: skip
+    [
+        ("i32", -(2**31), 2**31 - 1),
+        ("i64", -(2**63), 2**63 - 1),
+        ("b8", True, True),
+        ("f32", -float("inf"), float("inf")),
+    ],
+)
 def test_an_infinite_constant_is_the_end_of_its_dtype(dtype, least, most):
     assert spelling.typed(-float("inf"), dtype) == least
     assert spelling.typed(float("inf"), dtype) == most

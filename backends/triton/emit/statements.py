@@ -270,7 +270,9 @@ class Statements:
         table = self.values[s.borders.value].tensor
         constant = f"STEPS_{table.upper()}"
         known = isinstance(s.count, Number)
-        steps = str(s.count.value.bit_length()) if known else f"{spelling.factor(s.count)}.bit_length()"
+        steps = (
+            str(s.count.value.bit_length()) if known else f"{spelling.factor(s.count)}.bit_length()"
+        )
         self.steps[constant] = steps
         count = spelling.size(s.count)
         call = f"rank({source}, {spelling.pointer(table)}, {count}, {constant})"
@@ -399,7 +401,9 @@ class Statements:
             call = Call("", ATOMICS[s.fold], arguments)
         if s.bulk:
             made = self._described(s)
-            self._bulk(made, Line(made.store(spelling.value(s.value), self.blocks.shape(axes))), call)
+            self._bulk(
+                made, Line(made.store(spelling.value(s.value), self.blocks.shape(axes))), call
+            )
         else:
             self._line(call)
 

@@ -37,7 +37,9 @@ def test_folds_do_not_count_what_lies_outside(text, fold, lines):
 
 
 def test_a_sum_of_what_was_loaded_needs_no_mask(text):
-    assert "tl.where" not in text(["y[m] = sum(x[m, k] * 2.0 * x[m, k], k)"], *LOOP, result="f32[M]")
+    assert "tl.where" not in text(
+        ["y[m] = sum(x[m, k] * 2.0 * x[m, k], k)"], *LOOP, result="f32[M]"
+    )
     assert "tl.where(in_k" in text(["y[m] = sum(x[m, k] + 2.0, k)"], *LOOP, result="f32[M]")
 
 
@@ -111,7 +113,9 @@ def test_bounds_in_data_are_loaded(text):
 def test_borders_are_searched_by_halving_whatever_their_number(text):
     lines = ("tile(m, size=8)", "place(m.outer, level=grid)")
     spec = ["y[m] = bucketize(x[m], b)"]
-    found = text(spec, *lines, inputs="x: f32[M], b: f32[U]", result="i32[M]", sizes=dict(M=20, U=13))
+    found = text(
+        spec, *lines, inputs="x: f32[M], b: f32[U]", result="i32[M]", sizes=dict(M=20, U=13)
+    )
     assert "STEPS_B=U.bit_length()" in found
     known = text(spec, *lines, inputs="x: f32[M], b: f32[3]", result="i32[M]", sizes=dict(M=20))
     assert "STEPS_B=2," in known
@@ -125,15 +129,25 @@ def test_a_kernel_without_inputs_is_made_where_the_device_is(text):
 def test_a_product_in_f64_is_refused(text):
     spec = ["acc[m, n] = sum(x[m, k] * w[k, n], k)", "y[m, n] = acc[m, n] + 1.0"]
     with pytest.raises((BackendError, KernelError)):
-        text(spec, "compute(acc, unit=matrix)", inputs="x: f64[M, K], w: f64[K, N]",
-             result="f64[M, N]", sizes=dict(M=16, N=16, K=16))  # fmt: skip
+        text(
+            spec,
+            "compute(acc, unit=matrix)",
+            inputs="x: f64[M, K], w: f64[K, N]",
+            result="f64[M, N]",
+            sizes=dict(M=16, N=16, K=16),
+        )
 
 
 @pytest.mark.parametrize("dtype", ["f32", "tf32", "tf32x3", "bf16"])
 def test_products_in_every_precision(text, dtype):
     spec = ["acc[m, n] = sum(x[m, k] * w[k, n], k)", "y[m, n] = acc[m, n] + 1.0"]
-    lines = ("tile(m, size=16)", "tile(n, size=16)", "tile(k, size=16)", "place(m.outer, level=grid)",
-             "compute(acc, unit=matrix)")  # fmt: skip
+    lines = (
+        "tile(m, size=16)",
+        "tile(n, size=16)",
+        "tile(k, size=16)",
+        "place(m.outer, level=grid)",
+        "compute(acc, unit=matrix)",
+    )
     decided = () if dtype == "f32" else (f"precision(acc, dtype={dtype})",)
     inputs = "x: f32[M, K], w: f32[K, N]" if dtype != "bf16" else "x: bf16[M, K], w: bf16[K, N]"
     if dtype == "bf16":
@@ -147,8 +161,12 @@ def test_rows_beyond_an_index_that_the_tensor_has_do_not_count(text, bulk, term)
     """The copy engine fills with 0 outside the tensor, which ends later here."""
     found = text(
         [f"s[k] = sum({term}, m=M)", "y[k] = s[k] + w[0]"],
-        "tile(k, size=8)", "tile(m, size=16)", "place(k.outer, level=grid)",
+        "tile(k, size=8)",
+        "tile(m, size=16)",
+        "place(k.outer, level=grid)",
         f"stage(x, space=scratch, depth=2{bulk})",
-        inputs="x: f32[M + 5, K], w: f32[M]", result="f32[K]", sizes=dict(M=21, K=40),
-    )  # fmt: skip
+        inputs="x: f32[M + 5, K], w: f32[M]",
+        result="f32[K]",
+        sizes=dict(M=21, K=40),
+    )
     assert ("tl.where(in_m[:, None], x" in found) == bool(bulk)

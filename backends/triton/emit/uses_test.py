@@ -36,8 +36,12 @@ def test_a_value_lies_as_what_it_is_computed_from_does():
 
 
 def test_a_value_with_one_operand_as_it_should_lie_is_not_turned():
-    spec = spec_of("t[m, k] = x[m, k] * w[k, m]", "y[m] = sum(t[m, k], k)",
-                   inputs="x: f32[M, K], w: f32[K, M]", result="f32[M]")  # fmt: skip
+    spec = spec_of(
+        "t[m, k] = x[m, k] * w[k, m]",
+        "y[m] = sum(t[m, k], k)",
+        inputs="x: f32[M, K], w: f32[K, M]",
+        result="f32[M]",
+    )
     (launch,) = nest(spec).launches
     assert "t" not in turned(launch, frozenset())
 
@@ -51,15 +55,19 @@ def test_only_scans_in_loops_carry_something():
 
 def test_every_tile_that_a_statement_reads():
     product = spec_of(
-        "acc[m, n] = sum(x[m, k] * w[k, n], k)", "y[m, n] = acc[m, n] + x[m, n]",
-        inputs="x: f32[M, K], w: f32[K, K]", result="f32[M, K]",
-    )  # fmt: skip
+        "acc[m, n] = sum(x[m, k] * w[k, n], k)",
+        "y[m, n] = acc[m, n] + x[m, n]",
+        inputs="x: f32[M, K], w: f32[K, K]",
+        result="f32[M, K]",
+    )
     (dot,) = statements(nest(product, "compute(acc, unit=matrix)"), Dot)
     assert [t.value for t in tiles(dot)] == [dot.a.value, dot.b.value]
     made = nest(spec_of("s[m] = sum(x[m, k] * 2.0, k)", "y[m] = s[m] + 1.0", result="f32[M]"))
     for kind in (Map, Fold):
         assert all(list(tiles(s)) for s in statements(made, kind))
-    assert all(list(tiles(s)) for s in statements(nest(spec_of("y[m, k] = cumsum(x[m, k], k)")), Scan))
+    assert all(
+        list(tiles(s)) for s in statements(nest(spec_of("y[m, k] = cumsum(x[m, k], k)")), Scan)
+    )
     found = nest("map_id", U=7, B=33)
     assert all(list(tiles(s)) for s in statements(found, Search))
 

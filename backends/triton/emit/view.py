@@ -86,9 +86,7 @@ def _launch(
         *(statements.positions(launch.repeat.index, launch.repeat.size) if launch.repeat else ()),
     ]
     once = statements.once(launch.once, tuple(once_header))
-    header = [
-        line for g in launch.grid for line in statements.positions(g.index, g.size)
-    ]
+    header = [line for g in launch.grid for line in statements.positions(g.index, g.size)]
     body = statements.block(launch.body, tuple(header))
     grid = grid_lines(launch)
     words = [w for part in (once, body, grid) for w in _texts(part)]
@@ -102,7 +100,8 @@ def _launch(
     return {
         "name": launch.name,
         "title": [
-            line for e in nest.formulation.equations
+            line
+            for e in nest.formulation.equations
             if e.target in (added if e.accumulate else values)
             for line in _title(equation_text(e))
         ],
@@ -112,7 +111,8 @@ def _launch(
         "specialized": launch.specialized,
         "step": spelling.origin(launch.repeat.index) if launch.repeat else "",
         "attributes": [
-            (n, spelling.number(v)) for n, v in (*nest.spec.attributes, ("LOG2_E", math.log2(math.e)))
+            (n, spelling.number(v))
+            for n, v in (*nest.spec.attributes, ("LOG2_E", math.log2(math.e)))
             if n in used
         ],
         "constants": constants,

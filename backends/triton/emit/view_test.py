@@ -16,11 +16,19 @@ from ir.samples.samples import decisions, spec_of
 
 H200 = target("h200")
 PRODUCT = spec_of(
-    "acc[m, n] = sum(x[m, k] * w[k, n], k)", "y[m, n] = acc[m, n] + 1.0",
-    inputs="x: f16[M, K], w: f16[K, N]", result="f16[M, N]",
-)  # fmt: skip
-TILES = ("tile(m, size=64)", "tile(n, size=64)", "tile(k, size=32)", "place(m.outer, level=grid)",
-         "place(n.outer, level=grid)", "compute(acc, unit=matrix)")  # fmt: skip
+    "acc[m, n] = sum(x[m, k] * w[k, n], k)",
+    "y[m, n] = acc[m, n] + 1.0",
+    inputs="x: f16[M, K], w: f16[K, N]",
+    result="f16[M, N]",
+)
+TILES = (
+    "tile(m, size=64)",
+    "tile(n, size=64)",
+    "tile(k, size=32)",
+    "place(m.outer, level=grid)",
+    "place(n.outer, level=grid)",
+    "compute(acc, unit=matrix)",
+)
 
 
 def nest(spec, *lines, **sizes) -> LoopNest:
@@ -32,7 +40,8 @@ def text(made: LoopNest) -> str:
 
 
 @pytest.mark.parametrize(
-    "doc", ['ends with "', 'has """ in it', "ends with a \\", "\\x00 and \\N{dash}", "a\nb\tc\r\x0c"]
+    "doc",
+    ['ends with "', 'has """ in it', "ends with a \\", "\\x00 and \\N{dash}", "a\nb\tc\r\x0c"],
 )
 def test_any_doc_is_one_line_of_the_file(doc):
     made = nest(PRODUCT, *TILES)
@@ -84,7 +93,9 @@ def test_a_persistent_launch_has_a_program_for_each_processor():
 
 def test_a_specialized_launch_has_its_sizes_as_constants():
     sizes = dict(M=200, N=72, K=40)
-    plain, special = (text(nest(PRODUCT, *TILES, *more, **sizes)) for more in ((), ("specialize(y)",)))
+    plain, special = (
+        text(nest(PRODUCT, *TILES, *more, **sizes)) for more in ((), ("specialize(y)",))
+    )
     for size in sizes:
         assert f"    {size}: tl.constexpr,\n" in special and f" {size}: tl" not in plain
     assert "        M, K, N,\n" in special and "    M, K, N,\n" in plain

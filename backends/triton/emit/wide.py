@@ -32,4 +32,6 @@ def wide_tensors(nest: LoopNest) -> frozenset[str]:
 
 def _require_short(what: str, size: int) -> None:
     if size >= NARROW:
-        raise BackendError("emit", f"{what} has {size} positions; {NARROW - 1} at most can be told apart")
+        raise BackendError(
+            "emit", f"{what} has {size} positions; {NARROW - 1} at most can be told apart"
+        )

@@ -47,9 +47,10 @@ def wrapper_lines(nest: LoopNest, made: str) -> list[str]:
     used = set(_WORD.findall(" ".join([*words, *last])))
     derived = _derived(nest.spec, used)
     first = [
-        line for check, own in checks
+        line
+        for check, own in checks
         for line in (check, *(x for s in own for x in _told(s, s[0] in used)))
-    ]  # fmt: skip
+    ]
     return [*first, *derived, *last]
 
 

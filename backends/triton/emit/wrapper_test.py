@@ -30,18 +30,21 @@ from ir.spec import Size, Spec
 
 H200 = target("h200")
 SPECS = {
-    "literal": spec_of("y[m, n] = x[m, n] * w[n]", inputs="x: f32[6, 4], w: f32[4]",
-                       result="f32[6, 4]"),
-    "told_later": spec_of("y[m, n] = x[m * N + n] * w[m, n]",
-                          inputs="x: f32[M * N], w: f32[M, N]", result="f32[M, N]"),
+    "literal": spec_of(
+        "y[m, n] = x[m, n] * w[n]", inputs="x: f32[6, 4], w: f32[4]", result="f32[6, 4]"
+    ),
+    "told_later": spec_of(
+        "y[m, n] = x[m * N + n] * w[m, n]", inputs="x: f32[M * N], w: f32[M, N]", result="f32[M, N]"
+    ),
     "square": spec_of("y[m, n] = x[m, n] + x[n, m]", inputs="x: f32[M, M]", result="f32[M, M]"),
-    "derived": spec_of("y[p] = x[2 * p] * w[p]", inputs="x: f32[N], w: f32[P], P=(N - 1) // 2 + 1",
-                       result="f32[P]"),
+    "derived": spec_of(
+        "y[p] = x[2 * p] * w[p]", inputs="x: f32[N], w: f32[P], P=(N - 1) // 2 + 1", result="f32[P]"
+    ),
     "asked": parse_spec(
         'def f(g: f32[L, D], idx: i32[L]) -> f32[V, D]:\n    """Rows by their places."""\n'
         "    y[v, d] = sum(where(idx[n] == v, g[n, d], 0.0), n)\n    return y\n"
     ),
-}  # fmt: skip
+}
 NAMES = (*KERNELS, *SPECS)
 
 
@@ -52,7 +55,7 @@ def spec_named(name: str) -> Spec:
 def source(name: str, folder: Path) -> Path:
     """The file of a kernel's plain schedule."""
     spec = spec_named(name)
-    sizes = {n: 5 for n in free_sizes(spec)}
+    sizes = dict.fromkeys(free_sizes(spec), 5)
     return emitted(lower(spec, plain(spec, H200, sizes), H200, sizes), H200, folder).file
 
 
@@ -77,7 +80,9 @@ def inputs(spec: Spec, sizes: Mapping[str, int]) -> dict[str, torch.Tensor]:
 
 def fits(spec: Spec, tensors: Mapping[str, torch.Tensor]) -> bool:
     """Whether any sizes give these shapes: by trying."""
-    dims = [(e, n) for t in spec.inputs for e, n in zip(t.shape, tensors[t.name].shape, strict=True)]
+    dims = [
+        (e, n) for t in spec.inputs for e, n in zip(t.shape, tensors[t.name].shape, strict=True)
+    ]
     near = {n + by for _, n in dims for by in (-1, 0, 1) if n + by >= 0}
     free = [n for n in free_sizes(spec) if any(_names(e, spec) & {n} for e, _ in dims)]
     for numbers in itertools.product(near, repeat=len(free)):
@@ -94,9 +99,11 @@ def _names(expr, spec: Spec) -> set[str]:
     """The free sizes in an expression."""
     derived = dict(spec.derived)
     return {
-        name for s in expr.walk() if isinstance(s, Size)
+        name
+        for s in expr.walk()
+        if isinstance(s, Size)
         for name in (_names(derived[s.name], spec) if s.name in derived else {s.name})
-    }  # fmt: skip
+    }
 
 
 def call(module: ModuleType, spec: Spec, tensors: Mapping[str, object]) -> object:
@@ -217,14 +224,20 @@ def test_literal_sizes_are_numbers(tmp_path):
 @pytest.mark.parametrize(
     ("sizes", "words"),
     [
-        ({"q": (2, 5, 16), "k": (2, 7, 8), "v": (2, 7, 8)},
-         "`k` is torch.bfloat16[2, 7, 8]; allowed: torch.bfloat16[2, N, 16]"),
-        ({"q": (5, 16), "k": (7, 16), "v": (7, 16)},
-         "`q` is torch.bfloat16[5, 16]; allowed: torch.bfloat16[H, M, D]"),
-        ({"q": (2, 5, 16), "k": (2, 7, 16), "v": (2, 9, 16)},
-         "`v` is torch.bfloat16[2, 9, 16]; allowed: torch.bfloat16[2, 7, 16]"),
+        (
+            {"q": (2, 5, 16), "k": (2, 7, 8), "v": (2, 7, 8)},
+            "`k` is torch.bfloat16[2, 7, 8]; allowed: torch.bfloat16[2, N, 16]",
+        ),
+        (
+            {"q": (5, 16), "k": (7, 16), "v": (7, 16)},
+            "`q` is torch.bfloat16[5, 16]; allowed: torch.bfloat16[H, M, D]",
+        ),
+        (
+            {"q": (2, 5, 16), "k": (2, 7, 16), "v": (2, 9, 16)},
+            "`v` is torch.bfloat16[2, 9, 16]; allowed: torch.bfloat16[2, 7, 16]",
+        ),
     ],
-)  # fmt: skip
+)
 def test_the_message_says_what_it_is_and_what_is_allowed(module_of, sizes, words):
     given = {name: torch.empty(s, dtype=torch.bfloat16) for name, s in sizes.items()}
     with pytest.raises(ValueError) as caught:
@@ -276,7 +289,10 @@ def test_emitted_files_alone_compute_and_refuse_by_tritons_interpreter(tmp_path)
     environment = os.environ | {"TRITON_INTERPRET": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     environment.pop("PYTHONPATH", None)  # as far from the project as a user's own program
     done = subprocess.run(
-        [sys.executable, "-c", INTERPRETED], cwd=tmp_path, env=environment, capture_output=True,
+        [sys.executable, "-c", INTERPRETED],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
         text=True,
-    )  # fmt: skip
+    )
     assert done.returncode == 0, done.stderr

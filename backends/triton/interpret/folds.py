@@ -16,9 +16,7 @@ from backends.triton.interpret.semantic import whole
 Arrays = tuple[np.ndarray, ...]
 
 
-def reduce(
-    input: Any, axis: Any, combine_fn: Any, keep_dims: bool = False, **rest: Any
-) -> Any:
+def reduce(input: Any, axis: Any, combine_fn: Any, keep_dims: bool = False, **rest: Any) -> Any:
     """Folds a tensor, or a tuple of them together, along an axis; None: along all."""
     tensors = input if isinstance(input, tuple) else (input,)
     arrays = tuple(together(*(whole(t).handle.data for t in tensors)))
@@ -80,9 +78,7 @@ def _folded(arrays: Arrays, dtypes: list[tl.dtype], axis: int, combine: Any) -> 
     return tuple(s[:, 0] for s in slices)
 
 
-def _running(
-    arrays: Arrays, dtypes: list[tl.dtype], axis: int, combine: Any
-) -> Arrays | None:
+def _running(arrays: Arrays, dtypes: list[tl.dtype], axis: int, combine: Any) -> Arrays | None:
     """The running fold where numpy has it, rounding as the dtype does."""
     functions = {tl.standard._sum_combine: np.add, tl.standard._prod_combine: np.multiply}
     known = next((f for c, f in functions.items() if c is combine), None)

@@ -155,9 +155,7 @@ class Guard:
             if not self.regions[number - 1].writable:
                 raise Stray(f"{self.kernel} writes to its input `{self.regions[number - 1].name}`")
 
-    def _outside(
-        self, at: np.ndarray, wrong: np.ndarray, size: int, verb: str, used: int
-    ) -> str:
+    def _outside(self, at: np.ndarray, wrong: np.ndarray, size: int, verb: str, used: int) -> str:
         first = int(np.broadcast_to(at, wrong.shape)[wrong][0])
         number, lanes = first >> APART, int(np.count_nonzero(wrong))
         share = f"{lanes} of {used} lanes"

@@ -175,7 +175,9 @@ TIES = np.array([HALF, 1 + 3 * 2.0**-8, -HALF, 1 + 2.0**-7] * 4, np.float32)
 
 
 def test_f32_goes_to_the_nearest_bf16_ties_to_even(probed):
-    np.testing.assert_array_equal(probed(["v = u.to(tl.bfloat16).to(tl.float32)"], TIES), bf16(TIES))
+    np.testing.assert_array_equal(
+        probed(["v = u.to(tl.bfloat16).to(tl.float32)"], TIES), bf16(TIES)
+    )
     np.testing.assert_array_equal(probed(["v = u.to(tl.bfloat16).to(tl.float32)"], X), bf16(X))
 
 
@@ -272,9 +274,7 @@ def test_library_functions_are_interpreted(probed):
         ("mi350", "None", 0, 1e-6),
     ],
 )
-def test_products_of_f32_are_as_exact_as_the_matrix_unit(
-    results, target, precision, least, most
-):
+def test_products_of_f32_are_as_exact_as_the_matrix_unit(results, target, precision, least, most):
     text = (
         f"{HEAD}@triton.jit\n"
         "def scale_0(x, y, BLOCK: tl.constexpr):\n"
@@ -294,7 +294,9 @@ def test_products_of_f32_are_as_exact_as_the_matrix_unit(
 @pytest.mark.parametrize("host", [True, False])
 def test_descriptors_read_zeros_outside_and_do_not_write_there(results, host):
     made = "tl.make_tensor_descriptor({0}, shape=[M, N], strides=[N, 1], block_shape=[16, 16])"
-    arguments = "TensorDescriptor.from_tensor(x, [16, 16]), TensorDescriptor.from_tensor(y, [16, 16])"
+    arguments = (
+        "TensorDescriptor.from_tensor(x, [16, 16]), TensorDescriptor.from_tensor(y, [16, 16])"
+    )
     text = (
         f"{HEAD}from triton.tools.tensor_descriptor import TensorDescriptor\n\n\n@triton.jit\n"
         "def scale_0(x, y, M, N):\n"

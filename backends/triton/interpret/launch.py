@@ -14,9 +14,7 @@ from ir.machine import Machine
 from ir.nest.nest import Parameter
 
 
-def launcher(
-    file: Path, tensors: tuple[Parameter, ...], machine: Machine
-) -> Callable[..., None]:
+def launcher(file: Path, tensors: tuple[Parameter, ...], machine: Machine) -> Callable[..., None]:
     """Takes the tensors of a source's `launch`. What it writes is poisoned before, and lies apart
     from what it reads; BackendError("check") for a fault of the kernel."""
 

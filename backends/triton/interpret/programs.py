@@ -61,9 +61,7 @@ class Programs:
 
         return run
 
-    def _launch(
-        self, function: Any, args: tuple, grid: Any, options: Mapping[str, Any]
-    ) -> None:
+    def _launch(self, function: Any, args: tuple, grid: Any, options: Mapping[str, Any]) -> None:
         body = function.rewrite()
         known = {k: v for k, v in options.items() if k in function.arg_names}
         bound = inspect.getcallargs(function.fn, *args, **known)

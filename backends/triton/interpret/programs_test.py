@@ -73,7 +73,7 @@ def outcome(nest_of, machine_of, tmp_path):
         ["v = tl.rand(m, at)"],
         ["tl.store(y + m * N + at, u)", "v = tl.load(y + m * N + at) + 1.0"],
     ],
-)  # fmt: skip
+)
 def test_programs_at_once_give_the_same_bits(outcome, lines):
     at_once, together = outcome(source(*lines))
     one_by_one, _ = outcome(source(*lines), alone=True)

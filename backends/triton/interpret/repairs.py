@@ -191,9 +191,7 @@ class Builder(Lockstep):
             return self.ternary_op(arg, low, high, np.clip)
         return self.ternary_op(arg, low, high, lambda x, a, b: np.fmin(np.fmax(x, a), b))
 
-    def create_dot(
-        self, a: Handle, b: Handle, d: Handle, precision: Any, imprecise: int
-    ) -> Handle:
+    def create_dot(self, a: Handle, b: Handle, d: Handle, precision: Any, imprecise: int) -> Handle:
         """The operands as the matrix unit takes them; sums in d's dtype."""
         total = d.data
         for left, right in _factors(a.data, b.data, str(precision).rpartition(".")[2]):
@@ -201,9 +199,7 @@ class Builder(Lockstep):
         return handle(total, d.dtype.scalar)
 
 
-def _factors(
-    a: np.ndarray, b: np.ndarray, precision: str
-) -> list[tuple[np.ndarray, np.ndarray]]:
+def _factors(a: np.ndarray, b: np.ndarray, precision: str) -> list[tuple[np.ndarray, np.ndarray]]:
     """The products that make up one: f32 operands go in as sums of what the unit can hold."""
     if a.dtype != np.float32 or precision == "IEEE":
         return [(a, b)]

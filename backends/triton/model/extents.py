@@ -27,9 +27,7 @@ class Extents:
         self.blocks = Blocks(launch)
         self.tiles = dict(launch.tiles)
         self.whole = {name: number(e, sizes) for name, e in launch.whole}
-        self.shapes = {
-            p.name: tuple(number(e, sizes) for e in p.shape) for p in launch.parameters
-        }
+        self.shapes = {p.name: tuple(number(e, sizes) for e in p.shape) for p in launch.parameters}
         self.grid = {g.index: ceil(number(g.size, sizes) / g.tile) for g in launch.grid}
         self._width: dict[str, int] = {}
 

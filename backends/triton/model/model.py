@@ -51,8 +51,7 @@ class Weights:
 
 WEIGHTS = Weights()
 MEMORY = ("dram", "cache")  # of the chip
-ENGINES = ("load", "fabric", "shared", "matrix", "vector", "special", "issue", "spill",
-           "exchange")  # fmt: skip
+ENGINES = ("load", "fabric", "shared", "matrix", "vector", "special", "issue", "spill", "exchange")
 CHAIN = ("wait", "start", "alone", "step")  # of one program after another
 SORTS = {  # what the figures `busy_<sort>` are of
     "memory": (*MEMORY, "load", "fabric"),
@@ -82,9 +81,12 @@ class Build:
 
 
 def modelled(
-    nest: LoopNest, machine: Machine, sizes: Mapping[str, int], figures: Mapping[str, float],
+    nest: LoopNest,
+    machine: Machine,
+    sizes: Mapping[str, int],
+    figures: Mapping[str, float],
     weights: Weights = WEIGHTS,
-) -> Timing:  # fmt: skip
+) -> Timing:
     """The time of a nest. figures: of its build, as `Built.figures`; without any, they are
     guessed from the nest. The result's figures hold the terms, `<launch>.<term>_us`, and the sum
     of all steps of a recurrence, `<launch>.us`, of which the terms are the first. A nest with jagged ranges is taken to have them all of the mean length."""
@@ -112,9 +114,7 @@ def modelled(
     return Timing(us=total, kind="modelled", figures=seen, engines=shares)
 
 
-def _again(
-    step: Sequence[Mapping[str, float]], machine: Machine
-) -> list[Mapping[str, float]]:
+def _again(step: Sequence[Mapping[str, float]], machine: Machine) -> list[Mapping[str, float]]:
     """The terms of the launches of a recurrence in the steps after the first: what one step
     fetches lies in the cache by then, as far as that has room."""
     fetched = sum(found["fetched_bytes"] for found in step)
@@ -159,9 +159,13 @@ def terms(
         beyond / table["cache_bytes_per_cycle"] / table["clock_hz"]
     )
     asked += ext.programs * beyond
-    fetched += ext.programs * beyond * _missed(
-        build.spills * build.warps * table["wave"] * at_once,
-        KEPT * machine.spaces["cache"].bytes,
+    fetched += (
+        ext.programs
+        * beyond
+        * _missed(
+            build.spills * build.warps * table["wave"] * at_once,
+            KEPT * machine.spaces["cache"].bytes,
+        )
     )
     found = {f"{e}_us": 1e6 * busiest * seconds.get(e, 0.0) for e in ENGINES}
     starts = 1 if launch.resident else rounds
@@ -195,9 +199,7 @@ def _build(
     lanes = launch.lanes or DEFAULT_WARPS * table["wave"]
     warps = max(1, int(figure("warps", lanes / table["wave"])))
     guess = register_bytes(launch, machine, sizes) / (4 * warps * table["wave"])
-    most = min(
-        table["registers_per_lane"], table["registers_per_unit"] // (warps * table["wave"])
-    )
+    most = min(table["registers_per_lane"], table["registers_per_unit"] // (warps * table["wave"]))
     depth = max((v.depth for v in launch.values if v.loaded), default=1)
     return Build(
         registers=int(min(figure("registers", guess + REGISTERS_BESIDE), most)),
@@ -274,9 +276,7 @@ def _missed(used: float, room: float) -> float:
     return 1 - room / used if used > room else 0.0
 
 
-def traffic(
-    moves: list[Move], ext: Extents, machine: Machine, at_once: int
-) -> tuple[float, float]:
+def traffic(moves: list[Move], ext: Extents, machine: Machine, at_once: int) -> tuple[float, float]:
     """Bytes asked of the cache by all programs, and bytes that it fetches from memory.
 
     Programs that run together share what they read. What later ones read again is still there

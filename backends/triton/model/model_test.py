@@ -38,11 +38,20 @@ def row(size=1):
 
 def product(m, n, k, *more):
     return nest_of(
-        "matmul_bias_gelu", f"tile(m, size={m})", f"tile(n, size={n})", f"tile(k, size={k})",
-        "place(m.outer, level=grid)", "place(n.outer, level=grid)", "place(k.outer, level=loop)",
-        "compute(acc, unit=matrix)", "precision(acc, dtype=bf16)",
-        "stage(x, depth=3)", "stage(w, depth=3)", *more, sizes=PRODUCT,
-    )  # fmt: skip
+        "matmul_bias_gelu",
+        f"tile(m, size={m})",
+        f"tile(n, size={n})",
+        f"tile(k, size={k})",
+        "place(m.outer, level=grid)",
+        "place(n.outer, level=grid)",
+        "place(k.outer, level=loop)",
+        "compute(acc, unit=matrix)",
+        "precision(acc, dtype=bf16)",
+        "stage(x, depth=3)",
+        "stage(w, depth=3)",
+        *more,
+        sizes=PRODUCT,
+    )
 
 
 def test_bytes_of_rows_are_counted_once_and_in_whole_sectors():
@@ -72,9 +81,14 @@ def test_columns_take_a_sector_for_each_element():
 
 def test_taps_of_a_window_and_of_its_weights_are_touched_once():
     sizes = {"B": 64, "C": 64, "O": 64, "L": 256}
-    lines = ("tile(b, size=1)", "place(b.outer, level=grid)", "tile(i, size=1)",
-             "place(i.outer, level=loop)", "compute(acc, unit=matrix)",
-             "precision(acc, dtype=f16)")  # fmt: skip
+    lines = (
+        "tile(b, size=1)",
+        "place(b.outer, level=grid)",
+        "tile(i, size=1)",
+        "place(i.outer, level=loop)",
+        "compute(acc, unit=matrix)",
+        "precision(acc, dtype=f16)",
+    )
     found = terms_of(nest_of("conv1d", *lines, sizes=sizes), sizes, warps=4)
     x, w, bias, y = 64 * 64 * 256 * 2, 64 * 64 * 3 * 2, 64 * 2, 64 * 64 * 256 * 2
     assert found["fetched_bytes"] == pytest.approx(x + w + bias + y, rel=0.02)
@@ -84,14 +98,20 @@ def test_taps_of_a_window_and_of_its_weights_are_touched_once():
 
 def test_positions_of_two_dimensions_along_one_index_are_no_rectangle():
     spec = spec_of(
-        "y[b, p, q, c] = x[b, p + 1, q + 1, c]", inputs="x: f32[B, P + 2, Q + 2, C]",
+        "y[b, p, q, c] = x[b, p + 1, q + 1, c]",
+        inputs="x: f32[B, P + 2, Q + 2, C]",
         result="f32[B, P, Q, C]",
-    )  # fmt: skip
+    )
     sizes = {"B": 64, "P": 32, "Q": 32, "C": 64}
     nest = nest_of(
-        spec, "collapse(p, inner=q)", "tile(b, size=1)", "tile(pq, size=32)",
-        "place(b.outer, level=grid)", "place(pq.outer, level=grid)", sizes=sizes,
-    )  # fmt: skip
+        spec,
+        "collapse(p, inner=q)",
+        "tile(b, size=1)",
+        "tile(pq, size=32)",
+        "place(b.outer, level=grid)",
+        "place(pq.outer, level=grid)",
+        sizes=sizes,
+    )
     found = terms_of(nest, sizes, warps=4)
     assert found["asked_bytes"] == pytest.approx(2 * 4 * 64 * 32 * 32 * 64, rel=0.05)
 
@@ -129,10 +149,19 @@ def single(order, *more, k=1024, machine=CHIP):
     spec = spec_of(equation, inputs=inputs, result="f32[M, N]")
     sizes = {"M": 4096, "N": 4096, "K": k}
     nest = nest_of(
-        spec, "tile(m, size=128)", "tile(n, size=128)", "tile(k, size=32)",
-        "place(m.outer, level=grid)", "place(n.outer, level=grid)", "place(k.outer, level=loop)",
-        "compute(y, unit=matrix)", "precision(y, dtype=tf32)", *more, sizes=sizes, machine=machine,
-    )  # fmt: skip
+        spec,
+        "tile(m, size=128)",
+        "tile(n, size=128)",
+        "tile(k, size=32)",
+        "place(m.outer, level=grid)",
+        "place(n.outer, level=grid)",
+        "place(k.outer, level=loop)",
+        "compute(y, unit=matrix)",
+        "precision(y, dtype=tf32)",
+        *more,
+        sizes=sizes,
+        machine=machine,
+    )
     return terms_of(nest, sizes, machine)
 
 
@@ -154,15 +183,27 @@ def test_what_a_product_reads_in_shared_memory_passes_it_less_often_than_what_is
     """Copies that are rounded beforehand are loaded to where the product reads them; an operand
     that is rounded in the loop is laid out there first."""
     spec = spec_of(
-        "acc[m, n] = sum(x[m, k] * w[n, k], k)", "y[m, n] = acc[m, n] + 1.0",
-        inputs="x: f32[M, K], w: f32[N, K]", result="f32[M, N]",
-    )  # fmt: skip
-    tiles = ("tile(m, size=128)", "tile(n, size=128)", "tile(k, size=32)",
-             "place(m.outer, level=grid)", "place(n.outer, level=grid)",
-             "place(k.outer, level=loop)", "compute(acc, unit=matrix)")  # fmt: skip
+        "acc[m, n] = sum(x[m, k] * w[n, k], k)",
+        "y[m, n] = acc[m, n] + 1.0",
+        inputs="x: f32[M, K], w: f32[N, K]",
+        result="f32[M, N]",
+    )
+    tiles = (
+        "tile(m, size=128)",
+        "tile(n, size=128)",
+        "tile(k, size=32)",
+        "place(m.outer, level=grid)",
+        "place(n.outer, level=grid)",
+        "place(k.outer, level=loop)",
+        "compute(acc, unit=matrix)",
+    )
     ahead = ("stage(x, depth=3)", "stage(w, depth=3)")
-    copies = ("layout(x, order=m_k, dtype=tf32)", "layout(w, order=n_k, dtype=tf32)",
-              "stage(x_mk, depth=3)", "stage(w_nk, depth=3)")  # fmt: skip
+    copies = (
+        "layout(x, order=m_k, dtype=tf32)",
+        "layout(w, order=n_k, dtype=tf32)",
+        "stage(x_mk, depth=3)",
+        "stage(w_nk, depth=3)",
+    )
     sizes = {"M": 4096, "N": 4096, "K": 1024}
     found = []
     for lines in ((*ahead, "precision(acc, dtype=tf32)"), copies):
@@ -281,8 +322,12 @@ def test_the_time_is_that_of_the_terms():
 
 def test_jagged_ranges_have_their_mean_length():
     sizes = {"V": 1000, "D": 64, "L": 4096, "B": 128}
-    lines = ("tile(l, size=16)", "place(l.outer, level=loop)", "tile(b, size=1)",
-             "place(b.outer, level=grid)")  # fmt: skip
+    lines = (
+        "tile(l, size=16)",
+        "place(l.outer, level=loop)",
+        "tile(b, size=1)",
+        "place(b.outer, level=grid)",
+    )
     found = terms_of(nest_of("embedding_bag", *lines, sizes=sizes), sizes)
     rows = 4096 * 64 * 4
     assert rows < found["asked_bytes"] < 1.2 * rows

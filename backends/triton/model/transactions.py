@@ -65,9 +65,8 @@ def move(
         times=times,
         fresh=fresh,
         requests=0.0 if s.bulk else max(elements / vector, min(lanes, elements)),
-        sectors=runs * min(
-            sector * (max(1.0, width * run / sector) + waste), max(width * run, width * pitch)
-        ),
+        sectors=runs
+        * min(sector * (max(1.0, width * run / sector) + waste), max(width * run, width * pitch)),
         needs=frozenset(i for i in ext.grid if i in used or rows),
         rows=rows,
         bytes=0.0 if s.bulk else float(width * elements),

@@ -32,12 +32,39 @@ from ir.spec import DTYPES, Number
 
 # Instructions a lane and element, where it is not one. A special one is counted apart.
 OPERATIONS = {
-    "div": 6, "floordiv": 20, "mod": 20, "pow": 40, "sqrt": 6, "exp": 2, "log": 4, "tanh": 20,
-    "sigmoid": 8, "erf": 22, "sin": 24, "cos": 24, "silu": 9, "gelu": 26,
-    "fmod": 20, "uniform": 90, "exp2": 2, "log2": 4, "log10": 5, "log1p": 20, "expm1": 20,
-    "erfc": 30, "tan": 30, "asin": 18, "acos": 18, "atan": 18, "atan2": 30, "sinh": 24,
-    "cosh": 16, "asinh": 28, "acosh": 26, "atanh": 26,
-}  # fmt: skip
+    "div": 6,
+    "floordiv": 20,
+    "mod": 20,
+    "pow": 40,
+    "sqrt": 6,
+    "exp": 2,
+    "log": 4,
+    "tanh": 20,
+    "sigmoid": 8,
+    "erf": 22,
+    "sin": 24,
+    "cos": 24,
+    "silu": 9,
+    "gelu": 26,
+    "fmod": 20,
+    "uniform": 90,
+    "exp2": 2,
+    "log2": 4,
+    "log10": 5,
+    "log1p": 20,
+    "expm1": 20,
+    "erfc": 30,
+    "tan": 30,
+    "asin": 18,
+    "acos": 18,
+    "atan": 18,
+    "atan2": 30,
+    "sinh": 24,
+    "cosh": 16,
+    "asinh": 28,
+    "acosh": 26,
+    "atanh": 26,
+}
 ADDRESS = 3  # instructions beside each load or store of a lane: its address and mask
 FOLD_CYCLES = 120  # from the last element of a fold to its result
 SCAN_CYCLES = 240
@@ -74,9 +101,14 @@ class Work:
 
 
 def work(
-    launch: Launch, ext: Extents, machine: Machine, table: Mapping[str, Any],
-    warps: int, stages: int, free: int,
-) -> Work:  # fmt: skip
+    launch: Launch,
+    ext: Extents,
+    machine: Machine,
+    table: Mapping[str, Any],
+    warps: int,
+    stages: int,
+    free: int,
+) -> Work:
     """What a program of `warps` warps does. stages: iterations of a loop under way at once.
     free: bytes of a lane's registers that loads under way can be given."""
     counter = _Counter(launch, ext, machine, table, warps, stages, free)
@@ -91,9 +123,15 @@ class _Counter:
     """Goes over the statements once; times are of one execution, sums of a program."""
 
     def __init__(
-        self, launch: Launch, ext: Extents, machine: Machine, table: Mapping[str, Any],
-        warps: int, stages: int, free: int,
-    ):  # fmt: skip
+        self,
+        launch: Launch,
+        ext: Extents,
+        machine: Machine,
+        table: Mapping[str, Any],
+        warps: int,
+        stages: int,
+        free: int,
+    ):
         self.launch, self.ext, self.machine, self.table = launch, ext, machine, table
         self.warps, self.stages, self.free = warps, stages, max(free, VECTOR_BYTES)
         self.lanes = warps * table["wave"]
@@ -178,7 +216,8 @@ class _Counter:
                 return seconds, DOT_CYCLES * self.cycle + self._held_up(s, seconds["matrix"])
             case Map():
                 of = (n.value for n in s.expression.walk() if isinstance(n, Tile))
-                self.ends |= {s.value: self.ends[n] for n in of if n in self.ends}
+                for known in (n for n in of if n in self.ends):
+                    self.ends[s.value] = self.ends[known]
                 return self._map(s), 0.0
             case Fold():
                 return self._fold(s, FOLD_CYCLES, 1)
@@ -201,12 +240,19 @@ class _Counter:
         )
         return {
             "load": cycles * self.cycle,
-            "fabric": found.sectors * found.asked / max(found.times, 1e-9)
-            / self.table["cache_bytes_per_cycle"] * self.cycle,
+            "fabric": found.sectors
+            * found.asked
+            / max(found.times, 1e-9)
+            / self.table["cache_bytes_per_cycle"]
+            * self.cycle,
             "vector": ADDRESS * found.requests / self._rate("vector", "i32"),
-            "shared": self._passes(s) * found.bytes / self.table["shared_bytes_per_cycle"]
-            * self.cycle if self._copied(s) else 0.0,
-        }  # fmt: skip
+            "shared": self._passes(s)
+            * found.bytes
+            / self.table["shared_bytes_per_cycle"]
+            * self.cycle
+            if self._copied(s)
+            else 0.0,
+        }
 
     def _asked_at(self, s: Load | Store, found: Move) -> str:
         """The entry of the table that says how many lanes are served in a cycle: fewer where each
