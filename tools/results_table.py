@@ -1,6 +1,6 @@
-"""Writes the tables of docs/benchmarks.md from the result files of benchmarks/results/.
+"""Writes the tables of docs/benchmarks.md and docs/device_suite.md from the result files of benchmarks/results/.
 
-The page's prose is written by hand; what stands between a marker `<!-- table: MACHINE/FILE -->`
+A page's prose is written by hand; what stands between a marker `<!-- table: MACHINE/FILE -->`
 and `<!-- end -->` is replaced by the table of benchmarks/results/MACHINE/FILE.json.
 """
 
@@ -15,12 +15,14 @@ from typing import Any
 
 from benchmarks.results import settle, summary
 from tools.coverage_table import coverage
+from tools.device_table import device
 from tools.markdown import cut, line
 from tools.pages import command
 from tools.ranking_table import ranking
 from tools.suite_table import suite
 
 PAGE = Path("docs/benchmarks.md")
+PAGES = (PAGE, Path("docs/device_suite.md"))
 RESULTS = Path("benchmarks/results")
 NOTHING = "Not measured yet.\n"
 EXAMPLES = """
@@ -71,6 +73,8 @@ def table(result: Mapping[str, Any]) -> str:
     """
     if "suite" in result:
         return "\n\n".join(suite(result)) + "\n"
+    if "skipped" in result:
+        return "\n\n".join(device(result)) + "\n"
     if "reduced" in result:
         return "\n\n".join(coverage(result)) + "\n"
     ranked = "overall" in result["summary"]
@@ -99,8 +103,9 @@ def _as_written(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def written(root: Path) -> Mapping[Path, str]:
-    """The page's text by its path, below the root of a tree."""
-    return {PAGE: page((root / PAGE).read_text(encoding="utf-8"), root / RESULTS)}
+    """The pages' texts by their paths, below the root of a tree."""
+    texts = {path: (root / path).read_text(encoding="utf-8") for path in PAGES}
+    return {path: page(text, root / RESULTS) for path, text in texts.items()}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
