@@ -1,4 +1,4 @@
-"""Block pointers and tensor descriptors of many programs, as addresses and masks."""
+"""Block pointers and tensor descriptors of many programs, resolved to addresses and masks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from triton.runtime import interpreter
 
 Handle = interpreter.TensorHandle
-ALIGNED = 16  # bytes, of what a descriptor reads
+ALIGNED = 16  # bytes: alignment that a descriptor requires
 
 
 def addresses(
@@ -18,10 +18,10 @@ def addresses(
     shape: Sequence[Handle],
     checked: Collection[int],
 ) -> tuple[Handle, np.ndarray]:
-    """Where the elements of a block lie, and which of them are inside.
+    """The addresses of a block's elements, and a mask of those in bounds.
 
-    offsets: for each dimension the indices of each program, [programs, elements].  checked: the
-    dimensions that are looked at.
+    offsets: per dimension, the indices of each program, [programs, elements]. checked: the
+    dimensions whose bounds are checked.
     """
     rank = len(offsets)
     size = base.get_element_ty().primitive_bitwidth // 8
@@ -52,12 +52,12 @@ class Block(interpreter.BlockPointerHandle):
 
 
 class Descriptor(interpreter.TensorDescHandle):
-    """A tensor descriptor. rows: whether it takes an index for each row of a block."""
+    """A tensor descriptor. rows: whether offsets name each row of a block (gather, scatter)."""
 
     rows = False
 
     def of_rows(self, rows: Handle) -> Descriptor:
-        """The same for a block of these rows."""
+        """The same descriptor for a block of these rows."""
         block = [rows.data.shape[-1], self.block_shape[-1]]
         made = Descriptor(self.base, self.shape, self.strides, block, self.padding)
         made.rows = True
