@@ -49,6 +49,7 @@ def contraction(equation: Equation) -> Contraction | None:
     if len(parts) < 2:
         return None
     over = set(value.over)
+    # Each operand is built around a read that has all of the K indices.
     anchors = [p for p in parts if over <= set(indices(p)) and _plain(p)]
     for a in anchors:
         for b in anchors:

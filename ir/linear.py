@@ -53,6 +53,7 @@ def same(a: Expr, b: Expr, derived: Mapping[str, Expr]) -> bool:
 
 def never_negative(a: Polynomial) -> bool:
     """Whether `a >= 0` for certain, given that every size is at least 1."""
+    # Every size is at least 1: if no term falls, the value at all ones is the minimum.
     grows = all(c > 0 for key, c in a.items() if key)
     return _known(a) and grows and sum(a.values()) >= 0
 

@@ -157,6 +157,7 @@ class Ranges:
         if known is None or size is None or same(known, size, self.derived):
             return
         rest = subtracted(polynomial(size, self.derived), polynomial(known, self.derived))
+        # A declared range may be shorter than the tensor.
         if expr.name in self.declared and never_negative(rest):
             return
         raise _conflict(

@@ -30,6 +30,7 @@ class Recurrence:
     backwards: bool  # from the last value to the first
 
 
+# Looked up by identity first, as hashing a large spec is slow.
 @by_identity
 @lru_cache(maxsize=1024)
 def recurrences(spec: Spec) -> tuple[Recurrence, ...]:

@@ -39,6 +39,7 @@ def split(spec: Spec, decision: Decision, schedule: Schedule) -> Spec:
     made = _with(spec, equation, first, replace(equation, value=whole))
     if facts(made).tensors[parts].dtype not in ("bf16", "f16"):
         return made
+    # 16-bit parts would be rounded, and could overflow, before they are summed: make them f32.
     body = product(tuple(Cast("f32", f) for f in factors(value.body)))
     first = replace(first, value=replace(first.value, body=body))
     return _with(spec, equation, first, replace(equation, value=whole))

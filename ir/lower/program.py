@@ -288,6 +288,7 @@ class Program:
         for walked in self.segment.carried:
             if step_before(read, walked, self.equations):
                 return self.carries.read(read, walked, scope)
+        # Another step's tensor was stored by another launch, so it is loaded from memory.
         if read.tensor not in self.equations or step and lagging(read, step.index, self.equations):
             return self._load(read, scope)
         equation = self.equations[read.tensor]
@@ -361,6 +362,7 @@ class Program:
             for one, rows in zip(found.region, found.rows, strict=True)
         )
         if key not in self._load_values:
+            # What is loaded once per program has nothing to prefetch.
             depth = 1 if home is self.top else self.depth(read.tensor)
             value = Value(read.tensor, read.tensor, tensor.dtype, found.axes, depth, loaded=True)
             self._load_values[key] = self._add(value).name

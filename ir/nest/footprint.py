@@ -119,6 +119,7 @@ def _alive(block: tuple[Statement, ...], held: Mapping[str, int], kept: Mapping[
     most = sum(kept.values())
     for s in block:
         if isinstance(s, Loop):
+            # Values from before the loop that it uses stay live through all of its iterations.
             through = {n: held[n] for n in touched(s.body) if n in held and n in made}
             most = max(most, _alive(s.body, held, {**kept, **through}))
         else:

@@ -273,6 +273,7 @@ def stages(spec: Spec, outside: Sequence[Outside]) -> dict[str, int]:
     found = dict.fromkeys((t.name for t in spec.inputs), 0)
     found |= dict.fromkeys((e.target for e in spec.equations), 0)
     before: dict[str, int] = {}
+    # A call may read what depends on an earlier call, so iterate to a fixed point.
     while outside and before != found:
         before = dict(found)
         for e in ordered(spec):

@@ -163,6 +163,7 @@ class _Program:
     def _map(self, s: Map) -> None:
         own = any(isinstance(n, Tile) and n.value == s.value for n in s.expression.walk())
         found = self._of(s.expression)
+        # An index with a tile of one has one value here, so the result needs no axis for it.
         lost = [n for n in found.axes if n not in self.values[s.value].names]
         if all(self.tiles.get(n) == 1 for n in lost):
             found = Labelled(

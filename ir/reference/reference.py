@@ -269,6 +269,7 @@ class _Run:
     def _jagged(self, expr: Reduce, outer: Spans, inner: Spans, long: bool) -> Labelled:
         r = next(r for r in expr.ranges if r.jagged or r.partial)
         bounds, _, lengths = self._bounds(r, outer)
+        # Evaluate the body once over all segments end to end, then reduce each segment.
         segment = np.repeat(np.arange(lengths.size), lengths)
         places = np.unravel_index(segment, bounds.data.shape) if bounds.axes else ()
         along = {

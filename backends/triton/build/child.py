@@ -118,6 +118,7 @@ def _redirect(said: Path) -> None:
 
 def _watch(child: int, pipe: int, deadline: float) -> tuple[bytes, int | None]:
     """What a child sent, and its wait status; None where it was killed for exceeding its time."""
+    # A pidfd becomes readable when the child ends: one `select` waits for data, end and deadline.
     end = os.pidfd_open(child)
     try:
         data, in_time = _receive(pipe, end, deadline)

@@ -146,6 +146,7 @@ def _recorded() -> Iterator[list[_Kernel]]:
 
     def record(self: JITFunction, *args: Any, grid: Any, warmup: bool, **options: Any) -> Any:
         began = time.perf_counter()
+        # `warmup` compiles for these arguments and launches nothing.
         kernel = run(self, *args, grid=grid, warmup=True, **options)
         seconds = time.perf_counter() - began
         bound = self.signature.bind_partial(

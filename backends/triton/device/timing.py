@@ -107,6 +107,7 @@ def cold_runs(
     while len(found) < runs:
         marks = []
         for n in range(min(AT_ONCE, runs - len(found))):
+            # The wait outlasts issuing the call, so the device does not idle between the events.
             device.spin(1.5 * host_us + 10)
             device.flush()
             start = device.mark()

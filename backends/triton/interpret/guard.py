@@ -59,6 +59,7 @@ class Guard:
 
     def load(self, at: np.ndarray, mask: np.ndarray, other: np.ndarray, dtype: Any) -> Any:
         dtype = np.dtype(dtype)
+        # Fast path: aligned elements of one tensor are taken through a numpy view.
         number = self._only(at)
         if not number or self.bytes[number] % dtype.itemsize or not self.bytes[number]:
             at = self._real(at, mask, dtype.itemsize, "reads")
@@ -91,6 +92,7 @@ class Guard:
         return self.memory.atomic_cas(at, compared, value, order)
 
     def _in_order(self) -> None:
+        """Conflict where programs run together, as an atomic's result may depend on their order."""
         if self.traffic:
             raise Conflict
 

@@ -35,6 +35,7 @@ class Traffic:
             raise Conflict
         before = readers[at]
         readers[at] = np.where((before == NOBODY) | (before == by), by, SEVERAL)
+        # Of several programs that read an element in this access, only the last assignment stays.
         unlike = readers[at] != by
         readers[at[unlike]] = SEVERAL
 
@@ -46,6 +47,8 @@ class Traffic:
             if ((before != NOBODY) & (before != by)).any():
                 raise Conflict
         writers[at] = by
+        # Either two programs wrote one element in this access, of which the last assignment stays,
+        # or the access has no program axis: all programs made it.
         if (writers[at] != by).any() or (by == SEVERAL).any():
             raise Conflict
 
