@@ -73,7 +73,7 @@ def workload_text(workload: Workload) -> str:
 
 
 def tensor_type(tensor: Tensor) -> str:
-    """`f32[M, K]`."""
+    """A tensor's type: `f32[M, K]`."""
     return f"{tensor.dtype}[{_positions(tensor.shape)}]"
 
 
@@ -98,7 +98,7 @@ def expression_text(expr: Expr) -> str:
 
 
 def number_text(value: float | int | bool) -> str:
-    """A constant as the parser reads it back."""
+    """A constant as text that the parser reads back."""
     return repr(value)
 
 

@@ -16,7 +16,6 @@ class Decision:
 
     verb: str
     subject: str  # what is decided on: an index, a tensor, ...
-    # The named arguments, in the order in which they were written.
     options: tuple[tuple[str, Argument], ...] = ()  # the named arguments, in order
     place: Place | None = field(default=None, compare=False, repr=False)
 

@@ -94,7 +94,7 @@ class _Bounds:
                 return float(value), float(value)
             case Cast(dtype, value) if is_float(dtype):
                 return self._within(self.interval(value), dtype)
-            # Exp(f - max(f)) is in [0, 1], which the intervals of f and max(f) alone do not show.
+            # `exp(f - max(f))` is in [0, 1], which the intervals of f and max(f) alone do not show.
             case Apply("exp" | "exp2", (Apply("sub", (a, b)),)) if self.held and self._tops(b, a):
                 return 0.0, 1.0
             case Apply(name, args) if name in _OF_INTERVALS:

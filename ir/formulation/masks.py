@@ -43,6 +43,7 @@ class _Beyond:
         self.offset, self.side = offset, side
 
     def of(self, expr: Expr) -> Known:
+        """The constant that an expression has on this side; None where it may vary."""
         match expr:
             case Number(value):
                 return value
@@ -84,8 +85,7 @@ class _Beyond:
             case "mul":
                 return self._product(args, known)
             case "div":
-                # 0 / x is 0 for finite x != 0; an infinite numerator keeps its sign over a positive
-                # divisor.
+                # 0 / x is 0 for finite x != 0; infinity keeps its sign over a positive divisor.
                 kept = one == 0 or (one in (math.inf, -math.inf) and self._positive(args[1]))
                 return one if kept and known[1] is None else None
             case "exp" | "relu" | "sigmoid":

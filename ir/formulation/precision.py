@@ -174,6 +174,11 @@ class _Side:
 
     @staticmethod
     def of(spec: Spec, name: str, expr: Expr, order: tuple[str, ...]) -> _Side:
+        """The operand `expr`, split into the tensors `<name>h` and `<name>l` unless tf32 holds it
+        exactly.
+
+        order: of the indices of these tensors.
+        """
         computed = {e.target: e for e in spec.equations}
         if natural(expr, facts(spec).tensors, computed) in EXACT:
             return _Side(expr, None, ())

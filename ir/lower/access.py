@@ -39,8 +39,7 @@ def access(read: Read, tensor: Tensor, cuts: Mapping[str, Cut], outside: frozens
     walked: set[str] = set()  # axes of indirect positions only
     for dim, position in enumerate(read.at):
         form = affine(position)
-        # A falling index (x[K - 1 - k]) is no strided slice: its positions are computed, as a
-        # gather's.
+        # A falling index (x[K - 1 - k]) is no strided slice: its positions are computed.
         if form is None or any(c < 0 for _, c in form.terms):
             region.append(_indirect(position, cuts, outside))
             new = [i for i, _ in region[-1].terms if i not in {a.name for a in axes}]

@@ -94,7 +94,7 @@ class Program:
 
     @property
     def body(self) -> tuple[Statement, ...]:
-        """The statements of one grid tile."""
+        """The statements of one tile of the grid."""
         return tuple(self.grid.statements)
 
     @property

@@ -269,6 +269,7 @@ class _Checker:
         }
 
     def check(self, decision: Decision) -> None:
+        """Raises KernelError where a decision's verb, subject, options or numbers are wrong."""
         verb = VERBS.get(decision.verb)
         if verb is None:
             raise KernelError(

@@ -24,7 +24,7 @@ from ir.spec import DTYPES, Number
 
 LEAST_SIDE = 16  # least padded M, N and K of a matmul operand
 WRITTEN_OUT = 8  # longest loop of single steps that is unrolled
-RUN = 4  # bytes of the shortest contiguous run that an asynchronous copy moves
+RUN = 4  # bytes of the shortest contiguous run that is copied to shared memory
 
 
 def staged_values(launch: Launch) -> frozenset[str]:
@@ -57,6 +57,8 @@ class _Scratch:
         self.found: dict[str, int] = {}
 
     def parts(self) -> dict[str, int]:
+        """Bytes of shared memory by value: prefetched tiles, and the largest set that passes
+        through it."""
         self._block(self.launch.once, 1, 1)
         self._block(self.launch.body, 1, 1)
         passing = [

@@ -38,6 +38,7 @@ class Group:
 
     @property
     def targets(self) -> frozenset[str]:
+        """The tensors that it computes."""
         return frozenset(self.at)
 
     def copy(self) -> Group:

@@ -117,6 +117,8 @@ class _Partition:
                 self.readers.setdefault(self.root(source), set()).add(e.target)
 
     def network(self) -> Network:
+        """The network: groups whose kernels are refused divided, and all of them in order of
+        stage."""
         groups: list[Group] = []
         for group in self.groups():
             groups += [group] if self.had(group) else self.parts(group)
@@ -239,6 +241,7 @@ class _Partition:
         return Step(spec, tuple(map(self.root, inputs)), tuple(stored))
 
     def assembled(self, groups: Sequence[Group]) -> Network:
+        """The network of the final groups: steps, buffers, outputs and pauses."""
         steps = tuple(self.kernel(g) for g in groups)
         tensors = {t.name: t for t in (*self.spec.inputs, *self.spec.outputs)}
         given = [t.name for t in self.spec.inputs]

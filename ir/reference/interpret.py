@@ -88,16 +88,19 @@ class _Array:
 
     @staticmethod
     def poisoned(name: str, dtype: str, shape: tuple[int, ...]) -> _Array:
+        """An array of which nothing was written."""
         data = np.full(shape, _POISON[_kind(dtype)], _COMPUTED_IN[_kind(dtype)])
         return _Array(name, dtype, data, np.zeros(shape, np.bool_))
 
     @staticmethod
     def holding(name: str, dtype: str, data: np.ndarray) -> _Array:
+        """An array of which all was written."""
         made = _Array.poisoned(name, dtype, data.shape)
         made.write(..., np.asarray(data))
         return made
 
     def poison(self) -> None:
+        """Marks all elements as never written."""
         self.data[...] = _POISON[self.data.dtype.kind]
         self.written[...] = False
 
@@ -109,6 +112,8 @@ class _Array:
         return self.data[at]
 
     def write(self, at: object, data: np.ndarray, rounded: bool = False) -> None:
+        """Writes elements, wrapped or rounded to the dtype where asked; NestFault for floats into
+        integers."""
         if data.dtype.kind == "f" and self.data.dtype.kind != "f":
             raise NestFault(f"`{self.name}` is {self.dtype} and is given floats")
         exact = self.data.dtype.kind == "i" or rounded  # integers always wrap

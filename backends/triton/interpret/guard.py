@@ -58,6 +58,7 @@ class Guard:
         return (number << APART) + _MIDDLE
 
     def load(self, at: np.ndarray, mask: np.ndarray, other: np.ndarray, dtype: Any) -> Any:
+        """As Triton's, with bounds checked; masked-out addresses may be anywhere."""
         dtype = np.dtype(dtype)
         # Fast path: aligned elements of one tensor are taken through a numpy view.
         number = self._only(at)
@@ -73,6 +74,7 @@ class Guard:
         return np.where(mask, held.take(places, mode="clip"), other)
 
     def store(self, at: np.ndarray, value: np.ndarray, mask: np.ndarray) -> Any:
+        """As Triton's, with bounds checked; inputs are read-only."""
         at = self._real(at, mask, value.dtype.itemsize, "writes")
         return self.memory.store(at, value, mask)
 

@@ -44,9 +44,11 @@ def _run(start: Handle, count: int) -> np.ndarray:
 
 
 class Block(interpreter.BlockPointerHandle):
-    """A block pointer."""
+    """A block pointer of many programs."""
 
     def materialize_pointers(self, boundary_check: Collection[int]) -> tuple[Handle, np.ndarray]:
+        """The addresses of the block's elements, and a mask of those in bounds along checked
+        dimensions."""
         runs = [_run(o, n) for o, n in zip(self.offsets, self.block_shape, strict=True)]
         return addresses(self.base, runs, self.strides, self.shape, boundary_check)
 
@@ -64,6 +66,7 @@ class Descriptor(interpreter.TensorDescHandle):
         return made
 
     def validate(self) -> None:
+        """Asserts the alignment and the strides that a device requires."""
         size = self.base.dtype.element_ty.primitive_bitwidth // 8
         assert not (self.base.data % ALIGNED).any(), "base must be 16-byte aligned"
         assert len(self.strides) == len(self.block_shape) == self.ndim >= 1, "ranks differ"
@@ -72,6 +75,7 @@ class Descriptor(interpreter.TensorDescHandle):
         assert (self.strides[-1].data == 1).all(), "last dim must be contiguous"
 
     def materialize_pointers(self, offsets: Sequence[Handle]) -> tuple[Handle, np.ndarray]:
+        """The addresses of a block at some offsets, and a mask of those in bounds."""
         size = self.base.dtype.element_ty.primitive_bitwidth // 8
         aligned = not (offsets[-1].data * size % ALIGNED).any()
         assert aligned, "block offset start must be 16-byte aligned"
