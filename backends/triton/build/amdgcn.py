@@ -21,7 +21,8 @@ _class = Classifier(
         ("special", r"v_(exp|log|rcp|rsq|sqrt|sin|cos)"),
         (
             "other",
-            r"s_(wait|load|mov|cmov|branch|cbranch|endpgm|nop|sleep|set|code|get|trap|sendmsg|inst|swap)"
+            r"s_(wait|load|mov|cmov|branch|cbranch|endpgm|nop|sleep|set|code|get|trap|sendmsg"
+            r"|inst|swap)"
             r"|v_(mov|accvgpr|nop|swap|writelane)",
         ),
         ("arithmetic", r"[sv]_"),

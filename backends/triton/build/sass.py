@@ -25,7 +25,8 @@ classified = Classifier(
         ("copy_async", r"LDGSTS|UBLK|UTMA(?!CCTL|CMDFLUSH)"),
         (
             "barrier",
-            r"BAR\b|UTCBAR|DEPBAR|LDGDEPBAR|SYNCS|MEMBAR|FENCE|(CGA)?ERRBAR|WARPSYNC|WARPGROUP|UCGABAR",
+            r"BAR\b|UTCBAR|DEPBAR|LDGDEPBAR|SYNCS|MEMBAR|FENCE|(CGA)?ERRBAR|WARPSYNC|WARPGROUP"
+            r"|UCGABAR",
         ),
         ("shuffle", r"SHFL|REDUX|CREDUX|VOTE|MATCH"),
         ("special", r"MUFU"),
