@@ -1,1 +1,1 @@
-"""What a kernel computes and how: no target, no device, no input or output."""
+"""What a kernel computes and how: no target, no device, no I/O."""

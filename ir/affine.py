@@ -1,4 +1,4 @@
-"""Affine index expressions: a sum of whole multiples of indices and a size expression."""
+"""Affine index expressions: integer multiples of indices plus a size expression."""
 
 from __future__ import annotations
 
@@ -9,28 +9,26 @@ from ir.spec import Apply, Expr, Index, Number, Size
 
 @dataclass(frozen=True, slots=True)
 class Affine:
-    """`sum(coefficient * index) + offset`; terms are sorted by first appearance.
+    """sum(coefficient * index) + offset."""
 
-    offset: an expression over sizes and integers only.
-    """
-
-    terms: tuple[tuple[str, int], ...]
-    offset: Expr = Number(0)
+    terms: tuple[tuple[str, int], ...]  # (index, coefficient), in order of first appearance
+    offset: Expr = Number(0)  # over sizes and integers only
 
     @property
     def index(self) -> str | None:
-        """The index, where the expression is just that index."""
+        """The index, where the expression is a plain index; else None."""
         if len(self.terms) == 1 and self.terms[0][1] == 1 and self.offset == Number(0):
             return self.terms[0][0]
         return None
 
     def coefficient(self, index: str) -> int:
-        """The multiple of an index, 0 where it does not occur."""
+        """The coefficient of an index; 0 where it does not occur."""
         return dict(self.terms).get(index, 0)
 
 
 def affine(expr: Expr) -> Affine | None:
-    """The affine form of an expression, or None where it has none (indirect, products)."""
+    """The affine form of an expression; None where it has none (data-dependent, or a product of
+    indices)."""
     match expr:
         case Index(name):
             return Affine(((name, 1),))
@@ -73,7 +71,7 @@ def _add(a: Affine | None, b: Affine | None) -> Affine | None:
 
 
 def fold(function: str, a: Expr, b: Expr) -> Expr:
-    """The sum or product of two offsets, with what is known worked out."""
+    """The sum or product of two offsets, with constants folded."""
     if isinstance(a, Number) and isinstance(b, Number):
         return Number(a.value + b.value if function == "add" else a.value * b.value)
     if function == "add" and a == Number(0):

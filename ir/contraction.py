@@ -1,4 +1,4 @@
-"""Sums of products that a matrix unit can take, recognised by their indices."""
+"""Contractions: sums of products that a matrix unit can take, recognised by their indices."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from ir.spec import Apply, Cast, Equation, Expr, Index, Number, Range, Read, Red
 
 @dataclass(frozen=True, slots=True)
 class Contraction:
-    """`sum(a * b, over)`: rows are indices of a and the result, columns of b and the result,
-    batch of all three, over of a and b."""
+    """sum(a * b, over), a batched matmul."""
 
-    a: Expr
-    b: Expr
-    batch: tuple[str, ...]
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-    over: tuple[str, ...]
+    a: Expr  # operand A: a product of factors over its indices
+    b: Expr  # operand B
+    batch: tuple[str, ...]  # indices of both operands and the result
+    rows: tuple[str, ...]  # M: indices of a and the result
+    columns: tuple[str, ...]  # N: indices of b and the result
+    over: tuple[str, ...]  # K: indices of both operands, summed over
 
 
 def indices(expr: Expr) -> tuple[str, ...]:
@@ -27,14 +26,14 @@ def indices(expr: Expr) -> tuple[str, ...]:
 
 
 def factors(expr: Expr) -> tuple[Expr, ...]:
-    """The expressions whose product this one is; itself where it is no product."""
+    """The factors of a product; the expression itself where it is no product."""
     if isinstance(expr, Apply) and expr.function == "mul":
         return tuple(f for a in expr.args for f in factors(a))
     return (expr,)
 
 
 def product(parts: tuple[Expr, ...]) -> Expr:
-    """The product of expressions, in their order."""
+    """The product of expressions, in order."""
     whole, *rest = parts
     for part in rest:
         whole = Apply("mul", (whole, part))
@@ -42,7 +41,7 @@ def product(parts: tuple[Expr, ...]) -> Expr:
 
 
 def contraction(equation: Equation) -> Contraction | None:
-    """The contraction that an equation states, or None where it states none."""
+    """The contraction that an equation is; None where it is none."""
     value = equation.value
     if not isinstance(value, Reduce) or value.fold != "sum":
         return None
@@ -50,6 +49,7 @@ def contraction(equation: Equation) -> Contraction | None:
     if len(parts) < 2:
         return None
     over = set(value.over)
+    # Each operand is built around a read that has all of the K indices.
     anchors = [p for p in parts if over <= set(indices(p)) and _plain(p)]
     for a in anchors:
         for b in anchors:
@@ -59,21 +59,22 @@ def contraction(equation: Equation) -> Contraction | None:
 
 
 def fills(found: Contraction, ranges: Mapping[str, Range]) -> bool:
-    """Whether a contraction has rows and columns, more than one of each: what a matrix unit is
-    for, where programs hold tiles in registers."""
+    """Whether a contraction has M and N dimensions of more than one element, so that it can use a
+    matrix unit where programs hold tiles in registers."""
     return all(
         any(ranges[i].high != Number(1) for i in side) for side in (found.rows, found.columns)
     )
 
 
 def _plain(expr: Expr) -> bool:
-    """Whether a factor is a single read, perhaps cast: what an operand is built around."""
+    """Whether a factor is a single read, possibly cast: an operand is built around one."""
     inner = expr.value if isinstance(expr, Cast) else expr
     return isinstance(inner, Read)
 
 
 def _split(equation: Equation, parts: tuple[Expr, ...], a: Expr, b: Expr) -> Contraction | None:
-    """Deals the factors out to the side of `a` or of `b`, where each has its own indices."""
+    """Assigns each factor to operand A or B; None where a factor belongs to neither, or the result
+    has no M."""
     left, right = [a], [b]
     for part in parts:
         if part is a or part is b:
@@ -86,6 +87,7 @@ def _split(equation: Equation, parts: tuple[Expr, ...], a: Expr, b: Expr) -> Con
         else:
             return None
     of_a, of_b = set(indices(a)), set(indices(b))
+    # The part index of a split-K bounds the range only: it is no dimension of the matmul.
     apart = {i for r in equation.value.ranges if r.partial for i in indices(r)}
     kept = [i for i in equation.indices if i in of_a | of_b or i not in apart]
     rows = tuple(i for i in kept if i in of_a and i not in of_b)

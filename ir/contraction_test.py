@@ -1,4 +1,4 @@
-"""Which sums a matrix unit takes, and how their factors are dealt out."""
+"""Which sums a matrix unit takes, and how their factors divide into operands."""
 
 import pytest
 

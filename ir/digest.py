@@ -11,10 +11,10 @@ LENGTH = 16  # hexadecimal digits: 64 bits
 
 
 def text_digest(text: str) -> str:
-    """The first 16 hexadecimal digits of the text's SHA-256."""
+    """The first LENGTH hexadecimal digits of the text's SHA-256."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:LENGTH]
 
 
 def spec_digest(spec: Spec) -> str:
-    """The digest of a spec's canonical text: equal for equal specs, however written."""
+    """The digest of a spec's canonical text: equal for equal specs, however they were written."""
     return text_digest(spec_text(spec))

@@ -1,4 +1,4 @@
-"""Dtypes of expressions: promotion, and what each function asks for and gives."""
+"""Dtype rules of expressions: promotion, and the dtypes that each function takes and returns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ir.spec import (
     Size,
 )
 
-# A constant takes the dtype of what it meets; these are the dtypes of constants among themselves.
+# A constant adopts the dtype of its other operand. These are the dtypes of constants by themselves.
 WEAK = {"bool": "b8", "int": "i32", "float": "f32"}
 _RISING = (
     ("b8", "bool"),
@@ -40,34 +40,35 @@ _RISING = (
     ("f64",),
 )
 _ORDER = {dtype: k for k, dtypes in enumerate(_RISING) for dtype in dtypes}
-_CHOOSES = ("where", "minimum", "maximum")  # functions that give back one of their operands
+_CHOOSES = ("where", "minimum", "maximum")  # functions that return one of their operands
 
 
 def is_float(dtype: str) -> bool:
-    """Whether a dtype, or the kind of a constant, is a float."""
+    """Whether a dtype, or a constant's kind, is a float."""
     return dtype in FLOATS or dtype == "float"
 
 
 def is_bool(dtype: str) -> bool:
-    """Whether a dtype, or the kind of a constant, is a truth value."""
+    """Whether a dtype, or a constant's kind, is a boolean."""
     return dtype in ("b8", "bool")
 
 
 def is_integer(dtype: str) -> bool:
-    """Whether a dtype, or the kind of a constant, counts."""
+    """Whether a dtype, or a constant's kind, is an integer other than a boolean."""
     return not is_float(dtype) and not is_bool(dtype)
 
 
 def is_long(value: float | int | bool) -> bool:
-    """Whether a constant is an integer that i32 does not hold: its dtype is i64."""
+    """Whether a constant is an integer outside the range of i32, and so an i64."""
     return type(value) is int and not -(2**31) <= value < 2**31
 
 
 def promote(a: str, b: str) -> str:
     """The dtype of an operation on two operands.
 
-    b8 < i8, u8, i16 < i32 < i64 < f8e4m3, f8e5m2 < bf16, f16 < tf32 < f32 < f64; two floats of one
-    width give f32, two of the integers that are only stored i32. A constant does not raise a dtype of its kind; a decimal constant makes an integer f32.
+    b8 < i8, u8, i16 < i32 < i64 < f8e4m3, f8e5m2 < bf16, f16 < tf32 < f32 < f64. Two different
+    floats of 16 bits, or of 8, give f32; two different integers narrower than i32 give i32. A
+    constant does not raise a dtype of its own kind; a float constant makes an integer f32.
     """
     if {a, b} in ({"bf16", "f16"}, set(EIGHT)):
         return "f32"
@@ -82,14 +83,14 @@ def promote(a: str, b: str) -> str:
 
 
 def strong(dtype: str) -> str:
-    """The dtype in which a value is stored: a constant's own where it is one."""
+    """The dtype in which a value is stored; a constant's kind becomes its own dtype."""
     return WEAK.get(dtype, dtype)
 
 
 class Dtypes:
-    """Works out dtypes and checks operands.
+    """Infers dtypes and checks operands.
 
-    tensors: the dtype of every tensor defined so far.  attributes: values by name.
+    tensors: the dtype of every tensor defined so far. attributes: values by name.
     """
 
     def __init__(self, tensors: Mapping[str, str], attributes: Mapping[str, float | int]):
@@ -97,7 +98,7 @@ class Dtypes:
         self.attributes = attributes
 
     def of(self, expr: Expr) -> str:
-        """The dtype of an expression, "bool", "int" or "float" where it is a constant's."""
+        """The dtype of an expression; "bool", "int" or "float" for a constant."""
         match expr:
             case Number(value):
                 return "i64" if is_long(value) else type(value).__name__
@@ -183,7 +184,7 @@ class Dtypes:
         return result if name in _CHOOSES else _counted(result)
 
     def _operands(self, expr: Apply, dtypes: list[str]) -> None:
-        """Raises KernelError where an operand is of a sort that the function does not take."""
+        """Raises KernelError where an operand has a dtype that the function does not take."""
         name, kind = expr.function, POINTWISE[expr.function].kind
         if name == "where":
             _truth(dtypes[0], expr.args[0], "where")
@@ -213,8 +214,8 @@ def _folded(fold: str, dtype: str) -> str:
 
 
 def _counted(dtype: str) -> str:
-    """The dtype of arithmetic: truth values count as integers; f32 is that of tf32 and of 8 bits,
-    i32 that of integers that are only stored."""
+    """The dtype of arithmetic results: booleans become i32, integers narrower than i32 too; tf32
+    and 8-bit floats become f32."""
     if dtype in EIGHT:
         return "f32"
     if dtype in SHORT:

@@ -1,4 +1,4 @@
-"""Floats of 8 bits: what is computed of them, and how their products are lowered."""
+"""8-bit floats: results, and how their matmuls are lowered."""
 
 from dataclasses import replace
 
@@ -58,7 +58,7 @@ def operands(nest: LoopNest) -> set[str]:
 
 
 def right(nest: LoopNest) -> bool:
-    """Whether the nest gives what plain arithmetic with the spec's formats gives, nearly."""
+    """Whether the nest is about as accurate as plain arithmetic in the spec's formats."""
     inputs = random_inputs(nest.spec, SIZES, np.random.default_rng(3))
     (exact,) = evaluate(nest.spec, inputs, SIZES).values()
     (found,) = interpret(nest, inputs, SIZES, rounded=True).values()

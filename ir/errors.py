@@ -1,4 +1,4 @@
-"""The one error of this project's users: where, what is wrong, what is allowed, what to do."""
+"""The one error for users: what is wrong, where, what is allowed, what to do."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A piece of a source text: its line (from 1), first column and end column (from 0)."""
+    """A range in a source text."""
 
-    line: int
-    column: int
-    end: int
-    text: str
+    line: int  # from 1
+    column: int  # from 0
+    end: int  # exclusive column, in the same line
+    text: str  # of the line
 
     def __str__(self) -> str:
         width = max(1, min(self.end, len(self.text)) - self.column)
@@ -20,10 +20,10 @@ class Place:
 
 
 class KernelError(Exception):
-    """A fault in what a user gave: a text, a file, an argument.
+    """A fault in the user's input: a text, a file, an argument.
 
-    what: the fault, with the offending value.  place: where in a text.  where: the file or
-    argument it stands in.  allowed: what would be accepted.  hint: what to do.
+    what: the fault, with the offending value. place: its position in a text. where: the file or
+    argument it is in. allowed: what would be accepted. hint: what to do.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class KernelError(Exception):
         self.hint = hint
 
     def within(self, where: str) -> KernelError:
-        """The same fault, said to stand in `where` (a file, an argument)."""
+        """The same fault, located in `where` (a file, an argument)."""
         return KernelError(
             self.what, place=self.place, where=where, allowed=self.allowed, hint=self.hint
         )

@@ -1,4 +1,4 @@
-"""How faults are shown."""
+"""The text of errors."""
 
 from ir.errors import KernelError, Place
 

@@ -1,4 +1,4 @@
-"""The pointwise functions of the language: a table of names, arities and spellings."""
+"""The pointwise functions of the language: names, arities, spellings and kinds."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """name: in `Apply`.  arity.  operator: how it is written between operands, else a call.
+    """A pointwise function."""
 
-    unit: `vector` for what an arithmetic unit does in one operation, `special` for what needs
-    a table or a series.  kind: `arithmetic` keeps the operands' dtype, `float` gives a float,
-    `compare` and `test` (of a float) give b8, `logic` b8 of b8 and bits of integers, `bits` takes
-    integers only, `random` takes integers and gives f32 (`ir/reference/philox.py`).
-    """
-
-    name: str
+    name: str  # in `Apply`
     arity: int
-    operator: str = ""
+    operator: str = ""  # its spelling between operands; empty: it is called
+    # `vector`: one operation of an arithmetic unit; `special`: a table or a series.
     unit: str = "vector"
+    # What it takes and returns. `arithmetic`: the operands' dtype; `float`: a float; `compare`, and
+    # `test` of a float: b8; `logic`: b8 of b8, or bits of integers; `bits`: integers only;
+    # `random`: f32 of integers (`ir/reference/philox.py`).
     kind: str = "arithmetic"
 
 

@@ -1,4 +1,4 @@
-"""The pointwise functions: their texts, their dtypes, and what they are at their limits."""
+"""The pointwise functions: spellings, dtypes, and values at their limits."""
 
 import math
 import warnings

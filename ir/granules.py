@@ -1,7 +1,7 @@
-"""Granules: what the matrix unit steps by along each index of a product, and tiles of whole steps.
+"""Matrix-unit steps along each index of a contraction, and tiles that are multiples of them.
 
-Other tiles are legal, and leave a part of the unit idle. Most units step by powers of two, as do the
-sizes that are proposed anyway; one that is 24 wide gets 24, 48, 72.
+Other tiles are legal and leave part of the unit idle. Most units step by powers of two, as do the
+sizes that are proposed anyway; a unit 24 wide gets 24, 48, 72.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ir.spec import Spec
 
 
 def granules(spec: Spec, machine: Machine) -> dict[str, int]:
-    """By index, the step of the matrix unit along it, where that is no power of two."""
+    """By index: the matrix unit's step along it, where that is no power of two."""
     step = machine.units["matrix"].step if "matrix" in machine.units else ()
     found: dict[str, int] = {}
     for product in filter(None, map(contraction, spec.equations if step else ())):
@@ -27,13 +27,13 @@ def granules(spec: Spec, machine: Machine) -> dict[str, int]:
 
 
 def whole_steps(size: int, step: int) -> int:
-    """The tile of whole steps that is nearest to a size; less than half a step stays as it is."""
+    """The multiple of `step` nearest to a size; a size below half a step stays."""
     return size if 2 * size < step else max(1, (2 * size + step) // (2 * step)) * step
 
 
 def tile_sizes(limit: int, step: int = 1) -> Iterator[int]:
-    """Sizes of tiles up to the first that is not below a limit: powers of two; from one step on, of
-    steps that are no power of two, multiples of it."""
+    """Tile sizes up to the first that reaches `limit`: powers of two; for a step that is no power
+    of two, powers of two below the step and then its multiples by 2^n and 3 * 2^n."""
     counts = (n for n in count(1) if n.bit_count() == 1 or n % 3 == 0 and (n // 3).bit_count() == 1)
     whole = (1 << n for n in count()) if step == 1 else (step * n for n in counts)
     below = takewhile(lambda size: size < step, (1 << n for n in count()))

@@ -1,4 +1,4 @@
-"""Tiles are whole steps of the matrix unit, and powers of two where it steps by such."""
+"""Tiles are multiples of the matrix unit's step, and powers of two where the step is one."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ SIZES = {"M": 480, "N": 480, "K": 480}
 
 
 def stepping(*step):
-    """A machine whose matrix unit has rows, columns and depth of these."""
+    """A machine whose matrix unit has these rows, columns and depth."""
     unit = SMALL.units["matrix"] if "matrix" in SMALL.units else Unit({"f32": 1e12, "bf16": 1e12})
     return replace(SMALL, units={**SMALL.units, "matrix": replace(unit, step=step)})
 

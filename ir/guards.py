@@ -1,10 +1,9 @@
-"""Guards: which of several kernels for one spec is run at given sizes.
+"""Guards: which of several kernels for one spec runs at given sizes.
 
-Each tuned shape has a kernel, and other sizes are given that of the nearest tuned shape, by the
-distance of the logarithms: sizes that are twice and half as large are as near. Where a size is
-further than a factor of `WITHIN` from that shape's, the fallback is run, which is the best over
-all of them. A table of shapes can be read in a record and written down in any language, and tells
-any shapes apart.
+Each tuned shape has a kernel. Other sizes use the kernel of the nearest tuned shape, by Euclidean
+distance of the logarithms of the sizes, so half and twice a size are equally near. If a size
+differs from that shape's by more than the factor `WITHIN`, the fallback runs: the kernel that is
+best over all shapes. A table of shapes is readable in a record and easy to write in any language.
 """
 
 from __future__ import annotations
@@ -22,17 +21,17 @@ Sizes = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """A tuned shape and the kernel that is run near it: a number from 1, or the fallback's 0."""
+    """A tuned shape and the kernel that runs near it."""
 
     near: Sizes
-    kernel: int
+    kernel: int  # its number from 1, or FALLBACK
 
     def distance(self, sizes: Sizes) -> float:
-        """Of the logarithms of the sizes, Euclidean; KeyError where one is lacking."""
+        """Euclidean distance of the logarithms of the sizes; KeyError where a size is missing."""
         return math.hypot(*(math.log(sizes[name] / tuned) for name, tuned in self.near.items()))
 
     def holds(self, sizes: Sizes, within: float = WITHIN) -> bool:
-        """Whether every size is within that factor of the tuned one."""
+        """Whether every size is within the factor `within` of the tuned one."""
         return all(
             tuned <= within * sizes[name] and sizes[name] <= within * tuned
             for name, tuned in self.near.items()
@@ -45,10 +44,10 @@ def chosen(
     fits: Callable[[int], bool] = lambda kernel: True,
     within: float = WITHIN,
 ) -> int:
-    """The kernel that is run at given sizes; of guards equally near the first decides.
+    """The kernel for given sizes; of equally near guards the first decides.
 
-    fits: whether a kernel fits the machine there. Instead of one that does not the fallback is
-    taken, and where that does not either the nearest guard's that does. KernelError where none
+    fits: whether a kernel fits the machine at these sizes. If the nearest does not, the fallback is
+    taken, and if that does not either, the nearest guard's kernel that does. KernelError where none
     fits.
     """
     nearest = sorted(guards, key=lambda guard: guard.distance(sizes))

@@ -1,4 +1,4 @@
-"""Guards give each tuned shape its kernel, those near it the same, and others the fallback."""
+"""Guards choose the kernel of a tuned shape at and near it, and the fallback elsewhere."""
 
 import pytest
 from hypothesis import given

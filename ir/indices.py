@@ -1,4 +1,5 @@
-"""Rules of indices: left and right sides agree, folds and scans run over what their body has."""
+"""Index rules: both sides of an equation agree, and reductions and scans use indices of their
+body."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ from ir.spec import Equation, Expr, Index, Read, Reduce, Scan, Spec
 
 
 def indices_agree(spec: Spec) -> None:
-    """Left and right sides use the same indices, apart from those folded away."""
+    """Raises KernelError unless both sides of each equation have the same indices, reduced ones
+    aside."""
     for e in spec.equations:
         _left_side(e)
         _folds(e)

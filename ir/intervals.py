@@ -1,5 +1,4 @@
-"""Intervals: between which whole numbers an integer tensor's entries lie, as far as its equation
-says."""
+"""Interval arithmetic on integers: the least and the greatest entry of integer tensors."""
 
 from __future__ import annotations
 
@@ -36,8 +35,8 @@ _TRUE_OR_FALSE = ("lt", "le", "gt", "ge", "eq", "ne", "isnan", "isinf", "isfinit
 
 
 def ranged(spec: Spec) -> Facts:
-    """The facts of a spec of literal sizes; the integer tensors that it computes have the range of
-    values that their equations can give."""
+    """The facts of a literal spec, where computed integer tensors have the value range that their
+    equations imply."""
     known, found = facts(spec), Intervals(spec, {})
     tensors = dict(known.tensors)
     for e in spec.equations:
@@ -50,7 +49,7 @@ def ranged(spec: Spec) -> Facts:
 
 
 def of_tensor(tensor: Tensor, sizes: Mapping[str, int]) -> Interval:
-    """What a tensor's own declaration says."""
+    """The interval that a tensor's declaration gives."""
     if is_bool(tensor.dtype):
         return _TRUTH
     if not tensor.range:
@@ -60,7 +59,10 @@ def of_tensor(tensor: Tensor, sizes: Mapping[str, int]) -> Interval:
 
 
 class Intervals:
-    """The intervals of one spec at one set of sizes. tensors: of all that is not of floats."""
+    """The intervals of one spec at one set of sizes.
+
+    tensors: by tensor that is not float.
+    """
 
     def __init__(self, spec: Spec, sizes: Mapping[str, int]):
         self.sizes = {**bind(spec, sizes), **dict(spec.attributes)}
@@ -72,7 +74,7 @@ class Intervals:
                 self.tensors[e.target] = self._held(self.of(e.value), kind)
 
     def of(self, expr: Expr) -> Interval:
-        """The interval of an expression's whole numbers; every one where it may be a float."""
+        """The interval of an integer expression; (-inf, inf) where it may be a float."""
         match expr:
             case Number(number):
                 return (number, number) if float(number).is_integer() else EVERY
@@ -114,7 +116,8 @@ class Intervals:
         return inf if found is None or found.jagged else value(found.high, self.sizes)
 
     def _held(self, found: Interval, dtype: str) -> Interval:
-        """What a dtype holds of an interval: all of it, or nobody knows what."""
+        """An interval after conversion to a dtype: unchanged if the dtype surely holds all of it,
+        else all values of the dtype, as integers wrap."""
         ends = {"b8": _TRUTH, "u8": (0, 255), "i8": (-128, 127), "i16": (-(2**15), 2**15 - 1)}
         low, high = ends.get(dtype, (-(2**31), 2**31 - 1))
         return found if low <= found[0] and found[1] <= high else ends.get(dtype, EVERY)

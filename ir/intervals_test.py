@@ -1,4 +1,4 @@
-"""Intervals hold every entry that an equation can give."""
+"""Intervals contain every entry that an equation can give."""
 
 import re
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from ir.print import expression_text
 from ir.spec import Apply, Expr, Number, Size
 
-# A monomial is the sorted names of its sizes, repeated for powers; () is the constant. A part
-# that is no polynomial (`H // 2`) stands as a name of its own, its text.
+# By monomial: its coefficient. A monomial is the sorted names of its sizes, repeated for powers; ()
+# is the constant. A part that is no polynomial (`H // 2`) is a variable named by its text.
 Polynomial = dict[tuple[str, ...], int]
 
 
@@ -47,18 +47,19 @@ def subtracted(a: Polynomial, b: Polynomial) -> Polynomial:
 
 
 def same(a: Expr, b: Expr, derived: Mapping[str, Expr]) -> bool:
-    """Whether two size expressions are equal for all sizes, as far as can be told."""
+    """Whether two size expressions are known to be equal for all sizes."""
     return a == b or polynomial(a, derived) == polynomial(b, derived)
 
 
 def never_negative(a: Polynomial) -> bool:
-    """Whether `a >= 0` for certain; every size is at least 1."""
+    """Whether `a >= 0` for certain, given that every size is at least 1."""
+    # Every size is at least 1: if no term falls, the value at all ones is the minimum.
     grows = all(c > 0 for key, c in a.items() if key)
     return _known(a) and grows and sum(a.values()) >= 0
 
 
 def turns_negative(a: Polynomial) -> bool:
-    """Whether `a` only falls as sizes grow, and gets below 0."""
+    """Whether `a` falls as sizes grow and becomes negative, for certain."""
     falls = all(c < 0 for key, c in a.items() if key)
     return _known(a) and falls and (len(a) > 1 or sum(a.values()) < 0)
 

@@ -1,4 +1,4 @@
-"""A spec for one set of sizes computes what the spec does at them."""
+"""A literal spec computes what the spec does at its sizes."""
 
 import numpy as np
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Memo: what was found for a value lately, looked up by which object it is, or kept with it."""
+"""Memoisation for immutable values: looked up by identity, or kept in the value itself."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-MOST = 64
+MOST = 64  # results that a function keeps
 
 Value = TypeVar("Value")
 Result = TypeVar("Result")
@@ -16,9 +16,9 @@ More = ParamSpec("More")
 def by_identity(
     function: Callable[Concatenate[Value, More], Result],
 ) -> Callable[Concatenate[Value, More], Result]:
-    """The function of an immutable value, its last results kept: to hash a large value, as caches
-    by equality do, takes as long as much that is looked up by it. Further arguments are small, and
-    compared."""
+    """Memoises a function of an immutable value by the value's identity, as hashing a large value
+    can take as long as the work that it saves. Further arguments are small and are compared by
+    equality."""
     kept: dict[tuple[Hashable, ...], tuple[Value, Result]] = {}
 
     @wraps(function)
@@ -29,7 +29,7 @@ def by_identity(
         result = function(value, *more)
         if len(kept) >= MOST:
             kept.clear()
-        # The value too, so that no other gets its identity.
+        # Keep the value alive too, so that no other object gets its id.
         kept[id(value), *more] = (value, result)
         return result
 
@@ -37,14 +37,14 @@ def by_identity(
 
 
 class Keeping:
-    """An immutable value that keeps what its methods find: beside its fields, so that it is neither
-    compared nor pickled."""
+    """An immutable value that stores results of its methods beside its fields, where they are
+    neither compared nor pickled."""
 
     __slots__ = ("_kept",)
 
 
 def kept(method: Callable[[Any], Result]) -> Callable[[Any], Result]:
-    """The method of a `Keeping` value, called once."""
+    """Memoises a method without arguments of a `Keeping` value."""
     name = method.__name__
 
     @wraps(method)

@@ -1,4 +1,4 @@
-"""Results are kept for the same object, and only for it."""
+"""Results are kept for the same object only."""
 
 import pickle
 from dataclasses import dataclass, replace

@@ -1,8 +1,8 @@
-"""A network: specs that run one after the other over buffers.
+"""A network: specs that run one after another over buffers. A model becomes one.
 
-It is what a model becomes: each step is a kernel's spec, and says which buffer holds which of its
-tensors. Sizes are numbers. A buffer's elements lie in row-major order; a step may see them under
-another shape. Where a model has a call that no kernel does, the network pauses for it.
+Each step is a kernel's spec and says which buffer holds which of its tensors. Sizes are numbers. A
+buffer's elements are in row-major order; a step may see them in another shape. Where a model makes
+a call that no kernel does, the network pauses for it.
 """
 
 from __future__ import annotations
@@ -17,58 +17,54 @@ ROLES = ("input", "output", "between", "outside")
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """Memory that steps read and write. role: who fills it, of ROLES: the caller (`input`), a step,
-    or a call that no kernel does (`outside`)."""
+    """Memory that steps read and write."""
 
     name: str
     dtype: str
     shape: tuple[int, ...]
-    role: str
+    role: str  # who fills it: the caller (`input`), a step, or an outside call (`outside`)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One kernel. inputs, outputs: the buffers of the spec's, in its order."""
+    """One kernel of a network."""
 
     spec: Spec
-    inputs: tuple[str, ...]
-    outputs: tuple[str, ...]
+    inputs: tuple[str, ...]  # the buffers of the spec's inputs, in its order
+    outputs: tuple[str, ...]  # likewise of its outputs
 
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """A call of a model that no kernel does: whoever runs the network makes it.
+    """A call of a model that no kernel does; whoever runs the network makes it."""
 
-    name: what is called, for a reader.  inputs: outputs of the model's spec, that it is given.
-    outputs: inputs of the spec, that it fills; None for a result that nothing reads.
-    """
-
-    name: str
-    inputs: tuple[str, ...]
+    name: str  # what is called, for messages
+    inputs: tuple[str, ...]  # outputs of the model's spec that it receives
+    # Inputs of that spec that it fills; None for a result that nothing reads.
     outputs: tuple[str | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Where a network waits for a call from outside. before: the number of steps that are run by
-    then.  inputs: buffers, and the shapes under which they are given.  outputs: buffers that it
-    fills, None for a result that nothing reads."""
+    """Where a network waits for an outside call."""
 
     name: str
-    before: int
+    before: int  # number of steps that run before it
+    # Buffers, with the shapes in which it receives them.
     inputs: tuple[tuple[str, tuple[int, ...]], ...]
-    outputs: tuple[str | None, ...]
+    outputs: tuple[str | None, ...]  # buffers that it fills; None for a result that nothing reads
 
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Steps over buffers. outputs: buffers and the shapes under which they are given back.
-    pauses: in the order of the calls in the model, none earlier than one that it needs."""
+    """Steps over buffers."""
 
     name: str
     buffers: tuple[Buffer, ...]
     steps: tuple[Step, ...]
+    # Buffers, with the shapes in which they are returned.
     outputs: tuple[tuple[str, tuple[int, ...]], ...]
+    # In the model's order of calls; none comes before one that it needs.
     pauses: tuple[Pause, ...] = ()
 
     @property
@@ -77,19 +73,19 @@ class Network:
         return tuple(b for b in self.buffers if b.role == "input")
 
     def buffer(self, name: str) -> Buffer:
-        """The buffer of a name; KeyError where there is none."""
+        """The buffer with a name; KeyError where there is none."""
         for b in self.buffers:
             if b.name == name:
                 return b
         raise KeyError(name)
 
     def sequence(self) -> Iterator[tuple[int, Step | Pause]]:
-        """All that is run, in order: steps and pauses, each with its number among its like."""
+        """Steps and pauses in the order in which they run, each with its number among its kind."""
         for n in range(len(self.steps) + 1):
             yield from ((m, p) for m, p in enumerate(self.pauses) if p.before == n)
             if n < len(self.steps):
                 yield n, self.steps[n]
 
     def kernels(self) -> tuple[Spec, ...]:
-        """The specs, each once: equal steps share a kernel."""
+        """The distinct specs; equal steps share a kernel."""
         return tuple(dict.fromkeys(s.spec for s in self.steps))

@@ -1,4 +1,4 @@
-"""The canonical text of a spec, a workload, an expression; what prints parses."""
+"""The canonical text of specs, workloads and expressions; it parses back to the same value."""
 
 from __future__ import annotations
 
@@ -66,14 +66,14 @@ def signature(spec: Spec) -> str:
 
 
 def workload_text(workload: Workload) -> str:
-    """The spec, then its `tune` and `check` lines: what a `.kir` file holds."""
+    """The spec, then its `tune` and `check` lines, as in a `.kir` file."""
     lines = [_sizes("tune", workload.tune)] if workload.tune is not None else []
     lines += [_sizes("check", sizes) for sizes in workload.checks]
     return spec_text(workload.spec) + ("\n" + "".join(lines) if lines else "")
 
 
 def tensor_type(tensor: Tensor) -> str:
-    """`f32[M, K]`."""
+    """A tensor's type: `f32[M, K]`."""
     return f"{tensor.dtype}[{_positions(tensor.shape)}]"
 
 
@@ -98,12 +98,12 @@ def expression_text(expr: Expr) -> str:
 
 
 def number_text(value: float | int | bool) -> str:
-    """A constant as the parser reads it back."""
+    """A constant as text that the parser reads back."""
     return repr(value)
 
 
 def _text(expr: Expr) -> tuple[str, int]:
-    """The text of an expression and how strongly its outermost operator binds."""
+    """The text of an expression, and the precedence of its outermost operator."""
     match expr:
         case Number(value):
             text = number_text(value)
@@ -134,7 +134,7 @@ def _apply(expr: Apply) -> tuple[str, int]:
     if binds == _UNARY:
         return operator + _inside(expr.args[0], _UNARY), binds
     left, right = expr.args
-    if binds == _POWER:  # groups to the right, and a sign may follow it
+    if binds == _POWER:  # right-associative, and a sign may follow it
         return f"{_inside(left, _ATOM)} ** {_inside(right, _UNARY)}", binds
     least = binds + 1 if binds == _COMPARE else binds  # comparisons do not chain
     return f"{_inside(left, least)} {operator} {_inside(right, binds + 1)}", binds
@@ -177,7 +177,7 @@ def _sizes(verb: str, sizes: Sizes) -> str:
 
 
 def _escaped(doc: str) -> str:
-    """A docstring's text such that it reads back between triple quotes."""
+    """A docstring escaped so that it reads back from between triple quotes."""
     text = doc.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
     if text.endswith('"'):
         text = text[:-1] + '\\"'

@@ -1,4 +1,4 @@
-"""Provenance: the words for how a result was had, and for the stages that lead to one."""
+"""Provenance: how a result was obtained, and the stages that lead to it."""
 
 STAGES = ("verify", "emit", "build", "check", "time")
 CORRECT_BY = ("device", "interpreter", "emulator", "simulator")

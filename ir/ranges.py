@@ -13,11 +13,11 @@ Shape = list[Expr | None]
 
 
 class Ranges:
-    """What use says of the indices and intermediates of one spec.
+    """The inferred ranges and shapes of one spec.
 
-    found: the range of each index.  declared: the indices whose range the signature or the
-    text gives; a read through one may leave part of its tensor unread.  shapes: of every
-    tensor, None for a dimension that nothing has given yet.
+    found: the range of each index. declared: the indices whose range the signature or the text
+    gives, with what gave it; only a read through one of these may leave part of its tensor unread.
+    shapes: of every tensor; None for a dimension that is not known yet.
     """
 
     def __init__(self, spec: Spec):
@@ -32,19 +32,21 @@ class Ranges:
             self.shapes.setdefault(e.target, [None] * len(e.at))
 
     def infer(self) -> None:
-        """Finds every range and shape; KernelError where one is missing or they conflict."""
+        """Infers every range and shape; KernelError where one is missing or two conflict."""
         for e in self.spec.equations:
             self._written(e)
             self._sized(e)
         for t in self.spec.outputs:
             self._signature(t)
         self._settle(padded=False)
+        # Padded reads say least: their index may run past the tensor. They count only where nothing
+        # else gives a range.
         self._settle(padded=True)
         for e in self.spec.equations:
             self._check(e)
 
     def extent(self, index: str) -> Expr | None:
-        """The size that an index runs to, None where it is jagged or unknown."""
+        """The size that an index runs to; None where it is jagged or unknown."""
         found = self.found.get(index)
         return None if found is None or found.jagged else found.high
 
@@ -62,7 +64,7 @@ class Ranges:
             self.declared.setdefault(r.index, "the range written with it")
 
     def _sized(self, e: Equation) -> None:
-        """Takes up the sizes that are written on a left side."""
+        """Takes the sizes that are written on a left side."""
         shape = self.shapes[e.target]
         for k, size in enumerate(e.sizes):
             shape[k] = size if shape[k] is None else shape[k]
@@ -74,7 +76,8 @@ class Ranges:
         self._ranged(zip(at, t.shape, strict=True), t.name, f"`-> {tensor_type(t)}`")
 
     def _ranged(self, pairs: Iterable[tuple[Expr, Expr]], target: str, text: str) -> None:
-        """Gives the indices at dimensions the sizes that a text states."""
+        """Gives indices the sizes of the dimensions that they stand at. text: where these are
+        stated."""
         for expr, size in pairs:
             if not isinstance(expr, Index):
                 continue
@@ -87,7 +90,7 @@ class Ranges:
             self.declared.setdefault(expr.name, f"{expression_text(size)} in `{target}`")
 
     def _settle(self, padded: bool) -> None:
-        """Carries sizes between indices and intermediates until nothing more follows."""
+        """Propagates sizes between indices and intermediates to a fixed point."""
         before = None
         while before != (before := self._known()):
             for e in self.spec.equations:
@@ -154,6 +157,7 @@ class Ranges:
         if known is None or size is None or same(known, size, self.derived):
             return
         rest = subtracted(polynomial(size, self.derived), polynomial(known, self.derived))
+        # A declared range may be shorter than the tensor.
         if expr.name in self.declared and never_negative(rest):
             return
         raise _conflict(

@@ -1,10 +1,10 @@
-"""Recurrences: equations that need each other one step before, along one index.
+"""Recurrences: equations that read each other one step earlier along one index.
 
 before: h[t, j] = f(pad(h[t - 1, k], 0.0), ...), a read of what is defined here or later
 after:  for t in all its values, in order: the equations of the recurrence, at that t
 
-The value before the first step is the read's `pad`; another one is chosen by
-`where(t == 0, h0[k], pad(h[t - 1, k], 0.0))`. A read at t + 1 runs from the last step to the first.
+The value before the first step is the read's `pad`; `where(t == 0, h0[k], pad(h[t - 1, k], 0.0))`
+chooses another. With reads at t + 1 it runs from the last step to the first.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from ir.spec import Bucketize, Equation, Index, Number, Read, Scan, Spec
 
 @dataclass(frozen=True, slots=True)
 class Recurrence:
-    """Equations that run together, once for each value of `index`. targets: what they define, in
-    the order of the text.  backwards: from the last value to the first."""
+    """Equations that run together, once for each value of an index."""
 
     index: str
-    targets: tuple[str, ...]
-    backwards: bool
+    targets: tuple[str, ...]  # the tensors that they define, in the order of the text
+    backwards: bool  # from the last value to the first
 
 
+# Looked up by identity first, as hashing a large spec is slow.
 @by_identity
 @lru_cache(maxsize=1024)
 def recurrences(spec: Spec) -> tuple[Recurrence, ...]:
     """The recurrences of a spec, in order; KernelError at a cycle that cannot be stepped through.
 
-    A read of what is not defined yet, other than one step away, belongs to none.
+    A read of a tensor that is defined later, and not one step away, is in none of them.
     """
     first: dict[str, int] = {}
     for n, e in enumerate(spec.equations):
@@ -57,12 +57,12 @@ def recurrences(spec: Spec) -> tuple[Recurrence, ...]:
 
 
 def stepped(spec: Spec, target: str) -> Recurrence | None:
-    """The recurrence that a tensor is computed in, or None."""
+    """The recurrence that computes a tensor, or None."""
     return next((r for r in recurrences(spec) if target in r.targets), None)
 
 
 def lagging(read: Read, index: str, equations: Mapping[str, Equation]) -> bool:
-    """Whether a read of one of these tensors takes it at another step of `index`."""
+    """Whether a read takes one of these tensors at another step of `index`."""
     e = equations.get(read.tensor)
     if e is None or index not in e.indices or len(read.at) != len(e.at):
         return False
@@ -70,7 +70,7 @@ def lagging(read: Read, index: str, equations: Mapping[str, Equation]) -> bool:
 
 
 def step_before(read: Read, found: Recurrence, equations: Mapping[str, Equation]) -> bool:
-    """Whether a read takes a tensor of a recurrence as the step before left it."""
+    """Whether a read takes a tensor of a recurrence from the previous step."""
     if read.tensor not in found.targets or read.tensor not in equations:
         return False
     lag = 1 if found.backwards else -1
@@ -78,8 +78,8 @@ def step_before(read: Read, found: Recurrence, equations: Mapping[str, Equation]
 
 
 def carried(spec: Spec, schedule: Schedule) -> Mapping[Recurrence, Decision]:
-    """The recurrences whose steps are gone through in one launch; KernelError where a decision
-    names none, or one again."""
+    """The recurrences whose steps one launch runs through, each with its `carry` decision;
+    KernelError where a decision names no recurrence, or one a second time."""
     found: dict[Recurrence, Decision] = {}
     for decision in schedule.of("carry"):
         one = next((r for r in recurrences(spec) if decision.subject in r.targets), None)
@@ -100,7 +100,7 @@ def carried(spec: Spec, schedule: Schedule) -> Mapping[Recurrence, Decision]:
 
 
 def earlier(spec: Spec, e: Equation) -> tuple[str, ...]:
-    """The sources of an equation that are not of a step before: those defined before it."""
+    """The sources of an equation that are defined before it, and so not from a previous step."""
     if not recurrences(spec):
         return e.sources()
     targets = [o.target for o in spec.equations]
@@ -109,8 +109,8 @@ def earlier(spec: Spec, e: Equation) -> tuple[str, ...]:
 
 
 def ordered(spec: Spec) -> tuple[Equation, ...]:
-    """The equations, those of each recurrence side by side: what stands between them and needs
-    none of them comes before, the rest after."""
+    """The equations, with those of each recurrence adjacent. Equations between them that do not
+    need the recurrence move before it, the others behind it."""
     lines = list(spec.equations)
     needs = _closure(spec) if recurrences(spec) else {}
     for r in recurrences(spec):
@@ -124,7 +124,7 @@ def ordered(spec: Spec) -> tuple[Equation, ...]:
 
 
 def _closure(spec: Spec) -> dict[str, set[str]]:
-    """Of each target, all that it needs through any number of equations."""
+    """By target: all that it needs, directly or through other equations."""
     needs = {e.target: set(e.sources()) for e in spec.equations}
     grown = True
     while grown:
@@ -137,8 +137,8 @@ def _closure(spec: Spec) -> dict[str, set[str]]:
 
 
 def _stepped(members: list[Equation]) -> Recurrence | None:
-    """The recurrence of a cycle; None where a read in it goes round without a step, which is an
-    equation used before it is defined."""
+    """The recurrence of a cycle. None where a read closes the cycle without a step: an equation is
+    then used before it is defined."""
     targets = [e.target for e in members]
     equations = {e.target: e for e in members}
     steps: dict[tuple[str, int], Read] = {}
@@ -158,8 +158,7 @@ def _stepped(members: list[Equation]) -> Recurrence | None:
 
 
 def _lags(read: Read, source: Equation) -> list[tuple[str, int]]:
-    """The indices along which a read takes its source at another place of the same index, and
-    how far away."""
+    """The indices along which a read takes its source at an offset, with the offsets."""
     found = []
     if len(read.at) != len(source.at):
         return found
@@ -228,7 +227,7 @@ def _require_member(e: Equation, index: str, lag: int, equations: Mapping[str, E
 
 def _require_near(read: Read, index: str, lag: int, source: Equation) -> None:
     if index not in source.indices or len(read.at) != len(source.at):
-        return  # it is told elsewhere
+        return  # other rules report this
     position = read.at[source.indices.index(index)]
     if position == Index(index) or _lags(read, source) == [(index, lag)]:
         return

@@ -1,4 +1,4 @@
-"""Recurrences: which cycles are stepped through, what they compute, and what the others are told."""
+"""Recurrences: which cycles are legal, what they compute, and the errors for the others."""
 
 import numpy as np
 import pytest
@@ -35,7 +35,7 @@ GATES = {"rnn": 1, "lstm": 4, "gru": 3}
 
 
 def of_gates(name, shape, rng):
-    """The inputs of a spec as torch has them, and the module with the same weights."""
+    """The inputs of a spec in torch's form, and the module with the same weights."""
     steps, batch, width, hidden = shape
     n = GATES[name]
     made = {"rnn": torch.nn.RNN, "lstm": torch.nn.LSTM, "gru": torch.nn.GRU}[name]

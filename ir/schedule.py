@@ -1,4 +1,4 @@
-"""A schedule: how a kernel is computed, one decision a line, in order."""
+"""A schedule: how a kernel is computed, as a list of decisions, one per line."""
 
 from __future__ import annotations
 
@@ -12,15 +12,11 @@ Argument = str | int | float
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """One line: a verb and its arguments, the first of them positional.
-
-    subject: what is decided on (an index, a tensor).  options: the rest, by name, in the
-    order of the verb's signature.
-    """
+    """One line: a verb, its subject and its options."""
 
     verb: str
-    subject: str
-    options: tuple[tuple[str, Argument], ...] = ()
+    subject: str  # what is decided on: an index, a tensor, ...
+    options: tuple[tuple[str, Argument], ...] = ()  # the named arguments, in order
     place: Place | None = field(default=None, compare=False, repr=False)
 
     def option(self, name: str, default: Argument | None = None) -> Argument | None:
@@ -34,7 +30,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The decisions for one kernel; the text form is `str(schedule)`."""
+    """The decisions for one kernel; `str(schedule)` is the text form."""
 
     kernel: str
     decisions: tuple[Decision, ...] = ()
@@ -44,11 +40,11 @@ class Schedule:
         return tuple(d for d in self.decisions if d.verb == verb)
 
     def only(self, verbs: Collection[str]) -> Schedule:
-        """The schedule with the decisions of these verbs alone."""
+        """The schedule with the decisions of these verbs only."""
         return Schedule(self.kernel, tuple(d for d in self.decisions if d.verb in verbs))
 
     def find(self, verb: str, subject: str) -> Decision | None:
-        """The last decision of a verb on a subject, if there is one."""
+        """The last decision of a verb on a subject, or None."""
         found = [d for d in self.decisions if d.verb == verb and d.subject == subject]
         return found[-1] if found else None
 

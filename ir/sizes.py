@@ -1,4 +1,4 @@
-"""Size expressions: their values, and the sizes that a caller's numbers determine."""
+"""Values of size expressions, and the sizes that a caller must give."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ARITHMETIC = {
 
 
 def value(expr: Expr, sizes: Mapping[str, int]) -> int:
-    """The number that a size expression stands for; KeyError names a size that is missing."""
+    """The value of a size expression; KeyError names a missing size."""
     if isinstance(expr, Number):
         return int(expr.value)
     if isinstance(expr, Size):
@@ -36,9 +36,9 @@ def value(expr: Expr, sizes: Mapping[str, int]) -> int:
 
 
 def bind(spec: Spec, given: Mapping[str, int]) -> dict[str, int]:
-    """All sizes of a spec, derived ones included, from those a caller gives.
+    """All sizes of a spec, derived ones included, from those that the caller gives.
 
-    Raises KernelError where one is missing, unknown or not positive.
+    Raises KernelError where a size is missing, unknown or not positive.
     """
     derived = dict(spec.derived)
     free = free_sizes(spec)
@@ -62,12 +62,12 @@ def bind(spec: Spec, given: Mapping[str, int]) -> dict[str, int]:
 
 
 def power_of_two(count: int) -> int:
-    """The least power of two that is not less."""
+    """The least power of two that is at least `count`."""
     return 1 << max(0, count - 1).bit_length()
 
 
 def free_sizes(spec: Spec) -> tuple[str, ...]:
-    """The sizes that a caller fixes, in order of first use."""
+    """The sizes that a caller gives, in order of first use."""
     derived = {name for name, _ in spec.derived}
     names = (
         node.name
@@ -81,5 +81,5 @@ def free_sizes(spec: Spec) -> tuple[str, ...]:
 
 
 def shape(tensor: Tensor, sizes: Mapping[str, int]) -> tuple[int, ...]:
-    """The shape of a tensor in numbers."""
+    """The shape of a tensor as numbers."""
     return tuple(value(e, sizes) for e in tensor.shape)

@@ -1,4 +1,4 @@
-"""Size expressions and the sizes that a caller gives."""
+"""Size expressions, and the sizes that a caller gives."""
 
 import pytest
 

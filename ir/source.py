@@ -1,4 +1,4 @@
-"""A text being read: its lines, its syntax tree, and the faults found in it."""
+"""A source text: its lines, its syntax tree, and errors located in it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ir.errors import KernelError, Place
 from ir.syntax import syntax_tree
 
 LONGEST = 200_000  # characters
-_LINE_END = re.compile(r"\r\n|\r|\n")  # what Python's own tokenizer takes for one
+_LINE_END = re.compile(r"\r\n|\r|\n")  # the line ends of Python's tokenizer
 
 
 class Source:
@@ -50,7 +50,7 @@ class Source:
         )
 
     def place(self, node: ast.AST) -> Place:
-        """Where a node stands; a node of several lines ends with its first."""
+        """The position of a node; a multi-line node ends with its first line."""
         line, column = node.lineno, self._column(node.lineno, node.col_offset)
         if node.end_lineno != line:
             return self._place(line, column, len(self.lines[line - 1]))
@@ -59,22 +59,22 @@ class Source:
     def fault(
         self, node: ast.AST | None, what: str, *, allowed: str = "", hint: str = ""
     ) -> KernelError:
-        """An error at a node (at the first line where there is none)."""
+        """An error at a node, or at the first line where there is none."""
         place = self.place(node) if node is not None else self._place(1, 0, 1)
         return KernelError(what, place=place, where=self.where, allowed=allowed, hint=hint)
 
     def written(self, node: ast.AST) -> str:
-        """The text of a node, shortened to one line of at most 40 characters."""
+        """The text of a node, shortened to 40 characters of its first line."""
         place = self.place(node)
         found = place.text[place.column : place.end]
         return found if len(found) <= 40 else found[:37] + "..."
 
     def _place(self, line: int, column: int, end: int) -> Place:
-        # A tab counts as one column; shown as one space it keeps the caret in line.
+        # A tab counts as one column, so show it as one space: the caret then stands right.
         return Place(line, column, end, self.lines[line - 1].replace("\t", " "))
 
     def _column(self, line: int, offset: int) -> int:
-        """A column in characters from one in bytes of UTF-8."""
+        """The column in characters for an offset in UTF-8 bytes."""
         text = self.lines[line - 1]
         if text.isascii():
             return offset
@@ -82,6 +82,6 @@ class Source:
 
 
 def near(word: str, words: Iterable[str], otherwise: str = "") -> str:
-    """A hint that names the most similar of `words`, else `otherwise`."""
+    """A hint that names the most similar of `words`; `otherwise` where none is similar."""
     close = difflib.get_close_matches(word, list(words), 1, 0.6)
     return f"did you mean `{close[0]}`?" if close else otherwise

@@ -1,7 +1,7 @@
 """A spec: what a kernel computes, as pure equations in index notation.
 
-Everything here is a frozen value. Texts become specs in `parse`, specs become texts in
-`print`, and `verify` says whether one makes sense and what follows from it (`Facts`).
+All values are frozen. `ir/parse` reads specs, `ir/print.py` writes them, and `ir/verify.py` checks
+them and derives what follows from them (`Facts`).
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from functools import lru_cache
 from ir.errors import Place
 from ir.memo import Keeping, kept
 
-EIGHT = ("f8e4m3", "f8e5m2")  # floats of 8 bits: stored and multiplied, computed with as f32
+EIGHT = ("f8e4m3", "f8e5m2")  # 8-bit floats: stored and multiplied; arithmetic on them is f32
 FLOATS = ("f64", "f32", "tf32", "f16", "bf16", *EIGHT)
-SHORT = ("i8", "u8", "i16")  # integers that are stored, and computed with as i32
+SHORT = ("i8", "u8", "i16")  # narrow integers: stored only; arithmetic on them is i32
 INTEGERS = ("i64", "i32", *SHORT, "b8")
-DTYPES = {  # bytes
+DTYPES = {  # bytes of each
     "f64": 8,
     "f32": 4,
     "tf32": 4,
@@ -33,17 +33,18 @@ DTYPES = {  # bytes
     "b8": 1,
 }
 Operand = "Expr | float | int | bool"
-INNER = ("tf32",)  # dtypes of what lies between equations only: f32 with 10 bits of fraction
+INNER = ("tf32",)  # dtypes of intermediates only; tf32 is f32 with 10 fraction bits
 
 
 @dataclass(frozen=True, slots=True)
 class Expr(Keeping):
-    """A node of an expression; `place` is where it was written and is not compared.
+    """A node of an expression.
 
-    Arithmetic, logic and order of expressions, or of one and a constant, make expressions.
-    Equality does not: `==` says whether two are the same expression.
+    Operators on expressions and constants build expressions, except `==`, which says whether two
+    expressions are the same.
     """
 
+    # Where it was written; not compared.
     place: Place | None = field(default=None, compare=False, repr=False, kw_only=True)
 
     def children(self) -> Iterator[Expr]:
@@ -109,7 +110,7 @@ class Expr(Keeping):
         return _applied("ge", self, other)
 
     def walk(self) -> Iterator[Expr]:
-        """This node and all below it, outermost first."""
+        """This node and all nodes below it, outermost first."""
         return iter(self._nodes())
 
     @kept
@@ -129,13 +130,14 @@ def _applied(function: str, *terms: Operand) -> Expr:
 
 @lru_cache
 def _inside(kind: type[Expr]) -> tuple[str, ...]:
-    """The fields of a sort of expression that hold others."""
+    """The fields of an expression class that hold expressions."""
     return tuple(f.name for f in fields(kind) if "Expr" in f.type or "Range" in f.type)
 
 
 @dataclass(frozen=True, slots=True)
 class Number(Expr):
-    """A constant: int, float (`inf` included) or bool; `1`, `1.0` and `True` differ."""
+    """A constant: int, float (`inf` included) or bool. `1`, `1.0` and `True` are different
+    constants."""
 
     value: float | int | bool
 
@@ -150,38 +152,38 @@ class Number(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Size(Expr):
-    """The size `name` (upper case), or an attribute (lower case, declared with a value)."""
+    """A size (upper-case name), or an attribute (lower-case name, declared with a value)."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Index(Expr):
-    """The value of the index `name`."""
+    """The value of an index."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Read(Expr):
-    """`tensor[at...]`; `pad`, where given, is what a position outside reads as."""
+    """`tensor[at...]`."""
 
     tensor: str
     at: tuple[Expr, ...]
-    pad: float | None = None
+    pad: float | None = None  # value of positions out of bounds; None: there are none
 
 
 @dataclass(frozen=True, slots=True)
 class Apply(Expr):
-    """A pointwise function, arithmetic included: see `functions.POINTWISE` for the names."""
+    """A pointwise function, arithmetic included."""
 
-    function: str
+    function: str  # a name of `functions.POINTWISE`
     args: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Cast(Expr):
-    """The value in another dtype: `f32(x)`."""
+    """A value in another dtype: `f32(x)`."""
 
     dtype: str
     value: Expr
@@ -189,7 +191,7 @@ class Cast(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Bucketize(Expr):
-    """How many of the sorted entries of the 1-D tensor `borders` are less than `value`."""
+    """How many entries of the sorted 1-D tensor `borders` are less than `value`."""
 
     value: Expr
     borders: str
@@ -197,11 +199,11 @@ class Bucketize(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Range(Expr):
-    """An index and the half-open interval it runs over.
+    """An index and the half-open interval that it runs over.
 
-    A static range starts at 0 and ends at a size expression; a jagged one runs between two
-    reads of an integer tensor. One whose bounds have indices (only decisions make it) takes a
-    part of the range that the index has elsewhere.
+    A static range runs from 0 to a size expression. A jagged one runs between two reads of an
+    integer tensor. A partial one, whose bounds contain indices, is a part of its index's own range;
+    only decisions make it.
     """
 
     index: str
@@ -210,6 +212,7 @@ class Range(Expr):
 
     @property
     def jagged(self) -> bool:
+        """Whether its bounds are data."""
         return any(isinstance(n, Read) for e in (self.low, self.high) for n in e.walk())
 
     @property
@@ -221,21 +224,18 @@ class Range(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Reduce(Expr):
-    """`sum(body, i, j)`: stands alone on the right side of its equation.
-
-    `over` names the indices; those whose range is written (`i=3`, `l=range(a, b)`) come with
-    it, the others have the range that use gives them.
-    """
+    """`sum(body, i, j)`: a reduction, the whole right side of its equation."""
 
     fold: str  # sum max min prod any all argmax argmin
     body: Expr
-    over: tuple[str, ...]
+    over: tuple[str, ...]  # the reduction indices
+    # Those that are written (`i=3`, `l=range(a, b)`); others follow from use.
     ranges: tuple[Range, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Scan(Expr):
-    """`cumsum(body, i)`: stands alone on the right side of its equation."""
+    """`cumsum(body, i)`: a scan, the whole right side of its equation."""
 
     fold: str  # sum max min prod
     body: Expr
@@ -246,33 +246,28 @@ class Scan(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A named array: dtype and sizes (expressions over sizes).
-
-    range: of an integer input whose entries are known to lie between two sizes, the first and the
-    one after the last; else empty.
-    """
+    """A named array."""
 
     name: str
     dtype: str
-    shape: tuple[Expr, ...]
+    shape: tuple[Expr, ...]  # expressions over sizes
     place: Place | None = field(default=None, compare=False, repr=False)
+    # Bounds of an integer input's entries, first and end; empty: none declared.
     range: tuple[Expr, ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
 class Equation(Keeping):
-    """`target[indices] = value` for every value of the indices; `+=` where `accumulate`.
-
-    `at` holds the left side's positions: plain indices, or (only with `accumulate`)
-    indirect ones.  sizes: of the dimensions, where they are written (`t[i, j]: [M, 3] = value`),
-    which gives the indices their ranges; else empty.
-    """
+    """`target[at] = value` for all values of the indices; `+=` where `accumulate`."""
 
     target: str
+    # Positions: plain indices; in a scatter (`accumulate`) also data-dependent ones.
     at: tuple[Expr, ...]
     value: Expr
     accumulate: bool = False
     place: Place | None = field(default=None, compare=False, repr=False)
+    # Dimensions where they are written (`t[i, j]: [M, 3] = value`), which gives the indices their
+    # ranges; else empty.
     sizes: tuple[Expr, ...] = field(default=(), kw_only=True)
 
     @property
@@ -283,7 +278,7 @@ class Equation(Keeping):
 
     @property
     def reduced(self) -> tuple[str, ...]:
-        """The indices that the right side sums (or folds) away."""
+        """The reduction indices of the right side."""
         return self.value.over if isinstance(self.value, Reduce) else ()
 
     @kept
@@ -293,7 +288,8 @@ class Equation(Keeping):
 
     @kept
     def sources(self) -> tuple[str, ...]:
-        """The tensors that the right side needs, each once, in order of first use."""
+        """The tensors that the right side, or a position on the left, reads: each once, in order of
+        first use."""
         names = []
         for node in (*self.value.walk(), *(n for e in self.at for n in e.walk())):
             if isinstance(node, Read):
@@ -305,19 +301,15 @@ class Equation(Keeping):
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """What a kernel computes.
-
-    inputs: tensors in the order of the call.  outputs: likewise.  attributes: compile-time
-    scalars (`eps=1e-06`).  derived: sizes computed from others (`P=(H - 1) // 2 + 1`).
-    """
+    """What a kernel computes."""
 
     name: str
     doc: str
-    inputs: tuple[Tensor, ...]
-    outputs: tuple[Tensor, ...]
+    inputs: tuple[Tensor, ...]  # in the order of the call
+    outputs: tuple[Tensor, ...]  # in the order in which they are returned
     equations: tuple[Equation, ...]
-    attributes: tuple[tuple[str, float | int], ...] = ()
-    derived: tuple[tuple[str, Expr], ...] = ()
+    attributes: tuple[tuple[str, float | int], ...] = ()  # compile-time scalars (`eps=1e-06`)
+    derived: tuple[tuple[str, Expr], ...] = ()  # sizes computed from others (`P=(H - 1) // 2 + 1`)
 
     def equation(self, target: str) -> Equation:
         """The equation that defines `target`; KeyError where none does."""
@@ -329,12 +321,8 @@ class Spec:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What follows from a verified spec.
+    """What follows from a verified spec."""
 
-    ranges: of every index.  tensors: every tensor, intermediates with the dtype that the
-    equations give them.  sizes: the free sizes, in order of first use, that a caller fixes.
-    """
-
-    ranges: Mapping[str, Range]
-    tensors: Mapping[str, Tensor]
-    sizes: tuple[str, ...]
+    ranges: Mapping[str, Range]  # of every index
+    tensors: Mapping[str, Tensor]  # every tensor, intermediates with their inferred dtypes
+    sizes: tuple[str, ...]  # the free sizes that a caller gives, in order of first use

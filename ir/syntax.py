@@ -1,4 +1,4 @@
-"""Python's parser, for any thread."""
+"""Python's parser, made safe for threads."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import os
 import threading
 import warnings
 
-# CPython 3.11 counts the depth of all trees that are made at a time in one place, and raises
-# SystemError where two threads make one (python/cpython#106905, mended in 3.11.8).
+# CPython before 3.11.8 counts the depth of all trees being built in one place, and raises
+# SystemError where two threads build one (python/cpython#106905).
 _ALONE = threading.Lock()
 os.register_at_fork(
     before=_ALONE.acquire, after_in_parent=_ALONE.release, after_in_child=_ALONE.release
@@ -16,9 +16,10 @@ os.register_at_fork(
 
 
 def syntax_tree(text: str) -> ast.Module:
-    """The syntax tree of a text, without warnings (`1if` and the like would warn).
+    """The syntax tree of a text, without warnings (`1if` would give one).
 
-    As `ast.parse` it raises SyntaxError, ValueError, RecursionError, MemoryError, OverflowError.
+    Raises SyntaxError, ValueError, RecursionError, MemoryError and OverflowError, as `ast.parse`
+    does.
     """
     with _ALONE, warnings.catch_warnings():
         warnings.simplefilter("ignore")

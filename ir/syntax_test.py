@@ -1,4 +1,4 @@
-"""Threads that parse at the same time, and a process forked while one does."""
+"""Parsing in several threads at once, and a fork during it."""
 
 import ast
 import gc
@@ -16,7 +16,8 @@ TEXT = "y = [" + ", ".join(f"(x[{n}] + {n}) * -f({n})" for n in range(60)) + "]\
 
 
 class Released:
-    """In a cycle, so that it is the collector that ends it, and gives way to other threads."""
+    """Part of a reference cycle, so that the garbage collector ends it and other threads get to
+    run."""
 
     def __init__(self):
         self.itself = self

@@ -1,4 +1,4 @@
-"""The rules of a spec, and what follows from it: ranges, shapes, dtypes, free sizes."""
+"""The rules of a spec, and the facts that follow: ranges, shapes, dtypes, free sizes."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ from ir.spec import (
 
 @by_identity
 def facts(spec: Spec) -> Facts:
-    """What follows from a spec; KernelError at the first rule that it breaks."""
-    # 1 and 1.0 are one key to a cache but two dtypes, so the attributes' types are in the key
+    """The facts of a spec; KernelError at the first rule that it breaks."""
+    # 1 and 1.0 are equal as cache keys but have different dtypes, so the attributes' types are part
+    # of the key.
     return _facts(spec, tuple(type(v) for _, v in spec.attributes))
 
 
@@ -55,7 +56,7 @@ def _facts(spec: Spec, _: tuple[type, ...]) -> Facts:
 
 
 def _sizes_known(spec: Spec) -> None:
-    """Sizes used are declared, and derived sizes depend on earlier ones only."""
+    """Raises KernelError unless all sizes are declared and derived sizes use earlier ones only."""
     derived = [name for name, _ in spec.derived]
     for k, (name, expr) in enumerate(spec.derived):
         for node in expr.walk():
@@ -81,8 +82,8 @@ def _sizes_known(spec: Spec) -> None:
 
 
 def _defined(spec: Spec) -> None:
-    """A tensor is defined once, before it is used or in one recurrence with its readers, and read
-    at all its dimensions."""
+    """Raises KernelError unless each tensor is defined once, before its use or in one recurrence
+    with its readers, and read at all its dimensions."""
     ranks = {t.name: len(t.shape) for t in spec.inputs}
     for e in spec.equations:
         together = stepped(spec, e.target)
@@ -139,7 +140,7 @@ def _readable(spec: Spec, ranks: dict[str, int], name: str, rank: int, node: Exp
 
 
 def _returned_once(spec: Spec) -> None:
-    """Every tensor is returned once at most, and is read or returned."""
+    """Raises KernelError where a tensor is returned twice, or neither read nor returned."""
     outputs = [t.name for t in spec.outputs]
     for k, t in enumerate(spec.outputs):
         if t.name in outputs[:k]:
@@ -162,7 +163,7 @@ def _returned_once(spec: Spec) -> None:
 
 
 def _names_apart(spec: Spec) -> None:
-    """A name stands for one thing."""
+    """Raises KernelError where one name stands for two things."""
     tensors = {t.name for t in spec.inputs} | {e.target for e in spec.equations}
     attributes = {name for name, _ in spec.attributes}
     for e in spec.equations:
@@ -186,7 +187,7 @@ def _names_apart(spec: Spec) -> None:
 
 
 def _inside(e: Equation, ranges: Ranges) -> None:
-    """No position is known to leave its tensor."""
+    """Raises KernelError where a position is certainly out of bounds at some sizes."""
     for node in (n for x in (*e.at, e.value) for n in x.walk()):
         if isinstance(node, Read) and node.pad is None:
             for position, size in zip(node.at, ranges.shapes[node.tensor], strict=True):
@@ -220,8 +221,10 @@ def _position(position: Expr, size: Expr, tensor: str, ranges: Ranges) -> None:
 
 
 def dtypes(spec: Spec) -> dict[str, str]:
-    """The dtype of every tensor; an output's is the signature's. What a recurrence carries along
-    and does not return is f32 to start with, and whatever its equations then make of it."""
+    """The dtype of every tensor; an output's is the signature's.
+
+    A loop-carried tensor that is not returned starts as f32 and is iterated to a fixed point.
+    """
     known = {t.name: t.dtype for t in spec.inputs}
     outputs = {t.name: t for t in spec.outputs}
     carried = {t for r in recurrences(spec) for t in r.targets}
@@ -254,7 +257,7 @@ def _storable(t: Tensor, found: str, e: Equation) -> None:
 
 
 def _stored(spec: Spec) -> None:
-    """Inputs and outputs have dtypes that memory holds."""
+    """Raises KernelError where an input or output has a dtype that memory does not hold."""
     for t in (*spec.inputs, *spec.outputs):
         if t.dtype in INNER:
             raise KernelError(

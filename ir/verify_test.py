@@ -1,4 +1,4 @@
-"""What follows from a spec, and every message of its rules."""
+"""The facts of a spec, and every message of its rules."""
 
 import re
 
@@ -25,7 +25,7 @@ INPUTS = {
 
 
 def spec_of(lines: str, result: str, more: str = "") -> Spec:
-    """A spec of some lines, separated by `;`, with the inputs that they name."""
+    """A spec of lines separated by `;`, with the inputs that they name."""
     named = [f"{n}: {kind}" for n, kind in INPUTS.items() if re.search(rf"\b{n}[\[)]", lines)]
     arguments = ", ".join([*named, *([more] if more else [])])
     body = "".join(f"    {line.strip()}\n" for line in lines.split(";"))

@@ -1,4 +1,4 @@
-"""Visits: expressions and specs with parts of them replaced."""
+"""Traversals: expressions and specs with parts replaced."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ir.spec import Bucketize, Equation, Expr, Index, Range, Read, Reduce, Scan,
 
 
 def rebuilt(expr: Expr, visit: Callable[[Expr], Expr]) -> Expr:
-    """The same node over visited children."""
+    """The node with `visit` applied to its children."""
     changes = {}
     for name in expr.__dataclass_fields__:
         field = getattr(expr, name)
@@ -28,7 +28,7 @@ def renamed(expr: Expr, names: Mapping[str, Expr]) -> Expr:
 
 
 def reindexed(expr: Expr, name: Callable[[str], str]) -> Expr:
-    """The expression with its indices called otherwise, those of folds, scans and ranges too."""
+    """The expression with its indices renamed, in reductions, scans and ranges too."""
     if isinstance(expr, Index):
         return replace(expr, name=name(expr.name))
     made = rebuilt(expr, lambda e: reindexed(e, name))
@@ -43,7 +43,7 @@ def reindexed(expr: Expr, name: Callable[[str], str]) -> Expr:
 
 
 def rereading(expr: Expr, tensors: Mapping[str, str]) -> Expr:
-    """The expression with other tensors read in the place of some."""
+    """The expression with reads of some tensors as reads of others."""
     made = rebuilt(expr, lambda e: rereading(e, tensors))
     if isinstance(made, Read) and made.tensor in tensors:
         return replace(made, tensor=tensors[made.tensor])
@@ -53,8 +53,8 @@ def rereading(expr: Expr, tensors: Mapping[str, str]) -> Expr:
 
 
 def inline(expr: Expr, equation: Equation) -> Expr:
-    """The expression with each read of the equation's target replaced by its right side; one that
-    is padded stays."""
+    """The expression with reads of the equation's target replaced by its right side; padded reads
+    stay."""
     if isinstance(expr, Read) and expr.tensor == equation.target and expr.pad is None:
         names = {i.name: p for i, p in zip(equation.at, expr.at, strict=True)}
         return renamed(equation.value, names)
@@ -64,9 +64,9 @@ def inline(expr: Expr, equation: Equation) -> Expr:
 def visited(
     spec: Spec, visit: Callable[[Expr], Expr], turns: Mapping[str, tuple[int, ...]]
 ) -> Spec:
-    """The spec with every right side, and every position on a left side, visited.
+    """The spec with `visit` applied to every right side and every position on a left side.
 
-    turns: for some targets, which position of the left side comes first, second, ...
+    turns: by target, the permutation of its left side's positions.
     """
     made = []
     for e in spec.equations:
@@ -79,9 +79,10 @@ def visited(
 
 
 def pruned(spec: Spec) -> Spec:
-    """Drops the equations that nothing needs any more."""
+    """The spec without equations that no output needs."""
     needed, before = {t.name for t in spec.outputs}, None
-    while before != (before := len(needed)):  # more than once where equations need later ones
+    # Repeated, as in a recurrence equations need later ones.
+    while before != (before := len(needed)):
         for e in reversed(spec.equations):
             if e.target in needed:
                 needed.update(e.sources())

@@ -1,4 +1,4 @@
-"""A workload: a spec with the sizes it is tuned for and the sizes it is checked at."""
+"""A workload: a spec, the sizes it is tuned for and the sizes it is checked at."""
 
 from __future__ import annotations
 
@@ -12,12 +12,9 @@ Sizes = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What a `.kir` file holds: one `def`, then `tune(M=...)` and `check(M=...)` lines.
-
-    tune: the sizes that are timed; None where the file gives none.  checks: small, odd and
-    prime sizes at which results are compared with the reference.
-    """
+    """The contents of a `.kir` file: one `def`, then `tune(M=...)` and `check(M=...)` lines."""
 
     spec: Spec
-    tune: Sizes | None = None
+    tune: Sizes | None = None  # the sizes that are timed; None where the file gives none
+    # Small, odd and prime sizes at which results are compared with the reference.
     checks: tuple[Sizes, ...] = ()

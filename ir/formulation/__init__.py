@@ -1,1 +1,1 @@
-"""Formulations: what the algebraic decisions of a schedule make of the equations."""
+"""Algorithm variants: the equations that the algebraic decisions of a schedule rewrite."""

@@ -1,4 +1,4 @@
-"""Associate: a product of three, in the other order."""
+"""Reassociation of a matmul chain: `(w * x) * y` in place of `w * (x * y)`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ def associate(spec: Spec, decision: Decision) -> Spec:
     """before: t[d, k] = sum(x[i, d] * y[i, k], i); z[n, k] = sum(w[n, d] * t[d, k], d)
     after:  t_again[n, i] = sum(w[n, d] * x[i, d], d); z[n, k] = sum(t_again[n, i] * y[i, k], i)
 
-    Legal where t is a sum of products, only z reads it, and its factors can be parted into those
-    with the outer sum's indices and those without. A first sum of f16 becomes one of f32: the
-    given equations do not have it, and f16 may not hold it.
+    Legal where t is a contraction, only z reads it, and its factors separate into those that have
+    the outer reduction index and those that do not. An f16 result of the new first contraction
+    becomes f32: the given equations do not have this tensor, and its values may exceed the range of
+    f16.
     """
     name = again(decision.subject)
     require_free(spec, (name,), decision)
@@ -37,7 +38,7 @@ def associate(spec: Spec, decision: Decision) -> Spec:
 
 
 def associable(spec: Spec) -> tuple[str, ...]:
-    """The sums that can be done after the one that reads them."""
+    """The contractions that `associate` can move behind the contraction that reads them."""
     found = []
     for outer in spec.equations:
         for part in factors(outer.value.body) if sums(outer) else ():
@@ -48,12 +49,12 @@ def associable(spec: Spec) -> tuple[str, ...]:
 
 
 def again(tensor: str) -> str:
-    """The sum that is done first instead of another."""
+    """The name of the contraction that replaces `tensor` and runs first."""
     return f"{tensor}_again"
 
 
 def sums(e: Equation) -> bool:
-    """Whether an equation is a plain sum over whole ranges."""
+    """Whether an equation is a plain sum over whole, rectangular ranges."""
     value = e.value
     if not isinstance(value, Reduce) or value.fold != "sum" or e.accumulate:
         return False
@@ -61,7 +62,8 @@ def sums(e: Equation) -> bool:
 
 
 def only_reader(spec: Spec, outer: Equation, part: Expr) -> Equation | None:
-    """The sum that a factor reads at plain indices, where nothing else needs it."""
+    """The sum that `part`, a factor of `outer`, reads at plain indices; None where it has another
+    reader or is an output."""
     read = part.value if isinstance(part, Cast) else part
     if not isinstance(read, Read) or not all(isinstance(x, Index) for x in read.at):
         return None
@@ -72,18 +74,23 @@ def only_reader(spec: Spec, outer: Equation, part: Expr) -> Equation | None:
     if returned or len(users) != 1 or len(reads) != 1 or not inner:
         return None
     clash = set(inner[0].value.over) & set(indices(outer.value))
-    same = read.at == inner[0].at  # the same names: nothing to rename
+    same = read.at == inner[0].at  # same index names, so the bodies combine without renaming
     return inner[0] if same and not clash else None
 
 
 def reassociated(spec: Spec, outer: Equation, inner: Equation, part: Expr, name: str) -> list[Spec]:
-    """The spec with the inner sum done last; none where its factors cannot be parted. part: the
-    factor of the outer sum that reads the inner one.  name: of the sum that is done first."""
+    """The spec with the inner sum done last, in a list; an empty list where its factors do not
+    separate.
+
+    part: the factor of the outer sum that reads the inner one. name: of the contraction that runs
+    first.
+    """
     over = set(outer.value.over)
 
     def meets(p: Expr) -> bool:
         return bool(over & set(indices(p)))
 
+    # A factor with the outer reduction index must be in the first contraction; the rest can wait.
     others = [p for p in factors(outer.value.body) if p is not part]
     inside = factors(inner.value.body)
     early = tuple(p for p in (*others, *inside) if meets(p))
@@ -94,6 +101,7 @@ def reassociated(spec: Spec, outer: Equation, inner: Equation, part: Expr, name:
     first = Equation(name, tuple(map(Index, names)), outer.value)
     first = replace(first, value=replace(outer.value, body=product(early)))
     body = product((Read(first.target, first.at), *late))
+    # Each inner reduction index must still occur in what the second contraction multiplies.
     if not set(inner.value.over) <= set(indices(body)):
         return []
     second = replace(outer, value=replace(inner.value, body=body))

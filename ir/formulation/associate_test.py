@@ -1,4 +1,4 @@
-"""Products of three in the other order."""
+"""Reassociated matmul chains."""
 
 import numpy as np
 import pytest

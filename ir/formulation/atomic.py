@@ -1,4 +1,4 @@
-"""Atomic: a scatter whose updates are added to memory one by one, in whatever order they come."""
+"""Scatters by atomic addition: the updates are added to memory in any order."""
 
 from __future__ import annotations
 
@@ -10,16 +10,17 @@ from ir.schedule import Decision, Schedule
 from ir.spec import Equation, Facts, Index, Number, Range, Reduce, Scan, Spec
 from ir.verify import facts
 
-DTYPES = ("f32", "i32", "f16")  # that the memory of some machine adds to
+DTYPES = ("f32", "i32", "f16")  # dtypes with an atomic addition on some machine
+# Of these, the dtypes whose range also holds partial sums where it holds the total.
 WIDE = (
     "f32",
     "i32",
-)  # of these, those that hold the sum of some updates where they hold that of all
+)
 
 
 def decided(spec: Spec, schedule: Schedule) -> frozenset[str]:
-    """The scatters that are to be done by additions to memory; KernelError where a decision is
-    not legal."""
+    """The targets of the scatters that use atomic additions; KernelError where a decision is not
+    legal."""
     found = schedule.of("atomic")
     for decision in found:
         _require_scatter(spec, decision)
@@ -27,13 +28,15 @@ def decided(spec: Spec, schedule: Schedule) -> frozenset[str]:
 
 
 def scattered(spec: Spec) -> tuple[str, ...]:
-    """The tensors that a formulation adds to in memory: each is filled before, and ends a launch."""
+    """The tensors that a variant adds to in memory. Each is filled by an earlier launch and ends a
+    launch."""
     return tuple(e.target for e in spec.equations if e.accumulate)
 
 
 def places(e: Equation) -> tuple[Index, ...]:
-    """An index for each dimension of a scatter's target: the position itself where it is an
-    index that no other position has, else one of its own, `y_0` for the first of `y`."""
+    """One index per dimension of a scatter's target, used to fill it: the position itself where it
+    is an index that no other position has, else a new index (`y_0` for the first dimension of `y`).
+    """
     found = []
     for dim, position in enumerate(e.at):
         others = {i for k, p in enumerate(e.at) if k != dim for i in indices(p)}
@@ -43,8 +46,8 @@ def places(e: Equation) -> tuple[Index, ...]:
 
 
 def updated(e: Equation) -> tuple[str, ...]:
-    """The indices that an equation writes along: of a scatter, all that tell its updates apart,
-    those of what is added first."""
+    """The indices that an equation writes along; of a scatter, all that tell its updates apart,
+    those of the added value first."""
     if not e.accumulate:
         return e.indices
     found: dict[str, None] = {}
@@ -54,12 +57,13 @@ def updated(e: Equation) -> tuple[str, ...]:
 
 
 def start(e: Equation) -> Equation:
-    """The equation that fills a scatter's target with what its updates are added to."""
+    """The equation that fills a scatter's target with zeros before its updates are added."""
     return replace(e, at=places(e), value=Number(0), accumulate=False)
 
 
 def facts_with_places(spec: Spec) -> Facts:
-    """The facts of a formulation, with the ranges of the indices that scatters are filled along."""
+    """The facts of a variant, with the ranges of the indices along which scatter targets are
+    filled."""
     known = facts(spec)
     made: dict[str, Range] = {}
     for e in spec.equations if scattered(spec) else ():
@@ -97,7 +101,7 @@ def _require_scatter(spec: Spec, decision: Decision) -> None:
 
 
 def _require_free(spec: Spec, e: Equation, decision: Decision) -> None:
-    """Raises KernelError where an index of a filled place is a name of something else."""
+    """Raises KernelError where a fill index has the name of another index or tensor."""
     known = facts(spec)
     for own, position in zip(places(e), e.at, strict=True):
         if own is not position and (own.name in known.ranges or own.name in known.tensors):

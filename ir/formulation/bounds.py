@@ -1,5 +1,5 @@
-"""Bounds: between which numbers an expression's value lies, and whether it is positive, as far as
-its functions say."""
+"""Interval arithmetic on expressions: lower and upper bounds of a value, and whether it is
+positive."""
 
 from __future__ import annotations
 
@@ -37,31 +37,32 @@ _KEEPS = ("add", "mul", "div", "minimum", "sqrt")  # positive where all operands
 
 
 def positive(spec: Spec, expr: Expr) -> bool:
-    """Whether a value is more than 0 wherever it is a number. Sizes are."""
+    """Whether a value is greater than 0 wherever it is not NaN. Sizes are."""
     return _Bounds(spec).positive(expr)
 
 
 def interval(spec: Spec, expr: Expr) -> Interval:
-    """The least and the largest value that an expression can have; infinite where not known."""
+    """The bounds of an expression's value in exact arithmetic; infinite where they are not
+    known."""
     return _Bounds(spec).interval(expr)
 
 
 def held_interval(spec: Spec, expr: Expr) -> Interval:
-    """The same, where a tensor or a cast of a narrow float holds what that float can hold."""
+    """The same, but tensors and casts of narrow floats are clamped to the range of their format."""
     return _Bounds(spec, held=True).interval(expr)
 
 
 @dataclass(frozen=True, slots=True)
 class _Bounds:
-    """What was found of the tensors so far, each gone into once. held: see `held_interval`."""
+    """Bounds of one spec's expressions, with a memo per tensor."""
 
     spec: Spec
-    held: bool = False
-    signs: dict[str, bool] = field(default_factory=dict)
-    intervals: dict[str, Interval] = field(default_factory=dict)
+    held: bool = False  # clamp to the range of narrow floats, see `held_interval`
+    signs: dict[str, bool] = field(default_factory=dict)  # by tensor: whether it is positive
+    intervals: dict[str, Interval] = field(default_factory=dict)  # by tensor
 
     def positive(self, expr: Expr) -> bool:
-        """Whether a value is more than 0."""
+        """Whether a value is greater than 0."""
         match expr:
             case Number(value):
                 return value > 0
@@ -87,12 +88,13 @@ class _Bounds:
         return False
 
     def interval(self, expr: Expr) -> Interval:
-        """Between which numbers a value lies."""
+        """The least and the greatest value of an expression."""
         match expr:
             case Number(value):
                 return float(value), float(value)
             case Cast(dtype, value) if is_float(dtype):
                 return self._within(self.interval(value), dtype)
+            # `exp(f - max(f))` is in [0, 1], which the intervals of f and max(f) alone do not show.
             case Apply("exp" | "exp2", (Apply("sub", (a, b)),)) if self.held and self._tops(b, a):
                 return 0.0, 1.0
             case Apply(name, args) if name in _OF_INTERVALS:
@@ -116,7 +118,7 @@ class _Bounds:
         return self._within(found, facts(self.spec).tensors[name].dtype) if self.held else found
 
     def _within(self, found: Interval, dtype: str) -> Interval:
-        """What a value becomes in a dtype."""
+        """The bounds of a value after it is rounded to a dtype."""
         if not self.held or dtype not in LARGEST:
             return found
         most = LARGEST[dtype]
@@ -135,7 +137,8 @@ class _Bounds:
         return self._whole(renamed(e.value.body, own)) == self._whole(value)
 
     def _whole(self, expr: Expr) -> Expr:
-        """The expression with the pointwise tensors that it reads written out."""
+        """The expression with the pointwise tensors that it reads inlined, so that equal ones
+        compare equal."""
         for e in reversed(self.spec.equations):
             if pointwise(e):
                 expr = inline(expr, e)
@@ -143,7 +146,8 @@ class _Bounds:
 
 
 def _definition(spec: Spec, tensor: str) -> Equation | None:
-    """The equation of a tensor that is computed from earlier ones; None where there is none."""
+    """The equation of a tensor that depends on earlier tensors only; None for inputs, scans,
+    scatters and recurrences, whose bounds are not worked out."""
     earlier = {t.name for t in spec.inputs}
     for e in spec.equations:
         if e.target == tensor:

@@ -1,4 +1,4 @@
-"""Bounds of what tensors and casts of narrow floats hold."""
+"""Bounds of values that tensors and casts of narrow floats hold."""
 
 from math import inf
 
@@ -23,7 +23,7 @@ HELD = {
 
 
 def value(text):
-    """The expression, in a spec with the extremes of rows."""
+    """The expression, in a spec that has the maxima of rows."""
     spec = spec_of(
         "top[m] = max(w[m, k], k)",
         "least[m] = min(w[m, k], k)",

@@ -1,4 +1,4 @@
-"""Collapse: two indices that lie side by side become one that runs through both."""
+"""Flattening of two adjacent indices into one, as in implicit GEMM."""
 
 from __future__ import annotations
 
@@ -33,10 +33,11 @@ def collapse(spec: Spec, decision: Decision) -> Spec:
     """before: y[o, p, q] = sum(w[o, c, i] * x[c, p + i, q], c, i)
     after:  y[o, pq] = sum(w[o, c, i] * x[c, pq // Q + i, pq % Q], c, i)
 
-    Every tensor that is computed with p and q is computed flat, an output and an input that is
-    read at plain p and q is seen flat: memory is the same. Legal where the two stand side by
-    side, p first, wherever a tensor is computed with one of them. What is folded over one is
-    over both, as a convolution over channels and taps, and becomes one fold over their pairs.
+    Every tensor that is computed with p and q becomes flat; so does an input that is read at plain
+    p and q, and an output. Their memory does not change. Legal where p and q are adjacent, p first,
+    in every tensor that is computed with one of them. A reduction over one of them must be over
+    both; it becomes one reduction over the flattened index (channels and filter taps of a
+    convolution).
     """
     outer, inner = decision.subject, str(needed(decision, "inner"))
     known = facts(spec)
@@ -59,19 +60,18 @@ def collapse(spec: Spec, decision: Decision) -> Spec:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """The indices, the one they become, how far each runs, and the tensors that become flat,
-    with the dimension of the outer one."""
+    """The two indices, the one that replaces them, and the tensors that become flat."""
 
     outer: str
     inner: str
     name: str
-    longest: Expr
-    length: Expr
-    flat: Mapping[str, int]
+    longest: Expr  # size of `outer`
+    length: Expr  # size of `inner`: the stride of `outer` in the flattened index
+    flat: Mapping[str, int]  # flat tensors, each with its dimension of `outer`
     decision: Decision
 
     def tensor(self, t: Tensor) -> Tensor:
-        """An input or output as it is seen."""
+        """An input or output in its flattened shape."""
         if t.name not in self.flat:
             return t
         at = self.flat[t.name]
@@ -79,7 +79,7 @@ class _Pair:
         return replace(t, shape=(*t.shape[:at], both, *t.shape[at + 2 :]))
 
     def equation(self, e: Equation) -> Equation:
-        """An equation, with the pair as one index on its left side."""
+        """An equation with one index in place of the pair on its left side."""
         at, sizes = e.at, e.sizes
         if e.target in self.flat:
             k = self.flat[e.target]
@@ -89,7 +89,7 @@ class _Pair:
         return replace(e, at=at, value=self.of(e.value), sizes=sizes)
 
     def of(self, expr: Expr) -> Expr:
-        """An expression in the one index."""
+        """An expression over the flattened index."""
         if isinstance(expr, Reduce) and self.outer in expr.over:
             return self.folded(expr)
         if isinstance(expr, Index):
@@ -104,12 +104,13 @@ class _Pair:
             elif expr.pad is None:
                 both = Apply("add", (Apply("mul", (at[k], self.length)), at[k + 1]))
             else:
+                # A flattened position wraps into the next row: padding could not be told from data.
                 raise _refused(self.decision, f"`{expr.tensor}` is read beyond its borders")
             return replace(expr, at=(*at[:k], both, *at[k + 2 :]))
         return rebuilt(expr, self.of)
 
     def folded(self, expr: Reduce) -> Expr:
-        """A fold over both as one over the pairs."""
+        """A reduction over both indices as one over the flattened index."""
         own = (self.outer, self.inner)
         over = tuple(self.name if i == self.outer else i for i in expr.over if i != self.inner)
         ranges = tuple(r for r in expr.ranges if r.index not in own)
@@ -118,7 +119,8 @@ class _Pair:
 
 
 def _plain_inputs(spec: Spec, known: Facts, outer: str, inner: str) -> dict[str, int]:
-    """The inputs that are only read at the plain pair, in full, with its dimension."""
+    """The inputs that are read only at the plain pair, over its full size, each with the dimension
+    of `outer`."""
     found = {}
     derived = dict(spec.derived)
     want = (known.ranges[outer].high, known.ranges[inner].high)
@@ -134,7 +136,7 @@ def _plain_inputs(spec: Spec, known: Facts, outer: str, inner: str) -> dict[str,
 
 
 def _place(at: tuple[Expr, ...], outer: str, inner: str) -> int | None:
-    """Where the plain pair stands among positions."""
+    """The dimension at which the plain pair stands among positions; None where it does not."""
     for k in range(len(at) - 1):
         if at[k] == Index(outer) and at[k + 1] == Index(inner):
             return k
@@ -142,7 +144,7 @@ def _place(at: tuple[Expr, ...], outer: str, inner: str) -> int | None:
 
 
 def _require_pair(spec: Spec, decision: Decision, known: Facts, outer: str, inner: str) -> None:
-    """Raises KernelError where the indices cannot become one."""
+    """Raises KernelError where the two indices cannot be flattened into one."""
     for name in (outer, inner):
         if name not in known.ranges or known.ranges[name].jagged or outer == inner:
             what = "is jagged" if name in known.ranges else "is no index"

@@ -1,4 +1,4 @@
-"""Two indices that become one: convolutions as one product, element by element kernels flat."""
+"""Flattened index pairs: convolutions as one matmul, pointwise kernels as flat ones."""
 
 import pytest
 

@@ -1,4 +1,5 @@
-"""Expansion: equations that no statement of a loop nest computes, as several that some do."""
+"""Expansion of argmax, scatters, and exclusive or reverse scans into equations that a loop nest
+computes."""
 
 from __future__ import annotations
 
@@ -32,14 +33,14 @@ _NEUTRAL = {
     "min": Number(float("inf")),
 }
 
-_BACK = "_back"  # ends the name of a scan of mirrored terms
+_BACK = "_back"  # suffix of the name of a scan over reversed input
 
 
 def expanded(spec: Spec, added: frozenset[str] = frozenset()) -> Spec:
-    """The spec with positions of extremes, scatters, and scans that start anew or at the end
-    written through folds and plain scans; the spec itself where it has none of them.
+    """The spec with argmax and argmin, scatters, and reverse or exclusive scans written as
+    reductions and plain scans; the spec itself where it has none of them.
 
-    added: scatters that stay, as their updates are added to memory.
+    added: targets of scatters that stay, because their updates are atomic additions.
     """
     if not any(_expands(e) and e.target not in added for e in spec.equations):
         return spec
@@ -52,12 +53,12 @@ def expanded(spec: Spec, added: frozenset[str] = frozenset()) -> Spec:
 
 
 def top_of(target: str) -> str:
-    """The extreme whose position a tensor is."""
+    """The name of the max (min) whose position `target` is."""
     return f"{target}_top"
 
 
 def mirrored(spec: Spec) -> tuple[str, ...]:
-    """The scans of mirrored terms: another launch reads them from the end."""
+    """The scans of reversed inputs. A later launch reads them from the end."""
     made = {e.target: e for e in spec.equations}
     found = []
     for e in spec.equations:
@@ -87,11 +88,12 @@ def _extreme(spec: Spec, known: Facts, e: Equation) -> list[Equation]:
     """before: y[m] = argmax(f, n)
     after:  y_top[m] = max(f, n); y[m] = min(where((f == y_top[m]) | isnan(f), n, N), n)
 
-    The first position wins, as it does in the reference. NaN is the extreme and equals nothing, so
-    a float is tested for it: else a row with NaN would have no position.
+    The first position wins, as in the reference. A row with NaN has the maximum NaN, which equals
+    nothing; so floats are tested with isnan, or such a row would have no position.
     """
     value = e.value
     _require_free(known, e, top_of(e.target))
+    # Cast 16-bit terms once, so that the maximum and the comparison see the same f32 values.
     body = Cast("f32", value.body) if _narrow(value.body, known) else value.body
     top = Read(top_of(e.target), e.at)
     position: Expr = Number(0)
@@ -113,7 +115,10 @@ def _extreme(spec: Spec, known: Facts, e: Equation) -> list[Equation]:
 
 def _scatter(known: Facts, e: Equation) -> Equation:
     """before: y[i[n], d] += v[n, d]
-    after:  y[y_0, d] = sum(where(i[n] == y_0, v[n, d], 0), n)"""
+    after:  y[y_0, d] = sum(where(i[n] == y_0, v[n, d], 0), n)
+
+    Each output element gathers its updates, which needs no atomic addition.
+    """
     at = places(e)
     same: list[Expr] = []
     for position, own in zip(e.at, at, strict=True):
@@ -147,6 +152,7 @@ def _scan(spec: Spec, known: Facts, e: Equation) -> list[Equation]:
             f"`{e.target}`: an exclusive cum{value.fold} of integers is not lowered", place=e.place
         )
     body = value.body
+    # Inline pointwise producers along the scan index: the new body reads them at other positions.
     for other in reversed(spec.equations[: spec.equations.index(e)]):
         plain = not isinstance(other.value, Reduce | Scan) and not other.accumulate
         if plain and value.along in other.indices:
@@ -169,10 +175,12 @@ def _scan(spec: Spec, known: Facts, e: Equation) -> list[Equation]:
 
 
 def _padded(expr: Expr, index: str, to: Expr) -> Expr:
-    """The expression at another position along an index; reads that it moves are padded."""
+    """The expression with `index` moved to position `to`; reads that this moves are padded with
+    zeros."""
     if isinstance(expr, Index):
         return to if expr.name == index else expr
     moved = rebuilt(expr, lambda e: _padded(e, index, to))
+    # The first step reads one element out of bounds. A `where` discards it, so any padding does.
     if isinstance(expr, Read) and moved != expr and expr.pad is None:
         return replace(moved, pad=0.0)
     return moved
@@ -184,7 +192,7 @@ def _narrow(body: Expr, known: Facts) -> bool:
 
 
 def _real(spec: Spec, known: Facts, body: Expr) -> bool:
-    """Whether an expression gives a float."""
+    """Whether an expression is a float."""
     tensors = {name: tensor.dtype for name, tensor in known.tensors.items()}
     return is_float(Dtypes(tensors, dict(spec.attributes)).of(body))
 

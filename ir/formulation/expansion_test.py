@@ -1,4 +1,4 @@
-"""Positions of extremes, scatters and scans from the other end."""
+"""The expansion of argmax, scatters and reverse scans."""
 
 import numpy as np
 import pytest

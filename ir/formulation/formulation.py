@@ -1,4 +1,4 @@
-"""Formulations: the equations as the algebraic decisions of a schedule leave them."""
+"""The equations after the algebraic decisions of a schedule."""
 
 from __future__ import annotations
 
@@ -21,27 +21,29 @@ from ir.schedule import Decision, Schedule
 from ir.spec import Apply, Equation, Expr, Read, Reduce, Scan, Spec
 from ir.visit import inline, pruned, rebuilt, renamed
 
+# Verbs whose rewrites add tensors or indices, in the order in which they are applied.
 BRINGING = ("atomic", "associate", "precision", "split", "layout", "unroll", "collapse")
+# Verbs on which the legality and the part length of a `split` depend.
 ASKED_BY_SPLIT = ("tile", "fuse", "stream")
 
 
 def formulate(spec: Spec, schedule: Schedule) -> Spec:
-    """The spec with every algebraic decision carried out; KernelError where one is not legal."""
+    """The spec after every algebraic decision; KernelError where one is not legal."""
     for decision in schedule.of("defer"):
         spec = defer(spec, decision)
     return rewritten(spec, schedule)
 
 
 def rewritten(spec: Spec, schedule: Schedule) -> Spec:
-    """The spec with the decisions carried out that bring new tensors or indices, its equations
-    such as a loop nest can compute."""
+    """The spec after the decisions that add tensors or indices, in equations that a loop nest can
+    compute."""
     asked = {*BRINGING, *(ASKED_BY_SPLIT if schedule.of("split") else ())}
     return _rewritten(spec, schedule.only(asked))
 
 
 @by_identity
 def _rewritten(spec: Spec, schedule: Schedule) -> Spec:
-    """The same, of a schedule with nothing else."""
+    """The same, for a schedule without other verbs, so that the memo hits more often."""
     spec = expanded(spec, decided(spec, schedule))
     for decision in schedule.of("associate"):
         spec = associate(spec, decision)
@@ -64,9 +66,9 @@ def defer(spec: Spec, decision: Decision) -> Spec:
     """before: a[i] = sum(r[i] * f[i, k], k); y[i] = g(a[i])
     after:  a[i] = sum(f[i, k], k);        y[i] = g(a[i] * r[i])
 
-    Legal where r does not have the summed index, is a factor of the body, and the sum is no
-    output. Every other equation that reads the sum reads it times r too. A sum of f16 becomes one
-    of f32: without r, f16 may not hold it.
+    Legal where r lacks the reduction index and is a factor of the body, and the sum is no output.
+    Every other reader of the sum multiplies by r too. An f16 sum becomes f32: without the factor r
+    its values may exceed the range of f16.
     """
     total, read = freed(spec, decision)
     readers = [e for e in spec.equations if total.target in e.sources()]
@@ -75,7 +77,8 @@ def defer(spec: Spec, decision: Decision) -> Spec:
 
 
 def freed(spec: Spec, decision: Decision) -> tuple[Equation, Read]:
-    """The sum that a `defer` takes its factor out of, without it, and the read that was taken."""
+    """The sum that a `defer` takes its factor out of, without that factor, and the read that was
+    taken out."""
     factor, into = decision.subject, str(decision.option("into"))
     reader = _find(spec, into, decision)
     for name in reader.sources():
@@ -96,8 +99,8 @@ def freed(spec: Spec, decision: Decision) -> tuple[Equation, Read]:
 
 
 def depends(spec: Spec, target: str, on: str) -> bool:
-    """Whether an equation's target needs another tensor, directly or through others; of a
-    recurrence, within one step."""
+    """Whether an equation needs the tensor `on`, directly or through others; in a recurrence,
+    within one step."""
     if target == on:
         return True
     equations = {e.target: e for e in spec.equations}
@@ -113,12 +116,13 @@ def depends(spec: Spec, target: str, on: str) -> bool:
 
 
 def pointwise(equation: Equation) -> bool:
-    """Whether an equation neither reduces nor scans nor scatters."""
+    """Whether an equation has no reduction, no scan and no scatter."""
     return not isinstance(equation.value, Reduce | Scan) and not equation.accumulate
 
 
 def _without(spec: Spec, name: str, factor: str) -> tuple[Equation, Read] | None:
-    """The sum `name` with `factor` taken out of its body, and the read that was taken."""
+    """The sum `name` without `factor` in its body, and the read that was taken out; None where it
+    has no such factor."""
     try:
         total = spec.equation(name)
     except KeyError:
@@ -126,6 +130,7 @@ def _without(spec: Spec, name: str, factor: str) -> tuple[Equation, Read] | None
     if not isinstance(total.value, Reduce) or total.value.fold != "sum":
         return None
     body = total.value.body
+    # Inline pointwise tensors that contain the factor, so that it shows up in the product.
     for equation in reversed(spec.equations):
         between = equation.target in {r.tensor for r in _reads(body)}
         if between and equation.target != factor and pointwise(equation):

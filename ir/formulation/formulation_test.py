@@ -1,4 +1,4 @@
-"""What `defer` turns into what, and when it is refused."""
+"""What `defer` rewrites, and when it is refused."""
 
 import numpy as np
 import pytest

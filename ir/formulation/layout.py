@@ -1,5 +1,4 @@
-"""Layout: the order of a tensor's dimensions in memory, by a copy or as it is computed; a copy may
-be rounded for the products that read it."""
+"""Memory layouts: a packed copy of an input, or another dimension order of a computed tensor."""
 
 from __future__ import annotations
 
@@ -17,14 +16,14 @@ from ir.visit import rebuilt, visited
 
 def layout(spec: Spec, decision: Decision) -> Spec:
     """before: y[m, n] = sum(x[m, k] * w[k, n], k)
-    after:  w_nk[n, k] = w[k, n] (along indices of its own), in a launch of its own; y[m, n] = sum(x[m, k] * w_nk[n, k], k)
+    after:  w_nk[n, k] = w[k, n], in a launch of its own; y[m, n] = sum(x[m, k] * w_nk[n, k], k)
 
-    A tensor that the kernel computes, `t[k, n] = ...`, becomes `t[n, k] = ...` instead. The
-    dimensions of an input are named by the index that each is read at, see `dimensions`.
-    Legal for all but outputs.
+    The copy runs along indices of its own (`w_nk_n`, `w_nk_k`). A tensor that the kernel computes,
+    `t[k, n] = ...`, becomes `t[n, k] = ...` instead. The dimensions of an input have the names of
+    the indices that it is read at, see `dimensions`. Legal for all tensors but outputs.
 
-    With `dtype=tf32`, w_nk[n, k] = tf32(w[k, n]): only products read the copy, and it may have the
-    input's own order. Legal for inputs of f32 that are operands.
+    With `dtype=tf32` the copy is rounded, w_nk[n, k] = tf32(w[k, n]): then only contractions read
+    it, and it may keep the input's order. Legal for f32 inputs that are operands.
     """
     name = decision.subject
     order, dtype = str(needed(decision, "order")), decision.option("dtype")
@@ -60,8 +59,9 @@ def layout(spec: Spec, decision: Decision) -> Spec:
 
 
 def dimensions(spec: Spec, name: str) -> tuple[str, ...]:
-    """A name for each dimension of a tensor: its index where it is computed, else the first
-    index of the position it is read at; `d0`, `d1` where that is none or names another too."""
+    """A name for each dimension of a tensor: its index where it is computed, else the first index
+    of the position at which it is read; `d0`, `d1`, ... where there is no such index or it names
+    another dimension."""
     made = {e.target: e for e in spec.equations}
     if name in made:
         return made[name].indices
@@ -77,7 +77,8 @@ def dimensions(spec: Spec, name: str) -> tuple[str, ...]:
 
 
 def _fixed(spec: Spec, name: str) -> bool:
-    """Whether a tensor is scattered into, so that its positions are no plain indices."""
+    """Whether a tensor is scattered into: then its positions are not plain indices and cannot be
+    permuted."""
     return any(e.target == name and e.accumulate for e in spec.equations)
 
 
@@ -98,7 +99,7 @@ def _copied(spec: Spec, decision: Decision, names: tuple[str, ...], turn: tuple[
 
 
 def _fed(equation: Equation, name: str, to: str, turn: tuple[int, ...]) -> Equation:
-    """A sum of products with reads of a tensor that are factors turned; others as they are."""
+    """A contraction whose operands read the copy. Its other reads and other equations stay."""
     if contraction(equation) is None:
         return equation
     parts = factors(equation.value.body)
@@ -107,7 +108,8 @@ def _fed(equation: Equation, name: str, to: str, turn: tuple[int, ...]) -> Equat
 
 
 def _require_operand(spec: Spec, decision: Decision, fed: tuple[Equation, ...]) -> None:
-    """Raises KernelError where what is rounded is not f32, or no product takes it."""
+    """Raises KernelError where the tensor to round is not f32, or is no operand of a
+    contraction."""
     given = next(t for t in spec.inputs if t.name == decision.subject)
     if given.dtype != "f32" or fed == spec.equations:
         what = f"is {given.dtype}" if given.dtype != "f32" else "is no operand of a product"
@@ -119,7 +121,7 @@ def _require_operand(spec: Spec, decision: Decision, fed: tuple[Equation, ...]) 
 
 
 def _turned(expr: Expr, name: str, to: str, turn: tuple[int, ...]) -> Expr:
-    """The expression with reads of a tensor at positions in the new order."""
+    """The expression with reads of `name` as reads of `to`, their positions permuted by `turn`."""
     expr = rebuilt(expr, lambda e: _turned(e, name, to, turn))
     if isinstance(expr, Read) and expr.tensor == name:
         return replace(expr, tensor=to, at=tuple(expr.at[d] for d in turn))

@@ -1,4 +1,4 @@
-"""Copies and tensors between launches in another order of dimensions."""
+"""Packed copies of inputs, and transposed tensors between launches."""
 
 import numpy as np
 import pytest

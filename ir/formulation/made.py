@@ -1,4 +1,4 @@
-"""Made: the names of the tensors and indices that decisions bring."""
+"""Derived tensors and indices: the names that decisions add, and decisions on them."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from ir.schedule import Argument, Decision, Schedule
 from ir.spec import Spec
 from ir.verify import facts
 
-LARGEST_INHERITED = 256  # the tile of an index that two became
-TRIPLE = "tf32x3"  # the precision of a product as three of tf32
+LARGEST_INHERITED = 256  # largest tile that a flattened index takes over from its two indices
+TRIPLE = "tf32x3"  # precision of a 3xTF32 contraction
 
 
 def copy_of(decision: Decision) -> str:
-    """The tensor that a `layout` of an input makes: `w` in the order `n_k` gives `w_nk`."""
+    """The packed copy that a `layout` of an input makes: `w` in the order `n_k` gives `w_nk`."""
     return f"{decision.subject}_{str(decision.option('order')).replace('_', '')}"
 
 
 def parts_of(decision: Decision) -> str:
-    """The tensor of the parts that a `split` makes."""
+    """The tensor of partial results that a `split` makes."""
     return f"{decision.subject}_parts"
 
 
 def part_of(decision: Decision) -> str:
-    """The index that counts the parts of a `split`."""
+    """The index over the parts of a `split`."""
     return f"{decision.subject}_s"
 
 
 def collapsed(decision: Decision) -> str:
-    """The index that a `collapse` makes of two."""
+    """The flattened index that a `collapse` makes of two."""
     return f"{decision.subject}{decision.option('inner')}"
 
 
 def stands_for(schedule: Schedule, index: str) -> str:
-    """The index whose decisions one follows that has none: of a copy's own index, the one that
-    the tensor is read at."""
+    """The index whose decisions apply to an index without its own: for an index of a packed copy,
+    the index at which the tensor is read; else the index itself."""
     for d in schedule.of("layout"):
         own = f"{copy_of(d)}_"
         if index.startswith(own):
@@ -51,13 +51,14 @@ def counts_parts(schedule: Schedule, index: str) -> bool:
 
 
 def owner(schedule: Schedule, target: str) -> str:
-    """The tensor that decisions on a computed one name: of parts, what they are parts of."""
+    """The tensor under whose name decisions on `target` are written: for the parts of a split, the
+    whole."""
     split = (d.subject for d in schedule.of("split") if parts_of(d) == target)
     return next(split, target)
 
 
 def names(decision: Decision | None) -> frozenset[str]:
-    """The names of the tensors and indices that are there only because of a decision."""
+    """The names of the tensors and indices that exist only because of a decision."""
     if decision is None:
         return frozenset()
     subject = decision.subject
@@ -75,8 +76,8 @@ def names(decision: Decision | None) -> frozenset[str]:
 
 
 def after(schedule: Schedule, old: Decision | None, new: Decision | None) -> Schedule:
-    """A schedule whose decision `old` was replaced by `new`: what was decided on names that are
-    gone goes too, and what was decided on two indices that became one is decided on that."""
+    """The schedule after its decision `old` became `new`. Decisions on names that no longer exist
+    are dropped; those on two indices that were flattened apply to the flattened index."""
     if new is not None and new.verb == "collapse" and old != new:
         schedule = _inherited(schedule, new)
     return _without(schedule, names(old) - names(new))
@@ -85,6 +86,7 @@ def after(schedule: Schedule, old: Decision | None, new: Decision | None) -> Sch
 def _inherited(schedule: Schedule, collapse: Decision) -> Schedule:
     pair, one = (collapse.subject, str(collapse.option("inner"))), collapsed(collapse)
     tiles = [t for i in pair if (t := schedule.find("tile", i))]
+    # The flattened tile has as many elements as the two tiles had together, up to a limit.
     size = prod(int(t.option("size", 1)) for t in tiles)
     made: dict[tuple[str, str], Decision] = {}
     for d in schedule.decisions:
@@ -99,19 +101,20 @@ def _inherited(schedule: Schedule, collapse: Decision) -> Schedule:
 
 
 def _without(schedule: Schedule, gone: frozenset[str]) -> Schedule:
-    """The schedule without the decisions on names that are gone."""
+    """The schedule without decisions on names that no longer exist."""
     kept = (d for d in schedule.decisions if d.subject.removesuffix(".outer") not in gone)
     return Schedule(schedule.kernel, tuple(kept))
 
 
 def ends(schedule: Schedule) -> tuple[str, ...]:
-    """The tensors that decisions bring and that end a launch, where they are there."""
+    """The derived tensors that end a launch where they exist: packed copies and the parts of
+    splits."""
     copies = (copy_of(d) for d in schedule.of("layout"))
     return (*copies, *(parts_of(d) for d in schedule.of("split")))
 
 
 def require_registers(decision: Decision, machine: Machine) -> None:
-    """Raises KernelError where a machine without registers is given what only others do."""
+    """Raises KernelError where a decision needs a machine with registers and this one has none."""
     if not machine.has_registers:
         raise KernelError(
             f"`{machine.name}` has no registers, and nothing there does what "
@@ -123,7 +126,7 @@ def require_registers(decision: Decision, machine: Machine) -> None:
 
 
 def needed(decision: Decision, name: str) -> Argument:
-    """An option that a decision must have; KernelError where it lacks it."""
+    """An option that a decision must have; KernelError where it is missing."""
     found = decision.option(name)
     if found is None:
         raise KernelError(
@@ -135,7 +138,8 @@ def needed(decision: Decision, name: str) -> Argument:
 
 
 def require_free(spec: Spec, names: tuple[str, ...], decision: Decision) -> None:
-    """Raises KernelError where a tensor or an index of the spec has one of the names."""
+    """Raises KernelError where a tensor, an index or an attribute of the spec already has one of
+    the names."""
     known = facts(spec)
     attributes = {name for name, _ in spec.attributes}
     for name in names:

@@ -1,4 +1,4 @@
-"""Masks: what an expression is where one index lies on one side of another."""
+"""Masks: the constant that an expression takes where one index lies on one side of another."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from ir.spec import Apply, Cast, Equation, Expr, Number, Read, Size, Spec
 from ir.visit import renamed
 
 _FLIPPED = {"ge": "lt", "gt": "le"}
-Known = float | bool | None  # None: nothing is known
+Known = float | bool | None  # None: not known
 
 
 def borders(spec: Spec, expr: Expr, index: str, at: str) -> tuple[Expr, ...]:
-    """Every c for which a comparison in the expression parts `index` at `at + c`: it tells
-    index <= at + c from index > at + c, or index < at + c from index >= at + c. Numbers come in
-    order."""
+    """The offsets c at which a comparison in the expression separates positions of `index` around
+    `at + c`: index <= at + c from index > at + c, or index < at + c from index >= at + c. Known
+    numbers come first, ascending."""
     found: dict[Expr, None] = {}
     for node in _walk(expr, {e.target: e for e in spec.equations if pointwise(e)}):
         for border in _sides(node, index, at):
@@ -26,23 +26,24 @@ def borders(spec: Spec, expr: Expr, index: str, at: str) -> tuple[Expr, ...]:
 
 
 def beyond(spec: Spec, expr: Expr, index: str, at: str, offset: Expr, side: str) -> Known:
-    """The one value that an expression has for every index > at + offset (`above`), or every
-    index < at + offset (`below`), None where it may have several.
+    """The constant that an expression has for every index > at + offset (`above`) or every index <
+    at + offset (`below`); None where it may vary.
 
-    All that is not known is taken to be finite, as it is for finite inputs.
+    Values that are not known are taken to be finite, as they are for finite inputs.
     """
     made = {e.target: e for e in spec.equations if pointwise(e)}
     return _Beyond(made, index, at, offset, side).of(expr)
 
 
 class _Beyond:
-    """Works out what is known on one side of a border."""
+    """Evaluates expressions on one side of a border."""
 
     def __init__(self, made: Mapping[str, Equation], index: str, at: str, offset: Expr, side: str):
         self.made, self.index, self.at = made, index, at
         self.offset, self.side = offset, side
 
     def of(self, expr: Expr) -> Known:
+        """The constant that an expression has on this side; None where it may vary."""
         match expr:
             case Number(value):
                 return value
@@ -56,7 +57,7 @@ class _Beyond:
         return None
 
     def _compared(self, expr: Apply) -> Known:
-        """Whether a comparison of the two indices holds."""
+        """The truth of a comparison of the two indices on this side; None where it varies."""
         for border, side, holds in _sides(expr, self.index, self.at):
             if side == self.side and _reaches(self.offset, border, side):
                 return holds
@@ -84,6 +85,7 @@ class _Beyond:
             case "mul":
                 return self._product(args, known)
             case "div":
+                # 0 / x is 0 for finite x != 0; infinity keeps its sign over a positive divisor.
                 kept = one == 0 or (one in (math.inf, -math.inf) and self._positive(args[1]))
                 return one if kept and known[1] is None else None
             case "exp" | "relu" | "sigmoid":
@@ -92,6 +94,7 @@ class _Beyond:
 
     def _product(self, args: tuple[Expr, ...], known: list[Known]) -> Known:
         if 0 in known:
+            # 0 * inf is NaN, not 0.
             return None if any(k is not None and math.isinf(k) for k in known) else 0.0
         if None not in known:
             return known[0] * known[1]
@@ -101,11 +104,12 @@ class _Beyond:
         return None
 
     def _positive(self, expr: Expr) -> bool:
-        """Whether an expression is greater than 0 for certain."""
+        """Whether an expression is certainly greater than 0."""
         match expr:
             case Number(value):
                 return value > 0
             case Size(name):
+                # Sizes (upper case) are at least 1; attributes (lower case) may have any sign.
                 return not name.islower()
             case Cast(_, value):
                 return self._positive(value)
@@ -117,7 +121,7 @@ class _Beyond:
 
 
 def _sum(a: Known, b: Known) -> Known:
-    """The sum of two values, of which an infinite one swallows a finite one."""
+    """The sum of two values; an infinite one absorbs a finite one that is not known."""
     infinite = [x for x in (a, b) if x is not None and math.isinf(x)]
     if len(set(infinite)) == 1:
         return infinite[0]
@@ -125,7 +129,7 @@ def _sum(a: Known, b: Known) -> Known:
 
 
 def _sides(expr: Expr, index: str, at: str) -> tuple[tuple[Expr, str, bool], ...]:
-    """What a comparison is beyond its borders: (offset, side, whether it holds there)."""
+    """What a comparison is on both sides of its border: (offset, side, whether it holds there)."""
     if not isinstance(expr, Apply) or expr.function not in ("lt", "le", "gt", "ge"):
         return ()
     form = affine(Apply("sub", expr.args))
@@ -154,7 +158,7 @@ def _negated(offset: Expr) -> Expr:
 
 
 def _reaches(offset: Expr, border: Expr, side: str) -> bool:
-    """Whether all that lies beyond an offset lies beyond a border too."""
+    """Whether every position on that side of `offset` is also on that side of `border`."""
     if isinstance(offset, Number) and isinstance(border, Number):
         return border.value <= offset.value if side == "above" else border.value >= offset.value
     return offset == border

@@ -1,9 +1,9 @@
-"""Narrow: what may be held in a float of a smaller range than f32, as products are rounded to it.
+"""Range rules: which matmul operands may be rounded to a float of smaller range than f32.
 
-A schedule may round an operand that the given equations have: arithmetic in the formats of the spec
-rounds it there too. What the given equations do not have may be larger by any factor: a decision
-that takes a factor out of a sum, or sums in another order, leaves operands of its own. These may be
-rounded where bounds show that the narrow float holds them.
+A schedule may round an operand that the user's equations have: plain arithmetic in the formats of
+the spec rounds it too. A decision that takes a factor out of a sum, or sums in another order, makes
+new operands, which may be larger by any factor. These may be rounded only where bounds prove that
+the narrow format holds them.
 """
 
 from __future__ import annotations
@@ -25,19 +25,20 @@ from ir.print import expression_text
 from ir.schedule import Decision, Schedule
 from ir.spec import Equation, Spec
 
-OF_OPERANDS = ("defer", "associate", "stream", "precision")  # verbs that decide on operands
+OF_OPERANDS = ("defer", "associate", "stream", "precision")  # verbs that change or round operands
 
 
 class OutOfRange(KernelError):
-    """Operands would be rounded to a narrow float that may not hold them."""
+    """Operands would be rounded to a narrow float whose range may not hold them."""
 
 
 def require_range(
     spec: Spec, schedule: Schedule, machine: Machine, given: Spec | None = None
 ) -> None:
-    """Raises OutOfRange where operands are rounded to a narrow float that may not hold them.
+    """Raises OutOfRange where operands are rounded to a narrow float whose range may not hold them.
 
-    given: the equations whose values may be rounded, where those of `spec` are rewritten from them.
+    given: the user's equations, where `spec` is a rewrite of them. Only their values may be rounded
+    without proof.
     """
     narrow = [d for d in schedule.of("precision") if d.option("dtype") in LARGEST]
     if not narrow:
@@ -53,8 +54,11 @@ def require_range(
 def in_range(
     spec: Spec, made: tuple[Decision, ...], base: tuple[Decision, ...], machine: Machine
 ) -> tuple[Decision, ...]:
-    """The decisions of `base` with operands that a narrow float may not hold rounded to one of the
-    range of f32 that the matrix unit takes, or not rounded. made: what else is decided."""
+    """The decisions of `base`, made legal: a rounding that may overflow becomes tf32 where the
+    matrix unit takes it, and is dropped where it does not.
+
+    made: the other decisions of the schedule.
+    """
     found: list[Decision] = []
     for d in base:
         try:
@@ -67,8 +71,8 @@ def in_range(
 
 
 def _changed(spec: Spec, schedule: Schedule) -> tuple[Spec, Mapping[str, Decision]]:
-    """The equations that decisions leave, and the sums whose operands are not the given ones, each
-    with the decision that changed it."""
+    """The equations after the decisions, and the sums with operands that the user's equations lack,
+    each with the decision that changed it."""
     changed: dict[str, Decision] = {}
     for d in schedule.of("defer"):
         changed[freed(spec, d)[0].target] = d
@@ -78,13 +82,14 @@ def _changed(spec: Spec, schedule: Schedule) -> tuple[Spec, Mapping[str, Decisio
         spec, name = associate(spec, d), again(d.subject)
         changed |= {e.target: d for e in spec.equations if name in (e.target, *e.sources())}
     for d in schedule.of("stream"):
+        # Under a running maximum exp(f - mx) uses the maximum so far: these operands are new too.
         rescaled = [t for t in _beside(schedule, d.subject) if depends(spec, t, d.subject)]
         changed |= {t: d for t in rescaled if t not in changed}
     return spec, changed
 
 
 def _beside(schedule: Schedule, name: str) -> set[str]:
-    """The other reductions that share a loop with one."""
+    """The other reductions that share a loop with `name`."""
     pairs = [
         {d.subject, str(d.option("into"))} for verb in ("fuse", "stream") for d in schedule.of(verb)
     ]
@@ -97,7 +102,7 @@ def _beside(schedule: Schedule, name: str) -> set[str]:
 def _require_held(
     spec: Spec, e: Equation, decision: Decision, by: Decision | None, machine: Machine
 ) -> None:
-    """Raises OutOfRange where the narrow float may not hold an operand of a product."""
+    """Raises OutOfRange where the narrow float may not hold an operand of a contraction."""
     found, dtype = contraction(e), str(decision.option("dtype"))
     for side in (found.a, found.b) if found else ():
         low, high = held_interval(spec, side)
@@ -115,15 +120,18 @@ def _require_held(
 
 
 def _wide(spec: Spec, machine: Machine) -> list[str]:
-    """The dtypes of operands that have the range of f32."""
+    """The operand dtypes with the range of f32."""
     wide = [d for d in narrowest(spec) if d not in LARGEST]
     wide += [NARROW, TRIPLE] if machine.has_matrix(NARROW) else []
     return [*wide, "f32"]
 
 
 def _alike(spec: Spec, given: Spec, name: str, known: dict[str, bool]) -> bool:
-    """Whether a tensor is computed by the same equations in two specs, from the same inputs.
-    known: what was found of others, those on the way taken to be alike."""
+    """Whether two specs compute a tensor by the same equations from the same inputs.
+
+    known: results so far; a tensor still being compared counts as equal, which ends the recursion
+    in recurrences.
+    """
     if name not in known:
         known[name] = True
         one, other = _equation(spec, name), _equation(given, name)

@@ -1,4 +1,4 @@
-"""What may be rounded to a float of a smaller range, and what is refused."""
+"""Which operands may be rounded to a float of smaller range, and which are refused."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Precision: a product of f32 operands as products of tf32 ones, and what that leaves exact."""
+"""Operand precision: 3xTF32 contractions, and the dtypes of matrix-unit operands."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ir.spec import EIGHT, Apply, Cast, Equation, Expr, Index, Read, Reduce, Spe
 from ir.verify import facts
 
 NARROW = "tf32"
-EXACT = (*EIGHT, "bf16", "f16", "tf32")  # every value of these is one of tf32
+EXACT = (*EIGHT, "bf16", "f16", "tf32")  # dtypes whose every value tf32 holds
 
 
 def triple(spec: Spec, decision: Decision, target: str) -> Spec:
@@ -23,9 +23,9 @@ def triple(spec: Spec, decision: Decision, target: str) -> Spec:
             acc_bh[n, k] and acc_bl[n, k] likewise;
             acc[m, n] = sum(acc_al * acc_bh + acc_ah * acc_bl + acc_ah * acc_bh, k)
 
-    Three products of tf32 operands, the small ones first: about the result of an f32 product.
-    A side that tf32 holds exactly stays as it is, and takes two products. Recomputed where they
-    are read, or stored once by `kernel(acc_al)`, `kernel(acc_bl)`.
+    3xTF32: three tf32 contractions, the small ones first, give about the result of an f32 one. An
+    operand that tf32 holds exactly is not split; then two contractions do. The parts are recomputed
+    where they are read, or stored once by `kernel(acc_al)` and `kernel(acc_bl)`.
     """
     name = decision.subject
     equation = spec.equation(target)
@@ -58,8 +58,8 @@ def triple(spec: Spec, decision: Decision, target: str) -> Spec:
 
 
 def widened(spec: Spec, target: str) -> Spec:
-    """The spec with a sum of f16 as one of f32: for one that the given equations do not have, whose
-    values f16 may not hold."""
+    """The spec with an f16 sum as an f32 one: the user's equations do not have this sum, and f16
+    may not hold its values."""
     if facts(spec).tensors[target].dtype != "f16":
         return spec
     e = spec.equation(target)
@@ -69,7 +69,8 @@ def widened(spec: Spec, target: str) -> Spec:
 
 
 def undone(spec: Spec, equation: Equation) -> Equation:
-    """An equation that `triple` made three products of, with the one product again."""
+    """An equation that `triple` rewrote, with its one product restored; other equations
+    unchanged."""
     parts = terms(equation)
     last = parts[-1] if len(parts) > 1 else None
     if not isinstance(last, Apply) or last.function != "mul":
@@ -83,7 +84,8 @@ def undone(spec: Spec, equation: Equation) -> Equation:
 
 
 def terms(equation: Equation) -> tuple[Expr, ...]:
-    """The products that a sum's body adds up, where it is a sum of several."""
+    """The terms that a sum's body adds up; one where the body is no addition, none for other
+    reductions."""
 
     def visit(expr: Expr) -> tuple[Expr, ...]:
         if isinstance(expr, Apply) and expr.function == "add":
@@ -97,8 +99,8 @@ def terms(equation: Equation) -> tuple[Expr, ...]:
 
 
 def products(equation: Equation) -> tuple[Contraction, ...]:
-    """The contractions that a sum consists of: one, or those that `triple` made; none if any of
-    its terms is no contraction."""
+    """The contractions that a sum consists of: one, or those of `triple`; none if a term is
+    none."""
     if whole := contraction(equation):
         return (whole,)
     value = equation.value
@@ -107,9 +109,10 @@ def products(equation: Equation) -> tuple[Contraction, ...]:
 
 
 def natural(expr: Expr, tensors: Mapping[str, Tensor], computed: Collection[str]) -> str:
-    """The narrowest dtype that holds every value of a factor exactly, as far as can be told.
+    """The narrowest dtype known to hold every value of a factor exactly.
 
-    computed: the tensors that are computed where the factor is, in a dtype of their own.
+    computed: tensors that this launch computes. They are held in f32 whatever their dtype, but for
+    tf32.
     """
     inner = expr.value if isinstance(expr, Cast) and expr.dtype == "f32" else expr
     if isinstance(inner, Read):
@@ -120,9 +123,10 @@ def natural(expr: Expr, tensors: Mapping[str, Tensor], computed: Collection[str]
 
 
 def together(a: str, b: str) -> str:
-    """The dtype of a product's operands of two dtypes: one that holds all values of both.
+    """The dtype in which two operands of different dtypes are multiplied: it holds all values of
+    both.
 
-    An operand of 8 bits is taken as the other's, or as bf16 where that is the other one of 8 bits.
+    An 8-bit operand takes the other's dtype; two different 8-bit formats meet in bf16.
     """
     if a == b:
         return a
@@ -133,20 +137,21 @@ def together(a: str, b: str) -> str:
 
 
 def narrowest(spec: Spec) -> tuple[str, ...]:
-    """The dtypes to which operands of products may be rounded, as an input has one of them: those
-    of 16 bits; with inputs of 8 bits also bf16, which holds all of their values."""
+    """The 16-bit dtypes to which operands may be rounded because an input has them; inputs of 8
+    bits count as bf16, which holds all their values."""
     have = {"bf16" if t.dtype in EIGHT else t.dtype for t in spec.inputs}
     return tuple(sorted(have & {"f16", "bf16"}))
 
 
 def decided(schedule: Schedule, target: str) -> str:
-    """The precision of a sum's operands that a schedule gives, empty where it gives none."""
+    """The operand precision that a schedule gives a sum; empty where it gives none."""
     decision = schedule.find("precision", target)
     return str(decision.option("dtype")) if decision else ""
 
 
 def require_narrow(spec: Spec, machine: Machine) -> None:
-    """Raises KernelError where a spec casts to tf32 and a machine has no unit that takes it."""
+    """Raises KernelError where a spec casts to tf32 and the machine's matrix unit does not take
+    tf32."""
     for e in spec.equations:
         for node in e.value.walk():
             if isinstance(node, Cast) and node.dtype == NARROW and not machine.has_matrix(NARROW):
@@ -158,13 +163,22 @@ def require_narrow(spec: Spec, machine: Machine) -> None:
 
 
 class _Side:
-    """One operand: `high` alone where tf32 holds it, else `high` and `low` with equations."""
+    """One operand as the sum of two tf32 parts.
+
+    high: the operand rounded to tf32, or itself where tf32 holds it exactly. low: the rounded rest,
+    None where the operand is exact. equations: those that define the parts.
+    """
 
     def __init__(self, high: Expr, low: Expr | None, equations: tuple[Equation, ...]):
         self.high, self.low, self.equations = high, low, equations
 
     @staticmethod
     def of(spec: Spec, name: str, expr: Expr, order: tuple[str, ...]) -> _Side:
+        """The operand `expr`, split into the tensors `<name>h` and `<name>l` unless tf32 holds it
+        exactly.
+
+        order: of the indices of these tensors.
+        """
         computed = {e.target: e for e in spec.equations}
         if natural(expr, facts(spec).tensors, computed) in EXACT:
             return _Side(expr, None, ())
@@ -179,7 +193,7 @@ class _Side:
 
     @staticmethod
     def found(made: Mapping[str, Equation], high: Expr) -> _Side:
-        """The side that a factor is the high part of; the factor alone where it is of none."""
+        """The operand whose high part a factor is; the factor alone where it is no high part."""
         if isinstance(high, Read) and high.tensor in made:
             low = replace(high, tensor=f"{high.tensor.removesuffix('h')}l")
             whole = made[high.tensor].value
@@ -191,13 +205,14 @@ class _Side:
 
 
 def _pairs(a: _Side, b: _Side) -> tuple[Expr, ...]:
-    """The products of two operands, small ones first."""
+    """The products of two split operands, small ones first; low * low is too small to matter."""
+    # Small terms first: added to a large sum one by one they would lose bits.
     pairs = ((a.low, b.high), (a.high, b.low), (a.high, b.high))
     return tuple(Apply("mul", pair) for pair in pairs if None not in pair)
 
 
 def _whole(made: Mapping[str, Equation], side: _Side) -> Expr:
-    """What an operand was before it was split."""
+    """The operand before it was split."""
     return made[side.high.tensor].value.value if side.low else side.high
 
 

@@ -1,4 +1,4 @@
-"""Products of tf32 operands: what lowering makes of them, and what they leave exact."""
+"""tf32 and 3xTF32 contractions: what they lower to, and which operands stay exact."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Split: a reduction in two stages, parts of it side by side and then the whole."""
+"""Split-K: a reduction as partial reductions side by side and a second pass over the parts."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def split(spec: Spec, decision: Decision, schedule: Schedule) -> Spec:
     after:  acc_parts[acc_s, m, n] = sum(f, k=range(acc_s * C, minimum((acc_s + 1) * C, K))),
             which ends a launch; acc[m, n] = sum(acc_parts[acc_s, m, n], acc_s=parts)
 
-    C is the least multiple of the tile of k with which the parts cover K. Legal for a fold whose
-    parts can be folded again, over an index with a tile and a static range, that shares its
-    loop with no other.
+    C is the least multiple of k's tile with which the parts cover K. Legal for a reduction whose
+    partial results can be reduced again, over an index with a tile and a static range, that shares
+    its loop with no other reduction. 16-bit parts become f32.
     """
     over = str(needed(decision, "over"))
     count = needed(decision, "parts")
@@ -39,6 +39,7 @@ def split(spec: Spec, decision: Decision, schedule: Schedule) -> Spec:
     made = _with(spec, equation, first, replace(equation, value=whole))
     if facts(made).tensors[parts].dtype not in ("bf16", "f16"):
         return made
+    # 16-bit parts would be rounded, and could overflow, before they are summed: make them f32.
     body = product(tuple(Cast("f32", f) for f in factors(value.body)))
     first = replace(first, value=replace(first.value, body=body))
     return _with(spec, equation, first, replace(equation, value=whole))
@@ -51,7 +52,7 @@ def _with(spec: Spec, old: Equation, first: Equation, second: Equation) -> Spec:
 
 
 def _reduction(spec: Spec, decision: Decision) -> Equation:
-    """The reduction that is split; KernelError where it is none that can be."""
+    """The reduction to split; KernelError where there is none or it cannot be split."""
     able = {
         e.target: e
         for e in spec.equations
@@ -88,7 +89,7 @@ def _require_alone(schedule: Schedule, decision: Decision) -> None:
 def _bounds(
     spec: Spec, decision: Decision, schedule: Schedule, over: str, count: int, s: Index
 ) -> tuple[Expr, Expr]:
-    """The first position of part `s` and the one after its last."""
+    """The first position of part `s` of the index, and the position after its last."""
     tile = schedule.find("tile", over)
     if tile is None or count < 2:
         raise KernelError(

@@ -1,4 +1,4 @@
-"""Folds in two stages: parts side by side, then the whole."""
+"""Split-K: partial reductions side by side, then the whole."""
 
 import pytest
 

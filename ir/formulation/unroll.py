@@ -1,4 +1,4 @@
-"""Unroll: a short fold written out, so that each of its terms is loaded and staged by itself."""
+"""Unrolling of a short reduction, so that each of its terms is loaded and pipelined by itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ir.spec import Apply, Equation, Expr, Index, Number, Read, Reduce, Spec
 from ir.verify import facts
 from ir.visit import rebuilt
 
-MOST = 16  # terms that a fold is written out into
+MOST = 16  # terms that a reduction is unrolled into at most
 _FOLDS = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum"}
 
 
@@ -18,8 +18,8 @@ def unroll(spec: Spec, decision: Decision) -> Spec:
     """before: a[l] = sum(x[c, l + i] * w[c, i], c, i=3)
     after:  a[l] = sum(x[c, l] * w[c, 0] + x[c, l + 1] * w[c, 1] + x[c, l + 2] * w[c, 2], c)
 
-    Legal where every fold over the index is a sum, a product, a maximum or a minimum, over a
-    range of a few numbers that are known.
+    Legal where every reduction over the index is a sum, product, maximum or minimum over 2 to MOST
+    values whose number is known.
     """
     index = decision.subject
     found = [e for e in spec.equations if index in e.reduced]
@@ -36,7 +36,7 @@ def unroll(spec: Spec, decision: Decision) -> Spec:
 
 
 def terms(spec: Spec, index: str) -> int:
-    """How many terms a fold over an index has, 0 where it cannot be written out."""
+    """How many terms a reduction over an index has; 0 where it cannot be unrolled."""
     span = facts(spec).ranges.get(index)
     folds = [e.value.fold for e in spec.equations if index in e.reduced]
     known = span is not None and not span.jagged and isinstance(span.high, Number)
@@ -61,7 +61,7 @@ def _written_out(spec: Spec, equation: Equation, index: str) -> Equation:
 
 
 def _tap(expr: Expr, index: str, number: int) -> Expr:
-    """One term of a fold, with the numbers in positions added up: x[l + 2 - 1] -> x[l + 1]."""
+    """One term of a reduction, constants in its positions added up: x[l + 2 - 1] -> x[l + 1]."""
     if isinstance(expr, Index):
         return Number(number) if expr.name == index else expr
     made = rebuilt(expr, lambda e: _tap(e, index, number))
@@ -71,7 +71,7 @@ def _tap(expr: Expr, index: str, number: int) -> Expr:
 
 
 def _settled(position: Expr) -> Expr:
-    """A sum with its numbers as one, at its end; other positions as they are."""
+    """A sum with its constants added up at the end; other positions unchanged."""
     rest, number = _parted(position)
     if not isinstance(position, Apply) or position.function not in ("add", "sub"):
         return position
@@ -81,7 +81,8 @@ def _settled(position: Expr) -> Expr:
 
 
 def _parted(expr: Expr) -> tuple[Expr | None, int]:
-    """A sum as what has no number, None: nothing, and the total of its whole numbers."""
+    """A sum as its part without constants (None: nothing) and the total of its integer
+    constants."""
     match expr:
         case Number(int(number)):
             return None, number

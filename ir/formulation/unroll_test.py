@@ -1,4 +1,4 @@
-"""Folds over a few numbers, written out."""
+"""Short reductions, unrolled."""
 
 import numpy as np
 import pytest

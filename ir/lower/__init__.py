@@ -1,1 +1,1 @@
-"""Lowering: a spec and a schedule become a loop nest; what each decision may say."""
+"""Lowering of a spec and a schedule to a loop nest, and the legality rules of decisions."""

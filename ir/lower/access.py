@@ -1,4 +1,4 @@
-"""Access: a read of a global tensor as the region that is loaded and how its tile is seen."""
+"""The region of a global tensor that a read loads, and how its tile is indexed."""
 
 from __future__ import annotations
 
@@ -15,32 +15,31 @@ from ir.spec import Expr, Number, Read, Tensor
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """region: a slice per dimension; an indirect one has no `rows` yet.  rows: per dimension,
-    the expression of its positions, or None.  needed: indices whose origins place the region.
-    """
+    """How a read loads its tensor."""
 
-    region: tuple[Slice, ...]
-    axes: tuple[Axis, ...]
-    windows: tuple[Window, ...]
-    shifted: tuple[str, ...]
+    region: tuple[Slice, ...]  # one slice per dimension; an indirect one has no `rows` yet
+    axes: tuple[Axis, ...]  # of the value that holds the loaded tile
+    windows: tuple[Window, ...]  # axes that several indices walk along together
+    shifted: tuple[str, ...]  # axes loaded whole, of which a loop uses one tile at a time
+    # Per dimension: the expression of its positions where they are indirect, else None.
     rows: tuple[Expr | None, ...]
-    needed: frozenset[str]
+    needed: frozenset[str]  # indices whose tile origins place the region
 
 
 def access(read: Read, tensor: Tensor, cuts: Mapping[str, Cut], outside: frozenset[str]) -> Access:
-    """How a read's region lies under the cuts of a launch.
+    """The region that a read loads under the cuts of a launch.
 
-    outside: looped indices that the region covers whole, since it is loaded outside their
-    loops.
+    outside: indices of loops that the load stands outside of; the region covers their whole range.
     """
     region: list[Slice] = []
     axes: list[Axis] = []
     windows: list[Window] = []
     shifted: list[str] = []
     rows: list[Expr | None] = []
-    walked: set[str] = set()  # axes that only rows walk along
+    walked: set[str] = set()  # axes of indirect positions only
     for dim, position in enumerate(read.at):
         form = affine(position)
+        # A falling index (x[K - 1 - k]) is no strided slice: its positions are computed.
         if form is None or any(c < 0 for _, c in form.terms):
             region.append(_indirect(position, cuts, outside))
             new = [i for i, _ in region[-1].terms if i not in {a.name for a in axes}]
@@ -59,7 +58,8 @@ def access(read: Read, tensor: Tensor, cuts: Mapping[str, Cut], outside: frozens
         if one.whole:
             shifted.append(one.axis)
         if one.axis in walked:
-            walked.discard(one.axis)  # beside the rows, element by element
+            # The dimension is read together with the rows, element by element.
+            walked.discard(one.axis)
             continue
         axes.append(Axis(one.axis, _room(one, tensor.shape[dim], cuts)))
     needed = {i for s in region if not s.whole for i, _ in s.terms if cuts[i].level != WHOLE}
@@ -74,7 +74,8 @@ def access(read: Read, tensor: Tensor, cuts: Mapping[str, Cut], outside: frozens
 
 
 def extent(cut: Cut) -> Expr:
-    """How many elements of an index a value has room for."""
+    """The number of elements of an index that a value has room for: its tile, or its whole
+    range."""
     return Number(cut.tile) if cut.tile else cut.range.high
 
 
@@ -109,7 +110,7 @@ def _slice(
 
 
 def _room(one: Slice, size: Expr, cuts: Mapping[str, Cut]) -> Expr:
-    """The extent of the axis that a slice fills."""
+    """The extent of the axis that a slice fills; of a window, its span over all its indices."""
     if one.whole:
         return cuts[one.terms[0][0]].range.high
     if len(one.terms) == 1 and one.axis == one.terms[0][0]:

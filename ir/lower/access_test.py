@@ -1,4 +1,4 @@
-"""How a read becomes the region that is loaded."""
+"""The regions that reads load."""
 
 import numpy as np
 import pytest

@@ -1,10 +1,11 @@
-"""Carries: what the steps of a recurrence hand on to each other within one program.
+"""Loop-carried values: what each step of a recurrence passes to the next within one program.
 
 before: a launch for each t: h[t, d] = a[t, d] * pad(h[t - 1, d], 0.0)
 after:  one launch: h_before = 0; for t in order: h = a * h_before; h_before = h
 
-Legal where each read of another step is at the indices that its tensor is computed at, so that a
-program needs no other program's tiles, and loops over these indices stand around that of the steps.
+Legal where each read of the previous step uses the indices at which its tensor is computed, so that
+no program needs tiles of another program. Loops over those indices must enclose the loop over the
+steps.
 """
 
 from __future__ import annotations
@@ -22,22 +23,22 @@ from ir.spec import FLOATS, Cast, Equation, Facts, Index, Read
 
 @dataclass(frozen=True, slots=True)
 class _Carry:
-    """A value that holds a tensor's tile of the step before; `scope` is the loop of the steps."""
+    """A value that holds a tensor's tile of the previous step."""
 
     value: str
     tensor: str
-    scope: Scope
+    scope: Scope  # the loop over the steps
 
 
 class Demand(Protocol):
-    """What carries ask of the program that they are part of."""
+    """What `Carries` needs from the program that it is part of."""
 
     facts: Facts
     equations: Mapping[str, Equation]
     values: Mapping[str, Value]
 
     def needed(self, indices: tuple[str, ...]) -> set[str]:
-        """Those of the indices that have an origin."""
+        """Those of the indices that have a tile origin."""
 
     def tensor(self, name: str, scope: Scope) -> str:
         """The value that holds a tensor of this launch."""
@@ -45,18 +46,18 @@ class Demand(Protocol):
     def new(
         self, name: str, tensor: str, dtype: str, indices: tuple[str, ...], depth: int = 0
     ) -> Value:
-        """A new value over indices."""
+        """A new value over some indices."""
 
 
 class Carries:
-    """What the steps of one program hand on."""
+    """The loop-carried values of one program."""
 
     def __init__(self, program: Demand):
         self.program = program
         self._made: list[tuple[tuple[str, float | None], _Carry]] = []
 
     def read(self, read: Read, step: Recurrence, scope: Scope) -> Tile:
-        """The tile of the step before; it is set up outside the loop over the steps."""
+        """The tile of the previous step, initialised before the loop over the steps."""
         steps = next((s for s in scope.chain() if step.index in s.binds), None)
         if steps is None:
             raise KernelError(
@@ -73,10 +74,11 @@ class Carries:
         return Tile(made.value)
 
     def hand_on(self, scope: Scope) -> None:
-        """Ends a step: what it computed is what the next one reads."""
+        """Ends a step: what it computed becomes the previous step's tile."""
         done: list[_Carry] = []
+        # Compute all new tiles before any old one is overwritten: they may read each other.
         while left := [c for _, c in self._made if c.scope is scope and c not in done]:
-            for carry in left:  # computing a tensor may need other carries
+            for carry in left:  # computing a tensor may add further carries
                 self.program.tensor(carry.tensor, scope)
                 done.append(carry)
         for carry in done:

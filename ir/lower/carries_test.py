@@ -1,4 +1,4 @@
-"""Carries: steps that one program goes through give what a launch for each step gives."""
+"""Loop-carried recurrences give the results of a launch per step."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Launches and cuts: where a schedule ends a launch, and how each index of one is cut."""
+"""Launches and cuts: where a schedule ends a launch, and how a launch tiles each index."""
 
 from __future__ import annotations
 
@@ -16,36 +16,34 @@ from ir.schedule import Decision, Schedule
 from ir.spec import Equation, Facts, Index, Range, Reduce, Scan, Spec
 
 GRID, LOOP, WHOLE = "grid", "loop", "whole"
-STEP = "step"  # of the index of a recurrence: each launch does one value of it
-ENDING = ("kernel", "carry", "layout", "split")  # decisions that launches depend on
+STEP = "step"  # level of a recurrence's index: each launch computes one value of it
+ENDING = ("kernel", "carry", "layout", "split")  # verbs that decide where launches end
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """How an index is walked in a launch. level: grid, loop, step or whole.  tile: 0 where
-    whole."""
+    """How a launch walks an index."""
 
     index: str
-    level: str
-    tile: int
+    level: str  # GRID, LOOP, STEP or WHOLE
+    tile: int  # elements; 0 where the index is not tiled
     range: Range
 
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """The equations of one launch. stored: tensors that leave it, outputs or workspace.
-    recurrence: of which this launch is part of a step.  carried: those whose steps it goes
-    through."""
+    """The equations of one launch."""
 
     name: str
     equations: tuple[Equation, ...]
-    stored: tuple[str, ...]
-    recurrence: Recurrence | None = None
-    carried: tuple[Recurrence, ...] = ()
+    stored: tuple[str, ...]  # tensors that it writes to global memory: outputs and workspace
+    recurrence: Recurrence | None = None  # the recurrence of which this launch computes one step
+    carried: tuple[Recurrence, ...] = ()  # recurrences whose steps it runs through in a loop
 
     @property
     def folded(self) -> frozenset[str]:
-        """Indices that an equation here reduces or scans over: they cannot be cut apart."""
+        """The indices that an equation here reduces or scans over. They cannot be spread over the
+        grid."""
         found = set()
         for e in self.equations:
             found.update(e.reduced)
@@ -55,15 +53,18 @@ class Segment:
 
 
 def segments(spec: Spec, schedule: Schedule) -> tuple[Segment, ...]:
-    """The launches of a schedule: one ends after each `kernel(t)`, after what a decision puts
-    into a launch of its own, before and after a recurrence, and after the last equation. What is
-    added to in memory is filled by a launch before."""
+    """The launches of a schedule.
+
+    A launch ends after each `kernel(t)`, after a tensor that gets a launch of its own (packed
+    copies, parts of splits), before and after a recurrence, and after the last equation. An earlier
+    launch fills the targets of atomic additions.
+    """
     return _segments(spec, schedule.only(ENDING))
 
 
 @by_identity
 def _segments(spec: Spec, schedule: Schedule) -> tuple[Segment, ...]:
-    """The same, of a schedule with nothing else."""
+    """The same, for a schedule without other verbs, so that the memo hits more often."""
     decided = {d.subject: d for d in schedule.of("kernel")}
     targets = [e.target for e in spec.equations]
     ends = {*decided, *made_ends(schedule), *mirrored(spec), *scattered(spec)}
@@ -104,7 +105,8 @@ def _segments(spec: Spec, schedule: Schedule) -> tuple[Segment, ...]:
 
 
 def _require_whole(groups: list[list[Equation]], walked: Mapping[Recurrence, Decision]) -> None:
-    """Raises KernelError where a launch ends within steps that one program goes through."""
+    """Raises KernelError where a launch would end within the steps that one program runs
+    through."""
     for r, decision in walked.items():
         if not any(set(r.targets) <= {e.target for e in group} for group in groups):
             raise KernelError(
@@ -118,7 +120,7 @@ def _require_whole(groups: list[list[Equation]], walked: Mapping[Recurrence, Dec
 def _require_one_way(
     group: list[Equation], inside: tuple[Recurrence, ...], walked: Mapping[Recurrence, Decision]
 ) -> None:
-    """Raises KernelError where one loop over steps would have to run both ways."""
+    """Raises KernelError where one loop over steps would have to run in both directions."""
     for r in (r for r in inside if r.backwards):
         forwards = [o.targets[-1] for o in inside if o.index == r.index and not o.backwards]
         forwards += [
@@ -134,7 +136,7 @@ def _require_one_way(
 
 
 def _behind(spec: Spec, stepped: tuple[Recurrence, ...]) -> set[str]:
-    """The tensors of recurrences that are read in them at another step, by another launch."""
+    """The tensors of stepped recurrences that another launch reads at another step."""
     found = set()
     for r in stepped:
         equations = {t: spec.equation(t) for t in r.targets}
@@ -148,12 +150,12 @@ def cuts(
 ) -> Mapping[str, Cut]:
     """The cut of every index of a launch, in the order of the schedule's `place` decisions.
 
-    spread: a launch that folds nothing, such as one that makes a copy, has all its tiles side by
-    side: what is a loop for the launch that folds is none for it.
+    spread: whether a launch without reductions, such as one that makes a packed copy, puts all its
+    tiles on the grid, also along indices that are loops in the launches that reduce over them.
 
-    The index of a recurrence is cut into its steps, whatever is decided on it for other launches.
-    An index that is placed on the grid but folded here runs as a loop here. One that counts the
-    parts of a split is on the grid, a part a tile, where the parts are made.
+    The index of a recurrence is cut into steps, whatever the schedule decides on it for other
+    launches. An index that is on the grid elsewhere but reduced here becomes a loop. An index over
+    the parts of a split is on the grid in the launch that makes the parts, one part per tile.
     """
     used = _used(segment)
     apart = {i for t in segment.stored for i in updated(_equation(segment, t))}

@@ -1,4 +1,4 @@
-"""Where launches end and how each index of one is cut."""
+"""Where launches end, and how they tile each index."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Dispatch: how the programs of a launch are laid on the machine: lanes, order, residence."""
+"""Grid mapping: number of threads, rasterisation order, and persistence of a launch's programs."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ OF_LAUNCH = ("lanes", "persist", "specialize")  # verbs that name a launch by a 
 
 @dataclass(frozen=True, slots=True)
 class Dispatch:
-    """What a schedule decides on a launch as a whole; see `Launch` of `ir/nest/nest.py`."""
+    """What a schedule decides on a launch as a whole; see `Launch` in `ir/nest/nest.py`."""
 
-    lanes: int = 0
-    band: Band | None = None
-    resident: int = 0
-    specialized: bool = False
+    lanes: int = 0  # threads per program, 0: the backend chooses
+    band: Band | None = None  # L2 swizzle of the grid, None: tiles in the order of the axes
+    resident: int = 0  # persistent programs per tile processor, 0: one program per tile
+    specialized: bool = False  # compiled anew for each set of sizes
 
 
 def dispatch(schedule: Schedule, segment: Segment, cuts: Mapping[str, Cut]) -> Dispatch:
-    """The dispatch of a launch; KernelError where two decisions on it differ."""
+    """The grid mapping of a launch; KernelError where two decisions on it disagree."""
     lanes = _one(schedule, "lanes", segment)
     persist = _one(schedule, "persist", segment)
     grid = [c.index for c in cuts.values() if c.level == GRID]
@@ -45,7 +45,7 @@ def dispatch(schedule: Schedule, segment: Segment, cuts: Mapping[str, Cut]) -> D
 def require_met(
     schedule: Schedule, parts: Sequence[Segment], cut: Sequence[Mapping[str, Cut]]
 ) -> None:
-    """Raises KernelError at a decision on a launch that no launch meets."""
+    """Raises KernelError at a decision on a launch that applies to no launch."""
     stored = tuple(dict.fromkeys(t for s in parts for t in s.stored))
     for decision in (d for verb in OF_LAUNCH for d in schedule.of(verb)):
         if decision.subject not in stored:
@@ -69,7 +69,7 @@ def require_met(
 
 
 def _one(schedule: Schedule, verb: str, segment: Segment) -> Decision | None:
-    """The decision of a verb on a launch, named by any tensor that it stores."""
+    """The decision of a verb on a launch; any tensor that the launch stores names it."""
     found = [d for d in schedule.of(verb) if d.subject in segment.stored]
     if len(found) > 1:
         raise KernelError(

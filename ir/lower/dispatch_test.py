@@ -1,4 +1,4 @@
-"""Dispatch: lanes, groups and residence of launches, and what is wrong with them."""
+"""Grid mapping of launches: threads, swizzles, persistence, and what is refused."""
 
 import dataclasses
 

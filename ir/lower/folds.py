@@ -1,4 +1,4 @@
-"""Folds: how reductions and scans of a launch become loops, matrix products and folds."""
+"""Lowering of reductions and scans to loops, matmuls and running values."""
 
 from __future__ import annotations
 
@@ -32,30 +32,32 @@ from ir.spec import (
 )
 from ir.visit import inline
 
-LOWEST = -1.0e38  # below what is scaled; finite, also in powers of two, so differences are
+# Initial running maximum where sums are rescaled by exp(old - new maximum). With -inf, a row that
+# is masked so far would give exp(-inf + inf) = NaN. Differences of this value are finite, also when
+# exp is computed as a power of two.
+LOWEST = -1.0e38
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A reduction of a group and the value that it folds onto."""
+    """A reduction of a fused group."""
 
     equation: Equation
-    value: str
+    value: str  # the accumulator
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """A running extreme that has moved on. equation: its own.  before, now: the values that it had
-    and has.  scale: what sums of exponentials shrink by, empty where none does."""
+    """An updated running maximum (minimum) of a fused loop."""
 
-    equation: Equation
-    before: str
-    now: str
-    scale: str
+    equation: Equation  # of the running maximum
+    before: str  # its value before this tile
+    now: str  # its value after it
+    scale: str  # exp(before - now), by which sums of exponentials shrink; empty: there are none
 
 
 class Demand(Protocol):
-    """What folds ask of the program that they are part of."""
+    """What `Folds` needs from the program that it is part of."""
 
     spec: Spec
     facts: Facts
@@ -67,7 +69,7 @@ class Demand(Protocol):
     values: Mapping[str, Value]
 
     def needed(self, indices: tuple[str, ...]) -> set[str]:
-        """Those of the indices that have an origin."""
+        """Those of the indices that have a tile origin."""
 
     def accumulator_dtype(self, equation: Equation) -> str:
         """The dtype in which a tensor is computed."""
@@ -78,19 +80,19 @@ class Demand(Protocol):
     def new(
         self, name: str, tensor: str, dtype: str, indices: tuple[str, ...], depth: int = 0
     ) -> Value:
-        """A new value over indices."""
+        """A new value over some indices."""
 
     def open(self, scope: Scope, loops: tuple[str, ...]) -> list[Scope]:
-        """The scope and one more inside it for each loop."""
+        """The scope and one nested scope for each loop, outermost first."""
 
     def close(
         self, chain: list[Scope], loops: tuple[str, ...], limited: Mapping[str, Limit]
     ) -> None:
-        """Turns opened scopes into loops, over the range of their index or the limits of it."""
+        """Turns opened scopes into loops over their index's range, or over its limits."""
 
 
 class Folds:
-    """The reductions of one program."""
+    """The reductions and scans of one program."""
 
     def __init__(self, program: Demand):
         self.program = program
@@ -99,7 +101,7 @@ class Folds:
     # -- reductions -------------------------------------------------------------------------
 
     def reduce(self, equation: Equation, home: Scope) -> None:
-        """Computes a reduction, and with it those that are fused with it."""
+        """Emits a reduction together with those that are fused into its loop."""
         loops = self._loops(equation)
         group = self._group(equation) if loops else [equation]
         running = self._running(group) if loops else None
@@ -136,6 +138,7 @@ class Folds:
             if m.equation is running:
                 moved = self._advance(m, inner, [o.equation for o in members])
                 continue
+            # Online softmax: earlier partial sums used an older maximum, so rescale them first.
             if moved and depends(self.program.spec, m.equation.target, running.target):
                 inner.statements.append(Map(m.value, _kept(m, moved)))
             self._accumulate(m, inner, bool(loops))
@@ -144,8 +147,11 @@ class Folds:
         self.program.close(chain, loops, limited)
 
     def _start(self, member: Member, scaled: Equation | None) -> float | int:
-        """What a member's value holds before the first term. scaled: the running maximum by which
-        sums are scaled."""
+        """The initial value of an accumulator: the identity element of its reduction, in range of
+        its dtype.
+
+        scaled: the running maximum by which sums are rescaled, if any.
+        """
         if member.equation is scaled:
             return LOWEST
         start = NEUTRAL[member.equation.value.fold]
@@ -174,9 +180,9 @@ class Folds:
     def _dots(
         self, member: Member, found: tuple[Contraction, ...], scope: Scope, onto: bool
     ) -> None:
-        """The products of a sum. Where there are several, or operands of 8 bits, each step of a
-        loop has a sum of its own, which is added in full precision: a matrix unit loses bits in
-        a long sum."""
+        """Emits the matmuls of a sum. Where there are several (3xTF32), or operands of 8 bits, each
+        K step has an accumulator of its own, which is added to the total in full precision: a
+        matrix unit loses bits in a long sum."""
         equation, value = member.equation, member.value
         first = self._operand_dtype(equation, found[0])
         apart = onto and (first in EIGHT or (len(found) > 1 and first == "tf32"))
@@ -199,7 +205,8 @@ class Folds:
             scope.statements.append(Map(member.value, total))
 
     def _require_matrices(self, equation: Equation, found: Contraction) -> None:
-        """Where programs hold tiles in registers, a batch of products has rows and columns."""
+        """Raises KernelError where a batched contraction has no N dimension: on machines with
+        registers a batch must consist of matrices."""
         if self.program.machine.has_registers and found.batch and not found.columns:
             raise KernelError(
                 f"`{equation.target}` multiplies a matrix with a vector for each "
@@ -208,7 +215,8 @@ class Folds:
             )
 
     def _side(self, name: str, expr: Expr, scope: Scope, dtype: str) -> Tile:
-        """An operand of a product; a widened 16-bit read is taken as it lies in memory."""
+        """An operand of a matmul; a read that is merely widened to f32 is taken in its stored
+        dtype."""
         if isinstance(expr, Cast) and isinstance(expr.value, Read) and expr.dtype == "f32":
             if self._natural(expr) == dtype:
                 expr = expr.value
@@ -236,7 +244,7 @@ class Folds:
         return dtype
 
     def _natural(self, expr: Expr) -> str:
-        """The narrowest dtype that holds every value of a factor exactly."""
+        """The narrowest dtype known to hold every value of a factor exactly."""
         return natural(expr, self.program.facts.tensors, self.program.equations)
 
     def _accumulator(self, equation: Equation) -> str:
@@ -274,14 +282,14 @@ class Folds:
         return [e for e in self.program.segment.equations if e.target in names]
 
     def _running(self, group: list[Equation]) -> Equation | None:
-        """The running extreme of a group, where there is one."""
+        """The running maximum or minimum of a group; None where it has none."""
         for e in group:
             if self.schedule.find("stream", e.target):
                 return e
         return None
 
     def _decision(self, equation: Equation) -> Place | None:
-        """Where the schedule puts a reduction into a group."""
+        """Where the schedule puts a reduction into a group, for error messages."""
         verbs = ("fuse", "stream")
         found = (self.schedule.find(verb, equation.target) for verb in verbs)
         return next((d.place for d in found if d), None)
@@ -303,8 +311,9 @@ class Folds:
             self._require_scalable(other, running)
 
     def _require_scalable(self, other: Equation, running: Equation) -> None:
-        """Streaming is legal for the place of the extreme, and where the body is a product whose
-        only part that knows a maximum is one factor exp(f - maximum)."""
+        """Raises KernelError unless `other` is the position of the running maximum, or a sum over a
+        product whose only factor that depends on it is exp(f - maximum): multiplying by exp(old -
+        new) then corrects earlier terms."""
         if _places(other, running):
             return
         body = undone(self.program.spec, other).value.body
@@ -332,7 +341,7 @@ class Folds:
             )
 
     def _scales(self, running: Equation | None, other: Equation) -> bool:
-        """Whether a sum shrinks as a running maximum grows."""
+        """Whether a sum is rescaled when the running maximum grows."""
         if running is None or other is running or _places(other, running):
             return False
         return depends(self.program.spec, other.target, running.target)
@@ -342,7 +351,7 @@ class Folds:
         return any(depends(self.program.spec, r.tensor, tensor) for r in reads)
 
     def _advance(self, member: Member, scope: Scope, group: list[Equation]) -> Moved:
-        """Moves a running extreme on."""
+        """Updates the running maximum with this tile, and computes the scale if a sum needs it."""
         running = member.equation
         target, names = running.target, running.indices
         dtype = self.program.accumulator_dtype(running)
@@ -361,7 +370,7 @@ class Folds:
     # -- scans ------------------------------------------------------------------------------
 
     def scan(self, equation: Equation, home: Scope) -> None:
-        """Computes a scan; its carry is set up outside the loop along it."""
+        """Emits a scan; its carry is initialised outside the loop along it."""
         value = equation.value
         program = self.program
         outer = home
@@ -378,6 +387,7 @@ class Folds:
         outer.statements.append(Fill(carry.name, NEUTRAL[value.fold]))
         source = program.operand(f"{equation.target}_term", value.body, home, dtype)
         out = program.new(equation.target, equation.target, dtype, equation.indices)
+        # A scan runs along an axis of its result: bring the source's axes into the same order.
         if sorted(program.values[source.value].names) == sorted(out.names):
             if program.values[source.value].names != out.names:
                 turned = program.new(f"{equation.target}_turned", out.name, dtype, out.names, 1)
@@ -388,8 +398,8 @@ class Folds:
 
 
 def _places(e: Equation, extreme: Equation) -> bool:
-    """Whether an equation is `min(where(f == extreme, place, count), i)` of the extreme of f, or
-    the same with `(f == extreme) | isnan(f)`."""
+    """Whether an equation is the argmax form of `extreme`: min(where(f == extreme, position,
+    count), i), or the same with `(f == extreme) | isnan(f)`."""
     if not isinstance(e.value, Reduce) or e.value.fold != "min":
         return False
     top = Read(extreme.target, extreme.at)
@@ -403,12 +413,14 @@ def _places(e: Equation, extreme: Equation) -> bool:
 
 
 def _kept(member: Member, moved: Moved) -> Expr:
-    """What a member holds of earlier terms once the running extreme has moved on."""
+    """What an accumulator is worth after the running maximum changed: a sum is rescaled; a position
+    stays only while the maximum did."""
     own = Tile(member.value)
     if not _places(member.equation, moved.equation):
         return Apply("mul", (own, Tile(moved.scale)))
     found, _, count = member.equation.value.body.args
     same: Expr = Apply("eq", (Tile(moved.before), Tile(moved.now)))
-    if found.function == "or":  # an extreme that was NaN stays so, and its first place stands
+    # Once the maximum is NaN it stays so, and so does its first position.
+    if found.function == "or":
         same = Apply("or", (same, Apply("isnan", (Tile(moved.before),))))
     return Apply("where", (same, own, count))

@@ -1,4 +1,5 @@
-"""Limits: loops of reductions that run over a part of their index's range."""
+"""Loop limits: reductions that run over a part of their index's range (causal bounds, parts of
+split-K)."""
 
 from __future__ import annotations
 
@@ -24,17 +25,17 @@ NEUTRAL = {
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The bounds of a loop; an `Index` in them stands for the origin of its tile."""
+    """The bounds of a loop; an `Index` in them is the origin of its tile."""
 
     low: Expr
-    high: Expr
+    high: Expr  # exclusive
 
 
 def limits(
     equation: Equation, spec: Spec, schedule: Schedule, cuts: Mapping[str, Cut]
 ) -> Mapping[str, Limit]:
-    """The limits of the loops of a reduction, of those that have any: parts of a split, and
-    what a `cut` leaves."""
+    """The limits of a reduction's loops, by index, where they differ from the whole range: from
+    parts of a split, and from `cut`."""
     value = equation.value
     found = value.ranges if isinstance(value, Reduce) else ()
     limited = {r.index: Limit(r.low, r.high) for r in found if r.partial}
@@ -56,9 +57,9 @@ def _cut(
     """before: for n in all tiles of N: mx = max(where(n <= m, f, -inf), n)
     after:  for n in the tiles below minimum(N, origin of m + tile of m): the same
 
-    Legal where the body is neutral in the fold wherever n lies on one side of m + c, which the
-    masks in it show (`borders`); c is the closest for which it is. A part that comes before a
-    border is left out in whole tiles of n.
+    A causal loop bound. Legal where the body is the identity element of the reduction for all n on
+    one side of m + c, as its masks show (`borders`); the tightest such c is used. A lower bound is
+    rounded down to a whole tile of n.
     """
     index, at = decision.subject, str(decision.option("at"))
     neutral = NEUTRAL.get(equation.value.fold)

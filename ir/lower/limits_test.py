@@ -1,4 +1,4 @@
-"""Loops cut short where a mask leaves nothing to fold."""
+"""Loops that stop where a mask leaves nothing to reduce."""
 
 import pytest
 

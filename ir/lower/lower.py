@@ -1,9 +1,9 @@
-"""Lowering: a spec and a schedule become a loop nest, by asking for what is stored.
+"""Lowering of a spec and a schedule to a loop nest, driven by demand from what is stored.
 
-Each launch is a chain of scopes: once, the grid's tile, the loops inside it. A tensor is
-computed in the outermost scope where all its indices are bound, when something first asks for
-it there; so what does not depend on a loop is done before it, and what two loops need without
-a buffer between them is computed in both.
+A launch is a chain of scopes: the prologue that runs once, the grid's tile, the loops in it. A
+tensor is computed in the outermost scope where all its indices have an origin, when something first
+asks for it there. So loop-invariant values stand before the loop, and a value that two loops need
+without a buffer between them is computed in both.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ir.spec import Facts, Spec, Tensor
 def lower(spec: Spec, schedule: Schedule, machine: Machine, sizes: Mapping[str, int]) -> LoopNest:
     """The loop nest of a schedule; KernelError where it is not legal or does not fit.
 
-    sizes: the free sizes that it is tuned for; capacity is checked at them.
+    sizes: the free sizes that the kernel is tuned for. Memory capacity is checked at them.
     """
     require_legal(spec, schedule, machine)
     require_range(spec, schedule, machine)
@@ -59,7 +59,7 @@ def lower(spec: Spec, schedule: Schedule, machine: Machine, sizes: Mapping[str, 
 
 
 def fits(spec: Spec, schedule: Schedule, machine: Machine, sizes: Mapping[str, int]) -> bool:
-    """Whether a schedule lowers at these sizes: what depends on them is whether it fits."""
+    """Whether a schedule lowers at these sizes, on which memory capacity and bulk copies depend."""
     try:
         lower(spec, schedule, machine, sizes)
     except KernelError:

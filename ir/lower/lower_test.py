@@ -1,4 +1,4 @@
-"""What a nest computes: run by the interpreter, it gives what the reference gives."""
+"""Lowered nests give the reference's results when the interpreter runs them."""
 
 import random
 
@@ -40,7 +40,7 @@ def given(spec: Spec, sizes: Sizes) -> dict[str, np.ndarray]:
 
 
 def require_right_when_checked(name: str, *lines: str) -> LoopNest:
-    """A schedule of a library's kernel must be right at all the sizes it is checked at."""
+    """A schedule of a library kernel must be right at all of its check sizes."""
     nest = lowered(name, *lines)
     for sizes in workload(name).checks:
         require_right(nest, sizes)
@@ -105,7 +105,7 @@ def test_precision_rounds_the_operands_of_a_product_and_nothing_else_does():
 
 
 def walk(spec: Spec, sizes: Sizes, seed: int) -> Schedule:
-    """A schedule some random legal edits away from a first one, all verbs equally likely."""
+    """A schedule some random legal edits away from a seed schedule, all verbs equally likely."""
     rng = random.Random(seed)
     schedule = (autoschedule, plain)[seed % 2](spec, SMALL, sizes)
     for _ in range(rng.randint(1, LONGEST_WALK)):

@@ -1,4 +1,4 @@
-"""A program under construction: the statements of one launch, asked for from its stores."""
+"""The statements of one launch, built on demand from its stores."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ from ir.spec import (
 
 
 class Program:
-    """Builds `once` and `body` of a launch; `values` and `touched` say what they use."""
+    """Builds the `once` and `body` blocks of a launch."""
 
     def __init__(
         self,
@@ -89,12 +89,12 @@ class Program:
 
     @property
     def once(self) -> tuple[Statement, ...]:
-        """The statements that no grid index enters."""
+        """The statements before the grid's tiles: no grid index occurs in them."""
         return tuple(self.top.statements)
 
     @property
     def body(self) -> tuple[Statement, ...]:
-        """The statements of one grid tile."""
+        """The statements of one tile of the grid."""
         return tuple(self.grid.statements)
 
     @property
@@ -103,7 +103,7 @@ class Program:
         return tuple(self._touched)
 
     def build(self) -> None:
-        """Asks for every stored tensor; those under the same loops share them."""
+        """Emits every stored tensor; those under the same loops share them."""
         groups: dict[tuple[str, ...], list[str]] = {}
         for name in self.segment.stored:
             indices = updated(self.equations[name])
@@ -120,7 +120,7 @@ class Program:
     # -- loops ------------------------------------------------------------------------------
 
     def open(self, scope: Scope, loops: tuple[str, ...]) -> list[Scope]:
-        """The scope and one more inside it for each loop, outermost first."""
+        """The scope and one nested scope for each loop, outermost first."""
         chain = [scope]
         for index in loops:
             chain.append(Scope(chain[-1], frozenset({index})))
@@ -129,8 +129,10 @@ class Program:
     def close(
         self, chain: list[Scope], loops: tuple[str, ...], limited: Mapping[str, Limit]
     ) -> None:
-        """Turns opened scopes into loops, each at the end of the scope around it; limited: the
-        bounds of loops that run over a part of the range."""
+        """Turns opened scopes into loops, each at the end of the scope around it.
+
+        limited: the bounds of loops that run over a part of their range.
+        """
         for inner, outer, index in zip(
             reversed(chain[1:]), reversed(chain[:-1]), reversed(loops), strict=True
         ):
@@ -161,7 +163,7 @@ class Program:
     # -- tensors ----------------------------------------------------------------------------
 
     def needed(self, indices: tuple[str, ...] | frozenset[str]) -> set[str]:
-        """Those of the indices that have an origin."""
+        """Those of the indices that have a tile origin."""
         return {i for i in indices if self.cuts[i].level != WHOLE}
 
     def tensor(self, name: str, scope: Scope) -> str:
@@ -198,22 +200,22 @@ class Program:
         home.tensors[name] = self._pointwise_values[name]
 
     def _same(self, expression: Expr, equation: Equation) -> bool:
-        """Whether a pointwise tensor is just another name for a tile that is at hand."""
+        """Whether a pointwise tensor only renames a tile that exists already."""
         if not isinstance(expression, Tile) or expression.windows or expression.shifted:
             return False
         value = self.values[expression.value]
         return value.dtype == self._dtype(equation) and value.names == equation.indices
 
     def _dtype(self, equation: Equation) -> str:
-        """The dtype of a pointwise tensor's tile: the stored one where it is only stored."""
+        """The dtype of a pointwise tensor's tile: the stored dtype where nothing here reads it."""
         name = equation.target
         if name in self.segment.stored and name not in self._sources:
             return self.stored_dtype(name)
         return self.accumulator_dtype(equation)
 
     def accumulator_dtype(self, equation: Equation) -> str:
-        """The dtype in which a tensor is computed: 16-bit floats are widened to f32, what is
-        rounded for a matrix unit is not."""
+        """The dtype in which a tensor is computed: 16-bit floats are widened to f32; tf32, the
+        rounded form of a matmul operand, is not."""
         dtype = self.facts.tensors[equation.target].dtype
         return dtype if dtype in INNER else promote((dtype,))
 
@@ -225,13 +227,13 @@ class Program:
     def new(
         self, name: str, tensor: str, dtype: str, indices: tuple[str, ...], depth: int = 0
     ) -> Value:
-        """A new value over indices, but for those that count parts, of which it holds one; its
-        name is made unique in the launch."""
+        """A new value over some indices, its name unique in the launch. It has no axis for an index
+        over the parts of a split: a program makes one part."""
         axes = tuple(Axis(i, extent(self.cuts[i])) for i in indices if not self._counts_parts(i))
         return self._add(Value(name, tensor, dtype, axes, depth or self.depth(tensor)))
 
     def _counts_parts(self, index: str) -> bool:
-        """Whether a program of this launch makes one part of those that an index counts."""
+        """Whether the index counts the parts of a split and each program here makes one of them."""
         return self.cuts[index].level == GRID and counts_parts(self.schedule, index)
 
     def _add(self, value: Value) -> Value:
@@ -242,18 +244,18 @@ class Program:
         return self.values[name]
 
     def depth(self, tensor: str) -> int:
-        """How many tiles of a tensor are in flight."""
+        """The number of pipeline stages of a tensor's tile."""
         stage = self.schedule.find("stage", tensor)
         return int(stage.option("depth", 1)) if stage else 1
 
     def touch(self, tensor: str) -> None:
-        """Notes that a global tensor is used."""
+        """Records that the launch uses a global tensor."""
         self._touched[tensor] = None
 
     # -- expressions ------------------------------------------------------------------------
 
     def expression(self, expr: Expr, scope: Scope) -> Expr:
-        """The expression over tiles that are at hand in the scope."""
+        """The expression over tiles that are available in the scope."""
         match expr:
             case Read():
                 return self.read(expr, scope)
@@ -269,7 +271,7 @@ class Program:
         return expr
 
     def operand(self, name: str, expr: Expr, scope: Scope, dtype: str) -> Tile:
-        """A tile of the expression in a dtype: the one at hand, or a new value `name`."""
+        """A tile of the expression in a dtype: an existing one, or a new value `name`."""
         found = self.expression(expr, scope)
         if isinstance(found, Tile) and self.values[found.value].dtype == dtype:
             return found
@@ -286,6 +288,7 @@ class Program:
         for walked in self.segment.carried:
             if step_before(read, walked, self.equations):
                 return self.carries.read(read, walked, scope)
+        # Another step's tensor was stored by another launch, so it is loaded from memory.
         if read.tensor not in self.equations or step and lagging(read, step.index, self.equations):
             return self._load(read, scope)
         equation = self.equations[read.tensor]
@@ -317,7 +320,7 @@ class Program:
         return found if is_integer(found) else "f32"
 
     def _resident(self, tensor: str) -> tuple[str, Expr]:
-        """The value that holds a whole 1-D tensor from the start of the launch on, its size."""
+        """A 1-D tensor loaded whole at the start of the launch: its value and its size."""
         source = self.facts.tensors[tensor]
         if found := self.top.loads.get(tensor):
             return found, source.shape[0]
@@ -336,6 +339,7 @@ class Program:
     def _load(self, read: Read, scope: Scope) -> Tile:
         tensor = self.facts.tensors[read.tensor]
         found = access(read, tensor, self.cuts, self._outside(read.tensor, scope))
+        # The launch holds this tensor whole already, for a search: take entries from that value.
         if self._searched(read.tensor) and found.rows[0] is not None and read.pad is None:
             return self._take(read, found, scope)
         key = (read.tensor, read.at, read.pad, found.shifted)
@@ -358,6 +362,7 @@ class Program:
             for one, rows in zip(found.region, found.rows, strict=True)
         )
         if key not in self._load_values:
+            # What is loaded once per program has nothing to prefetch.
             depth = 1 if home is self.top else self.depth(read.tensor)
             value = Value(read.tensor, read.tensor, tensor.dtype, found.axes, depth, loaded=True)
             self._load_values[key] = self._add(value).name
@@ -371,13 +376,13 @@ class Program:
         return name
 
     def rows(self, tensor: str, position: Expr, scope: Scope) -> Tile:
-        """A tile of the positions along a dimension of a tensor."""
+        """A tile of the positions along one dimension of a tensor."""
         return self.operand(f"{tensor}_rows", position, scope, "i32")
 
     def _shared(self, tensor: str, found: Access, home: Scope) -> str | None:
-        """The grid's last index, where a load is to be shared along it and can be.
+        """The grid's last index if a load is to be broadcast along it and can be, else None.
 
-        All tiles along it must come to the load equally often, so no jagged loop is around.
+        All tiles along it must execute the load equally often, so no jagged loop may be around it.
         """
         decision = self.schedule.find("share", tensor)
         if decision is None or home is self.top:
@@ -395,7 +400,7 @@ class Program:
         return over
 
     def _outside(self, tensor: str, scope: Scope) -> frozenset[str]:
-        """The loops around a scope that a staged tensor is loaded outside of."""
+        """The indices of enclosing loops outside of which a staged tensor is loaded."""
         stage = self.schedule.find("stage", tensor)
         at = str(stage.option("at", "")) if stage else ""
         if not at:
@@ -408,7 +413,7 @@ class Program:
         return frozenset(inner)
 
     def _searched(self, tensor: str) -> bool:
-        """Whether a tensor of borders lies whole in this launch anyway."""
+        """Whether the launch holds a whole tensor anyway, as sorted borders that it searches."""
         return tensor in self._borders
 
     def _take(self, read: Read, found: Access, scope: Scope) -> Tile:
@@ -437,6 +442,7 @@ class Program:
             Slice(None if self._counts_parts(i) else i, ((i, 1),), Number(0))
             for i in equation.indices
         )
+        # Along a grid index that the tensor lacks, all tiles compute the same: the first stores it.
         missing = tuple(sorted(self.grid.binds - set(equation.indices)))
         if home is self.top:
             missing = ()

@@ -1,4 +1,4 @@
-"""Scatters: the statements of a launch that add updates to memory at their places."""
+"""The statements of a launch that add updates to global memory atomically."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ir.spec import Cast, Equation, Expr, Index, Number, Read
 
 
 class Demand(Protocol):
-    """What scatters ask of the program that they are part of."""
+    """What scatters need from the program that they are part of."""
 
     cuts: Mapping[str, Cut]
     values: Mapping[str, Value]
@@ -22,7 +22,7 @@ class Demand(Protocol):
     grid: Scope
 
     def needed(self, indices: tuple[str, ...]) -> set[str]:
-        """Those of the indices that have an origin."""
+        """Those of the indices that have a tile origin."""
 
     def stored_dtype(self, name: str) -> str:
         """The dtype that a stored tensor has in global memory."""
@@ -30,26 +30,29 @@ class Demand(Protocol):
     def new(
         self, name: str, tensor: str, dtype: str, indices: tuple[str, ...], depth: int = 0
     ) -> Value:
-        """A new value over indices."""
+        """A new value over some indices."""
 
     def expression(self, expr: Expr, scope: Scope) -> Expr:
-        """The expression over tiles that are at hand in the scope."""
+        """The expression over tiles that are available in the scope."""
 
     def rows(self, tensor: str, position: Expr, scope: Scope) -> Tile:
-        """A tile of the positions along a dimension of a tensor."""
+        """A tile of the positions along one dimension of a tensor."""
 
     def touch(self, tensor: str) -> None:
-        """Notes that a global tensor is used."""
+        """Records that the launch uses a global tensor."""
 
 
 def add_updates(program: Demand, equation: Equation, scope: Scope) -> None:
-    """Adds the updates of a scatter to its target, in the scope where their indices have origins.
+    """Adds the updates of a scatter to its target, in the scope where all their indices have
+    origins.
 
-    Each tile of updates comes once: where a grid index is not theirs, at its first tile only.
+    Each tile of updates is added once: along a grid index that the updates lack, only by the first
+    tile.
     """
     names = updated(equation)
     home = scope.home(program.needed(names)) or scope
-    home = program.grid if home is program.top else home  # every program runs what stands on top
+    # Every program runs the prologue, so updates there would be added many times.
+    home = program.grid if home is program.top else home
     value = _value(program, equation, names, home)
     region = tuple(_slice(program, equation.target, p, home) for p in equation.at)
     missing = tuple(sorted(program.grid.binds - set(names)))
@@ -58,7 +61,7 @@ def add_updates(program: Demand, equation: Equation, scope: Scope) -> None:
 
 
 def _value(program: Demand, equation: Equation, names: tuple[str, ...], home: Scope) -> str:
-    """The value that holds the updates, along all of their indices."""
+    """The value that holds the updates, with an axis for each of their indices."""
     name = equation.target
     dtype = program.stored_dtype(name)
     found = program.expression(equation.value, home)
@@ -72,7 +75,7 @@ def _value(program: Demand, equation: Equation, names: tuple[str, ...], home: Sc
 
 
 def _slice(program: Demand, tensor: str, position: Expr, home: Scope) -> Slice:
-    """Where the updates go along one dimension: at an index, or at positions in a value."""
+    """Where the updates go along one dimension: at an index, or at positions that a value holds."""
     free = tuple(i for i in program.cuts if i in indices(position))
     if isinstance(position, Index):
         return Slice(position.name, ((position.name, 1),), Number(0))

@@ -1,4 +1,4 @@
-"""Scatters by additions to memory: what they lower to, what they give, and what is refused."""
+"""Scatters by atomic addition: what they lower to, their results, and what is refused."""
 
 import re
 from dataclasses import replace
@@ -57,7 +57,7 @@ SIZES = ({"M": 5, "N": 4, "K": 13, "D": 3}, {"M": 1, "N": 1, "K": 1, "D": 1})
 
 
 def given(spec: Spec, sizes: dict[str, int]) -> tuple[dict[str, np.ndarray], dict[str, int]]:
-    """Inputs whose positions lie inside, and those of the sizes that the spec has."""
+    """Inputs with positions in bounds, and the sizes of the spec among those given."""
     own = {name: sizes[name] for name in free_sizes(spec)}
     inputs = random_inputs(spec, own, np.random.default_rng(3))
     rng = np.random.default_rng(4)
@@ -67,7 +67,7 @@ def given(spec: Spec, sizes: dict[str, int]) -> tuple[dict[str, np.ndarray], dic
 
 
 def atomic(name: str, *lines: str, sizes: dict[str, int]) -> LoopNest:
-    """A sample by additions to memory."""
+    """A sample kernel with atomic additions."""
     more = (f"atomic({TARGET[name]})", *lines)
     return lowered(SPECS[name], *more, sizes=sizes, machine=WITH_REGISTERS)
 
@@ -183,7 +183,7 @@ def test_what_is_refused(spec, line, message):
 
 
 def test_16_bits_are_not_added_to_in_memory():
-    """The sum of some updates may be beyond the range of f16 where that of all is not."""
+    """A partial sum may exceed the range of f16 where the total does not."""
     halves = spec_of("y[i[k]] += f32(x[k])", inputs="x: f16[K], i: i32[K]", result="f16[M]")
     sizes = {"K": 5, "M": 3}
     with pytest.raises(KernelError, match="`y` is f16, which memory here does not add to"):

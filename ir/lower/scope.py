@@ -1,4 +1,4 @@
-"""A scope: where in a launch a statement stands, and what is at hand there."""
+"""Scopes: nested blocks under construction, and the values that are available in each."""
 
 from __future__ import annotations
 
@@ -10,31 +10,30 @@ from ir.nest.nest import Statement
 
 @dataclass(slots=True)
 class Scope:
-    """A block under construction.
-
-    binds: the indices that have an origin from here on inwards.  tensors: the spec's tensors
-    whose tile is here, by name of the value.  loads: the same for reads of global tensors.
-    """
+    """A block under construction."""
 
     parent: Scope | None
-    binds: frozenset[str]
+    binds: frozenset[str]  # indices that have a tile origin from here inwards
     statements: list[Statement] = field(default_factory=list)
+    # By tensor of the spec: the value that holds its tile here.
     tensors: dict[str, str] = field(default_factory=dict)
+    # By read of a global tensor: the value that holds its region.
     loads: dict[object, str] = field(default_factory=dict)
 
     def chain(self) -> Iterator[Scope]:
-        """This scope and those around it, inwards out."""
+        """This scope and the enclosing ones, innermost first."""
         scope: Scope | None = self
         while scope is not None:
             yield scope
             scope = scope.parent
 
     def bound(self) -> frozenset[str]:
-        """Every index that has an origin here."""
+        """Every index that has a tile origin here."""
         return frozenset(i for s in self.chain() for i in s.binds)
 
     def home(self, needed: set[str]) -> Scope | None:
-        """The outermost scope of the chain in which all these indices are bound, or None."""
+        """The outermost scope of the chain in which all these indices have an origin; None where
+        there is none."""
         found = None
         for scope in self.chain():
             if needed <= scope.bound():

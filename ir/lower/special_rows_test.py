@@ -1,4 +1,4 @@
-"""NaN and infinities in nests: what is lowered gives what the reference gives."""
+"""NaN and infinities: lowered nests give the reference's results."""
 
 import numpy as np
 import pytest

@@ -1,6 +1,6 @@
-"""The verbs of a schedule: their signatures, and what is wrong with a decision by itself.
+"""The verbs of a schedule: their signatures, and the checks on a decision by itself.
 
-Whether decisions are legal together is found by lowering them; `space` lists which exist.
+Lowering finds out whether decisions are legal together.
 """
 
 from __future__ import annotations
@@ -24,17 +24,13 @@ from ir.verify import facts as facts_of
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """One sort of decision: before -> after, and its signature.
-
-    subject: what it decides on (index, loop, tensor, reduction).  needs: options that must be
-    given, may: options that can be, each with what it takes.
-    """
+    """One kind of decision."""
 
     name: str
-    doc: str
-    subject: str
-    needs: Mapping[str, str]
-    may: Mapping[str, str]
+    doc: str  # before -> after
+    subject: str  # what it decides on: index, loop, tensor, reduction, ...
+    needs: Mapping[str, str]  # required options, each with the kind of its value
+    may: Mapping[str, str]  # optional ones, likewise
 
 
 _TABLE = (
@@ -205,14 +201,15 @@ _TABLE = (
     ),
 )
 VERBS = {v.name: v for v in _TABLE}
-_CHECKED_BEFORE = ("order", "collapsed", "short")  # by carrying the decisions out
-MOST_RESIDENT = 16  # programs that one tile processor keeps
+# Kinds that are checked when the decisions are carried out.
+_CHECKED_BEFORE = ("order", "collapsed", "short")
+MOST_RESIDENT = 16  # persistent programs per tile processor
 RANK = {v.name: n for n, v in enumerate(_TABLE)}
 
 
 def canonical(schedule: Schedule) -> Schedule:
-    """The same decisions in the order of the verbs, `place` in its own order; verbs that there
-    are not come last."""
+    """The same decisions in the order of the verb table, those of one verb in their own order
+    (`place` depends on it). Unknown verbs come last."""
     ranked = sorted(schedule.decisions, key=lambda d: RANK.get(d.verb, len(RANK)))
     return Schedule(schedule.kernel, tuple(ranked))
 
@@ -240,14 +237,14 @@ def require_legal(spec: Spec, schedule: Schedule, machine: Machine) -> None:
 
 
 def _either(facts: Facts, formed: Facts) -> Facts:
-    """The facts of a spec, with the tensors and indices that decisions bring."""
+    """The facts of a spec, extended by the tensors and indices that decisions add."""
     if facts is formed:
         return facts
     return Facts(formed.ranges, {**formed.tensors, **facts.tensors}, facts.sizes)
 
 
 class _Checker:
-    """Checks one decision at a time against names and numbers."""
+    """Checks one decision at a time against known names and the machine's limits."""
 
     def __init__(self, spec: Spec, facts: Facts, machine: Machine, schedule: Schedule):
         self.spec = spec
@@ -272,6 +269,7 @@ class _Checker:
         }
 
     def check(self, decision: Decision) -> None:
+        """Raises KernelError where a decision's verb, subject, options or numbers are wrong."""
         verb = VERBS.get(decision.verb)
         if verb is None:
             raise KernelError(
@@ -413,7 +411,8 @@ class _Checker:
             )
 
     def _of_registers(self, decision: Decision) -> None:
-        """Whether programs of the machine have lanes at all, and one kernel serves all sizes."""
+        """Raises KernelError on a machine without registers: a program there has no threads, and a
+        tile processor holds one program."""
         if not self.machine.has_registers:
             raise KernelError(
                 f"`{self.machine.name}` has no registers, so its programs have no lanes, and a "
@@ -461,7 +460,8 @@ class _Checker:
 
 
 def lane_counts(machine: Machine) -> tuple[int, ...]:
-    """How many lanes a program of a machine may have: powers of two, in whole waves."""
+    """The numbers of threads that a program may have: powers of two from 32 on, in whole warps
+    (`wave`)."""
     counts = (32 << n for n in range(6))
     return tuple(c for c in counts if c % machine.wave == 0 and c <= machine.lanes)
 

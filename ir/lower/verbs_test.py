@@ -1,4 +1,4 @@
-"""One test for each thing that can be wrong with a decision by itself."""
+"""One test for each check on a decision by itself."""
 
 import dataclasses
 

@@ -1,1 +1,1 @@
-"""The loop nest that templates render, its operations, and what it takes of a machine."""
+"""The loop nest that templates render, its single operations, and the memory that it takes."""

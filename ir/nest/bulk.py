@@ -1,4 +1,4 @@
-"""Bulk: which regions a copy engine can move, a box of a tensor at a time."""
+"""Bulk copies (TMA, DMA): which regions of a tensor a copy engine can move."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ir.sizes import power_of_two
 from ir.sizes import value as number
 from ir.spec import DTYPES, Number
 
-ALIGNED = 16  # bytes: rows of a box and of its tensor are whole multiples of it
+ALIGNED = 16  # bytes: rows of a box and of its tensor are multiples of it
 
 
 def bulk(schedule: Schedule, tensor: str) -> bool:
-    """Whether a schedule has a tensor moved by the copy engine."""
+    """Whether a schedule has the copy engine move a tensor."""
     stage = schedule.find("stage", tensor)
     return stage is not None and stage.option("by") == "bulk"
 
@@ -24,8 +24,8 @@ def bulk(schedule: Schedule, tensor: str) -> bool:
 def require_boxes(
     launches: tuple[Launch, ...], schedule: Schedule, machine: Machine, sizes: Mapping[str, int]
 ) -> None:
-    """Raises KernelError where what is to be moved in bulk is no box that the machine's engine
-    moves, or is never moved."""
+    """Raises KernelError where a bulk copy is no box that the machine's engine moves, or where
+    nothing loads or stores its tensor."""
     for decision in schedule.of("stage"):
         if decision.option("by") != "bulk":
             continue
@@ -56,7 +56,7 @@ def _refused(decision: Decision, fault: str) -> KernelError:
 
 
 def _fault(launch: Launch, move: Load | Store, sizes: Mapping[str, int]) -> str:
-    """Why a region is no box that a copy engine moves; empty where it is one."""
+    """Why a region is no box that a copy engine can move; empty where it is one."""
     if not move.region:
         return "it is a single number"
     for one in move.region:
@@ -72,8 +72,8 @@ def _fault(launch: Launch, move: Load | Store, sizes: Mapping[str, int]) -> str:
 
 
 def _shape(launch: Launch, move: Load | Store, machine: Machine, sizes: Mapping[str, int]) -> str:
-    """Why a box has a shape that the machine does not move: tiles are powers of two where they
-    lie in registers, and boxes may be no wider than the machine says."""
+    """Why the machine cannot move a box of this shape; empty where it can. With registers a tile is
+    a power of two, and no side of a box is longer than `machine.box` elements."""
     for one in move.region:
         tile = dict(launch.tiles).get(one.terms[0][0], 0) if one.terms else 0
         if machine.has_registers and tile and tile != power_of_two(tile):
@@ -85,7 +85,7 @@ def _shape(launch: Launch, move: Load | Store, machine: Machine, sizes: Mapping[
 
 
 def _shifted(launch: Launch, move: Load | Store) -> str:
-    """Why rows of a box do not begin at whole multiples of what the engine moves."""
+    """Why rows of a box do not start at multiples of ALIGNED bytes; empty where they do."""
     last = move.region[-1]
     if last.axis is None:
         return ""

@@ -1,4 +1,4 @@
-"""Bulk: boxes go by the copy engine, and nothing else does."""
+"""The copy engine moves boxes and nothing else."""
 
 import dataclasses
 

@@ -1,4 +1,5 @@
-"""Footprint: the scratch and the registers that a launch takes, and whether a machine has them."""
+"""Memory footprint of a launch: bytes of scratch (shared memory) and registers, and whether they
+fit."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from ir.spec import DTYPES
 
 
 def value_bytes(value: Value, sizes: Mapping[str, int]) -> int:
-    """Bytes of a value, all of its slots."""
+    """Bytes of a value, all of its pipeline stages."""
     return value.depth * DTYPES[value.dtype] * prod(number(a.extent, sizes) for a in value.axes)
 
 
@@ -26,16 +27,16 @@ def launch_steps(launch: Launch) -> tuple[Step, ...]:
 
 
 def temporaries(launch: Launch) -> tuple[Temporary, ...]:
-    """The tiles that lie between the steps of a launch, each once."""
+    """The temporary tiles between the steps of a launch's maps, each once."""
     found = (s.to for s in launch_steps(launch) if isinstance(s.to, Temporary))
     return tuple(dict.fromkeys(found))
 
 
 def scratch_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> int:
-    """Bytes of scratch that one tile of a launch takes.
+    """Bytes of scratch that one program of a launch takes.
 
-    On a machine with registers: what products are loaded and laid out in, and what moves in bulk,
-    padded to powers of two.  On one without: every value, with the temporaries between the steps.
+    With registers: matmul operands, tiles loaded ahead and bulk copies, padded to powers of two.
+    Without: every value, and the temporaries between steps.
     """
     if "register" in machine.spaces:
         return sum(scratch_parts(launch, machine, sizes).values())
@@ -48,11 +49,10 @@ def scratch_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) ->
 
 
 def register_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> int:
-    """Bytes of registers that one tile of a launch takes at the least, padded to powers of two;
-    0 on a machine without registers.
+    """A lower bound on the bytes of registers that one program takes, padded to powers of two; 0 on
+    a machine without registers.
 
-    That is the largest value, beside all that was made before a loop and is read or added to in
-    it.
+    It is the largest value at any statement, plus the values from before a loop that the loop uses.
     """
     if "register" not in machine.spaces:
         return 0
@@ -82,7 +82,7 @@ def _too_much(
     taken: int,
     parts: Mapping[str, int],
 ) -> KernelError:
-    """What to say of a space that is too small for its parts, bytes by value."""
+    """The error for a space that is too small. parts: bytes by value."""
     largest = launch.value(max(parts, key=lambda name: parts[name]))
     axes = ", ".join(f"{a.name}={number(a.extent, sizes)}" for a in largest.axes)
     slots = f" x {largest.depth}" if space == "scratch" else ""
@@ -95,13 +95,14 @@ def _too_much(
 
 
 def register_values(launch: Launch, sizes: Mapping[str, int]) -> dict[str, int]:
-    """Bytes of each value that lies in registers on a machine that has them."""
+    """Bytes of each value that a machine with registers holds in them."""
     apart = staged_values(launch) | tables(launch)
     return {v.name: padded_bytes(v, sizes) for v in launch.values if v.name not in apart}
 
 
 def tables(launch: Launch) -> set[str]:
-    """Values that are searched in or taken from, which stay in global memory."""
+    """Values that are searched or gathered from. They stay in global memory on machines with
+    registers."""
     found = set()
     for s in launch.statements():
         if isinstance(s, Search):
@@ -112,11 +113,13 @@ def tables(launch: Launch) -> set[str]:
 
 
 def _alive(block: tuple[Statement, ...], held: Mapping[str, int], kept: Mapping[str, int]) -> int:
-    """The most bytes that a block surely holds at once, with `kept` held all along."""
+    """A lower bound on the bytes that a block holds at once. kept: values that are live throughout
+    it."""
     made: set[str] = set(kept)
     most = sum(kept.values())
     for s in block:
         if isinstance(s, Loop):
+            # Values from before the loop that it uses stay live through all of its iterations.
             through = {n: held[n] for n in touched(s.body) if n in held and n in made}
             most = max(most, _alive(s.body, held, {**kept, **through}))
         else:
@@ -128,7 +131,7 @@ def _alive(block: tuple[Statement, ...], held: Mapping[str, int], kept: Mapping[
 
 
 def touched(block: tuple[Statement, ...]) -> set[str]:
-    """The values that a block reads, makes or adds to."""
+    """The values that a block reads, writes or accumulates into."""
     return {name for s in block for name in _names(s)}
 
 

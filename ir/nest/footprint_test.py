@@ -1,4 +1,4 @@
-"""Scratch of a launch, worked out by hand."""
+"""Footprints of launches against figures worked out by hand."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Legal names: the names of a nest as a language can hold them, beside those that emission makes."""
+"""Renaming of a nest for a target language, to avoid keywords and names of emitted code."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from ir.spec import Spec
 
 Refuses = Callable[[str], bool]
 Spells = Callable[[str], Iterable[str]]
-# Fields whose texts are no names of tensors, values, indices and sizes.
+# String fields that do not name a tensor, value, index or size.
 _OTHERS = frozenset("dtype fold function role machine schedule doc place".split())
 
 
 def legal(nest: LoopNest, refuses: Refuses, spells: Spells) -> LoopNest:
-    """The nest with other names for those that a language cannot hold; itself where there is none.
+    """The nest with new names for those that a language cannot use; itself where there are none.
 
-    refuses: whether a name cannot stand in a text.  spells: all identifiers that a text has for a
-    name. No two names share an identifier. Kernels and launches keep their names.
+    refuses: whether a name is not allowed in the language. spells: all identifiers that the emitted
+    text derives from a name. No two names share an identifier. Kernels and launches keep their
+    names.
     """
     chosen: dict[str, str] = {}
     used: set[str] = set()
@@ -34,7 +35,7 @@ def legal(nest: LoopNest, refuses: Refuses, spells: Spells) -> LoopNest:
 
 
 def _candidates(name: str) -> Iterator[str]:
-    """The name, then others like it, without end."""
+    """The name, then similar ones, without end."""
     stem = re.sub("__+", "_", name).strip("_") or "x"
     prefixed = f"X_{stem}" if stem.isupper() else f"x_{stem}"
     yield from (name, *([] if stem[0].isdigit() else [stem, f"{stem}_"]), prefixed)

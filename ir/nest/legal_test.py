@@ -1,4 +1,4 @@
-"""Nests under other names: equal in meaning, whatever a language refuses."""
+"""Renamed nests have the same meaning, whatever names a language refuses."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,7 +13,7 @@ KERNELS = ("softmax", "embedding_bag", "conv1d", "cumsum")
 
 
 def whole(name):
-    """An identifier for each name: the name."""
+    """The identifiers that a text has for a name: the name alone."""
     return (name,)
 
 

@@ -1,9 +1,9 @@
-"""A loop nest: spec + schedule as plain data, the value that templates render.
+"""The loop nest: a spec and a schedule lowered to plain data, which templates render.
 
-A nest is a list of launches. A launch runs one program for each tile of its grid; the program
-is a block of statements over values. A value is a tile held near the arithmetic: its axes are
-indices of the spec, or windows that the nest names. Statements act on the part of a tile that
-lies inside the tensor: along an index `i` that is `least(tile, size - origin)` elements.
+A nest is a list of launches. A launch runs one program for each tile of its grid; a program is a
+block of statements over values. A value is a tile held near the arithmetic; its axes are indices of
+the spec, or windows that the nest names. Statements act on the in-bounds part of a tile: along an
+index `i`, `least(tile, size - origin)` elements.
 """
 
 from __future__ import annotations
@@ -20,27 +20,22 @@ from ir.spec import FLOATS, Expr, Spec
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One axis of a value. name: an index, or a window's name.
+    """One axis of a value."""
 
-    extent: how many elements the value has room for, a size expression (a tile's size is a
-    number, an untiled index has its whole size).
-    """
-
-    name: str
-    extent: Expr
+    name: str  # an index, or a window's name
+    extent: Expr  # elements that it has room for: a tile's size, or an untiled index's whole size
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A tile. depth: how many of it are in flight (a circular buffer).  loaded: filled from
-    global memory.  tensor: the tensor of the spec that it holds a part of."""
+    """A tile held near the arithmetic."""
 
     name: str
-    tensor: str
+    tensor: str  # the tensor of the spec that it holds a part of
     dtype: str
     axes: tuple[Axis, ...]
-    depth: int = 1
-    loaded: bool = False
+    depth: int = 1  # pipeline stages: slots of its circular buffer
+    loaded: bool = False  # filled from global memory
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -50,82 +45,72 @@ class Value:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """How an axis of a value is walked: position = sum of coefficient * index."""
+    """How several indices walk along one axis: position = sum of coefficient * index."""
 
     axis: str
-    terms: tuple[tuple[str, int], ...]
+    terms: tuple[tuple[str, int], ...]  # (index, coefficient)
 
 
 @dataclass(frozen=True, slots=True)
 class Tile(Expr):
-    """A leaf of an expression: a value, seen through windows.
-
-    shifted: axes that hold a whole extent while the index runs tile by tile; the part at the
-    index's origin is meant.
-    """
+    """A value as a leaf of an expression, indexed through windows."""
 
     value: str
     windows: tuple[Window, ...] = ()
+    # Axes that hold a whole range while their index is tiled: the part at its origin is meant.
     shifted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Where one dimension of a global tensor is read or written.
+    """The positions of one dimension of a global tensor that are read or written.
 
-    Positions start at sum(coefficient * origin of index) + offset and go on for the extent of
-    `axis` in steps of `step`; no axis: that one position.  terms: the indices that `axis` runs
-    over, with coefficients.
-
-    rows: the value that holds the positions instead. `axis` is the first of its axes, and terms
-    are all of them, each with 1. What is loaded has an axis for each once: dimensions with rows
-    over the same axis go together element by element (`x[pq // Q + i, pq % Q + j]` for rows over
-    pq, i and over pq, j has the axes pq, i, j).
+    They start at sum(coefficient * origin of index) + offset and cover the extent of `axis` in
+    steps of `step`.
     """
 
-    axis: str | None
-    terms: tuple[tuple[str, int], ...]
+    axis: str | None  # axis of the value; None: one position
+    terms: tuple[tuple[str, int], ...]  # indices that `axis` runs over, with coefficients
     offset: Expr
     step: int = 1
+    # The value that holds the positions instead. `axis` is then the first of its axes and `terms`
+    # are all of them, each with coefficient 1. A loaded value has each axis once, so dimensions
+    # with rows over one axis are read together element by element: x[pq // Q + i, pq % Q + j], with
+    # rows over (pq, i) and (pq, j), has the axes pq, i, j.
     rows: Tile | None = None
-    whole: bool = False
+    whole: bool = False  # covers the index's whole range, as the access stands outside its loop
 
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """One step of a program; each sort below says what it does."""
+    """One operation of a program; the subclasses say what they do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load(Statement):
-    """value = the region of the tensor; positions outside read as `pad`, None: there are none.
-
-    shared: the grid's last index, where tiles side by side along it take the same region, so
-    that it is read once for them.  bulk: moved by the machine's copy engine.
-    """
+    """value = the region of the tensor."""
 
     value: str
     tensor: str
     region: tuple[Slice, ...]
-    pad: float | None = None
+    pad: float | None = None  # value of positions out of bounds; None: there are none
+    # The grid's last index, if tiles along it read the same region once and share it.
     shared: str | None = None
-    bulk: bool = False
+    bulk: bool = False  # moved by the machine's copy engine
 
 
 @dataclass(frozen=True, slots=True)
 class Store(Statement):
-    """The region of the tensor = value; only where the origins of `once` are all zero.
-
-    In the launch's own `once` block a store is done by one program, whichever.  bulk: moved by
-    the machine's copy engine.  fold: "sum" where the value is added to what is there, in one step
-    that no other program comes between, and places may be stored again and again, in any order.
-    """
+    """The region of the tensor = value."""
 
     tensor: str
     region: tuple[Slice, ...]
     value: str
+    # Indices: only programs whose origins of these are all 0 store; in the launch's `once` block
+    # any one program does.
     once: tuple[str, ...] = ()
-    bulk: bool = False
+    bulk: bool = False  # moved by the machine's copy engine
+    # "sum": atomic addition to memory; a position may occur repeatedly, in any order.
     fold: str = ""
 
 
@@ -139,8 +124,8 @@ class Fill(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Map(Statement):
-    """value = expression over tiles, sizes, numbers and indices, element by element; an index with
-    a tile of one that the value lacks is dropped."""
+    """value = an expression over tiles, sizes, numbers and indices, element by element. An index
+    with a tile of one that the value lacks is dropped."""
 
     value: str
     expression: Expr
@@ -148,13 +133,13 @@ class Map(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Fold(Statement):
-    """value = fold of source over `over`; with `accumulate`, folded onto what value holds."""
+    """value = reduction of source over `over`."""
 
     value: str
-    fold: str
+    fold: str  # kind of reduction
     source: Tile
     over: tuple[str, ...]
-    accumulate: bool
+    accumulate: bool  # start from what value holds
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +155,8 @@ class Dot(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Scan(Statement):
-    """value = running fold of source along an index, from and into `carry`."""
+    """value = running reduction of source along an index; starts from `carry` and leaves the last
+    result there."""
 
     value: str
     fold: str
@@ -181,7 +167,7 @@ class Scan(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Search(Statement):
-    """value = how many of the sorted `count` entries of `borders` are less than source."""
+    """value = how many of the `count` sorted entries of `borders` are less than source."""
 
     value: str
     source: Tile
@@ -191,7 +177,7 @@ class Search(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Take(Statement):
-    """value = the entries of `table` along its `axis` at the positions that `at` holds."""
+    """value = the entries of `table` along its `axis` at the positions in `at`."""
 
     value: str
     table: Tile
@@ -202,40 +188,38 @@ class Take(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A loop bound: a size expression, in which an `Index` stands for the origin of its tile, or
-    an entry of an integer tensor at a position given as sum(coefficient * origin) + offset."""
+    """A loop bound: a size expression, or an entry of an integer tensor."""
 
-    size: Expr | None = None
+    size: Expr | None = None  # an `Index` in it is the origin of that index's tile
     tensor: str = ""
-    position: Slice | None = None
+    position: Slice | None = None  # sum(coefficient * origin) + offset, where `tensor` is read
 
 
 @dataclass(frozen=True, slots=True)
 class Loop(Statement):
-    """The body for each tile of an index, in order. backwards: from the last to the first, of tiles
-    of one."""
+    """The body for each tile of an index, in order."""
 
     index: str
     tile: int
     low: Bound
     high: Bound
     body: tuple[Statement, ...]
-    backwards: bool = False
+    backwards: bool = False  # from the last to the first; tiles of one only
 
 
 @dataclass(frozen=True, slots=True)
 class GridAxis:
-    """An index whose tiles run side by side. size: of the index."""
+    """An index whose tiles run in parallel."""
 
     index: str
     tile: int
-    size: Expr
+    size: Expr  # of the index
 
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """An order of the grid's tiles: `size` tiles of `index` side by side are walked through
-    together along all of `over`, before the next `size`."""
+    """L2 swizzle (GROUP_M) of the grid: `size` adjacent tiles of `index` go together along all of
+    `over`, then the next `size`."""
 
     index: str
     over: str
@@ -244,67 +228,59 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """Steps: launches side by side that have the same one run in order, once for each value of an
-    index, which they are given. size: of the index.  of: the first tensor of the recurrence.
-    backwards: from the last value to the first."""
+    """Consecutive launches that run again for each step of a recurrence, in order, with the step as
+    an argument."""
 
-    index: str
-    size: Expr
-    of: str
-    backwards: bool = False
+    index: str  # of the steps
+    size: Expr  # of the index
+    of: str  # the first tensor of the recurrence
+    backwards: bool = False  # from the last step to the first
 
     def steps(self, sizes: Mapping[str, int]) -> range:
-        """The values of the index in the order in which they are run through."""
+        """The values of the index, in the order in which they run."""
         forwards = range(value(self.size, sizes))
         return forwards[::-1] if self.backwards else forwards
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A global tensor of a launch. role: input, output or workspace."""
+    """A global tensor of a launch."""
 
     name: str
     dtype: str
     shape: tuple[Expr, ...]
-    role: str
+    role: str  # input, output or workspace
 
 
 @dataclass(frozen=True, slots=True)
 class Launch(Keeping):
-    """One program over one grid. once: statements that no grid index enters, done first.
-
-    tiles: of every index that is cut, its tile.  whole: of every other index, its size.
-    lanes: how many work on one program, 0: as many as the backend likes.  band: the order of the
-    grid's tiles where it is not that of the axes.  resident: how many programs a tile processor
-    keeps, each of which walks through several tiles; 0: a program for each tile.  specialized:
-    whether it is compiled for each set of sizes anew, which are constants in it.  repeat: the
-    steps in which it runs; its index has a tile of one, whose origin is the step.
-    """
+    """One program over one grid."""
 
     name: str
     parameters: tuple[Parameter, ...]
     sizes: tuple[str, ...]
     grid: tuple[GridAxis, ...]
     values: tuple[Value, ...]
-    once: tuple[Statement, ...]
+    once: tuple[Statement, ...]  # prologue: no grid index occurs in it
     body: tuple[Statement, ...]
-    tiles: tuple[tuple[str, int], ...]
-    whole: tuple[tuple[str, Expr], ...]
-    lanes: int = 0
-    band: Band | None = None
-    resident: int = 0
-    specialized: bool = False
+    tiles: tuple[tuple[str, int], ...]  # of every tiled index, its tile
+    whole: tuple[tuple[str, Expr], ...]  # of every other index, its size
+    lanes: int = 0  # threads per program, 0: the backend chooses
+    band: Band | None = None  # order of the grid's tiles, None: that of the axes
+    resident: int = 0  # persistent programs per tile processor, 0: one program per tile
+    specialized: bool = False  # compiled anew for each set of sizes, which are constants in it
+    # The steps it runs in; its index has a tile of one, whose origin is the step.
     repeat: Repeat | None = None
 
     def value(self, name: str) -> Value:
-        """The value of a name; KeyError where there is none."""
+        """The value with a name; KeyError where there is none."""
         for v in self.values:
             if v.name == name:
                 return v
         raise KeyError(name)
 
     def times(self, sizes: Mapping[str, int]) -> int:
-        """How often it is launched."""
+        """How many times it is launched."""
         return len(self.repeat.steps(sizes)) if self.repeat else 1
 
     def statements(self) -> Iterator[Statement]:
@@ -318,16 +294,13 @@ class Launch(Keeping):
 
 @dataclass(frozen=True, slots=True)
 class LoopNest:
-    """A candidate, lowered. sizes: those it was tuned for; it computes any others too.
-
-    formulation: the equations that are computed, equal to the spec's.
-    """
+    """A lowered candidate."""
 
     spec: Spec
-    formulation: Spec
+    formulation: Spec  # the rewritten equations, equal to the spec's
     schedule: Schedule
     machine: str
-    sizes: tuple[tuple[str, int], ...]
+    sizes: tuple[tuple[str, int], ...]  # those it was tuned for; it computes any others too
     launches: tuple[Launch, ...]
 
     def groups(self) -> Iterator[tuple[Repeat | None, tuple[Launch, ...]]]:
@@ -337,7 +310,7 @@ class LoopNest:
 
     @property
     def unordered(self) -> bool:
-        """Whether floats are folded into memory in any order, so that bits vary from run to run."""
+        """Whether floats are added atomically, so that the last bits vary from run to run."""
         return any(
             isinstance(s, Store) and s.fold and p.name == s.tensor and p.dtype in FLOATS
             for launch in self.launches

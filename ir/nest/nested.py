@@ -1,4 +1,4 @@
-"""Nested loops that are all that the one around them does: they may run as one."""
+"""Perfectly nested loops, which may run as one flattened loop."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from ir.spec import Number
 
 
 def nested(loop: Loop) -> tuple[Loop, ...]:
-    """The loops from this one to the innermost, each the whole body of the one before, where each
-    runs from 0 to a size; else the loop alone.
+    """The loops from this one inwards, each the whole body of the one before, if each runs from 0
+    to a size; else this loop alone.
 
-    What is loaded ahead in the innermost may then be under way across all of their steps.
+    Run as one loop, they keep loads in flight across all of their iterations.
     """
     found = [loop]
     while len(found[-1].body) == 1 and isinstance(found[-1].body[0], Loop):

@@ -1,12 +1,12 @@
-"""Scratch: what of a launch lies in it on a machine with registers.
+"""Shared-memory use of a launch on a machine with registers.
 
-Operands of products are loaded into it, in as many slots as the loop around them loads ahead;
-what operands are computed from is loaded ahead too. A unit that reads scratch as it runs keeps
-the slot that it reads, and wants its second operand there even if that is computed; for another,
-operands go to registers first, so a slot less is needed, and what is computed is laid out anew
-through scratch. What is not loaded ahead lies there for one product only. Loops around each other
-that load ahead are one loop. A short one of single steps that does not is written out, and where
-the loop around it loads ahead, each of its loads has slots.
+Matmul operands are loaded into shared memory, in as many slots as the enclosing loop has stages in
+flight; tiles from which operands are computed are prefetched too. A matrix unit that reads shared
+memory as it runs occupies the slot that it reads, and wants its second operand there even if it is
+computed. For another unit, operands go to registers first, so one slot less is needed, and computed
+operands pass through shared memory for a layout conversion. What is not prefetched is there for one
+matmul only. Perfectly nested loops that prefetch run as one loop. A short loop over single steps
+that does not prefetch is unrolled; if the loop around it prefetches, each of its loads has slots.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from ir.sizes import power_of_two
 from ir.sizes import value as number
 from ir.spec import DTYPES, Number
 
-LEAST_SIDE = 16  # of an operand of a product
-WRITTEN_OUT = 8  # single steps that a loop is written out into, at most
-RUN = 4  # bytes of the shortest run that is copied to scratch by itself
+LEAST_SIDE = 16  # least padded M, N and K of a matmul operand
+WRITTEN_OUT = 8  # longest loop of single steps that is unrolled
+RUN = 4  # bytes of the shortest contiguous run that is copied to shared memory
 
 
 def staged_values(launch: Launch) -> frozenset[str]:
-    """The values that are loaded into scratch: operands of products, and what moves in bulk."""
+    """The values that are loaded into shared memory: matmul operands and bulk copies."""
     moved = {s.value for s in launch.statements() if isinstance(s, Load | Store) and s.bulk}
     return frozenset(moved | {t.value for t in _operands(launch) if launch.value(t.value).loaded})
 
 
 def scratch_parts(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> dict[str, int]:
-    """Bytes of scratch of each value of a launch that takes some, padded to powers of two."""
+    """Bytes of shared memory of each value that takes some, padded to powers of two."""
     return _Scratch(launch, machine, sizes).parts()
 
 
 def padded_bytes(value: Value, sizes: Mapping[str, int]) -> int:
-    """Bytes of one slot of a value, each axis a power of two."""
+    """Bytes of one slot of a value, each axis padded to a power of two."""
     return DTYPES[value.dtype] * prod(power_of_two(number(a.extent, sizes)) for a in value.axes)
 
 
@@ -57,6 +57,8 @@ class _Scratch:
         self.found: dict[str, int] = {}
 
     def parts(self) -> dict[str, int]:
+        """Bytes of shared memory by value: prefetched tiles, and the largest set that passes
+        through it."""
         self._block(self.launch.once, 1, 1)
         self._block(self.launch.body, 1, 1)
         passing = [
@@ -65,8 +67,8 @@ class _Scratch:
         return self.found | max(passing, key=lambda p: sum(p.values()), default={})
 
     def _passing(self, dot: Dot) -> list[dict[str, int]]:
-        """Bytes of a product's operands that are not loaded ahead, of those that are there at
-        the same time."""
+        """Bytes of a matmul's operands that are not prefetched, as groups that are in shared memory
+        at the same time."""
         here = {
             tile.value: self.bytes[tile.value]
             for side, tile in enumerate((dot.a, dot.b))
@@ -76,7 +78,11 @@ class _Scratch:
         return [here] if self.reads else [{name: taken} for name, taken in here.items()]
 
     def _block(self, block: tuple[Statement, ...], depth: int, copies: int) -> None:
-        """depth: of what the loop around loads ahead, 1: there is none.  copies: of the block."""
+        """Adds up the loads of a block.
+
+        depth: stages of the enclosing loop, 1: it prefetches nothing. copies: of the block after
+        unrolling.
+        """
         for s in block:
             if isinstance(s, Loop):
                 own = max((d for d in self._depths((s,))), default=1)
@@ -101,11 +107,12 @@ class _Scratch:
                 yield self.values[s.value].depth
 
     def _loaded(self, s: Load, depth: int, copies: int) -> int:
-        """Bytes that a load takes as long as the launch runs."""
+        """Bytes that a load takes throughout the launch."""
         own = padded_bytes(self.values[s.value], self.sizes)
         if s.value in self.bytes:
             if not s.bulk and (depth == 1 or self._alone(s)):
                 return 0
+            # A unit that reads shared memory holds one slot while the next tiles are in flight.
             slots = depth if self.reads and copies == 1 else max(1, depth - 1)
             return self.bytes[s.value] * slots * copies
         if s.bulk:
@@ -114,14 +121,15 @@ class _Scratch:
         return own * (depth - 1) * copies if ahead else 0
 
     def _alone(self, s: Load) -> bool:
-        """Whether elements are loaded one by one, which a unit's lanes do without slots."""
+        """Whether elements are loaded one by one, straight to registers: the run is too short to
+        copy."""
         value, last = self.values[s.value], s.region[-1] if s.region else None
         if s.bulk or last is None or DTYPES[value.dtype] >= RUN:
             return False
         return last.rows is not None or last.offset != Number(0) or len(last.terms) > 1
 
     def _operand_bytes(self) -> dict[str, int]:
-        """Bytes of one slot of each operand, over the indices that it is seen through."""
+        """Bytes of one slot of each matmul operand, over the indices that it is read through."""
         found: dict[str, int] = {}
         for dot in (s for s in self.launch.statements() if isinstance(s, Dot)):
             for tile in (dot.a, dot.b):
@@ -155,7 +163,7 @@ def _operands(launch: Launch) -> Iterator[Tile]:
 
 
 def _fed(launch: Launch) -> set[str]:
-    """The values that operands of products are, or are computed from point by point."""
+    """The matmul operands and the values from which they are computed pointwise."""
     made = {s.value: s for s in launch.statements() if isinstance(s, Map)}
     found: set[str] = set()
     left = [t.value for t in _operands(launch)]
@@ -169,7 +177,7 @@ def _fed(launch: Launch) -> set[str]:
 
 
 def _written_out(s: Loop) -> int:
-    """The steps of a short loop that is written out, 0 of others."""
+    """The iterations of a loop that is unrolled; 0 for other loops."""
     ends = (s.low.size, s.high.size)
     if s.tile != 1 or any(isinstance(x, Loop) for x in s.body):
         return 0

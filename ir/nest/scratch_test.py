@@ -1,4 +1,4 @@
-"""Scratch that products take: slots of what is loaded ahead, and what only passes."""
+"""Shared memory of matmuls: slots of prefetched tiles, and tiles that only pass through."""
 
 from dataclasses import replace
 
@@ -70,7 +70,7 @@ ONE_X, ONE_W = 4 * 64 * 32, 4 * 32 * 32
 
 @pytest.mark.parametrize("tiled", [(), IN_LOOP])
 def test_taps_have_as_many_slots_as_their_loop_loads_ahead(tiled):
-    """Taps and tiles of channels are one loop."""
+    """Filter taps and tiles of channels run as one loop."""
     spec = spec_of(
         TAPS,
         "y[o, l] = acc[o, l] * 2.0",

@@ -1,7 +1,7 @@
-"""Steps: an expression as single operations, for machines whose tiles live in scratch.
+"""Expressions as single operations, for machines whose tiles live in local memory.
 
-A machine with registers renders a whole expression; one without does a step at a time and
-keeps what lies between in scratch. The footprint counts exactly these temporaries.
+A machine with registers renders a whole expression. One without runs one operation at a time and
+keeps intermediate tiles in local memory; the footprint counts exactly these temporaries.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from ir.functions import POINTWISE
 from ir.nest.nest import Map, Tile, Value
 from ir.spec import EIGHT, FLOATS, SHORT, Apply, Cast, Expr, Index, Number, Size
 
-_OLD = "old"  # stands in `alive` for a value whose old content the map reads
+_OLD = "old"  # entry of `alive` while the map still reads the value's old content
+# In ascending order of promotion.
 _WIDTH = ("b8", *SHORT, "i32", "i64", *EIGHT, "f16", "bf16", "tf32", "f32", "f64")
 _WHOLE = ("i32", "i64", *SHORT)
 _NARROW = (*EIGHT, "f16", "bf16", "tf32")
@@ -22,28 +23,25 @@ _NARROW = (*EIGHT, "f16", "bf16", "tf32")
 
 @dataclass(frozen=True, slots=True)
 class Temporary(Expr):
-    """A tile between two steps. name: tells temporaries that are alive together apart."""
+    """A tile between two steps."""
 
-    name: str
+    name: str  # unique among temporaries that are live together
     dtype: str
     axes: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """to = function(args). function: a pointwise name, `copy` (which converts) or `iota`.
-
-    args: tiles, temporaries, scalars (see `scalar`); for `iota` the index.
-    """
+    """to = function(args)."""
 
     to: Temporary | Tile
-    function: str
-    args: tuple[Expr, ...]
+    function: str  # a pointwise name, `copy` (which converts) or `iota`
+    args: tuple[Expr, ...]  # tiles, temporaries, scalars (see `scalar`); for `iota` the index
 
 
 def promote(dtypes: tuple[str, ...]) -> str:
-    """The dtype in which operands meet: floats narrower than f32 are widened to it, integers
-    narrower than i32 likewise."""
+    """The dtype in which operands of several dtypes meet: the widest, floats at least f32, integers
+    at least i32."""
     if not dtypes:
         return "f32"
     widest = max(dtypes, key=_WIDTH.index)
@@ -55,8 +53,8 @@ def promote(dtypes: tuple[str, ...]) -> str:
 def steps(statement: Map, values: Mapping[str, Value]) -> tuple[Step, ...]:
     """The steps of a map; the last one writes the map's value.
 
-    A step between whose axes and dtype are the value's writes the value itself while nothing
-    else that is alive holds it.
+    An intermediate with the axes and dtype of the value reuses the value's memory while nothing
+    live is in it.
     """
     maker = _Maker(values[statement.value], values)
     maker.finish(statement.expression)
@@ -74,7 +72,7 @@ class _Maker:
         if any(isinstance(n, Tile) and n.value == self.value.name for n in expr.walk()):
             self.alive.add(_OLD)
         if isinstance(expr, Cast) and expr.dtype in _WHOLE and expr.dtype != self.value.dtype:
-            args, function = (self._operand(expr),), "copy"  # it wraps before it is widened
+            args, function = (self._operand(expr),), "copy"  # wrap to the narrow integer first
         else:
             args, function = self._operands(expr)
         self._release(args)
@@ -95,7 +93,7 @@ class _Maker:
         return (expr,), "copy"
 
     def _meeting(self, expr: Apply, args: tuple[Expr, ...]) -> tuple[Expr, ...]:
-        """The operands, integer tiles made floats where they meet floats."""
+        """The operands, with integer tiles converted to float where they meet floats."""
         kinds = {self._operand_dtype(a) for a in args}
         kind = POINTWISE[expr.function].kind
         to_float = kind in ("float", "test") or kinds & set(FLOATS)
@@ -125,7 +123,7 @@ class _Maker:
         return to
 
     def _exact(self, expr: Cast) -> bool:
-        """Whether a cast changes no value: a tile of a narrower float, widened by its reader."""
+        """Whether a cast changes no value: a tile of a narrower float, which its reader widens."""
         inner = expr.value
         return (
             isinstance(inner, Tile)
@@ -196,8 +194,8 @@ def tile_axes(tile: Tile, values: Mapping[str, Value]) -> tuple[str, ...]:
 
 
 def scalar(expr: Expr) -> bool:
-    """Whether an expression is one number for the whole launch: of sizes and constants only.
-    A random number is not: it is drawn where it is used."""
+    """Whether an expression is one number for the whole launch: only sizes and constants. A random
+    number is not: it is drawn for each element."""
     return not any(isinstance(n, Tile | Temporary | Index) or _random(n) for n in expr.walk())
 
 
@@ -220,7 +218,7 @@ def whole(expr: Expr) -> bool:
 
 
 def constant_dtype(expr: Expr) -> str:
-    """The dtype of a scalar where operands meet: f32 unless it is an integer."""
+    """The dtype of a scalar where operands meet: i32 or i64 if it is an integer, else f32."""
     if not (scalar(expr) and whole(expr)):
         return "f32"
     nodes = tuple(expr.walk())

@@ -1,4 +1,4 @@
-"""Steps of an expression: done one after the other they give the expression."""
+"""The steps of an expression, run in order, give the expression."""
 
 import numpy as np
 import pytest
@@ -60,7 +60,7 @@ def _kind(dtype: str) -> type:
 
 
 def run(statement: Map, values: dict[str, Value], held: dict[str, Labelled]) -> Labelled:
-    """What the steps leave in the map's value."""
+    """The content of the map's value after the steps."""
     held = dict(held)
     for step in steps(statement, values):
         if step.function in ("copy", "iota"):

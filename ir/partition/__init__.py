@@ -1,1 +1,1 @@
-"""The partition: one large spec becomes a network of kernels."""
+"""Partitioning of one large spec into a network of kernels."""

@@ -1,4 +1,4 @@
-"""Alike: kernels that differ only in which part of a tensor they take."""
+"""A key for kernels that differ only in which slice of a tensor they read."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def first_parts(spec: Spec) -> Spec:
     """before: def h_4786678c(w: f32[6, 8, 8], ...): y[i, j] = w[5, i, j]
     after:  def kernel(w: f32[6, 8, 8], ...):     y[i, j] = w[0, i, j]
 
-    The same for all kernels that differ in constant positions and in their names alone, as the
-    layers of a recurrent network do: what is a good schedule for one is for the others.
+    Kernels that differ only in constant positions and names become equal, such as the layers of a
+    recurrent network. A good schedule for one is good for the others.
     """
     equations = tuple(replace(e, value=_first(e.value)) for e in spec.equations)
     return replace(spec, name="kernel", doc="", equations=equations)

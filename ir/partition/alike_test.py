@@ -1,4 +1,4 @@
-"""Kernels are alike where only constant positions and names differ."""
+"""Kernels are alike if only constant positions and names differ."""
 
 from ir.parse.parse import parse_spec
 from ir.partition.alike import first_parts

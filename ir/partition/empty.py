@@ -1,4 +1,4 @@
-"""Empty tensors: the spec without the tensors that have no elements, which no kernel computes.
+"""Removal of tensors without elements, which no kernel computes.
 
 before: x: f32[0, 4], y[j] = sum(x[i, j], i) + b[j], z[i, j] = x[i, j] * 2.0
 after:  y[j] = 0.0 + b[j]
@@ -37,8 +37,8 @@ _CONSTANT = {"sum": 0, "prod": 1, "any": 0, "all": 1, "argmax": 0, "argmin": 0}
 
 
 def without_empty(spec: Spec) -> Spec:
-    """A literal spec without empty tensors, inputs that nothing reads then included; itself where
-    nothing is empty."""
+    """A literal spec without empty tensors and without the inputs that nothing then reads; the spec
+    itself where nothing is empty."""
     if Number(0) not in _sizes(spec):
         return spec
     ranges = Ranges(spec)
@@ -58,8 +58,8 @@ def without_empty(spec: Spec) -> Spec:
 
 
 def with_empty(network: Network, whole: Spec) -> Network:
-    """A network of `without_empty(whole)` with all inputs and outputs of the whole spec. Nothing
-    fills the empty ones."""
+    """A network of `without_empty(whole)` with all inputs and outputs of `whole`. Nothing fills the
+    empty ones."""
     held = {b.name: b for b in network.buffers}
     inputs = [held.pop(t.name, None) or _buffer(t, "input") for t in whole.inputs]
     shown = {t.name: out for t, out in zip(_full(whole), network.outputs, strict=True)}
@@ -95,11 +95,11 @@ def _equation(
     gone: Collection[str],
     still: Collection[str],
 ) -> Equation:
-    """An equation of a tensor with elements. still: the indices that run over nothing."""
+    """An equation of a nonempty tensor. gone: empty tensors. still: indices with an empty range."""
     dtype = known[e.target]
     reduced = set(e.reduced)
     free = {n.name for p in (*e.at, e.value) for n in p.walk() if isinstance(n, Index)} - reduced
-    if e.accumulate and free & set(still):  # nothing is added to the zeros
+    if e.accumulate and free & set(still):  # no updates: the target is zeros
         at = tuple(Index(f"{e.target}_{n}") for n in range(len(e.at)))
         return replace(e, at=at, value=_constant(0, dtype), accumulate=False, sizes=tuple(sizes))
     nothing = isinstance(e.value, Reduce) and (reduced & set(still) or _nowhere(e.value, gone))
@@ -109,25 +109,26 @@ def _equation(
 
 
 def _nowhere(value: Reduce, gone: Collection[str]) -> bool:
-    """Whether the elements of a jagged range are those of an empty tensor: then it has none."""
+    """Whether a jagged range takes its elements from an empty tensor, and so has none."""
     jagged = {r.index for r in value.ranges if r.jagged}
     reads = (n for n in value.walk() if isinstance(n, Read) and n.tensor in gone)
     return any(Index(i) in n.walk() for n in reads for i in jagged)
 
 
 def _unread(expr: Expr, known: Mapping[str, str], gone: Collection[str]) -> Expr:
-    """The expression without reads of empty tensors: a condition guards one that is not padded."""
+    """The expression without reads of empty tensors. An unpadded one is guarded by a condition that
+    never holds, so any constant may replace it."""
     if isinstance(expr, Read) and expr.tensor in gone:
         return _constant(expr.pad or 0, known[expr.tensor])
     if isinstance(expr, Bucketize) and expr.borders in gone:
         return Cast("i32", Number(0))
     if isinstance(expr, Apply) and expr.function == "div" and expr.args[1] == Number(0):
-        return _unread(expr.args[0] * inf, known, gone)  # a mean: no compiler divides by 0
+        return _unread(expr.args[0] * inf, known, gone)  # the mean of nothing; compilers reject / 0
     return rebuilt(expr, lambda one: _unread(one, known, gone))
 
 
 def _identity(fold: str, dtype: str) -> Expr:
-    """What a reduction gives of nothing."""
+    """The identity element of a reduction."""
     if fold in _CONSTANT:
         return _constant(_CONSTANT[fold], dtype)
     if is_float(dtype):

@@ -1,4 +1,4 @@
-"""Tensors without elements: no kernel computes them, and what reads them gets identity elements."""
+"""Tensors without elements: no kernel computes them, and their readers get identity elements."""
 
 from dataclasses import replace
 from math import inf

@@ -1,10 +1,10 @@
-"""Groups: equations that share a kernel, put together one after the other.
+"""Groups of equations that share a kernel, built one equation at a time.
 
-A group is a map (all over the same indices), rows (folds over short rows, or over so many that
-each can have a program, with what each row needs before and after), or one heavy equation (a
-product, a window, a long fold) with what is done to each of its results, and of a long fold with
-what is done to each of its terms; so is a scan, but nothing is put to its results. Index names are
-unified within a group: what is read where it is computed is so by the same names.
+A group is one of three kinds. MAP: pointwise equations over the same indices. ROWS: reductions over
+short rows, or over so many rows that each can have a program, with the pointwise work before and
+after. HEAVY: one contraction, window or long reduction with its epilogue; a long reduction may also
+have its prologue in the group. A scan may have a prologue but no epilogue. Index names are unified
+within a group, so that a tensor is read by the names under which it is computed.
 """
 
 from __future__ import annotations
@@ -17,30 +17,32 @@ from ir.contraction import contraction
 from ir.spec import Equation, Expr, Facts, Index, Number, Reduce, Scan
 from ir.visit import reindexed
 
-LONGEST_ROW = 8192  # elements of a row that one program holds
-MANY_ROWS = 1024  # programs for each of which keep a machine busy, as long as a row may be
+LONGEST_ROW = 8192  # elements of a row that one program can hold
+# With so many rows, one program per row keeps a machine busy however long the rows are.
+MANY_ROWS = 1024
 MOST_EQUATIONS = 24
 MAP, ROWS, HEAVY, ALONE = "map", "rows", "heavy", "alone"
 
 
 @dataclass(slots=True)
 class Group:
-    """A group under construction. at: the unified indices of each tensor.  ranges: the size of
-    each index.  rows: those that its folds keep, or its heavy equation has; None where there are
-    none."""
+    """A group under construction."""
 
-    kind: str
+    kind: str  # MAP, ROWS, HEAVY or ALONE
     equations: list[Equation] = field(default_factory=list)
+    # By tensor: the unified indices it is computed at.
     at: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    ranges: dict[str, Expr] = field(default_factory=dict)
+    ranges: dict[str, Expr] = field(default_factory=dict)  # by index: its size
+    # Indices that the reductions keep, or of the heavy equation; None in a map.
     rows: frozenset[str] | None = None
 
     @property
     def targets(self) -> frozenset[str]:
+        """The tensors that it computes."""
         return frozenset(self.at)
 
     def copy(self) -> Group:
-        """The same group, to put more into."""
+        """A copy that can be extended without changing this group."""
         return replace(
             self, equations=list(self.equations), at=dict(self.at), ranges=dict(self.ranges)
         )
@@ -57,8 +59,11 @@ def begun(e: Equation, facts: Facts) -> Group:
 
 
 def recurring(equations: Sequence[Equation], facts: Facts) -> Group:
-    """The group of a recurrence. Dimensions of one size in one place have one index, so that its
-    equations can share their loops; what is read in one way only is computed so."""
+    """The group of a recurrence.
+
+    Indices of the same size in the same dimension get one name, so that the equations can share
+    loops. A tensor that is read at one set of indices only is computed at those.
+    """
     named = {e.target: _named(e, _lanes(e, facts)) for e in equations}
     made = Group(ALONE)
     for e in equations:
@@ -71,20 +76,20 @@ def recurring(equations: Sequence[Equation], facts: Facts) -> Group:
 
 
 def _lanes(e: Equation, facts: Facts) -> dict[str, str]:
-    """Names of an equation's indices by where they stand and their size."""
+    """A name for each index of an equation, from its dimension and size."""
     names = {i: _lane("d", n, facts.ranges[i].high) for n, i in enumerate(e.indices)}
     folded = [i for i in _all_indices(e) if i not in names]
     return names | {i: _lane("f", n, facts.ranges[i].high) for n, i in enumerate(folded)}
 
 
 def _lane(kind: str, place: int, size: Expr) -> str:
-    """A name for indices of one size in one place."""
+    """The shared name of all indices of one size in one dimension."""
     return f"{kind}{place}_{size.value if isinstance(size, Number) else 'n'}"
 
 
 def joined(group: Group, e: Equation, facts: Facts) -> bool:
-    """Puts an equation into a group that computes some of what it reads, where that is right;
-    False where it is not."""
+    """Adds an equation to a group that computes some of its sources; False where it does not
+    fit."""
     if group.kind == ALONE or len(group.equations) >= MOST_EQUATIONS:
         return False
     kind = _kind(e, facts)
@@ -95,8 +100,8 @@ def joined(group: Group, e: Equation, facts: Facts) -> bool:
 
 
 def beside(group: Group, maps: Sequence[Equation], facts: Facts) -> Group | None:
-    """A group with maps that it reads nothing of, and that read nothing of it, over the same
-    indices; None where it has no such indices."""
+    """A copy of a group with independent pointwise equations over the same index sizes; None where
+    they do not fit."""
     made = group.copy()
     space = max(group.at.values(), key=len)
     for e in maps:
@@ -109,7 +114,7 @@ def beside(group: Group, maps: Sequence[Equation], facts: Facts) -> Group | None
 
 
 def _put(group: Group, e: Equation, names: Mapping[str, str], facts: Facts) -> bool:
-    """Puts an equation into a group under some names where it fits there."""
+    """Adds an equation to a group under the given index names; False where it does not fit."""
     left = frozenset(names[i] for i in e.indices)
     folded = frozenset(names[i] for i in e.reduced)
     if not _fits(group, e, left, folded, names, facts):
@@ -121,7 +126,8 @@ def _put(group: Group, e: Equation, names: Mapping[str, str], facts: Facts) -> b
 
 
 def _of_terms(group: Group, e: Equation, kind: str) -> bool:
-    """Whether a heavy equation or a scan may be in a group with what computes its terms."""
+    """Whether a heavy equation or a scan may share a kernel with the map that computes its
+    terms."""
     heavy = kind == HEAVY and contraction(e) is None and not _windowed(e)
     return group.kind == MAP and (heavy or isinstance(e.value, Scan))
 
@@ -151,12 +157,12 @@ def _fits(
 
 
 def _one_program(row: list[Expr], rows: list[Expr]) -> bool:
-    """Whether a program may go through a whole row: it is short, or there are many."""
+    """Whether one program may process a whole row: rows are short, or there are many of them."""
     return _extent(row) <= LONGEST_ROW or _extent(rows) >= MANY_ROWS
 
 
 def _extent(sizes: list[Expr]) -> float:
-    """The number of elements, taking a size that is not known for small."""
+    """The number of elements; sizes that are not known count as 1."""
     total = 1.0
     for size in sizes:
         total *= float(size.value) if isinstance(size, Number) else 1.0
@@ -177,7 +183,8 @@ def _kind(e: Equation, facts: Facts) -> str:
 
 
 def _windowed(e: Equation) -> bool:
-    """Whether a fold reads where several indices meet, as convolutions and pools do."""
+    """Whether a reduction reads through windows (several indices in one position), as convolutions
+    and poolings do."""
     for read in e.reads():
         forms = [affine(p) for p in read.at]
         if any(f is None or len(f.terms) > 1 or read.pad is not None for f in forms):
@@ -186,8 +193,8 @@ def _windowed(e: Equation) -> bool:
 
 
 def _unified(group: Group, e: Equation, facts: Facts) -> dict[str, str] | None:
-    """The names of an equation's indices in a group; None where it reads something of the group
-    other than where that is computed."""
+    """The names of an equation's indices within a group; None where it reads a tensor of the group
+    at other indices than it is computed at."""
     names: dict[str, str] = {}
     for read in e.reads():
         if read.tensor not in group.at:
@@ -205,6 +212,7 @@ def _unified(group: Group, e: Equation, facts: Facts) -> dict[str, str] | None:
         if index in names:
             continue
         size = facts.ranges[index].high
+        # An index that no source names shares a row index of the same size, and so its loop.
         same = (
             n
             for n, s in group.ranges.items()
@@ -215,7 +223,7 @@ def _unified(group: Group, e: Equation, facts: Facts) -> dict[str, str] | None:
 
 
 def _may_share(group: Group, index: str) -> bool:
-    """Whether a new index may take the name of one that is there: of a row's own elements."""
+    """Whether a new index may take the name of an existing one: only of the elements of a row."""
     return group.kind == ROWS and group.rows is not None and index not in group.rows
 
 

@@ -1,8 +1,8 @@
-"""The partition: one large spec -> a network of kernels.
+"""The partition of one large spec into a network of kernels.
 
-Which equations share a kernel is a choice that changes no result. What is chosen here is what is
-nearly always right: maps into their neighbours, what is done to the results of a product into
-the product, norms in one pass over short rows. A kernel that a machine cannot lower is parted.
+Which equations share a kernel changes no result. The rules here are those that are nearly always
+right: pointwise equations join their neighbours, epilogues join the matmul, norms over short rows
+are one pass. A kernel that a machine cannot lower is divided.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from ir.spec import (
 from ir.verify import facts
 from ir.visit import reindexed, rereading
 
-Lowers = Callable[[Spec], object]  # raises KernelError at a kernel that cannot be had
+Lowers = Callable[[Spec], object]  # raises KernelError for a kernel that cannot be lowered
 _LETTERS = "ijklmnpqrstuvwbcdfgh"
 
 
@@ -51,11 +51,11 @@ def partition(
 ) -> Network:
     """A network that computes a spec at one set of sizes.
 
-    aliases: tensors that hold another's elements in its order under another shape; no kernel
-    computes them.  lowers: looks at each kernel once; one that it refuses is parted into smaller
-    ones. Raises what it raises where a kernel of one equation is refused.  outside: calls that no
-    kernel does, each after those that it needs: no kernel has equations both of before and of after
-    one.
+    aliases: tensors that show another tensor's elements, in its order, under another shape; no
+    kernel computes them. lowers: called once for each kernel; a kernel that it refuses is divided,
+    and its error is raised where one equation alone is refused. outside: calls that no kernel
+    makes, each after those that it needs. No kernel has equations both from before and from after
+    such a call.
     """
     whole = literal(spec, sizes)
     spec = without_empty(whole)
@@ -69,7 +69,7 @@ def partition(
 
 
 def _require_elements(spec: Spec, outside: Sequence[Outside]) -> None:
-    """KernelError where a call from outside is given, or gives, a tensor without elements."""
+    """KernelError where an outside call reads or fills a tensor without elements."""
     empty = {t.name for t in (*spec.inputs, *spec.outputs) if is_empty(t)}
     for one in outside:
         if names := empty & {*one.inputs, *one.outputs}:
@@ -80,7 +80,7 @@ def _require_elements(spec: Spec, outside: Sequence[Outside]) -> None:
 
 
 def _copies(spec: Spec) -> dict[str, str]:
-    """Equations that copy a tensor as it is: they show what lies in memory already."""
+    """Equations that copy a tensor unchanged: their targets alias memory that exists already."""
     tensors = facts(spec).tensors
     return {
         e.target: e.value.tensor
@@ -95,7 +95,7 @@ def _copies(spec: Spec) -> dict[str, str]:
 
 
 class _Partition:
-    """One partition. flat: the spec without views and dimensions of one element."""
+    """One partition of `spec`. flat: the spec without views and dimensions of one element."""
 
     def __init__(
         self,
@@ -111,29 +111,31 @@ class _Partition:
         self.place = {e.target: n for n, e in enumerate(ordered(flat))}
         self.seen: dict[Spec, KernelError | None] = {}
         self.outputs = {self.root(t.name) for t in spec.outputs}
-        self.readers: dict[str, set[str]] = {}  # of what lies in memory
+        self.readers: dict[str, set[str]] = {}  # by tensor in memory
         for e in flat.equations:
             for source in e.sources():
                 self.readers.setdefault(self.root(source), set()).add(e.target)
 
     def network(self) -> Network:
+        """The network: groups whose kernels are refused divided, and all of them in order of
+        stage."""
         groups: list[Group] = []
         for group in self.groups():
             groups += [group] if self.had(group) else self.parts(group)
         return self.assembled(sorted(groups, key=self.stage))
 
     def root(self, tensor: str) -> str:
-        """The tensor whose elements another one shows."""
+        """The tensor in memory whose elements an alias shows; a tensor that is no alias itself."""
         while tensor in self.aliases:
             tensor = self.aliases[tensor]
         return tensor
 
     def stage(self, group: Group) -> int:
-        """How many calls from outside a group's equations wait for, one after the other."""
+        """How many outside calls, one after another, must finish before a group runs."""
         return self.stages[group.equations[0].target]
 
     def groups(self) -> list[Group]:
-        """The equations in groups, each after those of its stage that it needs."""
+        """The equations in groups; within a stage, each group after those that it needs."""
         groups: list[Group] = []
         home: dict[str, int] = {}
         for e in ordered(self.flat):
@@ -160,12 +162,13 @@ class _Partition:
         return [g for g in groups if g.equations]
 
     def placed(self, groups: list[Group], homes: Sequence[int], e: Equation) -> bool:
-        """Whether an equation could be put into the last group of which it reads something: with
-        the maps that it reads too, or else alone."""
+        """Whether an equation joins the last group that it reads from. The other maps that it reads
+        join with it where they can; else it joins without them."""
         *others, last = homes
         made, taken = groups[last], []
         for n in others:
             maps = [self.flat.equation(t) for t in groups[n].at]
+            # Moving a map to the last group is legal only where no group in between reads it.
             if groups[n].kind == MAP and not self.read(groups[n], groups[n + 1 : last + 1]):
                 wider = beside(made, maps, self.facts)
                 made, taken = (wider, [*taken, n]) if wider else (made, taken)
@@ -174,22 +177,24 @@ class _Partition:
         made.equations.sort(key=lambda one: self.place[one.target])
         groups[last] = made
         for n in taken:
+            # An empty group keeps the numbers of the others valid.
             groups[n] = Group(MAP)
         return True
 
     def read(self, group: Group, later: Sequence[Group]) -> bool:
-        """Whether some of these groups read what one computes."""
+        """Whether some of the groups `later` read what `group` computes."""
         sources = {self.root(s) for g in later for e in g.equations for s in e.sources()}
         return bool(sources & group.targets)
 
     def join(self, group: Group, e: Equation) -> bool:
-        """Whether an equation could be put into a group. What it sees under another shape has to
-        lie in memory before."""
+        """Whether an equation was added to a group. A tensor that it reads through an alias must be
+        in memory before, so no group that computes one takes it."""
         shown = {self.root(s) for s in e.sources() if s in self.aliases}
         return not shown & group.targets and joined(group, e, self.facts)
 
     def parts(self, group: Group) -> list[Group]:
-        """A group that cannot be had, as several that can."""
+        """A group whose kernel is refused, as several groups that are not; the error where one
+        equation is refused."""
         if len(group.equations) == 1 or stepped(self.flat, group.equations[0].target):
             raise self.seen[self.kernel(group).spec] or AssertionError("it can be had")
         made: list[Group] = []
@@ -204,13 +209,13 @@ class _Partition:
         return made
 
     def widened(self, group: Group, e: Equation) -> Group | None:
-        """A group with one equation more, where that can be had."""
+        """A group with one more equation, if its kernel is not refused; else None."""
         copy = group.copy()
         reads = any(s in group.targets for s in e.sources())
         return copy if reads and self.join(copy, e) and self.had(copy) else None
 
     def had(self, group: Group) -> bool:
-        """Whether a kernel of a group is not refused."""
+        """Whether the kernel of a group lowers; each kernel is tried once."""
         spec = self.kernel(group).spec
         if spec not in self.seen:
             try:
@@ -221,7 +226,8 @@ class _Partition:
         return self.seen[spec] is None
 
     def kernel(self, group: Group) -> Step:
-        """The step of a group. Names are of the step alone, so that equal ones are equal specs."""
+        """The step of a group. Its names depend on the group alone, so equal groups have equal
+        specs."""
         own = group.targets
         stored = [
             t
@@ -235,6 +241,7 @@ class _Partition:
         return Step(spec, tuple(map(self.root, inputs)), tuple(stored))
 
     def assembled(self, groups: Sequence[Group]) -> Network:
+        """The network of the final groups: steps, buffers, outputs and pauses."""
         steps = tuple(self.kernel(g) for g in groups)
         tensors = {t.name: t for t in (*self.spec.inputs, *self.spec.outputs)}
         given = [t.name for t in self.spec.inputs]
@@ -265,10 +272,11 @@ class _Partition:
 
 
 def stages(spec: Spec, outside: Sequence[Outside]) -> dict[str, int]:
-    """By tensor, how many calls from outside it waits for, one after the other."""
+    """By tensor: how many outside calls, one after another, it depends on."""
     found = dict.fromkeys((t.name for t in spec.inputs), 0)
     found |= dict.fromkeys((e.target for e in spec.equations), 0)
     before: dict[str, int] = {}
+    # A call may read what depends on an earlier call, so iterate to a fixed point.
     while outside and before != found:
         before = dict(found)
         for e in ordered(spec):
@@ -279,12 +287,12 @@ def stages(spec: Spec, outside: Sequence[Outside]) -> dict[str, int]:
 
 
 def _after(call: Outside, found: Mapping[str, int]) -> int:
-    """The stage of what a call gives."""
+    """The stage of the tensors that an outside call fills."""
     return 1 + max((found[name] for name in call.inputs), default=-1)
 
 
 def canonical(known: Facts, group: Group, inputs: Sequence[str], stored: Sequence[str]) -> Spec:
-    """A group's spec, under names that depend on its equations alone."""
+    """A group's spec, with names that depend on its equations alone."""
     tensors = {name: f"x{n}" if len(inputs) > 1 else "x" for n, name in enumerate(inputs)}
     for e in group.equations:
         tensors[e.target] = _fresh(stem(e.target), tensors.values())
@@ -310,7 +318,7 @@ def canonical(known: Facts, group: Group, inputs: Sequence[str], stored: Sequenc
 
 
 def _plain(spec: Spec) -> Spec:
-    """The spec without the sizes and ranges that follow from the rest."""
+    """The spec without the sizes and ranges that can be inferred from the rest."""
     bare = replace(
         spec,
         equations=tuple(
@@ -338,7 +346,7 @@ def _indices(node: Expr) -> tuple[str, ...]:
 
 
 def stem(name: str) -> str:
-    """A tensor's name without its number, which kernels keep of it."""
+    """A tensor's name without its trailing number."""
     return name.rstrip("0123456789").rstrip("_") or "t"
 
 

@@ -1,4 +1,4 @@
-"""A network computes what its spec does, with kernels that are as few as it is safe to have."""
+"""A network computes what its spec does, with as few kernels as is safe."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ir.spec import Spec
 
 
 def agree(spec: Spec, sizes, aliases=None, inputs=None, **options):
-    """The network of a spec, after it has given what the spec does."""
+    """The network of a spec, after its results were compared with the spec's."""
     made = partition(spec, sizes, aliases, **options)
     inputs = inputs or random_inputs(spec, sizes, np.random.default_rng(1))
     expected = evaluate(spec, inputs, sizes)
@@ -319,7 +319,7 @@ def test_the_equations_of_a_recurrence_share_their_loops():
 
 
 def calls_of(spec: Spec, outside, inputs, expected):
-    """Calls that give what a spec is given anyway, after they have seen what it returns."""
+    """Outside calls that check what they receive and return what the spec's inputs hold."""
 
     def call(one):
         def made(arrays):
@@ -333,7 +333,7 @@ def calls_of(spec: Spec, outside, inputs, expected):
 
 
 def pausing(spec: Spec, sizes, outside, **options):
-    """The network of a spec with calls from outside, after it has given what the spec does."""
+    """The network of a spec with outside calls, after its results were compared with the spec's."""
     made = partition(spec, sizes, outside=outside, **options)
     inputs = random_inputs(spec, sizes, np.random.default_rng(1))
     expected = evaluate(spec, inputs, sizes)
@@ -346,7 +346,7 @@ def pausing(spec: Spec, sizes, outside, **options):
 
 
 def test_no_kernel_is_both_before_and_after_a_call_from_outside():
-    """`y` and `z` would share a kernel; then the call would wait for itself."""
+    """If `y` and `z` shared a kernel, the call would wait for itself."""
     spec = spec_of(
         "x: f32[8], e: f32[8]",
         "(f32[8], f32[8])",
@@ -361,7 +361,7 @@ def test_no_kernel_is_both_before_and_after_a_call_from_outside():
 
 
 def test_calls_from_outside_wait_for_each_other():
-    """Each needs the result of the one before; the last is given what an input holds."""
+    """Each needs the result of the one before; the last returns what an input holds."""
     spec = spec_of(
         "x: f32[8], e: f32[8], g: f32[8], h: f32[8]",
         "(f32[8], f32[8], f32[8])",
@@ -377,7 +377,7 @@ def test_calls_from_outside_wait_for_each_other():
 
 @given(st.data(), specs())
 def test_any_spec_is_computed_with_calls_from_outside(data, spec):
-    """One fills an input, and is given outputs that are not made of it."""
+    """One call fills an input and receives outputs that do not depend on it."""
     assume(spec.inputs)
     name = data.draw(st.sampled_from([t.name for t in spec.inputs]))
     made_of = {name}

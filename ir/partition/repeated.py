@@ -1,4 +1,4 @@
-"""Repetition: equations that say the same are computed once.
+"""Common subexpressions: an equation that repeats an earlier one is dropped.
 
 before: a[i] = exp(x[i]), b[j] = exp(x[j]), y[k] = a[k] + b[k]
 after:  a[i] = exp(x[i]), y[k] = a[k] + a[k]
@@ -17,7 +17,8 @@ from ir.visit import pruned, reindexed, rereading
 def once(spec: Spec, aliases: Collection[str] = ()) -> Spec:
     """The spec without equations that repeat earlier ones.
 
-    aliases: tensors that show memory under another shape; they stay, as outputs and recurrences do.
+    aliases: tensors that show memory under another shape. They stay, as outputs, scatters and
+    recurrences do.
     """
     kept = {*aliases, *(t.name for t in spec.outputs)}
     first: dict[tuple[object, ...], str] = {}
@@ -35,7 +36,7 @@ def once(spec: Spec, aliases: Collection[str] = ()) -> Spec:
 
 
 def _key(e: Equation) -> tuple[object, ...]:
-    """What an equation says, whatever its indices are called."""
+    """A key that is equal for equations equal up to the names of their indices."""
     names: dict[str, str] = {}
     for index in e.indices:
         names[index] = f"#{len(names)}"

@@ -1,4 +1,4 @@
-"""What is said twice is computed once, and what only looks alike is not."""
+"""Repeated equations are computed once; those that only look alike are not merged."""
 
 import numpy as np
 from hypothesis import given

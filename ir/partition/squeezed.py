@@ -1,9 +1,9 @@
-"""Squeezing: tensors without their dimensions of one element.
+"""Squeezing: dimensions of one element are dropped.
 
 before: m[i, j]: [N, 1] = ..., y[i, k] = x[i, k] - m[i, 0]
 after:  m[i] = ..., y[i, k] = x[i, k] - m[i]
 
-A dimension stays where a padded read may leave it. Memory is the same before and after.
+A dimension stays where a padded read may be out of bounds in it. Memory does not change.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NEUTRAL = {"sum": 0, "prod": 1, "max": -inf, "min": inf}
 
 
 def squeezed(spec: Spec) -> Spec:
-    """The spec over tensors that lack dimensions of one element, without what is then not read."""
+    """The spec over tensors without dimensions of one element, and without unread inputs."""
     known = facts(spec)
     kept = {name: _kept(t) for name, t in known.tensors.items()}
     _widen(spec, kept, known.tensors)
@@ -52,7 +52,7 @@ def squeezed(spec: Spec) -> Spec:
 
 
 def _read(spec: Spec) -> Spec:
-    """The spec without inputs that nothing reads any more."""
+    """The spec without inputs that nothing reads."""
     read = {s for e in spec.equations for s in e.sources()}
     return replace(spec, inputs=tuple(t for t in spec.inputs if t.name in read))
 
@@ -62,8 +62,8 @@ def _kept(tensor: Tensor) -> list[int]:
 
 
 def _widen(spec: Spec, kept: dict[str, list[int]], tensors: Mapping[str, Tensor]) -> None:
-    """Keeps what padded reads may leave, what data chooses, the one dimension of borders, and the
-    steps of recurrences."""
+    """Adds to `kept` the dimensions that must stay: those where a padded read may be out of bounds
+    or a position is data, the dimension of `bucketize` borders, and the steps of recurrences."""
     for e in spec.equations:
         for node in (n for x in (*e.at, e.value) for n in x.walk()):
             if isinstance(node, Bucketize):
@@ -78,7 +78,7 @@ def _widen(spec: Spec, kept: dict[str, list[int]], tensors: Mapping[str, Tensor]
 
 
 def _moves(position: Expr, padded: bool) -> bool:
-    """Whether a position may be another than the first, or is data."""
+    """Whether a position may be other than 0 in a padded read, or is data."""
     return position != _FIRST if padded else any(isinstance(n, Read) for n in position.walk())
 
 
@@ -101,7 +101,7 @@ def _equation(e: Equation, kept: Mapping[str, list[int]], known: Facts) -> Equat
 
 
 def _of_one(value: Expr, ones: set[str], dtype: str) -> Expr:
-    """A fold or a scan without the indices that have one value."""
+    """A reduction or scan without the indices that take one value only."""
     if isinstance(value, Scan) and value.along in ones:
         return Cast(dtype, Number(_NEUTRAL[value.fold]) if value.exclusive else value.body)
     if not isinstance(value, Reduce):
@@ -113,7 +113,7 @@ def _of_one(value: Expr, ones: set[str], dtype: str) -> Expr:
 
 
 def _dropped(expr: Expr, kept: Mapping[str, list[int]]) -> Expr:
-    """The expression with the positions left out that its tensors no longer have."""
+    """The expression without positions in dimensions that were dropped."""
     made = rebuilt(expr, lambda x: _dropped(x, kept))
     if isinstance(made, Read):
         return replace(made, at=tuple(made.at[d] for d in kept[made.tensor]))

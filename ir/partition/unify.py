@@ -1,4 +1,4 @@
-"""Unification: one spec over sizes for several of literal sizes.
+"""Unification: specs that differ only in literal sizes become one spec over symbolic sizes.
 
 before: y[m] = x[m] / 64,  for x: f32[64]   and   y[m] = x[m] / 96, for x: f32[96]
 after:  y[m] = x[m] / S0,  for x: f32[S0],  with S0 = 64 and S0 = 96
@@ -16,7 +16,7 @@ from ir.spec import Number, Size, Spec
 from ir.verify import facts
 from ir.workload import Sizes
 
-Numbers = tuple[int, ...]  # that stand in the same place, one in each spec
+Numbers = tuple[int, ...]  # the values of one literal, one from each spec
 
 
 class _Differ(Exception):
@@ -25,17 +25,17 @@ class _Differ(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Unified:
-    """A spec over sizes. sizes: with which it is each of the specs that it was made from."""
+    """A spec over symbolic sizes that stands for several literal specs."""
 
     spec: Spec
-    sizes: tuple[Sizes, ...]
+    sizes: tuple[Sizes, ...]  # for each of those specs, the sizes that give it
 
 
 def unified(specs: Sequence[Spec]) -> Unified | None:
-    """The spec that all of these are, but for their names and sizes; None where they differ in
-    more. It has the name of the first.
+    """The spec that all of these are up to names and sizes; None where they differ in more. It has
+    the name of the first.
 
-    Whole numbers that differ become sizes, the same ones the same size.
+    Integers that differ become sizes; equal lists of values become the same size.
     """
     found: dict[Numbers, str] = {}
     try:
@@ -45,7 +45,7 @@ def unified(specs: Sequence[Spec]) -> Unified | None:
         return None
     free = free_sizes(made)
     if set(free) != set(found.values()) or set(known.sizes) != set(free):
-        return None  # a number differs that no tensor's shape tells
+        return None  # a number differs that is no tensor's size
     numbers = {name: each for each, name in found.items()}
     return Unified(
         made, tuple({name: numbers[name][n] for name in free} for n in range(len(specs)))

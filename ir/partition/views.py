@@ -1,10 +1,10 @@
-"""Views: equations that only say where elements lie, read through by those that need them.
+"""Views: equations that only index another tensor are inlined into their readers.
 
 before: v[i, j] = x[j, i], y[i, j] = exp(v[i, j])
 after:  y[i, j] = exp(x[j, i])
 
-A padded read goes through a view only where both leave their tensors together: where the view
-turns or drops dimensions, and does no more.
+A padded read is inlined only through a view that permutes or drops dimensions and does no more:
+only then are both out of bounds at the same positions.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from dataclasses import replace
 from ir.spec import Apply, Bucketize, Equation, Expr, Index, Range, Read, Reduce, Scan, Spec
 from ir.visit import pruned, rebuilt, renamed
 
-SMALL = 8  # nodes of an expression without reads that is computed anew wherever it is needed
+SMALL = 8  # largest expression (in nodes) without reads that is recomputed in each reader
 
 
 def through_views(spec: Spec, aliases: Collection[str] = ()) -> Spec:
-    """The spec whose equations read through views and small constants.
+    """The spec with views and small constants inlined into their readers.
 
-    aliases: tensors that show what lies in memory under another shape: their equations stay.
+    aliases: tensors that show memory under another shape; their equations stay.
     """
     views: dict[str, Equation] = {}
     made: list[Equation] = []
@@ -52,8 +52,9 @@ def _is_constant(value: Expr) -> bool:
 
 
 def _seen(expr: Expr, views: Mapping[str, Equation]) -> Expr:
-    """The expression with its reads of views replaced by what they show. Where a jagged range
-    begins and ends is read from memory, and so is what would leave a fold without its index."""
+    """The expression with reads of views replaced by their definitions. The bounds of a jagged
+    range stay reads of memory. A reduction or scan whose body would lose its index stays as it was.
+    """
     if isinstance(expr, Range):
         return expr
     written, expr = expr, rebuilt(expr, lambda x: _seen(x, views))
@@ -71,13 +72,13 @@ def _seen(expr: Expr, views: Mapping[str, Equation]) -> Expr:
 
 
 def _runs(expr: Reduce | Scan) -> bool:
-    """Whether the body has the indices that a fold or scan runs along."""
+    """Whether the body still has the indices of the reduction or scan."""
     along = expr.over if isinstance(expr, Reduce) else (expr.along,)
     return set(along) <= {n.name for n in expr.body.walk() if isinstance(n, Index)}
 
 
 def _turns(view: Equation) -> bool:
-    """Whether a view's positions are its own indices, each once, in another order."""
+    """Whether a view is a permutation: its positions are its own indices, each once."""
     value = view.value
     plain = [p.name for p in value.at if isinstance(p, Index)]
     return (

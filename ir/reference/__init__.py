@@ -1,1 +1,1 @@
-"""The reference in float64, the interpreter of loop nests, and inputs for them; in numpy."""
+"""The float64 reference, the interpreter of loop nests, and inputs for both; in numpy."""

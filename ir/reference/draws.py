@@ -1,7 +1,7 @@
-"""Draws: inputs other than normally distributed ones, in which a kernel's faults of range show.
+"""Inputs other than normally distributed ones, which expose range faults of a kernel.
 
-Floats are changed, integers keep their ranges. The scales are mild: honest arithmetic in the formats
-of a spec stays finite in most of them, as a range of 16 bits is small.
+Floats are changed, integers keep their ranges. The scales are mild: plain arithmetic in a spec's
+formats stays finite in most of these draws, small as the range of 16 bits is.
 """
 
 from __future__ import annotations
@@ -15,25 +15,25 @@ from ir.reference.rounding import round_to
 from ir.sizes import bind
 from ir.spec import FLOATS, Spec, Tensor
 
-LARGE = 16.0  # what overflows 16 bits before it is normalised
-TINY = 2.0**-10  # squares about as large as the terms that keep a quotient finite
-SHIFT = 1000.0  # exponentials without their maximum overflow, squares lose their differences
-MOST = {"f8e4m3": 448.0 / 8, "f8e5m2": 57344.0 / 8}  # to which a shift is cut
+LARGE = 16.0  # overflows 16 bits where values are not normalised first
+TINY = 2.0**-10  # its squares are about as large as the epsilons that keep a quotient finite
+SHIFT = 1000.0  # exp without subtracting the maximum overflows; E[x^2] - E[x]^2 cancels
+MOST = {"f8e4m3": 448.0 / 8, "f8e5m2": 57344.0 / 8}  # largest shift of 8-bit floats
 
 
 def draws(spec: Spec) -> tuple[str, ...]:
-    """The names of the draws that a spec has beside the normal one: none without float inputs."""
+    """The names of a spec's draws besides the normal one; none without float inputs."""
     return tuple(_DRAWS) if any(t.dtype in FLOATS for t in spec.inputs) else ()
 
 
 def drawn(
     spec: Spec, sizes: Mapping[str, int], rng: np.random.Generator, draw: str
 ) -> dict[str, np.ndarray]:
-    """Inputs by name, in their dtypes, of a draw.
+    """The inputs of a draw by name, in their dtypes.
 
-    large, tiny: all floats scaled.  shifted: the first float input, which for most kernels is the data
-    and not a weight.  zero_rows: every other row of each float input of two or more
-    dimensions, where no divisor or logarithm needs it.
+    large, tiny: all floats scaled. shifted: the first float input, which in most kernels is data
+    and no weight. zero_rows: every other row of each float input of two or more dimensions, unless
+    a divisor, a logarithm or a sorted tensor needs it.
     """
     made = random_inputs(spec, sizes, rng)
     use = uses(spec, bind(spec, sizes))

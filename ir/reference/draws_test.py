@@ -1,4 +1,4 @@
-"""Draws other than the normal one: what they change, and what they leave alone."""
+"""Draws other than the normal one: what they change and what they keep."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Random inputs that are valid for a spec: what an input may hold follows from its use."""
+"""Random inputs that are valid for a spec: how a spec uses an input decides its values."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ from ir.spec import (
 )
 from ir.verify import facts
 
-DRAWN = 8  # bytes of a number before it is rounded to its dtype
-WHOLE = 8  # integers of no known use run from -WHOLE to WHOLE
+DRAWN = 8  # bytes of a number as it is drawn, before it is rounded to its dtype
+WHOLE = 8  # integers without a known use are drawn from -WHOLE to WHOLE
+# Functions that bound or test a value: a position does not constrain what they are applied to.
 _CLAMPS = ("minimum", "maximum", "mod", "and", "lt", "le", "gt", "ge", "eq", "ne", "uniform")
 _POSITIVE = ("log", "log2", "log10", "log1p", "sqrt", "rsqrt")
-_LEAST = 0.1  # keeps quotients and logarithms moderate
+_LEAST = 0.1  # keeps divisors and arguments of logarithms away from 0
 
 
 @dataclass(slots=True)
 class Use:
-    """How one spec uses its inputs.
+    """How one spec uses its inputs."""
 
-    within: the first and the one after the last entry of an integer tensor that is read as a
-    position, or whose range the spec declares.  bounds: an
-    offsets tensor, by the size its entries run to; `ends` its partner where starts and ends
-    are two tensors.  borders: sorted tensors, with the tensors searched in them.
-    """
-
+    # By integer tensor, read as a position or with a declared range: first entry and end.
     within: dict[str, tuple[int, int]] = field(default_factory=dict)
+    # By offsets tensor of jagged ranges: the size that its entries run to.
     bounds: dict[str, int] = field(default_factory=dict)
+    # By tensor of starts: that of ends, where these are two tensors.
     ends: dict[str, str] = field(default_factory=dict)
+    # By sorted tensor: the tensors searched in it.
     borders: dict[str, list[str]] = field(default_factory=dict)
+    # Float inputs that are divisors or arguments of logarithms and roots.
     positive: set[str] = field(default_factory=set)
 
 
@@ -66,14 +66,15 @@ def random_inputs(
 
 
 def drawn_bytes(spec: Spec, sizes: Mapping[str, int]) -> tuple[int, int]:
-    """Bytes of the inputs that `random_inputs` gives, and the bytes that it needs beside them."""
+    """Bytes of the inputs that `random_inputs` returns, and bytes of the temporaries that it needs
+    besides."""
     bound = bind(spec, sizes)
     counts = [(prod(shape(t, bound)), np.dtype(HELD_AS[t.dtype]).itemsize) for t in spec.inputs]
     return sum(n * held for n, held in counts), sum(n * DRAWN for n, _ in counts)
 
 
 def uses(spec: Spec, sizes: Mapping[str, int]) -> Use:
-    """How a spec uses its inputs, at the given sizes (derived ones included)."""
+    """How a spec uses its inputs at the given sizes (derived ones included)."""
     use = Use()
     for t in spec.inputs:
         if t.range:
@@ -117,14 +118,14 @@ class _Finder:
                 self._narrow(name, low, high)
 
     def _narrow(self, name: str, low: float, high: float) -> None:
-        """Keeps an input's entries between two numbers, where any of them are left."""
+        """Restricts an input's entries to [low, high], unless no value would be left."""
         first, end = self.use.within.get(name, (-inf, inf))
         least, most = max(first, low), min(end, high + 1)
         if least < most and isfinite(least) and isfinite(most):
             self.use.within[name] = (int(least), int(most))
 
     def _jagged(self, fold: Reduce, index: str, low: str, high: str) -> None:
-        """The bounds run to the smallest dimension that the jagged index walks."""
+        """Offsets run to the smallest dimension that the jagged index walks along."""
         walked = [
             value(size, self.sizes)
             for n in fold.body.walk()
@@ -141,8 +142,9 @@ class _Finder:
     def _reach(
         self, expr: Expr, low: float = -inf, high: float = inf, seen: frozenset[str] = frozenset()
     ) -> Iterator[tuple[str, float, float]]:
-        """The integer inputs whose entries an expression hands on, each with the interval in which
-        they must lie so that it lies in one itself. seen: tensors on the way."""
+        """The integer inputs that an expression passes on, each with the interval in which its
+        entries must lie for the expression to lie in [low, high]. seen: tensors on the way, which
+        ends cycles."""
         match expr:
             case Bucketize():
                 return
@@ -156,6 +158,7 @@ class _Finder:
                     inner = self.equations[tensor].value
                     yield from self._reach(inner, low, high, seen | {tensor})
             case Apply("where", (condition, first, second)):
+                # A condition selects; its own value is not bounded.
                 yield from self._reach(condition, seen=seen)
                 for branch in (second, first):
                     yield from self._reach(branch, low, high, seen)
@@ -168,7 +171,7 @@ class _Finder:
                     yield from self._reach(child, low, high, seen)
 
     def _floats(self, expr: Expr) -> set[str]:
-        """The float inputs whose sign an expression hands on."""
+        """The float inputs whose sign decides an expression's sign."""
         match expr:
             case Read(tensor) if tensor in self.inputs:
                 return {tensor} if self.inputs[tensor].dtype in FLOATS else set()
@@ -205,8 +208,8 @@ def _divided(n: int, args: list[Interval], low: float, high: float) -> Interval:
     return (low * least, high * least + least - 1) if known else (low, high)
 
 
-# In which interval an argument must lie so that the result lies in a given one, by function: of the
-# argument's number, the intervals of all of them, and the ends of the given one.
+# By function: the interval that argument number n must lie in for the result to lie in [low, high],
+# given the intervals of all arguments.
 _UNDONE = {"add": _added, "sub": _subtracted, "mul": _multiplied, "floordiv": _divided}
 
 
@@ -227,7 +230,7 @@ def _plain(
 def _offsets(
     made: dict[str, np.ndarray], low: str, high: str | None, last: int, rng: np.random.Generator
 ) -> None:
-    """Sorted offsets from 0 to `last`, an empty segment among them where there is room."""
+    """Sorted offsets from 0 to `last`, with one empty segment where there is room."""
     count = made[low].size + (high is not None)
     offsets = np.sort(rng.integers(0, last + 1, count))
     offsets[0] = 0
@@ -248,7 +251,8 @@ def _borders(
     use: Use,
     rng: np.random.Generator,
 ) -> None:
-    """Sorted borders; integers are distinct, and half of what is searched is among them."""
+    """Sorted borders. Integer ones are distinct, and half of the searched values hit one
+    exactly."""
     array = made[borders]
     if array.dtype.kind == "f":
         made[borders] = np.sort(array)

@@ -1,4 +1,4 @@
-"""Random inputs are valid: positions inside, offsets and borders sorted, dtypes as declared."""
+"""Random inputs are valid: positions in bounds, offsets and borders sorted, dtypes as declared."""
 
 import numpy as np
 import pytest

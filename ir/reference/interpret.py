@@ -1,8 +1,8 @@
-"""The interpreter: runs a loop nest tile by tile, as a backend would.
+"""The interpreter of loop nests: runs a nest tile by tile, as a backend would.
 
-For tests, and for backends that have no toolchain. Values have the room of their axes and only
-the part inside the tensor is touched; everything starts out poisoned, and a read of what was
-never written is a `NestFault`. One of the few files of ir/ that use numpy.
+Used by tests and by backends without a toolchain. A value has room for its axes, and only the
+in-bounds part is accessed. All memory starts poisoned; a read of an element that was never written
+is a `NestFault`.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _COMPUTED_IN = {"f": np.float64, "i": np.int64, "b": np.bool_}
 
 
 class NestFault(AssertionError):
-    """A nest does what no backend could: it reads what is not there, or stores a place twice."""
+    """A nest does what no backend could: it reads what is not there, or stores an element twice."""
 
 
 def interpret(
@@ -60,12 +60,13 @@ def interpret(
     rng: np.random.Generator | None = None,
 ) -> dict[str, np.ndarray]:
     """The outputs by name: floats in float64, integers in int64.
-    rounded: what each statement writes is rounded to the dtype of its value; else all floats
-    stay float64, and `precision` does nothing.  rng: the grid's tiles run in its order.
+
+    rounded: round what each statement writes to the dtype of its value; otherwise floats stay
+    float64 and `precision` has no effect. rng: permutes the order of the grid's tiles.
     """
     scalars = {**bind(nest.spec, sizes), **dict(nest.spec.attributes)}
     tensors = {}
-    for t in nest.formulation.inputs:  # it may see the dimensions of a tensor as fewer
+    for t in nest.formulation.inputs:  # `collapse` may have flattened an input's dimensions
         data = np.asarray(inputs[t.name]).reshape(shape(t, scalars))
         tensors[t.name] = _Array.holding(t.name, t.dtype, data)
     with np.errstate(all="ignore"):
@@ -78,7 +79,7 @@ def interpret(
 
 @dataclass(slots=True)
 class _Array:
-    """An array with a record of which of its elements were written."""
+    """An array that records which of its elements were written."""
 
     name: str
     dtype: str
@@ -87,35 +88,41 @@ class _Array:
 
     @staticmethod
     def poisoned(name: str, dtype: str, shape: tuple[int, ...]) -> _Array:
+        """An array of which nothing was written."""
         data = np.full(shape, _POISON[_kind(dtype)], _COMPUTED_IN[_kind(dtype)])
         return _Array(name, dtype, data, np.zeros(shape, np.bool_))
 
     @staticmethod
     def holding(name: str, dtype: str, data: np.ndarray) -> _Array:
+        """An array of which all was written."""
         made = _Array.poisoned(name, dtype, data.shape)
         made.write(..., np.asarray(data))
         return made
 
     def poison(self) -> None:
+        """Marks all elements as never written."""
         self.data[...] = _POISON[self.data.dtype.kind]
         self.written[...] = False
 
     def read(self, at: object, unread: np.ndarray | bool = False) -> np.ndarray:
-        """The elements at places. unread: of which of them nothing is made."""
+        """The elements at some positions; NestFault where one was never written. unread: a mask of
+        positions whose value is not used."""
         if not (self.written[at] | unread).all():
             raise NestFault(f"`{self.name}` is read where nothing was written")
         return self.data[at]
 
     def write(self, at: object, data: np.ndarray, rounded: bool = False) -> None:
+        """Writes elements, wrapped or rounded to the dtype where asked; NestFault for floats into
+        integers."""
         if data.dtype.kind == "f" and self.data.dtype.kind != "f":
             raise NestFault(f"`{self.name}` is {self.dtype} and is given floats")
-        exact = self.data.dtype.kind == "i" or rounded  # integers wrap in any case
+        exact = self.data.dtype.kind == "i" or rounded  # integers always wrap
         self.data[at] = round_to(data, self.dtype) if exact else data
         self.written[at] = True
 
 
 class _Program:
-    """One launch: its values, and where in its grid and loops it stands."""
+    """One launch: its values, and its position in the grid and the loops."""
 
     def __init__(
         self, launch: Launch, tensors: dict[str, _Array], scalars, rounded: bool, step: int
@@ -126,7 +133,7 @@ class _Program:
         rooms = {v.name: tuple(self._size(a.extent) for a in v.axes) for v in launch.values}
         self.held = {v.name: _Array.poisoned(v.name, v.dtype, rooms[v.name]) for v in launch.values}
         self.tiles = dict(launch.tiles)
-        self.kept: set[str] = set()  # what `once` wrote: it is there for every tile
+        self.kept: set[str] = set()  # values that `once` wrote; all tiles use them
         self.origin = {index: 0 for index, _ in launch.whole}
         self.count = {index: self._size(e) for index, e in launch.whole}
         if launch.repeat:
@@ -137,7 +144,7 @@ class _Program:
             tensors[p.name] = _Array.poisoned(p.name, p.dtype, shape)
 
     def run(self, rng: np.random.Generator | None) -> None:
-        """The whole grid, `once` before it."""
+        """Runs `once`, then every tile of the grid."""
         self._block(self.launch.once)
         self.kept = {s.value for s in self.launch.once if not isinstance(s, Loop | Store)}
         tiles = list(product(*(range(0, self._size(g.size), g.tile) for g in self.launch.grid)))
@@ -161,6 +168,7 @@ class _Program:
     def _map(self, s: Map) -> None:
         own = any(isinstance(n, Tile) and n.value == s.value for n in s.expression.walk())
         found = self._of(s.expression)
+        # An index with a tile of one has one value here, so the result needs no axis for it.
         lost = [n for n in found.axes if n not in self.values[s.value].names]
         if all(self.tiles.get(n) == 1 for n in lost):
             found = Labelled(
@@ -216,13 +224,14 @@ class _Program:
         self._write(s.value, Labelled(axes, data), inside=False)
 
     def _elsewhere(self, s: Load) -> bool:
-        """Whether a load takes what another step stored."""
+        """Whether a load reads what another step of the recurrence stored."""
         repeat = self.launch.repeat
         steps = [one for one in s.region if repeat and repeat.index in dict(one.terms)]
         return any(one.offset != Number(0) for one in steps)
 
     def _store(self, s: Store) -> None:
-        if any(self.origin.get(i) for i in s.once):  # `once` has no origins and runs once
+        # In the prologue these have no origin, so the store runs.
+        if any(self.origin.get(i) for i in s.once):
             return
         target, value = self.tensors[s.tensor], self.values[s.value]
         if target.dtype != value.dtype:
@@ -236,10 +245,10 @@ class _Program:
         target.write(at, self._of(Tile(s.value)).data, self.rounded)
 
     def _fold_into(self, s: Store, target: _Array, at: tuple[np.ndarray, ...]) -> None:
-        """Folds a value into what memory holds; a place may come several times."""
+        """Reduces a value into memory (atomic addition); a position may occur repeatedly."""
         for places, length in zip(at, target.data.shape, strict=True):
             _require_inside(s.tensor, places, length)
-        target.read(at)  # it must have been filled
+        target.read(at)  # the memory must have been filled
         _FOLDS[s.fold].at(target.data, at, self._of(Tile(s.value)).data)
         target.write(at, target.data[at], self.rounded)
 
@@ -269,7 +278,11 @@ class _Program:
         self._write(s.value, found, fresh=not s.accumulate)
 
     def _write(self, value: str, found: Labelled, fresh: bool = True, inside: bool = True) -> None:
-        """Writes a value, inside its tile or (not `inside`) all that is found; fresh: afresh."""
+        """Writes a value.
+
+        fresh: poison the rest of it. inside: write the in-bounds part of the tile; otherwise all of
+        `found`.
+        """
         names, array = self.values[value].names, self.held[value]
         if value in self.kept or not set(found.axes) <= set(names):
             raise NestFault(f"`{value}`{list(names)} may not be given {list(found.axes)} here")
@@ -289,7 +302,7 @@ class _Program:
         return Labelled((), places[0]) if one.axis is None else Labelled((one.axis,), places)
 
     def _along(self, one: Slice, value: str) -> np.ndarray:
-        """The positions along the one axis of a dimension."""
+        """The positions along the single axis of a dimension."""
         offset = self._size(one.offset)
         if one.whole:
             axis = self.values[value].names.index(one.axis)
@@ -311,7 +324,7 @@ class _Program:
         return number(expr, self.scalars)
 
     def _of(self, expr: Expr) -> Labelled:
-        """The values of an expression inside the tiles of its indices."""
+        """The values of an expression over the in-bounds parts of its indices' tiles."""
         match expr:
             case Tile():
                 return self._tile(expr)
@@ -358,7 +371,8 @@ def _folded(fold: str, body: Labelled, over: tuple[str, ...]) -> Labelled:
         raise NestFault(f"a {fold} over {over} of what has {body.axes}")
     kept = tuple(a for a in body.axes if a not in over)
     data = body.along(kept + over)
-    data = data.reshape(*data.shape[: len(kept)], -1)  # argmax counts through all of `over`
+    # Argmax returns a position in the flattened `over`.
+    data = data.reshape(*data.shape[: len(kept)], -1)
     if fold in _ARGUMENTS:
         return Labelled(kept, np.asarray(_ARGUMENTS[fold](data, axis=-1)))
     data = counted(data) if fold in ("sum", "prod") else data

@@ -1,4 +1,4 @@
-"""The interpreter finds what is wrong with a nest: nests are spoilt here, one statement each."""
+"""The interpreter finds faults: each nest here has one statement spoilt."""
 
 from dataclasses import replace
 
@@ -54,7 +54,7 @@ def swapped(block: tuple[Statement, ...], old: Statement, new: Statement) -> tup
 
 
 def edited(nest: LoopNest, change, *arguments) -> LoopNest:
-    """The nest with a change of blocks carried out in its only launch."""
+    """The nest with `change` applied to the blocks of its only launch."""
     (launch,) = nest.launches
     changed = replace(
         launch, once=change(launch.once, *arguments), body=change(launch.body, *arguments)

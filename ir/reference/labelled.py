@@ -1,4 +1,4 @@
-"""Arrays whose axes have names, and the language's functions on them."""
+"""Arrays with named axes, and the pointwise functions of the language on them."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ir.reference.philox import uniform
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """An array and the name of each of its axes."""
+    """An array with named axes."""
 
     axes: tuple[str, ...]
     data: np.ndarray
 
     def along(self, axes: tuple[str, ...]) -> np.ndarray:
-        """The data with its axes in the given order, of length 1 where it has none."""
+        """The data transposed to the given axes, with length 1 along axes that it lacks."""
         order = [self.axes.index(a) for a in axes if a in self.axes]
         spread = tuple(slice(None) if a in self.axes else None for a in axes)
         return self.data.transpose(order)[spread]
@@ -32,7 +32,7 @@ def union(values: Iterable[Labelled]) -> tuple[str, ...]:
 
 
 def apply(function: str, args: list[Labelled], real: type[np.floating]) -> Labelled:
-    """A pointwise function of the language; `real` is the float type that is computed in."""
+    """A pointwise function of the language, computed in the float type `real`."""
     axes = union(args)
     data = [a.along(axes) for a in args]
     if function == "uniform":
@@ -43,12 +43,12 @@ def apply(function: str, args: list[Labelled], real: type[np.floating]) -> Label
 
 
 def counted(data: np.ndarray) -> np.ndarray:
-    """Truth values as integers, all else as it is."""
+    """Booleans as int64, other data unchanged."""
     return data.astype(np.int64) if data.dtype.kind == "b" else data
 
 
 def _alike(data: list[np.ndarray], function: str, real: type[np.floating]) -> list[np.ndarray]:
-    """Operands of one kind: float where one is, or where the function gives a float."""
+    """Operands of one kind: float if one of them is, or if the function returns a float."""
     kinds = {d.dtype.kind for d in data}
     if "f" in kinds or POINTWISE[function].kind in ("float", "test"):
         return [d.astype(real, copy=False) for d in data]
@@ -59,7 +59,7 @@ def _power(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     if b.ndim == 0 or b.size == 1:
         if b.flat[0] == 2:
             return a * a
-    if a.dtype.kind == "i":  # the inverse of what is not 1 or -1 is cut to 0
+    if a.dtype.kind == "i":  # an integer to a negative power truncates to 0, except for 1 and -1
         inverse = np.where(np.abs(a) == 1, np.power(a, np.abs(b)), 0)
         return np.where(b < 0, inverse, np.power(a, np.maximum(b, 0)))
     return np.power(a, b)
@@ -70,7 +70,7 @@ def _only_floats(function: np.ufunc) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def _sign(x: np.ndarray) -> np.ndarray:
-    return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)  # 0 of NaN
+    return (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)  # sign(NaN) is 0
 
 
 _erf = np.frompyfunc(math.erf, 1, 1)
@@ -78,7 +78,7 @@ _erfc = np.frompyfunc(math.erfc, 1, 1)
 
 
 def _gelu(x: np.ndarray) -> np.ndarray:
-    # erfc keeps the small values that 1 + erf would cancel
+    # 1 + erf(x) cancels for negative x; erfc(-x) does not.
     return 0.5 * x * np.asarray(_erfc(-x.astype(np.float64) / math.sqrt(2))).astype(x.dtype)
 
 

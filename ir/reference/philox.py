@@ -1,7 +1,7 @@
-"""Random numbers that are functions of a seed and a counter: Philox4x32-10, in numpy.
+"""Random numbers as functions of a seed and a counter: Philox4x32-10, in numpy.
 
-Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3 (SC 2011), and the
-authors' library Random123. One block of four words for each counter; the same bits everywhere.
+Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3 (SC 2011), and the authors'
+library Random123. Each counter gives one block of four words; all machines give the same bits.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import numpy as np
 
 ROUNDS = 10
 MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
-WEYL = (0x9E3779B9, 0xBB67AE85)  # what the two words of the key grow by from round to round
-FRACTION = 24  # bits of a uniform number: all that f32 holds below 1
+WEYL = (0x9E3779B9, 0xBB67AE85)  # added to the two key words after each round
+FRACTION = 24  # bits of a uniform number: as many as f32 represents in [0, 1)
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
 
 
 def philox(counter: tuple[np.ndarray, ...], key: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
-    """Four words of a counter of four words and a key of two: uint64 arrays below 2^32, which
+    """Four words from a counter of four words and a key of two: uint64 arrays below 2^32,
     broadcast."""
     a, b, c, d = counter
     left, right = key
@@ -30,10 +30,12 @@ def philox(counter: tuple[np.ndarray, ...], key: tuple[np.ndarray, ...]) -> tupl
 
 
 def uniform(seed: np.ndarray, counter: np.ndarray) -> np.ndarray:
-    """float64 of multiples of 2^-24 in [0, 1), exact in f32, for integers that broadcast.
+    """Uniform numbers in [0, 1) as float64 multiples of 2^-24, exact in f32; the integer arguments
+    broadcast.
 
-    Both are taken as 64 bits, the lower half first: the seed is the key, the counter the lower
-    two words of the block's. The number is made of the upper bits of the block's first word.
+    Both arguments are taken as 64 bits, lower half first: the seed is the key, the counter the
+    lower two words of the block's counter. The number is the upper 24 bits of the block's first
+    word.
     """
     zero = np.zeros((), np.uint64)
     word, *_ = philox((*_halves(counter), zero, zero), _halves(seed))

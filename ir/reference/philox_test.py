@@ -1,4 +1,4 @@
-"""Philox against the known answers of Random123, and what is made of its words."""
+"""Philox against the known answers of Random123, and uniform numbers from its words."""
 
 import numpy as np
 import pytest

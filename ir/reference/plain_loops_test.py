@@ -1,4 +1,4 @@
-"""The reference agrees with a plain interpreter, one number at a time, on random specs."""
+"""The reference agrees with a plain scalar interpreter on random specs."""
 
 import itertools
 import math

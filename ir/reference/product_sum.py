@@ -1,4 +1,4 @@
-"""Sums of products through matrix multiplication."""
+"""Sums of products evaluated as batched matmuls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ir.spec import FLOATS, Apply, Cast, Expr
 
 
 def factors(expr: Expr) -> list[Expr]:
-    """The factors of a product; casts between floats do not part them."""
+    """The factors of a product, looking through casts between floats."""
     if isinstance(expr, Apply) and expr.function == "mul":
         return [f for a in expr.args for f in factors(a)]
     if isinstance(expr, Cast) and expr.dtype in FLOATS:
@@ -23,7 +23,7 @@ def factors(expr: Expr) -> list[Expr]:
 def product_sum(parts: list[Labelled], over: tuple[str, ...]) -> Labelled:
     """The product of the parts, summed over the axes `over`."""
     parts = _absorbed(parts)
-    while len(parts) > 2:  # the two smallest first: what is left stays small
+    while len(parts) > 2:  # the two smallest first, which keeps intermediates small
         parts.sort(key=lambda p: p.data.size)
         first, second, *rest = parts
         gone = tuple(a for a in over if not any(a in p.axes for p in rest))
@@ -36,7 +36,7 @@ def product_sum(parts: list[Labelled], over: tuple[str, ...]) -> Labelled:
 
 
 def _absorbed(parts: list[Labelled]) -> list[Labelled]:
-    """Parts multiplied into one that has all their axes, where there is one."""
+    """The parts, with each multiplied into a part that has all of its axes, where there is one."""
     kept: list[Labelled] = []
     for part in sorted(parts, key=lambda p: -len(p.axes)):
         homes = [k for k, p in enumerate(kept) if set(part.axes) <= set(p.axes)]
@@ -49,7 +49,7 @@ def _absorbed(parts: list[Labelled]) -> list[Labelled]:
 
 
 def _pair(a: Labelled, b: Labelled, over: tuple[str, ...]) -> Labelled:
-    """The product of two arrays, summed over `over`, as one batched matrix product."""
+    """The product of two arrays, summed over `over`, as one batched matmul."""
     shared = [x for x in a.axes if x in b.axes]
     batch = tuple(x for x in shared if x not in over)
     inner = tuple(x for x in shared if x in over)
@@ -68,7 +68,7 @@ def _pair(a: Labelled, b: Labelled, over: tuple[str, ...]) -> Labelled:
 
 
 def _summed(a: Labelled, shared: list[str], over: tuple[str, ...]) -> Labelled:
-    """The array summed over the axes that it alone has."""
+    """The array summed over those of the axes `over` that the other operand lacks."""
     alone = tuple(k for k, x in enumerate(a.axes) if x in over and x not in shared)
     if not alone:
         return a

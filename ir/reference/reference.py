@@ -1,4 +1,4 @@
-"""The oracle: a spec evaluated with numpy, in float64 or at the precision of its storage."""
+"""The oracle: evaluates a spec with numpy, in float64 or at its storage precision."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from ir.sizes import bind, shape, value
 from ir.spec import EIGHT, FLOATS, Equation, Expr, Index, Range, Reduce, Scan, Spec
 from ir.verify import facts
 
-LARGEST_BLOCK = 2**22  # entries of one temporary array: 32 MB of float64
+LARGEST_BLOCK = 2**22  # elements of one temporary array: 32 MB of float64
 _NARROWEST = ("bf16", "f16", "f32", "f64")
-_SEGMENT = "*"  # the axis of all segments of a jagged range, one after the other
+_SEGMENT = "*"  # axis of a jagged index: all segments one after another
 _FOLDS = {
     "sum": np.add,
     "prod": np.multiply,
@@ -38,10 +38,10 @@ def evaluate(
     sizes: Mapping[str, int],
     rows: Rows = WHOLE,
 ) -> dict[str, np.ndarray]:
-    """The outputs by name: floats in float64 without rounding between, integers in int64.
+    """The outputs by name: floats in float64 without intermediate rounding, integers in int64.
 
-    rows: what is evaluated; an output has zeros elsewhere. Raises KernelError where an input is
-    missing or has another shape than the sizes say, and where a read without `pad` leaves its tensor.
+    rows: the rows to evaluate; an output is zero elsewhere. Raises KernelError where an input is
+    missing or has a shape other than the sizes say, and where an unpadded read is out of bounds.
     """
     tensors = _Run(spec, inputs, sizes, np.float64, "f64", rows).tensors()
     return {t.name: tensors[t.name] for t in spec.outputs}
@@ -56,14 +56,16 @@ def evaluate_storage(
 ) -> dict[str, np.ndarray]:
     """The outputs by name, each equation's result rounded to the storage precision.
 
-    That is the narrowest float dtype of the spec's inputs and outputs. With f32 everything is
-    computed in float32; with f16 and bf16 in float64 and rounded after each equation: to the
-    dtype itself where the tensor has it, else (a sum of squares in f32) to as many bits. Tensors
-    of 8-bit floats are rounded to them. No tensor but one of f64 has a larger range than f32.
+    The storage precision is the narrowest float dtype of the spec's inputs and outputs. With f32,
+    everything is computed in float32. With f16 and bf16 it is computed in float64 and rounded after
+    each equation: to the dtype itself where the tensor has it, else (an f32 sum of squares) to as
+    many bits. Tensors of 8-bit floats are rounded to them. Only f64 tensors have a larger range
+    than f32.
 
-    noise: each input is off by up to a unit in the last place of f32 or of its own, wider format, and
-    each equation's result by up to one of the storage precision. Several such runs show by how much
-    roundings that are as good as those of plain arithmetic change a result (Monte Carlo arithmetic).
+    noise: perturbs each input by up to one unit in the last place of f32 or of its own wider
+    format, and each equation's result by up to one unit of the storage precision. Several such runs
+    show how much roundings as good as those of plain arithmetic change a result (Monte Carlo
+    arithmetic).
     """
     storage = storage_dtype(spec)
     real = np.float32 if storage == "f32" else np.float64
@@ -74,8 +76,8 @@ def evaluate_storage(
 def storage_dtype(spec: Spec) -> str:
     """The narrowest float dtype among inputs and outputs; f32 where there is none.
 
-    8-bit floats count as bf16: they are stored, not computed with, and a matrix unit that takes
-    them need not keep sums to all bits of f32.
+    8-bit floats count as bf16: they are stored and multiplied, not computed with, and a matrix unit
+    that takes them need not keep all f32 bits of a sum.
     """
     used = {"bf16" if t.dtype in EIGHT else t.dtype for t in (*spec.inputs, *spec.outputs)}
     return next((d for d in _NARROWEST if d in used), "f32")
@@ -105,7 +107,7 @@ class _Run:
         self.values = Values(held, {**self.sizes, **dict(spec.attributes)}, real)
 
     def tensors(self) -> dict[str, np.ndarray]:
-        """Every tensor of the spec."""
+        """Every tensor of the spec, by name."""
         with np.errstate(all="ignore"):
             for e in ordered(self.spec):
                 together = stepped(self.spec, e.target)
@@ -116,7 +118,7 @@ class _Run:
         return self.values.tensors
 
     def _recurrence(self, found: Recurrence) -> None:
-        """Evaluates the equations of a recurrence, step by step."""
+        """Evaluates the equations of a recurrence step by step."""
         equations = [self.spec.equation(t) for t in found.targets]
         self.values.tensors.update((e.target, self._empty(e)) for e in equations)
         steps = range(value(self.facts.ranges[found.index].high, self.sizes))
@@ -146,7 +148,7 @@ class _Run:
             )
         dtype = self.facts.tensors[name].dtype
         held = array.astype(self._kind(dtype), copy=False)
-        if self.rows is not WHOLE:  # inputs are whole, and too many numbers for noise
+        if self.rows is not WHOLE:  # sampled rows have whole inputs: too many numbers to perturb
             return held
         return self._off(held, 53 if dtype == "f64" else 24)
 
@@ -168,7 +170,7 @@ class _Run:
         return rounded if dtype == "f64" else round_to(rounded, "f32").astype(self.real)
 
     def _off(self, array: np.ndarray, bits: int) -> np.ndarray:
-        """The floats of an array, each off by up to a unit in the last of so many bits."""
+        """The floats of an array, each perturbed by up to one unit in the last of `bits` bits."""
         if self.noise is None or array.dtype.kind != "f":
             return array
         off = self.noise.uniform(-1.0, 1.0, array.shape) * 2.0 ** (1 - bits)
@@ -196,7 +198,8 @@ class _Run:
         return Span.between(r.index, 0, value(r.high, self.sizes))
 
     def _block(self, e: Equation, outer: dict[str, Span], out: np.ndarray) -> None:
-        """Evaluates an equation over spans of its left side, in halves where it is large."""
+        """Evaluates an equation over spans of its left side. Large blocks are halved along the
+        longest span."""
         inner = dict(outer)
         ranges = {r.index: r for r in e.value.ranges} if isinstance(e.value, Reduce) else {}
         for i in e.reduced:
@@ -231,7 +234,8 @@ class _Run:
         np.add.at(out, tuple(places), np.broadcast_to(found.along(axes), full))
 
     def _right_side(self, expr: Expr, outer: Spans, inner: Spans, long: bool) -> Labelled:
-        """long: integers are folded as i64, else as i32, whose ends folding nothing gives."""
+        """The values of a right side. long: integers are reduced as i64, else as i32; this decides
+        the identity element of max and min."""
         if isinstance(expr, Scan):
             return _scanned(expr, self.values.of(expr.body, inner), inner, long)
         if not isinstance(expr, Reduce):
@@ -247,14 +251,14 @@ class _Run:
         return _folded(expr.fold, self.values.of(expr.body, inner), expr.over)
 
     def _segments(self, r: Range, spans: Spans) -> Span:
-        """A jagged index: all its values, segment after segment, along one axis."""
+        """A jagged index as one axis with the values of all segments, one segment after another."""
         _, starts, lengths = self._bounds(r, spans)
         before = np.cumsum(lengths) - lengths
         values = np.arange(lengths.sum()) + np.repeat(starts - before, lengths)
         return Span(_SEGMENT, values)
 
     def _bounds(self, r: Range, spans: Spans) -> tuple[Labelled, np.ndarray, np.ndarray]:
-        """The lower bounds with their axes; starts and lengths of the segments, flat."""
+        """The lower bounds with their axes; the starts and lengths of all segments, flattened."""
         low, high = self.values.of(r.low, spans), self.values.of(r.high, spans)
         axes = union((low, high))
         full = np.broadcast_shapes(low.along(axes).shape, high.along(axes).shape)
@@ -265,6 +269,7 @@ class _Run:
     def _jagged(self, expr: Reduce, outer: Spans, inner: Spans, long: bool) -> Labelled:
         r = next(r for r in expr.ranges if r.jagged or r.partial)
         bounds, _, lengths = self._bounds(r, outer)
+        # Evaluate the body once over all segments end to end, then reduce each segment.
         segment = np.repeat(np.arange(lengths.size), lengths)
         places = np.unravel_index(segment, bounds.data.shape) if bounds.axes else ()
         along = {
@@ -282,7 +287,7 @@ class _Run:
 
 
 def _widest(e: Equation, spans: Spans) -> tuple[list[str], int]:
-    """The indices of the largest temporary array of an equation, and its size."""
+    """The indices of an equation's largest temporary array, and its number of elements."""
     value = e.value
     product = isinstance(value, Reduce) and value.fold == "sum"
     parts = factors(value.body) if product else [value]
@@ -309,7 +314,8 @@ def _folded(fold: str, body: Labelled, over: tuple[str, ...]) -> Labelled:
 
 
 def _by_segment(fold: str, data: np.ndarray, lengths: np.ndarray, long: bool) -> np.ndarray:
-    """Folds consecutive segments of the first axis; an empty one gives the fold's identity."""
+    """Reduces consecutive segments of the first axis; an empty segment gives the identity
+    element."""
     out = np.full((lengths.size, *data.shape[1:]), _identity(fold, data.dtype, long), data.dtype)
     filled = lengths > 0
     if filled.any():
@@ -319,7 +325,7 @@ def _by_segment(fold: str, data: np.ndarray, lengths: np.ndarray, long: bool) ->
 
 
 def _identity(fold: str, dtype: np.dtype, long: bool) -> float | int | bool:
-    """What folding nothing gives: the lowest value for max, the highest for min."""
+    """The identity element of a reduction: the lowest value for max, the highest for min."""
     if fold in ("max", "min"):
         sign = -1 if fold == "max" else 1
         if dtype.kind == "f":

@@ -1,4 +1,5 @@
-"""The reference agrees with PyTorch in float64, and with plain loops where PyTorch has no word."""
+"""The reference agrees with PyTorch in float64, and with plain loops where PyTorch has no
+equivalent."""
 
 import pathlib
 

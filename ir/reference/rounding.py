@@ -1,8 +1,8 @@
-"""Arrays in the dtypes of the language: what numpy lacks is held as float32 with its values.
+"""Arrays in the dtypes of the language. Formats that numpy lacks are held as float32.
 
-tf32 has the exponents of f32 and 10 bits of fraction; like everything here it is rounded to the
-nearest, ties to even. Beyond its largest value f8e4m3 (which has no infinity) gives that value,
-f8e5m2 infinity, as torch does.
+tf32 has the exponent range of f32 and 10 fraction bits. All rounding is to nearest, ties to even.
+Values beyond the largest become that value in f8e4m3, which has no infinity, and infinity in
+f8e5m2, as in torch.
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ HELD_AS = {
     "b8": np.bool_,
 }
 
-_DROPPED = {"bf16": 16, "tf32": 13}  # lower bits of a float32 that the dtype lacks
-# Of floats of 8 bits: bits of the fraction, least exponent, largest value, what is beyond it.
+_DROPPED = {"bf16": 16, "tf32": 13}  # low float32 bits that the dtype lacks
+# Fraction bits, least exponent, largest value, and what larger values become.
 _EIGHT = {"f8e4m3": (3, -6, 448.0, 448.0), "f8e5m2": (2, -14, 57344.0, np.inf)}
-BITS = {"tf32": 11, "f16": 11, "bf16": 8}  # of the significand, the implied one included
+BITS = {"tf32": 11, "f16": 11, "bf16": 8}  # significand bits, with the implicit one
 
 
 def round_to(array: np.ndarray, dtype: str) -> np.ndarray:
-    """The array with every entry at the nearest value of `dtype`, ties to even; see `whole`."""
+    """The array rounded to the nearest values of `dtype`, ties to even; for integers see
+    `whole`."""
     if dtype in INTEGERS and dtype != "b8":
         return whole(array, dtype).astype(HELD_AS[dtype])
     with np.errstate(over="ignore", invalid="ignore"):
@@ -45,8 +46,11 @@ def round_to(array: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def whole(array: np.ndarray, dtype: str) -> np.ndarray:
-    """int64 of what an array is in an integer dtype. Integers wrap. Floats are cut toward zero, and
-    what i64, or for narrower dtypes i32, does not hold becomes its end; NaN becomes 0."""
+    """The array converted to an integer dtype, as int64.
+
+    Integers wrap. Floats are truncated toward zero and clamped to the range of i64, or of i32 for
+    narrower dtypes; NaN becomes 0.
+    """
     data = np.asarray(array)
     if data.dtype.kind == "f":
         limits = np.iinfo(np.int64 if dtype == "i64" else np.int32)
@@ -59,7 +63,7 @@ def whole(array: np.ndarray, dtype: str) -> np.ndarray:
 
 
 def round_bits(array: np.ndarray, bits: int) -> np.ndarray:
-    """The array with every entry rounded to `bits` significant bits, its range kept."""
+    """The array with each element rounded to `bits` significant bits; the exponent range stays."""
     significand, exponent = np.frexp(array)
     return np.ldexp(np.rint(significand * 2.0**bits), exponent - bits)
 
@@ -67,7 +71,7 @@ def round_bits(array: np.ndarray, bits: int) -> np.ndarray:
 def _eight(
     array: np.ndarray, fraction: int, least: int, largest: float, beyond: float
 ) -> np.ndarray:
-    """float32 rounded to a float of 8 bits, its subnormal numbers included."""
+    """float32 rounded to an 8-bit float, subnormal numbers included."""
     _, exponent = np.frexp(array)
     step = np.maximum(exponent - 1, least) - fraction
     with np.errstate(over="ignore", invalid="ignore"):
@@ -77,9 +81,10 @@ def _eight(
 
 
 def _cut(array: np.ndarray, dropped: int) -> np.ndarray:
-    """float32 rounded to all but its lower `dropped` bits."""
+    """float32 rounded to its upper 32 - `dropped` bits, ties to even."""
     bits = array.view(np.uint32).astype(np.uint64)
     half = (1 << (dropped - 1)) - 1
+    # Half a unit, minus one bit if the kept part is even: this rounds ties to even.
     bits += half + ((bits >> np.uint64(dropped)) & np.uint64(1))
     upper = np.uint32(0xFFFFFFFF >> dropped << dropped)
     rounded = (bits.astype(np.uint32) & upper).view(np.float32)

@@ -1,7 +1,7 @@
-"""Rows of a spec that is too large to evaluate whole, and what its equations need for them.
+"""Sampled rows of a spec that is too large to evaluate whole, and what its equations need for them.
 
 A row is a position of an output's first axis. An intermediate is evaluated at the same rows where
-every equation that reads it does so row by row, and whole otherwise.
+every equation that reads it does so row by row; otherwise it is evaluated whole.
 """
 
 from __future__ import annotations
@@ -18,29 +18,28 @@ from ir.sizes import bind, shape, value
 from ir.spec import Bucketize, Equation, Index, Range, Read, Reduce, Scan, Spec
 from ir.verify import facts
 
-AFFORDABLE_WORK = 1 << 31  # iterations of all equations: a reference takes about a second
-AFFORDABLE_ENTRIES = 1 << 23  # of inputs and outputs: a reference holds 80 bytes for each
-RUNS = 6  # of neighbouring rows: the first, the last, and others drawn between them
-RUN_ROWS = 3  # in each, fewer where there are few rows
-FEW = 24  # times as many rows as are in a run
+AFFORDABLE_WORK = 1 << 31  # iterations of all equations: about a second for a reference
+AFFORDABLE_ENTRIES = 1 << 23  # elements of inputs and outputs, each of which takes 80 bytes
+RUNS = 6  # runs of adjacent rows: the first, the last, and random ones between
+RUN_ROWS = 3  # rows in each, fewer where there are few rows
+FEW = 24  # a run is at most 1/FEW of the rows
 
 Runs = tuple[slice, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """What is evaluated. tensors: for each tensor that is not needed whole the runs of its first axis
-    that are, ascending and apart.  outputs: for each such output the positions of its rows."""
+    """The rows to evaluate; a tensor that is not listed is evaluated whole."""
 
-    tensors: Mapping[str, Runs]
-    outputs: Mapping[str, np.ndarray]
+    tensors: Mapping[str, Runs]  # by tensor: the runs of its first axis, ascending and disjoint
+    outputs: Mapping[str, np.ndarray]  # by output: the positions of its rows
 
 
 WHOLE = Rows({}, {})
 
 
 def rows(spec: Spec, sizes: Mapping[str, int], seed: int) -> Rows:
-    """The rows at which a spec is evaluated: WHOLE where all of it is affordable."""
+    """The rows at which to evaluate a spec: WHOLE where all of it is affordable."""
     if _affordable(spec, sizes):
         return WHOLE
     bound, known = bind(spec, sizes), facts(spec).tensors
@@ -64,7 +63,7 @@ def _affordable(spec: Spec, sizes: Mapping[str, int]) -> bool:
 
 
 def _iterations(spec: Spec, e: Equation, sizes: Mapping[str, int]) -> int:
-    """Those of an equation; a range whose ends are data counts once."""
+    """Iterations of an equation; a data-dependent range counts once."""
     left = (n.name for x in e.at for n in x.walk() if isinstance(n, Index))
     found = facts(spec).ranges
     ranges = [found[i] for i in dict.fromkeys((*left, *e.reduced))]
@@ -72,7 +71,7 @@ def _iterations(spec: Spec, e: Equation, sizes: Mapping[str, int]) -> int:
 
 
 def _runs(length: int, draw: np.random.Generator) -> Runs:
-    """Runs of rows; one that would overlap the one before is left out."""
+    """Random runs of rows; one that overlaps the run before it is left out."""
     count = max(1, min(RUN_ROWS, length // FEW))
     last = length - count
     starts = {0, last, *(int(n) for n in draw.integers(0, last + 1, RUNS - 2))}
@@ -84,7 +83,8 @@ def _runs(length: int, draw: np.random.Generator) -> Runs:
 
 
 def _needed(spec: Spec, outputs: Mapping[str, Runs]) -> dict[str, Runs | None]:
-    """What is needed of every tensor; None: all of it. Equations are visited consumers first."""
+    """By tensor: the runs that are needed, None for all of it. Equations are visited consumers
+    first."""
     needed: dict[str, Runs | None] = {t.name: outputs.get(t.name) for t in spec.outputs}
     times = Counter(e.target for e in spec.equations)
     for e in reversed(ordered(spec)):
@@ -100,7 +100,7 @@ def _needed(spec: Spec, outputs: Mapping[str, Runs]) -> dict[str, Runs | None]:
 
 
 def _row_by_row(spec: Spec, e: Equation) -> bool:
-    """Whether an equation can be evaluated at some values of its first index alone."""
+    """Whether an equation can be evaluated at single values of its first index."""
     nodes = list(e.value.walk())
     if e.accumulate or not e.at or stepped(spec, e.target) is not None:
         return False
@@ -113,7 +113,8 @@ def _row_by_row(spec: Spec, e: Equation) -> bool:
 
 
 def _reads(e: Equation) -> list[tuple[str, bool]]:
-    """The tensors that an equation reads, and whether at the row of its own."""
+    """The tensors that an equation reads, each with whether the read is at the equation's own
+    row."""
     found = []
     for node in (*e.value.walk(), *(n for x in e.at for n in x.walk())):
         if isinstance(node, Read):

@@ -1,4 +1,4 @@
-"""Rows: what is evaluated of a large spec is what the whole gives there."""
+"""Sampled rows of a large spec equal those of the whole."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A network evaluated step by step: by the reference, in float64."""
+"""Evaluation of a network step by step, in float64 by default."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ from ir.spec import Spec
 
 Arrays = Mapping[str, np.ndarray]
 Evaluates = Callable[[Spec, Arrays, Mapping[str, int]], dict[str, np.ndarray]]
-Calls = Sequence[Callable[[list[np.ndarray]], Sequence[np.ndarray]]]  # those a network pauses for
+# Outside calls, in the order of the network's pauses.
+Calls = Sequence[Callable[[list[np.ndarray]], Sequence[np.ndarray]]]
 
 
 def evaluate(
     network: Network, inputs: Arrays, by: Evaluates = evaluate_spec, calls: Calls = ()
 ) -> list[np.ndarray]:
-    """The outputs in order; KernelError where an input is missing. by: evaluates a step.
-    calls: what the network pauses for."""
+    """The outputs in order; KernelError where an input is missing.
+
+    by: evaluates one step. calls: the outside calls that the network pauses for.
+    """
     held = empty_outputs(network) | dict(inputs)
     missing = [b.name for b in network.inputs if b.name not in held]
     if missing:
@@ -44,7 +47,7 @@ def evaluate(
 
 
 def empty_outputs(network: Network) -> dict[str, np.ndarray]:
-    """The results without elements, which no step fills."""
+    """The outputs without elements, which no step fills."""
     return {
         b.name: np.zeros(b.shape, HELD_AS[b.dtype])
         for b in network.buffers
@@ -53,7 +56,7 @@ def empty_outputs(network: Network) -> dict[str, np.ndarray]:
 
 
 def require_calls(network: Network, given: int) -> None:
-    """KernelError where not every call that a network pauses for is given."""
+    """KernelError unless the number of calls given is the number of the network's pauses."""
     if given != len(network.pauses):
         names = ", ".join(p.name for p in network.pauses) or "none"
         raise KernelError(
@@ -62,11 +65,11 @@ def require_calls(network: Network, given: int) -> None:
 
 
 def outside(pause: Pause, call: Callable[..., Sequence[np.ndarray]], held: dict[str, Any]) -> None:
-    """Makes a call from outside; held: arrays by buffer, to which its results are added."""
+    """Makes an outside call and adds its results to `held`, the arrays by buffer."""
     made = call([seen(held[name], sizes) for name, sizes in pause.inputs])
     held.update({n: a for n, a in zip(pause.outputs, made, strict=True) if n is not None})
 
 
 def seen(array: np.ndarray, sizes: tuple[int, ...]) -> np.ndarray:
-    """A buffer's elements under a shape."""
+    """A buffer's elements in another shape."""
     return np.ascontiguousarray(array).reshape(sizes)

@@ -1,4 +1,4 @@
-"""Expressions evaluated to labelled arrays, over spans of their indices."""
+"""Expressions evaluated over spans of their indices, to arrays with named axes."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from ir.spec import (
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The values that an index takes along an axis; `piece` where they are low, low + 1, ..."""
+    """The values that an index takes along an axis."""
 
     axis: str
     values: np.ndarray
-    piece: slice | None = None
+    piece: slice | None = None  # the values as a slice, where they are contiguous
 
     @staticmethod
     def between(index: str, low: int, high: int) -> Span:
-        """The index running from `low` to `high - 1` along an axis of its own."""
+        """The index from `low` to `high - 1`, along an axis of its own."""
         return Span(index, np.arange(low, high), slice(low, high))
 
     def halves(self) -> tuple[Span, Span]:
-        """The first and the second half of a contiguous span."""
+        """The two halves of a contiguous span."""
         middle = (self.piece.start + self.piece.stop) // 2
         return (
             Span.between(self.axis, self.piece.start, middle),
@@ -51,15 +51,11 @@ Spans = Mapping[str, Span]
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Evaluates expressions.
+    """Evaluates expressions."""
 
-    tensors: the arrays defined so far.  scalars: sizes and attributes.  real: the float type
-    that is computed in.
-    """
-
-    tensors: dict[str, np.ndarray]
-    scalars: Mapping[str, float | int]
-    real: type[np.floating]
+    tensors: dict[str, np.ndarray]  # arrays computed so far
+    scalars: Mapping[str, float | int]  # sizes and attributes
+    real: type[np.floating]  # the float type of the computation
 
     def of(self, expr: Expr, spans: Spans) -> Labelled:
         """The values of an expression for all values of its indices."""
@@ -117,7 +113,7 @@ class Values:
 def _refuse(
     expr: Read, places: list[np.ndarray], outside: list[np.ndarray], array: np.ndarray
 ) -> None:
-    """Raises KernelError where a position is outside its tensor."""
+    """Raises KernelError where a position is out of bounds."""
     for k, (place, mask) in enumerate(zip(places, outside, strict=True)):
         if mask.any():
             raise KernelError(

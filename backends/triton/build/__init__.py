@@ -1,1 +1,2 @@
-"""Building: a source compiled for a GPU that need not be there, and what its code shows."""
+"""Building: a source compiled for a GPU, which need not be present, and the analysis of its
+code."""

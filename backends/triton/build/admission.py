@@ -1,8 +1,8 @@
-"""Admission: what a kernel's Python text may hold, so that its own kernels do the work.
+"""Admission: what a kernel's Python text may contain, so that its own kernels do the work.
 
-A text is functions: kernels for Triton's compiler, and plain ones that allocate and launch. It
-names no library that computes, keeps nothing from one call to the next, and reaches nothing of the
-process that checks and times it. What is emitted keeps to that; what was edited is held to it.
+A text consists of functions: kernels for Triton's compiler, and plain functions that allocate and
+launch. It uses no library that computes, keeps nothing between calls, and cannot reach the process
+that checks and times it. Emitted texts meet these rules; edited ones are checked against them.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _AT = "outside of functions there are imports, numbers and a text about the kern
 
 
 def require_admissible(source: str) -> None:
-    """BackendError("build") at the first thing in a text that a kernel may not use."""
+    """BackendError("build") at the first construct that a kernel may not use."""
     try:
         tree = syntax_tree(source)
     except (SyntaxError, ValueError) as error:
@@ -63,8 +63,8 @@ def require_admissible(source: str) -> None:
 
 @cache
 def _wrappers_check() -> str:
-    """The emitted function that checks the inputs of a wrapper. It is admitted only as it is emitted:
-    in a kernel of any other text, the mode of gradients would tell who calls it."""
+    """The emitted function that checks a wrapper's inputs. It is admitted only verbatim: any other
+    use of the gradient mode would let a kernel detect who calls it."""
     return ast.dump(ast.parse(Templates("triton").render("require.py.j2")).body[0])
 
 
@@ -90,7 +90,8 @@ def _require_outside(node: ast.stmt) -> None:
 
 
 def _require_function(node: ast.FunctionDef, outside: set[str], kernel: bool) -> None:
-    """outside: names that are known around the function."""
+    """BackendError("build") where a function's body breaks a rule. outside: names defined at module
+    level."""
     known = outside | {name for child in ast.walk(node) for name in _bound(child)}
     for default in (*node.args.defaults, *(d for d in node.args.kw_defaults if d)):
         if not isinstance(default, (ast.Constant, ast.UnaryOp)):
@@ -130,7 +131,7 @@ def _is_kernel(node: ast.FunctionDef) -> bool:
 
 
 def _bound(node: ast.AST) -> Iterator[str]:
-    """The names that a node brings."""
+    """The names that a node defines."""
     if isinstance(node, (ast.Import, ast.ImportFrom)):
         yield from (a.asname or a.name.split(".")[0] for a in node.names)
     elif isinstance(node, ast.FunctionDef):

@@ -1,4 +1,4 @@
-"""What is emitted is admitted; what would let others do the work, or last, is not."""
+"""Emitted texts are admitted; texts that leave the work to others, or keep state, are refused."""
 
 from pathlib import Path
 

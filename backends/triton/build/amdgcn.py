@@ -1,4 +1,4 @@
-"""AMD's assembly text: what the compiler says of a program in it."""
+"""AMD assembly: registers, spills and instruction classes of a compiled program."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ _class = Classifier(
         ("special", r"v_(exp|log|rcp|rsq|sqrt|sin|cos)"),
         (
             "other",
-            r"s_(wait|load|mov|cmov|branch|cbranch|endpgm|nop|sleep|set|code|get|trap|sendmsg|inst|swap)"
+            r"s_(wait|load|mov|cmov|branch|cbranch|endpgm|nop|sleep|set|code|get|trap|sendmsg"
+            r"|inst|swap)"
             r"|v_(mov|accvgpr|nop|swap|writelane)",
         ),
         ("arithmetic", r"[sv]_"),
@@ -30,7 +31,7 @@ _class = Classifier(
 
 
 def parsed(text: str) -> Code:
-    """A program from the text of a module with one kernel. Loops are branches back."""
+    """A program from the assembly of a module with one kernel. A loop is a backward branch."""
     classes: list[str] = []
     labels: dict[str, int] = {}
     loops: list[tuple[int, int]] = []
@@ -58,7 +59,7 @@ def _of(name: str, operands: str) -> str:
 
 
 def _number(text: str, name: str) -> int:
-    """A number of the kernel's metadata; the total of both files for `vgpr_count`."""
+    """A number from the kernel's metadata; `vgpr_count` is the total of both register files."""
     found = re.search(rf"^\s+\.{name}:\s*(\d+)", text, re.MULTILINE)
     assert found, f"the assembly does not tell {name}"
     return int(found[1])

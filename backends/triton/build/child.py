@@ -1,4 +1,4 @@
-"""A child: a forked process for work that may hang, abort, or fail and say nothing of it."""
+"""Forked child processes for work that may hang, abort, or fail silently."""
 
 from __future__ import annotations
 
@@ -24,18 +24,22 @@ from backends.backend import BackendError
 
 T = TypeVar("T")
 
-MOST_WORDS = 700  # characters of a fault that are kept
-MOST_SAID = 1 << 20  # bytes of output that are looked through
-GRACE = 1.0  # seconds from a child's answer to its end
+MOST_WORDS = 700  # characters of an error message that are kept
+MOST_SAID = 1 << 20  # bytes of output that are searched for errors
+GRACE = 1.0  # seconds that a child has to exit after its answer
 _CHUNK = 1 << 20
-_REPEAT = "Repro command:"  # what follows names files that are gone by then
+_REPEAT = "Repro command:"  # the text after it names files that no longer exist
 _SET_PDEATHSIG = 1
-# How LLVM and its like report what they then let pass: at the start of a line, or after a place.
+# How LLVM and similar tools report an error that they then ignore: at the start of a line, or after
+# a position.
 _ERROR = re.compile(r"^(?:.*: )?(?:fatal )?error:.*|^LLVM ERROR.*", re.MULTILINE)
 
 
 class Ended(BackendError):
-    """A child that had to be ended, or ended itself. kind: timeout, memory or crash."""
+    """A child that was killed, or died by itself.
+
+    kind: timeout, memory or crash.
+    """
 
     def __init__(self, stage: str, reason: str, kind: str):
         super().__init__(stage, reason)
@@ -43,11 +47,11 @@ class Ended(BackendError):
 
 
 def in_child(work: Callable[[], T], seconds: float, stage: str, folder: Path) -> T:
-    """What `work` returns, done in a forked process that writes under `folder` only.
+    """The result of `work`, run in a forked process that writes only under `folder`.
 
-    The value comes back by pickle. The process has its own session, no output, and its own
-    folder for temporary files; all that it started dies with it. BackendError(stage) where it
-    raises, dies, takes over `seconds`, or returns having said `error:`.
+    The result returns by pickle. The process has its own session, no output, and its own folder for
+    temporary files; everything that it started dies with it. BackendError(stage) if it raises,
+    dies, takes more than `seconds`, or succeeds after printing `error:`.
     """
     own = Path(tempfile.mkdtemp(prefix=f"{stage}-", dir=folder))
     read, write = os.pipe()
@@ -71,13 +75,13 @@ def in_child(work: Callable[[], T], seconds: float, stage: str, folder: Path) ->
 def _child(work: Callable[[], T], own: Path, said: Path, pipe: int, parent: int) -> None:
     """The child's side; does not return."""
     try:
-        gc.freeze()  # to look through what the parent has would copy all of it
+        gc.freeze()  # a collection would touch, and so copy, all of the parent's pages
         os.setsid()
         ctypes.CDLL(None).prctl(_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        if os.getppid() != parent:  # it died before it could take us along
+        if os.getppid() != parent:  # the parent died before the signal on its death was set up
             os._exit(1)
         _redirect(said)
-        faulthandler.disable()  # its traces of a crash go where the parent's go
+        faulthandler.disable()  # its tracebacks go to the parent's stream
         os.environ["TMPDIR"] = str(own)
         tempfile.tempdir = None
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -87,12 +91,12 @@ def _child(work: Callable[[], T], own: Path, said: Path, pipe: int, parent: int)
             answer = ("backend", (error.stage, error.reason))
         except MemoryError:
             raise
-        except Exception as error:  # foreign code: a fault there is data here
+        except Exception as error:  # candidate code: its failure is a result
             answer = ("raised", fault(error))
         data = memoryview(pickle.dumps(answer, protocol=pickle.HIGHEST_PROTOCOL))
         while data:
             data = data[os.write(pipe, data) :]
-    except BaseException as error:  # nothing may come back into the parent's program
+    except BaseException as error:  # nothing may return into the parent's code
         print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
         os._exit(1)
     sys.stdout.flush()
@@ -101,19 +105,20 @@ def _child(work: Callable[[], T], own: Path, said: Path, pipe: int, parent: int)
 
 
 def _redirect(said: Path) -> None:
-    """Output goes to a file, of this process and of all that it starts."""
+    """Sends the output of this process, and of all that it starts, to a file."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     output = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(nothing, 0)
     os.dup2(output, 1)
     os.dup2(output, 2)
-    # Under a test runner these are objects of its own, which write into its files.
+    # Under a test runner these are its own objects, which write to its files.
     sys.stdout = os.fdopen(1, "w", buffering=1, closefd=False)
     sys.stderr = os.fdopen(2, "w", buffering=1, closefd=False)
 
 
 def _watch(child: int, pipe: int, deadline: float) -> tuple[bytes, int | None]:
-    """What a child sent, and its wait status; None where it had to be ended for its time."""
+    """What a child sent, and its wait status; None where it was killed for exceeding its time."""
+    # A pidfd becomes readable when the child ends: one `select` waits for data, end and deadline.
     end = os.pidfd_open(child)
     try:
         data, in_time = _receive(pipe, end, deadline)
@@ -121,7 +126,7 @@ def _watch(child: int, pipe: int, deadline: float) -> tuple[bytes, int | None]:
             select.select([end], [], [], GRACE)
     finally:
         os.close(end)
-        # All of its session goes with it: assemblers, and what a kernel's file may have started.
+        # Its whole session goes with it: assemblers, and what a kernel's file may have started.
         for send in (os.killpg, os.kill):
             with suppress(ProcessLookupError):
                 send(child, signal.SIGKILL)
@@ -130,7 +135,8 @@ def _watch(child: int, pipe: int, deadline: float) -> tuple[bytes, int | None]:
 
 
 def _receive(pipe: int, end: int, deadline: float) -> tuple[bytes, bool]:
-    """All that comes through a pipe until it or its writer ends, and whether that was in time."""
+    """The data from a pipe until it or its writer ends, and whether that was before the
+    deadline."""
     parts = []
     while True:
         left = deadline - time.monotonic()
@@ -144,7 +150,7 @@ def _receive(pipe: int, end: int, deadline: float) -> tuple[bytes, bool]:
 
 
 def _value(data: bytes, status: int | None, seconds: float, stage: str, said: str) -> Any:
-    """The value that a child sent, or a BackendError that says what became of it."""
+    """The result that a child sent, or a BackendError that says how it failed."""
     if status is None:
         raise Ended(stage, f"it was still at it after {seconds:g} s", "timeout")
     if not data:
@@ -161,10 +167,10 @@ def _value(data: bytes, status: int | None, seconds: float, stage: str, said: st
 
 
 def _death(status: int, said: str) -> tuple[str, str]:
-    """How a process ended that sent nothing, in words and by kind."""
+    """How a process that sent nothing ended, in words, and the kind of `Ended`."""
     number = os.waitstatus_to_exitcode(status)
     lines = [line for line in said.strip().splitlines() if line.strip()]
-    # What was said of the cause comes before the traces of where it happened.
+    # Messages about the cause come before the stack traces.
     about = _ERROR.findall(said) or [x for x in lines if "Assertion" in x] or lines[-3:]
     words = f": {shortened(' | '.join(about[:3]))}" if about else ""
     if number == -signal.SIGXCPU:
@@ -177,7 +183,8 @@ def _death(status: int, said: str) -> tuple[str, str]:
 
 
 def fault(error: BaseException) -> str:
-    """An exception in words: its kind and the end of its message, where compilers say why."""
+    """An exception as text: its type and the end of its message, where compilers give the
+    reason."""
     text = str(error).strip()
     cause = error.__cause__
     if cause is not None and str(cause) not in text:

@@ -1,4 +1,4 @@
-"""What becomes of work that misbehaves."""
+"""The outcomes of work that misbehaves."""
 
 import os
 import select
@@ -71,7 +71,8 @@ def test_work_that_hangs_is_ended_with_all_that_it_started(tmp_path):
 
 
 def _closed(read):
-    """Whether nobody holds a pipe's other end, or nobody soon: who is killed takes a moment."""
+    """Whether the other end of a pipe is closed, or soon is: a killed process takes a moment to
+    end."""
     ready = select.select([read], [], [], GUARD)[0]
     return bool(ready) and os.read(read, 1) == b""
 

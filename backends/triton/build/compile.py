@@ -1,8 +1,9 @@
-"""Compiling: each launch of a source for a target, with triton's own front end and no device.
+"""Compiling: every launch of a source for a target, with Triton's own front end and without a
+device.
 
-The compiler runs in a child. There, triton's driver is one that only names the target, and every
-launch stops after compilation: types, constants, divisibility and options are those that triton
-itself derives from the arguments of a real launch.
+The compiler runs in a child. There Triton's driver only names the target, and each launch stops
+after compilation. So types, constants, divisibility and options are those that Triton derives from
+the arguments of a real launch.
 """
 
 from __future__ import annotations
@@ -36,29 +37,29 @@ from ir.nest.nest import LoopNest
 from ir.sizes import bind
 
 FILE = "kernel.py"
-CACHE = "triton"  # the folder of triton's own cache, which running on a device finds again
-SECONDS = 60.0  # that all launches of one source may take
-NAME = "triton"  # of the target file's table
+CACHE = "triton"  # folder of Triton's cache; a later run on a device finds its entries
+SECONDS = 60.0  # limit for all launches of one source
+NAME = "triton"  # table of the target file
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """One launch, compiled. shared: bytes of a program.  seconds: of compiling."""
+    """One compiled launch."""
 
     name: str
-    programs: int
+    programs: int  # in the grid
     warps: int
     stages: int
-    shared: int
-    seconds: float
+    shared: int  # bytes of shared memory per program
+    seconds: float  # of compiling
     code: Code
 
 
 def build(source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
-    """Writes a source under `folder` and compiles its launches for the nest's sizes.
+    """Writes a source to `folder` and compiles its launches for the nest's sizes.
 
-    Raises BackendError("build") for what the compiler refuses, what makes it hang or die, and
-    what no device would run.
+    Raises BackendError("build") where the compiler refuses, hangs or dies, and where no device
+    would run the result.
     """
     file = folder / FILE
     file.write_text(source, encoding="utf-8")
@@ -72,7 +73,8 @@ def build(source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
 
 
 def compiled(file: Path, nest: LoopNest, table: Mapping[str, Any]) -> list[Compiled]:
-    """All launches of a source file in order; for a child, whose triton is no good afterwards."""
+    """All launches of a source file, in order. To be called in a child: it leaves Triton
+    unusable."""
     target = GPUTarget(table["backend"], table["arch"], table["wave"])
     driver.set_active(_Nowhere(target))
     knobs.cache.dir = str(file.parent / CACHE)
@@ -84,7 +86,7 @@ def compiled(file: Path, nest: LoopNest, table: Mapping[str, Any]) -> list[Compi
 
 
 def _each_once(kernels: list[_Kernel], nest: LoopNest) -> list[_Kernel]:
-    """The launches, those of a recurrence without the repetitions of later steps."""
+    """The launches, with those of a recurrence's later steps dropped."""
     steps = {launch.name for launch in nest.launches if launch.repeat}
     kept: dict[object, _Kernel] = {}
     for n, one in enumerate(kernels):
@@ -94,8 +96,8 @@ def _each_once(kernels: list[_Kernel], nest: LoopNest) -> list[_Kernel]:
 
 
 def warm(machine: Machine) -> None:
-    """Does once in this process what every child would do again: about a second of hashing, and
-    imports that triton puts off until it meets a tensor."""
+    """Does once in this process what each child would repeat: about a second of hashing, and
+    imports that Triton defers until it meets a tensor."""
     table = machine.details[NAME]
     _warm(table["backend"], table["arch"], table["wave"])
 
@@ -112,7 +114,7 @@ def _warm(backend: str, arch: int | str, wave: int) -> None:
 
 
 class _Nowhere:
-    """A driver without a device: it says what to compile for."""
+    """A driver without a device, which only names the target."""
 
     def __init__(self, target: GPUTarget):
         self.target = target
@@ -129,21 +131,22 @@ class _Nowhere:
 
 @dataclass(slots=True)
 class _Kernel:
-    """A compiled launch as triton has it. grid: programs along each axis."""
+    """A compiled launch as Triton has it."""
 
-    grid: tuple[int, ...]
-    kernel: Any
+    grid: tuple[int, ...]  # programs along each axis
+    kernel: Any  # Triton's compiled kernel
     seconds: float
 
 
 @contextmanager
 def _recorded() -> Iterator[list[_Kernel]]:
-    """Within it launches are compiled, not started; equal ones once. What they gave is listed."""
+    """A context in which launches are compiled but not run; it yields the list of them."""
     kept: list[_Kernel] = []
     run = JITFunction.run
 
     def record(self: JITFunction, *args: Any, grid: Any, warmup: bool, **options: Any) -> Any:
         began = time.perf_counter()
+        # `warmup` compiles for these arguments and launches nothing.
         kernel = run(self, *args, grid=grid, warmup=True, **options)
         seconds = time.perf_counter() - began
         bound = self.signature.bind_partial(
@@ -164,7 +167,7 @@ def _grid(grid: Any, arguments: Mapping[str, Any]) -> tuple[int, ...]:
 
 
 def _disassembled(kernels: list[_Kernel], folder: Path, arch: int | str) -> list[Compiled]:
-    """The launches with their code."""
+    """The launches with their code; equal kernels are disassembled once."""
     codes: dict[str, Code] = {}
     for one in kernels:
         key = one.kernel.metadata.hash
@@ -174,7 +177,7 @@ def _disassembled(kernels: list[_Kernel], folder: Path, arch: int | str) -> list
 
 
 def _code(asm: Mapping[str, Any], file: Path, arch: int | str) -> Code:
-    """The program that a compiler left; `file` is written where a disassembler has to look."""
+    """The program in a compiler's output; writes the cubin to `file` only for the disassembler."""
     if "amdgcn" in asm:
         return amdgcn.parsed(asm["amdgcn"])
     try:
@@ -201,7 +204,7 @@ def _compiled(one: _Kernel, code: Code) -> Compiled:
 
 
 def _check_launches(done: list[Compiled], nest: LoopNest) -> None:
-    """Whether the source launches what the nest says, where it is known."""
+    """BackendError("build") where the source does not launch as often as the nest says."""
     if not done:
         raise BackendError("build", "`launch` launches no kernel")
     names = [launch.name for launch in nest.launches]
@@ -211,7 +214,7 @@ def _check_launches(done: list[Compiled], nest: LoopNest) -> None:
 
 
 def _check_limits(one: Compiled, table: Mapping[str, Any]) -> None:
-    """What the compiler lets pass and a device refuses."""
+    """BackendError("build") for what the compiler accepts and a device refuses."""
     most, lanes = table["shared_bytes_per_program"], one.warps * table["wave"]
     if one.shared > most:
         raise BackendError(
@@ -238,7 +241,7 @@ def _check_limits(one: Compiled, table: Mapping[str, Any]) -> None:
 
 
 def figures(done: list[Compiled], table: Mapping[str, Any]) -> dict[str, float]:
-    """Static facts by name: of each launch as `<launch>.<fact>`, and over all of them."""
+    """Static facts: of each launch as `<launch>.<fact>`, and over all launches by plain names."""
     found: dict[str, float] = {}
     for one in done:
         held = programs_per_unit(table, one.code.registers, one.shared, one.warps)

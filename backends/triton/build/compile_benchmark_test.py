@@ -1,5 +1,7 @@
-"""What compiling a candidate costs in a process that is warm:
-`bazel test --config=benchmark //backends/...`."""
+"""The cost of compiling a candidate in a warm process.
+
+Run by `bazel test --config=benchmark //backends/...`.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ from ir.samples.samples import KERNELS, workload
 
 @cache
 def nests(chip: str) -> tuple[LoopNest, ...]:
-    """The autoschedules of the library, lowered."""
+    """The lowered seed schedules of the library."""
     machine = target(chip)
     works = (workload(name) for name in KERNELS)
     return tuple(
@@ -28,7 +30,7 @@ def nests(chip: str) -> tuple[LoopNest, ...]:
 
 @pytest.mark.parametrize("chip", ["h200", "mi300"])
 def test_compiling_a_candidate(benchmark, chip, tmp_path):
-    """The mean over the library, in seconds for one kernel: `extra_info`."""
+    """The mean over the library, in seconds per kernel, is in `extra_info`."""
     machine, found = target(chip), nests(chip)
     texts = [emitted(nest, machine, tmp_path).file.read_text(encoding="utf-8") for nest in found]
     compiler.build(texts[0], found[0], machine, tmp_path)  # what a process does once

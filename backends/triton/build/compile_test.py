@@ -1,4 +1,4 @@
-"""Sources compiled for targets that are not here, and what the compiler lets pass."""
+"""Sources compiled for targets that are not present, and checks on what the compiler accepts."""
 
 import pytest
 import triton
@@ -63,7 +63,7 @@ def test_figures_of_a_fold_and_a_gather(built, target, source, sizes):
 
 
 def test_divisibility_is_that_of_the_launch(built):
-    """Rows of 512 bf16 are loaded 16 bytes at a time, of 511 they cannot be."""
+    """Rows of 512 bf16 load 16 bytes at a time; rows of 511 cannot."""
     wide = built("matmul", "matmul", **PRODUCT).figures
     odd = built("matmul", "matmul", **(PRODUCT | dict(N=255, K=511))).figures
     assert wide["matmul_0.mix.copy_async"] > 0

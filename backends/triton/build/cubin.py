@@ -1,9 +1,9 @@
-"""A cubin read directly: the class of each instruction by its operation code.
+"""A direct reader of cubins: the class of each instruction from its opcode.
 
-NVIDIA's disassembler takes 0.4 s of a processor for any program; this takes a millisecond, and
-gives up where it meets an operation that it does not know. Instructions have 128 bits (sm_70 and
-later): the operation in bits 0 to 8, the predicate in 12 to 15. The codes were learned from what
-the disassembler says of programs for sm_80, sm_90a and sm_100a; they agree in all three.
+NVIDIA's disassembler takes 0.4 s of CPU time for any program; this takes a millisecond, and gives
+up at an opcode that it does not know. Instructions have 128 bits (sm_70 and later): the opcode in
+bits 0 to 8, the predicate in bits 12 to 15. The opcodes were learned from the disassembler's output
+for sm_80, sm_90a and sm_100a, which agree.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ OPERATIONS = """
 
 _NAMES = {int(code, 16): name for code, name in zip(*[iter(OPERATIONS.split())] * 2, strict=True)}
 _BRANCH, _NEVER = 0x147, 0xF
-_WIDE_BRANCH = 90  # from this architecture on a branch counts instructions, before it counts bytes
+_WIDE_BRANCH = 90  # from this architecture on, branch offsets count instructions; before, bytes
 _BYTES = 16
-_REGISTERS, _FRAME = b"\x04\x2f\x08\x00", b"\x04\x11\x08\x00"  # attributes of a function
+_REGISTERS, _FRAME = b"\x04\x2f\x08\x00", b"\x04\x11\x08\x00"  # function attributes
 _INFO, _TEXT = ".nv.info", ".text."
 
 
 class Unknown(Exception):
-    """What this reader does not know, and a disassembler may."""
+    """Something that this reader does not know; a disassembler may."""
 
 
 def parsed(cubin: bytes, arch: int) -> Code:
-    """The program of a cubin that has one kernel; Unknown where it cannot be told."""
+    """The program of a cubin with one kernel; Unknown where it cannot be read."""
     sections = dict(_sections(cubin))
     texts = [body for name, body in sections.items() if name.startswith(_TEXT)]
     if len(texts) != 1 or _INFO not in sections:
@@ -62,7 +62,7 @@ def parsed(cubin: bytes, arch: int) -> Code:
             continue
         if low & 0x1FF == _BRANCH:
             target = number + 1 + _jump(low, high, arch)
-            if target == number:  # the end of a program, which nothing reaches
+            if target == number:  # the padding branch at the end of a program, never reached
                 continue
             if 0 <= target < number:
                 loops.append((at[target], len(classes)))
@@ -77,7 +77,7 @@ def parsed(cubin: bytes, arch: int) -> Code:
 
 
 def _jump(low: int, high: int, arch: int) -> int:
-    """By how many instructions a branch goes on from the next one."""
+    """The distance of a branch, in instructions from the next one."""
     far = low >> 34 | (high & 0x3FFFF) << 30
     far -= (far >> 47) << 48
     step = (far << 8 | (low >> 16 & 0xFF)) if arch >= _WIDE_BRANCH else far
@@ -85,7 +85,7 @@ def _jump(low: int, high: int, arch: int) -> int:
 
 
 def _attribute(info: bytes, name: bytes) -> int:
-    """The largest value of an attribute; each entry is its name, a function and the value."""
+    """The largest value of an attribute; an entry is its name, a function and a value."""
     found = [
         struct.unpack_from("<I", info, at + 8)[0]
         for at in range(0, len(info) - 11, 4)
@@ -108,4 +108,4 @@ def _sections(elf: bytes) -> Iterator[tuple[str, bytes]]:
         yield text, b"" if kind == _NOTHING else elf[offset : offset + length]
 
 
-_NOTHING = 8  # the kind of a section that takes no room in the file
+_NOTHING = 8  # SHT_NOBITS: the section has no bytes in the file

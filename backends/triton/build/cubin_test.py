@@ -1,4 +1,4 @@
-"""Cubins read directly are what the disassembler says, for all generations that we compile for."""
+"""The cubin reader agrees with the disassembler for all supported generations."""
 
 import struct
 
@@ -12,7 +12,7 @@ PRODUCT = dict(M=512, N=256, K=512)
 
 @pytest.fixture(params=["a100", "h200", "b200"])
 def compiled(request, nest_of, machine_of, source_of, tmp_path):
-    """A product's cubin, its architecture and what the build told of it."""
+    """The cubin of a matmul, its architecture and the build's figures."""
     machine = machine_of(request.param)
     nest = nest_of("matmul", **PRODUCT)
     built = compile.build(source_of("matmul"), nest, machine, tmp_path)
@@ -38,7 +38,7 @@ def test_an_unknown_operation_is_left_to_the_disassembler(
 
 
 def elf(*sections):
-    """A file with some sections; no more of it is valid than is read."""
+    """A file with some sections; only what is read is valid."""
     names = b"\0".join(name for name, _ in sections) + b"\0"
     bodies = [*(body for _, body in sections), names]
     offsets, place = [], 64

@@ -1,4 +1,4 @@
-"""The mix of a program's instructions: how many there are of each class, and within loops."""
+"""Instruction mix: how many instructions of each class a program has, in total and in loops."""
 
 from __future__ import annotations
 
@@ -22,29 +22,25 @@ CLASSES = (
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A compiled program.
+    """A compiled program."""
 
-    registers: 32-bit registers of a lane, all files together.  spills: bytes of a lane's own
-    memory.  classes: of each instruction in order.  loops: first and last instruction of each.
-    """
-
-    registers: int
-    spills: int
-    classes: tuple[str, ...]
-    loops: tuple[tuple[int, int], ...]
+    registers: int  # 32-bit registers per thread, all register files together
+    spills: int  # bytes of local memory per thread
+    classes: tuple[str, ...]  # the class of each instruction, in order
+    loops: tuple[tuple[int, int], ...]  # first and last instruction of each
 
     def mix(self) -> dict[str, int]:
-        """How many instructions of each class there are."""
+        """The number of instructions of each class."""
         return _counted(self.classes)
 
     def loop_mix(self) -> dict[str, int]:
-        """The same of those that lie in a loop."""
+        """The number of instructions of each class that are in a loop."""
         inside = {n for first, last in self.loops for n in range(first, last + 1)}
         return _counted(self.classes[n] for n in inside)
 
 
 class Classifier:
-    """Gives an instruction its class: the first whose pattern matches the start of its name."""
+    """Maps an instruction to its class: the first whose pattern matches the start of its name."""
 
     def __init__(self, patterns: Sequence[tuple[str, str]]):
         named = [f"(?P<{name}{n}>{pattern})" for n, (name, pattern) in enumerate(patterns)]

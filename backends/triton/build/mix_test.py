@@ -1,4 +1,4 @@
-"""Instructions counted in listings of which the counts are known."""
+"""Instruction counts of listings whose counts are known."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The module of an emitted source: loaded from its file, with its `launch`."""
+"""Loading of an emitted source as a Python module with a `launch` function."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from backends.backend import BackendError
 
 
 def load(file: Path, stage: str) -> ModuleType:
-    """The module of a source file, run anew; the file must stay, as triton reads it again.
+    """The module of a source file, executed anew. Triton reads the file again later, so it must
+    stay.
 
-    BackendError(stage) where it has no `launch`; whatever the source itself raises comes through.
+    BackendError(stage) where it has no `launch`; exceptions of the source itself pass through.
     """
     name = f"kernel_{abs(hash(str(file)))}"
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None and spec.loader is not None, f"{file} is no Python file"
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # decorators look their function's module up
+    sys.modules[name] = module  # decorators look up the module of their function
     spec.loader.exec_module(module)
     if not callable(getattr(module, "launch", None)):
         raise BackendError(stage, "the source has no function `launch`")
@@ -29,5 +30,5 @@ def load(file: Path, stage: str) -> ModuleType:
 
 
 def launcher(file: Path, stage: str) -> Callable[..., Any]:
-    """The `launch` of a source file: it takes the nest's global tensors in order."""
+    """The `launch` of a source file, which takes the nest's global tensors in order."""
     return load(file, stage).launch

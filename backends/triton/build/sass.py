@@ -1,4 +1,4 @@
-"""SASS: what NVIDIA's tools say of a compiled program."""
+"""SASS: a compiled program as NVIDIA's disassembler shows it."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ _LINE = re.compile(
     r"^\s+/\*([0-9a-f]{4,})\*/\s+(?:@(!?U?P[T0-9]+)\s+)?([A-Z][A-Z0-9_.]*)([^;]*);", re.MULTILINE
 )
 _TARGET = re.compile(r"0x([0-9a-f]+)")
-_NEVER = ("!PT", "!UPT")  # predicates of what only fills a gap
+_NEVER = ("!PT", "!UPT")  # predicates of padding instructions
 classified = Classifier(
     (
         ("matrix", r"[HIBDQOU]\w*MMA\b|UTC\w*MMA"),
         ("copy_async", r"LDGSTS|UBLK|UTMA(?!CCTL|CMDFLUSH)"),
         (
             "barrier",
-            r"BAR\b|UTCBAR|DEPBAR|LDGDEPBAR|SYNCS|MEMBAR|FENCE|(CGA)?ERRBAR|WARPSYNC|WARPGROUP|UCGABAR",
+            r"BAR\b|UTCBAR|DEPBAR|LDGDEPBAR|SYNCS|MEMBAR|FENCE|(CGA)?ERRBAR|WARPSYNC|WARPGROUP"
+            r"|UCGABAR",
         ),
         ("shuffle", r"SHFL|REDUX|CREDUX|VOTE|MATCH"),
         ("special", r"MUFU"),
@@ -43,9 +44,9 @@ classified = Classifier(
 
 
 def code(cubin: Path) -> Code:
-    """The program of a cubin file that has one kernel; OSError where the tool fails.
+    """The program of a cubin file with one kernel; OSError where the tool fails.
 
-    It takes about 0.4 s of a processor, however small the program is.
+    Takes about 0.4 s of CPU time, however small the program.
     """
     done = subprocess.run(
         [TOOL, "-res-usage", "-sass", os.fspath(cubin)], capture_output=True, text=True
@@ -56,7 +57,8 @@ def code(cubin: Path) -> Code:
 
 
 def parsed(text: str) -> Code:
-    """A program from its listing. Loops are branches back, but for the end that goes nowhere."""
+    """A program from its listing. A loop is a backward branch, except the branch to itself at the
+    end."""
     usage = _USAGE.search(text)
     assert usage, "the listing does not tell the registers"
     classes: list[str] = []

@@ -1,1 +1,1 @@
-"""The device: kernels run and timed on the GPU itself."""
+"""The device: kernels run and timed on the GPU."""

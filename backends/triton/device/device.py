@@ -1,8 +1,8 @@
-"""The GPU itself: whether it is there, kernels run on it and timed on it.
+"""The GPU: detection, and kernels run and timed on it.
 
-Nothing here may touch the GPU in a process that forks afterwards; what does is called in the
-process that was forked for one candidate. Tensors lie between fences of NaN bits: a read past an
-end shows in the results, a write in the fence.
+Nothing here may touch the GPU in a process that forks afterwards; what does touch it is called in
+the process that was forked for one candidate. Tensors are between fences of NaN bits: an
+out-of-bounds read shows in the results, an out-of-bounds write in the fence.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ from ir.nest.nest import LoopNest
 from ir.sizes import bind
 
 SECONDS = 0.3  # of measured calls
-LOOK_SECONDS = 60.0
-FENCE = 4096  # bytes before and behind each tensor
-MOST_SETS = 4  # of tensors that calls go around
-FREE_SHARE = 0.5  # of the free memory that they may take
-SHIFT = 997  # entries by which inputs of the sets are shifted against each other
+LOOK_SECONDS = 60.0  # limit for the child that looks for the GPU
+FENCE = 4096  # bytes before and after each tensor
+MOST_SETS = 4  # sets of tensors that timed calls rotate through
+FREE_SHARE = 0.5  # share of free memory that the sets may take
+SHIFT = 997  # elements by which inputs are rotated from set to set
 
 
 def present(machine: Machine) -> str:
-    """Empty where the machine's GPU is in this computer, otherwise why not.
+    """Why the machine's GPU is not in this computer; empty where it is.
 
-    A child looks, once in a process; where there is one, triton's driver is loaded here, so that
-    children need not compile it. That does not touch the GPU. A process that has opened it
-    already looks for itself, as no child of it can.
+    A child looks, once per process. If there is a GPU, this process loads Triton's driver, which
+    does not touch the GPU, so that children need not compile it. A process that has opened the GPU
+    already looks for itself, since its children cannot.
     """
     table = machine.details[NAME]
     return _present(table["backend"], table["arch"], device_names(machine))
@@ -70,9 +70,10 @@ def _present(backend: str, arch: int | str, names: tuple[str, ...]) -> str:
 
 
 def _looked_in_child(arch: int | str, names: tuple[str, ...]) -> str:
-    """What the GPU lacks, asked in a child, so that this process may still fork others that open it.
+    """Why the GPU does not serve, found in a child, so that this process can still fork others that
+    open it.
 
-    A process that has asked the driver before (`torch.export` does) cannot have such children: it
+    A process that has used the CUDA driver (`torch.export` does) cannot have such children and
     looks for itself.
     """
     if torch.cuda.is_initialized():
@@ -83,17 +84,17 @@ def _looked_in_child(arch: int | str, names: tuple[str, ...]) -> str:
 
 
 def _look(arch: int | str, names: tuple[str, ...]) -> str | None:
-    """`lack`; None in a child of a process that has asked the driver."""
+    """`lack`; None in a child of a process that has used the driver."""
     return None if torch.cuda._is_in_bad_fork() else lack(arch, names)
 
 
-_VENDORS = {"cuda": "nvidia", "hip": "amd"}  # triton's names of its drivers
+_VENDORS = {"cuda": "nvidia", "hip": "amd"}  # names of Triton's drivers
 
 
 def run(
     built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
 ) -> dict[str, np.ndarray]:
-    """The outputs, in the dtypes of the spec, from tensors that were poisoned before."""
+    """The outputs in the dtypes of the spec; they are poisoned before the run."""
     with _faults("check"):
         launch = _launcher(built, "check")
         fenced = _fenced(nest, sizes, inputs)
@@ -110,7 +111,7 @@ def run(
 
 
 def time(built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays) -> Timing:
-    """The median time of a call by the device's events, all launches of the kernel together."""
+    """The median time of one call by device events, all launches of the kernel together."""
     with _faults("time"):
         launch = _launcher(built, "time")
         sets = _sets(nest, sizes, inputs)
@@ -129,7 +130,7 @@ def profile(
     inputs: Arrays,
     trace: Path,
 ) -> Timing:
-    """As `time`, and writes a timeline with a bar for each launch."""
+    """As `time`; also writes a timeline with one bar per launch to `trace`."""
     timed = time(built, nest, machine, sizes, inputs)
     with _faults("time"), alone():
         launch = _launcher(built, "time")
@@ -145,22 +146,22 @@ def profile(
 
 @dataclass(frozen=True, slots=True)
 class _Fenced:
-    """A tensor in the midst of a buffer whose ends are fences."""
+    """A tensor inside a buffer whose ends are fences."""
 
     tensor: torch.Tensor
     buffer: torch.Tensor
 
     def whole(self) -> bool:
-        """Whether nobody wrote into the fences."""
+        """Whether the fences are intact."""
         ends = (self.buffer[:FENCE], self.buffer[-FENCE:])
         return all(bool((end == _BITS).all()) for end in ends)
 
 
-_BITS = 0xFF  # of every byte of a fence: NaN in all float formats
+_BITS = 0xFF  # every byte of a fence: NaN in all float formats
 
 
 def _fence(given: torch.Tensor) -> _Fenced:
-    """A copy of a tensor between fences; it begins and ends at multiples of 512 bytes."""
+    """A copy of a tensor between fences, with its start aligned to 512 bytes."""
     room = -(-given.nbytes // FENCE) * FENCE
     buffer = torch.full((room + 2 * FENCE,), _BITS, dtype=torch.uint8, device=given.device)
     inner = buffer[FENCE : FENCE + given.nbytes].view(given.dtype).view(given.shape)
@@ -168,7 +169,7 @@ def _fence(given: torch.Tensor) -> _Fenced:
 
 
 def _fenced(nest: LoopNest, sizes: Sizes, inputs: Arrays) -> dict[str, _Fenced]:
-    """All tensors of a launch in order: inputs on the device, the rest poisoned."""
+    """All tensors of a launch, in order: inputs on the device, the rest poisoned."""
     bound = bind(nest.spec, sizes)
     return {
         p.name: _fence(
@@ -181,7 +182,8 @@ def _fenced(nest: LoopNest, sizes: Sizes, inputs: Arrays) -> dict[str, _Fenced]:
 
 
 def _sets(nest: LoopNest, sizes: Sizes, inputs: Arrays) -> list[list[torch.Tensor]]:
-    """Several sets of all tensors: floats shifted, which keeps their range; integers as given."""
+    """Several sets of all tensors: floats are rotated, which keeps their range; integers are the
+    same."""
     first = [f.tensor for f in _fenced(nest, sizes, inputs).values()]
     given = [p.role == "input" for p in parameters(nest)]
     bytes_of_set = max(1, sum(t.nbytes for t in first))
@@ -200,14 +202,14 @@ def _shifted(tensor: torch.Tensor, turn: int) -> torch.Tensor:
 
 
 def _launcher(built: Built, stage: str) -> Callable[..., Any]:
-    """The source's `launch`; triton finds what the build compiled in the same cache."""
+    """The source's `launch`; Triton finds what the build compiled in the same cache."""
     knobs.cache.dir = str(built.file.parent / CACHE)
     return launcher(built.file, stage)
 
 
 def tensor_launcher(file: Path) -> Callable[..., None]:
-    """The source's `launch`, which the caller gives tensors of the GPU. At first it finds what a
-    build beside the file has compiled, where there is one."""
+    """The source's `launch` for tensors on the GPU. The first call uses the cache that a build left
+    beside the file, if there is one."""
     launch = launcher(file, "time")
     built = file.parent / CACHE
     waiting = [built] if built.is_dir() else []
@@ -226,7 +228,7 @@ def tensor_launcher(file: Path) -> Callable[..., None]:
 def _bars(
     launch: Callable[..., Any], tensors: Sequence[torch.Tensor], gpu: Gpu, host_us: float
 ) -> list[tuple[str, float, float]]:
-    """Each launch of one call: its name, when it began and how long it took, in microseconds."""
+    """Each launch of one call: its name, start and duration in microseconds."""
     marks: list[tuple[str, Any, Any]] = []
     plain = JITFunction.run
 
@@ -250,7 +252,7 @@ def _bars(
 
 @contextmanager
 def _faults(stage: str) -> Iterator[None]:
-    """Foreign code runs within: whatever it raises is a fault of the candidate."""
+    """A context that turns any exception of candidate code into a BackendError(stage)."""
     try:
         yield
     except BackendError:
@@ -260,6 +262,6 @@ def _faults(stage: str) -> Iterator[None]:
 
 
 def toolchain() -> Mapping[str, str]:
-    """The versions that a time depends on."""
+    """The versions that times depend on."""
     runtime = torch.version.cuda or torch.version.hip or "none"
     return {"triton": triton.__version__, "torch": torch.__version__, "runtime": runtime}

@@ -1,4 +1,4 @@
-"""Running and timing on a device, with torch's CPU in the place of a GPU."""
+"""Running and timing on a device, with torch's CPU in place of a GPU."""
 
 import fcntl
 import json
@@ -26,7 +26,7 @@ class FakeGpu(Fake):
 
 @pytest.fixture
 def on_cpu(monkeypatch):
-    """Torch's CPU as the device, with a memory of ROOM bytes."""
+    """Torch's CPU as the device, with ROOM bytes of memory."""
     monkeypatch.setattr(device, "DEVICE", "cpu")
     monkeypatch.setattr(device, "Gpu", FakeGpu)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
@@ -35,7 +35,7 @@ def on_cpu(monkeypatch):
 
 @pytest.fixture
 def case(on_cpu, nest_of, machine_of, tmp_path):
-    """What all functions take, for the text of a source."""
+    """The arguments that all functions take, for the text of a source."""
 
     def make(text):
         file = tmp_path / "kernel.py"
@@ -80,7 +80,7 @@ def test_a_gpu_is_the_targets_or_says_why_not(monkeypatch, facts, arch, name, wo
 
 
 def test_a_process_that_asked_the_driver_looks_for_itself(monkeypatch):
-    """Exporting asks it, and no child forked after that can open the GPU."""
+    """Exporting uses the driver; after that no forked child can open the GPU."""
     looked = []
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)
     monkeypatch.setattr(torch.cuda, "_is_in_bad_fork", lambda: os.getpid() != ours)

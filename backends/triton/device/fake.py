@@ -1,17 +1,17 @@
-"""A device for tests: all times are known, in microseconds."""
+"""A simulated device for tests of timing; all times are in microseconds."""
 
 from __future__ import annotations
 
 
 class Fake:
-    """A device with one queue and the host's clock.
+    """A device with one queue and a host clock.
 
-    host_us: what a call takes on the host.  late: work that no event sees.  flushed_us: what it
-    takes to empty the cache.
+    host_us: host time of issuing a call. late: work that events do not span. flushed_us: time of a
+    cache flush.
     """
 
     def __init__(self, host_us: float = 20.0, late: float = 0.0, flushed_us: float = 500.0):
-        self.host, self.queue = 0.0, 0.0  # what the time is, until when the device is busy
+        self.host, self.queue = 0.0, 0.0  # the host's clock; when the device becomes idle
         self.host_us, self.late, self.flushed_us = host_us, late, flushed_us
         self.hidden = 0.0
         self.cold = False
@@ -40,7 +40,7 @@ class Fake:
         return 1e-6 * self.host
 
     def call(self, us: float) -> None:
-        """A kernel: four times as fast where its data is in the cache."""
+        """A kernel; it runs four times as fast if its data is in the cache."""
         self.host += self.host_us
         self._enqueue(us if self.cold else us / 4)
         self.hidden = max(self.hidden, self.host) + self.late

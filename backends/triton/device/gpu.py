@@ -1,4 +1,4 @@
-"""A GPU that torch sees: what it is, its queue and its clocks, and a turn to have it alone."""
+"""A GPU through torch: its identity, queue and clock, and exclusive turns on it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ import torch
 from backends.triton.table import own_name
 
 DEVICE = "cuda"  # what torch calls a GPU of any vendor
-OVER_CACHE = 4  # the buffer that is passed over is so many times the cache
-LEAST_FLUSH = 256 << 20
-NODES = ("nvidia[0-9]*", "kfd")  # below /dev
+OVER_CACHE = 4  # size of the flush buffer in multiples of the L2 cache
+LEAST_FLUSH = 256 << 20  # bytes
+NODES = ("nvidia[0-9]*", "kfd")  # below /dev: device files to lock
+# Below /dev: device files that a process opens to use a GPU.
 OPENED = ("nvidia*", "nvidia-caps/*", "kfd", "dri/*", "shm")
 
 
 class Gpu:
-    """This process's GPU, as `timing.Device`. uuid: its name for the vendor's library."""
+    """This process's GPU, as a `timing.Device`. uuid: identifies it in NVML."""
 
     def __init__(self) -> None:
         facts = torch.cuda.get_device_properties(0)
@@ -51,7 +52,7 @@ class Gpu:
         return time.perf_counter()
 
     def _ticks_per_us(self) -> float:
-        """The rate of the counter that `_sleep` counts with, once it runs at full speed."""
+        """The clock rate by which `_sleep` counts, measured once the GPU runs at full speed."""
         ticks = 10_000_000
         torch.cuda._sleep(ticks)
         start = self.mark()
@@ -62,8 +63,10 @@ class Gpu:
 
 
 def lack(arch: int | str, names: tuple[str, ...]) -> str:
-    """What keeps this computer's GPU from being the target's; touches it. Chips of one architecture
-    differ in speed, so only the whole name tells which one it is. names: see `device_names`."""
+    """Why this computer's GPU is not the target's; empty where it is. Touches the GPU.
+
+    Chips of one architecture differ in speed, so the full name decides. names: see `device_names`.
+    """
     if not torch.cuda.is_available():
         return "torch sees no GPU"
     facts = torch.cuda.get_device_properties(0)
@@ -79,13 +82,13 @@ def lack(arch: int | str, names: tuple[str, ...]) -> str:
 
 
 def nodes(folder: Path = Path("/dev")) -> list[str]:
-    """The device files that a process needs that uses a GPU."""
+    """The device files that a process opens to use a GPU."""
     return sorted(str(node) for pattern in OPENED for node in folder.glob(pattern))
 
 
 @contextmanager
 def alone(folder: Path = Path("/dev")) -> Iterator[None]:
-    """Holds the GPU's device file, so that processes that time take turns."""
+    """A context that locks the GPU's device file, so that processes that time take turns."""
     nodes = sorted(node for pattern in NODES for node in folder.glob(pattern))
     if not nodes:
         yield

@@ -1,17 +1,17 @@
-"""The clocks of an NVIDIA GPU, by the library that its driver brings (NVML)."""
+"""The clocks of an NVIDIA GPU, read through the driver's NVML library."""
 
 from __future__ import annotations
 
 import ctypes
 
 LIBRARY = "libnvidia-ml.so.1"
-_CLOCKS = {"clock_sm_mhz": 1, "clock_memory_mhz": 2}  # numbers of nvmlClockType_t
+_CLOCKS = {"clock_sm_mhz": 1, "clock_memory_mhz": 2}  # values of nvmlClockType_t
 
 
 def clocks(uuid: str) -> dict[str, float]:
-    """The clocks as they are now, in MHz; none where the library or the GPU is not to be had.
+    """The current clocks in MHz; empty where the library or the GPU is not available.
 
-    uuid: of the GPU, as torch tells it.
+    uuid: of the GPU, as torch gives it.
     """
     try:
         library = ctypes.CDLL(LIBRARY)

@@ -1,8 +1,8 @@
-"""How long a call keeps a device busy, with nothing of its data in the cache.
+"""Cold-cache timing: how long a call keeps a device busy with none of its data in the cache.
 
-Before a call's first event the device's queue holds a wait as long as the host needs to issue
-the call, and a pass over a buffer larger than the cache. So events span the device's work alone,
-and data comes from memory. Calls go around several sets of tensors.
+Before the first event of a call, the device's queue gets a wait as long as the host needs to issue
+the call, and a pass over a buffer larger than the cache. So events span the device's work only, and
+data comes from memory. Calls rotate through several sets of tensors.
 """
 
 from __future__ import annotations
@@ -18,51 +18,50 @@ WARM_UP = 3
 FIRST_RUNS = 5
 LEAST_RUNS = 20
 MOST_RUNS = 400
-AT_ONCE = 50  # runs between two waits for the device: its queue is finite
+AT_ONCE = 50  # runs between synchronisations: the device's queue is finite
 WALL_RUNS = 5
-SLACK_US = 60.0  # what waiting for the device twice may add by the host's clock
-SLACK = 0.25  # and the share of the call itself
+SLACK_US = 60.0  # what two synchronisations may add by the host's clock
+SLACK = 0.25  # and the same as a share of the call
 
 Call = Callable[[Any], Any]
 
 
 class Device(Protocol):
-    """What is timed on. All but `wait` and `now` go into the device's queue."""
+    """A device to time on. All methods but `wait` and `now` enqueue work."""
 
     def flush(self) -> None:
-        """Replaces what the cache holds."""
+        """Replaces the contents of the cache."""
 
     def spin(self, us: float) -> None:
-        """Keeps the device busy for about that long."""
+        """Keeps the device busy for about `us` microseconds."""
 
     def mark(self) -> Any:
-        """An event."""
+        """Records an event."""
 
     def us_between(self, first: Any, second: Any) -> float:
-        """Microseconds between two events that have happened."""
+        """Microseconds between two completed events."""
 
     def wait(self) -> None:
-        """Returns when all queues of the device are empty."""
+        """Waits until all queues of the device are empty."""
 
     def now(self) -> float:
-        """The host's clock in seconds."""
+        """The host's clock, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Microseconds. us: the median of the runs, with least, p20, p80.  host_us: of issuing one
-    call.  wall_us: of one call by the host's clock, the device idle before and after."""
+    """The result of a measurement; all times in microseconds."""
 
-    us: float
-    least: float
-    p20: float
-    p80: float
+    us: float  # median of the runs
+    least: float  # minimum
+    p20: float  # 20th percentile
+    p80: float  # 80th percentile
     runs: int
-    host_us: float
-    wall_us: float
+    host_us: float  # host time of issuing one call
+    wall_us: float  # one call by the host's clock, the device idle before and after
 
     def figures(self) -> dict[str, float]:
-        """What a timing tells beside the median."""
+        """The figures that a timing reports besides the median."""
         return {
             "us_least": self.least,
             "us_p20": self.p20,
@@ -74,10 +73,10 @@ class Times:
 
 
 def measure(call: Call, sets: Sequence[Any], device: Device, seconds: float) -> Times:
-    """Times `call` on sets of tensors in turn, for about `seconds` of the device.
+    """Times `call` on sets of tensors in turn, for about `seconds` of device time.
 
-    BackendError("time") where the host's clock shows work that the events do not, as of a kernel
-    that works on in a queue of its own.
+    BackendError("time") where the host's clock shows work that the events do not, such as a kernel
+    that goes on in a queue of its own.
     """
     for n in range(max(WARM_UP, len(sets))):
         call(sets[n % len(sets)])
@@ -103,11 +102,12 @@ def measure(call: Call, sets: Sequence[Any], device: Device, seconds: float) -> 
 def cold_runs(
     call: Call, sets: Sequence[Any], device: Device, runs: int, host_us: float
 ) -> list[float]:
-    """Microseconds of each of some calls, cold."""
+    """Microseconds of each of `runs` cold calls."""
     found: list[float] = []
     while len(found) < runs:
         marks = []
         for n in range(min(AT_ONCE, runs - len(found))):
+            # The wait outlasts issuing the call, so the device does not idle between the events.
             device.spin(1.5 * host_us + 10)
             device.flush()
             start = device.mark()
@@ -119,7 +119,7 @@ def cold_runs(
 
 
 def host_time(call: Call, sets: Sequence[Any], device: Device) -> float:
-    """Microseconds that the host needs to issue a call; the median of a few."""
+    """Median microseconds that the host needs to issue a call."""
     found = []
     for n in range(WALL_RUNS):
         before = device.now()
@@ -130,7 +130,7 @@ def host_time(call: Call, sets: Sequence[Any], device: Device) -> float:
 
 
 def wall_times(call: Call, sets: Sequence[Any], device: Device) -> list[float]:
-    """Microseconds of each of a few calls by the host's clock."""
+    """Microseconds of each of WALL_RUNS calls by the host's clock."""
     found = []
     for n in range(WALL_RUNS):
         device.flush()

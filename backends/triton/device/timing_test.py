@@ -1,4 +1,4 @@
-"""Timing against a device of which everything is known."""
+"""Timing on a simulated device whose times are known."""
 
 import pytest
 

@@ -1,1 +1,1 @@
-"""Interpreting: a source run on the CPU, with triton's interpreter repaired and guarded."""
+"""Interpretation: a source run on the CPU by Triton's interpreter, repaired and memory-checked."""

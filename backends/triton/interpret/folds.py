@@ -1,5 +1,5 @@
-"""`tl.reduce` and `tl.associative_scan` on arrays of programs: whole slices at a time, rounded as
-they go."""
+"""`tl.reduce` and `tl.associative_scan` over arrays of programs: whole slices at a time, rounded
+after each operation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Arrays = tuple[np.ndarray, ...]
 
 
 def reduce(input: Any, axis: Any, combine_fn: Any, keep_dims: bool = False, **rest: Any) -> Any:
-    """Folds a tensor, or a tuple of them together, along an axis; None: along all."""
+    """Reduces a tensor, or a tuple of tensors together, along an axis; `None` reduces all axes."""
     tensors = input if isinstance(input, tuple) else (input,)
     arrays = tuple(together(*(whole(t).handle.data for t in tensors)))
     rank = arrays[0].ndim - 1
@@ -37,7 +37,7 @@ def reduce(input: Any, axis: Any, combine_fn: Any, keep_dims: bool = False, **re
 def associative_scan(
     input: Any, axis: Any, combine_fn: Any, reverse: bool = False, **rest: Any
 ) -> Any:
-    """The running fold along an axis, in order; from the end where `reverse`."""
+    """The running reduction along an axis; from the end if `reverse`."""
     tensors = input if isinstance(input, tuple) else (input,)
     arrays = tuple(together(*(whole(t).handle.data for t in tensors)))
     at = 1 + _number(axis) % (arrays[0].ndim - 1)
@@ -52,7 +52,7 @@ def associative_scan(
 
 
 def _known(arrays: Arrays, axis: int, combine: Any) -> Arrays | None:
-    """The fold where numpy has it for the whole axis; None where it does not."""
+    """The reduction by one numpy call; None where numpy has no such reduction."""
     standard, first = tl.standard, arrays[0]
     if combine is standard._sum_combine:
         wide = np.float32 if first.dtype == np.float16 else first.dtype
@@ -65,7 +65,8 @@ def _known(arrays: Arrays, axis: int, combine: Any) -> Arrays | None:
 
 
 def _folded(arrays: Arrays, dtypes: list[tl.dtype], axis: int, combine: Any) -> Arrays:
-    """Any fold: neighbours first, then pairs of them, as the lanes of a warp do."""
+    """Any reduction: adjacent elements first, then pairs of results, as the threads of a warp
+    do."""
     slices = tuple(np.moveaxis(a, axis, 1) for a in arrays)
     while (count := slices[0].shape[1]) > 1:
         paired = count // 2 * 2
@@ -79,7 +80,7 @@ def _folded(arrays: Arrays, dtypes: list[tl.dtype], axis: int, combine: Any) -> 
 
 
 def _running(arrays: Arrays, dtypes: list[tl.dtype], axis: int, combine: Any) -> Arrays | None:
-    """The running fold where numpy has it, rounding as the dtype does."""
+    """The scan by one numpy call where that rounds as the dtype does; else None."""
     functions = {tl.standard._sum_combine: np.add, tl.standard._prod_combine: np.multiply}
     known = next((f for c, f in functions.items() if c is combine), None)
     if known is None or is_narrow(dtypes[0]):
@@ -88,7 +89,7 @@ def _running(arrays: Arrays, dtypes: list[tl.dtype], axis: int, combine: Any) ->
 
 
 def _scanned(arrays: Arrays, dtypes: list[tl.dtype], axis: int, combine: Any) -> Arrays:
-    """Any running fold, slice after slice."""
+    """Any scan, slice after slice."""
     arrays = tuple(np.moveaxis(a, axis, 1) for a in arrays)
     made = [tuple(a[:, 0] for a in arrays)]
     for n in range(1, arrays[0].shape[1]):
@@ -97,7 +98,7 @@ def _scanned(arrays: Arrays, dtypes: list[tl.dtype], axis: int, combine: Any) ->
 
 
 def _combined(a: Arrays, b: Arrays, dtypes: list[tl.dtype], combine: Callable) -> Arrays:
-    """The combination of slices, by the kernel's own function."""
+    """The kernel's own combine function applied to slices."""
     given = [_tensor(x, dtype) for x, dtype in zip((*a, *b), (*dtypes, *dtypes), strict=True)]
     got = combine(*given)
     parts = got if isinstance(got, (tuple, list, tl.tuple)) else (got,)

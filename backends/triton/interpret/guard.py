@@ -1,7 +1,7 @@
-"""A guard on memory: a kernel under interpretation may touch nothing but its tensors.
+"""A memory guard: an interpreted kernel may access nothing but its tensors.
 
-Every tensor is given an address of its own, far from all others, that holds no memory. What a
-kernel computes with such an address leads back to one tensor, however far it strays.
+Each tensor gets a virtual address far from all others, with no memory behind it. An address
+computed from it leads back to that one tensor, however far out of bounds it is.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import numpy as np
 
 from backends.triton.interpret.traffic import Conflict, Traffic
 
-APART = 44  # the tensor's number stands in the bits from here on; 2**43 bytes either way are its
+# Address bits from here on hold the tensor's number, so 2**43 bytes on either side are its own.
+APART = 44
 _MIDDLE = 1 << (APART - 1)
 
 
@@ -25,26 +26,26 @@ class Stray(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A tensor's memory. address: in the process.  writable: whether a kernel may write it."""
+    """A tensor's memory."""
 
     name: str
-    address: int
+    address: int  # in this process
     bytes: int
-    writable: bool
+    writable: bool  # whether a kernel may write it
 
 
 class Guard:
-    """Stands before triton's memory access (`load`, `store`, atomics), and is asked instead.
+    """Wraps Triton's memory access (`load`, `store`, atomics) with bounds checks.
 
-    kernel: the one that runs, for messages.
+    kernel: the name of the running one, for messages.
     """
 
     def __init__(self, regions: Sequence[Region], memory: Any):
         self.regions = list(regions)
         self.memory = memory
         self.kernel = ""
-        self.traffic: Traffic | None = None  # of programs that run at once
-        # Numbers from 1, so that a null pointer belongs to none.
+        self.traffic: Traffic | None = None  # set while programs run in lockstep
+        # Numbers start at 1, so that a null pointer belongs to no tensor.
         self.addresses = np.array([0, *(r.address for r in regions)], np.uint64)
         self.bytes = np.array([0, *(r.bytes for r in regions)], np.int64)
 
@@ -52,12 +53,14 @@ class Guard:
         return getattr(self.memory, name)
 
     def address(self, name: str) -> int:
-        """The address that a kernel is given for a tensor; divisible by 16 as a device's are."""
+        """The virtual address of a tensor; divisible by 16, as on a device."""
         number = next(n for n, r in enumerate(self.regions, 1) if r.name == name)
         return (number << APART) + _MIDDLE
 
     def load(self, at: np.ndarray, mask: np.ndarray, other: np.ndarray, dtype: Any) -> Any:
+        """As Triton's, with bounds checked; masked-out addresses may be anywhere."""
         dtype = np.dtype(dtype)
+        # Fast path: aligned elements of one tensor are taken through a numpy view.
         number = self._only(at)
         if not number or self.bytes[number] % dtype.itemsize or not self.bytes[number]:
             at = self._real(at, mask, dtype.itemsize, "reads")
@@ -71,6 +74,7 @@ class Guard:
         return np.where(mask, held.take(places, mode="clip"), other)
 
     def store(self, at: np.ndarray, value: np.ndarray, mask: np.ndarray) -> Any:
+        """As Triton's, with bounds checked; inputs are read-only."""
         at = self._real(at, mask, value.dtype.itemsize, "writes")
         return self.memory.store(at, value, mask)
 
@@ -90,11 +94,13 @@ class Guard:
         return self.memory.atomic_cas(at, compared, value, order)
 
     def _in_order(self) -> None:
+        """Conflict where programs run together, as an atomic's result may depend on their order."""
         if self.traffic:
             raise Conflict
 
     def _real(self, at: np.ndarray, mask: np.ndarray, size: int, verb: str) -> np.ndarray:
-        """The process's addresses of a kernel's; Stray where one that is used lies outside."""
+        """The process addresses behind virtual ones; Stray where an address that is used is out of
+        bounds."""
         if number := self._only(at):
             offsets = self._within(number, at, mask, size, verb)
             return offsets.view(np.uint64) + self.addresses[number]
@@ -113,14 +119,15 @@ class Guard:
         return self.addresses[numbers] + offsets.astype(np.uint64)
 
     def _only(self, at: np.ndarray) -> int:
-        """The number of the tensor that all addresses are of, used or not; 0 where none is."""
+        """The number of the one tensor that all addresses, masked ones included, belong to; 0 where
+        there is none."""
         first, last = int(at.min()) >> APART, int(at.max()) >> APART
         return first if first == last and first <= len(self.regions) else 0
 
     def _within(
         self, number: int, at: np.ndarray, mask: np.ndarray, size: int, verb: str
     ) -> np.ndarray:
-        """The bytes of one tensor that addresses mean."""
+        """Byte offsets within one tensor; Stray where one that is used is out of bounds."""
         region = self.regions[number - 1]
         offsets = (at - np.uint64((number << APART) + _MIDDLE)).view(np.int64)
         if offsets.min() < 0 or offsets.max() > region.bytes - size:
@@ -135,11 +142,11 @@ class Guard:
         return offsets
 
     def kept(self) -> list[np.ndarray]:
-        """What all that may be written holds now."""
+        """A copy of all writable memory."""
         return [memory.copy() for memory in self._written()]
 
     def put_back(self, kept: Sequence[np.ndarray]) -> None:
-        """Makes memory what it was."""
+        """Restores writable memory from `kept`."""
         for memory, before in zip(self._written(), kept, strict=True):
             memory[:] = before
 

@@ -7,7 +7,7 @@ from backends.triton.interpret.guard import Guard, Region, Stray
 
 
 class Memory:
-    """Says what it is asked for."""
+    """Returns the accesses that reach it."""
 
     MEM_SEMANTIC = "kept"
 

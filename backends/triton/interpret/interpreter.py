@@ -1,8 +1,8 @@
-"""Running a source on the CPU: triton's interpreter, repaired, in a child that becomes one.
+"""Runs a source on the CPU: Triton's interpreter, repaired, in a child process.
 
-Triton decides at import whether functions are interpreted; here it was imported to compile. A
-child makes the change afterwards for the functions of triton's own language, whose bodies are the
-same, and loads the source anew.
+Triton decides at import whether functions are interpreted, and this process imported it to compile.
+A child switches afterwards: it rewraps the functions of Triton's language, whose bodies are the
+same in both modes, and loads the source anew.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from ir.machine import Machine
 from ir.nest.nest import LoopNest, Parameter
 from ir.sizes import bind
 
-SECONDS = 120.0
-NAME = "triton"  # of the target file's table
+SECONDS = 120.0  # limit for one run
+NAME = "triton"  # table of the target file
 
 
 def interpret(
@@ -50,11 +50,11 @@ def interpret(
     inputs: Arrays,
     order: int = 0,
 ) -> dict[str, np.ndarray]:
-    """The outputs, in the dtypes of the spec, from tensors that were poisoned before.
+    """The outputs in the dtypes of the spec; they are poisoned before the run.
 
-    order: 0 takes a grid's programs as they are numbered, any other number is the seed of a
-    permutation; a kernel whose programs race gives other bits. BackendError("check")
-    for a fault of the kernel: what it raises, and any access outside its tensors.
+    order: 0 runs the programs of a grid in numerical order, any other number is the seed of a
+    permutation; if programs race, the results may differ. BackendError("check") for a fault of the
+    kernel: what it raises, and any access outside its tensors.
     """
 
     def work() -> dict[str, np.ndarray]:
@@ -66,8 +66,8 @@ def interpret(
 
 @cache
 def warm() -> None:
-    """Does once in this process what every child would do again: imports what triton imports
-    when it first meets a number or a tensor, and looks for triton's own functions."""
+    """Does once in this process what each child would repeat: imports that Triton defers until it
+    meets a number or a tensor, and the search for Triton's own functions."""
     tl.str_to_ty(mangle_type(torch.empty(0)), None)
     _own()
 
@@ -75,8 +75,8 @@ def warm() -> None:
 def interpreted(
     built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays, order: int
 ) -> dict[str, np.ndarray]:
-    """The same in this process, which is good for nothing else afterwards."""
-    torch.set_num_threads(1)  # what ran in the parent left threads behind that are not here
+    """The same in this process, which is unusable for anything else afterwards."""
+    torch.set_num_threads(1)  # torch's worker threads did not survive the fork
     bound = bind(nest.spec, sizes)
     pairs = [
         (p, placed(inputs[p.name], p.dtype) if p.role == "input" else poisoned(p, bound))
@@ -92,8 +92,8 @@ def start(
     machine: Machine,
     order: int = 0,
 ) -> None:
-    """Becomes an interpreter and runs a source's `launch` on tensors of the CPU, which may lie in
-    one another's memory where both are inputs. BackendError("check") as of `interpret`."""
+    """Turns this process into an interpreter and runs a source's `launch` on CPU tensors. Inputs
+    may share memory with each other. BackendError("check") as in `interpret`."""
     regions = [Region(p.name, t.data_ptr(), t.nbytes, p.role != "input") for p, t in pairs]
     guard = Guard(regions, interpreter._interpreter)
     addresses = {t.data_ptr(): guard.address(p.name) for p, t in pairs}
@@ -107,7 +107,7 @@ def start(
 def become(
     builder: repairs.Builder, guard: Guard, addresses: Mapping[int, int], order: int
 ) -> None:
-    """Makes this process interpret: what is jitted from now on, and triton's own functions."""
+    """Makes this process interpret all functions that are jitted from now on, and Triton's own."""
     np.seterr(all="ignore")
     knobs.runtime.interpret = True
     interpreter._get_np_dtype = repairs.held_as
@@ -125,7 +125,7 @@ def become(
 
 
 def _builder(machine: Machine) -> repairs.Builder:
-    """The operations, with the precisions of products that the target's compiler has."""
+    """The interpreter's operations, with the matmul precisions of the target's compiler."""
     table = machine.details[NAME]
     target = GPUTarget(table["backend"], table["arch"], table["wave"])
     options = make_backend(target).parse_options({})
@@ -135,14 +135,15 @@ def _builder(machine: Machine) -> repairs.Builder:
 
 
 def _rewrap() -> None:
-    """Triton's own jitted functions become interpreted ones, each the same one everywhere."""
+    """Replaces Triton's own jitted functions by interpreted ones; each function has one
+    replacement."""
     for place, name, function in _own():
         setattr(place, name, _method(function) if place is tl.tensor else function)
 
 
 @cache
 def _own() -> list[tuple[Any, str, interpreter.InterpretedFunction]]:
-    """Where triton's own jitted functions are, by which name, and what interprets them."""
+    """Where Triton's own jitted functions are, under which names, and what interprets them."""
     made: dict[int, interpreter.InterpretedFunction] = {}
 
     def interpreted(function: JITFunction) -> interpreter.InterpretedFunction:
@@ -162,9 +163,9 @@ def _method(function: Callable) -> Callable:
 
 
 def _patch(builder: repairs.Builder) -> None:
-    """Puts the interpreter's functions into triton's language, for good and once.
+    """Installs the interpreter's functions in Triton's language, once and for good.
 
-    Triton does so at each call of a function, which takes most of an interpreter's time.
+    Triton does so at each function call, which takes most of an interpreter's time.
     """
     scope = interpreter._LangPatchScope()
     interpreter._patch_lang(SimpleNamespace(__globals__={"tl": tl, "core": tl.core}))
@@ -181,7 +182,7 @@ def _patch(builder: repairs.Builder) -> None:
 
 
 def _range(first: Any, last: Any = None, step: Any = None, **hints: Any) -> Iterator[tl.tensor]:
-    """`tl.range`: its index is a tensor, as on a device, where Python's would be a number."""
+    """`tl.range` with a tensor as its index, as on a device; Python's would be an int."""
     low, high = (0, first) if last is None else (first, last)
     for at in trips(low, high, 1 if step is None else step):
         narrow = at.astype(np.int32)
@@ -190,7 +191,8 @@ def _range(first: Any, last: Any = None, step: Any = None, **hints: Any) -> Iter
 
 
 def _made(self: tl.tensor, handle: Any, type: tl.dtype) -> None:
-    """A tensor, as triton's own, which makes the constants of its shape each time anew."""
+    """Initialises a tensor as Triton does, with cached shape constants, which Triton makes anew
+    each time."""
     self.handle, self.type, self.dtype = handle, type, type.scalar
     self.shape, self.numel = _constants(type.shape if type.is_block() else ())
 
@@ -201,7 +203,7 @@ def _constants(shape: tuple[int, ...]) -> tuple[tl.tuple, tl.constexpr]:
 
 
 def _turned(self: tl.tensor) -> tl.tensor:
-    """A block whose last two axes are exchanged."""
+    """The transpose of a block's last two axes."""
     *rest, rows, columns = self.type.shape
     data = np.swapaxes(self.handle.data, -1, -2)
     kind = tl.block_type(self.dtype, [*rest, columns, rows])
@@ -209,7 +211,7 @@ def _turned(self: tl.tensor) -> tl.tensor:
 
 
 def _call(self: interpreter.InterpretedFunction, *args: Any, **options: Any) -> Any:
-    """A jitted function called by another one."""
+    """A jitted function called from another one."""
     options.pop("_semantic", None)
     options.pop("_generator", None)
     return self.rewrite()(*args, **options)

@@ -1,4 +1,4 @@
-"""Sources interpreted: right results, and faults that a device would hide."""
+"""Interpreted sources: right results, and faults that a device would hide."""
 
 import sys
 
@@ -61,7 +61,7 @@ def test_a_fold_and_its_position(results, source_of, order):
 
 
 def test_a_child_imports_nothing_of_triton(nest_of, machine_of, source_of, tmp_path):
-    """Each would do it again: what a backend warms, `interpret` and `build` find there."""
+    """Each child would import it again: `interpret` and `build` find what a backend warms."""
     file, machine, nest = tmp_path / "kernel.py", machine_of("h200"), nest_of("scale", **SHAPE)
     file.write_text(source_of("scale"))
     inputs = random_inputs(nest.spec, SHAPE, np.random.default_rng(5))
@@ -139,7 +139,8 @@ def test_a_fault_in_a_kernel_names_the_program(results, source_of):
 
 
 def probe(lines, header=""):
-    """A kernel of one program on x and y as vectors of 16; `lines` make v from x's entries u."""
+    """A kernel of one program on x and y as vectors of 16; `lines` compute v from x's elements
+    u."""
     body = "".join(f"    {line}\n" for line in lines)
     return (
         f"{HEAD}{header}\n\n@triton.jit\n"
@@ -151,7 +152,7 @@ def probe(lines, header=""):
 
 @pytest.fixture
 def probed(results):
-    """What the lines of a probe make of a vector of 16 entries."""
+    """The result of a probe's lines on a vector of 16 elements."""
 
     def run(lines, x, header="", **rest):
         x = np.asarray(x, np.float32).reshape(4, 4)

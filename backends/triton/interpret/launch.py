@@ -1,4 +1,4 @@
-"""A launch on tensors of the CPU: a child interprets the source, its results are copied here."""
+"""Launches on CPU tensors: a child interprets the source, and its results are copied back."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ir.nest.nest import Parameter
 
 
 def launcher(file: Path, tensors: tuple[Parameter, ...], machine: Machine) -> Callable[..., None]:
-    """Takes the tensors of a source's `launch`. What it writes is poisoned before, and lies apart
-    from what it reads; BackendError("check") for a fault of the kernel."""
+    """A function on the tensors of a source's `launch`. What it writes is poisoned first, in memory
+    apart from its inputs. BackendError("check") for a fault of the kernel."""
 
     def launch(*given: torch.Tensor) -> None:
         named = list(zip(tensors, given, strict=True))
@@ -27,7 +27,7 @@ def launcher(file: Path, tensors: tuple[Parameter, ...], machine: Machine) -> Ca
         ]
 
         def work() -> list[torch.Tensor]:
-            torch.set_num_threads(1)  # the others of the parent are not here
+            torch.set_num_threads(1)  # torch's worker threads did not survive the fork
             for p, tensor in pairs:
                 if p.role != "input":
                     poison(tensor)

@@ -1,4 +1,4 @@
-"""The functions of triton's `libdevice`, on the arrays of its interpreter, which has none."""
+"""Triton's `libdevice` functions on numpy arrays; its interpreter has none."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ FUNCTIONS: dict[str, Callable] = {
 
 
 def install(semantic: Any) -> None:
-    """Puts them in the place of the device's; those not listed raise NotImplementedError."""
+    """Replaces the device's functions; those not in FUNCTIONS raise NotImplementedError."""
     for module in (sys.modules[_PACKAGE + name] for name in _MODULES):
         for name, member in list(vars(module).items()):
             if callable(member) and getattr(member, "__module__", "") == module.__name__:

@@ -1,7 +1,7 @@
-"""Operations of many programs at once: the first axis of every array is theirs.
+"""Operations on many programs at once: the first axis of every array is the program.
 
-It has one place where all programs have the same. A scalar has no other axis, so `x + 1` is one
-addition of numpy whatever the number of programs.
+It has length 1 where all programs have the same value. A scalar has no other axis, so `x + 1` is
+one numpy addition for all programs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Handle = interpreter.TensorHandle
 
 
 class Split(Exception):
-    """Programs that go on in different ways. keys: of each program; equal ones go on together."""
+    """Programs diverge. keys: one per program; those with equal keys go on together."""
 
     def __init__(self, keys: np.ndarray):
         super().__init__(f"{len(np.unique(keys))} ways")
@@ -28,7 +28,7 @@ class Split(Exception):
 
 
 def same(data: np.ndarray) -> Any:
-    """The value that a scalar has in all programs; Split where there are several."""
+    """The value of a scalar that is equal in all programs; Split where it differs."""
     flat = data.reshape(-1)
     if flat.size > 1 and not (flat == flat[0]).all():
         raise Split(flat)
@@ -36,14 +36,14 @@ def same(data: np.ndarray) -> Any:
 
 
 def truth(tensor: tl.tensor) -> bool:
-    """What `if` makes of a tensor; of one with several elements nothing."""
+    """The value of a tensor as an `if` condition. A tensor of several elements counts as true."""
     several = tensor.type.is_block() and prod(tensor.type.shape) > 1
     return several or bool(same(tensor.handle.data))
 
 
 def trips(first: Any, last: Any, step: Any) -> Any:
-    """The indices of a loop, each as it is in all programs, as whole numbers; Split where
-    programs have different numbers of them."""
+    """The index of each iteration of a loop, as int64 per program; Split where programs have
+    different iteration counts."""
     low, high, by = (_whole(x) for x in (first, last, step))
     for n in range(max(0, same(-((low - high) // by)))):
         yield low + n * by
@@ -56,7 +56,7 @@ def _whole(given: Any) -> np.ndarray:
 
 
 class Lockstep(interpreter.InterpreterBuilder):
-    """Triton's interpreter on arrays of programs, of blocks as `Semantic` holds them.
+    """Triton's interpreter on arrays of programs, with blocks held as in `Semantic`.
 
     widest: elements of the largest block that a program has had.
     """
@@ -67,7 +67,8 @@ class Lockstep(interpreter.InterpreterBuilder):
         self.widest = 1
 
     def set_programs(self, places: np.ndarray) -> None:
-        """The programs that run now: their numbers along the grid's three axes."""
+        """Sets the programs that run now. places: their program ids along the three axes of the
+        grid."""
         self.places = places
         self.grid_idx = tuple(places[0].tolist())
 
@@ -145,6 +146,6 @@ class Lockstep(interpreter.InterpreterBuilder):
 
 
 def together(*arrays: np.ndarray) -> list[np.ndarray]:
-    """The arrays with as many programs each."""
+    """The arrays broadcast to the same number of programs."""
     count = max(map(len, arrays))
     return [np.broadcast_to(a, (count, *a.shape[1:])) for a in arrays]

@@ -1,4 +1,4 @@
-"""Block pointers and tensor descriptors of many programs, as addresses and masks."""
+"""Block pointers and tensor descriptors of many programs, resolved to addresses and masks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from triton.runtime import interpreter
 
 Handle = interpreter.TensorHandle
-ALIGNED = 16  # bytes, of what a descriptor reads
+ALIGNED = 16  # bytes: alignment that a descriptor requires
 
 
 def addresses(
@@ -18,10 +18,10 @@ def addresses(
     shape: Sequence[Handle],
     checked: Collection[int],
 ) -> tuple[Handle, np.ndarray]:
-    """Where the elements of a block lie, and which of them are inside.
+    """The addresses of a block's elements, and a mask of those in bounds.
 
-    offsets: for each dimension the indices of each program, [programs, elements].  checked: the
-    dimensions that are looked at.
+    offsets: per dimension, the indices of each program, [programs, elements]. checked: the
+    dimensions whose bounds are checked.
     """
     rank = len(offsets)
     size = base.get_element_ty().primitive_bitwidth // 8
@@ -44,26 +44,29 @@ def _run(start: Handle, count: int) -> np.ndarray:
 
 
 class Block(interpreter.BlockPointerHandle):
-    """A block pointer."""
+    """A block pointer of many programs."""
 
     def materialize_pointers(self, boundary_check: Collection[int]) -> tuple[Handle, np.ndarray]:
+        """The addresses of the block's elements, and a mask of those in bounds along checked
+        dimensions."""
         runs = [_run(o, n) for o, n in zip(self.offsets, self.block_shape, strict=True)]
         return addresses(self.base, runs, self.strides, self.shape, boundary_check)
 
 
 class Descriptor(interpreter.TensorDescHandle):
-    """A tensor descriptor. rows: whether it takes an index for each row of a block."""
+    """A tensor descriptor. rows: whether offsets name each row of a block (gather, scatter)."""
 
     rows = False
 
     def of_rows(self, rows: Handle) -> Descriptor:
-        """The same for a block of these rows."""
+        """The same descriptor for a block of these rows."""
         block = [rows.data.shape[-1], self.block_shape[-1]]
         made = Descriptor(self.base, self.shape, self.strides, block, self.padding)
         made.rows = True
         return made
 
     def validate(self) -> None:
+        """Asserts the alignment and the strides that a device requires."""
         size = self.base.dtype.element_ty.primitive_bitwidth // 8
         assert not (self.base.data % ALIGNED).any(), "base must be 16-byte aligned"
         assert len(self.strides) == len(self.block_shape) == self.ndim >= 1, "ranks differ"
@@ -72,6 +75,7 @@ class Descriptor(interpreter.TensorDescHandle):
         assert (self.strides[-1].data == 1).all(), "last dim must be contiguous"
 
     def materialize_pointers(self, offsets: Sequence[Handle]) -> tuple[Handle, np.ndarray]:
+        """The addresses of a block at some offsets, and a mask of those in bounds."""
         size = self.base.dtype.element_ty.primitive_bitwidth // 8
         aligned = not (offsets[-1].data * size % ALIGNED).any()
         assert aligned, "block offset start must be 16-byte aligned"

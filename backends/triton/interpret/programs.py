@@ -1,8 +1,8 @@
-"""The programs of a launch, run many at a time where that changes nothing.
+"""The programs of a launch, run many at a time where the result cannot differ.
 
-Programs start together and part where they go different ways (`Split`): each group then starts
-anew. Where one touches what another writes, or anything fails, memory is put back as it was and
-all run one after another, in the order asked for: so a race shows, and a fault has a place.
+Programs start together. Where they diverge (`Split`), each group restarts by itself. Where one
+accesses what another writes, or anything fails, memory is restored and all programs run one after
+another in the order asked for, so that a race shows and a fault has a location.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from backends.triton.interpret.guard import Guard, Stray
 from backends.triton.interpret.lockstep import Lockstep, Split
 from backends.triton.interpret.traffic import Conflict, Traffic
 
-ELEMENTS = 1 << 20  # of the largest block, in all programs that run at once
-FIRST = 64  # programs that run before it is known how large blocks are
+ELEMENTS = 1 << 20  # of the largest block, over all programs that run together
+FIRST = 64  # programs in the first batch, when the size of blocks is not known yet
 
 
 class Programs:
     """Runs the programs of launches.
 
-    order: 0 as they are numbered, else the seed of a permutation.
+    order: 0 for numerical order, else the seed of a permutation.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Programs:
 
     @property
     def run(self) -> Callable:
-        """What stands in for the interpreter's own way to run a launch."""
+        """The replacement for the interpreter's own way to run a launch."""
 
         def run(function: Any, *args: Any, grid: Any, warmup: bool, **options: Any) -> None:
             if not warmup:
@@ -83,12 +83,13 @@ class Programs:
             body()
         except (Stray, InterpreterError):
             raise
-        except Exception as error:  # foreign code: a fault there is data here
+        except Exception as error:  # candidate code: its failure is a result
             where = f"{name}, program {tuple(place.tolist())}"
             raise BackendError("check", f"{where}: {fault(error)}") from None
 
     def _together(self, body: Callable[[], Any], places: np.ndarray) -> bool:
-        """Runs all, many at once. False where they must run one by one: memory is as it was."""
+        """Runs all programs in batches. False, with memory restored, where they must run one by
+        one."""
         kept = self.guard.kept()
         self.guard.traffic = Traffic()
         try:
@@ -97,7 +98,7 @@ class Programs:
                 self._batch(body, places, np.arange(at, min(at + count, len(places))))
                 at += count
                 count = max(1, ELEMENTS // self.builder.widest)
-        except Exception:  # foreign code: alone it shows where it fails
+        except Exception:  # candidate code: run alone, it shows where it fails
             self.guard.put_back(kept)
             return False
         finally:
@@ -105,7 +106,7 @@ class Programs:
         return True
 
     def _batch(self, body: Callable[[], Any], places: np.ndarray, chosen: np.ndarray) -> None:
-        """Runs the chosen programs; parts that go different ways one after another."""
+        """Runs the chosen programs; groups that diverge run one after another."""
         self.builder.set_programs(places[chosen])
         self.guard.traffic.programs = chosen.astype(np.int32)
         kept = self.guard.kept() if len(chosen) > 1 else None
@@ -128,7 +129,7 @@ class Programs:
         return np.array(places, np.int32).reshape(-1, 3)
 
     def _argument(self, given: Any) -> Any:
-        """What a kernel gets for an argument of its launch."""
+        """The kernel's form of a launch argument."""
         if isinstance(given, torch.Tensor):
             if given.data_ptr() not in self.addresses and given.numel():
                 raise BackendError("check", "a kernel is given a tensor that is not the nest's")

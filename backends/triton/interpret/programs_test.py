@@ -1,4 +1,4 @@
-"""Programs at once give what they give one by one, bit by bit."""
+"""Programs that run together give bit for bit what they give one by one."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ X = np.random.default_rng(3).standard_normal((M, N)).astype(np.float32)
 
 
 def source(*lines):
-    """A kernel of a program for each row of x; `lines` make v, [16], from u, its row m."""
+    """A kernel with one program per row of x; `lines` compute v, [16], from u, its row m."""
     body = "".join(f"    {line}\n" for line in lines)
     return (
         f"{HEAD}@triton.jit\ndef scale_0(x, y, N: tl.constexpr):\n"
@@ -26,7 +26,7 @@ def source(*lines):
 
 @pytest.fixture
 def outcome(nest_of, machine_of, tmp_path):
-    """y, and whether all programs ran at once; with `alone` they are made not to."""
+    """y, and whether all programs ran together; `alone` prevents that."""
     nest, machine = nest_of("scale", M=M, N=N), machine_of("h200")
 
     def run(text, alone=False, order=0):

@@ -1,7 +1,7 @@
-"""Repairs of triton's interpreter, for a process that does nothing else.
+"""Repairs of Triton's interpreter, for a process that does nothing else.
 
-Formats that numpy lacks (bf16, fp8) are held as float32 with their values: loads widen, stores
-narrow, and each operation rounds what it gives. Triton computes on their bit patterns instead.
+Formats that numpy lacks (bf16, fp8) are held as float32: loads widen, stores narrow, and each
+operation rounds its result. Triton's own interpreter computes on their bit patterns instead.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NARROW = {
     tl.float8e4b8: (torch.float8_e4m3fnuz, np.uint8),
     tl.float8e5b16: (torch.float8_e5m2fnuz, np.uint8),
 }
-_HELD: dict[str, np.dtype] = {}  # numpy's dtype by the name of triton's
+_HELD: dict[str, np.dtype] = {}  # numpy's dtype by the name of Triton's
 _numpy_dtype = interpreter._get_np_dtype
 _RTZ = interpreter._ir.ROUNDING_MODE.RTZ
 
@@ -37,16 +37,16 @@ def is_narrow(dtype: tl.dtype) -> bool:
 
 
 def held_as(dtype: tl.dtype) -> np.dtype:
-    """The numpy dtype that a triton dtype is held in."""
+    """The numpy dtype that holds a Triton dtype."""
     scalar = dtype.scalar
-    name = scalar.name  # triton's own way hashes all dtypes at each call
+    name = scalar.name  # Triton's own lookup hashes all dtypes on each call
     if name not in _HELD:
         _HELD[name] = np.dtype(np.float32) if is_narrow(scalar) else _numpy_dtype(scalar)
     return _HELD[name]
 
 
 def widened(raw: np.ndarray, dtype: tl.dtype) -> np.ndarray:
-    """float32 of the bits of a narrow format."""
+    """Bit patterns of a narrow format as float32."""
     if dtype == tl.bfloat16:
         return (raw.astype(np.uint32) << 16).view(np.float32)
     flat = torch.from_numpy(np.ascontiguousarray(raw).reshape(-1))
@@ -54,7 +54,7 @@ def widened(raw: np.ndarray, dtype: tl.dtype) -> np.ndarray:
 
 
 def narrowed(held: np.ndarray, dtype: tl.dtype) -> np.ndarray:
-    """The bits of a narrow format, from float32 of its values."""
+    """float32 values as bit patterns of a narrow format."""
     if dtype == tl.bfloat16:
         return (np.ascontiguousarray(held).view(np.uint32) >> 16).astype(np.uint16)
     flat = torch.from_numpy(np.ascontiguousarray(held).reshape(-1)).to(_NARROW[dtype][0])
@@ -62,7 +62,7 @@ def narrowed(held: np.ndarray, dtype: tl.dtype) -> np.ndarray:
 
 
 def rounded(values: np.ndarray, dtype: tl.dtype, toward_zero: bool = False) -> np.ndarray:
-    """Values as a triton dtype holds them: to the nearest, ties to even."""
+    """Values rounded to a Triton dtype, to nearest, ties to even."""
     if not is_narrow(dtype):
         return values.astype(held_as(dtype), copy=False)
     values = np.ascontiguousarray(values, np.float32)
@@ -76,7 +76,7 @@ def rounded(values: np.ndarray, dtype: tl.dtype, toward_zero: bool = False) -> n
 
 
 def handle(data: np.ndarray, dtype: tl.dtype) -> Handle:
-    """A handle of what an operation gave, rounded to its dtype; truth values are i1."""
+    """A handle of an operation's result, rounded to its dtype; booleans are i1."""
     if data.dtype == np.bool_:
         return Handle(data, tl.int1)
     if is_narrow(dtype) or data.dtype != held_as(dtype):
@@ -85,12 +85,14 @@ def handle(data: np.ndarray, dtype: tl.dtype) -> Handle:
 
 
 class Builder(Lockstep):
-    """Triton's interpreter with the operations that it gets wrong."""
+    """Triton's interpreter with corrections of the operations that it gets wrong."""
 
     def __init__(self, precision: str, allowed: Sequence[str]) -> None:
-        """precision: of products of f32 that leave it open.  allowed: all that a target has."""
+        """precision: of f32 matmuls that do not state one. allowed: those that the target
+        supports."""
         super().__init__()
-        # Its checks for overflow triple the cost of integers; strays are found by addresses.
+        # Overflow checks triple the cost of integers; the memory guard finds stray addresses
+        # anyway.
         self.options = interpreter.InterpreterOptions(
             sanitize_overflow=False,
             default_dot_input_precision=precision,
@@ -135,7 +137,8 @@ class Builder(Lockstep):
         return Handle(rounded(src.data, dtype, rounding == _RTZ), dtype)
 
     def create_fp_to_si(self, src: Handle, dst_type: tl.dtype) -> Handle:
-        """Toward zero; what does not fit becomes the nearest that does, NaN 0, as on GPUs."""
+        """Truncates toward zero and clamps to the range of the result; NaN becomes 0, as on
+        GPUs."""
         dtype = held_as(dst_type)
         limits = np.iinfo(dtype)
         whole = np.nan_to_num(np.trunc(src.data.astype(np.float64)), nan=0.0)
@@ -167,7 +170,7 @@ class Builder(Lockstep):
         return handle(op(lhs.data, rhs.data, other.data), other.dtype.scalar)
 
     def create_fma(self, x: Handle, y: Handle, z: Handle) -> Handle:
-        """Rounded once where the format is narrow enough to be exact in float64."""
+        """Rounded once, where the format is narrow enough for float64 to be exact."""
         exact = x.data.astype(np.float64) * y.data.astype(np.float64) + z.data
         return handle(exact, z.dtype.scalar)
 
@@ -192,7 +195,7 @@ class Builder(Lockstep):
         return self.ternary_op(arg, low, high, lambda x, a, b: np.fmin(np.fmax(x, a), b))
 
     def create_dot(self, a: Handle, b: Handle, d: Handle, precision: Any, imprecise: int) -> Handle:
-        """The operands as the matrix unit takes them; sums in d's dtype."""
+        """The matmul of operands as the matrix unit takes them, accumulated in d's dtype."""
         total = d.data
         for left, right in _factors(a.data, b.data, str(precision).rpartition(".")[2]):
             total = np.matmul(left, right, dtype=d.data.dtype) + total
@@ -200,7 +203,8 @@ class Builder(Lockstep):
 
 
 def _factors(a: np.ndarray, b: np.ndarray, precision: str) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The products that make up one: f32 operands go in as sums of what the unit can hold."""
+    """The matmuls that make up one: an f32 operand is a sum of parts that the matrix unit can
+    hold."""
     if a.dtype != np.float32 or precision == "IEEE":
         return [(a, b)]
     name, _, products = precision.lower().partition("x")

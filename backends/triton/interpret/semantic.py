@@ -1,7 +1,7 @@
-"""Triton's rules of tensors, on blocks that are held thin.
+"""Triton's tensor semantics on blocks that are held unbroadcast.
 
-A block's array has one place along an axis where all its elements are the same: a row of masks
-that is compared with a column stays a row. What counts elements, or moves them, takes them all.
+An array has length 1 along an axis where all elements are equal: comparing a row of masks with a
+column keeps the row a row. Operations that count or move elements broadcast it first.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from triton.runtime import interpreter
 
 
 def whole(tensor: Any) -> Any:
-    """A tensor whose array has all elements, once for all programs or once for each."""
+    """A tensor broadcast to all of its elements; its program axis keeps its length."""
     if not isinstance(tensor, tl.tensor) or not tensor.type.is_block():
         return tensor
     data = tensor.handle.data
@@ -37,7 +37,7 @@ def _of_whole(name: str) -> Callable:
 
 
 class Semantic(TritonSemantic):
-    """As triton's."""
+    """TritonSemantic, with operands broadcast where an operation needs all elements."""
 
     reshape = _of_whole("reshape")
     cat = _of_whole("cat")

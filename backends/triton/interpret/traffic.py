@@ -1,7 +1,7 @@
-"""Traffic: which programs of a launch read and write which elements.
+"""Race detection: which programs of a launch read and write which elements.
 
-Programs that run at once give what they would give one after another, in any order, if none
-touches what another one writes. That is looked at here, access by access.
+Programs that run together give the results that they give one after another, in any order, if none
+accesses what another writes. Each access is checked for that.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ NOBODY, SEVERAL = -1, -2
 
 
 class Conflict(Exception):
-    """A program touches what another one writes; or may, as far as can be seen."""
+    """A program accesses, or may access, what another one writes."""
 
 
 class Traffic:
-    """What the programs of one launch did with each tensor that may be written.
+    """The accesses of one launch's programs to each writable tensor.
 
     programs: the numbers of those that run now, in the order of the first axis of accesses.
     """
@@ -26,7 +26,8 @@ class Traffic:
         self._known: dict[int, tuple[int, np.ndarray, np.ndarray]] = {}
 
     def read(self, tensor: int, size: int, bytes_: int, offsets: np.ndarray, mask: np.ndarray):
-        """A tensor of so many bytes is read, elements of a size at offsets."""
+        """Records reads of elements of `size` bytes at byte offsets of a tensor of `bytes_` bytes;
+        Conflict on a race."""
         _, writers, readers = self._of(tensor, size, bytes_)
         at, by = self._chosen(offsets, mask, size)
         writer = writers[at]
@@ -34,17 +35,20 @@ class Traffic:
             raise Conflict
         before = readers[at]
         readers[at] = np.where((before == NOBODY) | (before == by), by, SEVERAL)
+        # Of several programs that read an element in this access, only the last assignment stays.
         unlike = readers[at] != by
         readers[at[unlike]] = SEVERAL
 
     def write(self, tensor: int, size: int, bytes_: int, offsets: np.ndarray, mask: np.ndarray):
-        """The same for a write."""
+        """Records writes, likewise."""
         _, writers, readers = self._of(tensor, size, bytes_)
         at, by = self._chosen(offsets, mask, size)
         for before in (writers[at], readers[at]):
             if ((before != NOBODY) & (before != by)).any():
                 raise Conflict
         writers[at] = by
+        # Either two programs wrote one element in this access, of which the last assignment stays,
+        # or the access has no program axis: all programs made it.
         if (writers[at] != by).any() or (by == SEVERAL).any():
             raise Conflict
 
@@ -59,7 +63,7 @@ class Traffic:
     def _chosen(
         self, offsets: np.ndarray, mask: np.ndarray, size: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """The elements that are touched, and by whom."""
+        """The elements that are accessed, and the program that accesses each."""
         count = len(self.programs)
         by = self.programs if len(offsets) == count else np.array([SEVERAL], np.int32)
         by = np.broadcast_to(by.reshape(-1, *(1,) * (offsets.ndim - 1)), offsets.shape)

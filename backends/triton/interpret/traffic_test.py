@@ -1,4 +1,4 @@
-"""Programs that touch what another one writes, and those that do not."""
+"""Programs that access what another one writes, and programs that do not."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ BYTES = 64  # of the tensor
 
 
 def touched(traffic, verb, elements, programs=(0, 1)):
-    """An access of f32: for each program a list of elements, or one list for all."""
+    """An f32 access: a list of elements for each program, or one list for all."""
     traffic.programs = np.array(programs, np.int32)
     offsets = 4 * np.array(elements, np.int64)
     getattr(traffic, verb)(1, 4, BYTES, offsets, np.ones(offsets.shape, bool))
