@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import NoReturn
 
 from backends.backend import BackendError
-from backends.sim.spelling import BUILTINS
+from backends.shared.texts import BUILTINS
 
 INCLUDE = '#include "device.h"'
 # Words of C++ that make memory, types, or control beyond a kernel's own loops.
