@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from backends.backend import Arrays, BackendError, Built, Sizes, Timing
+from backends.cpp.admission import require_admissible
 from backends.cpp.view import kernel_view, launch_name
 from backends.emit import Templates
 from backends.manifest import Manifest
@@ -60,7 +61,8 @@ class Cpp:
         return self.templates.render("kernel.cc.j2", **kernel_view(nest))
 
     def build(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
-        """A shared library under `folder`."""
+        """A shared library under `folder`; a source that is more than kernels is refused."""
+        require_admissible(source)
         return COMPILER.build(source, folder, "kernel.cc", INCLUDE)
 
     def run(
