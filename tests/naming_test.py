@@ -5,6 +5,7 @@ anything. Generated kernels are as long as their schedules make them.
 """
 
 import ast
+import re
 
 import pytest
 
@@ -15,6 +16,7 @@ from tests.source_tree import ROOT, backend_of, files, found_words, is_test, mod
 MOST_LINES = 500
 MOST_FUNCTION_LINES = 60
 MEASURED = (".py", ".cc", ".h", ".bzl", ".j2")
+DEVICES = {"cpu"}  # targets whose name is a word of torch and of operating systems too
 NO_NOUN = {"utils", "util", "helpers", "helper", "common", "misc"}
 
 
@@ -45,7 +47,7 @@ def test_every_file_has_a_noun():
 
 
 def test_shared_code_names_no_target_and_no_backend():
-    names = set(backend_names(for_tests=True)) | set(target_names(for_tests=True))
+    names = set(backend_names(for_tests=True)) | set(target_names(for_tests=True)) - DEVICES
     shared = [
         p
         for p in files(".py", ".bzl")
@@ -53,9 +55,54 @@ def test_shared_code_names_no_target_and_no_backend():
     ]
     wrong = found_words(shared, words(names))
     # In shared templates only real ones count: a word for nothing is one of JavaScript's too.
-    real = set(backend_names()) | set(target_names())
+    wrong += [at for p in shared if p.suffix == ".py" for at in targets_meant(p, tree(p))]
+    real = set(backend_names()) | set(target_names()) - DEVICES
     wrong += found_words([p for p in files(".j2") if backend_of(p) is None], words(real))
     assert not wrong, "\n".join(wrong)
+
+
+def targets_meant(path, syntax):
+    """Where a file says a word of `DEVICES` and means the target: it is compared with a name, is
+    given as a target, or follows that word."""
+
+    def device(node):
+        return isinstance(node, ast.Constant) and node.value in DEVICES
+
+    def names_targets(node):
+        said = getattr(node, "attr", getattr(node, "id", getattr(node, "arg", None)))
+        return said in ("name", "target", "targets", "machine", "backend", "chip")
+
+    for node in ast.walk(syntax):
+        found = False
+        if isinstance(node, ast.Compare):
+            sides = (node.left, *node.comparators)
+            inner = [n for side in sides for n in ast.walk(side)]
+            found = any(map(device, inner)) and any(map(names_targets, sides))
+        elif isinstance(node, ast.Call):
+            found = names_targets(node.func) and any(map(device, node.args))
+        elif isinstance(node, ast.keyword):
+            found = names_targets(node) and device(node.value)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            found = bool(re.search(rf"targets?\W({'|'.join(DEVICES)})\b", node.value))
+        if found:
+            yield f"{path}:{getattr(node, 'lineno', 0)}: a target"
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ('place = "cpu"', 0),
+        ('x.device.type == "cpu"', 0),
+        ("Limits(cpu=60).cpu", 0),
+        ('machine.name == "cpu"', 1),
+        ('target in ("npu", "cpu")', 1),
+        ('target("cpu")', 1),
+        ('compile_module(m, target="cpu")', 1),
+        ('run("--target=cpu")', 1),
+    ],
+)
+def test_a_device_of_torch_is_told_from_a_target(text, meant):
+    assert len(list(targets_meant("x.py", ast.parse(text)))) == meant
 
 
 def kernel_names():

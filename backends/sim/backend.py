@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +11,23 @@ import numpy as np
 from backends.backend import Arrays, BackendError, Built, Sizes, Timing
 from backends.emit import Templates
 from backends.manifest import Manifest
+from backends.shared.arrays import from_device, poisoned, to_device
+from backends.shared.compiler import Compiler
+from backends.shared.launches import calls, tensors
 from backends.sim import spelling
 from backends.sim.admission import require_admissible
-from backends.sim.arrays import from_device, poisoned, to_device
 from backends.sim.native.load import BuildError, load
 from backends.sim.native.precompiled import kernel_include
 from backends.sim.remembered import Remembered, Run, inputs_digest
 from backends.sim.static import static_figures
 from backends.sim.view import kernel_view
 from ir.machine import Machine
-from ir.nest.nest import LoopNest, Parameter
+from ir.nest.nest import LoopNest
 from ir.sizes import bind
 
 COMPILER = "g++"
 # Not optimised: a program only issues commands, which take the simulator the same time.
 FLAGS = ("-std=c++20", "-O0", "-shared", "-fPIC", "-Wall", "-Wno-unused-variable")
-BUILD_SECONDS = 60
 MAX_CYCLES = 2_000_000_000
 SORTS = {  # what the figures `busy_<sort>` are of
     "memory": ("dram", "dma_in", "dma_out"),
@@ -56,21 +54,8 @@ class Sim:
     def build(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
         """A shared library under `folder`; the simulator loads it."""
         require_admissible(source)
-        text, library = folder / "kernel.cc", folder / "kernel.so"
-        text.write_text(source, encoding="utf-8")
         include = kernel_include(COMPILER, FLAGS)
-        command = [COMPILER, *FLAGS, f"-I{include}", text.name, "-o", library.name]
-        try:
-            done = subprocess.run(
-                command, cwd=folder, capture_output=True, text=True, timeout=BUILD_SECONDS
-            )
-        except FileNotFoundError:
-            raise BackendError("build", f"there is no {COMPILER}; install it") from None
-        except subprocess.TimeoutExpired:
-            raise BackendError("build", f"{COMPILER} took over {BUILD_SECONDS} s") from None
-        if done.returncode:
-            raise BackendError("build", _first_errors(done.stderr))
-        return Built(library, {"library_bytes": float(os.path.getsize(library))})
+        return Compiler(COMPILER, FLAGS).build(source, folder, "kernel.cc", (include,))
 
     def run(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
@@ -119,7 +104,7 @@ class Sim:
             "correct_by": "simulator",
             "time_kind": "simulated",
             "why": "",
-            "toolchain": _compiler_version(),
+            "toolchain": Compiler(COMPILER, FLAGS).version(),
         }
 
     def _simulate(
@@ -135,21 +120,13 @@ class Sim:
         simulator = load()
         asked = _run(built, nest, machine, sizes, inputs)  # a kernel may change its inputs
         bound = bind(nest.spec, sizes)
-        parameters = _parameters(nest)
+        parameters = tensors(nest)
         arrays = {
             p.name: to_device(inputs[p.name], p.dtype) if p.role == "input" else poisoned(p, bound)
             for p in parameters
         }
-        number = {p.name: n for n, p in enumerate(parameters)}
         launches = [
-            (
-                spelling.launch(launch.name),
-                [number[p.name] for p in launch.parameters],
-                [*(bound[s] for s in launch.sizes), *([step] if repeat else [])],
-            )
-            for repeat, group in nest.groups()
-            for step in (repeat.steps(bound) if repeat else (0,))
-            for launch in group
+            (spelling.launch(c.launch), list(c.tensors), list(c.sizes)) for c in calls(nest, bound)
         ]
         try:
             result = simulator.simulate(
@@ -170,18 +147,13 @@ class Sim:
 
 def _run(built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays) -> Run:
     """A simulation, by all that it depends on."""
-    names = tuple(p.name for p in _parameters(nest) if p.role == "input")
+    names = tuple(p.name for p in tensors(nest) if p.role == "input")
     return Run(built, machine, dict(sizes), inputs_digest(inputs, names))
 
 
 def device_machine(machine: Machine) -> dict[str, Any]:
     """The numbers that the simulator takes: the target's own table, and its scratch."""
     return {"scratch_bytes": machine.scratch_bytes, **machine.details["sim"]}
-
-
-def _parameters(nest: LoopNest) -> tuple[Parameter, ...]:
-    """Every global tensor of a nest, each once."""
-    return tuple({p.name: p for launch in nest.launches for p in launch.parameters}.values())
 
 
 def _timing(result: Mapping[str, Any], machine: Machine) -> Timing:
@@ -196,17 +168,3 @@ def _timing(result: Mapping[str, Any], machine: Machine) -> Timing:
     for name, engine in result["engines"].items():
         figures[f"{name}_stall"] = engine["stall"] / (elements * cycles)
     return Timing(float(result["microseconds"]), "simulated", figures, engines)
-
-
-@cache
-def _compiler_version() -> str:
-    """The compiler's name and version."""
-    command = [COMPILER, "-dumpfullversion"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return f"{COMPILER} {done.stdout.strip()}"
-
-
-def _first_errors(text: str) -> str:
-    """The lines of a compiler's output that say what is wrong."""
-    lines = [line for line in text.splitlines() if "error" in line]
-    return "\n".join(lines[:4]) or text[-400:]

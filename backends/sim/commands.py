@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from backends.backend import BackendError
+from backends.shared import texts
 from backends.sim import spelling
 from ir.nest.footprint import temporaries
 from ir.nest.nest import (
@@ -122,13 +123,13 @@ class Commands:
                 spelling.buffer(v.name),
                 v.name,
                 v.dtype,
-                tuple((spelling.axis(a.name), spelling.size(a.extent)) for a in v.axes),
+                tuple((spelling.axis(a.name), texts.size(a.extent)) for a in v.axes),
                 v.depth,
             )
             for v in self.launch.values
         ]
         for t in temporaries(self.launch):
-            box = tuple((spelling.axis(a), spelling.size(extents[a])) for a in t.axes)
+            box = tuple((spelling.axis(a), texts.size(extents[a])) for a in t.axes)
             made.append(Storage(spelling.buffer(t.name), t.name, t.dtype, box, 1))
         return tuple(made)
 
@@ -152,7 +153,7 @@ class Commands:
             if c.box and set(c.box) <= bound and (not needing or set(c.box) & needing):
                 found[c.box] = None
         return tuple(
-            Box(spelling.box(names), tuple((spelling.axis(n), spelling.count(n)) for n in names))
+            Box(spelling.box(names), tuple((spelling.axis(n), texts.count(n)) for n in names))
             for names in found
         )
 
@@ -163,7 +164,7 @@ class Commands:
             case Map():
                 yield from self._map(s)
             case Load():
-                outside = () if s.pad is None else (f"pad({spelling.number(s.pad)})",)
+                outside = () if s.pad is None else (f"pad({texts.number(s.pad)})",)
                 group = () if s.shared is None else (spelling.group(s.shared),)
                 yield Call(
                     "load_shared" if group else "load",
@@ -181,7 +182,7 @@ class Commands:
             case Fill():
                 return Call(
                     "fill",
-                    (self._fresh(s.value), spelling.number(s.number)),
+                    (self._fresh(s.value), texts.number(s.number)),
                     box=self.values[s.value].names,
                 )
             case Fold():
@@ -224,7 +225,7 @@ class Commands:
                         self._view(s.source),
                         self._view(s.borders),
                         spelling.axis(axis),
-                        spelling.size(s.count),
+                        texts.size(s.count),
                     ),
                     box=self.values[s.value].names,
                 )
@@ -235,7 +236,7 @@ class Commands:
                         self._fresh(s.value),
                         self._view(s.table),
                         spelling.axis(s.axis),
-                        spelling.size(s.count),
+                        texts.size(s.count),
                         self._view(s.at),
                     ),
                     box=self.values[s.value].names,
@@ -257,7 +258,7 @@ class Commands:
     def _step(self, step: Step, to: View, names: tuple[str, ...]) -> Call:
         if step.function == "iota":
             index = step.args[0].name
-            return Call("iota", (to, spelling.axis(index), spelling.origin(index)), box=names)
+            return Call("iota", (to, spelling.axis(index), texts.origin(index)), box=names)
         function, args = step.function, step.args
         if function == "relu":
             function, args = "maximum", (*args, Number(0.0))
@@ -280,10 +281,10 @@ class Commands:
             return replace(self._view(arg), fixed=tuple(map(spelling.axis, lost)))
         if isinstance(arg, Temporary):
             return View(spelling.buffer(arg.name))
-        return spelling.scalar(arg)
+        return texts.scalar(arg)
 
     def _store(self, s: Store, once: bool) -> Call:
-        origins = " && ".join(f"{spelling.origin(i)} == 0" for i in s.once)
+        origins = " && ".join(f"{texts.origin(i)} == 0" for i in s.once)
         return Call(
             "store",
             (spelling.tensor(s.tensor),),
@@ -299,8 +300,8 @@ class Commands:
         boxes = self.boxes(body, bound, needing=frozenset({s.index}))
         return Walk(
             index=s.index,
-            origin=spelling.origin(s.index),
-            count=spelling.count(s.index),
+            origin=texts.origin(s.index),
+            count=texts.count(s.index),
             tile=s.tile,
             low=self._bound(s.low),
             high=self._bound(s.high),
@@ -312,12 +313,12 @@ class Commands:
         )
 
     def _bound(self, bound: Bound) -> str:
-        return spelling.size(bound.size) if bound.size is not None else ""
+        return texts.size(bound.size) if bound.size is not None else ""
 
     def _read(self, bound: Bound) -> tuple[str, str] | None:
         if bound.position is None:
             return None
-        at = spelling.affine(bound.position.terms, bound.position.offset)
+        at = texts.affine(bound.position.terms, bound.position.offset)
         return spelling.tensor(bound.tensor), at
 
     def _region(self, region: tuple[Slice, ...], value: str) -> tuple[Position, ...]:
@@ -335,26 +336,26 @@ class Commands:
         if one.axis is None and one.rows is not None:
             return Position("", "kNoAxis", "1", 1, self._view(one.rows))
         if one.axis is None:
-            return Position(spelling.affine(one.terms, one.offset))
+            return Position(texts.affine(one.terms, one.offset))
         name = spelling.axis(one.axis)
         if one.rows is not None:
-            box = tuple((spelling.axis(i), spelling.count(i)) for i, _ in one.terms)
+            box = tuple((spelling.axis(i), texts.count(i)) for i, _ in one.terms)
             rows = self._view(one.rows)
-            return Position("", name, spelling.count(one.axis), 1, rows, box if together else ())
+            return Position("", name, texts.count(one.axis), 1, rows, box if together else ())
         if one.whole:
             extent = next(a.extent for a in self.values[value].axes if a.name == one.axis)
-            return Position(spelling.size(one.offset), name, spelling.size(extent), one.step)
-        start = spelling.affine(one.terms, one.offset)
+            return Position(texts.size(one.offset), name, texts.size(extent), one.step)
+        start = texts.affine(one.terms, one.offset)
         if len(one.terms) == 1 and one.axis == one.terms[0][0]:
-            return Position(start, name, spelling.count(one.axis), one.step)
-        return Position(start, name, spelling.span(one.terms))
+            return Position(start, name, texts.count(one.axis), one.step)
+        return Position(start, name, texts.span(one.terms))
 
     def _view(self, tile: Tile) -> View:
         windows = tuple(
             (spelling.axis(w.axis), tuple((spelling.axis(i), c) for i, c in w.terms))
             for w in tile.windows
         )
-        shifts = tuple((spelling.axis(a), spelling.origin(a)) for a in tile.shifted)
+        shifts = tuple((spelling.axis(a), texts.origin(a)) for a in tile.shifted)
         return View(spelling.buffer(tile.value), shifts=shifts, windows=windows)
 
     def _fresh(self, value: str) -> View:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from backends.shared import texts
 from backends.sim import spelling
 from backends.sim.commands import Commands
 from ir.digest import spec_digest, text_digest
@@ -40,7 +41,7 @@ def _launch(nest: LoopNest, launch: Launch) -> dict[str, Any]:
         "axes": commands.axes(),
         "sizes": launch.sizes,
         "step": _step(launch),
-        "attributes": [(n, spelling.number(v)) for n, v in nest.spec.attributes],
+        "attributes": [(n, texts.number(v)) for n, v in nest.spec.attributes],
         "tensors": [spelling.tensor(p.name) for p in launch.parameters],
         "grid": [_grid(g) for g in launch.grid],
         "shared": sorted(
@@ -48,7 +49,7 @@ def _launch(nest: LoopNest, launch: Launch) -> dict[str, Any]:
         ),
         "tiles": " * ".join(f"{g.index}_tiles" for g in launch.grid) or "1",
         "whole": [
-            {"origin": spelling.origin(i), "count": spelling.count(i), "size": spelling.size(e)}
+            {"origin": texts.origin(i), "count": texts.count(i), "size": texts.size(e)}
             for i, e in launch.whole
         ],
         "storage": commands.storage(),
@@ -64,16 +65,16 @@ def _step(launch: Launch) -> dict[str, str] | None:
     if launch.repeat is None:
         return None
     index = launch.repeat.index
-    return {"origin": spelling.origin(index), "count": spelling.count(index)}
+    return {"origin": texts.origin(index), "count": texts.count(index)}
 
 
 def _grid(g: GridAxis) -> dict[str, Any]:
-    size = spelling.size(g.size)
+    size = texts.size(g.size)
     return {
         "index": g.index,
         "tile": g.tile,
         "size": size,
         "size_factor": f"({size})" if isinstance(g.size, Apply) else size,
-        "origin": spelling.origin(g.index),
-        "count": spelling.count(g.index),
+        "origin": texts.origin(g.index),
+        "count": texts.count(g.index),
     }

@@ -20,6 +20,9 @@ _DTYPES = {
     "u8": np.uint8,
     "b8": np.uint8,
 }
+FENCE = 4096  # bytes before and behind a buffer, but for what aligns it
+ALIGNED = 64
+_FENCE_BITS = 0xFF  # of every byte of a fence: NaN in all float formats
 _BAD_BF16 = 0x7FC1  # a NaN
 _BAD_INTEGER = -1_234_567
 
@@ -50,3 +53,22 @@ def poisoned(parameter: Parameter, sizes: Mapping[str, int]) -> np.ndarray:
     if np.issubdtype(dtype, np.floating):
         return np.full(shape, np.nan, dtype)
     return np.full(shape, _BAD_INTEGER).astype(dtype)  # which wraps
+
+
+class Fenced:
+    """A buffer between two fences of one pattern: what is written beside it shows there."""
+
+    def __init__(self, given: np.ndarray):
+        room = np.full(given.nbytes + 2 * FENCE, _FENCE_BITS, np.uint8)
+        start = -room.ctypes.data % ALIGNED
+        self.ends = (
+            room[: start + FENCE - ALIGNED],
+            room[start + FENCE - ALIGNED + given.nbytes :],
+        )
+        inner = room[start + FENCE - ALIGNED :][: given.nbytes]
+        self.array = inner.view(given.dtype).reshape(given.shape)
+        self.array[...] = given
+
+    def whole(self) -> bool:
+        """Whether nothing was written into the fences."""
+        return all(bool((end == _FENCE_BITS).all()) for end in self.ends)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
+
 import numpy as np
 import pytest
 
-from backends.sim.arrays import from_device, poisoned, to_device
+from backends.shared.arrays import ALIGNED, Fenced, from_device, poisoned, to_device
 from ir.nest.nest import Parameter
 from ir.reference.rounding import round_to
 from ir.spec import Number, Size
@@ -47,3 +49,16 @@ def test_a_single_number_has_no_dimensions(dtype):
     sent = to_device(np.array(1), dtype)
     assert isinstance(sent, np.ndarray) and sent.shape == ()
     assert from_device(sent, dtype).shape == () and from_device(sent, dtype) == 1
+
+
+@pytest.mark.parametrize("count", [1, 3, 64, 1000])
+def test_a_write_beside_a_buffer_shows(count):
+    fenced = Fenced(np.arange(count, dtype=np.float32))
+    assert fenced.array.ctypes.data % ALIGNED == 0 and fenced.whole()
+    assert np.array_equal(fenced.array, np.arange(count))
+    fenced.array[-1] = 7
+    assert fenced.whole()
+    for beside in (-4, fenced.array.nbytes):
+        spoiled = Fenced(np.arange(count, dtype=np.float32))
+        ctypes.memset(spoiled.array.ctypes.data + beside, 0, 4)
+        assert not spoiled.whole()

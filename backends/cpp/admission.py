@@ -1,0 +1,39 @@
+"""Admission: what a kernel's text may hold of C++ and of `kernel.h`.
+
+That its indices stay within its tiles and tensors is not seen here; what is written just beside a
+tensor is seen when it runs.
+"""
+
+from __future__ import annotations
+
+from backends.shared import admission
+from backends.shared.admission import NUMBERS, Rules
+from backends.shared.texts import BUILTINS
+
+_TYPES = frozenset("Index Array Product Scratch i64 i32 i16 i8 u8 u16 u32 u64 f16 bf16".split())
+_RULES = Rules(
+    include='#include "kernel.h"',
+    what="numbers, tiles, products and functions",
+    starts=("constexpr", "KERNEL", ";", "}"),
+    types=NUMBERS | _TYPES,
+    members=frozenset("data tensors sizes held left right result stride part room taken".split()),
+    names=frozenset("std Args Block".split()),
+    made=("Array", "Args", "Block"),
+    directives=r"#pragma omp (simd( reduction\((\+|\*|larger|smaller|max|min|\|\||&&) : \w+\))?"
+    r"|parallel num_threads\(least\(args\.threads, count\)\)"
+    r"|for schedule\((static|dynamic)(, \d+)?\))",
+    called=BUILTINS
+    | _TYPES
+    | frozenset(
+        """
+        float double bool for if while return KERNEL least tiles inside first_thread rank add_to
+        size run a b c
+        """.split()
+    ),
+    callable_types=("Array", "Product"),
+)
+
+
+def require_admissible(source: str) -> None:
+    """BackendError("build") at the first thing in a text that a kernel may not use."""
+    admission.require_admissible(source, _RULES)

@@ -1,0 +1,171 @@
+// What an emitted kernel is made of: tensors, tiles in scratch, and products of packed tiles.
+#ifndef BACKENDS_CPP_KERNEL_H_
+#define BACKENDS_CPP_KERNEL_H_
+
+#include <omp.h>
+#include <stdlib.h>
+
+#include "functions.h"
+
+// Elements side by side; whoever reads one says where it lies.
+template <class T>
+struct Array {
+  T* data;
+  T& operator()(Index at) const { return data[at]; }
+};
+
+// What a kernel is called with.
+struct Args {
+  void* const* tensors;
+  const Index* sizes;
+  Index threads;
+
+  Index size(Index n) const { return sizes[n]; }
+  template <class T>
+  Array<T> array(Index n) const {
+    return {static_cast<T*>(tensors[n])};
+  }
+};
+
+#define KERNEL(name) extern "C" void name(const Args& args)
+
+inline Index least(Index a, Index b) { return a < b ? a : b; }
+inline Index tiles(Index size, Index tile) { return (size + tile - 1) / tile; }
+inline bool first_thread() { return omp_get_thread_num() == 0; }
+inline bool inside(Index at, Index size) { return u64(at) < u64(size); }
+
+namespace {
+
+// The memory of one thread: the n-th tile that a kernel takes lies where the last n-th one did.
+struct Block {
+  void* data = nullptr;
+  Index bytes = 0;
+  ~Block() { free(data); }
+  void* room(Index wanted) {
+    if (wanted > bytes) {
+      free(data);
+      bytes = (wanted + 4095) / 4096 * 4096;
+      data = aligned_alloc(4096, bytes);
+      if (data == nullptr) abort();
+    }
+    return data;
+  }
+};
+constexpr int kMostTiles = 512;
+thread_local Block blocks[kMostTiles], product_blocks[3];
+
+struct Scratch {
+  int taken = 0;
+  template <class T>
+  Array<T> take(Index count) {
+    if (taken == kMostTiles) abort();
+    return {static_cast<T*>(blocks[taken++].room((count < 1 ? 1 : count) * Index(sizeof(T))))};
+  }
+};
+
+#ifdef __AVX512F__
+constexpr int kVectorBytes = 64, kRows = 8;
+#else
+constexpr int kVectorBytes = 32, kRows = 6;
+#endif
+constexpr Index kDepth = 256;  // of a block: its columns of b stay in the first-level cache
+
+// c[m, n] = the sum of a[m, k] * b[k, n]; whoever makes it fills a and b, calls run and reads c.
+template <class T>
+struct Product {
+  typedef T Vector __attribute__((vector_size(kVectorBytes), aligned(sizeof(T)), may_alias));
+  static constexpr Index kWide = kVectorBytes / sizeof(T), kColumns = 2 * kWide;
+  Index rows, columns, depth, stride;
+  T *left, *right, *result;
+
+  // Rows of b and c are a little longer than a power of two, so that they share no cache set.
+  Product(Index m, Index n, Index k)
+      : rows(m), columns(n), depth(k), stride(tiles(n, kColumns) * kColumns + kWide) {
+    left = static_cast<T*>(product_blocks[0].room((m * k + 1) * Index(sizeof(T))));
+    right = static_cast<T*>(product_blocks[1].room((k + 1) * stride * Index(sizeof(T))));
+    result = static_cast<T*>(product_blocks[2].room((m + 1) * stride * Index(sizeof(T))));
+  }
+  T& a(Index m, Index k) const { return left[m * depth + k]; }
+  T& b(Index k, Index n) const { return right[k * stride + n]; }
+  T& c(Index m, Index n) const { return result[m * stride + n]; }
+
+  void run() const {
+    for (Index k = 0; k < depth || k == 0; k += kDepth)
+      for (Index n = 0; n < columns; n += kColumns) {
+        Index m = 0;
+        for (; m + kRows <= rows; m += kRows) part<kRows>(m, n, k);
+        for (; m + 2 <= rows; m += 2) part<2>(m, n, k);
+        for (; m < rows; ++m) part<1>(m, n, k);
+      }
+  }
+
+  // A few rows and columns, which are summed in registers.
+  template <int kPart>
+  void part(Index m, Index n, Index first) const {
+    Vector sum[kPart][2];
+    for (int r = 0; r < kPart; ++r)
+      for (int v = 0; v < 2; ++v) {
+        const Vector* held = reinterpret_cast<const Vector*>(&c(m + r, n + v * kWide));
+        sum[r][v] = first ? *held : Vector{};
+      }
+    const Index end = least(depth, first + kDepth);
+    for (Index k = first; k < end; ++k) {
+      const Vector* wide = reinterpret_cast<const Vector*>(&b(k, n));
+      const Vector low = wide[0], high = wide[1];
+#pragma GCC unroll 8
+      for (int r = 0; r < kPart; ++r) {
+        const T one = a(m + r, k);
+        sum[r][0] += one * low;
+        sum[r][1] += one * high;
+      }
+    }
+    for (int r = 0; r < kPart; ++r)
+      for (int v = 0; v < 2; ++v)
+        *reinterpret_cast<Vector*>(&c(m + r, n + v * kWide)) = sum[r][v];
+  }
+};
+
+// The ends of an integer type.
+template <class T>
+constexpr T least_of() {
+  return sizeof(T) == 8 ? T(INT64_MIN) : sizeof(T) == 4 ? T(INT32_MIN) : T(T(-1) < 0 ? -(1 << (8 * sizeof(T) - 1)) : 0);
+}
+template <class T>
+constexpr T most_of() {
+  return T(~u64(least_of<T>()));
+}
+
+// How many of sorted entries are less than x.
+template <class T>
+inline i32 rank(Array<T> borders, Index count, T x) {
+  Index low = 0, high = count;
+  while (low < high) {
+    const Index middle = (low + high) / 2;
+    if (borders(middle) < x)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return i32(low);
+}
+
+// Adds to memory in one step that no other thread comes between.
+inline void add_to(Array<float> to, Index at, float x) {
+  float seen, next;
+  __atomic_load(to.data + at, &seen, __ATOMIC_RELAXED);
+  do next = seen + x;
+  while (!__atomic_compare_exchange(to.data + at, &seen, &next, true, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED));
+}
+inline void add_to(Array<i32> to, Index at, i32 x) {
+  __atomic_fetch_add(to.data + at, x, __ATOMIC_RELAXED);
+}
+
+}  // namespace
+
+#pragma omp declare reduction(larger : float : omp_out = fn::maximum(omp_out, omp_in)) \
+    initializer(omp_priv = -fn::kInfinity)
+#pragma omp declare reduction(smaller : float : omp_out = fn::minimum(omp_out, omp_in)) \
+    initializer(omp_priv = fn::kInfinity)
+
+#endif  // BACKENDS_CPP_KERNEL_H_

@@ -1,0 +1,123 @@
+"""Kernels in C++ against the reference: the library's, recurrences, scans, atomics, odd names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from backends.backend import BackendError
+from backends.cpp.backend import Cpp
+from backends.measure import check, check_draws, draw_sizes
+from backends.registry import REGISTRY, target
+from ir.autoschedule.autoschedule import autoschedule, plain
+from ir.edits.edits import neighbours
+from ir.errors import KernelError
+from ir.lower.lower import lower
+from ir.parse.parse import parse_spec, parse_workload
+from ir.reference.inputs import random_inputs
+from ir.reference.reference import evaluate
+from ir.samples.named_specs import named_specs
+from ir.samples.samples import RECURRENT, decisions, spec_of, workload
+from ir.verify import facts
+
+MACHINE = target("cpu")
+LIBRARY = Path(__file__).parents[2] / "ir" / "library"
+KERNELS = sorted(p.stem for p in LIBRARY.glob("*.kir"))
+FORMS = ("n_i", "n_at", "n_t", "n_p", "a__b", "_a", "a_", "exp", "fn", "acc", "run", "first", "M_")
+WORDS = ("double", "tile", "scratch", "least", "f16", "bf16", "i32", "NULL", "KERNEL", "rest")
+
+
+def backend() -> Cpp:
+    return Cpp(REGISTRY.manifest("cpp"))
+
+
+def built(nest, folder):
+    folder.mkdir(exist_ok=True)
+    return backend().build(backend().emit(nest, MACHINE), nest, MACHINE, folder)
+
+
+def right(spec, nest, sizes, folder):
+    inputs = random_inputs(spec, sizes, np.random.default_rng(2))
+    found = backend().run(built(nest, folder), nest, MACHINE, sizes, inputs)
+    for name, array in evaluate(spec, inputs, sizes).items():
+        np.testing.assert_allclose(found[name], array, 1e-4, 1e-4, err_msg=str(nest.schedule))
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_kernel_of_the_library_is_right(kernel, tmp_path):
+    w = parse_workload((LIBRARY / f"{kernel}.kir").read_text())
+    nest = lower(w.spec, autoschedule(w.spec, MACHINE, w.tune), MACHINE, w.tune)
+    made = built(nest, tmp_path)
+    for sizes in w.checks:
+        check(backend(), made, nest, MACHINE, w.spec, sizes, seed=5)
+    check_draws(backend(), made, nest, MACHINE, w.spec, draw_sizes(w.spec, w.checks), 5)
+
+
+@pytest.mark.parametrize("kernel", ["attention", "conv1d", "rmsnorm_matmul"])
+def test_edited_schedules_are_right(kernel, tmp_path):
+    """Some of the single edits of a first schedule."""
+    w = workload(kernel)
+    start, sizes = plain(w.spec, MACHINE, w.tune), w.checks[1]
+    tried = 0
+    for number, edit in enumerate(neighbours(w.spec, start, MACHINE, w.tune)[::25]):
+        try:
+            nest = lower(w.spec, edit.apply(start), MACHINE, w.tune)
+        except KernelError:
+            continue
+        check(backend(), built(nest, tmp_path / str(number)), nest, MACHINE, w.spec, sizes, seed=5)
+        tried += 1
+    assert tried > 0
+
+
+@pytest.mark.parametrize("name", RECURRENT)
+def test_a_recurrence_is_launched_once_for_each_step(name, tmp_path):
+    w = workload(name)
+    nest = lower(w.spec, plain(w.spec, MACHINE, w.checks[-1]), MACHINE, w.checks[-1])
+    right(w.spec, nest, w.checks[-1], tmp_path)
+
+
+FOLDS = ("max", "min", "prod", "sum")
+SCANS = ("cumsum", "cumprod", "cummax", "cummin")
+
+
+@pytest.mark.parametrize("dtype", ["f32", "i32", "i64"])
+def test_folds_and_scans_of_every_dtype(dtype, tmp_path):
+    lines = [f"{f}_y[m] = {f}(x[m, k], k)" for f in FOLDS]
+    lines += [f"{f}_y[m, k] = {f}(x[m, k], k)" for f in SCANS]
+    results = [f"{dtype}[M]"] * len(FOLDS) + [f"{dtype}[M, K]"] * len(SCANS)
+    body = "".join(f"    {line}\n" for line in lines)
+    spec = parse_spec(
+        f"def rows(x: {dtype}[M, K]) -> ({', '.join(results)}):\n"
+        f'    """Folds of rows."""\n{body}    return '
+        + ", ".join(f"{f}_y" for f in (*FOLDS, *SCANS))
+        + "\n"
+    )
+    sizes = {"M": 5, "K": 37}
+    right(spec, lower(spec, plain(spec, MACHINE, sizes), MACHINE, sizes), sizes, tmp_path)
+
+
+def test_names_are_no_words_of_the_language(tmp_path):
+    for number, spec in enumerate(named_specs([*WORDS, *FORMS])):
+        sizes = dict(zip(facts(spec).sizes, (5, 7, 3), strict=False))
+        nest = lower(spec, plain(spec, MACHINE, sizes), MACHINE, sizes)
+        right(spec, nest, sizes, tmp_path / str(number))
+
+
+def test_a_write_beside_a_tensor_is_seen(tmp_path):
+    spec = spec_of("y[m] = x[m] * 2.0", inputs="x: f32[M]", result="f32[M]")
+    nest = lower(spec, decisions(spec, "tile(m, size=8)"), MACHINE, {"M": 8})
+    source = backend().emit(nest, MACHINE)
+    spoiled = source.replace("y_g(m_at + m_i)", "y_g(m_at + m_i + 1)")
+    assert spoiled != source
+    made = backend().build(spoiled, nest, MACHINE, tmp_path)
+    with pytest.raises(BackendError, match="the kernel writes outside `y`"):
+        backend().run(made, nest, MACHINE, {"M": 8}, {"x": np.ones(8, np.float32)})
+
+
+def test_what_the_manifest_does_not_hold_is_refused():
+    spec = spec_of("y[m] = x[m] * 2.0", inputs="x: f64[M]", result="f64[M]")
+    nest = lower(spec, plain(spec, MACHINE, {"M": 8}), MACHINE, {"M": 8})
+    with pytest.raises(BackendError, match="tensors of f64 are not held here"):
+        backend().emit(nest, MACHINE)

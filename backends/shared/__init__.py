@@ -1,0 +1,1 @@
+"""What backends of C-like languages have in common: texts, functions, arrays, compilers, clocks."""

@@ -1,0 +1,142 @@
+"""Admission: what a kernel's C++ text may hold, so that it computes with its own numbers alone.
+
+A kernel's library shares the process of whoever counts its cycles or times it. A text that keeps
+to numbers, tiles and calls of its interface cannot reach it, nor keep anything between launches:
+no pointer, subscript, cast or address, no variable that outlives the kernel, no library. What is
+emitted keeps to that; what was edited is held to it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NoReturn
+
+from backends.backend import BackendError
+from backends.shared.texts import BUILTINS
+
+# Words of C++ that make memory, types, or control beyond a kernel's own loops.
+WORDS = frozenset(
+    """
+    alignas asm bitand bitor class compl const_cast decltype delete dynamic_cast extern friend goto
+    inline mutable new nullptr operator private protected public register reinterpret_cast requires
+    sizeof static static_cast struct template this thread_local typedef typeid typename union
+    virtual volatile throw try catch
+    """.split()
+)
+NUMBERS = frozenset("auto bool char double float int long short signed unsigned void const".split())
+_TRICKS = ("\\", "??", "<:", ":>", "<%", "%>", "%:")  # other spellings of what is refused
+_TOKEN = re.compile(
+    r'(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<text>"[\w ]*")|(?P<word>[A-Za-z_]\w*)'
+    r"|(?P<number>\d[\w.]*(?:(?<=[eE])[-+]\d+)?)|(?P<mark>&&|->|::|[-+*/%&|^=!<>]=|\S)",
+    re.DOTALL,
+)
+_Token = tuple[str, str, int]  # kind, text, line
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What one interface adds to what holds for all."""
+
+    include: str  # the header, as it is included
+    what: str  # a kernel has, in words
+    starts: tuple[str, ...]  # what may begin a statement outside of kernels
+    types: frozenset[str]  # no pointer or reference to these
+    members: frozenset[str] = frozenset()  # of the interface that kernels do not name
+    names: frozenset[str] = frozenset()  # of the interface that kernels do not use
+    made: tuple[str, ...] = ()  # types whose values only the interface makes
+    directives: str = ""  # a pattern of other directives
+    called: frozenset[str] | None = None  # what may be called; None: anything
+    callable_types: tuple[str, ...] = ()  # types whose values may be called
+
+
+def require_admissible(source: str, rules: Rules) -> None:
+    """BackendError("build") at the first thing in a text that a kernel may not use."""
+    for number, line in enumerate(source.splitlines(), 1):
+        directive = line.strip()
+        if directive.startswith("#") and directive != rules.include:
+            if not (rules.directives and re.fullmatch(rules.directives, directive)):
+                others = ", and some pragmas" if rules.directives else ""
+                _refuse(number, directive, f"the only directive is {rules.include}{others}")
+        for trick in _TRICKS:
+            if trick in line.partition("//")[0] or line.endswith("\\"):
+                _refuse(number, trick, "it is another spelling of something")
+    tokens = list(_tokens(source, rules))
+    _require_words(tokens, rules)
+    _require_declarations(tokens, rules.starts)
+    if rules.called is not None:
+        _require_calls(tokens, rules)
+
+
+def _tokens(source: str, rules: Rules) -> Iterator[_Token]:
+    """Each token but comments and directives."""
+    text = re.sub(r"(?m)^[ \t]*#.*$", lambda found: " " * len(found[0]), source)
+    for found in _TOKEN.finditer(text):
+        if found.lastgroup != "comment":
+            line = source.count("\n", 0, found.start()) + 1
+            yield found.lastgroup or "", found[0], line
+
+
+def _require_words(tokens: list[_Token], rules: Rules) -> None:
+    """No word, mark or sequence of them that reaches beyond the interface."""
+    ends = [("", "", 0)]
+    for before, now, after in zip(ends + tokens, tokens, tokens[1:] + ends):
+        kind, text, line = now
+        if kind == "word" and (text in WORDS or "__" in text and text not in BUILTINS):
+            _refuse(line, text, f"a kernel has {rules.what}, and its own loops")
+        if text in rules.names and (after[0] == "word" or after[1] in ("::", "{", "&", "<")):
+            _refuse(line, text, "it is the interface's own")
+        if text in rules.members and before[1] == ".":
+            _refuse(line, f".{text}", "it is the interface's own")
+        if text in ("[", "]", "->", "'", '"', "@", "$", "`") or not text.isascii():
+            _refuse(line, text, "a kernel has no subscripts, members by pointer or characters")
+        if text in ("*", "&"):
+            first = before[0] in ("word", "number") or before[1] == ")"
+            second = after[0] in ("word", "number") or after[1] == "("
+            if not (first and second) or before[1] in rules.types or before[1] == "return":
+                _refuse(line, text, "it stands between two numbers, as there are no pointers")
+        if text in rules.made and after[1] in ("{", "("):
+            _refuse(line, text, "the interface makes it")
+        if before[1] == "." and after[1] == "=":
+            _refuse(line, f".{text} =", "what the interface made is not changed")
+
+
+def _require_declarations(tokens: list[_Token], starts: tuple[str, ...]) -> None:
+    """Outside of kernels: namespaces, enums and constants, so that nothing outlives a call."""
+    depth, outside, start = 0, 0, True  # outside: how many of the open braces are namespaces'
+    opening = ""
+    for number, (_, text, line) in enumerate(tokens):
+        if depth == outside and start:
+            if text not in starts or text == "using" and tokens[number + 1][1] != "namespace":
+                _refuse(line, text, "outside of kernels there are constants, enums, namespaces")
+            opening = text
+        start = text in (";", "}") or text == "{" and opening == "namespace" and depth == outside
+        if text == "{":
+            outside += depth == outside and opening == "namespace"
+            depth += 1
+        elif text == "}":
+            outside -= depth == outside
+            depth -= 1
+
+
+def _require_calls(tokens: list[_Token], rules: Rules) -> None:
+    """Nothing is called but what the interface offers, and what the text made of its types."""
+    texts = [text for _, text, _ in tokens]
+    own = set()
+    for n, text in enumerate(texts[:-5]):
+        if text in rules.callable_types and texts[n + 1] == "<" and texts[n + 3] == ">":
+            if tokens[n + 4][0] != "word" or texts[n + 5] not in ("=", "("):
+                _refuse(tokens[n][2], text, "it is declared with a value of the interface")
+            own.add(texts[n + 4])
+    for number, (kind, text, line) in enumerate(tokens[:-1]):
+        if kind != "word" or texts[number + 1] != "(":
+            continue
+        within = texts[number - 2] if number > 1 and texts[number - 1] == "::" else ""
+        known = f"{within}::{text}" if within else text
+        if known not in rules.called and (within or text not in own) and within != "fn":
+            _refuse(line, text, f"a kernel calls nothing but its interface: {rules.what}")
+
+
+def _refuse(line: int, text: str, why: str) -> NoReturn:
+    raise BackendError("build", f"line {line}: `{text}` is not for a kernel: {why}")

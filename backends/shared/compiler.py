@@ -1,0 +1,62 @@
+"""A compiler run as a command: its limits, what it says first, its version."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from backends.backend import BackendError, Built
+
+
+@dataclass(frozen=True, slots=True)
+class Compiler:
+    """A command that makes a shared library of one source file."""
+
+    command: str
+    flags: tuple[str, ...]
+    seconds: float = 60.0  # that one build may take
+
+    def build(self, source: str, folder: Path, name: str, include: Sequence[Path]) -> Built:
+        """The library of a source, both under `folder`; BackendError says what is wrong first.
+        name: of the source file."""
+        text = folder / name
+        library = text.with_suffix(".so")
+        text.write_text(source, encoding="utf-8")
+        paths = (f"-I{path}" for path in include)
+        command = [self.command, *self.flags, *paths, text.name, "-o", library.name]
+        try:
+            done = subprocess.run(
+                command, cwd=folder, capture_output=True, text=True, timeout=self.seconds
+            )
+        except FileNotFoundError:
+            raise BackendError("build", f"there is no {self.command}; install it") from None
+        except subprocess.TimeoutExpired:
+            raise BackendError("build", f"{self.command} took over {self.seconds:g} s") from None
+        if done.returncode:
+            raise BackendError("build", first_errors(done.stderr))
+        return Built(library, {"library_bytes": float(os.path.getsize(library))})
+
+    def version(self) -> str:
+        """Its name and version; empty where there is none."""
+        return _version(self.command)
+
+
+@cache
+def _version(command: str) -> str:
+    try:
+        done = subprocess.run(
+            [command, "-dumpfullversion"], capture_output=True, text=True, check=False
+        )
+    except FileNotFoundError:
+        return ""
+    return f"{command} {done.stdout.strip()}"
+
+
+def first_errors(text: str) -> str:
+    """The lines of a compiler's output that say what is wrong."""
+    lines = [line for line in text.splitlines() if "error" in line]
+    return "\n".join(lines[:4]) or text[-400:]
