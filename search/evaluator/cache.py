@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from search.candidate import Candidate
-from search.evaluation import Evaluated, Failure
-from search.run import Evaluator
-from search.stored import Keeper
+from search.core.candidate import Candidate
+from search.core.evaluation import Evaluated, Failure
+from search.core.stored import Keeper
+from search.loop.run import Evaluator
 
 # A failure of these kinds may be the machine's and not the candidate's.
 _CHANCE = ("timeout", "memory", "crash")

@@ -12,9 +12,9 @@ from ir.parse.parse import parse_spec
 from ir.rewrites import REWRITES
 from ir.rewrites.form import form_digest
 from ir.spec import Spec
-from search.candidate import Candidate
-from search.context import Context, GaveUp
-from search.scheduled import scheduled
+from search.core.candidate import Candidate
+from search.loop.context import Context, GaveUp
+from search.warm_start.autoscheduled import scheduled
 
 Step = tuple[Spec, str]  # equations, and which rewrites led to them
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from ir.edits.edits import Edit, difference
 from ir.errors import KernelError
 from ir.parse.parse import parse_schedule, parse_spec
-from search.candidate import Candidate
-from search.difference import lines
-from search.evaluation import Evaluation, Failure
-from search.outcome import Outcome
+from search.core.candidate import Candidate
+from search.core.difference import lines
+from search.core.evaluation import Evaluation, Failure
+from search.core.outcome import Outcome
 from search.prompt.document import Document
 from search.prompt.operations import operations
 
