@@ -5,22 +5,21 @@ from __future__ import annotations
 from functools import partial
 
 from backends.registry import backend_for
-from ir.autoschedule.autoschedule import autoschedule
 from ir.errors import KernelError
 from ir.estimate.cost import roofline
 from ir.guards import FALLBACK, chosen
-from ir.lower.lower import fits
-from ir.parse.parse import parse_schedule, parse_spec
 from ir.spec import Spec
 from ir.workload import Sizes
 from search.cli.problem import Problem
 from search.core.candidate import Candidate, Origin
 from search.core.evaluation import Evaluated, Evaluation, Failure
 from search.core.held_out import HeldOut, drawn
+from search.core.lowered import fits_at, schedule_text, spec_of
 from search.core.shape_dispatch import ShapeDispatch
 from search.evaluator.local import LocalEvaluator
 from search.evaluator.shapes import AFFORDABLE_BYTES, AFFORDABLE_FLOPS, SLOW
 from search.evaluator.stages import Bench
+from search.warm_start.autoscheduled import scheduled
 from search.warm_start.first import FIRST
 
 HELD_OUT = 10  # shapes, unless the user says how many
@@ -35,12 +34,12 @@ def tried_at_held_out(
     shape only.
     """
     settings, machine = problem.settings, problem.machine
-    spec = parse_spec(settings.spec)
+    spec = spec_of(settings.spec)
 
     def possible(sizes: Sizes) -> bool:
         try:
             bound = roofline(spec, machine, sizes)
-            autoschedule(spec, machine, sizes)
+            scheduled(spec, machine, sizes)
             _chosen(problem, found, sizes)
         except KernelError:
             return False
@@ -57,7 +56,7 @@ def _at(
     settings, machine = problem.settings, problem.machine
     number = _chosen(problem, found, sizes)
     kernels = [kernel.candidate for kernel in found.kernels]
-    schedule = str(autoschedule(spec, machine, sizes))
+    schedule = schedule_text(scheduled(spec, machine, sizes))
     first = Candidate(
         settings.spec, schedule, settings.target, settings.backend, origin=Origin(FIRST)
     )
@@ -97,5 +96,4 @@ def _chosen(problem: Problem, found: ShapeDispatch, sizes: Sizes) -> int:
 
 def _fits(problem: Problem, found: ShapeDispatch, number: int, sizes: Sizes) -> bool:
     one = found.kernels[number].candidate
-    spec, schedule = parse_spec(one.formulation), parse_schedule(one.schedule)
-    return fits(spec, schedule, problem.machine, sizes)
+    return fits_at(one.formulation, one.schedule, problem.machine, sizes)

@@ -11,7 +11,6 @@ import numpy as np
 
 from ir.errors import KernelError
 from ir.machine import Machine
-from ir.parse.parse import parse_spec
 from ir.reference.inputs import DRAWN, drawn_bytes
 from ir.reference.rounding import HELD_AS
 from ir.sizes import bind, shape
@@ -19,6 +18,7 @@ from ir.spec import Spec
 from ir.workload import Sizes
 from search.cli.problem import Problem
 from search.core import quantity
+from search.core.lowered import spec_of
 
 SEEDS = 2  # of the inputs that results are compared for
 LIMITS = (  # of the memory of a group of processes, versions 2 and 1
@@ -40,7 +40,7 @@ def require_memory(
     if there is None:
         return
     for problem in problems:
-        spec = parse_spec(problem.settings.spec)
+        spec = spec_of(problem.settings.spec)
         for sizes in problem.settings.checks:
             _require(problem, sizes, compared_bytes(spec, sizes), workers, there, "a check")
         drawn = _draws(problem, problem.machine)

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 
 from ir.errors import KernelError
 from ir.estimate.cost import roofline
-from ir.parse.parse import parse_spec
 from search.cli.problem import Problem
 from search.cli.promote import source
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluated
 from search.core.graph import Graph
+from search.core.lowered import spec_of
 from search.core.model_use import ModelUse, PromptUse, Spent
 from search.core.stored import Keeper
 from search.llm.costs import Price, prices
@@ -169,7 +169,7 @@ def model_operators(
         machine=machine,
         sizes=settings.sizes,
         checks=settings.checks,
-        roofline_us=roofline(parse_spec(settings.spec), machine, settings.sizes).us,
+        roofline_us=roofline(spec_of(settings.spec), machine, settings.sizes).us,
         language=manifest.language,
         library=library_of(manifest.name).with_documents(lessons),
     )

@@ -11,9 +11,7 @@ from backends.emit import template_digest
 from ir.digest import spec_digest, text_digest
 from ir.errors import KernelError
 from ir.guards import WITHIN
-from ir.lower.lower import lower
 from ir.machine import Machine
-from ir.parse.parse import parse_schedule, parse_spec
 from ir.print import workload_text
 from ir.workload import Workload
 from search.cli.arguments import Arguments
@@ -23,6 +21,7 @@ from search.cli.problem import Problem
 from search.core import difference
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluation
+from search.core.lowered import lowered, spec_of
 from search.core.outcome import Outcome
 from search.core.settings import Settings
 from search.core.shape_dispatch import ShapeDispatch
@@ -54,9 +53,9 @@ def winner_source(problem: Problem, outcome: Outcome) -> str:
 def source(problem: Problem, formulation: str, schedule: str, shapes: Sequence[Shape] = ()) -> str:
     """What the backend emits for a schedule. shapes: those that it fits at; by default all."""
     machine: Machine = problem.machine
-    spec = parse_spec(formulation)
+    spec = spec_of(formulation)
     sizes = widest(spec, machine, shapes or problem.settings.shapes)
-    nest = lower(spec, parse_schedule(schedule), machine, sizes)
+    nest = lowered(formulation, schedule, machine, sizes)
     return problem.backend.emit(nest, machine)
 
 
@@ -112,7 +111,7 @@ def winner(
     assert outcome.best is not None, "a run without a correct candidate has no record"
     assert outcome.evaluation is not None, "the winner has an evaluation"
     settings = problem.settings
-    spec = parse_spec(settings.spec)
+    spec = spec_of(settings.spec)
     text = winner_source(problem, outcome)
     other = _other_equations(settings, outcome.best)
     name = f"kernel.{problem.backend.manifest.extension}"
@@ -214,7 +213,7 @@ def dispatch_texts(problem: Problem, found: ShapeDispatch) -> tuple[Texts, ...]:
 
 def _other_equations(settings: Settings, candidate: Candidate) -> str | None:
     """The equations of a candidate, None where they are the spec's own."""
-    own = parse_spec(candidate.formulation) == parse_spec(settings.spec)
+    own = spec_of(candidate.formulation) == spec_of(settings.spec)
     return None if own else candidate.formulation
 
 

@@ -19,8 +19,6 @@ import numpy as np
 
 from backends.backend import BackendError
 from ir.errors import KernelError
-from ir.lower.lower import lower
-from ir.parse.parse import parse_schedule, parse_spec
 from ir.reference.inputs import random_inputs
 from search.cli.arguments import Arguments
 from search.cli.files import write
@@ -33,6 +31,7 @@ from search.cli.suite import Suite
 from search.cli.summary import summary_text
 from search.cli.tables import filled
 from search.cli.task_check import Results, task_results, task_text
+from search.core.lowered import nest_of, spec_of
 from search.core.outcome import Outcome
 from search.core.provenance import here
 from search.evaluator.sandbox import Limits, enter, homes
@@ -275,10 +274,9 @@ def timeline(problem: Problem, outcome: Outcome) -> bytes:
 def _profile(problem: Problem, outcome: Outcome, folder: Path) -> None:
     assert outcome.best is not None, "a run without a correct candidate has no timeline"
     machine, sizes, backend = problem.machine, problem.settings.sizes, problem.backend
-    spec = parse_spec(problem.settings.spec)
+    spec = spec_of(problem.settings.spec)
     inputs = random_inputs(spec, sizes, np.random.default_rng(SEED))
-    formulation = parse_spec(outcome.best.formulation)
-    nest = lower(formulation, parse_schedule(outcome.best.schedule), machine, sizes)
+    nest = nest_of(outcome.best, machine, sizes)
     source = winner_source(problem, outcome)
     enter(folder, Limits().suited(backend.available(machine)))
     os.environ.update(homes(folder))

@@ -12,7 +12,6 @@ from typing import Any
 
 from backends.registry import backend_for, target
 from ir.errors import KernelError
-from ir.parse.parse import parse_spec
 from search.cli.held_out import HELD_OUT, tried_at_held_out
 from search.cli.interrupt import Interrupt
 from search.cli.models import RunModels, Sources, model_operators, models_of
@@ -20,6 +19,7 @@ from search.cli.problem import Problem
 from search.cli.promote import Destination, promote, winner, winner_source, winner_texts
 from search.cli.summary import Line
 from search.core.held_out import HeldOut
+from search.core.lowered import spec_of
 from search.core.outcome import Outcome
 from search.core.provenance import here
 from search.core.stored import Keeper
@@ -103,7 +103,7 @@ def _warm_started(
         transferred += recalled(store, settings, lambda name: target(name).backends)
     settings = replace(settings, transferred=tuple(transferred))
     if lessons is not None:
-        kinds = operations(parse_spec(settings.spec))
+        kinds = operations(spec_of(settings.spec))
         settings = replace(
             settings,
             preferences=dict(lessons.preferences(problem.machine, kinds)),

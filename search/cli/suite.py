@@ -14,7 +14,7 @@ from ir.errors import KernelError
 from ir.lower.lower import lower
 from ir.machine import Machine
 from ir.network import Network
-from ir.parse.parse import parse_spec, parse_workload
+from ir.parse.parse import parse_workload
 from ir.print import spec_text
 from ir.source import near
 from ir.spec import Spec
@@ -34,6 +34,7 @@ from search.cli.modules import (
 from search.cli.problem import Problem
 from search.cli.shapes import in_order
 from search.cli.shapes import workload as shapes_of
+from search.core.lowered import spec_of
 from search.core.settings import POLICY, Settings
 from search.core.workload import Shape, heaviest
 from search.llm.costs import prices
@@ -193,7 +194,7 @@ def resumed(
         for name in ("evaluations", "seconds", "max_tokens", "max_cost")
         if (value := getattr(asked, name)) is not None
     }
-    spec = parse_spec(stored.spec)
+    spec = spec_of(stored.spec)
     sizes = in_order(spec, stored.sizes)  # a store keeps them in the order of their names
     settings = replace(
         stored,

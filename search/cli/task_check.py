@@ -14,15 +14,14 @@ from backends.compiled import Compiled, Kernel
 from backends.registry import backend_for
 from frontends.kernelbench.apart import apart
 from ir.errors import KernelError
-from ir.lower.lower import lower
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
-from ir.parse.parse import parse_schedule, parse_spec
 from ir.workload import Sizes
 from search.cli.modules import Module, ShapedNetwork
 from search.cli.promote import winner_source
 from search.cli.session import Ended
 from search.core import quantity
+from search.core.lowered import lowered
 
 SECONDS = 600.0  # that all comparisons and tests may take, builds included
 GIGABYTES = 16.0  # that they may hold, unless a device's driver reserves more addresses
@@ -127,8 +126,7 @@ def _built(trial: TaskCheck, folder: Path) -> dict[str, Built]:
 
 
 def _nest(trial: TaskCheck, winner: WinnerTexts, sizes: Sizes) -> LoopNest:
-    formulation, schedule = parse_spec(winner.formulation), parse_schedule(winner.schedule)
-    return lower(formulation, schedule, trial.machine, sizes)
+    return lowered(winner.formulation, winner.schedule, trial.machine, sizes)
 
 
 def _compiled(trial: TaskCheck, one: ShapedNetwork, built: Mapping[str, Built]) -> Compiled:

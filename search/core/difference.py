@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from ir.edits.edits import Edit, difference
-from ir.parse.parse import parse_schedule
 from search.core.candidate import Candidate
+from search.core.lowered import schedule_of
 
 ARROW = "\N{RIGHTWARDS ARROW}"
 
 
 def lines(before: Candidate, after: Candidate) -> tuple[str, ...]:
     """A line for each decision that changed, `+` or `-` for one that came or went."""
-    edits = difference(parse_schedule(before.schedule), parse_schedule(after.schedule))
+    edits = difference(schedule_of(before.schedule), schedule_of(after.schedule))
     found = [line(edit) for edit in edits]
     if not found and before.schedule != after.schedule:
         found.append("the same decisions in another order")

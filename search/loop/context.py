@@ -11,18 +11,21 @@ from typing import Protocol
 from ir.digest import text_digest
 from ir.errors import KernelError
 from ir.estimate.estimate import estimate
-from ir.lower.lower import lower
 from ir.lower.verbs import canonical
 from ir.machine import Machine
-from ir.nest.nest import LoopNest
-from ir.parse.parse import parse_schedule, parse_spec
-from ir.print import spec_text
 from ir.schedule import Schedule
 from ir.spec import Spec
 from ir.workload import Sizes
 from search.core.candidate import Candidate, Origin
 from search.core.evaluation import Evaluated, Evaluation
 from search.core.graph import Graph
+from search.core.lowered import (
+    formulation_text,
+    nest_of,
+    schedule_of,
+    schedule_text,
+    spec_of,
+)
 from search.core.transferred import Transferred
 from search.core.workload import Shape, mean
 from search.loop.forecast import Neighbour, correction, neighbours
@@ -39,12 +42,12 @@ class Parent:
     @property
     def schedule(self) -> Schedule:
         """The candidate's schedule as a value."""
-        return _schedule(self.candidate.schedule)
+        return schedule_of(self.candidate.schedule)
 
     @property
     def formulation(self) -> Spec:
         """The candidate's equations as a value."""
-        return _formulation(self.candidate.formulation)
+        return spec_of(self.candidate.formulation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,7 @@ class Context:
         Gives up where that does not lower, or comes to what was tried before.
         """
         formulation = self.parents[0].candidate.formulation
-        return self._offer(formulation, str(canonical(schedule)), None, operator, note)
+        return self._offer(formulation, schedule_text(canonical(schedule)), None, operator, note)
 
     def offer_formulation(
         self, formulation: Spec, operator: str, note: str, schedule: Schedule | None = None
@@ -106,7 +109,8 @@ class Context:
             found = adapted(formulation, wanted, self.machine, self.sizes)
         except KernelError as error:
             return GaveUp(error.what)
-        return self._offer(spec_text(formulation), str(canonical(found)), None, operator, note)
+        text = schedule_text(canonical(found))
+        return self._offer(formulation_text(formulation), text, None, operator, note)
 
     def offer_source(self, source: str, operator: str, note: str) -> Candidate | GaveUp:
         """The first parent with a source of its own, which no longer follows from its schedule."""
@@ -132,7 +136,7 @@ class Context:
         try:
             nest = nest_digest(child, self.machine, self.sizes)
             for shape in self.workload:
-                _nest(child, self.machine, shape.sizes)
+                nest_of(child, self.machine, shape.sizes)
         except KernelError as error:
             return GaveUp(error.what)
         if self.graph.has_nest(nest):
@@ -167,7 +171,7 @@ def nest_digest(candidate: Candidate, machine: Machine, sizes: Sizes) -> str:
 
     KernelError where it does not lower. A source of its own makes it like no other.
     """
-    nest = _nest(candidate, machine, sizes)
+    nest = nest_of(candidate, machine, sizes)
     return text_digest(f"{nest.launches!r}{candidate.source or ''}")
 
 
@@ -221,28 +225,7 @@ class _Case:
         return isinstance(other, _Case) and self.key == other.key
 
 
-def _nest(candidate: Candidate, machine: Machine, sizes: Sizes) -> LoopNest:
-    return _lowered(_Case(candidate, sizes, machine))
-
-
-@lru_cache(maxsize=64)  # the children of one proposal: each is lowered for several reasons
-def _lowered(case: _Case) -> LoopNest:
-    formulation = _formulation(case.candidate.formulation)
-    schedule = _schedule(case.candidate.schedule)
-    return lower(formulation, schedule, case.machine, case.sizes)
-
-
 @lru_cache(maxsize=4096)
 def _estimated(case: _Case) -> float:
-    nest = _lowered(case)
+    nest = nest_of(case.candidate, case.machine, case.sizes)
     return estimate(nest, case.machine, case.sizes)
-
-
-@lru_cache(maxsize=1024)
-def _schedule(text: str) -> Schedule:
-    return parse_schedule(text)
-
-
-@lru_cache(maxsize=64)
-def _formulation(text: str) -> Spec:
-    return parse_spec(text)

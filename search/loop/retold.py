@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from ir.errors import KernelError
 from ir.machine import Machine
-from ir.parse.parse import parse_spec
 from search.core.archive import Archive
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluated, Evaluation, Failure
+from search.core.lowered import spec_of
 from search.core.measures import named
 from search.core.outcome import Outcome
 from search.core.shape_dispatch import shape_dispatch
@@ -47,7 +47,7 @@ def retold(record: StoredRun, machine: Machine) -> Outcome:
             hint="go on with it by --resume, or name another",
         )
     settings, outcomes, graph = record.settings, told(record), record.graph()
-    spec, roots = parse_spec(settings.spec), record.generations[0]
+    spec, roots = spec_of(settings.spec), record.generations[0]
     plain = next((c for c in roots if c.origin.operator == PLAIN), roots[0])
     found, failures = fastest(outcomes), {}
     for outcome in outcomes.values():

@@ -17,13 +17,13 @@ from typing import Any, Protocol
 
 from ir.errors import KernelError
 from ir.machine import Machine
-from ir.parse.parse import parse_spec
 from search.core.archive import Archive, Elite
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluated, Evaluation, Failure
 from search.core.events import Asked, Event, Improved, Started, Stopped, Told
 from search.core.fitness import Baseline, fitness
 from search.core.graph import Graph
+from search.core.lowered import spec_of
 from search.core.measures import cell, named
 from search.core.model_use import ModelUse, Spent
 from search.core.outcome import Outcome
@@ -106,7 +106,7 @@ class Search:
         self.policy = policy
         self.operators = operators
         self.models = models
-        self.spec = parse_spec(settings.spec)
+        self.spec = spec_of(settings.spec)
         self.roofline_us = bound_us(self.spec, machine, settings.shapes)
         self.measures = named(settings.measures)
         self.graph = Graph()

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ir.machine import Machine
-from ir.parse.parse import parse_spec
 from ir.print import signature
 from search.core import difference, quantity
 from search.core.candidate import Candidate
 from search.core.contributions import contributions
 from search.core.evaluation import Evaluation
 from search.core.held_out import HeldOut, held_out_words
+from search.core.lowered import spec_of
 from search.core.measures import named
 from search.core.model_use import PromptUse
 from search.core.outcome import AtShape, Outcome
@@ -105,7 +105,7 @@ def _unseen(row: HeldOut) -> UnseenRow:
 
 def _title(spec: str) -> str:
     """The first line of what a spec says of itself; its signature where it says nothing."""
-    parsed = parse_spec(spec)
+    parsed = spec_of(spec)
     doc = parsed.doc.strip()
     return doc.splitlines()[0] if doc else signature(parsed)
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ir.autoschedule.autoschedule import autoschedule, plain
+from ir.autoschedule.autoschedule import plain
 from ir.errors import KernelError
-from ir.lower.lower import fits
 from ir.machine import Machine
-from ir.parse.parse import parse_schedule, parse_spec
-from ir.print import spec_text
 from ir.spec import Spec
 from ir.workload import Sizes
 from search.core.candidate import Candidate, Origin
+from search.core.lowered import fits_at, formulation_text, schedule_of, schedule_text, spec_of
 from search.core.quantity import shape
 from search.core.settings import Settings
 from search.warm_start.adapt import adapted
+from search.warm_start.autoscheduled import scheduled
 
 FIRST = "first"  # the operators, so to say, of the candidates without parents
 PLAIN = "plain"
@@ -32,16 +31,16 @@ def first_candidates(settings: Settings, spec: Spec, machine: Machine) -> tuple[
     """
     sizes, *others = _autoscheduled_at(settings, spec, machine)
     schedules = [
-        (FIRST, "", str(autoschedule(spec, machine, sizes))),
-        (PLAIN, "", str(plain(spec, machine, settings.sizes))),
+        (FIRST, "", schedule_text(scheduled(spec, machine, sizes))),
+        (PLAIN, "", schedule_text(plain(spec, machine, settings.sizes))),
         (GIVEN, "", settings.schedule),
     ]
     for other in others:
         at = f"at {shape(other)}"
-        schedules.append((ELSEWHERE, at, str(autoschedule(spec, machine, other))))
+        schedules.append((ELSEWHERE, at, schedule_text(scheduled(spec, machine, other))))
     made = (
         Candidate(
-            formulation=spec_text(spec),
+            formulation=formulation_text(spec),
             schedule=schedule,
             target=settings.target,
             backend=settings.backend,
@@ -62,9 +61,11 @@ def _autoscheduled_at(settings: Settings, spec: Spec, machine: Machine) -> list[
     if len(shapes) == 1:
         return [settings.sizes]
 
+    formulation = formulation_text(spec)
+
     def lacks(sizes: Sizes) -> bool:
-        schedule = autoschedule(spec, machine, sizes)
-        return not all(fits(spec, schedule, machine, each.sizes) for each in shapes)
+        schedule = schedule_text(scheduled(spec, machine, sizes))
+        return not all(fits_at(formulation, schedule, machine, each.sizes) for each in shapes)
 
     return sorted((s.sizes for s in shapes), key=lacks)
 
@@ -74,16 +75,16 @@ def _brought(settings: Settings, spec: Spec, machine: Machine) -> Iterator[Candi
     for this target's backend."""
     for found in settings.transferred:
         try:
-            formulation = parse_spec(found.formulation)
-            schedule = adapted(formulation, parse_schedule(found.schedule), machine, settings.sizes)
+            formulation = spec_of(found.formulation)
+            schedule = adapted(formulation, schedule_of(found.schedule), machine, settings.sizes)
         except KernelError:
             continue  # what an earlier version wrote, or another spec of the same name
         if (formulation.inputs, formulation.outputs) != (spec.inputs, spec.outputs):
             continue
         same = (found.target, found.backend) == (settings.target, settings.backend)
         yield Candidate(
-            formulation=spec_text(formulation),
-            schedule=str(schedule),
+            formulation=formulation_text(formulation),
+            schedule=schedule_text(schedule),
             target=settings.target,
             backend=settings.backend,
             source=found.source if same and found.edited else None,
