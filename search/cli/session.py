@@ -26,6 +26,7 @@ from search.core.stored import Keeper
 from search.core.transferred import Transferred
 from search.display.display import Display
 from search.evaluator.cache import Cached
+from search.evaluator.identity import SourceIdentity
 from search.evaluator.local import LocalEvaluator
 from search.evaluator.stages import Bench
 from search.loop.context import Operator
@@ -251,6 +252,7 @@ class Session:
                 operators=equipment.operators,
                 models=equipment.models,
                 run=problem.run or None,
+                identity=SourceIdentity(problem.backend, problem.machine, settings.shapes),
             )
             outcome = search.run(self.display.on_event)
             self.left.remove(asked)

@@ -181,7 +181,10 @@ def shapes_text(outcome: Outcome, width: int | None = None) -> str:
 
 def summary_text(lines: Sequence[Line], width: int | None = None) -> str:
     """The table, with a row for each run; below it how its results were obtained, where winners
-    were written, and what models took. width: of the lines, in characters; None for any."""
+    were written, what models took, and how many sources were not evaluated again.
+
+    width: of the lines, in characters; None for any.
+    """
     rows = [tuple(title for title, _ in COLUMNS), *(line.cells() for line in lines)]
     written = [
         f"{line.outcome.settings.kernel}: {folder}"
@@ -195,7 +198,14 @@ def summary_text(lines: Sequence[Line], width: int | None = None) -> str:
         for line in lines
         if (used := line.outcome.models)
     ]
-    below = [*(f"{said[0].upper()}{said[1:]}." for said in how), *written, *asked]
+    same = [
+        f"{line.outcome.settings.kernel} on {line.outcome.settings.target}: "
+        f"{line.outcome.same_source} of {line.outcome.evaluations} candidates come to a source that "
+        "was evaluated before, and have its outcome"
+        for line in lines
+        if line.outcome.same_source
+    ]
+    below = [*(f"{said[0].upper()}{said[1:]}." for said in how), *written, *asked, *same]
     table = columns(rows, [align for _, align in COLUMNS], width)
     text = table + "".join(filled(each, width) for each in below)
     more = [

@@ -12,6 +12,7 @@ from ir.errors import KernelError
 from ir.provenance import CORRECT_BY, STAGES, TIME_KINDS
 
 KINDS = ("wrong", "crash", "timeout", "memory", "refused")
+CHANCE = ("timeout", "memory", "crash")  # these may be the machine's fault
 NO_REASON = "no reason was given"
 
 
@@ -105,6 +106,12 @@ class Failure:
         _one_of("kind", self.kind, KINDS)
         if not self.reason.strip():  # as of an error without words
             object.__setattr__(self, "reason", NO_REASON)
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether it may be the machine's fault and not the candidate's. A time that cannot be
+        true is a measured one."""
+        return self.kind in CHANCE or (self.stage, self.kind) == ("time", "wrong")
 
     @property
     def headline(self) -> str:

@@ -40,6 +40,7 @@ class Outcome:
     the autoschedule and of the untiled schedule; None where that failed.  best, evaluation: the
     fastest that is correct; None where nothing is.  fault: what ended the run before its time;
     None where it ended as it should.  models: what it asked of models; None where it asked none.
+    same_source: how many candidates took the outcome of another, as they come to its source.
     """
 
     run: str
@@ -61,6 +62,7 @@ class Outcome:
     dispatch: ShapeDispatch | None = None
     fault: KernelError | None = None
     models: ModelUse | None = None
+    same_source: int = 0
 
     def by_shape(self) -> tuple[AtShape, ...]:
         """What was found at each shape of a workload; nothing where there is one shape."""

@@ -14,9 +14,10 @@ from search.core.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class StoredEvent:
-    """One line of a run's log. kind: started, asked, told, improved or stopped.
+    """One line of a run's log. kind: started, asked, spent, same, told or stopped.
 
-    seconds: of the run's working time.  detail: words, or the generation of an `asked`.
+    seconds: of the run's working time.  detail: words, the generation of an
+    `asked`, or of a `same` the candidate whose source it has, and whose outcome it took.
     """
 
     kind: str
@@ -61,6 +62,11 @@ class StoredRun:
     def keys(self, kind: str) -> frozenset[str]:
         """The keys that have an event of a kind."""
         return frozenset(e.key for e in self.events if e.kind == kind)
+
+    @property
+    def same_source(self) -> int:
+        """How many candidates took the outcome of another, as they come to its source."""
+        return len(self.keys("same"))
 
     def graph(self) -> Graph:
         """All candidates, with their edges."""

@@ -72,6 +72,7 @@ def retold(record: StoredRun, machine: Machine) -> Outcome:
         graph=graph,
         outcomes=outcomes,
         bounds_us=bounds_us(spec, machine, settings.workload),
+        same_source=record.same_source,
         dispatch=shape_dispatch(settings, best, graph, outcomes) if best and several else None,
     )
 

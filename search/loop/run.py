@@ -11,7 +11,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -36,8 +36,12 @@ from search.loop.context import Context, GaveUp, Halted, Operator, Parent, nest_
 from search.loop.shape_view import ShapeView, in_turn, shape_views
 from search.loop.state import Policy, Proposal, State
 from search.loop.termination import Exhausted, Progress, first_reason, rules_of
+from search.loop.twins import Identity, Twins, none_known
 from search.warm_start.first import FIRST as FIRST
 from search.warm_start.first import PLAIN, first_candidates
+
+# Of a context, where an outcome is another's: no other run takes it for the candidate's own.
+SAME = "/same"
 
 
 class Evaluator(Protocol):
@@ -83,7 +87,8 @@ class Search:
     """One search, to be run once.
 
     models: what its operators ask, None where none asks.  run: the name of a stored run that is
-    to go on; `settings` are then its own, but for the limits, which may be wider.
+    to go on; `settings` are then its own, but for the limits, which may be wider.  identity: of a
+    candidate's source; one that has that of another takes its outcome.
     """
 
     def __init__(
@@ -97,6 +102,7 @@ class Search:
         operators: Mapping[str, Operator],
         models: Models | None = None,
         run: str | None = None,
+        identity: Identity = none_known,
         clock: Callable[[], float] = time.monotonic,
     ):
         self.settings = settings
@@ -115,12 +121,14 @@ class Search:
         self.best: tuple[Candidate, Evaluation] | None = None
         self._views = shape_views(settings, self.spec, machine, self.measures)
         self._roots = first_candidates(settings, self.spec, machine)
+        self._twins = Twins(identity)
         self._told = 0
         self._gain_at = 0
         self._baseline: Baseline | None = None
         self._clock = clock
         self._record = self._resumed(run) if run else None
         self._known = dict(self._record.outcomes) if self._record else {}
+        self._same = set(self._record.keys("same") if self._record else ())
         self._run = run or ""
         self._before = self._record.seconds if self._record else 0.0
         self._on_event: Callable[[Event], None] = lambda event: None
@@ -255,13 +263,34 @@ class Search:
         for number, c in enumerate(candidates, self._told):
             if c in new:
                 self._on_event(Asked(number, generation, c))
+        alone, twins = self._twins.part(candidates, self._known)
+        for first in [key for key in twins if key in self._known]:
+            alone += self._shared(first, twins.pop(first))
         waiting = self._tell_known(generation, list(candidates))
-        for position, outcome in self.evaluator.evaluate(new, self._seconds_left()):
-            key = new[position].key
-            context = self.evaluator.context
-            self.store.evaluated(self._run, key, context, outcome, self._seconds())
-            self._known[key] = outcome
-            waiting = self._tell_known(generation, waiting)
+        while alone:
+            left: list[Candidate] = []  # twins of what failed by chance
+            for position, outcome in self.evaluator.evaluate(alone, self._seconds_left()):
+                key = alone[position].key
+                self._file(key, outcome, self.evaluator.context)
+                left += self._shared(key, twins.pop(key, []))
+                waiting = self._tell_known(generation, waiting)
+            alone = left
+
+    def _shared(self, first: str, twins: Sequence[Candidate]) -> list[Candidate]:
+        """Gives a candidate's outcome to those of the same source; those that cannot have it."""
+        outcome = self._known[first]
+        if isinstance(outcome, Failure) and outcome.by_chance:
+            return list(twins)
+        for twin in twins:
+            self.store.log(self._run, StoredEvent("same", twin.key, self._seconds(), first))
+            self._file(twin.key, replace(outcome, seconds={}), self.evaluator.context + SAME)
+            self._same.add(twin.key)
+        return []
+
+    def _file(self, key: str, outcome: Evaluated, context: str) -> None:
+        """Stores an outcome before it is told."""
+        self.store.evaluated(self._run, key, context, outcome, self._seconds())
+        self._known[key] = outcome
 
     def _tell_known(self, generation: int, waiting: list[Candidate]) -> list[Candidate]:
         """Tells the first candidates as far as their outcomes are known; the others."""
@@ -431,6 +460,7 @@ class Search:
             outcomes=self.outcomes,
             bounds_us=bounds_us(self.spec, self.machine, self.settings.workload),
             dispatch=self._dispatch(),
+            same_source=len(self._same),
         )
 
     def _dispatch(self) -> ShapeDispatch | None:
