@@ -25,15 +25,15 @@ from ir.errors import KernelError
 from ir.machine import Machine
 from ir.parse.parse import parse_workload
 from ir.print import spec_text
-from search.evaluation import Evaluation
+from search.core.evaluation import Evaluation
+from search.core.measures import MEASURES, Cell
+from search.core.settings import Settings
 from search.evaluator.cache import Cached
 from search.evaluator.local import LocalEvaluator
 from search.evaluator.stages import Bench
-from search.measures import MEASURES, Cell
+from search.loop.run import Search
 from search.operator import local_operators
 from search.policy import policy
-from search.run import Search
-from search.settings import Settings
 from search.store.forgetful import Forgetful
 
 LIBRARY = Path(__file__).parents[1] / "ir" / "library"

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from benchmarks.spread import main, summary
-from search.measures import MEASURES
+from search.core.measures import MEASURES
 
 
 def row(kernel, us, **bins):

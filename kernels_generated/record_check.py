@@ -5,7 +5,7 @@ import difflib
 import pytest
 
 from kernels_generated.reproduction import lacking, reproduction
-from search.evaluation import Failure
+from search.core.evaluation import Failure
 from search.record.record import MEASURED, read_record
 
 RENEW = "./bazelw run //tools:renew_records -- {kernel}/{target}"

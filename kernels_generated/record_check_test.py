@@ -17,7 +17,7 @@ from ir.lower.lower import lower
 from ir.parse.parse import parse_schedule, parse_workload
 from ir.reference.inputs import random_inputs
 from kernels_generated.reproduction import reproduction
-from search.evaluation import Evaluation
+from search.core.evaluation import Evaluation
 from search.record.record import Digests, Record, Stored, read_record, write_record
 from search.record.variant import Texts, Tuned, Variant
 

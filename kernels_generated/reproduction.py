@@ -20,12 +20,12 @@ from ir.parse.parse import parse_schedule, parse_spec, parse_workload
 from ir.print import spec_text
 from ir.workload import Sizes, Workload
 from kernels_generated.guarded import affordable, shapes_of
-from search.candidate import Candidate
-from search.evaluation import Evaluated, Evaluation, Failure, Timed
+from search.core.candidate import Candidate
+from search.core.evaluation import Evaluated, Evaluation, Failure, Timed
 from search.evaluator.stages import Bench, Stages
 from search.record.record import SCHEDULE, SPEC, Stored
 from search.record.variant import numbered
-from search.workload import Shape, heaviest, mean, widest
+from search.core.workload import Shape, heaviest, mean, widest
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,18 +9,21 @@ from typing import Any
 
 from backends.registry import target_names
 from ir.errors import KernelError
-from search.command.arguments import Arguments, arguments, example
-from search.command.destination import destination
-from search.command.keeper import url
-from search.command.kernels import kernels, kernels_text
-from search.command.memory import require_memory
-from search.command.model_new import require_new
-from search.command.output import require_writable
-from search.command.packages import require
-from search.command.suite import Suite, library, suite
-from search.command.surroundings import Surroundings, surroundings
-from search.command.targets import listing, listing_text
-from search.command.version import versions, versions_text
+from search.cli.arguments import Arguments, arguments, example
+from search.cli.files import require, require_writable, url
+from search.cli.invocation import Invocation, current_invocation
+from search.cli.listings import (
+    kernels,
+    kernels_text,
+    targets,
+    targets_text,
+    versions,
+    versions_text,
+)
+from search.cli.memory_limit import require_memory
+from search.cli.modules import require_new
+from search.cli.promote import destination
+from search.cli.suite import Suite, library, suite
 
 DONE, WRONG_USE = 0, 2
 
@@ -29,7 +32,7 @@ def main(words: Sequence[str]) -> int:
     """Runs the command; its exit code."""
     try:
         asked = arguments(words, example(target_names()), example(library()))
-        around = surroundings()
+        around = current_invocation()
         if said := _said(asked, around):
             table, text = said
             print(json.dumps(table) if asked.json else text.rstrip())
@@ -40,14 +43,14 @@ def main(words: Sequence[str]) -> int:
         return WRONG_USE
 
 
-def _said(asked: Arguments, around: Surroundings) -> tuple[dict[str, Any], str] | None:
+def _said(asked: Arguments, around: Invocation) -> tuple[dict[str, Any], str] | None:
     """What was asked for instead of a search, as plain data and for a person; None for nothing."""
     if asked.version:
         found = versions()
         return found, versions_text(found)
     if asked.list_targets:
-        rows = listing()
-        return {"targets": rows}, listing_text(rows, around.width)
+        rows = targets()
+        return {"targets": rows}, targets_text(rows, around.width)
     if asked.list_kernels:
         rows = kernels()
         return {"kernels": rows}, kernels_text(rows)
@@ -56,7 +59,7 @@ def _said(asked: Arguments, around: Surroundings) -> tuple[dict[str, Any], str] 
             raise KernelError("nothing is kept", where=option, hint="leave --no-store out")
     if not (asked.list_runs or asked.show is not None):
         return None
-    from search.command.runs import runs, runs_text, shown  # a database takes long to import
+    from search.cli.runs import runs, runs_text, shown  # a database takes long to import
 
     if asked.show is not None:
         table, text = shown(asked, around, asked.show)
@@ -65,7 +68,7 @@ def _said(asked: Arguments, around: Surroundings) -> tuple[dict[str, Any], str] 
     return {"runs": rows}, runs_text(rows, url(asked, around), around.width)
 
 
-def _evolve(asked: Arguments, around: Surroundings) -> int:
+def _evolve(asked: Arguments, around: Invocation) -> int:
     """Checks all that was asked for before anything is written; then searches."""
     _require_outputs(asked, around)
     stored = asked.resume or asked.replay
@@ -73,12 +76,12 @@ def _evolve(asked: Arguments, around: Surroundings) -> int:
     destination(asked, around, found.problems)
     require_memory(found.problems, asked.workers or around.workers, asked.trace is not None)
     # Here, as a database and a sandbox take long to import, and most mistakes come before.
-    from search.command.conduct import conduct
+    from search.cli.execute import execute
 
-    return conduct(asked, around, found)
+    return execute(asked, around, found)
 
 
-def _require_outputs(asked: Arguments, around: Surroundings) -> None:
+def _require_outputs(asked: Arguments, around: Invocation) -> None:
     for option, given in (
         ("--store", asked.store),
         ("--resume", asked.resume),

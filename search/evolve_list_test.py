@@ -7,7 +7,7 @@ from importlib import metadata
 
 import pytest
 
-from search.command.suite import library
+from search.cli.suite import library
 from search.store.store import Store
 from tests.place.place import Place
 

@@ -3,8 +3,8 @@
 import pytest
 
 from ir.parse.parse import parse_spec
-from search.candidate import Candidate
-from search.evaluation import Evaluation
+from search.core.candidate import Candidate
+from search.core.evaluation import Evaluation
 from search.record.record import read_record
 from search.store.store import Store
 from tests.place.place import Place

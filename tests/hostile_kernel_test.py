@@ -15,8 +15,8 @@ from ir.lower.lower import lower
 from ir.machine import Machine
 from ir.parse.parse import parse_workload
 from ir.print import spec_text
-from search.candidate import Candidate
-from search.evaluation import Evaluation, Failure
+from search.core.candidate import Candidate
+from search.core.evaluation import Evaluation, Failure
 from search.evaluator.local import LocalEvaluator
 from search.evaluator.sandbox import Limits
 from search.evaluator.stages import Bench

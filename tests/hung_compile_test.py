@@ -16,12 +16,12 @@ from backends.triton.build import compile as compiler
 from ir.autoschedule.autoschedule import autoschedule
 from ir.parse.parse import parse_workload
 from ir.print import spec_text
-from search.candidate import Candidate
-from search.evaluation import Evaluation, Failure
+from search.core.candidate import Candidate
+from search.core.evaluation import Evaluation, Failure
+from search.core.settings import Settings
 from search.evaluator.local import LocalEvaluator
 from search.evaluator.sandbox import Limits
 from search.evaluator.stages import Bench
-from search.settings import Settings
 from search.store.store import Store
 
 CHIP = "h200"

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from kernels_generated.reproduction import Reproduction, reproduction
-from search.evaluation import Evaluation
+from search.core.evaluation import Evaluation
 from search.record.record import Record, Stored, read_record, write_record
 from search.store.store import Store
 from tests.model_server.server import ModelServer

@@ -8,9 +8,9 @@ import types
 
 import pytest
 
-from search.measures import MEASURES
+from search.core.measures import MEASURES
+from search.core.settings import Settings
 from search.policy import NAMES, POLICIES
-from search.settings import Settings
 from tests.source_tree import ROOT
 
 PAGE = (ROOT / "docs" / "search.md").read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ import pytest
 
 from ir.guards import chosen
 from kernels_generated.reproduction import reproduction
-from search.evaluation import Evaluation
+from search.core.evaluation import Evaluation
 from search.record.record import read_record
 from tests.place import command
 

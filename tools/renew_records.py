@@ -22,9 +22,9 @@ from ir.errors import KernelError
 from ir.schedule import Schedule
 from ir.source import near
 from kernels_generated.reproduction import Reproduction, reproduction
-from search.evaluation import Evaluation, Failure
+from search.core.evaluation import Evaluation, Failure
+from search.core.workload import bound_us
 from search.record.record import MEASURED, Record, read_record, record_folders, write_record
-from search.workload import bound_us
 
 FOLDER = "kernels_generated"
 EXAMPLES = """

@@ -24,7 +24,7 @@ from benchmarks.search.attempt import Desk, Places, Row, Task, at_desk, known, s
 from benchmarks.search.configuration import OPERATORS, POLICIES, configurations
 from benchmarks.search.rows import key, read, write
 from ir.errors import KernelError
-from search.command.suite import library
+from search.cli.suite import library
 from search.store.store import Store
 
 KERNELS = ("conv1d", "embedding_bag", "conv2d", "map_id", "rmsnorm_matmul", "wukong_fm")

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.search.__main__ import main
 from benchmarks.search.rows import key, read
-from search.evaluation import Failure
+from search.core.evaluation import Failure
 from search.store.store import Store
 
 

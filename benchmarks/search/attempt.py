@@ -16,21 +16,21 @@ from benchmarks.search.configuration import configuration
 from ir.digest import text_digest
 from ir.parse.parse import parse_workload
 from ir.print import spec_text
-from search.command.suite import LIBRARY
-from search.evaluation import Evaluation
+from search.cli.suite import LIBRARY
+from search.core.evaluation import Evaluation
+from search.core.events import Event, Told
+from search.core.outcome import Outcome
+from search.core.settings import Settings
 from search.evaluator.cache import Cached
 from search.evaluator.local import LocalEvaluator
 from search.evaluator.stages import Bench
-from search.events import Event, Told
-from search.outcome import Outcome
+from search.loop.run import Search
 from search.policy import policy
 from search.prompt.lesson import distil
 from search.prompt.lessons import Lessons
 from search.prompt.operations import operations
-from search.run import Search
-from search.settings import Settings
-from search.store.recall import recalled
 from search.store.store import Store
+from search.warm_start.recall import recalled
 
 Row = dict[str, Any]
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ir.errors import KernelError
-from search.context import Operator
+from search.core.settings import POLICY
+from search.loop.context import Operator
+from search.loop.state import Policy
 from search.operator import UNUSUAL, local_operators
 from search.policy import NAMES, policy
-from search.settings import POLICY
-from search.state import Policy
 
 EXTRAS = ("memory", "lessons")  # what `+` adds
 POLICIES = "policies"  # the group of all policies; OPERATORS:POLICY leaves each operator out

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Protocol, TextIO
 
-from search import obtained, quantity
+from search.core import provenance, quantity
+from search.core.evaluation import Failure
+from search.core.events import Event, Improved, Started, Stopped, Told
+from search.core.workload import words
 from search.display.scoreboard import Scoreboard
-from search.evaluation import Failure
-from search.events import Event, Improved, Started, Stopped, Told
-from search.workload import words
 
 LONGEST = 100  # characters of a reason or of edits in a line of a log
 
@@ -113,8 +113,8 @@ def _started(event: Started) -> str:
     sizes = words(event.settings.shapes)
     bound = f"roofline {quantity.time(event.roofline_us)} computed for {event.settings.target}"
     line = f"  run {event.run} {verb}: {'; '.join(filter(None, (sizes, bound)))}"
-    said = obtained.here(event.environment)
+    said = provenance.here(event.environment)
     if not said:
         return line
     kinds = (said["correct_by"], said["time_kind"], event.settings.target)
-    return f"{line}\n  results: {obtained.sentence(said, *kinds)}"
+    return f"{line}\n  results: {provenance.sentence(said, *kinds)}"

@@ -5,11 +5,11 @@ import re
 
 import pytest
 
-from search.candidate import Candidate, Origin
+from search.core.candidate import Candidate, Origin
+from search.core.evaluation import Evaluation, Failure
+from search.core.events import Asked, Improved, Started, Stopped, Told
+from search.core.settings import Settings
 from search.display.display import Lines, display, short
-from search.evaluation import Evaluation, Failure
-from search.events import Asked, Improved, Started, Stopped, Told
-from search.settings import Settings
 
 SETTINGS = Settings("rows", "spec", "chip", "tool", {"M": 64}, evaluations=3)
 FIRST = Candidate("f", "schedule(k)\ntile(m, size=32)\n", "chip", "tool", origin=Origin("first"))

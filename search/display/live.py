@@ -12,9 +12,9 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from search import quantity
+from search.core import quantity
+from search.core.events import Event, Stopped
 from search.display.scoreboard import Scoreboard
-from search.events import Event, Stopped
 
 TRYING = 4  # candidates shown
 FRAMES = 8  # a second

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 
-from search import difference, obtained, quantity
-from search.candidate import Candidate
-from search.evaluation import Evaluation, Failure
-from search.events import Asked, Event, Improved, Started, Stopped, Told
-from search.first import BROUGHT, ELSEWHERE, FIRST, GIVEN, PLAIN
+from search.core import difference, provenance, quantity
+from search.core.candidate import Candidate
+from search.core.evaluation import Evaluation, Failure
+from search.core.events import Asked, Event, Improved, Started, Stopped, Told
+from search.warm_start.first import BROUGHT, ELSEWHERE, FIRST, GIVEN, PLAIN
 
 FIRST_WORDS = {
     PLAIN: "the plain schedule",
@@ -62,7 +62,7 @@ class Scoreboard:
 
     def verdict(self, failure: Failure) -> str:
         """The stage of a failure, and by what it was judged: `check by interpreter`."""
-        said = obtained.here(self.started.environment) if self.started else {}
+        said = provenance.here(self.started.environment) if self.started else {}
         judge = said.get("correct_by") if failure.stage == "check" else None
         return f"{failure.stage} by {judge}" if judge else failure.stage
 

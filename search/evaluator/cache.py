@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from search.candidate import Candidate
-from search.evaluation import Evaluated, Failure
-from search.run import Evaluator
-from search.stored import Keeper
-
-# A failure of these kinds may be the machine's and not the candidate's.
-_CHANCE = ("timeout", "memory", "crash")
+from search.core.candidate import Candidate
+from search.core.evaluation import Evaluated, Failure
+from search.core.stored import Keeper
+from search.loop.run import Evaluator
 
 
 class Cached:
@@ -48,8 +45,7 @@ class Cached:
 
 def _lasting(outcome: Evaluated) -> bool:
     if isinstance(outcome, Failure):
-        # A time that cannot be true is a measured one.
         if outcome.partly is not None:
             return _lasting(outcome.partly)
-        return outcome.kind not in _CHANCE and (outcome.stage, outcome.kind) != ("time", "wrong")
+        return not outcome.by_chance
     return outcome.time_kind != "measured"

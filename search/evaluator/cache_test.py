@@ -4,10 +4,10 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from search.candidate import Candidate
-from search.evaluation import Evaluation, Failure
+from search.core.candidate import Candidate
+from search.core.evaluation import Evaluation, Failure
+from search.core.settings import Settings
 from search.evaluator.cache import Cached
-from search.settings import Settings
 from search.store.store import Store
 
 GOOD = Evaluation(1.0, "simulated", "simulator")

@@ -8,13 +8,13 @@ from tests.place.beginnings import hiding
 
 HIDING = hiding("sqlalchemy", "rich", "pybind11", "pytest", "hypothesis")
 USE = """
-import search.evaluator.cache, search.evaluator.worker, search.command.session
+import search.evaluator.cache, search.evaluator.worker, search.cli.session
 import search.display.display
 from functools import partial
 from backends.registry import backend_for, target, target_names
 from ir.autoschedule.autoschedule import autoschedule
 from ir.parse.parse import parse_spec
-from search.candidate import Candidate
+from search.core.candidate import Candidate
 from search.evaluator.local import LocalEvaluator
 from search.evaluator.stages import Bench
 (name,) = set(target_names(for_tests=True)) - set(target_names())

@@ -20,8 +20,8 @@ from typing import Any
 
 import search
 from ir.errors import KernelError
-from search.candidate import Candidate
-from search.evaluation import Evaluated, Failure, from_json
+from search.core.candidate import Candidate
+from search.core.evaluation import Evaluated, Failure, from_json
 from search.evaluator.sandbox import environment
 from search.evaluator.stages import Bench, Setup
 from search.evaluator.toolchain import bench_digest

@@ -22,8 +22,8 @@ from ir.machine import Machine, Space, Unit
 from ir.parse.parse import parse_spec
 from ir.print import spec_text
 from ir.reference.reference import evaluate_storage
-from search.candidate import Candidate
-from search.evaluation import Evaluation, Failure
+from search.core.candidate import Candidate
+from search.core.evaluation import Evaluation, Failure
 from search.evaluator import local as local_module
 from search.evaluator.local import LocalEvaluator
 from search.evaluator.sandbox import Limits

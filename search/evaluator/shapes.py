@@ -13,7 +13,7 @@ from ir.machine import Machine
 from ir.reference.inputs import random_inputs
 from ir.spec import Range, Read, Spec
 from ir.workload import Sizes
-from search.workload import Shape
+from search.core.workload import Shape
 
 AFFORDABLE_FLOPS = 1 << 31  # a float64 reference of so many operations takes about a second
 AFFORDABLE_BYTES = 1 << 25  # of inputs and outputs; a reference holds ten times as much

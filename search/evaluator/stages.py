@@ -22,12 +22,12 @@ from ir.parse.parse import parse_schedule, parse_spec
 from ir.spec import Spec
 from ir.workload import Sizes
 from search import evaluator
-from search.candidate import Candidate
-from search.evaluation import Evaluated, Evaluation, Failure, ShapeError, Timed
+from search.core.candidate import Candidate
+from search.core.evaluation import Evaluated, Evaluation, Failure, ShapeError, Timed
+from search.core.workload import Shape, mean
 from search.evaluator.sandbox import Limits
 from search.evaluator.shapes import TimedShape, compared
 from search.evaluator.turns import ByTurns, Turns
-from search.workload import Shape, mean
 
 CLOCK = 0.95  # of the bound: a time measured below that is no time of the whole work
 SAID = ("correct_by", "time_kind", "device", "clocks", "toolchain")

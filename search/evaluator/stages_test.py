@@ -14,13 +14,13 @@ from ir.machine import Machine, Space, Unit
 from ir.parse.parse import parse_spec
 from ir.print import spec_text
 from ir.reference.reference import evaluate_storage
-from search.candidate import Candidate
-from search.evaluation import Evaluation, Failure
+from search.core.candidate import Candidate
+from search.core.evaluation import Evaluation, Failure
+from search.core.workload import Shape, heaviest
 from search.evaluator import shapes
 from search.evaluator.sandbox import Limits
 from search.evaluator.stages import Bench, Stages
 from search.evaluator.turns import Turns
-from search.workload import Shape, heaviest
 
 SCALE = '''def scale(x: f32[M], g: f32[M]) -> f32[M]:
     """Multiply."""

@@ -18,8 +18,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 from ir.errors import KernelError
-from search.candidate import Candidate, candidate
-from search.evaluation import Evaluated, Failure, from_json, to_json
+from search.core.candidate import Candidate, candidate
+from search.core.evaluation import Evaluated, Failure, from_json, to_json
 from search.evaluator import sandbox
 from search.evaluator.sandbox import Limits
 from search.evaluator.stages import Stages

@@ -8,7 +8,7 @@ from search.llm.breaker import Breaker, Tolerance
 from search.llm.exchange import ModelError
 from search.llm.models import OUTAGE
 from search.llm.patient import Patience, Patient
-from search.llm.samples import Saying, Time, answer, fault, request
+from search.llm.testing import Saying, Time, answer, fault, request
 
 
 def broken(*replies):

@@ -7,7 +7,7 @@ import pytest
 from search.llm.budgeted import Budgeted
 from search.llm.exchange import ModelError
 from search.llm.ledger import Ledger
-from search.llm.samples import Saying, answer, fault, request
+from search.llm.testing import Saying, answer, fault, request
 from search.llm.tokens import request_tokens
 
 

@@ -14,7 +14,7 @@ from search.llm.exchange import (
     reply_of,
     request_of,
 )
-from search.llm.samples import answer, fault, request
+from search.llm.testing import answer, fault, request
 
 REQUEST = Request("m", (Message("system", "é\n"), Message("user", "\udc80")), 0.25, 7, None)
 ANSWER = Answer("text\n", 3, 4, None, "length", 1 / 3, "estimated")

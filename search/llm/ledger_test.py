@@ -8,7 +8,7 @@ from ir.errors import KernelError
 from search.llm.costs import Price
 from search.llm.exchange import Answer, ModelError
 from search.llm.ledger import LEAST_ANSWER, Bill, Ledger
-from search.llm.samples import answer, fault, request
+from search.llm.testing import answer, fault, request
 from search.llm.tokens import request_tokens
 
 PRICES = {"m": Price(1.0, 10.0)}

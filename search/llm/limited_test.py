@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from search.llm.limited import Limited, Limits
-from search.llm.samples import Saying, Time, answer, fault, request
+from search.llm.testing import Saying, Time, answer, fault, request
 from search.llm.tokens import request_tokens
 
 EACH = request_tokens(request()) + request().max_tokens

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from search.core.stored import Keeper
 from search.llm.breaker import Breaker, Tolerance
 from search.llm.budgeted import Budgeted
 from search.llm.endpoint import Endpoint
@@ -19,7 +20,6 @@ from search.llm.recording import Recording
 from search.llm.remote import Remote
 from search.llm.replay import Replay
 from search.llm.time_left import TimeLeft
-from search.stored import Keeper
 
 OUTAGE = Tolerance(in_a_row=3, first=15.0, span=10.0)
 

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from ir.errors import KernelError
+from search.core.settings import Settings
 from search.llm.breaker import Tolerance
 from search.llm.costs import Price
 from search.llm.endpoint import Endpoint
@@ -16,8 +17,7 @@ from search.llm.ledger import Ledger
 from search.llm.limited import Limits
 from search.llm.models import asked, replayed
 from search.llm.patient import Patience
-from search.llm.samples import request
-from search.settings import Settings
+from search.llm.testing import request
 from search.store.store import Store
 from tests.model_server.scripted import Scripted
 from tests.model_server.server import ModelServer

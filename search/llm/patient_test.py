@@ -6,7 +6,7 @@ import pytest
 
 from search.llm.exchange import KINDS, ModelError
 from search.llm.patient import Patience, Patient
-from search.llm.samples import Saying, Time, answer, fault, request
+from search.llm.testing import Saying, Time, answer, fault, request
 
 PASSING = [kind for kind, (transient, _) in KINDS.items() if transient]
 

@@ -7,7 +7,7 @@ import pytest
 from search.llm.endpoint import Endpoint
 from search.llm.exchange import ModelError
 from search.llm.reading import Reading
-from search.llm.samples import Time, request
+from search.llm.testing import Time, request
 from search.llm.tokens import request_tokens
 
 ENDPOINT = Endpoint("http://127.0.0.1/v1", "sk-1", deadline=10.0)

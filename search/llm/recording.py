@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
+from search.core.stored import Keeper, StoredExchange
 from search.llm.client import Client
 from search.llm.exchange import (
     Answer,
@@ -21,7 +22,6 @@ from search.llm.exchange import (
     request_of,
 )
 from search.llm.ledger import Ledger
-from search.stored import Keeper, StoredExchange
 
 
 class Recording:

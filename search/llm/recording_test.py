@@ -6,7 +6,7 @@ from ir.errors import KernelError
 from search.llm.exchange import ModelError, reply_of, request_of
 from search.llm.ledger import Ledger
 from search.llm.recording import Recording
-from search.llm.samples import Saying, Time, answer, fault, request
+from search.llm.testing import Saying, Time, answer, fault, request
 from search.store.forgetful import Forgetful
 
 RUN = "rows-chip-1"

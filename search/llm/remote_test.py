@@ -12,7 +12,7 @@ from ir.errors import KernelError
 from search.llm.endpoint import Endpoint
 from search.llm.exchange import Message, ModelError, Request
 from search.llm.remote import Remote
-from search.llm.samples import request
+from search.llm.testing import request
 from search.llm.tokens import request_tokens
 from tests.model_server.scripted import Scripted
 from tests.model_server.server import ModelServer

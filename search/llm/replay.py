@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from os.path import commonprefix
 
 from ir.errors import KernelError
+from search.core.stored import StoredExchange
 from search.llm.exchange import Answer, ModelError, Request, reply_of, request_of
 from search.llm.ledger import Ledger
-from search.stored import StoredExchange
 
 SHOWN = 80  # characters of a line
 

@@ -9,7 +9,7 @@ from search.llm.exchange import Message, ModelError
 from search.llm.ledger import Ledger
 from search.llm.recording import Recording
 from search.llm.replay import Replay
-from search.llm.samples import Saying, answer, fault, request
+from search.llm.testing import Saying, answer, fault, request
 from search.store.forgetful import Forgetful
 
 RUN = "rows-chip-1"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from search.context import Operator
+from search.loop.context import Operator
 from search.operator.crossover import Crossover
 from search.operator.mutate import Mutate
 from search.operator.rewrite import Rewrite

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ir.errors import KernelError
-from search.evaluation import Evaluated, Failure
-from search.graph import Graph
+from search.core.evaluation import Evaluated, Failure
+from search.core.graph import Graph
 from search.llm.exchange import Answer, Message, ModelError, Request
 from search.operator.halting import gave_up
 from search.prompt.answer import Refused, edited

@@ -2,11 +2,11 @@
 
 import pytest
 
-from search.candidate import Candidate, Origin
-from search.context import Halted
-from search.evaluation import Failure
-from search.graph import Graph
+from search.core.candidate import Candidate, Origin
+from search.core.evaluation import Failure
+from search.core.graph import Graph
 from search.llm.exchange import Answer, ModelError
+from search.loop.context import Halted
 from search.operator.coach import MOVES, Coach
 from search.prompt.archive import Prompts
 from search.prompt.regions import first_regions

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ir.schedule import Decision, Schedule
 from ir.verify import facts
-from search.candidate import Candidate
-from search.context import Context, GaveUp
+from search.core.candidate import Candidate
+from search.loop.context import Context, GaveUp
 
 Gene = tuple[str, str, int]  # verb, subject, and which of several decisions on it
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from search.context import GaveUp, Halted
 from search.llm.exchange import ModelError
+from search.loop.context import GaveUp, Halted
 
 
 def gave_up(error: ModelError) -> GaveUp:

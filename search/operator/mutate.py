@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from ir.edits.edits import Edit, neighbours
 from ir.schedule import Schedule
-from search.candidate import Candidate
-from search.context import Context, GaveUp
+from search.core.candidate import Candidate
+from search.loop.context import Context, GaveUp
 
 
 @dataclass(frozen=True, slots=True)

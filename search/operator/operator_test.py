@@ -9,13 +9,13 @@ from ir.lower.lower import lower
 from ir.parse.parse import parse_schedule, parse_spec
 from ir.print import spec_text
 from ir.schedule import Decision, Schedule
-from search.candidate import Candidate
-from search.context import Context, GaveUp, Parent, nest_digest
-from search.graph import Graph
+from search.core.candidate import Candidate
+from search.core.graph import Graph
+from search.core.testing import CHIP, SIZES, SPEC
+from search.loop.context import Context, GaveUp, Parent, nest_digest
 from search.operator import local_operators
 from search.operator.crossover import Crossover, mix
 from search.operator.mutate import Mutate
-from search.samples import CHIP, SIZES, SPEC
 
 OPERATORS = local_operators()
 

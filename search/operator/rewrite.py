@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from ir.errors import KernelError
-from ir.parse.parse import parse_spec
 from ir.rewrites import REWRITES
 from ir.rewrites.form import form_digest
 from ir.spec import Spec
-from search.candidate import Candidate
-from search.context import Context, GaveUp
-from search.scheduled import scheduled
+from search.core.candidate import Candidate
+from search.core.lowered import spec_of
+from search.loop.context import Context, GaveUp
+from search.warm_start.autoscheduled import scheduled
 
 Step = tuple[Spec, str]  # equations, and which rewrites led to them
 
@@ -118,4 +118,4 @@ def _said(name: str, before: Spec, after: Spec) -> str:
 
 @lru_cache(maxsize=256)
 def _form(text: str) -> str:
-    return form_digest(parse_spec(text))
+    return form_digest(spec_of(text))

@@ -14,12 +14,12 @@ from ir.reference.interpret import interpret
 from ir.reference.reference import evaluate
 from ir.rewrites import REWRITES
 from ir.rewrites.form import form_digest
-from search.candidate import Candidate
-from search.context import Context, GaveUp, Parent, nest_digest
-from search.graph import Graph
+from search.core.candidate import Candidate
+from search.core.graph import Graph
+from search.core.testing import CHIP
+from search.loop.context import Context, GaveUp, Parent, nest_digest
 from search.operator.crossover import Crossover
 from search.operator.rewrite import Rewrite
-from search.samples import CHIP
 
 SPEC = parse_spec(
     '''def scores(q: f32[M, D], k: f32[N, D], c: f32[M]) -> f32[M, N]:

@@ -8,8 +8,8 @@ from ir.autoschedule.autoschedule import autoschedule, plain
 from ir.edits.edits import difference, neighbours
 from ir.parse.parse import parse_schedule, parse_spec
 from ir.schedule import Decision
+from search.core.testing import CHIP, SIZES
 from search.operator.space import Parameter, Space
-from search.samples import CHIP, SIZES
 
 SPEC = parse_spec(
     '''def product(a: f32[M, K], b: f32[K, N]) -> f32[M, N]:

@@ -9,9 +9,9 @@ from itertools import islice
 
 from ir.edits.edits import difference
 from ir.schedule import Schedule
-from search.candidate import Candidate
-from search.context import Context, GaveUp, Parent
-from search.evaluation import Evaluation
+from search.core.candidate import Candidate
+from search.core.evaluation import Evaluation
+from search.loop.context import Context, GaveUp, Parent
 from search.operator.space import Space
 from search.operator.study import TPE, Axis, Trial, asked
 

@@ -9,14 +9,14 @@ from ir.autoschedule.autoschedule import autoschedule, plain
 from ir.errors import KernelError
 from ir.parse.parse import parse_schedule
 from ir.print import spec_text
-from search.candidate import Candidate
-from search.context import Context, GaveUp, Parent, nest_digest
-from search.evaluation import Evaluation, Failure
-from search.graph import Graph
+from search.core.candidate import Candidate
+from search.core.evaluation import Evaluation, Failure
+from search.core.graph import Graph
+from search.core.testing import CHIP, SIZES, SPEC
+from search.loop.context import Context, GaveUp, Parent, nest_digest
 from search.operator import local_operators, study
 from search.operator.study import CMA, TPE, Axis, Trial, asked
 from search.operator.tune import Tune
-from search.samples import CHIP, SIZES, SPEC
 
 FIRST, PLAIN = (
     Candidate(spec_text(SPEC), str(made(SPEC, CHIP, SIZES)), "chip", "tongue")

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from ir.errors import KernelError
 from ir.lower.verbs import require_legal
 from ir.parse.parse import parse_schedule, parse_spec
-from search.candidate import Candidate
-from search.context import Context, GaveUp, Parent
-from search.evaluation import Failure
+from search.core.candidate import Candidate
+from search.core.evaluation import Failure
 from search.llm.exchange import Answer, Message, ModelError, Request
+from search.loop.context import Context, GaveUp, Parent
 from search.operator.halting import gave_up
 from search.prompt.answer import Edited, Refused, edited
 from search.prompt.archive import Prompts
@@ -84,15 +84,15 @@ class Universal:
 
     def _brief(self, context: Context, rng: random.Random) -> tuple[Context, Brief]:
         """What is asked for; a failed child takes its parent's place where it is to be repaired."""
-        parent, kind, failure, foreign = context.parents[0], "improve", None, None
+        parent, kind, failure, transferred = context.parents[0], "improve", None, None
         failed = _failed(context) if self.parents == 1 else []
         if self.parents > 1:
             kind = "combine"
         elif failed and rng.random() < self.repairs:
             kind, parent = "repair", rng.choice(failed)
             context = replace(context, parents=(parent,))
-        elif context.foreign and rng.random() < self.translations:
-            kind, foreign = "translate", rng.choice(context.foreign)
+        elif context.transferred and rng.random() < self.translations:
+            kind, transferred = "translate", rng.choice(context.transferred)
         elif not parent.candidate.origin.parents:
             kind = "draft"
         if isinstance(parent.outcome, Failure):
@@ -114,7 +114,7 @@ class Universal:
             shown={name: text for name, text in texts.items() if name not in files},
             hint=context.hint,
             failure=failure,
-            foreign=foreign,
+            transferred=transferred,
             other=self.source(context.parents[1].candidate) if kind == "combine" else "",
         )
 

@@ -8,18 +8,18 @@ import pytest
 
 from ir.autoschedule.autoschedule import autoschedule, plain
 from ir.print import spec_text
-from search.candidate import Candidate, Origin
-from search.context import Context, GaveUp, Halted, Parent, nest_digest
-from search.evaluation import Evaluation, Failure
-from search.foreign import Foreign
-from search.graph import Graph
+from search.core.candidate import Candidate, Origin
+from search.core.evaluation import Evaluation, Failure
+from search.core.graph import Graph
+from search.core.testing import CHIP, SIZES, SPEC
+from search.core.transferred import Transferred
 from search.llm.exchange import Answer, ModelError
+from search.loop.context import Context, GaveUp, Halted, Parent, nest_digest
 from search.operator.universal import Universal
 from search.prompt.archive import Prompts
 from search.prompt.knowledge import Library
 from search.prompt.regions import first_regions
 from search.prompt.synthesis import Writer
-from search.samples import CHIP, SIZES, SPEC
 
 WRITER = Writer("scaled_matmul", CHIP, SIZES, (SIZES,), 1.0, "Tongue", Library(()))
 ROOT = Candidate(
@@ -66,13 +66,13 @@ def universal(model, surface="schedule", **more):
     return replace(made, **more)
 
 
-def context(*parents, outcomes=None, others=(), foreign=()):
+def context(*parents, outcomes=None, others=(), transferred=()):
     graph = Graph()
     for c in (*dict.fromkeys((ROOT, *parents, *others)),):
         graph.add(c, nest_digest(c, CHIP, SIZES))
     outcomes = outcomes or {}
     found = tuple(Parent(p, outcomes.get(p.key)) for p in parents)
-    return Context(SPEC, CHIP, SIZES, found, graph, outcomes, foreign=foreign)
+    return Context(SPEC, CHIP, SIZES, found, graph, outcomes, transferred=transferred)
 
 
 def test_an_edit_of_the_schedule_becomes_a_child_that_knows_its_prompt():
@@ -183,11 +183,16 @@ def user(model):
 def test_the_context_says_what_is_asked_for():
     child = child_of_root()
     fast = {child.key: Evaluation(3.0, "simulated", "simulator")}
-    foreign = Foreign("elsewhere", "dialect", ROOT.formulation, ROOT.schedule, 1.0, "measured")
+    transferred = Transferred(
+        "elsewhere", "dialect", ROOT.formulation, ROOT.schedule, 1.0, "measured"
+    )
     here = {
         "Draft": (context(ROOT), {}),
         "faster on": (context(child, outcomes=fast), {}),
-        "is fast on another machine": (context(child, foreign=(foreign,)), {"translations": 1.0}),
+        "is fast on another machine": (
+            context(child, transferred=(transferred,)),
+            {"translations": 1.0},
+        ),
         "Two kernels": (context(child, OTHER), {"name": "combine", "parents": 2}),
     }
     for words, (given, changed) in here.items():

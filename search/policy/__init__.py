@@ -7,6 +7,7 @@ from functools import partial
 
 from ir.errors import KernelError
 from ir.source import near
+from search.loop.state import Policy
 from search.policy.epsilon_greedy import EpsilonGreedy
 from search.policy.evolutionary import Evolutionary
 from search.policy.greedy import Greedy
@@ -16,7 +17,6 @@ from search.policy.mcts import Mcts
 from search.policy.parameters import OPTION, values
 from search.policy.random_walk import RandomWalk
 from search.policy.tpe import Tpe
-from search.state import Policy
 
 POLICIES: Mapping[str, type] = {
     "epsilon_greedy": EpsilonGreedy,

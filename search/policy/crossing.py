@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from search.state import State
+from search.loop.state import State
 
 COMBINED = 0.25  # at least, where a model may be asked: it can combine
 

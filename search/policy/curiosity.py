@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from search.measures import Cell
+from search.core.measures import Cell
+from search.loop.state import State
 from search.policy.grid import Grid
-from search.state import State
 
 START, GAIN, DECAY, LEAST = 1.0, 1.0, 0.8, 0.05
 

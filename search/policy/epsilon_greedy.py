@@ -6,9 +6,9 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from search.loop.state import Proposal, State
 from search.policy.parameters import real, whole
 from search.policy.ranking import ranked
-from search.state import Proposal, State
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,10 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from search.archive import Elite
+from search.core.archive import Elite
+from search.loop.state import Proposal, State
 from search.policy.opening import opened
 from search.policy.parameters import real, whole
-from search.state import Proposal, State
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,12 @@ from collections import Counter
 
 import pytest
 
-from search.archive import Archive, Elite
-from search.candidate import Candidate
-from search.evaluation import Evaluation
-from search.graph import Graph
+from search.core.archive import Archive, Elite
+from search.core.candidate import Candidate
+from search.core.evaluation import Evaluation
+from search.core.graph import Graph
+from search.loop.state import Proposal, State
 from search.policy.evolutionary import Evolutionary
-from search.state import Proposal, State
 
 NODES = [Candidate("spec", str(n), "chip", "tongue") for n in range(6)]
 

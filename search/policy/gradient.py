@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from search.measures import Cell
+from search.core.measures import Cell
+from search.loop.state import State
 from search.policy.grid import Grid
-from search.state import State
 
 FITNESS, RATE, EXPLORATION, DECAY = 0.4, 0.4, 0.2, 0.95
 

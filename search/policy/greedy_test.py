@@ -2,12 +2,12 @@
 
 import random
 
-from search.archive import Archive
-from search.candidate import Candidate
-from search.evaluation import Evaluation, Failure
-from search.graph import Graph
+from search.core.archive import Archive
+from search.core.candidate import Candidate
+from search.core.evaluation import Evaluation, Failure
+from search.core.graph import Graph
+from search.loop.state import Proposal, State
 from search.policy.greedy import Greedy
-from search.state import Proposal, State
 
 NAMES = ("a", "b", "c", "d")
 NODES = {n: Candidate("spec", n, "chip", "tongue") for n in NAMES}

@@ -7,10 +7,10 @@ from importlib.util import find_spec
 from typing import Any
 
 from ir.errors import KernelError
-from search.evaluation import Evaluation
-from search.measures import Cell, cell
+from search.core.evaluation import Evaluation
+from search.core.measures import Cell, cell
+from search.loop.state import State
 from search.policy.ranking import standing
-from search.state import State
 
 PACKAGE = "ribs"
 

@@ -6,10 +6,10 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from search.loop.state import Proposal, State
 from search.policy.crossing import share
 from search.policy.parameters import real, whole
 from search.policy.ranking import ranked, starts
-from search.state import Proposal, State
 
 
 @dataclass(frozen=True, slots=True)

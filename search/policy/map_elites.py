@@ -6,11 +6,11 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from search.loop.state import Proposal, State
 from search.policy.curiosity import curiosity
 from search.policy.gradient import gradient, transitions
 from search.policy.grid import Grid, Holder, grid, require
 from search.policy.parameters import real
-from search.state import Proposal, State
 
 SELECTIONS = ("uniform", "fitness", "curiosity", "gradient")
 LEAST = 0.05  # weight of a cell that nothing speaks for

@@ -7,11 +7,11 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from search.evaluation import Evaluation
+from search.core.evaluation import Evaluation
+from search.loop.state import Proposal, State
 from search.policy.crossing import share
 from search.policy.parameters import real, whole, word
 from search.policy.ranking import ranked, standing, starts
-from search.state import Proposal, State
 
 
 @dataclass(slots=True)

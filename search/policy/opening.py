@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import replace
 
-from search.state import Proposal, State
+from search.loop.state import Proposal, State
 
 WITH_MODELS = 0.5  # of the proposals, at least, where a model may be asked
 

@@ -3,10 +3,10 @@
 import random
 from dataclasses import replace
 
+from search.loop.state import Proposal
 from search.policy import policy
 from search.policy.opening import opened
 from search.policy.states import made
-from search.state import Proposal
 
 STATE = made([("a", 3.0, ""), ("b", 2.0, "a"), ("c", 1.0, "b")])
 ASKED = replace(STATE, spent={"universal": 0})

@@ -6,10 +6,10 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from search.evaluation import Evaluation
+from search.core.evaluation import Evaluation
+from search.loop.state import Proposal, State
 from search.policy.parameters import real
 from search.policy.ranking import starts
-from search.state import Proposal, State
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from search.evaluation import Evaluation
-from search.state import State
+from search.core.evaluation import Evaluation
+from search.loop.state import State
 
 
 def ranked(state: State) -> list[str]:

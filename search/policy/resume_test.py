@@ -16,13 +16,13 @@ from ir.estimate.estimate import intensity
 from ir.lower.lower import lower
 from ir.parse.parse import parse_schedule
 from ir.print import spec_text
-from search.candidate import Candidate
-from search.context import GaveUp
-from search.evaluation import Evaluation, Failure
+from search.core.candidate import Candidate
+from search.core.evaluation import Evaluation, Failure
+from search.core.settings import Settings
+from search.core.testing import CHIP, SIZES, SPEC
+from search.loop.context import GaveUp
+from search.loop.run import Search
 from search.policy import NAMES, policy
-from search.run import Search
-from search.samples import CHIP, SIZES, SPEC
-from search.settings import Settings
 from search.store.store import Store
 
 ROOT = Path(__file__).parents[2]

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from hypothesis import strategies as st
 
 from ir.machine import Machine, Space, Unit
-from search.archive import Archive, Elite
-from search.candidate import Candidate, Origin
-from search.evaluation import Evaluated, Evaluation, Failure
-from search.graph import Graph
-from search.measures import cell, named
-from search.state import State
+from search.core.archive import Archive, Elite
+from search.core.candidate import Candidate, Origin
+from search.core.evaluation import Evaluated, Evaluation, Failure
+from search.core.graph import Graph
+from search.core.measures import cell, named
+from search.loop.state import State
 
 CHIP = Machine(
     name="chip",

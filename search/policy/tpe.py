@@ -6,7 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from search.state import Proposal, State
+from search.loop.state import Proposal, State
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,10 @@
 
 import random
 
-from search.archive import Archive
-from search.graph import Graph
+from search.core.archive import Archive
+from search.core.graph import Graph
+from search.loop.state import Proposal, State
 from search.policy.tpe import Tpe
-from search.state import Proposal, State
 
 
 def test_every_proposal_is_a_trial_from_the_first_root():

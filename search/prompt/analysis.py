@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ir.machine import Machine
-from search.evaluation import Evaluation
+from search.core.evaluation import Evaluation
 
 BUSY = 0.7  # of the time: an engine at work so much bounds the kernel
 IDLE = 0.5  # of the time: where none is at work so much, waiting bounds it

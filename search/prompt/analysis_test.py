@@ -1,7 +1,7 @@
 """The analysis names what bounds a kernel."""
 
 from ir.machine import Machine, Space, Unit
-from search.evaluation import Evaluation
+from search.core.evaluation import Evaluation
 from search.prompt.analysis import diagnosis
 
 CHIP = Machine(

@@ -7,8 +7,8 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from search.evaluation import Evaluated, Evaluation
-from search.graph import Graph
+from search.core.evaluation import Evaluated, Evaluation
+from search.core.graph import Graph
 from search.prompt.regions import Regions, first_regions
 
 ENOUGH = 3  # children, after which a version has shown what it can do

@@ -5,9 +5,9 @@ import random
 import pytest
 
 from ir.errors import KernelError
-from search.candidate import Candidate, Origin
-from search.evaluation import Evaluation, Failure
-from search.graph import Graph
+from search.core.candidate import Candidate, Origin
+from search.core.evaluation import Evaluation, Failure
+from search.core.graph import Graph
 from search.prompt.archive import Prompts, Version, shown
 from search.prompt.regions import MOST, first_regions
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from search.evaluation import Failure
-from search.foreign import Foreign
+from search.core.evaluation import Failure
+from search.core.transferred import Transferred
 
 KINDS = ("draft", "repair", "improve", "combine", "translate")
 SURFACES = ("schedule", "equations", "source")
@@ -19,7 +19,7 @@ class Brief:
     """One request. kind, surface, recall: one of KINDS, SURFACES, RECALLS.
 
     recall: whose history is told.  files: by name, those that may be edited.  shown: those to
-    read only.  hint: the policy's words.  failure: of what is to be repaired.  foreign: what is
+    read only.  hint: the policy's words.  failure: of what is to be repaired.  transferred: what is
     to be translated.  other: the source of what is to be combined with it.
     """
 
@@ -30,7 +30,7 @@ class Brief:
     shown: Mapping[str, str] = field(default_factory=dict)
     hint: str = ""
     failure: Failure | None = None
-    foreign: Foreign | None = None
+    transferred: Transferred | None = None
     other: str = ""
 
     def __post_init__(self) -> None:

@@ -25,8 +25,8 @@ from typing import Any
 
 from ir.errors import KernelError
 from ir.source import near
+from search.core.toml_text import toml_text
 from search.prompt.operations import OPERATIONS
-from search.toml_text import toml_text
 
 KINDS = ("constraints", "hardware", "guidance", "idioms", "skill")
 _OPEN, _CLOSE = "<!-- document\n", "\n-->\n"

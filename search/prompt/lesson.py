@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 
 from ir.edits.edits import Edit, difference
 from ir.errors import KernelError
-from ir.parse.parse import parse_schedule, parse_spec
-from search.candidate import Candidate
-from search.difference import lines
-from search.evaluation import Evaluation, Failure
-from search.outcome import Outcome
+from search.core.candidate import Candidate
+from search.core.difference import lines
+from search.core.evaluation import Evaluation, Failure
+from search.core.lowered import schedule_of, spec_of
+from search.core.outcome import Outcome
 from search.prompt.document import Document
 from search.prompt.operations import operations
 
@@ -126,7 +126,7 @@ def distil(outcome: Outcome, date: str) -> Lesson:
     return Lesson(
         outcome=outcome,
         date=date,
-        operations=operations(parse_spec(outcome.settings.spec)),
+        operations=operations(spec_of(outcome.settings.spec)),
         tallies=dict(sorted(tallies.items())),
         reasons=dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0]))),
         single=dict(sorted(single.items(), key=lambda item: (-item[1], item[0]))),
@@ -152,7 +152,7 @@ def _verbs(parent: Candidate, child: Candidate) -> Iterator[str]:
     if parent.source != child.source:
         yield SOURCE
     try:
-        edits = difference(parse_schedule(parent.schedule), parse_schedule(child.schedule))
+        edits = difference(schedule_of(parent.schedule), schedule_of(child.schedule))
     except KernelError:
         return
     for edit in edits:

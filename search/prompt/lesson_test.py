@@ -8,15 +8,15 @@ import pytest
 from ir.errors import KernelError
 from ir.print import spec_text
 from ir.samples.samples import SMALL, workload
-from search.archive import Archive
-from search.candidate import Candidate, Origin
-from search.evaluation import Evaluation, Failure
-from search.graph import Graph
-from search.outcome import Outcome
+from search.core.archive import Archive
+from search.core.candidate import Candidate, Origin
+from search.core.evaluation import Evaluation, Failure
+from search.core.graph import Graph
+from search.core.outcome import Outcome
+from search.core.settings import Settings
 from search.prompt.document import Document, document
 from search.prompt.lesson import EQUATIONS, SOURCE, distil
 from search.prompt.lessons import MOST, Lessons, beside
-from search.settings import Settings
 
 TEXT = spec_text(workload("softmax").spec)
 HERE = replace(SMALL, name="small", backends=("tongue",))

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from ir.lower.verbs import VERBS
 from ir.machine import Machine
 from ir.workload import Sizes
-from search import difference
-from search.candidate import Candidate
-from search.context import Context
-from search.evaluation import Evaluated, Evaluation, Failure
+from search.core import difference
+from search.core.candidate import Candidate
+from search.core.evaluation import Evaluated, Evaluation, Failure
+from search.loop.context import Context
 from search.prompt.analysis import diagnosis
 from search.prompt.brief import FORMULATION, SCHEDULE, Brief
 from search.prompt.budget import Fitted, Section, excerpt, fit, shortened
@@ -119,7 +119,7 @@ class Writer:
             machine=self.machine,
             failure=brief.failure,
             reason=excerpt(brief.failure.reason) if brief.failure else "",
-            foreign=brief.foreign,
+            foreign=brief.transferred,
         )
         return Section("task", text, required=True)
 
@@ -138,14 +138,17 @@ class Writer:
         found, title = combined, ""
         if combined:
             title = f"The other kernel: {_result(context.parents[1].outcome)}"
-        elif brief.foreign is not None:
-            found = {FORMULATION: brief.foreign.formulation, SCHEDULE: brief.foreign.schedule}
-            source = {f"kernel of {brief.foreign.target}": brief.foreign.source}
-            if brief.foreign.source and brief.surface == "source":
+        elif brief.transferred is not None:
+            found = {
+                FORMULATION: brief.transferred.formulation,
+                SCHEDULE: brief.transferred.schedule,
+            }
+            source = {f"kernel of {brief.transferred.target}": brief.transferred.source}
+            if brief.transferred.source and brief.surface == "source":
                 found = source
-            elif brief.foreign.edited:  # which says more than equations and schedule
+            elif brief.transferred.edited:  # which says more than equations and schedule
                 found |= source
-            title = f"The kernel for {brief.foreign.target}"
+            title = f"The kernel for {brief.transferred.target}"
         if found:
             text = rendered(
                 "kernel",

@@ -9,18 +9,18 @@ from ir.edits.edits import Edit
 from ir.errors import KernelError
 from ir.print import spec_text
 from ir.schedule import Decision
-from search.candidate import Candidate, Origin
-from search.context import Context, Parent
-from search.evaluation import Evaluation, Failure
-from search.foreign import Foreign
-from search.graph import Graph
+from search.core.candidate import Candidate, Origin
+from search.core.evaluation import Evaluation, Failure
+from search.core.graph import Graph
+from search.core.testing import CHIP, SIZES, SPEC
+from search.core.transferred import Transferred
+from search.loop.context import Context, Parent
 from search.prompt.brief import FORMULATION, SCHEDULE, Brief
 from search.prompt.budget import tokens
 from search.prompt.document import Document
 from search.prompt.knowledge import Library
 from search.prompt.regions import first_regions
 from search.prompt.synthesis import Writer
-from search.samples import CHIP, SIZES, SPEC
 
 GOLDEN = "search/prompt/golden"
 RULE = autoschedule(SPEC, CHIP, SIZES)
@@ -97,7 +97,7 @@ def brief(kind, surface="schedule", parent=CHILD, **more):
     return Brief(kind, surface, recall, {n: texts[n] for n in files}, shown, **more)
 
 
-FOREIGN = Foreign(
+FOREIGN = Transferred(
     "elsewhere",
     "dialect",
     CHILD.formulation,
@@ -114,7 +114,7 @@ BRIEFS = {
         brief("combine", recall="parent", other="def kernel(): slowly()\n"),
         (CHILD, OTHER),
     ),
-    "translate": (brief("translate", "source", foreign=FOREIGN, recall="siblings"), (CHILD,)),
+    "translate": (brief("translate", "source", transferred=FOREIGN, recall="siblings"), (CHILD,)),
 }
 
 

@@ -18,7 +18,8 @@ from ir.guards import Guard
 from ir.parse.parse import parse_workload
 from ir.provenance import CORRECT_BY, TIME_KINDS
 from ir.source import near
-from search.evaluation import same_kind
+from search.core.evaluation import same_kind
+from search.core.toml_text import toml_text
 from search.record.variant import (
     Texts,
     Tuned,
@@ -31,7 +32,6 @@ from search.record.variant import (
     tuned,
     variants,
 )
-from search.toml_text import toml_text
 
 Sizes = Mapping[str, int]
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ir.machine import Machine
-from ir.parse.parse import parse_spec
 from ir.print import signature
-from search import difference, quantity
-from search.candidate import Candidate
-from search.contributions import contributions
-from search.dispatch import guard_lines
-from search.evaluation import Evaluation
-from search.measures import named
-from search.model_use import PromptUse
-from search.outcome import AtShape, Outcome
+from search.core import difference, quantity
+from search.core.candidate import Candidate
+from search.core.contributions import contributions
+from search.core.evaluation import Evaluation
+from search.core.held_out import HeldOut, held_out_words
+from search.core.lowered import spec_of
+from search.core.measures import named
+from search.core.model_use import PromptUse
+from search.core.outcome import AtShape, Outcome
+from search.core.shape_dispatch import guard_lines
+from search.core.workload import words
 from search.report.page import (
     Archive,
     Axis,
@@ -29,8 +31,6 @@ from search.report.page import (
     Trial,
     UnseenRow,
 )
-from search.unseen import Unseen, unseen_words
-from search.workload import words
 
 
 def result(
@@ -39,7 +39,7 @@ def result(
     source: Text | None,
     facts: Mapping[str, str],
     others: tuple[Text, ...] = (),
-    unseen: Sequence[Unseen] = (),
+    unseen: Sequence[HeldOut] = (),
 ) -> Result:
     """The result to show. source: of the winner, as text.  facts: what only the caller knows.
     others: texts of the kernels that share its shapes.  unseen: where these were tried."""
@@ -68,7 +68,7 @@ def result(
         shapes=tuple(_shape(row) for row in outcome.by_shape()),
         guards=guard_lines(outcome.dispatch),
         unseen=tuple(_unseen(row) for row in unseen),
-        unseen_words=unseen_words(unseen),
+        unseen_words=held_out_words(unseen),
         operators=tuple(
             OperatorRow(c.operator, c.children, c.correct, c.best, c.gain)
             for c in contributions(outcome.graph, outcome.outcomes)
@@ -98,14 +98,14 @@ def _shape(row: AtShape) -> ShapeRow:
     return ShapeRow(sizes, row.shape.weight, *times, row.kernel, row.roofline_us)
 
 
-def _unseen(row: Unseen) -> UnseenRow:
+def _unseen(row: HeldOut) -> UnseenRow:
     times = (row.us, row.single_us, row.first_us)
     return UnseenRow(quantity.shape(row.sizes), row.kernel, *times, row.said)
 
 
 def _title(spec: str) -> str:
     """The first line of what a spec says of itself; its signature where it says nothing."""
-    parsed = parse_spec(spec)
+    parsed = spec_of(spec)
     doc = parsed.doc.strip()
     return doc.splitlines()[0] if doc else signature(parsed)
 

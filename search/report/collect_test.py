@@ -5,17 +5,17 @@ from dataclasses import replace
 import pytest
 
 from ir.machine import machine
-from search.archive import Archive, Elite
-from search.candidate import Candidate, Origin
-from search.dispatch import dispatch
-from search.evaluation import Evaluation, Failure, ShapeError, Timed
-from search.graph import Graph
-from search.outcome import Outcome
+from search.core.archive import Archive, Elite
+from search.core.candidate import Candidate, Origin
+from search.core.evaluation import Evaluation, Failure, ShapeError, Timed
+from search.core.graph import Graph
+from search.core.held_out import HeldOut
+from search.core.outcome import Outcome
+from search.core.settings import Settings
+from search.core.shape_dispatch import shape_dispatch
+from search.core.workload import Shape
 from search.report.collect import result
 from search.report.page import Text
-from search.settings import Settings
-from search.unseen import Unseen
-from search.workload import Shape
 
 SPEC = '''def scale(x: f32[M]) -> f32[M]:
     """Double x."""
@@ -165,9 +165,9 @@ def test_a_workload_is_shown_shape_by_shape_with_the_guards_that_share_it():
     special = replace(single, us=6.0, times=(Timed({"M": 8}, 1.0, 1.0), Timed({"M": 64}, 3.0, 9.0)))
     found = outcome(BEST, {**OUTCOMES, BEST.key: single, OTHER.key: special})
     settings = replace(found.settings, workload=shapes, dispatch=2)
-    kernels = dispatch(settings, BEST, found.graph, found.outcomes)
+    kernels = shape_dispatch(settings, BEST, found.graph, found.outcomes)
     found = replace(found, settings=settings, dispatch=kernels, bounds_us=(0.5, 2.0))
-    unseen = (Unseen({"M": 9}, 1, 2.0, 3.0, 2.0, 4.0, True),)
+    unseen = (HeldOut({"M": 9}, 1, 2.0, 3.0, 2.0, 4.0, True),)
     shown = result(found, MACHINE, None, {}, (Text("Kernel 1: schedule", "text"),), unseen)
     assert shown.shape == "M=8 | M=64 (3 times the weight)"
     rows = [(r.shape, r.weight, r.single_us, r.us, r.kernel, r.roofline_us) for r in shown.shapes]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from search import quantity
+from search.core import quantity
 from search.report.page import Result, Trial
 from search.report.scale import Scale, scale_for, spread
 

@@ -7,7 +7,7 @@ import pytest
 
 from search.report.curve import NARROW, WIDE, curve
 from search.report.page import Trial
-from search.report.samples import NOTHING, RESULT
+from search.report.testing import NOTHING, RESULT
 
 
 def drawn():

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from itertools import product
 
-from search import quantity
+from search.core import quantity
 from search.report.page import Archive, Axis, Cell
 
 FAINTEST = 0.14  # a filled cell never looks like an empty one

@@ -2,7 +2,7 @@
 
 from search.report.heatmap import maps
 from search.report.page import Archive, Axis, Cell
-from search.report.samples import RESULT
+from search.report.testing import RESULT
 
 LOW_HIGH = Axis("a", ("low", "high"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from search.quantity import ratio
+from search.core.quantity import ratio
 
 
 @dataclass(frozen=True, slots=True)

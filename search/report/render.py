@@ -9,7 +9,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_environment
 from markupsafe import Markup
 
-from search import quantity
+from search.core import quantity
 from search.report import curve, heatmap
 from search.report.page import Engine, Page, Result
 

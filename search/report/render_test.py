@@ -8,7 +8,7 @@ import pytest
 
 from search.report.page import Engine, ShapeRow, UnseenRow
 from search.report.render import render
-from search.report.samples import NOTHING, RESULT, page
+from search.report.testing import NOTHING, RESULT, page
 
 VOID = {"meta"}
 HEADINGS = [

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ir.errors import KernelError
-from search.candidate import Candidate
-from search.evaluation import Evaluated
-from search.settings import Settings
-from search.stored import Record, StoredEvent, StoredExchange
+from search.core.candidate import Candidate
+from search.core.evaluation import Evaluated
+from search.core.settings import Settings
+from search.core.stored import StoredEvent, StoredExchange, StoredRun
 
 
 class Forgetful:
@@ -59,7 +59,7 @@ class Forgetful:
         """None is kept."""
         return ()
 
-    def load(self, run: str) -> Record:
+    def load(self, run: str) -> StoredRun:
         """KernelError: no run can go on."""
         raise KernelError(
             f"run `{run}` is not kept", where="--no-store", hint="leave --no-store out"

@@ -3,10 +3,10 @@
 import pytest
 
 from ir.errors import KernelError
-from search.evaluation import Evaluation
-from search.settings import Settings
+from search.core.evaluation import Evaluation
+from search.core.settings import Settings
+from search.core.stored import StoredExchange
 from search.store.forgetful import Forgetful
-from search.stored import StoredExchange
 
 
 def test_outcomes_are_known_in_their_context_as_long_as_it_lives():

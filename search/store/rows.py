@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from search.candidate import Candidate, candidate
-from search.stored import StoredEvent
+from search.core.candidate import Candidate, candidate
+from search.core.stored import StoredEvent
 
 Row = dict[str, Any]
 

@@ -1,8 +1,8 @@
 """Rows say all of a candidate, and generations come back from them."""
 
-from search.candidate import Candidate, Origin
+from search.core.candidate import Candidate, Origin
+from search.core.stored import StoredEvent
 from search.store.rows import edge_rows, event_row, generations, node_row
-from search.stored import StoredEvent
 
 CHILD = Candidate("spec", "text", "chip", "tongue", "source", Origin("cross", ("a", "b"), "note"))
 

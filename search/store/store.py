@@ -15,11 +15,11 @@ from sqlalchemy.engine import Connection, Engine, make_url
 from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
 
 from ir.errors import KernelError
-from search.candidate import Candidate
-from search.evaluation import Evaluated, from_json, to_json
-from search.settings import Settings, settings
+from search.core.candidate import Candidate
+from search.core.evaluation import Evaluated, from_json, to_json
+from search.core.settings import Settings, settings
+from search.core.stored import StoredEvent, StoredExchange, StoredRun
 from search.store.rows import edge_rows, event_row, generations, node_row
-from search.stored import Record, StoredEvent, StoredExchange
 
 BUSY_SECONDS = 30.0  # how long to wait for another writer
 
@@ -197,12 +197,12 @@ class Store:
         with self._transaction() as connection:
             return tuple(connection.scalars(query.order_by(_runs.c.started.desc())))
 
-    def load(self, run: str) -> Record:
+    def load(self, run: str) -> StoredRun:
         """A run; KernelError where there is none of that name."""
         with self._transaction() as connection:
             row = connection.execute(sql.select(_runs).where(_runs.c.id == run)).first()
             if row is not None:
-                return Record(
+                return StoredRun(
                     run=run,
                     settings=settings(row.settings),
                     environment=json.loads(row.environment),

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from ir.errors import KernelError
-from search.candidate import Candidate, Origin
-from search.evaluation import Evaluation, Failure
-from search.graph import Edge
-from search.settings import Settings
+from search.core.candidate import Candidate, Origin
+from search.core.evaluation import Evaluation, Failure
+from search.core.graph import Edge
+from search.core.settings import Settings
+from search.core.stored import StoredEvent, StoredExchange
 from search.store.store import Store
-from search.stored import StoredEvent, StoredExchange
 
 SETTINGS = Settings("softmax", "def softmax", "chip", "tongue", {"M": 8}, ({"M": 1},), seed=3)
 ROOT = Candidate("spec", "root", "chip", "tongue", origin=Origin("first"))

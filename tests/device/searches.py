@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from search.evaluation import Failure
+from search.core.evaluation import Failure
 from search.store.store import Store
 from tests.device.commands import ROOT, Launched, Ran
 

@@ -1,0 +1,424 @@
+"""The arguments of `evolve`: what a user may ask for, and what is wrong with a wording."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+from ir.errors import KernelError
+from ir.source import near
+from search.cli.shapes import worded
+from search.core.settings import POLICY
+from search.core.workload import Shape
+
+EVALUATIONS = 32
+
+EXAMPLES = """
+examples:
+  evolve --target={target}
+      evolves every kernel of the starter suite; in a checkout the winners go to
+      kernels_generated/, elsewhere to ./speciate_out
+  evolve --target={target} --kernel={kernel} --evaluations=60 --seed=1 --report={kernel}.html
+      evolves one kernel for longer and writes a page that shows how
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """A user's wishes, each well-formed; None where the user did not say."""
+
+    targets: tuple[str, ...]
+    kernels: tuple[str, ...]
+    problem: str | None
+    task: str | None
+    reduced: bool
+    allow_torch: tuple[str, ...]
+    model_new: str | None
+    overwrite: bool
+    shapes: tuple[Shape, ...]
+    dispatch: int | None
+    unseen: int | None
+    schedule: str | None
+    evaluations: int | None
+    seconds: float | None
+    policy: str | None
+    operators: tuple[str, ...]
+    target_speedup: float | None
+    stagnation: int | None
+    memory: bool
+    lessons: bool
+    models: tuple[str, ...]
+    prices: tuple[str, ...]
+    max_tokens: int | None
+    max_cost: float | None
+    replay: str | None
+    seed: int | None
+    workers: int | None
+    backend: str | None
+    store: str | None
+    no_store: bool
+    resume: str | None
+    promote: bool | None
+    out: str | None
+    report: str | None
+    trace: str | None
+    json: bool
+    list_targets: bool
+    list_kernels: bool
+    list_runs: bool
+    show: str | None
+    version: bool
+    words: tuple[str, ...]
+
+
+def arguments(words: Sequence[str], target: str, kernel: str) -> Arguments:
+    """The arguments that a command line holds; KernelError where it is not well-formed.
+
+    target, kernel: names for the examples in the help.
+    """
+    parser = _parser(EXAMPLES.format(target=target, kernel=kernel))
+    found = parser.parse_args(words)
+    known = [option for action in parser._actions for option in action.option_strings]
+    if found.rest:
+        hint = near(found.rest[0], known, "every argument has a name; see --help")
+        raise KernelError(f"`{found.rest[0]}` is not understood", where="arguments", hint=hint)
+    return Arguments(
+        targets=tuple(dict.fromkeys(found.target)),
+        kernels=tuple(dict.fromkeys(found.kernel)),
+        problem=found.problem,
+        task=found.task,
+        reduced=found.reduced,
+        allow_torch=_names("--allow-torch", found.allow_torch),
+        model_new=found.model_new,
+        overwrite=found.overwrite,
+        shapes=tuple(worded(text) for text in found.shape),
+        dispatch=_whole("--dispatch", found.dispatch, 1),
+        unseen=_whole("--unseen", found.unseen, 0),
+        schedule=found.schedule,
+        evaluations=_whole("--evaluations", found.evaluations, 1),
+        seconds=_positive("--seconds", found.seconds),
+        policy=found.policy,
+        operators=tuple(dict.fromkeys(n for n in found.operators.split(",") if n)),
+        target_speedup=_positive("--target-speedup", found.target_speedup),
+        stagnation=_whole("--stagnation", found.stagnation, 1),
+        memory=found.memory,
+        lessons=found.lessons,
+        models=tuple(found.model),
+        prices=tuple(found.price),
+        max_tokens=_whole("--max-tokens", found.max_tokens, 1),
+        max_cost=_positive("--max-cost", found.max_cost),
+        replay=found.replay,
+        seed=_whole("--seed", found.seed, 0),
+        workers=_whole("--workers", found.workers, 1),
+        backend=found.backend,
+        store=found.store,
+        no_store=found.no_store,
+        resume=found.resume,
+        promote=found.promote,
+        out=found.out,
+        report=found.report,
+        trace=found.trace,
+        json=found.json,
+        list_targets=found.list_targets,
+        list_kernels=found.list_kernels,
+        list_runs=found.list_runs,
+        show=found.show,
+        version=found.version,
+        words=tuple(words),
+    )
+
+
+def example(names: Sequence[str]) -> str:
+    """A name for an example: the last, as good as any."""
+    return names[-1] if names else "NAME"
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse, with errors of ours."""
+
+    def error(self, message: str) -> NoReturn:
+        hint = "see --help"
+        if unknown := re.search(r"unrecognized arguments: (\S+)", message):
+            known = [option for action in self._actions for option in action.option_strings]
+            hint = near(unknown[1].partition("=")[0], known, hint)
+        raise KernelError(message, where="arguments", hint=hint)
+
+
+def _parser(examples: str) -> _Parser:
+    parser = _Parser(
+        prog="evolve",
+        description="Evolves kernels into fast, verified implementations for a target.",
+        epilog=examples,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("rest", nargs="*", help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--version", action="store_true", help="print the version, and those of what it uses"
+    )
+    evolved = parser.add_argument_group("what is evolved")
+    _what(evolved)
+    _sizes(evolved)
+    _with(evolved)
+    _how(parser.add_argument_group("how it is searched"))
+    _models(
+        parser.add_argument_group(
+            "models that are asked (an endpoint's address and key: OPENAI_BASE_URL, OPENAI_API_KEY)"
+        )
+    )
+    _kept(parser.add_argument_group("what is kept"))
+    _results(parser.add_argument_group("where results go"))
+    return parser
+
+
+def _what(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--target",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="hardware, by name or by a .toml file; repeatable",
+    )
+    group.add_argument(
+        "--kernel",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="of the library, or a .kir file; repeatable (default: the whole starter suite)",
+    )
+    group.add_argument(
+        "--problem",
+        metavar="FILE.py",
+        help="every kernel of a PyTorch module, from a file that defines Model, "
+        "get_inputs and get_init_inputs",
+    )
+    group.add_argument(
+        "--task",
+        metavar="FILE.py",
+        help="every kernel of a reference of your own, from a file that defines it, "
+        "its inputs and its tests",
+    )
+    group.add_argument(
+        "--reduced",
+        action="store_true",
+        help="with --problem: at sizes that can be simulated and interpreted",
+    )
+    group.add_argument(
+        "--allow-torch",
+        metavar="OPS",
+        help="with --problem or --task: operators that are left to PyTorch, with "
+        "commas, as the error of a missing one names them; what is found says "
+        "which they are",
+    )
+
+
+def _sizes(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--shape",
+        action="append",
+        default=[],
+        metavar="M=2048,K=512[@WEIGHT]",
+        help="sizes to tune for; those not named are as in the kernel's file; "
+        "repeatable, each with its weight (default: 1)",
+    )
+    group.add_argument(
+        "--dispatch",
+        metavar="K",
+        help="with several shapes: up to K kernels share them (default: 1)",
+    )
+    group.add_argument(
+        "--unseen",
+        metavar="N",
+        help="with --dispatch: at how many other shapes the result is tried in the "
+        "end (default: 10)",
+    )
+
+
+def _with(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--schedule", metavar="FILE.sched", help="start from this schedule too (one kernel)"
+    )
+    group.add_argument(
+        "--backend", metavar="NAME", help="one of the target's backends (default: its first)"
+    )
+    group.add_argument(
+        "--list-targets",
+        action="store_true",
+        help="say what can be evolved for, and what this machine can do for each",
+    )
+    group.add_argument(
+        "--list-kernels",
+        action="store_true",
+        help="say which kernels the library has, with signatures and sizes",
+    )
+
+
+def _how(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--evaluations",
+        metavar="N",
+        help=f"candidates to try for each kernel (default: {EVALUATIONS})",
+    )
+    group.add_argument("--seconds", metavar="S", help="time for each kernel (default: no limit)")
+    group.add_argument(
+        "--policy",
+        metavar="NAME[,parameter=value,...]",
+        help=f"who becomes a parent, and how (default: {POLICY}); see docs/search.md",
+    )
+    group.add_argument(
+        "--operators",
+        metavar="NAMES",
+        default="",
+        help="what may make new candidates, with commas, `all` for all there are "
+        "(default: all but rewrite)",
+    )
+    group.add_argument(
+        "--target-speedup",
+        metavar="X",
+        help="stop when the best is so many times as fast as the first schedule",
+    )
+    group.add_argument(
+        "--stagnation", metavar="N", help="stop after so many candidates without a gain"
+    )
+    group.add_argument(
+        "--memory",
+        action=argparse.BooleanOptionalAction,
+        default=False,
+        help="start from what earlier runs in the store found for the same kernel",
+    )
+    group.add_argument(
+        "--lessons",
+        action=argparse.BooleanOptionalAction,
+        default=False,
+        help="keep what a run teaches, and use what earlier ones taught",
+    )
+    group.add_argument(
+        "--seed",
+        metavar="N",
+        help="the same seed and evaluations give the same result (default: 0)",
+    )
+    group.add_argument(
+        "--workers", metavar="N", help="candidates evaluated at a time (default: one a core)"
+    )
+
+
+def _models(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--model",
+        action="append",
+        default=[],
+        metavar="NAME[:WEIGHT]",
+        help="a model that edits kernels beside the other operators; several share "
+        "the requests by weight",
+    )
+    group.add_argument(
+        "--price",
+        action="append",
+        default=[],
+        metavar="NAME=IN/OUT",
+        help="what a million tokens cost; or a file of prices",
+    )
+    group.add_argument(
+        "--max-tokens", metavar="N", help="tokens that models may read and write for each kernel"
+    )
+    group.add_argument(
+        "--max-cost",
+        metavar="X",
+        help="what models may cost for each kernel, in the currency of the prices",
+    )
+    group.add_argument(
+        "--replay",
+        metavar="RUN",
+        help="make a stored run again with the answers that it had, asking nobody",
+    )
+
+
+def _kept(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--store", metavar="URL", help="where runs are kept: an SQLite file, or a database's URL"
+    )
+    group.add_argument(
+        "--no-store",
+        action="store_true",
+        help="keep no runs: what is found is printed, promoted and forgotten",
+    )
+    group.add_argument("--resume", metavar="RUN", help="go on with a run that was stopped")
+    group.add_argument("--list-runs", action="store_true", help="say which runs the store holds")
+    group.add_argument(
+        "--show",
+        metavar="RUN",
+        help="print a stored run: settings, times, the winner's lineage, schedule and source",
+    )
+
+
+def _results(group: argparse._ArgumentGroup) -> None:
+    group.add_argument(
+        "--promote",
+        action=argparse.BooleanOptionalAction,
+        default=None,
+        help="write winners to kernels_generated/ (default: in a checkout, and "
+        "kernels of the library only)",
+    )
+    group.add_argument(
+        "--out",
+        metavar="DIR",
+        help="write each winner's source, schedule and record to "
+        "DIR/KERNEL/TARGET/ (default outside a checkout: speciate_out)",
+    )
+    group.add_argument(
+        "--model-new",
+        metavar="FILE.py",
+        help="with --problem: KernelBench's solution file, whose ModelNew calls the "
+        "winners (one target)",
+    )
+    group.add_argument(
+        "--overwrite", action="store_true", help="with --model-new or --out: replace what is there"
+    )
+    group.add_argument("--report", metavar="FILE.html", help="a page that shows the search")
+    group.add_argument(
+        "--trace", metavar="FILE.json", help="a timeline of the winner, in Chrome's trace format"
+    )
+    group.add_argument(
+        "--json", action="store_true", help="one JSON object on stdout instead of a table"
+    )
+
+
+def _whole(option: str, text: str | None, least: int) -> int | None:
+    if text is None:
+        return None
+    if not re.fullmatch(r"\d{1,18}", text) or int(text) < least:
+        raise KernelError(
+            f"`{text}` is not possible",
+            where=option,
+            allowed=f"a whole number from {least}",
+            hint=f"for example {option}={max(least, EVALUATIONS)}" if least else "",
+        )
+    return int(text)
+
+
+def _names(option: str, text: str | None) -> tuple[str, ...]:
+    """Names with commas between them, each once."""
+    names = tuple(dict.fromkeys(name.strip() for name in (text or "").split(",")))
+    if text is not None and "" in names:
+        raise KernelError(f"`{text}` lacks a name", where=option, allowed="names with commas")
+    return names if text else ()
+
+
+def _positive(option: str, text: str | None) -> float | None:
+    if text is None:
+        return None
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise KernelError(
+            f"`{text}` is not possible",
+            where=option,
+            allowed="a positive number",
+            hint=f"for example {option}=90",
+        )
+    return number

@@ -1,0 +1,104 @@
+"""A command that is well-formed: opens the store, searches, says what was found."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import closing
+from dataclasses import replace
+
+from ir.errors import KernelError
+from search.cli.arguments import Arguments
+from search.cli.files import keeper, url
+from search.cli.held_out import HELD_OUT
+from search.cli.interrupt import Interrupt
+from search.cli.invocation import Invocation
+from search.cli.memory_limit import require_memory
+from search.cli.models import sources
+from search.cli.problem import Problem
+from search.cli.promote import destination
+from search.cli.results import conclude, how_to_go_on
+from search.cli.session import Plan, Session
+from search.cli.suite import Suite, resumed
+from search.core.stored import Keeper
+from search.display.display import display
+from search.llm.endpoint import endpoint
+from search.prompt.lessons import Lessons, beside
+
+DONE, INCOMPLETE, FAULTY, INTERRUPTED = 0, 1, 2, 130
+FIXED = {  # what a stored run has decided, and the option that says it
+    "kernels": "--kernel",
+    "problem": "--problem",
+    "task": "--task",
+    "allow_torch": "--allow-torch",
+    "model_new": "--model-new",
+    "shapes": "--shape",
+    "dispatch": "--dispatch",
+    "policy": "--policy",
+    "operators": "--operators",
+    "models": "--model",
+    "seed": "--seed",
+    "backend": "--backend",
+}
+
+
+def execute(asked: Arguments, around: Invocation, found: Suite) -> int:
+    """Searches, and says what was found; the exit code.
+
+    found: what to search for; nothing where a stored run is to go on, which knows it.
+    """
+    problems = found.problems
+    with closing(keeper(asked, around)) as store:
+        if asked.resume is not None:
+            problems = (_resumed(asked, asked.resume, around, store),)
+        elif asked.replay is not None:
+            found_run = _resumed(asked, asked.replay, around, store)
+            problems = (replace(found_run, run="", replays=asked.replay),)
+        wanted = destination(asked, around, problems)
+        if not found.problems:
+            require_memory(problems, asked.workers or around.workers, asked.trace is not None)
+        shown = display(sys.stderr, around.quiet)
+        plan = Plan(
+            store=store,
+            workers=asked.workers or around.workers,
+            destination=wanted,
+            command=around.command(asked.words),
+            held_out=HELD_OUT if asked.unseen is None else asked.unseen,
+            sources=sources(asked.prices, endpoint(around.variables), shown.say),
+            memory=asked.memory,
+            lessons=_lessons(asked, around),
+        )
+        session = Session(plan, shown, Interrupt())
+        session.run(problems)
+    right = conclude(asked, around, session, found)
+    for line in how_to_go_on(asked, around, session):
+        print(line, file=sys.stderr)
+    if session.interrupt.came:
+        return INTERRUPTED
+    faults = {str(e.outcome.fault) for e in session.ended if e.outcome.fault}
+    for fault in sorted(faults):
+        print(f"evolve: {fault}", file=sys.stderr)
+    if faults:
+        return FAULTY
+    correct = all(e.outcome.best is not None for e in session.ended)
+    return DONE if correct and right and not session.faults else INCOMPLETE
+
+
+def _lessons(asked: Arguments, around: Invocation) -> Lessons | None:
+    if not asked.lessons:
+        return None
+    if asked.no_store:
+        raise KernelError(
+            "lessons are kept beside a store", where="--lessons", hint="leave --no-store out"
+        )
+    return beside(url(asked, around))
+
+
+def _resumed(asked: Arguments, run: str, around: Invocation, store: Keeper) -> Problem:
+    for name, option in FIXED.items():
+        if getattr(asked, name) not in (None, ()):
+            raise KernelError(
+                "a run that goes on keeps what it was started with",
+                where=option,
+                hint="leave it out, or start a new run without --resume",
+            )
+    return resumed(asked, run, store.load(run).settings, around.path)

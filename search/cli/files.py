@@ -1,0 +1,144 @@
+"""Files, packages and the store that a user names: read, refused, written."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+from ir.errors import KernelError
+from ir.lower.lower import lower
+from ir.lower.verbs import canonical
+from ir.machine import Machine
+from ir.parse.parse import parse_schedule
+from ir.source import near
+from ir.spec import Spec
+from ir.workload import Sizes
+from search.cli.arguments import Arguments
+from search.cli.invocation import Invocation
+from search.core.stored import Keeper
+
+
+def text_of(file: Path, option: str, ending: str) -> str:
+    """What a file holds; KernelError where it cannot be read as a text."""
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise KernelError(
+            f"`{file}` cannot be read: {error.strerror}",
+            where=option,
+            hint=near(file.name, _beside(file, ending), f"give the path of a {ending} file"),
+        ) from error
+    except UnicodeDecodeError as error:
+        raise KernelError(
+            f"the file is not a text in UTF-8: {error.reason}",
+            where=str(file),
+            hint="save it as UTF-8",
+        ) from error
+
+
+def _beside(file: Path, ending: str) -> list[str]:
+    """The names of the files with an ending in a file's folder; none where that is no folder."""
+    try:
+        return sorted(each.name for each in file.parent.iterdir() if each.suffix == ending)
+    except OSError:
+        return []
+
+
+def given_schedule(file: Path, spec: Spec, machine: Machine, sizes: Sizes) -> str:
+    """A schedule's text in canonical order; KernelError, within the file, where it is not legal
+    for the spec or does not fit the machine at the sizes."""
+    text = text_of(file, "--schedule", ".sched")
+    schedule = parse_schedule(text, str(file))
+    try:
+        lower(spec, schedule, machine, sizes)
+    except KernelError as error:
+        raise error.within(f"{file}, on target `{machine.name}`") from None
+    return str(canonical(schedule))
+
+
+def require_writable(option: str, file: Path) -> None:
+    """KernelError where a file could not be written."""
+    folder = file.parent
+    if file.is_dir():
+        what, hint = f"`{file}` is a folder", "name a file in it"
+    elif not folder.is_dir():
+        what, hint = f"the folder `{folder}` is not there", "make it first"
+    elif not os.access(file if file.exists() else folder, os.W_OK):
+        what, hint = f"`{file}` cannot be written", "name a file that you may write"
+    else:
+        return
+    raise KernelError(what, where=option, hint=hint)
+
+
+def require_folder(option: str, folder: Path) -> None:
+    """KernelError where files could not be written into a folder, which need not be there yet."""
+    place = folder
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    if not place.is_dir():
+        what, hint = f"`{place}` is a file", "name a folder"
+    elif not os.access(place, os.W_OK | os.X_OK):
+        what, hint = f"`{place}` cannot be written to", "name a folder that you may write to"
+    else:
+        return
+    raise KernelError(what, where=option, hint=hint)
+
+
+def write(option: str, file: Path, data: bytes) -> None:
+    """Writes a file whole or not at all; KernelError where that fails."""
+    try:
+        handle, beside = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)
+        try:
+            with os.fdopen(handle, "wb") as out:
+                out.write(data)
+            os.chmod(beside, 0o644)
+            os.replace(beside, file)
+        except OSError:
+            os.unlink(beside)
+            raise
+    except OSError as error:
+        raise KernelError(
+            f"`{file}` cannot be written: {error.strerror}",
+            where=option,
+            hint="name a file that you may write",
+        ) from error
+
+
+def require(package: str, purpose: str, hint: str, where: str = "") -> None:
+    """KernelError where a package is not installed. purpose: what it is for, as a sentence."""
+    if find_spec(package) is None:
+        what = f"the Python package `{package}` is not installed here: {purpose}"
+        raise KernelError(what, where=where, hint=hint)
+
+
+def keeper(asked: Arguments, around: Invocation) -> Keeper:
+    """Where runs are kept; KernelError where what that takes is not there."""
+    if asked.no_store:
+        from search.store.forgetful import Forgetful
+
+        return Forgetful()
+    require("sqlalchemy", "it keeps runs in a store", "install it, or give --no-store")
+    from search.store.store import Store
+
+    return Store(url(asked, around))
+
+
+def url(asked: Arguments, around: Invocation) -> str:
+    """The store's URL or path. A run can only be read where there is one: none is made for it."""
+    if asked.store is not None and "://" in asked.store:
+        return asked.store
+    store = around.path(asked.store or around.store)
+    for option, run in (
+        ("--resume", asked.resume),
+        ("--replay", asked.replay),
+        ("--show", asked.show),
+    ):
+        if run is not None and not store.is_file():
+            raise KernelError(
+                f"there is no store in `{store}`, so there is no run `{run}`",
+                where=option,
+                hint="name the store that the run was made in with --store",
+            )
+    return str(store)

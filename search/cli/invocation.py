@@ -1,0 +1,80 @@
+"""The invocation: where and how the command was called, as far as it matters.
+
+The only file of the command that reads the environment.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+PROGRAM = Path(__file__).parents[2]
+_BAZEL = ("./bazelw", "run", "//search:evolve", "--")
+_PYTHON = ("python3", "-m", "search.evolve")
+LEAST_WIDTH = 40  # characters of a line: nothing is made narrower
+MARK = "WORKSPACE"  # the file that the root of a checkout has and a build's copy has not
+
+
+@dataclass(frozen=True, slots=True)
+class Invocation:
+    """checkout: the tree that generated kernels are written to; None where the user is in none.
+
+    folder: what a user's relative paths are relative to.  variables: the environment.  quiet:
+    nobody watches, so nothing may move on the screen.  invocation: how a user calls the
+    command, for the lines that say how to go on.  workers: as many as there are cores.  width: characters of a line of stdout;
+    None where it is no terminal.
+    """
+
+    checkout: Path | None
+    folder: Path
+    variables: Mapping[str, str]
+    quiet: bool
+    invocation: tuple[str, ...]
+    workers: int
+    width: int | None = None
+
+    @property
+    def store(self) -> str:
+        """Where the store lies unless told otherwise, after the XDG base directories."""
+        home = self.variables.get("XDG_DATA_HOME") or "~/.local/share"
+        return str(Path(home).expanduser() / "speciate" / "store.db")
+
+    def command(self, words: Sequence[str]) -> str:
+        """The command line that gives these words to the command."""
+        return shlex.join((*self.invocation, *words))
+
+    def path(self, given: str) -> Path:
+        """A path that the user gave, whole."""
+        return self.folder / Path(given).expanduser()
+
+
+def current_invocation(environ: Mapping[str, str] = os.environ) -> Invocation:
+    """What the environment says; `bazel run` gives the tree and the folder it was called in."""
+    tree = environ.get("BUILD_WORKSPACE_DIRECTORY")
+    folder = Path(environ.get("BUILD_WORKING_DIRECTORY") or os.getcwd())
+    checkout = Path(tree) if tree else PROGRAM
+    inside = bool(tree) or folder.resolve().is_relative_to(PROGRAM.resolve())
+    return Invocation(
+        checkout=checkout if inside and (checkout / MARK).is_file() else None,
+        folder=folder,
+        variables=environ,
+        quiet=bool(environ.get("CI")) or environ.get("TERM") == "dumb",
+        invocation=_BAZEL if tree else _PYTHON,
+        workers=len(os.sched_getaffinity(0)),
+        width=_width(environ),
+    )
+
+
+def _width(environ: Mapping[str, str]) -> int | None:
+    said = environ.get("COLUMNS", "")
+    if said.isdigit() and int(said) >= LEAST_WIDTH:
+        return int(said)
+    try:
+        found = os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError):  # it is a file, or none
+        return None
+    return max(found, LEAST_WIDTH) if found else None

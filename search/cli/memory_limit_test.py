@@ -1,0 +1,78 @@
+"""A search that would need more memory than there is is refused with what it needs."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from ir.errors import KernelError
+from ir.parse.parse import parse_spec
+from ir.reference.inputs import random_inputs
+from search.cli import memory_limit
+from search.cli.memory_limit import available, compared_bytes, require_memory, timed_bytes
+from search.core.workload import Shape
+
+TEXT = '''def scale(x: bf16[M, K], g: f32[K]) -> f16[M, K]:
+    """Scale the columns of x."""
+    y[m, k] = f32(x[m, k]) * g[k]
+    return y
+'''
+SPEC = parse_spec(TEXT)
+BIG = {"M": 1024, "K": 1024}
+GIB = 2**30
+
+
+def problem(kind, *shapes, checks=({"M": 3, "K": 5},)):
+    settings = SimpleNamespace(
+        kernel="scale", spec=TEXT, checks=checks, shapes=[Shape(sizes) for sizes in shapes]
+    )
+    backend = SimpleNamespace(available=lambda machine: {"time_kind": kind})
+    return SimpleNamespace(settings=settings, backend=backend, machine=None)
+
+
+def test_inputs_are_counted_as_they_are_held_and_as_they_are_drawn():
+    held = sum(a.nbytes for a in random_inputs(SPEC, BIG, np.random.default_rng(0)).values())
+    entries = 1024 * 1024 + 1024
+    assert held == 4 * entries
+    assert timed_bytes(SPEC, [BIG], BIG) == held + 8 * entries
+    assert timed_bytes(SPEC, [BIG, BIG], BIG) == 2 * held + 8 * entries
+    results = 1024 * 1024 * (8 + 2)
+    assert compared_bytes(SPEC, BIG) == 2 * (held + results) + 8 * entries
+
+
+@pytest.mark.parametrize("kind", ("measured", "simulated"))
+def test_each_worker_has_inputs_of_its_own(kind):
+    needed = timed_bytes(SPEC, [BIG], BIG)
+    asked = [problem(kind, BIG)]
+    require_memory(asked, 2, False, room=2 * needed)
+    with pytest.raises(KernelError) as fault:
+        require_memory(asked, 3, False, room=2 * needed)
+    assert fault.value.where == "--shape" and "--workers=2" in fault.value.hint
+    with pytest.raises(KernelError, match=r"M=1024, K=1024: .* of memory are needed .* available"):
+        require_memory(asked, 1, False, room=needed - 1)
+
+
+def test_a_modelled_time_takes_inputs_only_for_a_timeline():
+    asked = [problem("modelled", BIG)]
+    require_memory(asked, 4, False, room=1 << 20)
+    with pytest.raises(KernelError, match="are needed"):
+        require_memory(asked, 4, True, room=1 << 20)
+
+
+def test_shapes_at_which_results_are_compared_count_too():
+    asked = [problem("modelled", {"M": 2, "K": 2}, checks=(BIG,))]
+    with pytest.raises(KernelError) as fault:
+        require_memory(asked, 1, False, room=1 << 20)
+    assert fault.value.where == "kernel `scale`" and "check(" in fault.value.hint
+
+
+def test_what_is_available_is_the_least_that_the_system_says(tmp_path, monkeypatch):
+    free, limit = tmp_path / "meminfo", tmp_path / "max"
+    free.write_text("MemTotal: 9 kB\nMemAvailable:    4194304 kB\n")
+    monkeypatch.setattr(memory_limit, "MEMORY", free)
+    monkeypatch.setattr(memory_limit, "LIMITS", (limit,))
+    assert available() == 4 * GIB
+    limit.write_text("max\n")
+    assert available() == 4 * GIB
+    limit.write_text(f"{GIB}\n")
+    assert available() == GIB

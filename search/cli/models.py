@@ -1,0 +1,207 @@
+"""The models of a run: which are asked, by whom, and what of it is replayed."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from ir.errors import KernelError
+from ir.estimate.cost import roofline
+from search.cli.problem import Problem
+from search.cli.promote import source
+from search.core.candidate import Candidate
+from search.core.evaluation import Evaluated
+from search.core.graph import Graph
+from search.core.lowered import spec_of
+from search.core.model_use import ModelUse, PromptUse, Spent
+from search.core.stored import Keeper
+from search.llm.costs import Price, prices
+from search.llm.endpoint import KEY, Endpoint
+from search.llm.ensemble import ensemble
+from search.llm.exchange import FAILED, Answer, ModelError
+from search.llm.ledger import Ledger
+from search.llm.models import Models, asked, replayed
+from search.loop.context import Operator
+from search.operator import MODEL_OPERATORS
+from search.operator.coach import Coach
+from search.operator.universal import Universal
+from search.prompt.archive import Prompts, shown
+from search.prompt.document import Document
+from search.prompt.knowledge import library_of
+from search.prompt.synthesis import Writer
+
+RESTS = 6  # without an answer between them, until a search with nothing else to do ends
+NO_KEY = f"no model is asked: {KEY} is not set; the search goes on without"
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Where answers come from. endpoint: None where there is no key.  prices: of models.  say:
+    is told of waits, and of what is lacking once.  said: what was."""
+
+    endpoint: Endpoint | None
+    prices: Mapping[str, Price]
+    say: Callable[[str], None]
+    said: set[str] = field(default_factory=set)
+
+    def say_once(self, text: str) -> None:
+        """Says it where it was not said for an earlier search of the command."""
+        if text not in self.said:
+            self.said.add(text)
+            self.say(text)
+
+
+@dataclass(frozen=True, slots=True)
+class RunModels:
+    """What a search tells of itself (see `run.Models`), passed on to those who need it."""
+
+    models: Models
+    coach: Coach
+    seed: int
+    _rests: list[int] = field(default_factory=list)  # at each, how many answers there were
+
+    @property
+    def spent(self) -> Spent:
+        """By the run so far."""
+        return Spent(self.models.ledger.tokens, self.models.ledger.cost)
+
+    def close(self) -> None:
+        """Breaks off what is under way."""
+        self.models.close()
+
+    def begin(self, run: str) -> None:
+        """The exchanges to come are of this run."""
+        self.models.begin(run)
+
+    def advance(self, generation: int, graph: Graph, outcomes: Mapping[str, Evaluated]) -> None:
+        """Lets the coach work on the prompts."""
+        self.coach.advance(generation, graph, outcomes, self.seed)
+
+    def allow(self, seconds: float) -> None:
+        """Answers are waited for so long and no longer."""
+        self.models.time_left.set(seconds)
+
+    def rest(self) -> bool:
+        """Waits until the models may be asked again; False after so many rests without an answer.
+
+        What counts are rests and answers, not seconds, so that a replay decides alike.
+        """
+        answers = sum(isinstance(reply, Answer) for reply in self.models.replies())
+        if self._rests.count(answers) == RESTS:
+            return False
+        self._rests.append(answers)
+        with suppress(ModelError):  # the search's time is over: its rule says so
+            self.models.wait()
+        return True
+
+    def use(self, graph: Graph, outcomes: Mapping[str, Evaluated]) -> ModelUse:
+        """What was asked so far, and what came of it."""
+        replies = self.models.replies()
+        answers = sum(isinstance(reply, Answer) for reply in replies)
+        failed = Counter(reply.kind for reply in replies if isinstance(reply, ModelError))
+        prompts = []
+        for version in self.coach.prompts.versions.values():
+            come_of = shown(version, graph, outcomes)
+            prompts.append(
+                PromptUse(
+                    version.digest,
+                    version.parent,
+                    version.move,
+                    come_of.children,
+                    come_of.failed,
+                    come_of.gain,
+                )
+            )
+        return ModelUse(
+            self.spent,
+            answers,
+            self.models.recording.refused(),
+            len(replies) - answers,
+            tuple(prompts),
+            {FAILED[kind]: count for kind, count in sorted(failed.items())},
+        )
+
+
+def sources(words: Sequence[str], endpoint: Endpoint | None, say: Callable[[str], None]) -> Sources:
+    """words: prices as the user gives them."""
+    return Sources(endpoint, prices(words), say)
+
+
+def models_of(problem: Problem, given: Sources, store: Keeper) -> RunModels | None:
+    """The models of a problem's run; None where it asks none, or there is no key."""
+    settings = problem.settings
+    if not settings.models:
+        return None
+    names = ensemble(settings.models)
+    if problem.replays:
+        ledger = Ledger(given.prices)
+        models = replayed(problem.replays, store, names, ledger, store)
+    elif given.endpoint is None:
+        given.say_once(NO_KEY)
+        return None
+    else:
+        ledger = Ledger(given.prices, settings.max_tokens, settings.max_cost)
+        waits = random.Random(settings.seed)
+        models = asked(given.endpoint, names, ledger, store, waits, say=given.say)
+    coach = Coach(
+        ask=models.complete,
+        refuse=models.refuse,
+        model=names.draw,
+        prompts=Prompts(),
+        kernel=settings.kernel,
+        machine=problem.machine.title,
+    )
+    return RunModels(models, coach, settings.seed)
+
+
+def model_operators(
+    problem: Problem, found: RunModels, lessons: Sequence[Document] = ()
+) -> dict[str, Operator]:
+    """The operators that ask models, by name."""
+    settings, machine = problem.settings, problem.machine
+    manifest = problem.backend.manifest
+    writer = Writer(
+        kernel=settings.kernel,
+        machine=machine,
+        sizes=settings.sizes,
+        checks=settings.checks,
+        roofline_us=roofline(spec_of(settings.spec), machine, settings.sizes).us,
+        language=manifest.language,
+        library=library_of(manifest.name).with_documents(lessons),
+    )
+    made = [
+        Universal(
+            ask=found.models.complete,
+            refuse=found.models.refuse,
+            model=found.models.ensemble.draw,
+            writer=writer,
+            source=_Emitted(problem),
+            file=f"kernel.{manifest.extension}",
+            prompts=found.coach.prompts,
+            name=name,
+            parents=parents,
+        )
+        for parents, name in enumerate(MODEL_OPERATORS, 1)
+    ]
+    return {operator.name: operator for operator in made}
+
+
+class _Emitted:
+    """What a candidate comes to in the backend's language; one emission at a time."""
+
+    def __init__(self, problem: Problem):
+        self._problem = problem
+        self._lock = threading.Lock()
+
+    def __call__(self, candidate: Candidate) -> str:
+        if candidate.source is not None:
+            return candidate.source
+        with self._lock:
+            try:
+                return source(self._problem, candidate.formulation, candidate.schedule)
+            except KernelError as error:
+                return f"(it does not lower: {error.what})\n"

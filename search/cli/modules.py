@@ -1,0 +1,325 @@
+"""Modules: a PyTorch file as kernels, at all its shapes, with its total and its `ModelNew`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from backends.backend import Backend
+from backends.compiled import Kernels
+from frontends.kernelbench.apart import apart
+from frontends.kernelbench.solution import Solution
+from ir.errors import KernelError
+from ir.machine import Machine
+from ir.network import Network, Outside
+from ir.partition.partition import partition
+from ir.partition.unify import unified
+from ir.spec import Spec
+from ir.workload import Sizes
+from search.cli.files import require, require_writable
+from search.core import quantity
+from search.core.outcome import Outcome
+from search.core.workload import Shape
+
+SECONDS = 300.0  # that reading a file may take
+
+
+@dataclass(frozen=True, slots=True)
+class Sized:
+    """A task at one of its shapes. spec, aliases: its equations, at literal sizes.  outside: its
+    calls that are left to PyTorch."""
+
+    shape: Mapping[str, int]
+    weight: float
+    spec: Spec
+    aliases: Mapping[str, str]
+    outside: tuple[Outside, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """A problem file that was read. spec, aliases: its equations, at literal sizes.  solution: what
+    its `ModelNew` is made of, None where nobody asked.  sized: a task at each of its shapes, the
+    heaviest first; nothing for a problem.  outside, left: its calls that are left to PyTorch, and
+    the names of their operators."""
+
+    file: Path
+    spec: Spec
+    aliases: Mapping[str, str]
+    solution: Solution | None = None
+    sized: tuple[Sized, ...] = ()
+    outside: tuple[Outside, ...] = ()
+    left: tuple[str, ...] = ()
+
+    @property
+    def shape(self) -> Mapping[str, int] | None:
+        """The heaviest shape of a task; None for a problem."""
+        return self.sized[0].shape if self.sized else None
+
+    def networks(self, machine: Machine, backend: Backend) -> tuple[Network, ...]:
+        """Its steps on a machine, at each shape; KernelError where they cannot be lowered."""
+        emit = Kernels(machine, backend).emit
+        texts = self.sized or (self,)
+        try:
+            return tuple(partition(one.spec, {}, one.aliases, emit, one.outside) for one in texts)
+        except KernelError as error:
+            raise _within(self.file, error) from None
+
+
+def read(file: Path, reduced: bool, solution: bool, allow_torch: tuple[str, ...] = ()) -> Module:
+    """A problem file, read once, in a process of its own: it is code of others.
+
+    reduced: at sizes that can be simulated.  solution: `ModelNew` is to be written.  allow_torch:
+    operators that are left to PyTorch. Raises KernelError where the file cannot be read or
+    exported, has no `ModelNew`, or calls none of such an operator.
+    """
+    require("torch", "it reads modules", "install it", "--problem")
+    try:
+        spec, aliases, said, calls = apart(
+            _problem, str(file), reduced, solution, allow_torch, seconds=SECONDS, devices=False
+        )
+        return Module(file, spec, aliases, said, outside=calls, left=allow_torch)
+    except KernelError as error:
+        raise _within(file, error) from None
+
+
+def read_task(file: Path, allow_torch: tuple[str, ...] = ()) -> Module:
+    """A task's file, read apart too; KernelError as `read` raises it."""
+    require("torch", "it reads modules", "install it", "--task")
+    try:
+        sized = apart(_task, str(file), allow_torch, seconds=SECONDS, devices=False)
+    except KernelError as error:
+        raise _within(file, error) from None
+    first = sized[0]
+    return Module(file, first.spec, first.aliases, None, sized, first.outside, allow_torch)
+
+
+def _task(file: str, allow_torch: tuple[str, ...]) -> tuple[Sized, ...]:
+    """A task's reference as equations, at each shape. Runs apart."""
+    from frontends.kernelbench.task import Task
+    from frontends.pytorch.foreign import outside, require_called
+
+    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
+        task = Task.read(file, allow_torch)
+        opened = task.opened()
+        found, imports = [], []
+        for shape, weight in opened.shapes:
+            made = opened.at(shape).imported(task.name)
+            imports.append(made)
+            found.append(Sized(dict(shape), weight, made.spec, dict(made.aliases), outside(made)))
+        require_called(imports, allow_torch)
+    return tuple(found)
+
+
+def _within(file: Path, error: KernelError) -> KernelError:
+    inside = error.where and error.where != str(file)
+    return error.within(f"{file}: {error.where}" if inside else str(file))
+
+
+def _problem(
+    file: str, reduced: bool, wanted: bool, allow_torch: tuple[str, ...]
+) -> tuple[Spec, dict[str, str], Solution | None, tuple[Outside, ...]]:
+    """A file's model as equations, with what a solution needs, and the calls that are left to
+    PyTorch. Runs apart."""
+    from frontends.kernelbench.model_new import solution
+    from frontends.kernelbench.problem import Problem
+    from frontends.kernelbench.scaled import scaled
+    from frontends.pytorch.foreign import outside, require_called
+    from frontends.pytorch.module import imported
+
+    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
+        problem = Problem.read(file)
+        problem = scaled(problem) if reduced else problem
+        made = problem.made(fake=not reduced)
+        found = imported(made.model, made.inputs, name=problem.name, allow_torch=allow_torch)
+        require_called([found], allow_torch)
+        said = solution(problem, found) if wanted else None
+    return found.spec, dict(found.aliases), said, outside(found)
+
+
+@dataclass(frozen=True, slots=True)
+class ShapedNetwork:
+    """A module's network at one shape. sizes: those at which each kernel, by its name in the first
+    network, is what this one has in its place."""
+
+    shape: Mapping[str, int]
+    spec: Spec
+    network: Network
+    sizes: Mapping[str, Sizes]
+
+
+@dataclass(frozen=True, slots=True)
+class ShapedKernel:
+    """A kernel to evolve, and the shapes that it is tuned for."""
+
+    spec: Spec
+    shapes: tuple[Shape, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleKernels:
+    """The kernels of a module on a target. shaped: the networks that they are for: of all shapes,
+    or of the heaviest alone where the others differ from it in more than sizes."""
+
+    kernels: tuple[ShapedKernel, ...]
+    shaped: tuple[ShapedNetwork, ...]
+
+
+def module_kernels(module: Module, networks: Sequence[Network]) -> ModuleKernels:
+    """The kernels of a module. networks: at each of its shapes, the heaviest first."""
+    first = networks[0]
+    groups = list(zip(*(network.kernels() for network in networks)))
+    same = all(len(network.kernels()) == len(first.kernels()) for network in networks)
+    found = [unified(group) for group in groups] if same else [None]
+    if len(networks) == 1 or None in found:
+        alone = {spec.name: {} for spec in first.kernels()}
+        shape = module.shape or {}
+        return ModuleKernels(
+            tuple(ShapedKernel(spec, (Shape({}),)) for spec in first.kernels()),
+            (ShapedNetwork(shape, module.spec, first, alone),),
+        )
+    kernels = [each for each in found if each is not None]
+    shaped = (
+        ShapedNetwork(one.shape, one.spec, network, {k.spec.name: k.sizes[n] for k in kernels})
+        for n, (one, network) in enumerate(zip(module.sized, networks, strict=True))
+    )
+    weights = [one.weight for one in module.sized]
+    return ModuleKernels(
+        tuple(ShapedKernel(k.spec, _shapes(k.sizes, weights)) for k in kernels), tuple(shaped)
+    )
+
+
+def _shapes(sizes: Sequence[Sizes], weights: Sequence[float]) -> tuple[Shape, ...]:
+    """The shapes, those of equal sizes as one with the sum of their weights."""
+    found: dict[tuple[tuple[str, int], ...], Shape] = {}
+    for each, weight in zip(sizes, weights, strict=True):
+        key = tuple(each.items())
+        before = found[key].weight if key in found else 0.0
+        found[key] = Shape(each, before + weight)
+    return tuple(found.values())
+
+
+MODEL_NEW = "--model-new"
+IMPORTED = "py"  # the extension of sources that Python imports
+
+
+def require_new(file: Path, overwrite: bool) -> None:
+    """KernelError where the file could not be written, or is there and may not be replaced."""
+    require_writable(MODEL_NEW, file)
+    if file.exists() and not overwrite:
+        raise KernelError(
+            f"`{file}` is there already",
+            where=MODEL_NEW,
+            hint="name another file, or give --overwrite to replace it",
+        )
+
+
+def require_own(left: Sequence[str]) -> None:
+    """KernelError where operators are left to PyTorch."""
+    if left:
+        raise KernelError(
+            f"a `ModelNew` calls kernels alone, and `{left[0]}` is left to PyTorch",
+            where=MODEL_NEW,
+            hint="leave it out, or --allow-torch",
+        )
+
+
+def require_imported(backends: Mapping[str, Backend]) -> None:
+    """KernelError where there is not one target, with sources that Python imports.
+
+    backends: by target.
+    """
+    if len(backends) != 1:
+        raise KernelError(
+            f"a `ModelNew` runs on one target, not on {len(backends)}",
+            where=MODEL_NEW,
+            hint="name one with --target",
+        )
+    for target, backend in backends.items():
+        if backend.manifest.extension != IMPORTED:
+            raise KernelError(
+                f"kernels for `{target}` are {backend.manifest.language}, which a file of Python "
+                "cannot hold",
+                where=MODEL_NEW,
+                allowed=f"a target whose sources are .{IMPORTED} files",
+                hint="leave it out, or name another target",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """A network on a target. name: the module's.  steps: its calls of kernels.  lacking: kernels
+    without a correct candidate.  first_us, best_us: sums over the steps, None where a kernel has
+    none.  time_kind: of the best; several are joined by "and".  left: operators that PyTorch
+    computes between kernels, whose time is in no sum."""
+
+    name: str
+    target: str
+    steps: int
+    kernels: int
+    lacking: tuple[str, ...]
+    first_us: float | None
+    best_us: float | None
+    time_kind: str
+    left: tuple[str, ...] = ()
+
+    def table(self) -> dict[str, Any]:
+        """As plain data."""
+        return {
+            "target": self.target,
+            "steps": self.steps,
+            "kernels": self.kernels,
+            "lacking": list(self.lacking),
+            "left_to_torch": list(self.left),
+            "first_us": self.first_us,
+            "best_us": self.best_us,
+            "time_kind": self.time_kind or None,
+        }
+
+    def text(self) -> str:
+        """A line for a person."""
+        steps = f"{self.steps} step{'s' * (self.steps != 1)}"
+        kernels = f"{self.kernels} kernel{'s' * (self.kernels != 1)}"
+        head = f"{self.name} on {self.target}: {steps} by {kernels}"
+        if self.left:
+            head += f", and {', '.join(self.left)} by PyTorch, in no sum"
+        if self.best_us is None:
+            return f"{head}; no sum of times, without a correct {', '.join(self.lacking)}"
+        first = f" (first: {quantity.time(self.first_us)})" if self.first_us is not None else ""
+        return f"{head}; sum of best times {quantity.time(self.best_us)}, {self.time_kind}{first}"
+
+
+def total(
+    target: str, network: Network, outcomes: Sequence[Outcome], left: Sequence[str] = ()
+) -> Total:
+    """The total of a network. outcomes: of searches, some perhaps for other targets.  left:
+    operators that are left to PyTorch."""
+    best, first, kinds = {}, {}, set()
+    for outcome in outcomes:
+        name = outcome.settings.kernel
+        if outcome.settings.target != target or outcome.evaluation is None:
+            continue
+        best[name] = outcome.evaluation.us
+        first[name] = outcome.first_us
+        kinds.add(outcome.evaluation.time_kind)
+    names = [step.spec.name for step in network.steps]
+    return Total(
+        name=network.name,
+        target=target,
+        steps=len(names),
+        kernels=len(set(names)),
+        lacking=tuple(name for name in dict.fromkeys(names) if name not in best),
+        first_us=_sum(first.get(name) for name in names),
+        best_us=_sum(best.get(name) for name in names),
+        time_kind=" and ".join(sorted(kinds)),
+        left=tuple(left),
+    )
+
+
+def _sum(times: Iterable[float | None]) -> float | None:
+    found = list(times)
+    return None if None in found else sum(found)

@@ -1,0 +1,307 @@
+"""Promotion: the winner of a run as a record, and where it goes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from backends.emit import template_digest
+from ir.digest import spec_digest, text_digest
+from ir.errors import KernelError
+from ir.guards import WITHIN
+from ir.machine import Machine
+from ir.print import workload_text
+from ir.workload import Workload
+from search.cli.arguments import Arguments
+from search.cli.files import require_folder
+from search.cli.invocation import Invocation
+from search.cli.problem import Problem
+from search.core import difference
+from search.core.candidate import Candidate
+from search.core.evaluation import Evaluation
+from search.core.lowered import lowered, spec_of
+from search.core.outcome import Outcome
+from search.core.settings import Settings
+from search.core.shape_dispatch import ShapeDispatch
+from search.core.workload import Shape, widest
+from search.record.record import (
+    MEASURED,
+    SCHEDULE,
+    Digests,
+    Record,
+    Stored,
+    Written,
+    require_same_spec,
+    write_record,
+)
+from search.record.variant import Texts, Tuned, Variant, digest_of, numbered
+
+FOLDER = "kernels_generated"
+
+
+def winner_source(problem: Problem, outcome: Outcome) -> str:
+    """The source of the best candidate, as it was evaluated."""
+    best = outcome.best
+    assert best is not None, "a run without a correct candidate has no source"
+    if best.source is not None:
+        return best.source
+    return source(problem, best.formulation, best.schedule)
+
+
+def source(problem: Problem, formulation: str, schedule: str, shapes: Sequence[Shape] = ()) -> str:
+    """What the backend emits for a schedule. shapes: those that it fits at; by default all."""
+    machine: Machine = problem.machine
+    spec = spec_of(formulation)
+    sizes = widest(spec, machine, shapes or problem.settings.shapes)
+    nest = lowered(formulation, schedule, machine, sizes)
+    return problem.backend.emit(nest, machine)
+
+
+def lineage(outcome: Outcome, candidate: Candidate) -> tuple[str, ...]:
+    """One-line differences from the first schedule to a candidate, step by step."""
+    steps = outcome.graph.lineage(candidate.key)
+    return tuple(
+        line for before, after in zip(steps, steps[1:]) for line in difference.lines(before, after)
+    )
+
+
+def command(settings: Settings, own: bool = True) -> str:
+    """The command that gives a run with these settings again; where a schedule was given, one
+    that starts from the record's own. own: that schedule is for the spec's own equations, which
+    a run starts from."""
+    kept = f"{FOLDER}/{settings.kernel}/{settings.target}/{SCHEDULE}"
+    options = {
+        "target": settings.target,
+        "kernel": settings.kernel,
+        "schedule": kept if settings.schedule and own else None,
+        "evaluations": settings.evaluations,
+        "seconds": settings.seconds,
+        "policy": settings.policy,
+        "operators": ",".join(settings.operators) or None,
+        "seed": settings.seed,
+        "dispatch": settings.dispatch if settings.dispatch > 1 else None,
+    }
+    given = [f"--{name}={value}" for name, value in options.items() if value is not None]
+    given += [f"--model={name}" for name in settings.models]
+    given[2:2] = [f"--shape={_worded(shape)}" for shape in settings.shapes]
+    return " ".join(("bazel run //search:evolve --", *given))
+
+
+def _worded(shape: Shape) -> str:
+    """A shape as the command takes it."""
+    sizes = ",".join(f"{name}={number}" for name, number in shape.sizes.items())
+    return sizes if shape.weight == 1 else f"{sizes}@{shape.weight:g}"
+
+
+def promote(problem: Problem, outcome: Outcome, checkout: Path, said: Mapping[str, str]) -> Written:
+    """Keeps the winner in the checkout, if it is better than what is kept there.
+
+    said: what the backend says of the machine that the candidates were evaluated on.
+    """
+    return write_record(checkout / FOLDER, winner(problem, outcome, said))
+
+
+def winner(
+    problem: Problem, outcome: Outcome, said: Mapping[str, str], made_by: str = ""
+) -> Stored:
+    """The winner as a record with its texts. made_by: the command; by default one that gives the
+    run again in a checkout."""
+    assert outcome.best is not None, "a run without a correct candidate has no record"
+    assert outcome.evaluation is not None, "the winner has an evaluation"
+    settings = problem.settings
+    spec = spec_of(settings.spec)
+    text = winner_source(problem, outcome)
+    other = _other_equations(settings, outcome.best)
+    name = f"kernel.{problem.backend.manifest.extension}"
+    record = Record(
+        kernel=settings.kernel,
+        target=settings.target,
+        backend=settings.backend,
+        source=name,
+        command=made_by or command(settings, other is None),
+        digests=Digests(
+            spec=spec_digest(spec),
+            schedule=text_digest(outcome.best.schedule),
+            source=text_digest(text),
+            templates=template_digest(settings.backend),
+            toolchain=said.get("toolchain") or problem.backend.manifest.toolchain,
+            formulation=digest_of(other),
+        ),
+        correct_by=outcome.evaluation.correct_by,
+        time_kind=outcome.evaluation.time_kind,
+        shape=dict(settings.sizes),
+        us=outcome.dispatch.us if outcome.dispatch else outcome.evaluation.us,
+        checked=_checked(outcome.evaluation),
+        first_us=outcome.first_us,
+        plain_us=outcome.plain_us,
+        roofline_us=outcome.roofline_us,
+        evaluations=outcome.evaluations,
+        seed=settings.seed,
+        lineage=lineage(outcome, outcome.best),
+        freely_edited=outcome.best.source is not None,
+        left_to_torch=settings.left_to_torch,
+        **_measured_on(outcome.evaluation, said),
+        **_shared(problem, outcome, name),
+    )
+    workload = workload_text(Workload(spec, problem.tune, settings.checks))
+    stored = Stored(record, workload, outcome.best.schedule, text, other)
+    if outcome.dispatch is not None:
+        stored = replace(stored, variants=dispatch_texts(problem, outcome.dispatch)[1:])
+    return stored
+
+
+def winner_texts(problem: Problem, outcome: Outcome) -> tuple[Texts, ...]:
+    """What the winner is made of, and behind it the kernels that share its shapes; nothing where no
+    candidate is correct."""
+    best = outcome.best
+    if best is None:
+        return ()
+    other = _other_equations(problem.settings, best)
+    first = Texts(best.schedule, winner_source(problem, outcome), other)
+    shared = dispatch_texts(problem, outcome.dispatch)[1:] if outcome.dispatch else ()
+    return (first, *shared)
+
+
+def _shared(problem: Problem, outcome: Outcome, name: str) -> dict[str, Any]:
+    """What a record says of several shapes, and of the kernels that share them.
+
+    name: of the file of the first kernel's source.
+    """
+    workload = tuple(
+        Tuned(dict(row.shape.sizes), row.shape.weight, row.us, row.kernel)
+        for row in outcome.by_shape()
+        if row.us is not None
+    )
+    found = outcome.dispatch
+    if found is None or len(found.kernels) == 1:
+        return {"workload": workload}
+    others = [kernel.candidate for kernel in found.kernels[1:]]
+    variants = tuple(
+        Variant(
+            source=numbered(name, number),
+            schedule_digest=text_digest(text.schedule),
+            source_digest=text_digest(text.source),
+            freely_edited=other.source is not None,
+            lineage=lineage(outcome, other),
+            formulation_digest=digest_of(text.formulation),
+        )
+        for number, (other, text) in enumerate(
+            zip(others, dispatch_texts(problem, found)[1:], strict=True), 1
+        )
+    )
+    return {
+        "workload": workload,
+        "single_us": found.single_us,
+        "guards": found.guards,
+        "within": WITHIN,
+        "variants": variants,
+    }
+
+
+def dispatch_texts(problem: Problem, found: ShapeDispatch) -> tuple[Texts, ...]:
+    """What the kernels of a dispatch are made of, the fallback first."""
+    made = []
+    for kernel in found.kernels:
+        one = kernel.candidate
+        fitting = [s for s, us in zip(found.shapes, kernel.times, strict=True) if us is not None]
+        text = one.source or source(problem, one.formulation, one.schedule, fitting)
+        made.append(Texts(one.schedule, text, _other_equations(problem.settings, one)))
+    return tuple(made)
+
+
+def _other_equations(settings: Settings, candidate: Candidate) -> str | None:
+    """The equations of a candidate, None where they are the spec's own."""
+    own = spec_of(candidate.formulation) == spec_of(settings.spec)
+    return None if own else candidate.formulation
+
+
+def _checked(evaluation: Evaluation) -> tuple[Mapping[str, int], ...]:
+    return tuple(dict(e.sizes) for e in evaluation.errors)
+
+
+def _measured_on(evaluation: Evaluation, said: Mapping[str, str]) -> dict[str, str | None]:
+    """The device and its clocks, where the time is theirs."""
+    if evaluation.time_kind != MEASURED:
+        return {}
+    return {name: said.get(name) for name in ("device", "clocks")}
+
+
+OUT = "--out"
+USUAL = "speciate_out"  # the folder outside a checkout
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where winners go.
+
+    checkout: the tree whose kernels_generated/ takes them; None for nowhere.  all: every winner
+    goes there, and not the library's alone.  out: a folder that takes them; None for none.
+    named: the user named that folder; otherwise a faster winner there is kept.
+    """
+
+    checkout: Path | None = None
+    all: bool = False
+    out: Path | None = None
+    named: bool = False
+
+    def promotes(self, problem: Problem) -> bool:
+        """Whether a winner goes to the checkout: by itself, a kernel of the library for a target
+        of the project that is not for tests."""
+        usual = problem.library and problem.ours and not problem.backend.manifest.for_tests
+        return self.checkout is not None and (self.all or usual)
+
+    def writes(self, problem: Problem) -> bool:
+        """Whether a winner goes to the folder."""
+        for_tests = problem.backend.manifest.for_tests
+        return self.out is not None and (self.named or not for_tests)
+
+
+def destination(asked: Arguments, around: Invocation, problems: Sequence[Problem]) -> Destination:
+    """Where winners go. KernelError where the user wants what cannot be, told before a search."""
+    if asked.promote:
+        _require_checkout(around, problems)
+    checkout = around.checkout if asked.promote is not False else None
+    named = asked.out is not None
+    out = around.path(asked.out) if asked.out is not None else None
+    silent = asked.promote is None and asked.model_new is None
+    if out is None and around.checkout is None and silent:
+        out = around.folder / USUAL
+    found = Destination(checkout, asked.promote is True, out, named)
+    written = [problem for problem in problems if found.writes(problem)]
+    if out is not None and written:
+        _require_folder(out, written, named and not asked.overwrite)
+    return found
+
+
+def _require_checkout(around: Invocation, problems: Sequence[Problem]) -> None:
+    if around.checkout is None:
+        raise KernelError(
+            "there is no checkout to write to",
+            where="--promote",
+            hint="run it by `bazel run` or inside a checkout; --out=DIR needs none",
+        )
+    foreign = [p.machine.name for p in problems if not p.ours]
+    if foreign:
+        raise KernelError(
+            f"a record for target `{foreign[0]}` could not be tested later, as its file is not "
+            "the project's",
+            where="--promote",
+            hint="put the file into backends/targets/ and name the target; --out=DIR needs neither",
+        )
+
+
+def _require_folder(out: Path, problems: Sequence[Problem], new: bool) -> None:
+    """KernelError where winners could not be written. new: what is there may not be replaced."""
+    for problem in problems:
+        settings = problem.settings
+        folder = out / settings.kernel / settings.target
+        require_folder(OUT, folder)
+        if new and folder.exists():
+            raise KernelError(
+                f"`{folder}` is there already",
+                where=OUT,
+                hint="name another folder, or give --overwrite to replace it",
+            )
+        require_same_spec(folder, settings.spec)

@@ -1,0 +1,289 @@
+"""The results of a session: the table or the JSON object, the files asked for, how to go on."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import platform
+import shlex
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from backends.backend import BackendError
+from ir.errors import KernelError
+from ir.reference.inputs import random_inputs
+from search.cli.arguments import Arguments
+from search.cli.files import write
+from search.cli.invocation import Invocation
+from search.cli.modules import MODEL_NEW, Total, total
+from search.cli.problem import Problem
+from search.cli.promote import dispatch_texts, winner_source
+from search.cli.session import Ended, Session
+from search.cli.suite import Suite
+from search.cli.summary import summary_text
+from search.cli.tables import filled
+from search.cli.task_check import Results, task_results, task_text
+from search.core.lowered import nest_of, spec_of
+from search.core.outcome import Outcome
+from search.core.provenance import here
+from search.evaluator.sandbox import Limits, enter, homes
+from search.evaluator.stages import SEED
+from search.report.collect import result
+from search.report.page import Page, Result, Text
+
+
+def conclude(asked: Arguments, around: Invocation, session: Session, suite: Suite) -> bool:
+    """Says on stdout what was found, and writes the files asked for.
+
+    False where the winners of a task are wrong.
+    """
+    lines = [ended.line for ended in session.ended]
+    outcomes = [ended.outcome for ended in session.ended]
+    left = suite.module.left if suite.module is not None else ()
+    totals = [total(name, network, outcomes, left) for name, network in suite.networks.items()]
+    results = _results(session, suite, totals)
+    if asked.json:
+        found: dict[str, Any] = {"runs": [ended.table() for ended in session.ended]}
+        if suite.module is not None:
+            rows = [{**each.table(), **_said(suite, results, each.target)} for each in totals]
+            found["problem"] = {"name": suite.module.spec.name, "targets": rows}
+        print(json.dumps(found))
+    elif lines:
+        print(summary_text(lines, around.width), end="")
+        for each in totals:
+            print(filled(each.text(), around.width), end="")
+            if each.target in results and suite.module is not None:
+                print(_task_text(suite, each.target, results[each.target]))
+    sys.stdout.flush()
+    if asked.model_new is not None:
+        _model_new(asked.model_new, around, session, suite, totals[0])
+    if asked.report is not None and session.ended:
+        _report(asked.report, around, session)
+    for line in _unwritten(asked, session):
+        print(line, file=sys.stderr)
+    if asked.trace is not None and session.ended and session.ended[-1].outcome.best is not None:
+        from search.cli.results import timeline
+
+        ended = session.ended[-1]
+        data = timeline(ended.problem, ended.outcome)
+        write("--trace", around.path(asked.trace), data)
+        best = ended.outcome.evaluation
+        kind = f", {best.time_kind}," if best else ""
+        print(f"evolve: the timeline{kind} is in {asked.trace}", file=sys.stderr)
+    return not any(fault for found in results.values() for _, fault in found)
+
+
+def _unwritten(asked: Arguments, session: Session) -> Iterator[str]:
+    """In a checkout, how to have the source of a kernel of one's own, as it goes nowhere."""
+    wanted = session.plan.destination
+    names = [
+        e.problem.title
+        for e in session.ended
+        if e.outcome.best is not None
+        and not e.interrupted
+        and not e.problem.backend.manifest.for_tests
+        and not (wanted.promotes(e.problem) or wanted.writes(e.problem))
+    ]
+    if names and asked.promote is None and not asked.json and asked.model_new is None:
+        yield (
+            f"evolve: {', '.join(names)}: written nowhere; --out=DIR writes winners to a folder, "
+            "--promote to kernels_generated/, --show=RUN prints one that is stored"
+        )
+
+
+def how_to_go_on(asked: Arguments, around: Invocation, session: Session) -> Iterator[str]:
+    """After an interrupt, the commands that do the rest."""
+    if not session.interrupt.came:
+        return
+    if asked.no_store:
+        yield "evolve: interrupted; nothing was kept (--no-store)"
+        return
+    same = []
+    if asked.store is not None:
+        same.append(f"--store={asked.store}")
+    started = session.unfinished
+    if started is not None:
+        words = [f"--resume={started.outcome.run}", *same]
+        if not started.problem.ours:
+            words.append(f"--target={asked.targets[0]}")
+        yield f"evolve: interrupted; everything is stored. To go on:\n  {around.command(words)}"
+    else:
+        yield "evolve: interrupted before a search had begun"
+    if session.left and started is not None:
+        names = ", ".join(dict.fromkeys(p.title for p in session.left))
+        yield f"evolve: not begun: {names}"
+
+
+def _results(session: Session, suite: Suite, totals: Sequence[Total]) -> dict[str, Results]:
+    """What a task's winners come to, by target; nothing where a kernel is lacking."""
+    module, found = suite.module, {}
+    if module is None or module.shape is None:
+        return {}
+    for each in totals:
+        ended = [e for e in session.ended if e.problem.settings.target == each.target]
+        if not each.lacking:
+            found[each.target] = task_results(module, suite.shaped[each.target], ended)
+    return found
+
+
+def _said(suite: Suite, results: Mapping[str, Results], target: str) -> dict[str, Any]:
+    """What a task's table has more; no `results` where its winners were not run."""
+    if suite.module is None or suite.module.shape is None:
+        return {}
+    rows = [{"name": n, "fault": fault or None} for n, fault in results.get(target, ())]
+    shapes = [dict(one.shape) for one in suite.shaped[target]]
+    return {"shape": shapes[0], "shapes": shapes, "results": rows if target in results else None}
+
+
+def _task_text(suite: Suite, target: str, results: Results) -> str:
+    assert suite.module is not None, "a task has a module"
+    return task_text(suite.module, suite.shaped[target], target, results)
+
+
+def _model_new(
+    given: str, around: Invocation, session: Session, suite: Suite, found: Total
+) -> None:
+    """The solution file; not where a kernel has no correct candidate, as the exit code says too."""
+    if found.lacking:
+        lacking = ", ".join(found.lacking)
+        print(
+            f"evolve: {MODEL_NEW}: no correct candidate of {lacking}; no file is written",
+            file=sys.stderr,
+        )
+        return
+    assert suite.module is not None and suite.module.solution is not None, "it was asked for"
+    best = {e.outcome.settings.kernel: winner_source(e.problem, e.outcome) for e in session.ended}
+    task_text = suite.module.solution.text(suite.networks[found.target], best)
+    write(MODEL_NEW, around.path(given), task_text.encode())
+    print(f"evolve: ModelNew is in {shlex.quote(given)}", file=sys.stderr)
+
+
+def _report(given: str, around: Invocation, session: Session) -> None:
+    from search.cli.results import page
+    from search.report.render import render
+
+    made = page(session.ended, session.plan.command, datetime.now(UTC))
+    write("--report", around.path(given), render(made).encode())
+    print(f"evolve: the report is in {shlex.quote(given)}", file=sys.stderr)
+
+
+PACKAGES = ("numpy", "sqlalchemy", "jinja2")
+
+
+def page(ended: Sequence[Ended], command: str, now: datetime) -> Page:
+    """The page that shows these searches, the last of which may have been interrupted."""
+    targets = ", ".join(dict.fromkeys(e.problem.settings.target for e in ended))
+    title = ended[0].problem.title if len(ended) == 1 else f"{len(ended)} kernels on {targets}"
+    return Page(
+        title=title,
+        command=command,
+        date=f"{now.day} {now:%B %Y, %H:%M} UTC",
+        results=tuple(_page_result(e) for e in ended),
+        facts=_versions(),
+    )
+
+
+def _page_result(ended: Ended) -> Result:
+    problem, outcome, said = ended.problem, ended.outcome, here(ended.environment)
+    source = None
+    if outcome.best is not None:
+        extension = problem.backend.manifest.extension
+        source = Text(f"Source, kernel.{extension}", winner_source(problem, outcome))
+    facts = {
+        "toolchain": said.get("toolchain") or problem.backend.manifest.toolchain,
+        **{name: said[name] for name in ("device", "clocks") if name in said},
+        "evaluation": f"{ended.environment.get('workers')} at a time",
+        **_sandbox(ended.environment.get("sandbox")),
+        "written to": ended.record or ended.out or "nowhere",
+    }
+    if left := problem.settings.left_to_torch:
+        facts["left to PyTorch"] = f"{', '.join(left)}, in the module that the kernel is of"
+    return result(outcome, problem.machine, source, facts, _others(ended), ended.held_out)
+
+
+def _others(ended: Ended) -> tuple[Text, ...]:
+    """The texts of the kernels that share the winner's shapes."""
+    if ended.outcome.dispatch is None:
+        return ()
+    extension, found = ended.problem.backend.manifest.extension, []
+    kernels = dispatch_texts(ended.problem, ended.outcome.dispatch)
+    for number, kernel in list(enumerate(kernels))[1:]:
+        found.append(Text(f"Kernel {number}: schedule", kernel.schedule))
+        found.append(Text(f"Kernel {number}: source, kernel_{number}.{extension}", kernel.source))
+    return tuple(found)
+
+
+def _sandbox(layers: object) -> dict[str, str]:
+    """Which layers of the sandbox candidates ran in, and which this machine lacks."""
+    if not isinstance(layers, Mapping):
+        return {}
+    held = [name for name, said in layers.items() if str(said).startswith("yes")]
+    lacking = [name for name in layers if name not in held]
+    words = ", ".join(held) or "none"
+    return {"sandbox": words + (f"; not here: {', '.join(lacking)}" if lacking else "")}
+
+
+def _versions() -> dict[str, str]:
+    found = {"machine": f"{platform.system()} {platform.machine()}"}
+    found["python"] = platform.python_version()
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = "not installed"
+    return found
+
+
+TRACE_FILE = "trace.json"
+TRACE_FAULT = "fault.txt"
+TRACE_SECONDS = 120.0
+
+
+def timeline(problem: Problem, outcome: Outcome) -> bytes:
+    """The trace of the best candidate; KernelError where it could not be had.
+
+    The kernel runs in a sandboxed process of its own, as it did when it was evaluated.
+    """
+    with tempfile.TemporaryDirectory(prefix="speciate-") as home:
+        folder = Path(home)
+        context = multiprocessing.get_context("fork")
+        child = context.Process(target=_profile, args=(problem, outcome, folder))
+        child.start()
+        child.join(TRACE_SECONDS)
+        if child.is_alive():
+            child.kill()
+            child.join()
+        if (folder / TRACE_FILE).is_file() and child.exitcode == 0:
+            return (folder / TRACE_FILE).read_bytes()
+        said = (folder / TRACE_FAULT).read_text() if (folder / TRACE_FAULT).is_file() else ""
+        raise KernelError(
+            "no timeline could be made: " + (said or f"its process ended with {child.exitcode}"),
+            where="--trace",
+            hint="a backend may not be able to; leave --trace out",
+        )
+
+
+def _profile(problem: Problem, outcome: Outcome, folder: Path) -> None:
+    assert outcome.best is not None, "a run without a correct candidate has no timeline"
+    machine, sizes, backend = problem.machine, problem.settings.sizes, problem.backend
+    spec = spec_of(problem.settings.spec)
+    inputs = random_inputs(spec, sizes, np.random.default_rng(SEED))
+    nest = nest_of(outcome.best, machine, sizes)
+    source = winner_source(problem, outcome)
+    enter(folder, Limits().suited(backend.available(machine)))
+    os.environ.update(homes(folder))
+    tempfile.tempdir = None  # what it was is no longer writable
+    try:
+        built = backend.build(source, nest, machine, folder)
+        backend.profile(built, nest, machine, sizes, inputs, folder / TRACE_FILE)
+    except BackendError as error:
+        (folder / TRACE_FAULT).write_text(str(error))
+        raise SystemExit(1) from None

@@ -1,0 +1,303 @@
+"""The session: one search after another, each prepared, shown, promoted and noted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from backends.registry import backend_for, target
+from ir.errors import KernelError
+from search.cli.held_out import HELD_OUT, tried_at_held_out
+from search.cli.interrupt import Interrupt
+from search.cli.models import RunModels, Sources, model_operators, models_of
+from search.cli.problem import Problem
+from search.cli.promote import Destination, promote, winner, winner_source, winner_texts
+from search.cli.summary import Line
+from search.core.held_out import HeldOut
+from search.core.lowered import spec_of
+from search.core.outcome import Outcome
+from search.core.provenance import here
+from search.core.stored import Keeper
+from search.core.transferred import Transferred
+from search.display.display import Display
+from search.evaluator.cache import Cached
+from search.evaluator.identity import SourceIdentity
+from search.evaluator.local import LocalEvaluator
+from search.evaluator.stages import Bench
+from search.loop.context import Operator
+from search.loop.run import Search
+from search.operator import local_operators, usual
+from search.operator.study import lacking
+from search.policy import policy
+from search.prompt.document import document
+from search.prompt.lesson import distil
+from search.prompt.lessons import Lessons
+from search.prompt.operations import operations
+from search.record.record import Written, write_record
+from search.warm_start.recall import recalled
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """operators: by name.  models: None where none is asked."""
+
+    problem: Problem
+    operators: Mapping[str, Operator]
+    models: RunModels | None
+
+    def close(self) -> None:
+        """Lets go of connections."""
+        if self.models is not None:
+            self.models.close()
+
+
+def prepared(
+    problem: Problem,
+    sources: Sources,
+    store: Keeper,
+    *,
+    ended: Sequence[tuple[Problem, Outcome]] = (),
+    memory: bool = False,
+    lessons: Lessons | None = None,
+    say: Callable[[str], None] = lambda text: None,
+) -> Prepared:
+    """A search's equipment, which for a run that goes on or is replayed is as it was.
+
+    ended: the searches of this session so far, whose winners for the same kernel are carried
+    over.  memory: whether earlier runs in the store are asked too.  lessons: None for none.
+    """
+    if not (problem.run or problem.replays):
+        problem = _warm_started(problem, store, ended, memory, lessons)
+    settings = problem.settings
+    operators = local_operators(settings.preferences)
+    models = models_of(problem, sources, store)
+    if models is not None:
+        skills = [document(f"lesson{n}", text) for n, text in enumerate(settings.lessons)]
+        operators |= model_operators(problem, models, skills)
+    if not settings.operators and (package := lacking()):
+        say(f"nothing is tuned: the Python package `{package}` is not installed here")
+    wanted = settings.operators or usual(operators)
+    chosen = {name: o for name, o in operators.items() if name in wanted}
+    if not chosen:
+        say("none of the operators can be used; all that need no model are taken")
+        chosen = local_operators(settings.preferences)
+    return Prepared(problem, chosen, models)
+
+
+def _warm_started(
+    problem: Problem,
+    store: Keeper,
+    ended: Sequence[tuple[Problem, Outcome]],
+    memory: bool,
+    lessons: Lessons | None,
+) -> Problem:
+    settings = problem.settings
+    transferred = [
+        _transferred(p, o) for p, o in ended if p.settings.kernel == settings.kernel and o.best
+    ]
+    if memory:
+        transferred += recalled(store, settings, lambda name: target(name).backends)
+    settings = replace(settings, transferred=tuple(transferred))
+    if lessons is not None:
+        kinds = operations(spec_of(settings.spec))
+        settings = replace(
+            settings,
+            preferences=dict(lessons.preferences(problem.machine, kinds)),
+            lessons=tuple(d.file_text for d in lessons.documents(problem.machine)),
+        )
+    return replace(problem, settings=settings)
+
+
+def _transferred(problem: Problem, outcome: Outcome) -> Transferred:
+    """The winner of another search, with its source."""
+    best, found = outcome.best, outcome.evaluation
+    assert best is not None and found is not None, "it was asked for"
+    return Transferred(
+        target=best.target,
+        backend=best.backend,
+        formulation=best.formulation,
+        schedule=best.schedule,
+        us=found.us,
+        time_kind=found.time_kind,
+        run=outcome.run,
+        source=winner_source(problem, outcome),
+        edited=best.source is not None,
+    )
+
+
+@dataclass(slots=True)
+class Ended:
+    """A search that has ended. environment: what its evaluator says of itself.  record: the
+    folder in the checkout that its winner was written to, `out` the one of the user's; empty where
+    it was not."""
+
+    problem: Problem
+    outcome: Outcome
+    environment: Mapping[str, object]
+    interrupted: bool
+    record: str = ""
+    out: str = ""
+    held_out: tuple[HeldOut, ...] = ()
+
+    @property
+    def line(self) -> Line:
+        """For the summary."""
+        return Line(self.outcome, self.record, here(self.environment), self.held_out, self.out)
+
+    def table(self) -> dict[str, Any]:
+        """As plain data, the winner's texts among it."""
+        return self.line.table(winner_texts(self.problem, self.outcome))
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What is the same for all searches of a session.
+
+    destination: where winners go.  command: what the user said, for the report.
+    sources: of models' answers.  memory: whether searches start from what earlier runs found.
+    lessons: where they are kept; None where nobody wants them.
+    """
+
+    store: Keeper
+    workers: int
+    destination: Destination
+    command: str
+    sources: Sources
+    memory: bool = False
+    lessons: Lessons | None = None
+    held_out: int = HELD_OUT
+
+
+class Session:
+    """The searches of one command.
+
+    ended: those that were made, the last perhaps interrupted (`unfinished`).  faults: what kept
+    others from being made, by title.  left: those that were never begun.
+    """
+
+    def __init__(self, plan: Plan, display: Display, interrupt: Interrupt):
+        self.plan = plan
+        self.display = display
+        self.interrupt = interrupt
+        self.ended: list[Ended] = []
+        self.faults: dict[str, KernelError] = {}
+        self.left: list[Problem] = []
+
+    @property
+    def unfinished(self) -> Ended | None:
+        """The search that an interrupt stopped; None where there was none."""
+        stopped = self.interrupt.came and self.ended and self.ended[-1].interrupted
+        return self.ended[-1] if stopped else None
+
+    def run(self, problems: Sequence[Problem]) -> None:
+        """Runs them all, or those before an interrupt; one at fault does not keep the others
+        from running, but where it is the only one its KernelError is raised."""
+        self.left = list(problems)
+        with self.interrupt, self.display:
+            for number, problem in enumerate(problems, 1):
+                self.display.begin(number, len(problems), problem.title)
+                try:
+                    self._one(problem)
+                except KernelError as error:
+                    if len(problems) == 1:
+                        raise
+                    self.left.remove(problem)
+                    self._note(problem, error)
+                except KeyboardInterrupt:
+                    return  # outside the search's own loop: before it had begun, or after
+                if self.interrupt.came:
+                    return
+
+    def _one(self, asked: Problem) -> None:
+        plan = self.plan
+        equipment = prepared(
+            asked,
+            plan.sources,
+            plan.store,
+            ended=[(e.problem, e.outcome) for e in self.ended],
+            memory=plan.memory,
+            lessons=plan.lessons,
+            say=self.display.say,
+        )
+        with closing(equipment):
+            self._search(asked, equipment)
+        if not self.interrupt.came:
+            self._learn(self.ended[-1])
+            self._keep(self.ended[-1])
+            self._try_held_out(self.ended[-1])
+
+    def _search(self, asked: Problem, equipment: Prepared) -> None:
+        problem, settings = equipment.problem, equipment.problem.settings
+        bench = Bench(
+            spec=settings.spec,
+            machine=problem.machine,
+            open=partial(backend_for, problem.machine, settings.backend),
+            sizes=settings.sizes,
+            checks=settings.checks,
+            workload=settings.workload,
+            partly=settings.dispatch > 1,
+        )
+        with LocalEvaluator(bench, self.plan.workers) as local:
+            search = Search(
+                settings,
+                Cached(local, self.plan.store),
+                self.plan.store,
+                machine=problem.machine,
+                policy=policy(settings.policy),
+                operators=equipment.operators,
+                models=equipment.models,
+                run=problem.run or None,
+                identity=SourceIdentity(problem.backend, problem.machine, settings.shapes),
+            )
+            outcome = search.run(self.display.on_event)
+            self.left.remove(asked)
+            self.ended.append(Ended(problem, outcome, dict(local.environment), self.interrupt.came))
+
+    def _learn(self, ended: Ended) -> None:
+        """Writes down what the run teaches, where that is wanted."""
+        if self.plan.lessons is not None:
+            self.plan.lessons.add(distil(ended.outcome, date.today().isoformat()))
+
+    def _keep(self, ended: Ended) -> None:
+        """Writes the winner where it goes, if it is better than what is there."""
+        wanted, problem, outcome = self.plan.destination, ended.problem, ended.outcome
+        if outcome.best is None:
+            return
+        said = here(ended.environment)
+        try:
+            if wanted.checkout is not None and wanted.promotes(problem):
+                made = promote(problem, outcome, wanted.checkout, said)
+                ended.record = self._written(made, made.folder.relative_to(wanted.checkout))
+            if wanted.out is not None and wanted.writes(problem):
+                stored = winner(problem, outcome, said, self.plan.command)
+                made = write_record(wanted.out, stored, replace=wanted.named, tested=False)
+                ended.out = self._written(made, made.folder)
+        except KernelError as error:  # what was found is stored, and shown in the end
+            self._note(problem, error)
+
+    def _written(self, made: Written, folder: Path) -> str:
+        """The folder of a record; empty, and told why, where it stays as it was."""
+        if made.written:
+            return str(folder)
+        self.display.say(f"  {folder} stays as it is: {made.why}")
+        return ""
+
+    def _try_held_out(self, ended: Ended) -> None:
+        """Tries kernels that share shapes at others, as many as the plan says."""
+        found, plan = ended.outcome.dispatch, self.plan
+        if found is None or not plan.held_out:
+            return
+        self.display.say(f"  trying {plan.held_out} shapes that nothing was tuned for")
+        correct_by = here(ended.environment).get("correct_by", "")
+        ended.held_out = tried_at_held_out(
+            ended.problem, found, plan.held_out, plan.workers, correct_by
+        )
+
+    def _note(self, problem: Problem, error: KernelError) -> None:
+        self.faults[problem.title] = error
+        self.display.say(f"{problem.title}: {error}")

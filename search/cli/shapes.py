@@ -1,0 +1,108 @@
+"""The shapes that a user names: as they are worded, and as sizes of a kernel."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+
+from ir.errors import KernelError
+from ir.sizes import bind, free_sizes
+from ir.source import near
+from ir.spec import Spec
+from ir.workload import Sizes
+from search.core.quantity import shape as words
+from search.core.workload import Shape
+
+OPTION = "--shape"
+_SIZE = re.compile(r"([A-Za-z]\w*)=(\d+)")
+
+
+def worded(text: str) -> Shape:
+    """`M=2048,K=512` or `M=2048,K=512@3`: sizes, and how much they matter (1 where unsaid)."""
+    parts, at, weight = text.partition("@")
+    sizes: dict[str, int] = {}
+    for part in parts.split(","):
+        found = _SIZE.fullmatch(part.strip())
+        if not found or found[1] in sizes or not int(found[2]):
+            what = (
+                f"`{part.strip()}` is given twice"
+                if found and found[1] in sizes
+                else (f"`{part.strip()}` is not a size with its positive whole number")
+            )
+            raise KernelError(
+                what,
+                where=OPTION,
+                allowed="NAME=NUMBER,...[@WEIGHT]",
+                hint="for example --shape=M=2048,K=512",
+            )
+        sizes[found[1]] = int(found[2])
+    return Shape(sizes, _weight(weight) if at else 1.0)
+
+
+def _weight(text: str) -> float:
+    try:
+        weight = float(text)
+    except ValueError:
+        weight = 0.0
+    if not (math.isfinite(weight) and weight > 0):
+        raise KernelError(
+            f"`{text}` is no weight",
+            where=OPTION,
+            allowed="a positive number",
+            hint="for example --shape=M=2048,K=512@3",
+        )
+    return weight
+
+
+def workload(spec: Spec, tune: Sizes | None, given: Sequence[Shape]) -> tuple[Shape, ...]:
+    """The shapes to tune for, one at least: those given, each with what it does not name as the
+    kernel's own file has it.
+
+    KernelError where a size is unknown, missing or impossible, or where two shapes are the same.
+    """
+    found: list[Shape] = []
+    for shape in given or (Shape({}),):
+        sizes = _sizes(spec, tune, shape.sizes)
+        if sizes in [other.sizes for other in found]:
+            raise KernelError(
+                f"the shape {words(sizes)} is given twice",
+                where=OPTION,
+                hint="give it once, with the sum of the weights",
+            )
+        found.append(Shape(sizes, shape.weight))
+    return tuple(found)
+
+
+def _sizes(spec: Spec, tune: Sizes | None, shape: Mapping[str, int]) -> dict[str, int]:
+    """The free sizes to tune for in the spec's order, each known and positive."""
+    given = {**(tune or {}), **shape}
+    names = free_sizes(spec)
+    for name in shape:
+        if name not in names:
+            raise KernelError(
+                f"kernel `{spec.name}` has no size `{name}`",
+                where=OPTION,
+                allowed=", ".join(names),
+                hint=near(name, names, "sizes are named in the kernel's file"),
+            )
+    lacking = [name for name in names if name not in given]
+    if lacking:
+        raise KernelError(
+            f"kernel `{spec.name}` says nothing of size {', '.join(lacking)}",
+            where=OPTION,
+            hint="give it: --shape=" + ",".join(f"{name}=1024" for name in lacking),
+        )
+    try:
+        bind(spec, given)
+    except KernelError as error:
+        raise error.within(OPTION if shape else f"kernel `{spec.name}`") from None
+    return in_order(spec, given)
+
+
+def in_order(spec: Spec, sizes: Sizes) -> dict[str, int]:
+    """Sizes in the order of the kernel's signature, whatever order a file, a user or a store has.
+
+    A prompt shows sizes in their order, so a run that goes on must have the order of the first.
+    """
+    return {name: sizes[name] for name in free_sizes(spec)}

@@ -1,0 +1,385 @@
+"""The suite: which kernels are evolved for which targets, all checked before anything starts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from backends.backend import Backend
+from backends.registry import backend_for, target
+from ir.autoschedule.autoschedule import plain
+from ir.errors import KernelError
+from ir.lower.lower import lower
+from ir.machine import Machine
+from ir.network import Network
+from ir.parse.parse import parse_workload
+from ir.print import spec_text
+from ir.source import near
+from ir.spec import Spec
+from ir.workload import Sizes, Workload
+from search.cli.arguments import EVALUATIONS, Arguments
+from search.cli.files import given_schedule, text_of
+from search.cli.modules import (
+    Module,
+    ShapedKernel,
+    ShapedNetwork,
+    module_kernels,
+    read,
+    read_task,
+    require_imported,
+    require_own,
+)
+from search.cli.problem import Problem
+from search.cli.shapes import in_order
+from search.cli.shapes import workload as shapes_of
+from search.core.lowered import spec_of
+from search.core.settings import POLICY, Settings
+from search.core.workload import Shape, heaviest
+from search.llm.costs import prices
+from search.llm.ensemble import ensemble
+from search.llm.ledger import Ledger
+from search.operator import MODEL_OPERATORS, local_operators
+from search.policy import policy
+
+LIBRARY = Path(__file__).parents[2] / "ir" / "library"
+ENDING = ".kir"
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """What a command searches for. module: the problem file that all kernels are of; None where
+    they are of none.  networks: its steps, by target.  shaped: these at each shape, too."""
+
+    problems: tuple[Problem, ...] = ()
+    module: Module | None = None
+    networks: Mapping[str, Network] = field(default_factory=dict)
+    shaped: Mapping[str, tuple[ShapedNetwork, ...]] = field(default_factory=dict)
+
+
+def suite(asked: Arguments, path: Callable[[str], Path]) -> Suite:
+    """Every kernel for every target that was asked for; KernelError at the first fault.
+
+    path: makes a user's path whole.
+    """
+    if not asked.targets:
+        raise KernelError(
+            "no target was named",
+            where="--target",
+            hint="for what it can be, see --list-targets",
+        )
+    if asked.problem is not None or asked.task is not None:
+        return _module(asked, path)
+    for option, value in (
+        ("--reduced", asked.reduced),
+        ("--model-new", asked.model_new),
+        ("--allow-torch", asked.allow_torch),
+    ):
+        if value:
+            by = "--problem" if option != "--allow-torch" else "--problem or a --task"
+            raise KernelError(f"{option} is of a {by}", where=option, hint="leave it out")
+    kernels = asked.kernels or library()
+    if asked.shapes and len(kernels) != 1:
+        raise KernelError(
+            f"sizes are given for {len(kernels)} kernels",
+            where="--shape",
+            allowed="one kernel",
+            hint="name it with --kernel",
+        )
+    if asked.schedule is not None and len(kernels) != 1:
+        raise KernelError(
+            f"a schedule is given for {len(kernels)} kernels",
+            where="--schedule",
+            allowed="one kernel",
+            hint="name it with --kernel",
+        )
+    machines = [machine(name, path) for name in asked.targets]
+    workloads = [(_workload(name, path), not _by_file(name)) for name in kernels]
+    _require_distinct("--kernel", [w.spec.name for w, _ in workloads])
+    _require_distinct("--target", [m.name for m, _ in machines])
+    given = path(asked.schedule) if asked.schedule is not None else None
+    return Suite(
+        tuple(
+            replace(_problem(asked, each, m, ours, given), library=in_library)
+            for m, ours in machines
+            for each, in_library in workloads
+        )
+    )
+
+
+def _module(asked: Arguments, path: Callable[[str], Path]) -> Suite:
+    """Every kernel of a problem file, or of a task, for every target."""
+    by = "--problem" if asked.task is None else "--task"
+    of_problems = (
+        ("--problem", asked.problem),
+        ("--reduced", asked.reduced),
+        ("--model-new", asked.model_new),
+    )
+    others = of_problems if asked.task is not None else ()
+    for option, value in (
+        ("--kernel", asked.kernels),
+        ("--shape", asked.shapes),
+        ("--schedule", asked.schedule),
+        *others,
+    ):
+        if value:
+            raise KernelError(
+                f"{option} and {by} do not go together",
+                where=option,
+                hint="the file says which kernels there are, and their sizes",
+            )
+    machines = [machine(name, path) for name in asked.targets]
+    _require_distinct("--target", [m.name for m, _ in machines])
+    backends = {m.name: usable(m, asked.backend) for m, _ in machines}
+    if asked.model_new is not None:
+        require_imported(backends)
+        require_own(asked.allow_torch)
+    if asked.task is None:
+        _require_one_kernel(asked)
+    if asked.task is not None:
+        module = read_task(path(asked.task), asked.allow_torch)
+    else:
+        module = read(
+            path(asked.problem or ""), asked.reduced, asked.model_new is not None, asked.allow_torch
+        )
+    found = {
+        m.name: module_kernels(module, module.networks(m, backends[m.name])) for m, _ in machines
+    }
+    if not any(each.kernels for each in found.values()):
+        raise KernelError(
+            "there is no kernel to evolve: "
+            + ("PyTorch computes all of it" if module.left else "nothing is computed"),
+            where=str(module.file),
+        )
+    problems = tuple(
+        _problem(asked, _workload_of(kernel), m, ours, None, kernel.shapes)
+        for m, ours in machines
+        for kernel in found[m.name].kernels
+    )
+    networks = {name: each.shaped[0].network for name, each in found.items()}
+    return Suite(problems, module, networks, {name: each.shaped for name, each in found.items()})
+
+
+def _workload_of(kernel: ShapedKernel) -> Workload:
+    """A kernel of a module, checked at the smallest of its shapes."""
+    least = min((s.sizes for s in kernel.shapes), key=lambda sizes: math.prod(sizes.values()))
+    return Workload(kernel.spec, heaviest(kernel.shapes), (least,))
+
+
+def resumed(
+    asked: Arguments,
+    run: str,
+    stored: Settings,
+    path: Callable[[str], Path],
+    opened: Callable[[Machine, str], Backend] | None = None,
+) -> Problem:
+    """A stored run as a problem, with limits as wide as the user says.
+
+    opened: gives the backend; by default one that can be used here. Raises KernelError where
+    another target is named, or there is no such backend.
+    """
+    opened = opened or usable
+    if len(asked.targets) > 1:
+        raise KernelError("a run has one target", where="--target", hint="leave it out")
+    found, ours = machine(asked.targets[0] if asked.targets else stored.target, path)
+    if found.name != stored.target:
+        raise KernelError(
+            f"run `{run}` is for target `{stored.target}`, not `{found.name}`",
+            where="--target",
+            hint="leave it out, or name the file that the run was made with",
+        )
+    limits = {
+        name: value
+        for name in ("evaluations", "seconds", "max_tokens", "max_cost")
+        if (value := getattr(asked, name)) is not None
+    }
+    spec = spec_of(stored.spec)
+    sizes = in_order(spec, stored.sizes)  # a store keeps them in the order of their names
+    settings = replace(
+        stored,
+        sizes=sizes,
+        checks=tuple(in_order(spec, check) for check in stored.checks),
+        workload=_in_order(spec, stored.workload),
+        **limits,
+    )
+    known = _tune_of(stored)
+    tune, library = known or sizes, known is not None
+    return Problem(settings, found, opened(found, stored.backend), tune, ours, library, run)
+
+
+def library() -> tuple[str, ...]:
+    """The names of the starter kernels."""
+    return tuple(sorted(file.stem for file in LIBRARY.glob("*" + ENDING)))
+
+
+def machine(name: str, path: Callable[[str], Path]) -> tuple[Machine, bool]:
+    """A target by name or by file, and whether it is one of the project's own."""
+    by_file = name.endswith(".toml") or "/" in name
+    try:
+        return target(str(path(name)) if by_file else name), not by_file
+    except KernelError as error:
+        raise (error if error.where else error.within("--target")) from None
+
+
+def usable(found: Machine, wanted: str | None) -> Backend:
+    """The backend that serves a machine; KernelError where it can check nothing here."""
+    try:
+        backend = backend_for(found, wanted)
+    except KernelError as error:
+        raise (error if error.where else error.within("--backend")) from None
+    here = backend.available(found)
+    if not here.get("correct_by") or not here.get("time_kind"):
+        raise KernelError(
+            f"backend `{backend.manifest.name}` cannot check and time kernels for "
+            f"`{found.name}` on this machine: {here.get('why')}",
+            where="--target",
+            hint="--list-targets says what can be done here",
+        )
+    return backend
+
+
+def _workload(name: str, path: Callable[[str], Path]) -> Workload:
+    by_file = _by_file(name)
+    file = path(name) if by_file else LIBRARY / (name + ENDING)
+    if not by_file and not file.is_file():
+        known = library()
+        raise KernelError(
+            f"the library has no kernel `{name}`",
+            where="--kernel",
+            allowed=", ".join(known) or "none: the library is empty",
+            hint=near(name, known, "a file of your own must end in .kir"),
+        )
+    return parse_workload(text_of(file, "--kernel", ENDING), str(file))
+
+
+def _by_file(name: str) -> bool:
+    return name.endswith(ENDING) or "/" in name
+
+
+def _problem(
+    asked: Arguments,
+    workload: Workload,
+    found: Machine,
+    ours: bool,
+    given: Path | None,
+    known: tuple[Shape, ...] = (),
+) -> Problem:
+    """known: the shapes, where it is not the user who says them."""
+    spec = workload.spec
+    shapes = _in_order(spec, known) or shapes_of(spec, workload.tune, asked.shapes)
+    sizes = heaviest(shapes)
+    if len(shapes) == 1 and not known:
+        _require_one_kernel(asked)
+    if not workload.checks:
+        raise KernelError(
+            f"kernel `{spec.name}` says no sizes at which it is to be checked",
+            where="--kernel",
+            hint="add lines such as `check(M=7, N=13)` below its `def`",
+        )
+    backend = usable(found, asked.backend)
+    chosen = asked.policy or POLICY
+    policy(chosen)
+    operators = named_operators(asked.operators, bool(asked.models))
+    require_models(asked.models, asked.prices, asked.max_cost)
+    try:
+        for shape in shapes:
+            lower(spec, plain(spec, found, shape.sizes), found, shape.sizes)
+    except KernelError as error:
+        where = f"kernel `{spec.name}` on target `{found.name}`"
+        raise error.within(f"{where}: {error.where}" if error.where else where) from None
+    schedule = given_schedule(given, spec, found, sizes) if given else ""
+    limit = asked.evaluations
+    if limit is None and asked.seconds is None:
+        limit = EVALUATIONS
+    settings = Settings(
+        kernel=spec.name,
+        spec=spec_text(spec),
+        target=found.name,
+        backend=backend.manifest.name,
+        sizes=sizes,
+        checks=tuple(in_order(spec, check) for check in workload.checks),
+        evaluations=limit,
+        seconds=asked.seconds,
+        policy=chosen,
+        seed=asked.seed or 0,
+        schedule=schedule,
+        operators=operators,
+        target_speedup=asked.target_speedup,
+        stagnation=asked.stagnation,
+        models=asked.models,
+        max_tokens=asked.max_tokens,
+        max_cost=asked.max_cost,
+        workload=shapes if len(shapes) > 1 else (),
+        dispatch=(asked.dispatch or 1) if len(shapes) > 1 else 1,
+        left_to_torch=asked.allow_torch,
+    )
+    return Problem(settings, found, backend, workload.tune or sizes, ours)
+
+
+def _in_order(spec: Spec, shapes: Sequence[Shape]) -> tuple[Shape, ...]:
+    return tuple(Shape(in_order(spec, shape.sizes), shape.weight) for shape in shapes)
+
+
+def _require_one_kernel(asked: Arguments) -> None:
+    for option, value in (("--dispatch", asked.dispatch), ("--unseen", asked.unseen)):
+        if value not in (None, 1 if option == "--dispatch" else None):
+            raise KernelError(
+                "kernels share several shapes, and there is one",
+                where=option,
+                hint="give more than one --shape, or leave it out",
+            )
+
+
+def _tune_of(stored: Settings) -> Sizes | None:
+    """The tuning sizes of the library's kernel, if that is what a run is for."""
+    if stored.kernel not in library():
+        return None
+    workload = parse_workload((LIBRARY / (stored.kernel + ENDING)).read_text(encoding="utf-8"))
+    return workload.tune if spec_text(workload.spec) == stored.spec else None
+
+
+def _require_distinct(option: str, names: list[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise KernelError(
+                f"`{name}` is named twice, in two ways", where=option, hint="name it once"
+            )
+
+
+OPERATORS = "--operators"
+ALL_OPERATORS = "all"
+
+
+def named_operators(names: Sequence[str], with_models: bool) -> tuple[str, ...]:
+    """The operators that a user names, `all` for all there are; empty for the usual ones.
+
+    KernelError where one is not known, or asks a model and none is named.
+    """
+    known = [*local_operators(), *(MODEL_OPERATORS if with_models else ())]
+    if list(names) == [ALL_OPERATORS]:
+        return tuple(known)
+    for name in names:
+        if name not in known:
+            asks = name in MODEL_OPERATORS
+            raise KernelError(
+                f"the operator `{name}` asks a model" if asks else f"no operator `{name}`",
+                where=OPERATORS,
+                allowed=", ".join((*known, ALL_OPERATORS)),
+                hint="name one with --model" if asks else "leave it out to take the usual ones",
+            )
+    if names and "combine" in names and len(names) == 1:
+        raise KernelError(
+            "`combine` takes two parents, and somebody must make the second",
+            where=OPERATORS,
+            hint="name an operator of one parent too",
+        )
+    return tuple(names)
+
+
+def require_models(names: Sequence[str], paid: Sequence[str], max_cost: float | None) -> None:
+    """KernelError where names or prices are not well-formed, or money is to be counted and a
+    price is not known. paid: prices as the user gives them."""
+    known = prices(paid)
+    if names:
+        Ledger(known, max_cost=max_cost).require_prices(ensemble(names).models)

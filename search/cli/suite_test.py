@@ -1,0 +1,55 @@
+"""A run that goes on is the problem that it was started as, to the order of the sizes."""
+
+from pathlib import Path
+
+import pytest
+
+from search.cli.arguments import arguments
+from search.cli.suite import LIBRARY, library, resumed, suite
+from search.core.settings import settings
+
+
+def problem(*words):
+    """What a command line searches for: one kernel on one target."""
+    (found,) = suite(arguments(words, "null", "rows"), Path).problems
+    return found
+
+
+def ordered(found):
+    """Everything of a problem in which sizes have an order."""
+    chosen = found.settings
+    shapes = [(list(s.sizes.items()), s.weight) for s in chosen.workload]
+    return list(chosen.sizes.items()), [list(c.items()) for c in chosen.checks], shapes
+
+
+def stored(found):
+    """The problem of a run that was started, stored and goes on."""
+    again = settings(found.settings.to_json())
+    return resumed(arguments(["--resume=run"], "null", "rows"), "run", again, Path)
+
+
+def sizes_of(kernel, factor):
+    """The tuning sizes of a kernel of the library as a user words them, last name first."""
+    tune = problem("--target=null", f"--kernel={kernel}").tune
+    return ",".join(f"{name}={number * factor}" for name, number in reversed(tune.items()))
+
+
+@pytest.mark.parametrize("shapes", [0, 1, 2])
+@pytest.mark.parametrize("kernel", library())
+def test_a_kernel_of_the_library_goes_on_with_its_sizes_in_their_order(kernel, shapes):
+    words = [f"--shape={sizes_of(kernel, 2**n)}" for n in range(shapes)]
+    found = problem("--target=null", f"--kernel={kernel}", *words)
+    again = stored(found)
+    assert ordered(again) == ordered(found)
+    assert again.settings == found.settings and again.tune == found.tune
+
+
+@pytest.mark.parametrize("order", ["M=64, K=96", "K=96, M=64"])
+def test_a_kernel_of_a_file_goes_on_with_its_tuning_sizes_in_their_order(order, tmp_path):
+    text = (LIBRARY / "softmax.kir").read_text().partition("tune(")[0]
+    file = tmp_path / "softmax.kir"
+    file.write_text(f"{text}tune({order})\ncheck(K=5, M=3)\n".replace("softmax", "soft"))
+    found = problem("--target=null", f"--kernel={file}")
+    again = stored(found)
+    assert ordered(again) == ordered(found)
+    assert list(found.settings.sizes) == ["M", "K"] == list(again.tune)

@@ -1,0 +1,139 @@
+"""A task: the winners of all its kernels against its reference and its tests."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+
+from backends.backend import Built
+from backends.compiled import Compiled, Kernel
+from backends.registry import backend_for
+from frontends.kernelbench.apart import apart
+from ir.errors import KernelError
+from ir.machine import Machine
+from ir.nest.nest import LoopNest
+from ir.workload import Sizes
+from search.cli.modules import Module, ShapedNetwork
+from search.cli.promote import winner_source
+from search.cli.session import Ended
+from search.core import quantity
+from search.core.lowered import lowered
+
+SECONDS = 600.0  # that all comparisons and tests may take, builds included
+GIGABYTES = 16.0  # that they may hold, unless a device's driver reserves more addresses
+Results = Sequence[tuple[str, str]]  # of comparisons and tests: name, and fault or nothing
+
+
+@dataclass(frozen=True, slots=True)
+class WinnerTexts:
+    """The best candidate of a kernel: texts."""
+
+    formulation: str
+    schedule: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCheck:
+    """What runs apart. shaped: the network at each shape, the heaviest first.  backend: a name.
+    left: operators that are left to PyTorch."""
+
+    file: str
+    name: str
+    shaped: tuple[ShapedNetwork, ...]
+    machine: Machine
+    backend: str
+    winners: Mapping[str, WinnerTexts]
+    left: tuple[str, ...] = ()
+
+
+def task_results(
+    module: Module, shaped: tuple[ShapedNetwork, ...], ended: Sequence[Ended]
+) -> Results:
+    """The results of a task on a target; what keeps it from being run is one.
+
+    shaped: its network at the shapes that it is tuned for.  ended: the searches of the kernels,
+    each with a correct candidate.
+    """
+    problem = ended[0].problem
+    winners = {}
+    for one in ended:
+        best = one.outcome.best
+        assert best is not None, "a kernel without a correct candidate is not tried"
+        task_text = winner_source(one.problem, one.outcome)
+        winners[one.outcome.settings.kernel] = WinnerTexts(
+            best.formulation, best.schedule, task_text
+        )
+    trial = TaskCheck(
+        str(module.file),
+        module.spec.name,
+        shaped,
+        problem.machine,
+        problem.settings.backend,
+        winners,
+        module.left,
+    )
+    can = problem.backend.available(problem.machine)
+    limited = can.get("memory", GIGABYTES) is not None  # a backend says where it must not be
+    try:
+        return apart(_results, trial, seconds=SECONDS, gigabytes=GIGABYTES if limited else None)
+    except KernelError as error:
+        return [("the task", str(error))]
+
+
+def task_text(
+    module: Module, shaped: tuple[ShapedNetwork, ...], target: str, found: Results
+) -> str:
+    """Lines for a person: how many are right, and each that is not."""
+    faults = [f"\n  {one}: {fault}" for one, fault in found if fault]
+    sizes = " | ".join(quantity.shape(one.shape) for one in shaped if one.shape)
+    at = f" at {sizes}" if sizes else ""
+    others = len(module.sized) - len(shaped)
+    shapes = f"{others} other shape{'s' * (others != 1)}"
+    left = f"; {shapes} not run, which differ in more than sizes" if others > 0 else ""
+    right = f"{len(found) - len(faults)} of {len(found)} comparisons and tests hold"
+    return f"{module.spec.name} on {target}{at}: {right}{left}" + "".join(faults)
+
+
+def _results(trial: TaskCheck) -> Results:
+    from frontends.kernelbench.task import Task
+
+    quiet, found = StringIO(), []  # stdout is the command's
+    with tempfile.TemporaryDirectory(prefix="task-") as folder, redirect_stdout(quiet):
+        opened = Task.read(trial.file, trial.left).opened()
+        built = _built(trial, Path(folder))
+        for number, one in enumerate(trial.shaped):
+            run = _compiled(trial, one, built)
+            at = f" at {quantity.shape(one.shape)}" if number else ""
+            results = opened.at(one.shape).results(trial.name, one.spec, run)
+            found += [(f"{name}{at}", fault) for name, fault in results]
+    return found
+
+
+def _built(trial: TaskCheck, folder: Path) -> dict[str, Built]:
+    """The winners, each for the heaviest shape."""
+    backend, built = backend_for(trial.machine, trial.backend), {}
+    for name, winner in trial.winners.items():
+        nest = _nest(trial, winner, trial.shaped[0].sizes[name])
+        place = folder / name
+        place.mkdir()
+        built[name] = backend.build(winner.source, nest, trial.machine, place)
+    return built
+
+
+def _nest(trial: TaskCheck, winner: WinnerTexts, sizes: Sizes) -> LoopNest:
+    return lowered(winner.formulation, winner.schedule, trial.machine, sizes)
+
+
+def _compiled(trial: TaskCheck, one: ShapedNetwork, built: Mapping[str, Built]) -> Compiled:
+    """The network at a shape, made of the winners."""
+    backend, kernels = backend_for(trial.machine, trial.backend), {}
+    for name, spec in zip(one.sizes, one.network.kernels(), strict=True):
+        winner, sizes = trial.winners[name], one.sizes[name]
+        nest = _nest(trial, winner, sizes)
+        kernels[spec] = Kernel(spec, nest, winner.source, built[name], sizes)
+    return Compiled(one.network, trial.machine, backend, kernels)

@@ -1,0 +1,1 @@
+"""What a search is made of and finds: candidates, evaluations, the graph, the archive, outcomes."""

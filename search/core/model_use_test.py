@@ -1,0 +1,37 @@
+"""What models took is said in words and as plain data, what is not known as such."""
+
+from search.core.model_use import ModelUse, PromptUse, Spent
+
+FIRST = PromptUse("a1", "", "", 4, 1, 1.5)
+SECOND = PromptUse("b2", "a1", "simplify", 0, 0, 1.0)
+
+
+def test_a_cost_that_is_not_known_is_said_to_be():
+    use = ModelUse(Spent(1200, None), answers=5, refused=2)
+    assert str(use) == "1200 tokens at a cost that is not known; 5 answers, 2 of them refused"
+    assert use.table()["cost"] is None
+
+
+def test_requests_that_failed_are_counted_by_why():
+    failed = {"the connection failed": 2, "too many requests": 1}
+    use = ModelUse(Spent(), unanswered=3, failed=failed)
+    assert "3 requests without an answer (2 the connection failed, 1 too many requests)" in str(use)
+    assert use.table()["failed"] == failed
+
+
+def test_all_of_it_is_said():
+    use = ModelUse(Spent(1200, 0.25), 5, 2, 1, (FIRST, SECOND))
+    assert str(use) == (
+        "1200 tokens at a cost of 0.25; 5 answers, 2 of them refused; "
+        "1 request without an answer; 2 versions of the prompts"
+    )
+    table = use.table()
+    assert list(table) == ["tokens", "cost", "answers", "refused", "unanswered", "prompts"]
+    assert table["prompts"][1] == {
+        "digest": "b2",
+        "parent": "a1",
+        "move": "simplify",
+        "children": 0,
+        "failed": 0,
+        "gain": 1.0,
+    }

@@ -1,0 +1,115 @@
+"""What a store holds of a run, and what a search asks of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from search.core.candidate import Candidate
+from search.core.evaluation import Evaluated
+from search.core.graph import Graph
+from search.core.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class StoredEvent:
+    """One line of a run's log. kind: started, asked, spent, same, told or stopped.
+
+    seconds: of the run's working time.  detail: words, the generation of an
+    `asked`, or of a `same` the candidate whose source it has, and whose outcome it took.
+    """
+
+    kind: str
+    key: str
+    seconds: float
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoredExchange:
+    """A request to a model and what came back, as texts of JSON.
+
+    digest: of the request.  rank: how many equal ones the run had before.  seconds: it took.
+    """
+
+    digest: str
+    rank: int
+    request: str
+    reply: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """A run as it is stored.
+
+    generations: the candidates that were asked, in order.  outcomes: what is known, by key.
+    """
+
+    run: str
+    settings: Settings
+    environment: Mapping[str, Any]
+    generations: tuple[tuple[Candidate, ...], ...]
+    outcomes: Mapping[str, Evaluated]
+    events: tuple[StoredEvent, ...]
+
+    @property
+    def seconds(self) -> float:
+        """The working time of the run so far."""
+        return max((e.seconds for e in self.events), default=0.0)
+
+    def keys(self, kind: str) -> frozenset[str]:
+        """The keys that have an event of a kind."""
+        return frozenset(e.key for e in self.events if e.kind == kind)
+
+    @property
+    def same_source(self) -> int:
+        """How many candidates took the outcome of another, as they come to its source."""
+        return len(self.keys("same"))
+
+    def graph(self) -> Graph:
+        """All candidates, with their edges."""
+        graph = Graph()
+        for generation in self.generations:
+            for c in generation:
+                graph.add(c)
+        return graph
+
+
+class Keeper(Protocol):
+    """Keeps runs, each method whole or not at all; KernelError where it cannot."""
+
+    def start(self, chosen: Settings, environment: Mapping[str, Any]) -> str:
+        """A new run; its name."""
+
+    def asked(
+        self, run: str, generation: int, candidates: Sequence[Candidate], seconds: float
+    ) -> None:
+        """A generation is about to be evaluated. One that was asked before is replaced."""
+
+    def evaluated(
+        self, run: str, key: str, context: str, outcome: Evaluated, seconds: float
+    ) -> None:
+        """What became of a candidate. context: digest of all that the outcome depends on."""
+
+    def log(self, run: str, event: StoredEvent) -> None:
+        """Adds a line to a run's log."""
+
+    def cached(self, key: str, context: str) -> Evaluated | None:
+        """What became of a candidate in any run, in the same context; the latest."""
+
+    def exchanged(self, run: str, exchange: StoredExchange) -> None:
+        """Keeps an exchange; one of the same digest and rank is replaced."""
+
+    def exchanges(self, run: str) -> tuple[StoredExchange, ...]:
+        """All exchanges of a run, in the order in which they ended."""
+
+    def runs_of(self, kernel: str) -> tuple[str, ...]:
+        """The names of the runs of a kernel, the latest first."""
+
+    def load(self, run: str) -> StoredRun:
+        """A run; KernelError where there is none of that name."""
+
+    def close(self) -> None:
+        """Lets go of what it holds."""

@@ -1,0 +1,50 @@
+"""The identity of a candidate's source: equal for candidates that come to one program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from backends.backend import Backend
+from ir.digest import text_digest
+from ir.machine import Machine
+from ir.nest.nest import LoopNest
+from search.core.candidate import Candidate
+from search.core.lowered import nest_of, spec_of
+from search.core.workload import Shape, widest
+
+
+@dataclass(frozen=True, slots=True)
+class SourceIdentity:
+    """Emits a candidate's source without evaluating it.
+
+    shapes: those that are timed; the source is emitted for the widest, as when it is evaluated.
+    """
+
+    backend: Backend
+    machine: Machine
+    shapes: tuple[Shape, ...]
+
+    def __call__(self, candidate: Candidate) -> str:
+        """Empty where it is not known: of an edited source, or where nothing can be emitted."""
+        if candidate.source is not None:
+            return ""
+        try:
+            nests = [nest_of(candidate, self.machine, shape.sizes) for shape in self.shapes]
+            sizes = widest(spec_of(candidate.formulation), self.machine, self.shapes)
+            nest = nests[[shape.sizes for shape in self.shapes].index(sizes)]
+            source = self.backend.emit(nest, self.machine)
+        except Exception:  # whatever it is, its evaluation says so, in a process of its own
+            return ""
+        # A source names the schedule that it is of, which does nothing.
+        said = source.replace(text_digest(candidate.schedule), "")
+        return text_digest("\n".join((candidate.formulation, said, *map(_launched, nests))))
+
+
+def _launched(nest: LoopNest) -> str:
+    """What the host of a kernel takes from the nest and not from the source."""
+    parts: Sequence[object] = [
+        (launch.name, launch.parameters, launch.sizes, launch.grid, launch.repeat)
+        for launch in nest.launches
+    ]
+    return repr(parts)

@@ -1,0 +1,75 @@
+"""Candidates have one identity where their programs are the same, and only there."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+
+from ir.autoschedule.autoschedule import autoschedule
+from ir.digest import text_digest
+from ir.edits.edits import neighbours
+from search.core.candidate import Candidate
+from search.core.testing import CHIP, SETTINGS, SIZES, SPEC
+from search.core.workload import Shape
+from search.evaluator.identity import SourceIdentity
+
+FIRST = autoschedule(SPEC, CHIP, SIZES)
+
+
+def named(nest, machine):
+    """A source that says which schedule it is of, and nothing of what it decides."""
+    return f"of schedule {text_digest(str(nest.schedule))}\n"
+
+
+def whole(nest, machine):
+    return named(nest, machine) + repr(nest.launches)
+
+
+def candidate(schedule):
+    return Candidate(SETTINGS.spec, str(schedule), "chip", "tongue")
+
+
+def identity(emit, shapes=(Shape(SIZES),)):
+    return SourceIdentity(SimpleNamespace(emit=emit), CHIP, shapes)
+
+
+def others():
+    edits = neighbours(SPEC, FIRST, CHIP, SIZES)
+    return [candidate(edit.apply(FIRST)) for edit in edits]
+
+
+def test_the_schedule_that_a_source_names_is_no_difference():
+    same = identity(named)
+    found = {same(other) for other in others()} - {""}
+    assert same(candidate(FIRST)) in found
+    # What is left are grids and tensors between launches, which the host takes from the nest.
+    assert 1 < len(found) < len([o for o in others() if same(o)])
+
+
+def test_another_text_is_another_program():
+    differ = identity(whole)
+    apart = identity(lambda nest, machine: repr(nest.launches))
+    for other in others():
+        assert (differ(other) == differ(candidate(FIRST))) == (
+            apart(other) == apart(candidate(FIRST))
+        )
+
+
+@pytest.mark.parametrize("fault", [ValueError("a bug"), KeyError("another")])
+def test_what_cannot_be_emitted_has_none(fault):
+    def fails(nest, machine):
+        raise fault
+
+    assert identity(fails)(candidate(FIRST)) == ""
+    assert identity(named)(candidate(FIRST)) != ""
+
+
+def test_an_edited_source_and_a_schedule_that_does_not_fit_have_none():
+    assert identity(named)(replace(candidate(FIRST), source="by hand")) == ""
+    assert identity(named)(replace(candidate(FIRST), schedule="schedule(other)\n")) == ""
+
+
+def test_it_must_lower_at_every_shape():
+    lacking = Shape({"M": 8})
+    assert identity(named, (Shape(SIZES), Shape({**SIZES, "M": 128})))(candidate(FIRST))
+    assert identity(named, (Shape(SIZES), lacking))(candidate(FIRST)) == ""

@@ -1,0 +1,129 @@
+"""Asking: a policy's proposals become the children of a generation."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+from search.core.candidate import Candidate
+from search.loop import budget
+from search.loop.context import Context, GaveUp, Halted, Operator
+from search.loop.state import Policy, Proposal, State
+
+ROUNDS = 3  # how often a policy is asked again when its proposals do not fill a generation
+TOGETHER = 8  # operators that wait for a model at once
+
+
+Made = Candidate | GaveUp | Halted
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """Makes the children of one generation.
+
+    context: of a proposal.  add: puts a child into the graph, False where it is there already.
+    unmade: is told of each proposal of which nothing came, in order, and why.
+    """
+
+    policy: Policy
+    operators: Mapping[str, Operator]
+    context: Callable[[Proposal], Context]
+    add: Callable[[Candidate], bool]
+    unmade: Callable[[GaveUp | Halted], None] = lambda why: None
+
+    def ask(
+        self, state: Callable[[], State], count: int, seed: str, most: int | None = None
+    ) -> tuple[Candidate, ...]:
+        """Up to `most` children of a generation of `count` (None: all), each new to the graph;
+        fewer where there are no more, or where no model can be asked any longer.
+
+        All follow from the state and the seed; with `most`, they are the first of those without.
+        Operators that wait for a model are asked first, together, each with a generator of its
+        own, so that their order does not matter; no more of them than children are missing.
+        """
+        rng = random.Random(seed)
+        wanted = count if most is None else min(most, count)
+        asked: list[Candidate] = []
+        for turn in range(ROUNDS):
+            now = state()
+            proposals = self._named(now, self.policy.ask(now, count, rng), rng)
+            if self._turn(proposals, asked, wanted, f"{seed}/{turn}", rng):
+                break
+        return tuple(asked)
+
+    def _turn(
+        self,
+        proposals: Sequence[Proposal],
+        asked: list[Candidate],
+        wanted: int,
+        seed: str,
+        rng: random.Random,
+    ) -> bool:
+        """Adds the children of proposals to those that were asked; whether that was all.
+
+        Once no model can be asked any longer, those alone count that have been answered.
+        """
+        answers = self._remote(proposals[: wanted - len(asked)], seed)
+        halted = any(isinstance(a, Halted) for a in answers.values())
+        for number, proposal in enumerate(proposals):
+            if len(asked) == wanted:
+                break
+            if halted and number not in answers:
+                continue
+            made = answers.get(number) or self._made(proposal, f"{seed}/{number}", rng)
+            if not isinstance(made, Candidate):
+                halted = halted or isinstance(made, Halted)
+                self.unmade(made)
+            elif self.add(made):
+                asked.append(made)
+        return halted or len(asked) == wanted
+
+    def _named(
+        self, state: State, proposals: Sequence[Proposal], rng: random.Random
+    ) -> list[Proposal]:
+        """The proposals, each with an operator that there is: one that was named and is not there
+        is chosen anew, and where none takes so many parents, the first alone is changed."""
+        named = []
+        for proposal in proposals:
+            if proposal.operator not in self.operators:
+                able = self._able(len(proposal.parents))
+                if not able:
+                    proposal, able = replace(proposal, parents=proposal.parents[:1]), self._able(1)
+                proposal = replace(proposal, operator=budget.choose(state, able, rng))
+            named.append(proposal)
+        return named
+
+    def _able(self, parents: int) -> list[str]:
+        """Operators that take so many parents and need not be named."""
+        return [
+            name
+            for name, operator in self.operators.items()
+            if operator.parents == parents and not getattr(operator, "by_name", False)
+        ]
+
+    def _remote(self, proposals: Sequence[Proposal], seed: str) -> dict[int, Made]:
+        """The answers of the operators that wait for a model, by the proposal's number."""
+        waiting = [n for n, p in enumerate(proposals) if self.operators[p.operator].remote]
+        if not waiting:
+            return {}
+        with ThreadPoolExecutor(TOGETHER) as pool:  # all are asked, whatever becomes of one
+            found = {
+                n: pool.submit(self._made, proposals[n], f"{seed}/{n}", random.Random())
+                for n in waiting
+            }
+        return {n: future.result() for n, future in found.items()}
+
+    def _made(self, proposal: Proposal, seed: str, rng: random.Random) -> Made:
+        """What an operator makes of a proposal; one that waits for a model draws from its own
+        generator, whenever it is asked."""
+        operator = self.operators[proposal.operator]
+        own = random.Random(seed) if operator.remote else rng
+        try:
+            child = operator.propose(self.context(proposal), own)
+        except Halted as halted:
+            return halted
+        if isinstance(child, Candidate) and proposal.tag:
+            return replace(child, origin=replace(child.origin, tag=proposal.tag))
+        return child

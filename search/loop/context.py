@@ -1,0 +1,231 @@
+"""What an operator is given, what it gives back, and the promise it keeps."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Protocol
+
+from ir.digest import text_digest
+from ir.errors import KernelError
+from ir.estimate.estimate import estimate
+from ir.lower.verbs import canonical
+from ir.machine import Machine
+from ir.schedule import Schedule
+from ir.spec import Spec
+from ir.workload import Sizes
+from search.core.candidate import Candidate, Origin
+from search.core.evaluation import Evaluated, Evaluation
+from search.core.graph import Graph
+from search.core.lowered import (
+    formulation_text,
+    nest_of,
+    schedule_of,
+    schedule_text,
+    spec_of,
+)
+from search.core.transferred import Transferred
+from search.core.workload import Shape, mean
+from search.loop.forecast import Neighbour, correction, neighbours
+from search.warm_start.adapt import adapted
+
+
+@dataclass(frozen=True, slots=True)
+class Parent:
+    """A candidate to work from, and what became of it (None: not known)."""
+
+    candidate: Candidate
+    outcome: Evaluated | None = None
+
+    @property
+    def schedule(self) -> Schedule:
+        """The candidate's schedule as a value."""
+        return schedule_of(self.candidate.schedule)
+
+    @property
+    def formulation(self) -> Spec:
+        """The candidate's equations as a value."""
+        return spec_of(self.candidate.formulation)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """The problem, the parents (at least one) and all that was tried before.
+
+    spec: what must be computed; a parent's formulation may say it in other equations.
+    outcomes: what became of all that was tried, by key.  hint: a policy's words for an operator
+    that reads.  workload: shapes beside `sizes` that a child must fit at, with weights; empty
+    where there is one.  transferred: what other machines and earlier runs found for the same kernel.
+    """
+
+    spec: Spec
+    machine: Machine
+    sizes: Sizes
+    parents: tuple[Parent, ...]
+    graph: Graph
+    outcomes: Mapping[str, Evaluated] = field(default_factory=dict)
+    hint: str = ""
+    workload: tuple[Shape, ...] = ()
+    transferred: tuple[Transferred, ...] = ()
+    _neighbours: list[tuple[Neighbour, ...]] = field(
+        default_factory=list, init=False, compare=False, repr=False
+    )  # at most one: made when it is first asked for
+
+    def unedited(self) -> Context:
+        """With what it was edited from in place of a parent that was edited freely, of which its
+        schedule no longer tells."""
+        return replace(self, parents=tuple(self._origin_of(parent) for parent in self.parents))
+
+    def _origin_of(self, parent: Parent) -> Parent:
+        if parent.candidate.source is None:
+            return parent
+        line = reversed(self.graph.lineage(parent.candidate.key))
+        found = next((c for c in line if c.source is None), None)
+        return parent if found is None else Parent(found, self.outcomes.get(found.key))
+
+    def offer(self, schedule: Schedule, operator: str, note: str) -> Candidate | GaveUp:
+        """The first parent's formulation with another schedule, its decisions in their order.
+
+        Gives up where that does not lower, or comes to what was tried before.
+        """
+        formulation = self.parents[0].candidate.formulation
+        return self._offer(formulation, schedule_text(canonical(schedule)), None, operator, note)
+
+    def offer_formulation(
+        self, formulation: Spec, operator: str, note: str, schedule: Schedule | None = None
+    ) -> Candidate | GaveUp:
+        """Other equations for the spec, with `schedule` (None: the first parent's) as far as it
+        lowers there.
+
+        Gives up where the formulation takes or returns something else than the spec, where
+        nothing lowers, or where it was tried before.
+        """
+        if (formulation.inputs, formulation.outputs) != (self.spec.inputs, self.spec.outputs):
+            return GaveUp("it takes or returns other tensors than the spec does")
+        wanted = self.parents[0].schedule if schedule is None else schedule
+        try:
+            found = adapted(formulation, wanted, self.machine, self.sizes)
+        except KernelError as error:
+            return GaveUp(error.what)
+        text = schedule_text(canonical(found))
+        return self._offer(formulation_text(formulation), text, None, operator, note)
+
+    def offer_source(self, source: str, operator: str, note: str) -> Candidate | GaveUp:
+        """The first parent with a source of its own, which no longer follows from its schedule."""
+        first = self.parents[0].candidate
+        return self._offer(first.formulation, first.schedule, source, operator, note)
+
+    def _offer(
+        self, formulation: str, schedule: str, source: str | None, operator: str, note: str
+    ) -> Candidate | GaveUp:
+        first = self.parents[0].candidate
+        child = Candidate(
+            formulation=formulation,
+            schedule=schedule,
+            target=first.target,
+            backend=first.backend,
+            source=source,
+            origin=Origin(
+                operator, tuple(dict.fromkeys(p.candidate.key for p in self.parents)), note
+            ),
+        )
+        if child.key in self.graph:
+            return GaveUp("it was tried before")
+        try:
+            nest = nest_digest(child, self.machine, self.sizes)
+            for shape in self.workload:
+                nest_of(child, self.machine, shape.sizes)
+        except KernelError as error:
+            return GaveUp(error.what)
+        if self.graph.has_nest(nest):
+            return GaveUp("another schedule comes to the same")
+        return child
+
+    def expected_us(self, candidate: Candidate) -> float:
+        """The estimate of a candidate's time from its loop nest, corrected by what became of
+        those that are alike: a hint, never a result."""
+        if not self._neighbours:
+            self._neighbours.append(neighbours(self._known()))
+        return self._estimate(candidate) * correction(candidate, self._neighbours[0])
+
+    def _known(self) -> Iterator[tuple[Candidate, float, float]]:
+        """All that was correct, with its time and its estimate."""
+        for key, outcome in self.outcomes.items():
+            if isinstance(outcome, Evaluation):
+                candidate = self.graph.node(key)
+                try:
+                    yield candidate, outcome.us, self._estimate(candidate)
+                except KernelError:  # an edited source, whose schedule does not fit
+                    continue
+
+    def _estimate(self, candidate: Candidate) -> float:
+        shapes = self.workload or (Shape(self.sizes),)
+        each = [_estimated(_Case(candidate, s.sizes, self.machine)) for s in shapes]
+        return mean(each, shapes)
+
+
+def nest_digest(candidate: Candidate, machine: Machine, sizes: Sizes) -> str:
+    """The digest of what a candidate comes to: equal for schedules that differ in words only.
+
+    KernelError where it does not lower. A source of its own makes it like no other.
+    """
+    nest = nest_of(candidate, machine, sizes)
+    return text_digest(f"{nest.launches!r}{candidate.source or ''}")
+
+
+@dataclass(frozen=True, slots=True)
+class GaveUp:
+    """An operator had nothing to offer, and why. unanswered: as a model gave no answer."""
+
+    reason: str
+    unanswered: bool = False
+
+
+class Halted(Exception):
+    """No later request of this run can succeed, so it ends; what it found stays.
+
+    error: why.  spent: because what the user allowed is used up, which is as it should be.
+    """
+
+    def __init__(self, error: KernelError, spent: bool):
+        super().__init__(error.what)
+        self.error = error
+        self.spent = spent
+
+
+class Operator(Protocol):
+    """Makes one child of the parents it is given.
+
+    parents: how many it needs.  remote: it asks a model, so that several are asked at once, each
+    with a generator of its own.  The child is new to the context's graph, and its schedule is
+    one that lowers. The same context and generator (and model's answers) give the same child.
+    """
+
+    name: str
+    parents: int
+    remote: bool
+
+    def propose(self, context: Context, rng: random.Random) -> Candidate | GaveUp:
+        """A child, or the reason why there is none."""
+
+
+class _Case:
+    """A candidate at some sizes, on a machine that is the same object each time."""
+
+    def __init__(self, candidate: Candidate, sizes: Sizes, machine: Machine):
+        self.candidate, self.sizes, self.machine = candidate, sizes, machine
+        self.key = (candidate.key, tuple(sizes.items()), id(machine))
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Case) and self.key == other.key
+
+
+@lru_cache(maxsize=4096)
+def _estimated(case: _Case) -> float:
+    nest = nest_of(case.candidate, case.machine, case.sizes)
+    return estimate(nest, case.machine, case.sizes)

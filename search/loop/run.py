@@ -1,0 +1,483 @@
+"""The run: ask, evaluate, tell, until a rule says stop; killed at any point, it can go on.
+
+A generation is asked as a whole, from a generator that its number and the seed fix, and told in
+the order it was asked. What is found therefore depends neither on how many workers evaluate nor
+on a stop in between: a resume replays what the store holds and asks the open generation again.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from typing import Any, Protocol
+
+from ir.errors import KernelError
+from ir.machine import Machine
+from search.core.archive import Archive, Elite
+from search.core.candidate import Candidate
+from search.core.evaluation import Evaluated, Evaluation, Failure
+from search.core.events import Asked, Event, Improved, Started, Stopped, Told
+from search.core.fitness import Baseline, fitness
+from search.core.graph import Graph
+from search.core.lowered import spec_of
+from search.core.measures import cell, named
+from search.core.model_use import ModelUse, Spent
+from search.core.outcome import Outcome
+from search.core.settings import Settings
+from search.core.shape_dispatch import ShapeDispatch, shape_dispatch
+from search.core.stored import Keeper, StoredEvent, StoredRun
+from search.core.workload import bound_us, bounds_us
+from search.loop.asking import Asking
+from search.loop.context import Context, GaveUp, Halted, Operator, Parent, nest_digest
+from search.loop.shape_view import ShapeView, in_turn, shape_views
+from search.loop.state import Policy, Proposal, State
+from search.loop.termination import Exhausted, Progress, first_reason, rules_of
+from search.loop.twins import Identity, Twins, none_known
+from search.warm_start.first import FIRST as FIRST
+from search.warm_start.first import PLAIN, first_candidates
+
+# Of a context, where an outcome is another's: no other run takes it for the candidate's own.
+SAME = "/same"
+
+
+class Evaluator(Protocol):
+    """Finds out what becomes of candidates.
+
+    context: digest of all that an outcome depends on beside the candidate: sizes, machine,
+    toolchain.  environment: the same and more for a person, as plain data.
+    """
+
+    context: str
+    environment: Mapping[str, Any]
+
+    def evaluate(
+        self, candidates: Sequence[Candidate], seconds: float | None = None
+    ) -> Iterator[tuple[int, Evaluated]]:
+        """(position, outcome) of each, in any order; gives up the rest after `seconds`."""
+
+
+class Models(Protocol):
+    """What operators that ask models share. spent: by all exchanges of the run so far."""
+
+    spent: Spent
+
+    def begin(self, run: str) -> None:
+        """Is told the run's name before anything is asked."""
+
+    def advance(self, generation: int, graph: Graph, outcomes: Mapping[str, Evaluated]) -> None:
+        """Is told of each generation before its children are made, in a resumed run again of
+        those that are known; Halted where the run cannot go on."""
+
+    def allow(self, seconds: float) -> None:
+        """Is told how long answers may be waited for, where the search has a limit of time."""
+
+    def rest(self) -> bool:
+        """Waits until models that gave no answer may be asked again, but not beyond the time that
+        is left; False where they have been waited for long enough."""
+
+    def use(self, graph: Graph, outcomes: Mapping[str, Evaluated]) -> ModelUse:
+        """What was asked so far, and what came of it."""
+
+
+class Search:
+    """One search, to be run once.
+
+    models: what its operators ask, None where none asks.  run: the name of a stored run that is
+    to go on; `settings` are then its own, but for the limits, which may be wider.  identity: of a
+    candidate's source; one that has that of another takes its outcome.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        evaluator: Evaluator,
+        store: Keeper,
+        *,
+        machine: Machine,
+        policy: Policy,
+        operators: Mapping[str, Operator],
+        models: Models | None = None,
+        run: str | None = None,
+        identity: Identity = none_known,
+        clock: Callable[[], float] = time.monotonic,
+    ):
+        self.settings = settings
+        self.evaluator = evaluator
+        self.store = store
+        self.machine = machine
+        self.policy = policy
+        self.operators = operators
+        self.models = models
+        self.spec = spec_of(settings.spec)
+        self.roofline_us = bound_us(self.spec, machine, settings.shapes)
+        self.measures = named(settings.measures)
+        self.graph = Graph()
+        self.archive = Archive(tuple(len(m.labels) for m in self.measures))
+        self.outcomes: dict[str, Evaluated] = {}
+        self.best: tuple[Candidate, Evaluation] | None = None
+        self._views = shape_views(settings, self.spec, machine, self.measures)
+        self._roots = first_candidates(settings, self.spec, machine)
+        self._twins = Twins(identity)
+        self._told = 0
+        self._gain_at = 0
+        self._baseline: Baseline | None = None
+        self._clock = clock
+        self._record = self._resumed(run) if run else None
+        self._known = dict(self._record.outcomes) if self._record else {}
+        self._same = set(self._record.keys("same") if self._record else ())
+        self._run = run or ""
+        self._before = self._record.seconds if self._record else 0.0
+        self._on_event: Callable[[Event], None] = lambda event: None
+        self._began = 0.0
+        self._fault: KernelError | None = None
+        self._unmade: list[GaveUp | Halted] = []  # of the generation that is being asked
+        self._spent = Spent()  # before the generation that is under way
+
+    def run(self, on_event: Callable[[Event], None] = lambda event: None) -> Outcome:
+        """Searches until a rule stops it, or the user does (it can then be resumed)."""
+        self._on_event = on_event
+        self._began = self._clock()
+        if not self._run:
+            self._run = self.store.start(self.settings, self.evaluator.environment)
+        started = (self._run, self.settings, self.roofline_us, self.evaluator.environment)
+        on_event(Started(*started, resumed=self._record is not None))
+        try:
+            if self.models is not None:
+                self.models.begin(self._run)
+            reason = self._generations()
+        except KeyboardInterrupt:
+            reason = "it was interrupted"
+        except Halted as halted:
+            reason = str(halted)
+            self._fault = None if halted.spent else halted.error
+        self.store.log(self._run, StoredEvent("stopped", "", self._seconds(), reason))
+        on_event(Stopped(reason, self._told, self._seconds()))
+        return self._outcome(reason)
+
+    def _generations(self) -> str:
+        rules = rules_of(self.settings)
+        generation = 0
+        while True:
+            candidates = self._closed(generation)
+            self._spent = self._spent_before(generation)
+            seconds = 0.0 if candidates else self._seconds()
+            reason = first_reason(rules, self._progress(seconds))
+            if reason:
+                return reason
+            if self.models is not None:
+                self._allow()
+                self.models.advance(generation, self.graph, self.outcomes)
+            halted: Halted | None = None
+            if not candidates:
+                candidates, halted = self._asked(generation)
+                if candidates:
+                    self.store.asked(self._run, generation, candidates, self._seconds())
+                elif halted is None:
+                    now = self._progress(self._seconds(), True)
+                    return first_reason((*rules, Exhausted()), now) or ""
+            for c in candidates:
+                self._add(c)
+            self._evaluate(generation, candidates)
+            if halted is not None:
+                raise halted
+            generation += 1
+
+    def _asked(self, generation: int) -> tuple[tuple[Candidate, ...], Halted | None]:
+        """The candidates of a generation, and why no model can be asked any longer, where that is
+        so. While there are none as models give no answer, they are asked again after a rest."""
+        while True:
+            self._unmade.clear()
+            self._allow()
+            candidates = self._ask(generation)
+            halted = next((u for u in self._unmade if isinstance(u, Halted)), None)
+            silent = [u.reason for u in self._unmade if isinstance(u, GaveUp) and u.unanswered]
+            if candidates or halted or not silent or self._time_is_over():
+                return candidates, halted
+            if self.models is None or not self.models.rest():
+                return (), _silenced(silent)
+            if self._time_is_over():
+                return (), None
+
+    def _ask(self, generation: int) -> tuple[Candidate, ...]:
+        """The candidates of a generation, each new to the graph; fewer where there are no more."""
+        if generation == 0:
+            return self._roots
+        seed, batch = f"{self.settings.seed}/{generation}", self.settings.batch
+        missing = self._missing()
+        if not self._views:
+            return self._asking(None).ask(lambda: self._state(generation), batch, seed, missing)
+        asked: list[Candidate] = []
+        for number, view in enumerate(in_turn(self._views, generation)):
+            count = min(max(1, batch // 2), batch - len(asked))
+            seen = partial(self._state, generation, view)
+            left = missing - len(asked)
+            if count and left and not any(isinstance(u, Halted) for u in self._unmade):
+                asked += self._asking(view).ask(seen, count, f"{seed}/{number}", left)
+        return tuple(asked)
+
+    def _missing(self) -> int:
+        """How many children the next generation may have: all that are still to be evaluated, so
+        that none is asked for, and perhaps paid, of which nothing can come."""
+        batch, most = self.settings.batch, self.settings.evaluations
+        return batch if most is None else min(batch, most - self._told)
+
+    def _asking(self, view: ShapeView | None) -> Asking:
+        context = partial(self._context, view)
+        return Asking(self.policy, self.operators, context, self._add, self._unmade.append)
+
+    def _add(self, candidate: Candidate) -> bool:
+        """Adds a candidate to the graph; False where it is there."""
+        for shape in self.settings.shapes:
+            try:
+                nest = nest_digest(candidate, self.machine, shape.sizes)
+            except KernelError:
+                continue
+            return self.graph.add(candidate, nest)
+        return self.graph.add(candidate)
+
+    def _context(self, view: ShapeView | None, proposal: Proposal) -> Context:
+        """What an operator is given; one that asks no model knows decisions and equations only."""
+        outcomes = view.outcomes if view else self.outcomes
+        context = Context(
+            self.spec,
+            self.machine,
+            view.sizes if view else self.settings.sizes,
+            tuple(Parent(self.graph.node(k), outcomes.get(k)) for k in proposal.parents),
+            self.graph,
+            outcomes,
+            proposal.hint,
+            () if view else self.settings.workload,
+            self.settings.transferred,
+        )
+        return context if self.operators[proposal.operator].remote else context.unedited()
+
+    def _evaluate(self, generation: int, candidates: Sequence[Candidate]) -> None:
+        """Evaluates what the limit still allows, and tells it in order as far as it is known."""
+        if self.settings.evaluations is not None:
+            candidates = candidates[: self.settings.evaluations - self._told]
+        new = [c for c in candidates if c.key not in self._known]
+        for number, c in enumerate(candidates, self._told):
+            if c in new:
+                self._on_event(Asked(number, generation, c))
+        alone, twins = self._twins.part(candidates, self._known)
+        for first in [key for key in twins if key in self._known]:
+            alone += self._shared(first, twins.pop(first))
+        waiting = self._tell_known(generation, list(candidates))
+        while alone:
+            left: list[Candidate] = []  # twins of what failed by chance
+            for position, outcome in self.evaluator.evaluate(alone, self._seconds_left()):
+                key = alone[position].key
+                self._file(key, outcome, self.evaluator.context)
+                left += self._shared(key, twins.pop(key, []))
+                waiting = self._tell_known(generation, waiting)
+            alone = left
+
+    def _shared(self, first: str, twins: Sequence[Candidate]) -> list[Candidate]:
+        """Gives a candidate's outcome to those of the same source; those that cannot have it."""
+        outcome = self._known[first]
+        if isinstance(outcome, Failure) and outcome.by_chance:
+            return list(twins)
+        for twin in twins:
+            self.store.log(self._run, StoredEvent("same", twin.key, self._seconds(), first))
+            self._file(twin.key, replace(outcome, seconds={}), self.evaluator.context + SAME)
+            self._same.add(twin.key)
+        return []
+
+    def _file(self, key: str, outcome: Evaluated, context: str) -> None:
+        """Stores an outcome before it is told."""
+        self.store.evaluated(self._run, key, context, outcome, self._seconds())
+        self._known[key] = outcome
+
+    def _tell_known(self, generation: int, waiting: list[Candidate]) -> list[Candidate]:
+        """Tells the first candidates as far as their outcomes are known; the others."""
+        while waiting and waiting[0].key in self._known:
+            self._tell(generation, waiting[0], self._known[waiting[0].key])
+            waiting = waiting[1:]
+        return waiting
+
+    def _tell(self, generation: int, candidate: Candidate, outcome: Evaluated) -> None:
+        number, seconds, replayed = self._told, self._seconds(), False
+        earlier = self._told_before(candidate.key)
+        if earlier is None:
+            self.store.log(self._run, StoredEvent("told", candidate.key, seconds, ""))
+        else:
+            seconds, replayed = earlier, True
+        self._told += 1
+        improved = self._learn(candidate, outcome)
+        best = self.best[1] if self.best else None
+        told = (number, generation, candidate, outcome, best, seconds)
+        self._on_event(Told(*told, replayed=replayed))
+        if improved:
+            self._gain_at = self._told
+            first = self._us(self._roots[0])
+            speedup = first / outcome.us if first else None
+            self._on_event(Improved(number, candidate, outcome, speedup, replayed))
+
+    def _learn(self, candidate: Candidate, outcome: Evaluated) -> bool:
+        """Files an outcome; whether it is the fastest so far."""
+        self.outcomes[candidate.key] = outcome
+        gains = [view.learn(candidate, outcome, self.machine) for view in self._views]
+        if any(gains):
+            self._gain_at = self._told
+        if isinstance(outcome, Failure):
+            return False
+        if self._baseline is None:
+            is_first = candidate.key == self._roots[0].key
+            us = outcome.us if is_first else self.roofline_us
+            self._baseline = Baseline(us, outcome.time_kind)
+        best = self.best[1] if self.best else None
+        improved = outcome.faster_than(best)
+        if improved:
+            self.best = candidate, outcome
+        if improved or candidate.origin.operator != PLAIN:
+            where = cell(self.measures, outcome.figures, self.machine)
+            self.archive.add(Elite(where, candidate, outcome, fitness(outcome, self._baseline)))
+        return improved
+
+    def _state(self, generation: int, view: ShapeView | None = None) -> State:
+        """What a policy sees: without the plain schedule, unless nothing was faster."""
+        plain = {c.key for c in self._roots[1:] if c.origin.operator == PLAIN}
+        slow = plain - {self.best[0].key} if self.best else set()
+        outcomes = {k: o for k, o in self.outcomes.items() if k not in slow}
+        roots = tuple(c.key for c in self._roots)
+        remote = [name for name, o in self.operators.items() if o.remote]
+        tokens = self._spent.tokens // len(remote) if remote else 0
+        state = State(
+            generation=generation,
+            graph=self.graph,
+            archive=self.archive,
+            outcomes=outcomes,
+            roots=roots,
+            measures=self.measures,
+            machine=self.machine,
+            spent=dict.fromkeys(remote, tokens),
+        )
+        return view.state(state) if view else state
+
+    def _resumed(self, run: str) -> StoredRun:
+        record = self.store.load(run)
+        before = record.environment.get("context")
+        if before != self.evaluator.context:
+            raise KernelError(
+                f"run `{run}` was made with another machine file, toolchain or sizes, and its "
+                "times cannot be compared with new ones",
+                where="--resume",
+                hint="start a new run; what still holds is taken from the store",
+            )
+        return record
+
+    def _closed(self, generation: int) -> tuple[Candidate, ...]:
+        """The stored candidates of a generation whose outcomes are all known, else none. The last
+        one is open too where a limit, now wider, or a lack of answers had kept it short."""
+        if self._record is None or generation >= len(self._record.generations):
+            return ()
+        stored = self._record.generations[generation]
+        is_last = generation == len(self._record.generations) - 1
+        if generation and is_last and len(stored) < self._missing():
+            return ()
+        return stored if all(c.key in self._record.outcomes for c in stored) else ()
+
+    def _spent_before(self, generation: int) -> Spent:
+        """What models had taken before a generation was asked. A resumed run has the exchanges of
+        all generations at once, and must decide as it did: the log says what was spent then."""
+        if self.models is None:
+            return Spent()
+        events = self._record.events if self._record else ()
+        for event in events:
+            if event.kind == "spent" and event.key == str(generation):
+                return Spent(**json.loads(event.detail))
+        spent = self.models.spent
+        detail = json.dumps(asdict(spent))
+        self.store.log(self._run, StoredEvent("spent", str(generation), self._seconds(), detail))
+        return spent
+
+    def _told_before(self, key: str) -> float | None:
+        """The run's seconds when this was told in an earlier session; None where it was not."""
+        events = self._record.events if self._record else ()
+        return next((e.seconds for e in events if e.kind == "told" and e.key == key), None)
+
+    def _progress(self, seconds: float, nothing_new: bool = False) -> Progress:
+        return Progress(
+            evaluations=self._told,
+            seconds=seconds,
+            since_gain=self._told - self._gain_at,
+            best_us=self.best[1].us if self.best else None,
+            roofline_us=self.roofline_us,
+            nothing_new=nothing_new,
+            first_us=self._us(self._roots[0]),
+            tokens=self._spent.tokens,
+            cost=self._spent.cost or 0.0,
+        )
+
+    def _seconds(self) -> float:
+        return self._before + self._clock() - self._began
+
+    def _seconds_left(self) -> float | None:
+        if self.settings.seconds is None:
+            return None
+        return max(0.0, self.settings.seconds - self._seconds())
+
+    def _allow(self) -> None:
+        """Tells models how long they may be waited for."""
+        left = self._seconds_left()
+        if self.models is not None and left is not None:
+            self.models.allow(left)
+
+    def _time_is_over(self) -> bool:
+        return self._seconds_left() == 0.0
+
+    def _us(self, candidate: Candidate) -> float | None:
+        outcome = self.outcomes.get(candidate.key)
+        return outcome.us if isinstance(outcome, Evaluation) else None
+
+    def _outcome(self, reason: str) -> Outcome:
+        plain = next((c for c in self._roots if c.origin.operator == PLAIN), self._roots[0])
+        failures: dict[str, int] = {}
+        for outcome in self.outcomes.values():
+            if isinstance(outcome, Failure):
+                failures[outcome.stage] = failures.get(outcome.stage, 0) + 1
+        return Outcome(
+            run=self._run,
+            settings=self.settings,
+            evaluations=self._told,
+            failures=failures,
+            first=self._roots[0],
+            first_us=self._us(self._roots[0]),
+            plain_us=self._us(plain),
+            best=self.best[0] if self.best else None,
+            evaluation=self.best[1] if self.best else None,
+            roofline_us=self.roofline_us,
+            stopped_because=reason,
+            fault=self._fault,
+            models=self.models.use(self.graph, self.outcomes) if self.models else None,
+            seconds=self._seconds(),
+            archive=self.archive,
+            graph=self.graph,
+            outcomes=self.outcomes,
+            bounds_us=bounds_us(self.spec, self.machine, self.settings.workload),
+            dispatch=self._dispatch(),
+            same_source=len(self._same),
+        )
+
+    def _dispatch(self) -> ShapeDispatch | None:
+        """The kernels that share the shapes, where there may be several and one fits at all."""
+        if not (self._views and self.best):
+            return None
+        return shape_dispatch(self.settings, self.best[0], self.graph, self.outcomes)
+
+
+def _silenced(reasons: Sequence[str]) -> Halted:
+    """Why a search ends whose models give no answer, and that has no other operators left."""
+    words, count = Counter(reasons).most_common(1)[0]
+    return Halted(
+        KernelError(
+            f"no model answers, and no other operator has anything new: {count} of "
+            f"{len(reasons)} requests failed as follows: {words}",
+            hint="go on with --resume when the endpoint answers again",
+        ),
+        spent=False,
+    )

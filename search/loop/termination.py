@@ -1,0 +1,151 @@
+"""Termination: the rules by which a search stops, each of which says why in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from search.core.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a search has come.
+
+    evaluations: candidates told.  seconds: of all sessions of the run.  since_gain: evaluations
+    since the best was found.  best_us: None while nothing was correct.  nothing_new: no operator
+    had anything to try that was not tried.  first_us: of the first schedule, None where that
+    failed.  tokens, cost: of models' answers; a cost that is not known counts as none.
+    """
+
+    evaluations: int
+    seconds: float
+    since_gain: int
+    best_us: float | None
+    roofline_us: float
+    nothing_new: bool = False
+    first_us: float | None = None
+    tokens: int = 0
+    cost: float = 0.0
+
+
+class Rule(Protocol):
+    """A reason to stop."""
+
+    def __call__(self, progress: Progress) -> str | None:
+        """The reason in words; None to go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluations:
+    """Stops after so many candidates."""
+
+    most: int
+
+    def __call__(self, progress: Progress) -> str | None:
+        if progress.evaluations < self.most:
+            return None
+        return f"{progress.evaluations} evaluations were asked for and made"
+
+
+@dataclass(frozen=True, slots=True)
+class Seconds:
+    """Stops after so much time."""
+
+    most: float
+
+    def __call__(self, progress: Progress) -> str | None:
+        if progress.seconds < self.most:
+            return None
+        return f"the {self.most:g} s it was given are over"
+
+
+@dataclass(frozen=True, slots=True)
+class Stagnation:
+    """Stops when so many candidates in a row were no faster than the best."""
+
+    most: int
+
+    def __call__(self, progress: Progress) -> str | None:
+        if progress.since_gain < self.most:
+            return None
+        return f"no gain in the last {progress.since_gain} evaluations"
+
+
+@dataclass(frozen=True, slots=True)
+class Roofline:
+    """Stops when the best reaches a share of the machine's bound."""
+
+    share: float
+
+    def __call__(self, progress: Progress) -> str | None:
+        if progress.best_us is None or progress.roofline_us < self.share * progress.best_us:
+            return None
+        return f"{progress.roofline_us / progress.best_us:.0%} of the roofline is reached"
+
+
+@dataclass(frozen=True, slots=True)
+class Speedup:
+    """Stops when the best is so many times as fast as the first schedule."""
+
+    factor: float
+
+    def __call__(self, progress: Progress) -> str | None:
+        if progress.best_us is None or progress.first_us is None:
+            return None
+        reached = progress.first_us / progress.best_us
+        if reached < self.factor:
+            return None
+        return f"it is {reached:.3g} times as fast as the first schedule"
+
+
+@dataclass(frozen=True, slots=True)
+class Tokens:
+    """Stops when models have read and written so many tokens."""
+
+    most: int
+
+    def __call__(self, progress: Progress) -> str | None:
+        if progress.tokens < self.most:
+            return None
+        return f"{progress.tokens} tokens are used, {self.most} were allowed"
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Stops when models have cost so much, in the currency of the prices."""
+
+    most: float
+
+    def __call__(self, progress: Progress) -> str | None:
+        if progress.cost < self.most:
+            return None
+        return f"models have cost {progress.cost:.4g}, {self.most:g} were allowed"
+
+
+@dataclass(frozen=True, slots=True)
+class Exhausted:
+    """Stops when there is nothing left to try."""
+
+    def __call__(self, progress: Progress) -> str | None:
+        return "nothing new is left to try" if progress.nothing_new else None
+
+
+def rules_of(settings: Settings) -> tuple[Rule, ...]:
+    """The rules that settings ask for; the first that fires gives the reason."""
+    chosen = (
+        (Evaluations, settings.evaluations),
+        (Seconds, settings.seconds),
+        (Stagnation, settings.stagnation),
+        (Roofline, settings.roofline_share),
+        (Speedup, settings.target_speedup),
+        (Tokens, settings.max_tokens),
+        (Cost, settings.max_cost),
+    )
+    return tuple(rule(most) for rule, most in chosen if most is not None)
+
+
+def first_reason(rules: Sequence[Rule], progress: Progress) -> str | None:
+    """The reason of the first rule that has one."""
+    return next((reason for rule in rules if (reason := rule(progress))), None)

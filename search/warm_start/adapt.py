@@ -1,0 +1,44 @@
+"""Adaptation: as much of a schedule as another formulation, or another machine, admits."""
+
+from __future__ import annotations
+
+from ir.lower.verbs import canonical
+from ir.machine import Machine
+from ir.schedule import Schedule
+from ir.spec import Spec
+from ir.workload import Sizes
+from search.core.lowered import fits_at, formulation_text, schedule_text
+from search.warm_start.autoscheduled import scheduled
+
+PASSES = 3  # over the decisions: one may need another that comes after it
+
+
+def adapted(spec: Spec, schedule: Schedule, machine: Machine, sizes: Sizes) -> Schedule:
+    """The schedule where it lowers; else what of it lowers on the machine's autoschedule.
+
+    Decisions are put in place of those that the autoschedule has on the same verb and subject,
+    one by one; those with which it no longer lowers are left out.
+    """
+    formulation = formulation_text(spec)
+
+    def lowers(one: Schedule) -> bool:
+        return fits_at(formulation, schedule_text(one), machine, sizes)
+
+    if lowers(schedule):
+        return schedule
+    found = scheduled(spec, machine, sizes)
+    left = [d for d in schedule.decisions if d not in found.decisions]
+    for _ in range(PASSES):
+        refused = []
+        for decision in left:
+            same = (decision.verb, decision.subject)
+            kept = tuple(d for d in found.decisions if (d.verb, d.subject) != same)
+            tried = canonical(Schedule(found.kernel, (*kept, decision)))
+            if lowers(tried):
+                found = tried
+            else:
+                refused.append(decision)
+        if len(refused) == len(left):
+            break
+        left = refused
+    return found

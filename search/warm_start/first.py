@@ -1,0 +1,92 @@
+"""The first candidates: autoschedules, the plain one, the user's, and other searches' elites."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ir.autoschedule.autoschedule import plain
+from ir.errors import KernelError
+from ir.machine import Machine
+from ir.spec import Spec
+from ir.workload import Sizes
+from search.core.candidate import Candidate, Origin
+from search.core.lowered import fits_at, formulation_text, schedule_of, schedule_text, spec_of
+from search.core.quantity import shape
+from search.core.settings import Settings
+from search.warm_start.adapt import adapted
+from search.warm_start.autoscheduled import scheduled
+
+FIRST = "first"  # the operators, so to say, of the candidates without parents
+PLAIN = "plain"
+GIVEN = "given"
+ELSEWHERE = "elsewhere"  # an autoschedule at another shape of the workload than the first is
+BROUGHT = "brought"
+
+
+def first_candidates(settings: Settings, spec: Spec, machine: Machine) -> tuple[Candidate, ...]:
+    """The autoschedule, then the others that are not the same.
+
+    Of a workload the first is the autoschedule at the heaviest shape whose kernel fits at all;
+    those at the other shapes come last.
+    """
+    sizes, *others = _autoscheduled_at(settings, spec, machine)
+    schedules = [
+        (FIRST, "", schedule_text(scheduled(spec, machine, sizes))),
+        (PLAIN, "", schedule_text(plain(spec, machine, settings.sizes))),
+        (GIVEN, "", settings.schedule),
+    ]
+    for other in others:
+        at = f"at {shape(other)}"
+        schedules.append((ELSEWHERE, at, schedule_text(scheduled(spec, machine, other))))
+    made = (
+        Candidate(
+            formulation=formulation_text(spec),
+            schedule=schedule,
+            target=settings.target,
+            backend=settings.backend,
+            origin=Origin(operator, note=note),
+        )
+        for operator, note, schedule in schedules
+        if schedule
+    )
+    found: dict[str, Candidate] = {}
+    for c in (*made, *_brought(settings, spec, machine)):
+        found.setdefault(c.key, c)
+    return tuple(found.values())
+
+
+def _autoscheduled_at(settings: Settings, spec: Spec, machine: Machine) -> list[Sizes]:
+    """The sizes of the workload, those first whose autoschedule fits at all, then by weight."""
+    shapes = sorted(settings.shapes, key=lambda s: -s.weight)
+    if len(shapes) == 1:
+        return [settings.sizes]
+
+    formulation = formulation_text(spec)
+
+    def lacks(sizes: Sizes) -> bool:
+        schedule = schedule_text(scheduled(spec, machine, sizes))
+        return not all(fits_at(formulation, schedule, machine, each.sizes) for each in shapes)
+
+    return sorted((s.sizes for s in shapes), key=lacks)
+
+
+def _brought(settings: Settings, spec: Spec, machine: Machine) -> Iterator[Candidate]:
+    """What other searches found, as far as it lowers here; a source of its own only where it is
+    for this target's backend."""
+    for found in settings.transferred:
+        try:
+            formulation = spec_of(found.formulation)
+            schedule = adapted(formulation, schedule_of(found.schedule), machine, settings.sizes)
+        except KernelError:
+            continue  # what an earlier version wrote, or another spec of the same name
+        if (formulation.inputs, formulation.outputs) != (spec.inputs, spec.outputs):
+            continue
+        same = (found.target, found.backend) == (settings.target, settings.backend)
+        yield Candidate(
+            formulation=formulation_text(formulation),
+            schedule=schedule_text(schedule),
+            target=settings.target,
+            backend=settings.backend,
+            source=found.source if same and found.edited else None,
+            origin=Origin(BROUGHT, note=f"found for {found.target} by {found.run or 'a record'}"),
+        )

@@ -1,0 +1,78 @@
+"""Recall gives the elites of the nearest runs first."""
+
+from dataclasses import replace
+
+import pytest
+
+from search.core.candidate import Candidate, Origin
+from search.core.evaluation import Evaluation, Failure
+from search.core.testing import SETTINGS, SIZES
+from search.store.store import Store
+from search.warm_start.recall import recalled
+
+BACKENDS = {"chip": ("tongue",), "cousin": ("tongue", "other"), "stranger": ("third",)}
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(str(tmp_path / "runs.db"))
+
+
+def keep(store, target="chip", schedule="s", us=(3.0, 2.0), **sizes):
+    """A run whose candidates took these times, None where one failed; the last is `schedule`."""
+    settings = replace(SETTINGS, target=target, sizes={**SIZES, **sizes})
+    run = store.start(settings, {})
+    made = [
+        Candidate(
+            "f",
+            schedule if n == len(us) else f"{schedule}{n}",
+            target,
+            "tongue",
+            origin=Origin("first"),
+        )
+        for n in range(1, len(us) + 1)
+    ]
+    store.asked(run, 0, made, 0.0)
+    for c, time in zip(made, us):
+        lost = Failure("check", "wrong", "x")
+        outcome = Evaluation(time, "simulated", "simulator") if time else lost
+        store.evaluated(run, c.key, "here", outcome, 0.0)
+    return run
+
+
+def schedules(store, **changed):
+    return [f.schedule for f in recalled(store, replace(SETTINGS, **changed), BACKENDS.get)]
+
+
+def test_an_empty_store_recalls_nothing(store):
+    assert schedules(store) == []
+
+
+def test_the_fastest_that_is_correct_is_recalled(store):
+    run = keep(store, schedule="mine", us=(3.0, None, 2.0))
+    (found,) = recalled(store, SETTINGS, BACKENDS.get)
+    assert (found.schedule, found.us, found.run, found.edited) == ("mine", 2.0, run, False)
+    keep(store, schedule="lost", us=(None,))
+    assert schedules(store) == ["mine"]
+
+
+def test_the_same_target_comes_first_then_one_with_the_same_backend_then_any(store):
+    for target in ("stranger", "chip", "cousin"):
+        keep(store, target=target, schedule=target)
+    assert schedules(store) == ["chip", "cousin", "stranger"]
+    assert schedules(store, target="cousin") == ["cousin", "chip", "stranger"]
+
+
+def test_nearer_sizes_come_first(store):
+    keep(store, schedule="twice", M=128)
+    keep(store, schedule="far", M=4096)
+    keep(store, schedule="same")
+    keep(store, schedule="half", M=32, N=16)
+    assert schedules(store) == ["same", "twice", "half"]
+
+
+def test_the_same_schedule_is_recalled_once_and_another_kernel_never(store):
+    keep(store, schedule="a")
+    keep(store, target="cousin", schedule="a")
+    assert schedules(store) == ["a"]
+    assert schedules(store, kernel="another") == []
