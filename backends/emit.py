@@ -64,6 +64,10 @@ class Templates:
             name, line = self._line(e, template)
             raise self._fault(name, line, f"{type(e).__name__}: {e}") from e
 
+    def table(self, template: str, name: str) -> Mapping[str, str]:
+        """A table that a template sets at its top."""
+        return getattr(self.environment.get_template(template).module, name)
+
     def digest(self) -> str:
         """A digest of the names and texts of all templates of the backend."""
         return template_digest(self.folder.name, self.folder.parent)

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from backends.backend import Arrays, BackendError, Built, Sizes, Timing
-from backends.emit import Templates
 from backends.manifest import Manifest
 from backends.triton.build import compile as compiler
 from backends.triton.build.admission import require_admissible
 from backends.triton.device import device
 from backends.triton.device.gpu import DEVICE, nodes
+from backends.triton.emit.spelling import templates
 from backends.triton.emit.view import kernel_view
 from backends.triton.interpret import interpreter
 from backends.triton.interpret.interpreter import interpret
@@ -34,7 +34,7 @@ class Triton:
 
     def __init__(self, manifest: Manifest):
         self.manifest = manifest
-        self.templates = Templates(manifest.name)
+        self.templates = templates()
         # Each interpreted run takes its programs in another order, so that those that race give
         # other bits; what a kernel without races gives does not depend on it.
         self._orders = itertools.count()

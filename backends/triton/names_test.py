@@ -7,7 +7,7 @@ import pytest
 
 from backends.registry import REGISTRY, target
 from backends.triton.backend import Triton
-from backends.triton.emit import spelling
+from backends.triton.emit import names
 from backends.triton.walks import case, wrong
 from ir.autoschedule.autoschedule import autoschedule, plain
 from ir.lower.lower import lower
@@ -57,7 +57,7 @@ def nest_of(spec, scheduler=plain):
 
 
 def test_names_are_no_words_of_the_language(tmp_path):
-    for spec in named_specs(sorted(spelling.WORDS) + list(FORMS)):
+    for spec in named_specs(sorted(names.WORDS) + list(FORMS)):
         nest, sizes = nest_of(spec)
         assert not wrong(nest, MACHINE, sizes, tmp_path), spec
 
@@ -96,7 +96,7 @@ def test_a_name_that_is_no_word_stays():
         "y[m] = input[m] + double[m]", inputs="input: f32[M], double: f32[M]", result="f32[M]"
     )
     nest, _ = nest_of(spec)
-    assert spelling.spelled(nest) is nest
+    assert names.spelled(nest) is nest
 
 
 @pytest.mark.parametrize("kernel", ["attention", "embedding_bag", "matmul_bias_gelu"])
@@ -105,8 +105,8 @@ def test_whatever_a_text_has_of_itself_is_a_word(kernel):
     nest = lower(work.spec, autoschedule(work.spec, MACHINE, work.tune), MACHINE, work.tune)
     tree = ast.parse(BACKEND.emit(nest, MACHINE))
     read = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
-    assert {n for n in read & set(dir(builtins)) if is_name(n)} <= spelling.WORDS
+    assert {n for n in read & set(dir(builtins)) if is_name(n)} <= names.WORDS
     imported = [
         a for n in ast.walk(tree) if isinstance(n, ast.Import | ast.ImportFrom) for a in n.names
     ]
-    assert {(a.asname or a.name).split(".")[0] for a in imported} <= spelling.WORDS
+    assert {(a.asname or a.name).split(".")[0] for a in imported} <= names.WORDS

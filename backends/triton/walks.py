@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from backends.backend import BackendError, Built
-from backends.emit import Templates
+from backends.triton.emit.spelling import templates
 from backends.triton.emit.view import kernel_view
 from backends.triton.interpret.interpreter import interpret
 from ir.autoschedule.autoschedule import plain
@@ -133,7 +133,7 @@ def _legal(
 def emitted(nest: LoopNest, machine: Machine, folder: Path) -> Built:
     """What is emitted for a nest, in a file, not compiled."""
     file = folder / "kernel.py"
-    text = Templates("triton").render("kernel.py.j2", **kernel_view(nest, machine))
+    text = templates().render("kernel.py.j2", **kernel_view(nest, machine))
     file.write_text(text, encoding="utf-8")
     return Built(file)
 

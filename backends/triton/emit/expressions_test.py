@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from backends.registry import target
-from backends.triton.emit.expressions import permuted, spread
 from backends.triton.walks import emitted, wrong
 from ir.lower.lower import lower
 from ir.samples.samples import decisions, spec_of
@@ -34,16 +33,6 @@ def lines(tmp_path):
 def last(found, name="y"):
     """What the last line that assigns a variable says."""
     return [ln.removeprefix(f"{name} = ") for ln in found if ln.startswith(f"{name} = ")][-1]
-
-
-def test_a_tensor_is_spread_over_axes():
-    assert spread("x", ("m",), ("m", "n")) == "x[:, None]"
-    assert spread("x", ("n",), ("m", "n")) == "x[None, :]"
-    assert spread("x", ("m", "n"), ("m", "n")) == "x"
-    assert spread("x", (), ("m", "n")) == "x"
-    assert spread("x", ("n", "m"), ("m", "n")) == "tl.trans(x)"
-    assert spread("x", ("n", "m"), ("m", "k", "n")) == "tl.trans(x)[:, None, :]"
-    assert permuted("x", ("a", "b", "c"), ("c", "a", "b")) == "tl.permute(x, 2, 0, 1)"
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
-"""Lines: what a program is written in; templates put them on paper."""
+"""Lines: where a long one is broken."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 
 def terms(text: str, within: int = 0, groups: bool = True) -> tuple[str, ...]:
@@ -19,38 +17,3 @@ def terms(text: str, within: int = 0, groups: bool = True) -> tuple[str, ...]:
             found.append(text[start : at - 1])
             start = at
     return (*found, text[start:])
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A call, whose result has a name unless that is empty."""
-
-    name: str
-    function: str
-    args: tuple[str, ...]
-
-    @property
-    def text(self) -> str:
-        """The call on one line."""
-        call = f"{self.function}({', '.join(self.args)})"
-        return f"{self.name} = {call}" if self.name else call
-
-    @staticmethod
-    def terms(arg: str) -> tuple[str, ...]:
-        """An argument in parts, for one that is too long for a line."""
-        return terms(arg)
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A header (`for ...`, `if ...`) and the lines below it."""
-
-    header: str
-    body: tuple[object, ...]

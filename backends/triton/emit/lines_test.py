@@ -1,51 +1,8 @@
-"""Lines as text, and how the template breaks those that are long."""
-
-import textwrap
+"""Where a long text is broken."""
 
 import pytest
 
-from backends.emit import Templates
-from backends.triton.emit.lines import Block, Call, Line, terms
-
-
-def printed(*lines):
-    macros = Templates("triton").environment.get_template("macros.py.j2").module
-    return str(macros.block(lines, 1))
-
-
-def test_a_call_has_a_name_where_it_has_a_result():
-    assert Call("x", "tl.load", ("p", "mask=m")).text == "x = tl.load(p, mask=m)"
-    assert Call("", "tl.store", ("p", "x")).text == "tl.store(p, x)"
-
-
-def test_blocks_are_indented_below_their_header():
-    text = printed(
-        Line("a = 1"), Block("if a:", (Block("for i in b:", (Line("c = i"),)),)), Line("d = 2")
-    )
-    assert text == "    a = 1\n    if a:\n        for i in b:\n            c = i\n    d = 2"
-
-
-def test_a_long_call_is_broken_into_its_arguments():
-    call = Call("x", "tl.load", ("p" * 60, "mask=" + "m" * 40))
-    lines = printed(call).splitlines()
-    assert [line.strip() for line in lines] == [
-        "x = tl.load(",
-        f"{'p' * 60},",
-        f"mask={'m' * 40},",
-        ")",
-    ]
-    compile(textwrap.dedent("\n".join(lines)), "text", "exec")
-
-
-def test_a_long_argument_is_broken_into_its_terms():
-    mask = "mask=" + " & ".join(f"({c * 12} + 1 < {c * 12})" for c in "abcd")
-    lines = printed(Call("x", "tl.load", ("p + q", mask))).splitlines()
-    assert lines[1:4] == [
-        "        p + q,",
-        f"        mask=({'a' * 12} + 1 < {'a' * 12})",
-        f"            & ({'b' * 12} + 1 < {'b' * 12})",
-    ]
-    compile(textwrap.dedent("\n".join(lines)), "text", "exec")
+from backends.triton.emit.lines import terms
 
 
 @pytest.mark.parametrize(
@@ -67,7 +24,3 @@ def test_terms_of_a_fold_are_parted_within_it_and_within_its_groups():
         "+ (z",
         "+ w), k=minimum((s + 1) * 2, K))",
     )
-
-
-def test_a_short_call_stays_on_its_line():
-    assert printed(Call("", "tl.store", ("p", "x"))) == "    tl.store(p, x)"

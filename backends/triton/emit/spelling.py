@@ -1,48 +1,29 @@
-"""Spelling: how names, dtypes, numbers and sizes of a nest are written in Triton's Python."""
+"""Spelling: what the templates ask of values beside their fields."""
 
 from __future__ import annotations
 
-import keyword
-import re
-from dataclasses import replace
+import textwrap
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
 
-from backends.backend import BackendError
-from ir.nest.legal import legal
-from ir.nest.nest import LoopNest
-from ir.spec import INTEGERS, Apply, Expr, Index, Number, Size
+from backends.emit import Templates
+from backends.gpu import values
+from backends.gpu.tile import (
+    Assign,
+    Compute,
+    Joined,
+    Ranked,
+    Reduced,
+    Scanned,
+    TileProgram,
+    expressions,
+)
+from backends.triton.emit.lines import terms
+from ir.print import equation_text
+from ir.spec import Apply, Equation, Expr, Number
 
-DTYPES = {
-    "f64": "tl.float64",
-    "f32": "tl.float32",
-    "f16": "tl.float16",
-    "bf16": "tl.bfloat16",
-    "tf32": "tl.float32",
-    "i64": "tl.int64",
-    "i32": "tl.int32",
-    "b8": "tl.int1",
-    "i16": "tl.int16",
-    "i8": "tl.int8",
-    "u8": "tl.uint8",
-    "f8e4m3": "tl.float8e4nv",
-    "f8e5m2": "tl.float8e5",
-}
-TORCH = {
-    "f64": "torch.float64",
-    "f32": "torch.float32",
-    "f16": "torch.float16",
-    "bf16": "torch.bfloat16",
-    "tf32": "torch.float32",
-    "i64": "torch.int64",
-    "i32": "torch.int32",
-    "b8": "torch.bool",
-    "i16": "torch.int16",
-    "i8": "torch.int8",
-    "u8": "torch.uint8",
-    "f8e4m3": "torch.float8_e4m3fn",
-    "f8e5m2": "torch.float8_e5m2",
-}
-_INFIX = {"add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%"}
-_TIGHT = ("mul", "floordiv", "mod")
+TITLE = 92  # columns of a line that tells an equation
 HELPERS = (  # functions that a source may hold, a template each
     "larger",
     "smaller",
@@ -56,173 +37,111 @@ HELPERS = (  # functions that a source may hold, a template each
     "integer_power",
     "uniform",
 )
-# Words that a source has of itself: of Python, of modules, of the launcher and of the grid.
-WORDS = frozenset(
+_BY_HELPER = {
+    "floordiv": "floor_divide",
+    "mod": "floor_modulo",
+    "powi": "integer_power",
+    "uniform": "uniform",
+    "round_tf32": "round_tf32",
+}
+_BY_HELPER_ON_FLOATS = {"floordiv": "float_floor_divide", "mod": "float_floor_modulo"}
+_COMBINERS = {"max": "larger", "min": "smaller"}
+LIBRARY = frozenset(  # functions of libdevice, which take no bare constants and sizes
     (
-        *keyword.kwlist,
-        *HELPERS,
-        *"tl triton torch libdevice TensorDescriptor launch tensor LOG2_E".split(),
-        *"range reversed min max float int bool str len type isinstance tuple list dict set".split(),
-        *"abs all any divmod enumerate getattr hasattr map next print round sorted sum zip".split(),
-        *"tile tiles within band_start band_height in_band".split(),
+        *("expm1", "log10", "log1p", "erfc", "tan", "asin", "acos", "atan", "atan2"),
+        *("sinh", "cosh", "asinh", "acosh", "atanh"),
     )
 )
-# Temporaries, and what positions and pointers are called.
-_MADE = re.compile(r"part_\d+|.+_dim\d+(_\d+)?|.+_(at|ptr)|(offs|in)_.+")
+_OF_LIBRARY = LIBRARY | {"tanh", "pow"}
+_OF_LIBRARY_ON_FLOATS = {"fmod", "round", "trunc", "floordiv", "mod"}
 
 
-def spelled(nest: LoopNest) -> LoopNest:
-    """The nest under names that its source can hold; its spec has that of the function that is
-    called with its inputs."""
-    words = WORDS | {launch.name for launch in nest.launches}
-    indices = {i for la in nest.launches for i, _ in (*la.tiles, *la.whole)}
-    tensors = {n for la in nest.launches for v in la.values for n in (v.name, v.tensor)}
-
-    def refuses(name: str) -> bool:
-        return name in words or bool(_MADE.fullmatch(name))
-
-    def spells(name: str) -> tuple[str, ...]:
-        own = () if name in indices else _of_tensor(name)
-        return (name, *own, *(() if name in tensors else _of_index(name)))
-
-    made = legal(nest, refuses, spells)
-    if made.spec.name not in WORDS:
-        return made
-    return replace(made, spec=replace(made.spec, name=f"{made.spec.name}_"))
+@cache
+def templates() -> Templates:
+    """Triton's templates, with what they ask of values."""
+    return Templates("triton", filters=FILTERS)
 
 
-def _of_tensor(name: str) -> tuple[str, ...]:
-    """What a source may call after a tensor or a value."""
-    if name.isupper():
-        return ()
-    upper = name.upper()
-    return (pointer(name), descriptor(name), f"{name}_factor", f"STEPS_{upper}", f"BULK_{upper}")
+def helpers(program: TileProgram) -> tuple[str, ...]:
+    """The helpers that a program calls."""
+    found = {_helper(e) for e in expressions(program.launches)}
+    return tuple(h for h in HELPERS if h in found)
 
 
-def _of_index(name: str) -> tuple[str, ...]:
-    """What a source may call after an index."""
-    if name.isupper():
-        return ()
-    return (
-        *(origin(name), offsets(name), inside(name), block(name), even(name), f"tiles_{name}"),
-        *(f"{name}_{ending}" for ending in ("step", "low", "high")),
+def by_library(program: TileProgram) -> bool:
+    """Whether a program calls libdevice, itself or in a helper."""
+    return any(
+        isinstance(e, Compute)
+        and (e.function in _OF_LIBRARY or e.floats and e.function in _OF_LIBRARY_ON_FLOATS)
+        for e in expressions(program.launches)
     )
 
 
-def value(name: str) -> str:
-    """The variable of a value."""
-    return name
+def _helper(e: Expr) -> str | None:
+    match e:
+        case Compute(function, _, floats):
+            own = _BY_HELPER_ON_FLOATS if floats else _BY_HELPER
+            return own.get(function) or _BY_HELPER.get(function)
+        case Reduced("prod"):
+            return "multiply"
+        case Reduced(fold, nan=True) | Joined(fold, nan=True) | Scanned(fold):
+            return _COMBINERS.get(fold)
+        case Ranked():
+            return "rank"
+    return None
 
 
-def pointer(tensor: str) -> str:
-    """The argument that points to a tensor."""
-    return f"{tensor}_ptr"
+def kind(node: object) -> str:
+    """The sort of a node."""
+    return type(node).__name__
 
 
-def descriptor(tensor: str) -> str:
-    """The argument that describes a tensor to the copy engine."""
-    return f"{tensor}_desc"
+def negative(expr: Expr) -> bool:
+    """Whether an expression is a negative constant."""
+    return isinstance(expr, Number) and not isinstance(expr.value, bool) and expr.value < 0
 
 
-def origin(index: str) -> str:
-    """The variable that holds where an index's tile starts."""
-    return f"{index}_at"
+def loose(expr: Expr) -> bool:
+    """Whether a scalar needs brackets before a product."""
+    return negative(expr) or isinstance(expr, Apply) and expr.function in ("add", "sub")
 
 
-def offsets(index: str) -> str:
-    """The variable that holds the positions of an index's tile."""
-    return f"offs_{index}"
+def divides(expr: Expr) -> bool:
+    """Whether a scalar needs brackets as a factor on the right."""
+    return isinstance(expr, Apply) and expr.function in ("floordiv", "mod")
 
 
-def inside(index: str) -> str:
-    """The variable that tells which positions of an index's tile are inside."""
-    return f"in_{index}"
+def added(s: Assign) -> bool:
+    """Whether something is added to a variable."""
+    match s.value:
+        case Joined("sum", onto) | Compute("add", (onto, _)):
+            return onto == s.name
+    return False
 
 
-def block(index: str) -> str:
-    """The constant that holds how wide the block of an untiled index is."""
-    return f"BLOCK_{index.upper()}"
+def titles(equations: tuple[Equation, ...]) -> Iterator[str]:
+    """The lines of equations; of a long one, a line for each term."""
+    for equation in map(equation_text, equations):
+        parts = terms(equation, within=1, groups=False) if len(equation) > TITLE else (equation,)
+        for n, part in enumerate(parts):
+            indent = "    " if n else ""
+            yield from textwrap.wrap(part, TITLE, initial_indent=indent, subsequent_indent="    ")
 
 
-def even(index: str) -> str:
-    """The constant that tells that an index's tiles have nothing outside."""
-    return f"EVEN_{index.upper()}"
+def printable(text: str) -> str:
+    """A doc as one line between three quotes, whatever is in it."""
+    plain = "".join(c if c.isprintable() else " " for c in text)
+    return plain.replace("\\", "\\\\").replace('"', '\\"')
 
 
-def size(expr: Expr) -> str:
-    """A size expression; an index in it stands for the origin of its tile."""
-    return _size(expr)[0]
-
-
-def factor(expr: Expr) -> str:
-    """A size expression that something is multiplied by, on either side."""
-    text, loose = _size(expr)
-    divides = isinstance(expr, Apply) and expr.function in ("floordiv", "mod")
-    return f"({text})" if loose or divides else text
-
-
-def _size(expr: Expr) -> tuple[str, bool]:
-    """The text, and whether it must be put in brackets before a product."""
-    match expr:
-        case Number(number):
-            return str(int(number)), number < 0
-        case Size(name):
-            return name, False
-        case Index(name):
-            return origin(name), False
-        case Apply("minimum" | "maximum" as function, args):
-            name = "min" if function == "minimum" else "max"
-            return f"{name}({', '.join(size(a) for a in args)})", False
-        case Apply(function, (a, b)) if function in _INFIX:
-            left, right = _size(a), _size(b)
-            first = f"({left[0]})" if left[1] and function in _TIGHT else left[0]
-            bare = not isinstance(b, Apply) and not right[1]
-            second = right[0] if bare or function == "add" else f"({right[0]})"
-            if function == "add" and second.startswith("-"):
-                return f"{first} - {second[1:]}", True
-            return f"{first} {_INFIX[function]} {second}", function not in _TIGHT
-    raise BackendError("emit", f"a size of this sort has no spelling: {expr}")
-
-
-def number(value: float | int | bool) -> str:
-    """A constant."""
-    if isinstance(value, bool | int):
-        return str(value)
-    if value in (float("inf"), -float("inf")):
-        return 'float("inf")' if value > 0 else 'float("-inf")'
-    return repr(float(value))
-
-
-def total(parts: list[str]) -> str:
-    """A sum of texts, `0` of none."""
-    return " + ".join(p for p in parts if p != "0").replace("+ -", "- ") or "0"
-
-
-def settled(expr: Expr) -> Expr:
-    """The size that a bound does not pass wherever its tile lies: minimum(moving, N) -> N.
-
-    What lies between such a bound and N within a tile does not count: it is neutral, or there
-    is nothing, as the parts of a split are whole tiles.
-    """
-    if isinstance(expr, Apply) and expr.function == "minimum":
-        still = [a for a in expr.args if not moves(a)]
-        if len(still) == 1:
-            return still[0]
-    return expr
-
-
-def moves(expr: Expr) -> bool:
-    """Whether a size expression has the origin of a tile in it."""
-    return any(isinstance(n, Index) for n in expr.walk())
-
-
-def typed(value: float | int, dtype: str) -> float | int | bool:
-    """A constant of a dtype; an infinite one of an integer dtype is its end."""
-    if dtype == "b8":
-        return bool(value)
-    if dtype in INTEGERS:
-        if value in (float("inf"), -float("inf")):
-            bits = 63 if dtype == "i64" else 31
-            return (1 << bits) - 1 if value > 0 else -(1 << bits)
-        return int(value)
-    return float(value)
+FILTERS: dict[str, Any] = {
+    "kind": kind,
+    "negative": negative,
+    "loose": loose,
+    "divides": divides,
+    "adds": values.adds,
+    "signed": values.signed,
+    "added": added,
+    "titles": titles,
+    "printable": printable,
+}

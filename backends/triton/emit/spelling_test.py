@@ -1,15 +1,34 @@
-"""Names, numbers and sizes as Python; sizes mean what they meant."""
+"""Sizes, constants, calls and tables as Python; sizes mean what they meant."""
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backends.backend import BackendError
-from backends.triton.emit import spelling
-from ir.parse.expression import RESERVED
-from ir.samples.samples import lowered, spec_of
+from backends.gpu.tile import (
+    Assign,
+    Check,
+    Compute,
+    Guard,
+    Joined,
+    Load,
+    Loop,
+    Name,
+    Place,
+    Reduced,
+    Scanned,
+    Store,
+    Term,
+)
+from backends.triton.emit.spelling import templates, titles
+from ir.functions import SCANS
+from ir.lower.limits import NEUTRAL
+from ir.samples.samples import spec_of
 from ir.spec import Apply, Index, Number, Size
 
+EXPRESSION = templates().environment.get_template("expressions.py.j2").module
+STATEMENT = templates().environment.get_template("statements.py.j2").module
+X, Y = Name("value", "x"), Name("value", "y")
 M, N = Size("M"), Size("N")
 _BINARY = ("add", "sub", "mul", "floordiv", "mod", "minimum", "maximum")
 EXPRESSIONS = st.recursive(
@@ -18,6 +37,18 @@ EXPRESSIONS = st.recursive(
     max_leaves=8,
 )
 KNOWN = {"M": 13, "N": 7, "m_at": 5}
+
+
+def size(expr):
+    return str(EXPRESSION.expr(expr))
+
+
+def factor(expr):
+    return str(EXPRESSION.factor(expr))
+
+
+def printed(*statements):
+    return str(STATEMENT.block(statements, 1))
 
 
 def meaning(expr):
@@ -50,7 +81,7 @@ def test_a_size_means_what_it_meant(expr):
         expected = meaning(expr)
     except ZeroDivisionError:
         return
-    assert eval(spelling.size(expr), dict(KNOWN, min=min, max=max)) == expected
+    assert eval(size(expr), dict(KNOWN, min=min, max=max)) == expected
 
 
 @given(EXPRESSIONS)
@@ -60,85 +91,123 @@ def test_so_does_one_that_something_is_multiplied_by(expr):
     except ZeroDivisionError:
         return
     known = dict(KNOWN, min=min, max=max)
-    assert eval(f"2 * {spelling.factor(expr)}", known) == 2 * expected
-    assert eval(f"{spelling.factor(expr)} * 2", known) == 2 * expected
+    assert eval(f"2 * {factor(expr)}", known) == 2 * expected
+    assert eval(f"{factor(expr)} * 2", known) == 2 * expected
 
 
-def test_a_size_of_another_sort_has_no_spelling():
-    with pytest.raises(BackendError, match="no spelling") as seen:
-        spelling.size(Apply("exp", (M,)))
-    assert seen.value.stage == "emit"
-
-
-def named(name):
-    """What a tensor of a name is called in a source."""
-    spec = spec_of(
-        f"{name}[m] = 2.0 * x[m]", f"y[m] = {name}[m] + 1.0", inputs="x: f32[M]", result="f32[M]"
-    )
-    made = spelling.spelled(lowered(spec, f"kernel({name})", sizes={"M": 9}))
-    return made.launches[0].parameters[-1].name
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "tl",
-        "float",
-        "len",
-        "m_at",
-        "x_ptr",
-        "offs_m",
-        "in_m",
-        "launch",
-        "triton",
-        *(h for h in spelling.HELPERS if h not in RESERVED),
-    ],
-)
-def test_a_tensor_never_hides_a_name_of_the_file(name):
-    assert named(name) in (f"{name}_", f"x_{name}")
-
-
-@pytest.mark.parametrize("name", ["acc", "inner", "input", "acc_step"])
-def test_other_tensors_keep_their_names(name):
-    assert named(name) == name
+def test_a_function_without_a_spelling_is_refused():
+    for nowhere in (Apply("nowhere", (M, N)), Compute("nowhere", (X,))):
+        with pytest.raises(Exception, match="nowhere"):
+            size(nowhere)
 
 
 def test_constants_are_python():
-    assert spelling.number(2) == "2"
-    assert spelling.number(True) == "True"
-    assert spelling.number(1e-06) == "1e-06"
-    assert eval(spelling.number(float("inf"))) == float("inf")
-    assert eval(spelling.number(-float("inf"))) == -float("inf")
+    assert size(Number(2)) == "2"
+    assert size(Number(True)) == "True"
+    assert size(Number(1e-06)) == "1e-06"
+    assert eval(size(Number(float("inf")))) == float("inf")
+    assert eval(size(Number(-float("inf")))) == -float("inf")
 
 
-@pytest.mark.parametrize(
-    ("dtype", "least", "most"),
-    [
-        ("i32", -(2**31), 2**31 - 1),
-        ("i64", -(2**63), 2**63 - 1),
-        ("b8", True, True),
-        ("f32", -float("inf"), float("inf")),
-    ],
-)
-def test_an_infinite_constant_is_the_end_of_its_dtype(dtype, least, most):
-    assert spelling.typed(-float("inf"), dtype) == least
-    assert spelling.typed(float("inf"), dtype) == most
+def test_a_sum_subtracts_what_is_below_zero():
+    assert size(Apply("add", (X, Number(-1)))) == "x - 1"
 
 
-def test_a_constant_has_the_type_of_its_dtype():
-    assert isinstance(spelling.typed(1, "f16"), float)
-    assert isinstance(spelling.typed(1.0, "i32"), int)
+def test_what_is_added_to_a_variable():
+    assert printed(Assign(X, Joined("sum", X, Y, False))) == "    x += y"
+    assert printed(Assign(X, Compute("add", (X, Compute("mul", (Y, Y)))))) == "    x += (y * y)"
+    assert printed(Assign(Y, Joined("sum", X, Y, False))) == "    y = x + y"
+    assert printed(Assign(X, Joined("prod", X, Y, False))) == "    x = x * y"
 
 
-def test_a_sum_leaves_zeros_out_and_subtracts():
-    assert spelling.total(["0", "a", "-1"]) == "a - 1"
-    assert spelling.total(["0"]) == "0"
-    assert spelling.total([]) == "0"
+def test_blocks_are_indented_below_their_header():
+    inner = Loop(Name("origin", "k"), Number(0), Size("K"), 16, (Assign(X, Y),), stages=2)
+    text = printed(Assign(X, Number(1)), Guard(Name("bulk", "x"), (inner,), (Assign(Y, X),)))
+    assert text.splitlines() == [
+        "    x = 1",
+        "    if BULK_X:",
+        "        for k_at in tl.range(0, K, 16, num_stages=2):",
+        "            x = y",
+        "    else:",
+        "        y = x",
+    ]
 
 
-def test_a_bound_that_moves_is_settled_where_it_ends_at_the_latest():
-    moving = Apply("add", (Index("m"), Number(16)))
-    assert spelling.settled(Apply("minimum", (N, moving))) == N
-    assert spelling.settled(Apply("minimum", (moving, N))) == N
-    assert spelling.settled(moving) == moving
-    assert spelling.moves(moving) and not spelling.moves(N)
+def place(*words, mask=()):
+    """A place at a sum of long names, where some are at least 0."""
+    terms = tuple(Term(Name("value", w)) for w in words)
+    return Place(Name("pointer", "x"), terms, tuple(Check(Name("value", w)) for w in mask))
+
+
+def test_a_short_call_stays_on_its_line():
+    assert printed(Store(place(), Y)) == "    tl.store(x_ptr, y)"
+    assert printed(Load(Y, place("i"), Number(0.0))) == "    y = tl.load(x_ptr + i)"
+
+
+def test_a_long_call_is_broken_into_its_arguments():
+    found = printed(Load(Y, place("p" * 60, mask=("m" * 30,)), Number(0.0))).splitlines()
+    assert found == [
+        "    y = tl.load(",
+        f"        x_ptr + {'p' * 60},",
+        f"        mask=({'m' * 30} >= 0),",
+        "        other=0.0,",
+        "    )",
+    ]
+
+
+def test_a_long_argument_is_broken_into_its_terms():
+    names = [c * 30 for c in "abc"]
+    found = printed(Store(place("i", mask=names), Y)).splitlines()
+    assert found == [
+        "    tl.store(",
+        "        x_ptr + i,",
+        "        y,",
+        f"        mask=({names[0]} >= 0)",
+        f"            & ({names[1]} >= 0)",
+        f"            & ({names[2]} >= 0),",
+        "    )",
+    ]
+    found = printed(Store(place(*names), Y)).splitlines()
+    assert found[1:3] == ["        x_ptr", f"            + {names[0]}"]
+
+
+def test_a_value_that_is_added_to_memory_says_so_when_it_is_broken_too():
+    for words in (("i",), ("i" * 90,)):
+        found = printed(Store(place(*words), Y, "sum"))
+        assert "tl.atomic_add(" in found and 'sem="relaxed"' in found
+
+
+def test_a_long_equation_is_parted_at_its_terms():
+    terms = " + ".join(f"sin(x[m, k] * {n}.0)" for n in range(6))
+    (equation,) = spec_of(f"y[m, k] = {terms}").equations
+    found = list(titles((equation,)))
+    assert len(found) == 6 and all(line.startswith("    + ") for line in found[1:])
+
+
+NUMPY = {"sum": np.sum, "max": np.max, "min": np.min, "prod": np.prod, "any": np.any, "all": np.all}
+
+
+@pytest.mark.parametrize("fold", NUMPY)
+def test_an_identity_element_changes_nothing(fold):
+    values = np.array([0.0, 1.0, 1.0]) if fold in ("any", "all") else np.array([-2.0, 0.5, 3.0])
+    folded = NUMPY[fold](values)
+    assert NUMPY[fold]([*values, NEUTRAL[fold]]) == folded
+    truth = {"any": bool, "all": bool}.get(fold, float)
+
+    class tl:
+        maximum, minimum = max, min
+
+    names = {"tl": tl, "x": truth(folded), "y": truth(NEUTRAL[fold])}
+    assert eval(size(Joined(fold, X, Y, False)), names) == folded
+
+
+@pytest.mark.parametrize(("fold", "helper"), [("max", "larger"), ("min", "smaller")])
+def test_extremes_of_floats_give_nan_unless_it_is_not_needed(fold, helper):
+    assert size(Reduced(fold, X, 1, nan=True)) == f"tl.reduce(x, 1, {helper})"
+    assert size(Joined(fold, X, Y, nan=True)) == f"{helper}(x, y)"
+    assert size(Reduced(fold, X, 1, nan=False)) == f"tl.{fold}(x, 1)"
+
+
+@pytest.mark.parametrize("fold", sorted(set(SCANS.values())))
+def test_every_scan_has_a_text(fold):
+    assert size(Scanned(fold, X, 1)).startswith("tl.")

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from backends.emit import Templates
 from backends.registry import target
-from backends.triton.emit.view import DEFAULT_LANES, kernel_view
+from backends.triton.emit.spelling import templates
+from backends.triton.emit.view import kernel_view
+from backends.triton.rules import RULES
 from ir.lower.lower import lower
 from ir.nest.nest import LoopNest
 from ir.samples.samples import decisions, spec_of
@@ -35,8 +36,12 @@ def nest(spec, *lines, **sizes) -> LoopNest:
     return lower(spec, decisions(spec, *lines), H200, sizes or dict(M=256, N=256, K=256))
 
 
+def launches(made: LoopNest):
+    return kernel_view(made, H200)["program"].launches
+
+
 def text(made: LoopNest) -> str:
-    return Templates("triton").render("kernel.py.j2", **kernel_view(made, H200))
+    return templates().render("kernel.py.j2", **kernel_view(made, H200))
 
 
 @pytest.mark.parametrize(
@@ -69,25 +74,25 @@ def test_only_what_is_used_is_passed():
     assert {a.arg for a in kernel.args.args} <= read
 
 
-@pytest.mark.parametrize(("lanes", "warps"), [(0, DEFAULT_LANES), (64, 2), (256, 8)])
+@pytest.mark.parametrize(("lanes", "warps"), [(0, RULES.warps), (64, 2), (256, 8)])
 def test_warps_are_lanes_by_waves(lanes, warps):
     given = (f"lanes(y, count={lanes})",) if lanes else ()
-    (launch,) = kernel_view(nest(PRODUCT, *TILES, *given), H200)["launches"]
-    assert launch["warps"] == warps
+    (launch,) = launches(nest(PRODUCT, *TILES, *given))
+    assert launch.warps == warps
 
 
 def test_a_launch_has_the_stages_of_its_deepest_load():
     staged = ("stage(x, space=scratch, depth=4)", "stage(w, space=scratch, depth=2)")
-    (launch,) = kernel_view(nest(PRODUCT, *TILES, *staged), H200)["launches"]
-    assert launch["stages"] == 4
-    (launch,) = kernel_view(nest(PRODUCT, *TILES), H200)["launches"]
-    assert launch["stages"] == 1
+    (launch,) = launches(nest(PRODUCT, *TILES, *staged))
+    assert launch.stages == 4
+    (launch,) = launches(nest(PRODUCT, *TILES))
+    assert launch.stages == 1
 
 
 def test_a_persistent_launch_has_a_program_for_each_processor():
     made = nest(PRODUCT, *TILES, "persist(y, programs=2)")
-    (launch,) = kernel_view(made, H200)["launches"]
-    assert launch["resident"] == 2 * H200.parallel
+    (launch,) = launches(made)
+    assert launch.resident == 2 * H200.parallel
     assert f", {2 * H200.parallel}),)](" in text(made)
 
 

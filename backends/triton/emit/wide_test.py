@@ -6,9 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from backends.backend import BackendError
+from backends.gpu.wide import wide_tensors
 from backends.registry import target
-from backends.triton.emit.wide import wide_tensors
 from backends.triton.walks import emitted, wrong
 from ir.lower.lower import lower
 from ir.samples.samples import decisions, spec_of, workload
@@ -31,14 +30,6 @@ def made(spec, *lines, sizes):
 
 def text(nest, folder) -> str:
     return emitted(nest, H200, folder).file.read_text()
-
-
-@pytest.mark.parametrize(
-    ("rows", "wide"), [(2**16 - 1, set()), (2**16, {"x", "y"}), (2**17, {"x", "y"})]
-)
-def test_a_tensor_is_wide_from_two_to_the_31_elements_on(rows, wide):
-    spec = workload("softmax").spec
-    assert wide_tensors(made(spec, *ROWS, sizes={**LARGE, "M": rows})) == wide
 
 
 def test_positions_of_a_wide_tensor_are_multiplied_in_64_bits(tmp_path):
@@ -126,11 +117,3 @@ def test_kernels_with_wide_positions_are_right_at_small_sizes(kernel, sizes, lin
     nest = made(work.spec, *lines, sizes=sizes)
     assert wide_tensors(nest)
     assert wrong(nest, H200, work.checks[1], tmp_path) == ""
-
-
-def test_a_dimension_that_is_too_long_is_refused():
-    spec = spec_of("y[m] = x[m] * 2.0", inputs="x: f32[M]", result="f32[M]")
-    lines = ("tile(m, size=64)", ROWS[1])
-    assert not wide_tensors(made(spec, *lines, sizes={"M": 2**31 - 1}))
-    with pytest.raises(BackendError, match="a dimension of `x` has 2147483648 positions"):
-        wide_tensors(made(spec, *lines, sizes={"M": 2**31}))

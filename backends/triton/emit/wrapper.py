@@ -2,28 +2,72 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 
-from backends.triton.emit import spelling
+from backends.gpu.program import sizes_of
 from backends.triton.signature import size_sources
 from ir.nest.nest import LoopNest
-from ir.spec import Expr, Size, Spec, Tensor
+from ir.spec import Expr, Spec, Tensor
 
 Source = tuple[str, str, int, int]  # a size, and where it is told: see `size_sources`
-_WORD = re.compile(r"[A-Za-z_]\w*")
 
 
-def size_lines(nest: LoopNest, text: str) -> list[str]:
-    """The lines that read the sizes of a text off shapes, and those that derive others."""
-    used = set(_WORD.findall(text))
-    derived = _derived(nest.spec, used)
-    read = [_read(source) for source in size_sources(nest) if source[0] in used]
-    return [*read, *derived]
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """A dimension that an input must have."""
+
+    size: Expr
+    known: bool  # whether it is a number by then
 
 
-def wrapper_lines(nest: LoopNest, made: str) -> list[str]:
-    """The lines that check each input, and that read the sizes of a text off shapes.
+@dataclass(frozen=True, slots=True)
+class Require:
+    """Refuses an input that the kernel is not built for."""
+
+    tensor: str
+    dtype: str
+    shape: tuple[Dimension, ...]
+    first: str  # the input whose device counts
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """Reads a size off a dimension of a tensor."""
+
+    size: str
+    tensor: str
+    dim: int
+    shift: int  # what is added to the dimension
+
+
+@dataclass(frozen=True, slots=True)
+class Short:
+    """Refuses a tensor that tells a size less than 0."""
+
+    size: str
+    tensor: str
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """Computes a size from others."""
+
+    size: str
+    value: Expr
+
+
+Line = Require | Told | Short | Derived
+
+
+def size_lines(nest: LoopNest, used: Collection[str]) -> tuple[Line, ...]:
+    """What reads sizes off shapes, and derives others."""
+    derived, used = _derived(nest.spec, used)
+    return (*(Told(*source) for source in size_sources(nest) if source[0] in used), *derived)
+
+
+def wrapper_lines(nest: LoopNest, made: Collection[str]) -> tuple[Line, ...]:
+    """What checks each input, and reads the sizes of what is made off shapes.
 
     A dimension is compared as soon as its sizes are known. An input is checked again at the end
     where other inputs tell a size of it, or a size is derived, or stands in two of its dimensions.
@@ -31,63 +75,47 @@ def wrapper_lines(nest: LoopNest, made: str) -> list[str]:
     sources = size_sources(nest)
     names = {t.name for t in nest.spec.inputs}
     known = {size for size, tensor, *_ in sources if tensor not in names}
-    checks: list[tuple[str, list[Source]]] = []  # a line, and the sizes to be read below it
+    checks: list[tuple[Require, list[Source]]] = []  # and the sizes to be read below it
     again: list[Tensor] = []
-    words = [made]
+    used = set(made)
     for t in nest.spec.inputs:
         own = [s for s in sources if s[1] == t.name]
-        dims = [_dim(e, known) for e in t.shape]
-        open_ = {n for n, text in enumerate(dims) if text.startswith('"')}
+        dims = tuple(Dimension(e, sizes_of(e) <= known) for e in t.shape)
+        open_ = {n for n, one in enumerate(dims) if not one.known}
         if open_ - {dim for _, _, dim, _ in own}:
             again.append(t)
-        checks.append((_check(nest.spec, t, dims), own))
+        checks.append((_require(nest.spec, t, dims), own))
         known |= {size for size, *_ in own}
-        words += [text for n, text in enumerate(dims) if n not in open_]
-    last = [_check(nest.spec, t, [spelling.size(e) for e in t.shape]) for t in again]
-    used = set(_WORD.findall(" ".join([*words, *last])))
-    derived = _derived(nest.spec, used)
+        used |= sizes_of(*(one.size for one in dims if one.known))
+    last = [_require(nest.spec, t, tuple(Dimension(e, True) for e in t.shape)) for t in again]
+    used |= sizes_of(*(t.shape for t in again))
+    derived, used = _derived(nest.spec, used)
     first = [
         line
         for check, own in checks
         for line in (check, *(x for s in own for x in _told(s, s[0] in used)))
     ]
-    return [*first, *derived, *last]
+    return (*first, *derived, *last)
 
 
-def _dim(expr: Expr, known: Collection[str]) -> str:
-    """A dimension as a number, or as a text where a size in it is not known."""
-    names = {n.name for n in expr.walk() if isinstance(n, Size)}
-    text = spelling.size(expr)
-    return text if names <= set(known) else f'"{text}"'
+def _require(spec: Spec, t: Tensor, shape: tuple[Dimension, ...]) -> Require:
+    return Require(t.name, t.dtype, shape, spec.inputs[0].name)
 
 
-def _check(spec: Spec, t: Tensor, dims: list[str]) -> str:
-    shape = f"({dims[0]},)" if len(dims) == 1 else f"({', '.join(dims)})"
-    dtype, first = spelling.TORCH[t.dtype], spec.inputs[0].name
-    return f'_require("{t.name}", {t.name}, {dtype}, {shape}, {first})'
-
-
-def _told(source: Source, used: bool) -> Iterator[str]:
+def _told(source: Source, used: bool) -> Iterator[Line]:
     """What reads a size off an input; one that is less than its dimension may be too small."""
     size, tensor, _, shift = source
     if used or shift < 0:
-        yield _read(source)
+        yield Told(*source)
     if shift < 0:
-        yield f"if {size} < 0:"
-        yield f'    raise ValueError(f"`{tensor}` is too short: it tells {size} = {{{size}}}")'
+        yield Short(size, tensor)
 
 
-def _read(source: Source) -> str:
-    size, tensor, dim, shift = source
-    by = f" {'+' if shift > 0 else '-'} {abs(shift)}" if shift else ""
-    return f"{size} = {tensor}.shape[{dim}]{by}"
-
-
-def _derived(spec: Spec, used: set[str]) -> list[str]:
-    """The lines of the derived sizes that are used; what they use is used too."""
-    lines = []
+def _derived(spec: Spec, used: Collection[str]) -> tuple[list[Derived], set[str]]:
+    """The derived sizes that are used, and all that are used then."""
+    found, used = [], set(used)
     for name, expr in reversed(spec.derived):
         if name in used:
-            lines.insert(0, f"{name} = {spelling.size(expr)}")
-            used |= set(_WORD.findall(spelling.size(expr)))
-    return lines
+            found.insert(0, Derived(name, expr))
+            used |= sizes_of(expr)
+    return found, used

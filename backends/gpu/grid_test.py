@@ -1,11 +1,12 @@
-"""The integers that place programs: every tile exactly once, whatever the counts."""
+"""The integers that place thread blocks: every tile exactly once, whatever the counts."""
 
 from dataclasses import replace
+from math import prod
 
 import pytest
-import triton
 
-from backends.triton.emit.grid import grid_lines, tiles_text
+from backends.gpu.grid import grid_statements, tile_counts
+from backends.gpu.text import scalar_text, statement_lines
 from ir.nest.nest import Band, Bound, GridAxis, Launch, Loop
 from ir.spec import Apply, Index, Number, Size
 
@@ -14,21 +15,19 @@ AXES = (GridAxis("h", 1, Size("H")), GridAxis("m", 16, Size("M")), GridAxis("n",
 EMPTY = Launch("f_0", (), (), (), (), (), (), (("n", 8),), ())
 
 
-class Language:
-    """What the lines call of triton's language."""
-
-    cdiv = staticmethod(triton.cdiv)
+def cdiv(a, b):
+    return -(-a // b)
 
 
 def walked(launch, **sizes):
-    """The origins that each program computes, in the order of their numbers."""
+    """The origins that each thread block computes, in the order of their numbers."""
     sizes = sizes or SIZES
-    count = eval(tiles_text(launch), {"triton": triton, **sizes})
+    count = prod(eval(scalar_text(n), {"cdiv": cdiv, **sizes}) for n in tile_counts(launch))
     found = []
     for tile in range(count):
-        names = {"tile": tile, "tl": Language, "min": min, **sizes}
-        for line in grid_lines(launch):
-            exec(line.text, names)
+        names = {"tile": tile, "cdiv": cdiv, **sizes}
+        for line in statement_lines(grid_statements(launch)):
+            exec(line, names)
         found.append(tuple(names[f"{g.index}_at"] for g in launch.grid))
     return found
 
@@ -89,8 +88,8 @@ def test_a_loop_that_starts_later_too_is_no_longer_later():
 
 
 def test_a_launch_without_a_grid_has_one_program():
-    assert tiles_text(EMPTY) == "1"
-    assert grid_lines(EMPTY) == ()
+    assert tile_counts(EMPTY) == ()
+    assert grid_statements(EMPTY) == ()
 
 
 def test_sizes_that_are_sums_are_counted_whole():

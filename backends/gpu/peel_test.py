@@ -1,6 +1,6 @@
 """Loops that a mask cuts short, in two."""
 
-from backends.triton.emit.peel import peeled, without
+from backends.gpu.peel import peeled, without
 from ir.nest.nest import Bound, Loop, Map, Tile
 from ir.spec import Apply, Index, Number, Size
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from backends.triton.emit.uses import tiles
+from backends.gpu.uses import tiles
 from ir.nest.nest import Dot, Fold, Launch, Map, Statement, Store, Tile
 from ir.spec import FLOATS, Apply, Cast, Expr
 

@@ -1,4 +1,4 @@
-"""Scales: values that are a positive number times a tile, where that number can wait.
+"""Factor hoisting: values that are a positive number times a tile, where that number can wait.
 
 before: a = s * c; mx = max(a); p = exp(a - mx)
 after:  mx = max(s) * c; p = exp2(s * (c * LOG2_E) - mx * LOG2_E)
@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from backends.triton.emit.uses import tiles
+from backends.gpu.uses import tiles
 from ir.nest.nest import Fold, Launch, Map, Tile
 from ir.nest.steps import scalar
 from ir.spec import Apply, Cast, Expr, Number, Size
@@ -23,14 +23,14 @@ _POSITIVE = ("rsqrt", "sqrt", "exp")
 
 
 @dataclass(frozen=True, slots=True)
-class Scaled:
+class Hoisted:
     """What a value is made of: it stands for `factor` times `of`."""
 
     of: Expr
     factor: Expr
 
 
-def scales(launch: Launch) -> dict[str, Scaled]:
+def factors(launch: Launch) -> dict[str, Hoisted]:
     """The values of a launch whose factor can wait, by name."""
     maps: dict[str, Map] = {}
     written: Counter[str] = Counter()
@@ -47,17 +47,17 @@ def scales(launch: Launch) -> dict[str, Scaled]:
     return found
 
 
-def _parts(expr: Expr) -> Scaled | None:
+def _parts(expr: Expr) -> Hoisted | None:
     """An expression as a positive factor and the rest."""
     match expr:
         case Apply("mul", (a, b)):
             for rest, factor in ((a, b), (b, a)):
                 if isinstance(rest, Tile) and scalar(factor) and _positive(factor):
-                    return Scaled(rest, factor)
+                    return Hoisted(rest, factor)
         case Apply("where", (condition, chosen, other)) if other == LOWEST:
             inner = _parts(chosen)
             if inner:
-                return Scaled(Apply("where", (condition, inner.of, other)), inner.factor)
+                return Hoisted(Apply("where", (condition, inner.of, other)), inner.factor)
     return None
 
 

@@ -1,31 +1,36 @@
-"""Outside: what a tile holds where positions are not inside, and how it is made neutral.
+"""Masks: what a tile holds out of bounds, and how it is made an identity element.
 
-Whole blocks are computed, so what lies outside along a folded index must not count. Loads fill
-it with 0, which sums and products keep; else it is replaced before a fold.
+Whole blocks are computed, so what is out of bounds along a reduced index must not count. Loads fill
+it with 0, which sums and matmuls keep; else it is replaced before a reduction.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from backends.triton.emit import spelling
-from backends.triton.emit.blocks import Blocks
-from backends.triton.emit.expressions import spread
+from backends.gpu.blocks import Blocks
+from backends.gpu.shapes import spread
+from backends.gpu.tile import Masked, Name
+from backends.gpu.values import ZERO, typed
 from ir.lower.limits import NEUTRAL
 from ir.nest.nest import Load, Map, Tile
 from ir.nest.steps import tile_axes
-from ir.spec import Apply, Cast, Expr, Number
-
-_ZERO = Number(0)
+from ir.spec import Apply, Cast, Expr
 
 
-class Outside:
-    """What is known of one launch's values outside. deferred: loads that are done at their use."""
+class Masks:
+    """What is known of one launch's values out of bounds."""
 
-    def __init__(self, blocks: Blocks, deferred: Mapping[str, Load]):
+    def __init__(self, blocks: Blocks, late: Mapping[str, Load]):
         self.blocks = blocks
-        self.deferred = deferred
+        self.late = late  # loads that are done at their use
         self.zeros: dict[str, frozenset[str]] = {}
+
+    def bounds(self, indices: tuple[str, ...], over: tuple[str, ...]) -> tuple[Expr, ...]:
+        """The conditions, over axes, that positions of indices are in bounds."""
+        return tuple(
+            spread(Name("inside", i), (i,), over) for i in indices if self.blocks[i].checks
+        )
 
     def loaded(self, s: Load, axes: tuple[str, ...], shape: tuple[Expr, ...]) -> None:
         """Notes a load from a tensor of a shape: it fills with 0 unless it is padded with something
@@ -35,9 +40,7 @@ class Outside:
         zeros = {i for i in axes if self.blocks[i].checks}
         if s.bulk:
             dims = zip(s.region, shape, strict=True)
-            ends = {
-                one.terms[0][0]: size for one, size in dims if one.terms and one.offset == _ZERO
-            }
+            ends = {one.terms[0][0]: size for one, size in dims if one.terms and one.offset == ZERO}
             zeros = {i for i in zeros if ends.get(i) == self.blocks[i].size}
         self.zeros[s.value] = frozenset(zeros)
 
@@ -45,29 +48,27 @@ class Outside:
         """Notes a map."""
         self.zeros[s.value] = self._zero(s.expression)
 
-    def neutral(
+    def identity(
         self,
         tile: Tile,
-        code: str,
+        value: Expr,
         axes: tuple[str, ...],
         dtype: str,
         over: tuple[str, ...],
         fold: str,
-    ) -> str:
-        """A tile with what lies outside along `over` made neutral for a fold."""
+    ) -> Expr:
+        """A tile with what is out of bounds along `over` made the identity of a reduction."""
         checked = [i for i in over if self.blocks[i].checks]
         if fold == "sum":
             zero = self._known(tile)
             checked = [i for i in checked if i not in zero]
         if not checked:
-            return code
-        masks = " & ".join(spread(spelling.inside(i), (i,), axes) for i in checked)
-        number = spelling.number(spelling.typed(NEUTRAL[fold], dtype))
-        return f"tl.where({masks}, {code}, {number})"
+            return value
+        return Masked(self.bounds(tuple(checked), axes), value, typed(NEUTRAL[fold], dtype))
 
     def _known(self, tile: Tile) -> frozenset[str]:
-        if tile.value in self.deferred:
-            s = self.deferred[tile.value]
+        if tile.value in self.late:
+            s = self.late[tile.value]
             return frozenset() if s.pad else frozenset(tile_axes(tile, self.blocks.values))
         return self.zeros.get(tile.value, frozenset())
 

@@ -1,10 +1,13 @@
-"""What lies outside a tile never counts, and is not masked where it is 0 anyway."""
+"""What is out of bounds never counts, and is not masked where it is 0 anyway."""
 
 import pytest
 
-from backends.triton.emit.statements import Statements
+from backends.gpu.body import Body
+from backends.gpu.samples import RULES
+from backends.gpu.text import scalar_text
 from ir.nest.nest import Tile
 from ir.samples.samples import WITH_TF32, lowered, spec_of
+from ir.spec import Size
 
 LINES = ("tile(m, size=4)", "place(m.outer, level=grid)", "tile(k, size=16)")
 SIZES = dict(M=8, K=32)
@@ -22,20 +25,21 @@ def outside(term, fold="sum", inputs="x: f32[M, K], w: f32[M]"):
         result="f32[M]",
     )
     (launch,) = lowered(spec, *LINES, sizes=SIZES, machine=WITH_TF32).launches
-    statements = Statements(launch)
-    statements.block(launch.body)
-    return statements.outside
+    body = Body(launch, RULES)
+    body.each()
+    return body.masks
 
 
-def neutral(found, fold, value="t", over=("k",)):
-    return found.neutral(Tile(value), "code", ("m", "k"), "f32", over, fold)
+def identity(found, fold, value="t", over=("k",)):
+    made = found.identity(Tile(value), Size("X"), ("m", "k"), "f32", over, fold)
+    return scalar_text(made)
 
 
 @pytest.mark.parametrize(
     "term", ["x[m, k] * 2.0", "-x[m, k]", "x[m, k] ** 2", "x[m, k] * x[m, k]", "x[m, k] * w[m]"]
 )
 def test_what_is_zero_outside_is_summed_as_it_is(term):
-    assert neutral(outside(term), "sum") == "code"
+    assert identity(outside(term), "sum") == "X"
 
 
 @pytest.mark.parametrize(
@@ -43,21 +47,21 @@ def test_what_is_zero_outside_is_summed_as_it_is(term):
 )
 def test_other_sums_are_masked(term):
     """An exponential there could be infinite, and 0 times that is no number."""
-    assert neutral(outside(term), "sum") == "tl.where(in_k[None, :], code, 0.0)"
+    assert identity(outside(term), "sum") == "where(k_inside[None, :], X, 0.0)"
 
 
-@pytest.mark.parametrize(("fold", "number"), [("max", 'float("-inf")'), ("min", 'float("inf")')])
+@pytest.mark.parametrize(("fold", "number"), [("max", "-inf"), ("min", "inf")])
 def test_zeros_count_for_maxima(fold, number):
     found = outside("x[m, k] * 2.0", fold)
-    assert neutral(found, fold) == f"tl.where(in_k[None, :], code, {number})"
+    assert identity(found, fold) == f"where(k_inside[None, :], X, {number})"
 
 
 def test_a_padding_other_than_zero_is_masked():
-    assert "in_k" in neutral(outside("pad(x[m, k - 1], 1.0) * v[k]", inputs=PADDED), "sum")
-    assert neutral(outside("pad(x[m, k - 1], 0.0) * v[k]", inputs=PADDED), "sum") == "code"
+    assert "k_inside" in identity(outside("pad(x[m, k - 1], 1.0) * v[k]", inputs=PADDED), "sum")
+    assert identity(outside("pad(x[m, k - 1], 0.0) * v[k]", inputs=PADDED), "sum") == "X"
 
 
 def test_only_folded_indices_are_masked():
-    assert neutral(outside("x[m, k] + 1.0"), "sum", over=()) == "code"
-    both = neutral(outside("x[m, k] + 1.0"), "sum", over=("m", "k"))
-    assert both == "tl.where(in_m[:, None] & in_k[None, :], code, 0.0)"
+    assert identity(outside("x[m, k] + 1.0"), "sum", over=()) == "X"
+    both = identity(outside("x[m, k] + 1.0"), "sum", over=("m", "k"))
+    assert both == "where(m_inside[:, None] & k_inside[None, :], X, 0.0)"

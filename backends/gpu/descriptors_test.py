@@ -3,11 +3,14 @@
 import pytest
 
 from backends.backend import BackendError
-from backends.triton.emit.blocks import Blocks
-from backends.triton.emit.descriptors import describe
+from backends.gpu.blocks import Blocks
+from backends.gpu.descriptors import describe
+from backends.gpu.samples import RULES
+from backends.gpu.text import scalar_text
+from backends.gpu.tile import BlockWidth, Describable, Name
 from ir.nest.nest import Launch, Load, Slice, Store
 from ir.samples.samples import WITH_LANES, lowered, spec_of
-from ir.spec import Number
+from ir.spec import Number, Size
 
 SIZES = dict(B=2, M=64, K=64, N=64)
 BATCHED = spec_of(
@@ -34,7 +37,9 @@ def launch(*lines) -> Launch:
 
 def described(made: Launch, s):
     shapes = {p.name: p.shape for p in made.parameters}
-    return describe(s, made.value(s.value).dtype, shapes[s.tensor], Blocks(made))
+    blocks, value = Blocks(made, RULES), made.value(s.value)
+    held = blocks.shape(blocks.axes(value.names))
+    return describe(s, value.dtype, shapes[s.tensor], blocks, held)
 
 
 def of(tensor, *lines):
@@ -43,43 +48,46 @@ def of(tensor, *lines):
     return described(made, s)
 
 
+def texts(parts):
+    return [scalar_text(e) for e in parts]
+
+
 def test_a_box_has_one_element_along_scalars_and_starts_at_the_tile():
-    found = of("x")
-    assert found.name == "x_desc" and found.flag == "BULK_X"
-    assert found.box == "[1, 32, 16]"
-    assert found.at == "b_at, m_at, k_at"
-    assert found.made == "TensorDescriptor(x, [B, M, K], [M * K, K, 1], [1, 32, 16])"
+    made, box = of("x")
+    assert made.name == box.descriptor == Name("descriptor", "x")
+    assert made.flag == Name("bulk", "x") and made.tensor == "x"
+    assert texts(box.shape) == texts(made.box) == ["1", "32", "16"]
+    assert texts(box.at) == ["b_at", "m_at", "k_at"]
+    assert texts(made.sizes) == ["B", "M", "K"]
+    assert [texts(s) for s in made.strides] == [["M", "K"], ["K"], []]
 
 
 def test_a_tensor_can_be_described_where_its_rows_are_aligned():
     """Strides are multiples of 16 bytes, 8 elements of bf16."""
-    assert of("x").condition == "K % 8 == 0"
-    assert of("w").condition == of("y").condition == "N % 8 == 0"
+    assert of("x")[0].condition == Describable(Size("K"), 8, (), 256)
+    assert of("w")[0].condition == of("y")[0].condition == Describable(Size("N"), 8, (), 256)
 
 
 def test_a_vector_always_can():
     spec = spec_of("y[m] = x[m] * 2.0", inputs="x: f32[M]", result="f32[M]")
     made = lowered(spec, "tile(m, size=64)", sizes=dict(M=256), machine=WITH_LANES).launches[0]
     (load,) = [s for s in made.statements() if isinstance(s, Load)]
-    assert described(made, load).condition == "True"
+    assert described(made, load)[0].condition == Describable(None, 4, (), 256)
 
 
-def test_what_is_loaded_is_given_the_shape_of_its_value():
-    found = of("x")
-    assert found.load("[32, 16]") == "tl.reshape(x_desc.load([b_at, m_at, k_at]), [32, 16])"
-    assert found.load("[1, 32, 16]") == "x_desc.load([b_at, m_at, k_at])"
-    assert of("y").store("y", "[32, 64]") == (
-        "y_desc.store([b_at, m_at, n_at], tl.reshape(y, [1, 32, 64]))"
-    )
+def test_a_box_is_held_in_the_shape_of_its_value():
+    assert texts(of("x")[1].held) == ["32", "16"]
+    assert texts(of("w")[1].held) == texts(of("w")[1].shape) == ["16", "64"]
 
 
 def test_the_width_of_an_untiled_index_is_the_launchers():
     lines = tuple(line for line in LINES if "tile(n" not in line and "n.outer" not in line)
-    found = of("w", *lines)
-    assert found.box == "[16, BLOCK_N]"
-    assert found.at == "k_at, 0"
-    assert "max(16, triton.next_power_of_2(N))" in found.made
-    assert found.condition == "N % 8 == 0 and max(16, triton.next_power_of_2(N)) <= 256"
+    made, box = of("w", *lines)
+    width = BlockWidth(Size("N"), 16)
+    assert box.shape == (Number(16), Name("width", "n"))
+    assert texts(box.at) == ["k_at", "0"]
+    assert made.box == (Number(16), width)
+    assert made.condition == Describable(Size("N"), 8, (width,), 256)
 
 
 @pytest.mark.parametrize("tile", [24, 512])

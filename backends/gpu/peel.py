@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from backends.triton.emit import spelling
+from backends.gpu.values import moves, settled
 from ir.nest.nest import Bound, Loop, Map, Statement
 from ir.spec import Apply, Expr, Index, Number
 from ir.visit import rebuilt
@@ -26,7 +26,7 @@ def peeled(loop: Loop) -> tuple[tuple[Loop, frozenset[Expr]], ...]:
         return ((loop, frozenset()),)
     tile = Number(loop.tile)
     below = Apply("mul", (Apply("floordiv", (Index(over), tile)), tile))
-    middle = Bound(size=Apply("minimum", (spelling.settled(loop.high.size), below)))
+    middle = Bound(size=Apply("minimum", (settled(loop.high.size), below)))
     first = replace(loop, high=middle)
     return (first, true), (replace(loop, low=middle), frozenset())
 
@@ -40,7 +40,7 @@ def without(expr: Expr, true: frozenset[Expr]) -> Expr:
 
 def _over(loop: Loop) -> str:
     """The index whose tile's origin, and nothing else that moves, cuts a loop short."""
-    if loop.high.size is None or not spelling.moves(loop.high.size):
+    if loop.high.size is None or not moves(loop.high.size):
         return ""
     found = {n.name for n in loop.high.size.walk() if isinstance(n, Index)}
     return found.pop() if len(found) == 1 else ""

@@ -1,8 +1,8 @@
-"""Factors that wait: positive ones of values that only maxima and exponentials read."""
+"""Factors that are hoisted: positive ones of values that only maxima and exponentials read."""
 
 import pytest
 
-from backends.triton.emit.scales import scales
+from backends.gpu.factors import factors
 from ir.nest.nest import Tile
 from ir.samples.samples import WITH_TF32, lowered, spec_of
 from ir.spec import Number
@@ -19,7 +19,7 @@ def found(*equations, **kwargs):
     nest = lowered(
         spec_of(*equations, **kwargs), "tile(m, size=4)", sizes=dict(M=8, K=16), machine=WITH_TF32
     )
-    return scales(nest.launches[0])
+    return factors(nest.launches[0])
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from backends.triton.emit.blocks import LEAST_DOT, Blocks, sides
+from backends.gpu.blocks import Blocks, sides
+from backends.gpu.samples import RULES
+from backends.gpu.tile import BlockWidth, Even, Name
 from ir.machine import Unit
 from ir.nest.nest import Dot
 from ir.samples.samples import WITH_TF32, lowered, spec_of, statements
 from ir.sizes import power_of_two
+from ir.spec import Number, Size
 
 SCALE = spec_of("y[m, k] = x[m, k] * 2.0")
 PRODUCT = spec_of(
@@ -17,12 +20,13 @@ PRODUCT = spec_of(
     inputs="x: f16[M, K], w: f16[K, N]",
     result="f16[M, N]",
 )
+EVEN_K = Name("even", "k")
 DOT = ("compute(acc, unit=matrix)",)
 
 
 def blocks(spec, *lines, **sizes):
     nest = lowered(spec, *lines, sizes=sizes or dict(M=64, K=64), machine=WITH_TF32)
-    return Blocks(nest.launches[-1])
+    return Blocks(nest.launches[-1], RULES)
 
 
 def product(m, n, k):
@@ -55,12 +59,13 @@ def test_a_tile_is_as_wide_as_the_next_power_of_two():
 
 def test_an_untiled_index_is_as_wide_as_the_launch_says():
     found = blocks(SCALE, "tile(m, size=16)", "place(m.outer, level=grid)")
-    assert (found["k"].width, found["k"].tile, found["k"].text) == (0, 0, "BLOCK_K")
-    assert found.shape(("m", "k")) == "[16, BLOCK_K]"
+    width = BlockWidth(Size("K"), 1)
+    assert (found["k"].width, found["k"].tile, found["k"].launched) == (0, 0, width)
+    assert found.shape(("m", "k")) == (Number(16), Name("width", "k"))
     assert dict(found.constants()) == {
-        "EVEN_M": "M % 16 == 0",
-        "BLOCK_K": "triton.next_power_of_2(K)",
-        "EVEN_K": "K == triton.next_power_of_2(K)",
+        Name("even", "m"): Even(Size("M"), Number(16)),
+        Name("width", "k"): width,
+        Name("even", "k"): Even(Size("K"), width),
     }
 
 
@@ -78,13 +83,13 @@ def test_sides_of_a_product_of_known_sizes_are_wide_enough(size):
         result="f32[M, N]",
     )
     found = blocks(spec, "compute(y, unit=matrix)", M=64, N=64)
-    assert found["k"].width == max(LEAST_DOT, power_of_two(size))
+    assert found["k"].width == max(RULES.least_side, power_of_two(size))
 
 
 def test_an_index_of_a_known_size_needs_no_constant():
     spec = spec_of("y[m, i] = x[m, i] * 2.0", inputs="x: f32[M, 3]", result="f32[M, 3]")
     found = blocks(spec, "tile(m, size=16)", "place(m.outer, level=grid)", M=64)
-    assert (found["i"].width, found["i"].text) == (4, "4")
+    assert (found["i"].width, found["i"].wide) == (4, Number(4))
     assert found["i"].checks and not found["i"].flag
     even = spec_of("y[m, i] = x[m, i] * 2.0", inputs="x: f32[M, 8]", result="f32[M, 8]")
     assert not blocks(even, M=64)["i"].checks
@@ -98,7 +103,7 @@ def test_sides_of_a_product_are_at_least_sixteen_wide(tiles, widths):
     found = product(*tiles)
     assert tuple(found[i].width for i in "mnk") == widths
     for index, tile, width in zip("mnk", tiles, widths, strict=True):
-        assert found[index].least == (LEAST_DOT if tile < LEAST_DOT else 1)
+        assert found[index].least == (RULES.least_side if tile < RULES.least_side else 1)
         assert found[index].checks
         assert found[index].flag == (tile == width)
 
@@ -120,7 +125,7 @@ def test_operands_of_8_bits_are_32_wide_along_the_summed_index():
         "compute(y, unit=matrix)",
     )
     nest = lowered(spec, *lines, sizes=dict(M=64, N=64, K=64), machine=machine)
-    found = Blocks(nest.launches[-1])
+    found = Blocks(nest.launches[-1], RULES)
     assert [found[i].width for i in "mnk"] == [16, 16, 32]
 
 
@@ -154,7 +159,7 @@ def test_rows_columns_and_sums_of_a_product():
 def test_a_jagged_index_has_its_tile_and_no_flag():
     lines = ("tile(b, size=1)", "tile(l, size=8)", "place(b.outer, level=grid)")
     nest = lowered("embedding_bag", *lines, machine=WITH_TF32)
-    block = Blocks(nest.launches[0])["l"]
+    block = Blocks(nest.launches[0], RULES)["l"]
     assert (block.width, block.checks, block.flag) == (8, True, False)
 
 
@@ -168,9 +173,9 @@ def test_a_loop_that_starts_within_a_tile_has_no_flag():
         "place(m.outer, level=grid)",
     )
     nest = lowered(spec, *lines, sizes=dict(M=8, K=256), machine=WITH_TF32)
-    block = Blocks(nest.launches[0])["k"]
+    block = Blocks(nest.launches[0], RULES)["k"]
     assert block.flag
-    assert dict(Blocks(nest.launches[0]).constants())["EVEN_K"] == "K % 16 == 0"
+    assert dict(Blocks(nest.launches[0], RULES).constants())[EVEN_K] == Even(Size("K"), Number(16))
 
 
 def test_a_tile_that_a_product_widens_ends_where_it_does_whatever_the_size():
@@ -181,6 +186,6 @@ def test_a_tile_that_a_product_widens_ends_where_it_does_whatever_the_size():
         result="f32[64, 64]",
     )
     lines = ("tile(m, size=16)", "place(m.outer, level=grid)", "tile(k, size=8)")
-    found = Blocks(lowered(spec, *lines, "compute(y, unit=matrix)", sizes={}).launches[-1])
-    assert (found["k"].tile, found["k"].width) == (8, LEAST_DOT) and found["k"].checks
+    found = Blocks(lowered(spec, *lines, "compute(y, unit=matrix)", sizes={}).launches[-1], RULES)
+    assert (found["k"].tile, found["k"].width) == (8, RULES.least_side) and found["k"].checks
     assert not found["m"].checks and not found["n"].checks

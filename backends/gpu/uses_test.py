@@ -1,6 +1,6 @@
 """What is known of a launch before its first line."""
 
-from backends.triton.emit.uses import deferred, hands_on, idle, tiles, turned
+from backends.gpu.uses import deferred, hands_on, idle, tiles, turned
 from ir.nest.nest import Dot, Fold, Map, Scan, Search
 from ir.samples.samples import WITH_TF32, lowered, spec_of, statements
 

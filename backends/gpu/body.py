@@ -1,0 +1,460 @@
+"""The body of a launch: its statements as those of a thread block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from backends.backend import BackendError
+from backends.gpu import tile as to
+from backends.gpu.blocks import Blocks
+from backends.gpu.descriptors import describe
+from backends.gpu.exponents import exponents
+from backends.gpu.expressions import Expressions
+from backends.gpu.factors import factors
+from backends.gpu.flatten import origins, steps
+from backends.gpu.masks import Masks
+from backends.gpu.peel import peeled, without
+from backends.gpu.places import Places
+from backends.gpu.products import Operand, matmul
+from backends.gpu.rules import Rules
+from backends.gpu.shapes import permuted, spread
+from backends.gpu.tile import Assign, Name
+from backends.gpu.uses import deferred, hands_on, idle, turned
+from backends.gpu.values import ZERO, typed
+from ir.lower.limits import NEUTRAL
+from ir.nest.nest import (
+    Bound,
+    Dot,
+    Fill,
+    Fold,
+    Launch,
+    Load,
+    Loop,
+    Map,
+    Scan,
+    Search,
+    Statement,
+    Store,
+    Take,
+    Tile,
+    Value,
+)
+from ir.nest.nested import nested
+from ir.nest.steps import tile_axes
+from ir.spec import FLOATS, Apply, Cast, Expr, Number, Size
+
+Known = tuple[Name, tuple[str, ...], str]  # a variable, its axes, its dtype
+
+
+@dataclass(slots=True)
+class _Scope:
+    """The statements being made, and what is at hand in them."""
+
+    found: list[to.Statement] = field(default_factory=list)
+    loaded: dict[Tile, Name] = field(default_factory=dict)  # late loads by what they read
+    named: dict[Expr, Name] = field(default_factory=dict)  # variables by what they stand for
+
+
+class Body:
+    """Makes the statements of one launch."""
+
+    def __init__(self, launch: Launch, rules: Rules, wide: frozenset[str] = frozenset()):
+        self.launch = launch
+        self.rules = rules
+        self.values: dict[str, Value] = {v.name: v for v in launch.values}
+        self.blocks = Blocks(launch, rules)
+        self.scaled = factors(launch)
+        self.exponents = exponents(launch)
+        self.factors = {n: Name("factor", n) for n in self.scaled}
+        self.expressions = Expressions(self.blocks, self.tile, self._temporary, self.factors)
+        self.loads = {s.value: s for s in launch.statements() if isinstance(s, Load)}
+        self.late = deferred(launch)
+        self.turned = turned(launch, self.late)
+        self.idle = idle(launch)
+        self.hands_on = hands_on(launch)
+        self.masks = Masks(self.blocks, {n: self.loads[n] for n in self.late})
+        parameters = {p.name: p for p in launch.parameters}
+        self.places = Places(self.masks, parameters, self.tile, self._named, wide)
+        self.true: frozenset[Expr] = frozenset()  # comparisons that hold in what is being made
+        self.scopes: list[_Scope] = []
+        self.alone = False  # whether what is made belongs to one thread block
+        self.count = 0
+        self.steps: dict[Name, Expr] = {}  # constants of searches
+        self.descriptors: list[to.Descriptor] = []
+
+    def once(self) -> tuple[to.Statement, ...]:
+        """What no grid index enters: every thread block does it, one stores it."""
+        header: list[to.Statement] = [
+            Assign(self.factors[n], self.expressions.typed(found.factor, ()).value)
+            for n, found in self.scaled.items()
+        ]
+        for index, size in self.launch.whole:
+            header += self.positions(index, size)
+        if self.launch.repeat:
+            header += self.positions(self.launch.repeat.index, self.launch.repeat.size)
+        self.alone = True
+        made = self.block(self.launch.once, header)
+        self.alone = False
+        return made
+
+    def each(self) -> tuple[to.Statement, ...]:
+        """What is done for each tile of the grid."""
+        header = [s for g in self.launch.grid for s in self.positions(g.index, g.size)]
+        return self.block(self.launch.body, header)
+
+    def block(
+        self, statements: tuple[Statement, ...], header: list[to.Statement]
+    ) -> tuple[to.Statement, ...]:
+        """The statements of a block, after those of a header."""
+        self.scopes.append(_Scope(list(header)))
+        for s in statements:
+            self._statement(s)
+        return tuple(self.scopes.pop().found)
+
+    def tile(self, tile: Tile) -> Known:
+        """The variable, the axes and the dtype of a tile; what is loaded at its use, is here."""
+        value = self.values[tile.value]
+        waiting = self.scaled.get(value.name)
+        if waiting and isinstance(waiting.of, Tile):
+            return self.tile(waiting.of)
+        if value.name in self.late:
+            name, axes = self._load_here(tile)
+        else:
+            name, axes = Name("value", value.name), self._axes(value.name)
+        return name, axes, value.dtype
+
+    # -- statements -------------------------------------------------------------------------
+
+    def _statement(self, s: Statement) -> None:
+        match s:
+            case Load():
+                if s.value not in self.late:
+                    self._load(s)
+            case Store() if self.alone:
+                self.scopes.append(_Scope())
+                self._store(s)
+                self._put(to.Guard(to.FirstProgram(), tuple(self.scopes.pop().found)))
+            case Store():
+                self._store(s)
+            case Fill():
+                if s.value not in self.idle:
+                    self._fill(s)
+            case Map():
+                self._map(s)
+            case Fold():
+                self._fold(s)
+            case Dot():
+                self._dot(s)
+            case Scan():
+                self._scan(s)
+            case Search():
+                self._search(s)
+            case Take():
+                self._take(s)
+            case Loop():
+                for part, true in peeled(s):
+                    self.true = true
+                    self._loop(part)
+                self.true = frozenset()
+
+    def _fill(self, s: Fill) -> None:
+        dtype = self.values[s.value].dtype
+        shape = self.blocks.shape(self._axes(s.value))
+        self._assign(s.value, to.Full(typed(s.number, dtype), shape, dtype))
+
+    def _map(self, s: Map) -> None:
+        value, axes = self.values[s.value], self._axes(s.value)
+        waiting = self.scaled.get(s.value)
+        if waiting and isinstance(waiting.of, Tile):
+            return
+        if self._dropped(s):
+            return
+        expression = without(waiting.of if waiting else s.expression, self.true)
+        cast = self.expressions.cast(self.expressions.typed(expression, axes), value.dtype)
+        found, shape = cast.value, self.blocks.shape(axes)
+        if set(axes) - cast.axes:
+            scalar = not cast.axes
+            found = to.Full(found, shape, value.dtype) if scalar else to.Broadcast(found, shape)
+        self.masks.mapped(s)
+        self._assign(s.value, found)
+
+    def _dropped(self, s: Map) -> bool:
+        """Puts a tile into a value that lacks an axis of it, of one element in a wider block."""
+        held = s.expression.value if isinstance(s.expression, Cast) else s.expression
+        if not isinstance(held, Tile):
+            return False
+        source, axes, dtype = self.tile(held)
+        lost = tuple(i for i in axes if i not in self.values[s.value].names)
+        if not lost:
+            return False
+        inside = tuple(spread(Name("inside", i), (i,), axes) for i in lost)
+        found, left = _reduced("sum", to.Masked(inside, source, typed(0, dtype)), axes, lost)
+        found = spread(found, left, self._axes(s.value))
+        self._assign(s.value, to.Converted(found, self.values[s.value].dtype))
+        return True
+
+    def _fold(self, s: Fold) -> None:
+        source, axes, dtype = self.tile(s.source)
+        kind = self.values[s.value].dtype
+        over = tuple(i for i in s.over if i in axes)
+        found = self.masks.identity(s.source, source, axes, dtype, over, s.fold)
+        if dtype == "b8" or kind in ("i32", "i64") and dtype != kind:
+            found = to.Converted(found, "i32" if kind == "b8" else kind)
+        if self.hands_on and not s.accumulate and s.source.value in self.loads and dtype in FLOATS:
+            # Not the reduction of what was loaded: where its sum with what was carried is carried
+            # on, compilers reduce in each thread first and join them after the loop, or fail to.
+            found = to.Compute("add", (found, Number(0.0)), True)
+        nan = s.value not in self.exponents and _gives_nan(s.fold, dtype)
+        found, left = _reduced(s.fold, found, axes, over, nan)
+        if factor := self.factors.get(s.source.value):
+            found = to.Scaled(found, factor)
+        if kind == "b8":
+            found = to.Truth(found)
+        found = spread(found, left, self._axes(s.value))
+        if s.accumulate:
+            found = to.Joined(s.fold, Name("value", s.value), found, nan)
+        self._assign(s.value, found)
+
+    def _dot(self, s: Dot) -> None:
+        a, b = (self._operand(t, s.over) for t in (s.a, s.b))
+        value, axes, name = self.values[s.value], self._axes(s.value), Name("value", s.value)
+        if value.dtype != "f32":
+            raise BackendError("emit", f"products are summed in f32, `{s.value}` is {value.dtype}")
+        self._assign(s.value, matmul(self.blocks, name, axes, a, b, s.accumulate))
+
+    def _operand(self, tile: Tile, over: tuple[str, ...]) -> Operand:
+        name, axes, dtype = self.tile(tile)
+        along = tuple(i for i in over if i in axes)
+        return Operand(self.masks.identity(tile, name, axes, dtype, along, "sum"), axes, dtype)
+
+    def _scan(self, s: Scan) -> None:
+        source, axes, dtype = self.tile(s.source)
+        out = self._axes(s.value)
+        found = self.masks.identity(s.source, source, axes, dtype, (s.along,), s.fold)
+        name = source
+        if found != name or set(axes) == set(out) and axes != out:
+            name, axes = self._temporary(permuted(found, axes, out)), out
+        carry, nan, free = Name("value", s.carry), _gives_nan(s.fold, dtype), s.carry in self.idle
+        if s.along not in axes:
+            self._assign(s.value, name if free else to.Joined(s.fold, carry, name, nan))
+            if not free:
+                self._assign(s.carry, Name("value", s.value))
+            return
+        run: Expr = to.Scanned(s.fold, name, axes.index(s.along))
+        if free:
+            self._assign(s.value, run)
+            return
+        run = self._temporary(run)
+        kept = tuple(i for i in out if i != s.along)
+        self._assign(s.value, to.Joined(s.fold, spread(carry, kept, out), run, nan))
+        # Not the reduction of what was loaded: compilers give each thread its own part of such a
+        # carry and join them after the loop, though the carry is read in it.
+        at = Apply("add", (Name("origin", s.along), Number(self.blocks[s.along].width - 1)))
+        place = spread(Name("positions", s.along), (s.along,), axes)
+        mask = (to.Check(place, equal=at),)
+        last = to.Masked(mask, run, typed(NEUTRAL[s.fold], dtype))
+        found = to.Reduced(s.fold, last, axes.index(s.along), nan)
+        self._assign(s.carry, to.Joined(s.fold, carry, found, nan))
+
+    def _search(self, s: Search) -> None:
+        source, axes, _ = self.tile(s.source)
+        table = self.values[s.borders.value].tensor
+        constant = Name("steps", table)
+        known = isinstance(s.count, Number)
+        self.steps[constant] = Number(s.count.value.bit_length()) if known else to.Bits(s.count)
+        found = to.Ranked(source, Name("pointer", table), s.count, constant)
+        self._assign(s.value, found)
+
+    def _take(self, s: Take) -> None:
+        at, axes, _ = self.tile(s.at)
+        table = Name("pointer", self.values[s.table.value].tensor)
+        place = to.Place(table, (to.Term(at),), self.masks.bounds(axes, axes))
+        self._assign(s.value, to.Entry(place, ZERO if place.mask else None))
+
+    def _loop(self, s: Loop) -> None:
+        loops = nested(s)
+        if len(loops) > 1 and self._depth(loops[-1]) > 1 and not self.launch.resident:
+            self._flattened(loops)
+            return
+        block = self.blocks[s.index]
+        low, high = self._bound(s, "low", s.low), self._bound(s, "high", s.high)
+        name = at = Name("origin", s.index)
+        header = self.positions(s.index, block.size, high)
+        if s.backwards:
+            name = Name("step", s.index)
+            last = Apply("sub", (high, Number(1)))
+            header = [Assign(at, Apply("sub", (last, name))), *header]
+        inner = any(isinstance(x, Loop) for x in s.body)
+        depth = self._depth(s)
+        short = block.scalar and _length(low, high) <= self.rules.unrolled
+        # Unrolled, all loads of a loop would be in buffers at once.
+        unrolled = short and not inner and depth < 2
+        flat = self.launch.resident  # one loop with that around it, staged as the launch says
+        stages = 0 if inner or flat or unrolled else depth
+        body = self.block(s.body, header)
+        self._put(to.Loop(name, low, high, s.tile, body, stages, unrolled))
+
+    def _flattened(self, loops: tuple[Loop, ...]) -> None:
+        """Loops around each other as one, which prefetches across all of their steps."""
+        step = Name("step", loops[-1].index)
+        header: list[to.Statement] = list(origins(loops, step))
+        for s in loops:
+            header += self.positions(s.index, self.blocks[s.index].size)
+        body = self.block(loops[-1].body, header)
+        stages = self._depth(loops[-1])
+        self._put(to.Loop(step, ZERO, steps(loops), 1, body, stages))
+
+    def _depth(self, loop: Loop) -> int:
+        """How many tiles its own loads have in flight."""
+        loads = (s.value for s in loop.body if isinstance(s, Load))
+        return max((self.values[n].depth for n in loads), default=0)
+
+    def _bound(self, loop: Loop, end: str, bound: Bound) -> Expr:
+        if bound.size is not None:
+            return bound.size
+        name = Name(end, loop.index)
+        place = self.places.place(bound.tensor, (bound.position,), (), padded=False)
+        self._put(Assign(name, to.Entry(to.Place(place.tensor, place.terms))))
+        return name
+
+    def positions(self, index: str, size: Expr, jagged: Expr = ZERO) -> list[to.Statement]:
+        """What gives an index's positions from its origin. jagged: where a range ends whose size
+        is in the data."""
+        end = jagged if size == ZERO else size
+        block = self.blocks[index]
+        if block.scalar:
+            return []
+        at, name = Name("origin", index), Name("positions", index)
+        untiled = index in dict(self.launch.whole)
+        found: list[to.Statement] = [to.Positions(name, None if untiled else at, block.wide)]
+        if not block.checks:
+            return found
+        if block.tile and block.tile != block.width:
+            end = Apply("minimum", (end, Apply("add", (at, Number(block.tile)))))
+        even = Name("even", index) if block.flag else None
+        return [*found, to.Bounds(Name("inside", index), name, end, even)]
+
+    # -- loads and stores -------------------------------------------------------------------
+
+    def _load(self, s: Load) -> None:
+        axes = self._axes(s.value)
+        made = self._loaded(s, Name("value", s.value), axes)
+        if s.bulk:
+            descriptor, box = self._described(s)
+            self._bulk(descriptor, to.BoxLoad(made.name, box), made)
+        else:
+            self._put(made)
+        self.masks.loaded(s, axes, self.places.parameters[s.tensor].shape)
+
+    def _loaded(self, s: Load, name: Name, axes: tuple[str, ...]) -> to.Load:
+        place = self.places.place(s.tensor, s.region, axes, padded=s.pad is not None)
+        return to.Load(name, place, typed(s.pad or 0.0, self.values[s.value].dtype))
+
+    def _load_here(self, tile: Tile) -> tuple[Name, tuple[str, ...]]:
+        """Reads a late value's part where it is used."""
+        axes = self.blocks.axes(tile_axes(tile, self.values))
+        for scope in self.scopes:
+            if tile in scope.loaded:
+                return scope.loaded[tile], axes
+        s = self.loads[tile.value]
+        names = [n for scope in self.scopes for n in scope.loaded.values()]
+        name = Name("value", tile.value)
+        if name in names:
+            name = self._copy(name)
+        self._put(self._loaded(s, name, axes))
+        self.scopes[-1].loaded[tile] = name
+        return name, axes
+
+    def _store(self, s: Store) -> None:
+        axes = self._axes(s.value)
+        once = tuple(to.Check(Name("origin", i), equal=ZERO) for i in s.once)
+        place = self.places.place(s.tensor, s.region, axes, padded=False, extra=once)
+        made = to.Store(place, Name("value", s.value), s.fold)
+        if s.bulk:
+            descriptor, box = self._described(s)
+            self._bulk(descriptor, to.BoxStore(box, made.value), made)
+        else:
+            self._put(made)
+
+    def _described(self, s: Load | Store) -> tuple[to.Descriptor, to.Box]:
+        dtype = self.values[s.value].dtype
+        shape = self.places.parameters[s.tensor].shape
+        held = self.blocks.shape(self._axes(s.value))
+        descriptor, box = describe(s, dtype, shape, self.blocks, held)
+        if descriptor not in self.descriptors:
+            self.descriptors.append(descriptor)
+        return descriptor, box
+
+    def _bulk(self, made: to.Descriptor, box: to.Statement, other: to.Statement) -> None:
+        """By the copy engine where the launcher could describe the tensor, else by pointers."""
+        self._put(to.Guard(made.flag, (box,), (other,)))
+
+    # -- names ------------------------------------------------------------------------------
+
+    def _axes(self, value: str) -> tuple[str, ...]:
+        """The axes of a value's variable, in the order in which it holds them."""
+        names = self.values[value].names
+        return self.blocks.axes(self.turned.get(value, names))
+
+    def _assign(self, value: str, found: Expr) -> None:
+        self._put(Assign(Name("value", value), found))
+
+    def _put(self, s: to.Statement) -> None:
+        self.scopes[-1].found.append(s)
+
+    def _temporary(self, found: Expr) -> Name:
+        name = self._copy(Name("part"))
+        self._put(Assign(name, found))
+        return name
+
+    def _named(self, name: Name, found: Expr) -> Expr:
+        """A variable for an expression, unless it is one already."""
+        if _plain(found):
+            return found
+        for scope in self.scopes:
+            if found in scope.named:
+                return scope.named[found]
+        taken = {n for scope in self.scopes for n in scope.named.values()}
+        if name in taken:
+            name = self._copy(name)
+        self._put(Assign(name, found))
+        self.scopes[-1].named[found] = name
+        return name
+
+    def _copy(self, name: Name) -> Name:
+        """Another name of a stem, which no value has."""
+        self.count += 1
+        if name.sort == "value" and f"{name.stem}_{self.count}" in self.values:
+            return self._copy(name)
+        return Name(name.sort, name.stem, name.dim, self.count)
+
+
+def _reduced(
+    fold: str, value: Expr, axes: tuple[str, ...], over: tuple[str, ...], nan: bool = False
+) -> tuple[Expr, tuple[str, ...]]:
+    """A tensor reduced over some of its axes, and the axes that are left."""
+    for index in sorted(over, key=axes.index, reverse=True):
+        value = to.Reduced(fold, value, axes.index(index), nan)
+        axes = tuple(i for i in axes if i != index)
+    return value, axes
+
+
+def _gives_nan(fold: str, dtype: str) -> bool:
+    """Whether a reduction needs care to give NaN where a value is: other ones do of themselves."""
+    return fold in ("max", "min") and dtype in FLOATS
+
+
+def _length(low: Expr, high: Expr) -> float:
+    """How many positions a range has; infinite where only the launch knows."""
+    known = isinstance(low, Number) and isinstance(high, Number)
+    return high.value - low.value if known else float("inf")
+
+
+def _plain(expr: Expr) -> bool:
+    """Whether an expression needs no name: a number, or what has a short one."""
+    match expr:
+        case Number():
+            return True
+        case Size(name) | Name("value", name, copy=0):
+            return name.isalnum()
+    return False

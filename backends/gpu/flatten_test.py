@@ -1,0 +1,46 @@
+"""Nested loops as one: every step of all of them, in order."""
+
+from itertools import product
+from math import ceil
+
+import pytest
+
+from backends.gpu.flatten import origins, steps
+from backends.gpu.text import scalar_text, statement_lines
+from backends.gpu.tile import Name
+from ir.nest.nest import Bound, Loop
+from ir.spec import Apply, Number, Size
+
+STEP = Name("step", "j")
+
+
+def loop(index, tile, size):
+    return Loop(index, tile, Bound(size=Number(0)), Bound(size=size), ())
+
+
+def cdiv(a, b):
+    return -(-a // b)
+
+
+@pytest.mark.parametrize("channels", [1, 16, 37])
+@pytest.mark.parametrize("width", [Number(2), Size("J"), Apply("sub", (Size("J"), Number(1)))])
+def test_each_step_is_a_step_of_each_loop(channels, width):
+    loops = (loop("c", 16, Size("C")), loop("i", 1, Number(3)), loop("j", 2, width))
+    names = {"cdiv": cdiv, "C": channels, "J": 5}
+    wide = eval(scalar_text(width), names)
+    expected = list(product(range(0, channels, 16), range(3), range(0, wide, 2)))
+    count = eval(scalar_text(steps(loops)), names)
+    assert count == len(expected) == ceil(channels / 16) * 3 * ceil(wide / 2)
+    found = []
+    for step in range(count):
+        own = dict(names, j_step=step)
+        for line in statement_lines(origins(loops, STEP)):
+            exec(line, own)
+        found.append(tuple(own[f"{i}_at"] for i in "cij"))
+    assert found == expected
+
+
+def test_known_steps_are_one_number():
+    loops = (loop("i", 1, Number(3)), loop("j", 4, Number(9)))
+    assert steps(loops) == Number(9)
+    assert steps((loop("c", 16, Size("C")), *loops)).args[1] == Number(9)

@@ -1,0 +1,52 @@
+"""Products: how a sum of products becomes a matmul, whatever the order of its axes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from backends.gpu.blocks import Blocks
+from backends.gpu.shapes import permuted
+from backends.gpu.tile import Joined, Product, Reshaped
+from backends.gpu.values import product
+from ir.spec import Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """An operand of a matmul."""
+
+    value: Expr
+    axes: tuple[str, ...]
+    dtype: str  # of its elements
+
+
+def matmul(
+    blocks: Blocks, out: Expr, axes: tuple[str, ...], a: Operand, b: Operand, onto: bool
+) -> Expr:
+    """a times b over the axes of a value, plus `out` where `onto`."""
+    batch = tuple(i for i in axes if i in a.axes and i in b.axes)
+    rows = tuple(i for i in axes if i in a.axes and i not in b.axes)
+    columns = tuple(i for i in axes if i in b.axes and i not in a.axes)
+    kept = tuple(i for i in axes if i not in batch)
+    if columns and kept[: len(columns)] == columns:
+        a, b, rows, columns = b, a, columns, rows
+    over = tuple(i for i in a.axes if i not in batch and i not in rows)
+    left = _shaped(blocks, a, (batch, rows, over))
+    right = _shaped(blocks, b, (batch, over, columns))
+    natural = (*batch, *rows, *columns)
+    straight = natural == axes and len(rows) == len(columns) == 1 and len(batch) < 2
+    if straight:
+        return Product(left, right, out if onto else None, a.dtype)
+    found = Reshaped(Product(left, right, None, a.dtype), blocks.shape(natural))
+    turned = permuted(found, natural, axes)
+    return Joined("sum", out, turned, False) if onto else turned
+
+
+def _shaped(blocks: Blocks, side: Operand, groups: tuple[tuple[str, ...], ...]) -> Expr:
+    """An operand with the axes of each group joined to one."""
+    order = tuple(i for g in groups for i in g)
+    value = permuted(side.value, side.axes, order)
+    if all(len(g) == 1 for g in groups[1:]) and len(groups[0]) < 2:
+        return value
+    shape = [product([blocks[i].wide for i in g]) for g in groups]
+    return Reshaped(value, tuple(shape if groups[0] else shape[1:]))

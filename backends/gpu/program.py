@@ -1,0 +1,79 @@
+"""The tile program of a loop nest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from backends.gpu.body import Body
+from backends.gpu.grid import grid_statements, tile_counts
+from backends.gpu.rules import Rules
+from backends.gpu.tile import CONSTANTS, Launch, Name, Power, TileProgram, expressions
+from backends.gpu.wide import wide_tensors
+from backends.parameters import parameters
+from ir.machine import Machine
+from ir.nest import nest as of
+from ir.nest.nest import LoopNest
+from ir.spec import Equation, Size
+
+
+def tile_program(nest: LoopNest, machine: Machine, rules: Rules) -> TileProgram:
+    """What each thread block of a nest's launches does, by the rules of a language."""
+    wide = wide_tensors(nest)
+    groups = tuple(
+        (repeat, tuple(_launch(nest, one, machine, rules, wide) for one in launches))
+        for repeat, launches in nest.groups()
+    )
+    return TileProgram(nest.spec.name, groups, tuple(parameters(nest)), wide)
+
+
+def sizes_of(*nodes: object) -> frozenset[str]:
+    """The names of the sizes and attributes in expressions, statements and tuples of them."""
+    return frozenset(n.name for n in expressions(*nodes) if isinstance(n, Size))
+
+
+def _launch(
+    nest: LoopNest, launch: of.Launch, machine: Machine, rules: Rules, wide: frozenset[str]
+) -> Launch:
+    body = Body(launch, rules, wide)
+    once, each, grid = body.once(), body.each(), grid_statements(launch)
+    tiles = tile_counts(launch)
+    read = list(expressions(once, each, grid, tiles if launch.resident else ()))
+    sizes = sizes_of(*read)
+    used = {n for n in read if isinstance(n, Name) and n.sort in CONSTANTS}
+    constants = [*body.blocks.constants(), *body.steps.items()]
+    constants += [(d.flag, d.condition) for d in body.descriptors]
+    return Launch(
+        name=launch.name,
+        equations=tuple(_equations(nest, launch)),
+        tensors=tuple(p.name for p in launch.parameters),
+        descriptors=tuple(body.descriptors),
+        sizes=tuple(s for s in launch.sizes if s in sizes),
+        specialized=launch.specialized,
+        step=Name("origin", launch.repeat.index) if launch.repeat else None,
+        attributes=tuple((n, v) for n, v in nest.spec.attributes if n in sizes),
+        exponentials=any(isinstance(n, Power) for n in read),
+        constants=tuple((n, value) for n, value in constants if n in used),
+        grid=grid,
+        tiles=tiles,
+        resident=machine.parallel * launch.resident,
+        once=once,
+        body=each,
+        stages=max((body.values[s.value].depth for s in _looped(launch.body)), default=1),
+        warps=launch.lanes // machine.wave if launch.lanes else rules.warps,
+    )
+
+
+def _equations(nest: LoopNest, launch: of.Launch) -> Iterator[Equation]:
+    """The equations that a launch computes."""
+    values = {v.tensor for v in launch.values if not v.loaded}
+    added = {s.tensor for s in launch.statements() if isinstance(s, of.Store) and s.fold}
+    for e in nest.formulation.equations:
+        if e.target in (added if e.accumulate else values):
+            yield e
+
+
+def _looped(block: tuple[of.Statement, ...]) -> Iterator[of.Load]:
+    """The loads inside loops."""
+    for loop in (s for s in block if isinstance(s, of.Loop)):
+        yield from (s for s in loop.body if isinstance(s, of.Load))
+        yield from _looped(loop.body)

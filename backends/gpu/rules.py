@@ -1,0 +1,21 @@
+"""Rules: what a language asks of tile programs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The limits and habits of one language."""
+
+    least_side: int  # elements of a matmul operand along M, N and K
+    least_depth: int  # the same along K for operands of 8 bits
+    unrolled: int  # steps of a loop of scalars up to which it is unrolled
+    box_aligned: int  # bytes that rows and addresses of tensors in boxes are multiples of
+    box_most: int  # elements of a box along one dimension
+    repeated: frozenset[str]  # functions whose spelling reads an argument more than once
+    # Functions that take no bare constants and sizes, and those that take them in f32 only.
+    typed: frozenset[str]
+    typed_but_f32: frozenset[str]
+    warps: int  # of a thread block where the schedule says nothing

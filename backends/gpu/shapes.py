@@ -1,0 +1,20 @@
+"""Shapes: tensors over some axes as tensors over others."""
+
+from __future__ import annotations
+
+from backends.gpu.tile import Permuted, Spread
+from ir.spec import Expr
+
+
+def spread(value: Expr, axes: tuple[str, ...], over: tuple[str, ...]) -> Expr:
+    """A tensor over `axes`, with axes of one element put in so that it lies along `over`."""
+    if not axes or axes == over:
+        return value
+    ordered = tuple(a for a in over if a in axes)
+    value = permuted(value, axes, ordered)
+    return value if ordered == over else Spread(value, tuple(a in ordered for a in over))
+
+
+def permuted(value: Expr, axes: tuple[str, ...], into: tuple[str, ...]) -> Expr:
+    """A tensor over `axes` in another order of them."""
+    return value if axes == into else Permuted(value, tuple(axes.index(a) for a in into))

@@ -1,0 +1,16 @@
+"""What Triton asks of tile programs."""
+
+from backends.gpu.rules import Rules
+from backends.triton.emit.spelling import LIBRARY
+
+RULES = Rules(
+    least_side=16,
+    least_depth=32,
+    unrolled=8,
+    box_aligned=16,
+    box_most=256,
+    repeated=frozenset({"silu", "square", "gelu", "sign", "isnan"}),
+    typed=LIBRARY,
+    typed_but_f32=frozenset({"pow", "fmod", "mod", "floordiv"}),
+    warps=4,
+)
