@@ -18,7 +18,16 @@ from tests.source_tree import (
     own_imports,
 )
 
-ALL = ("ir", "backends", "frontends", "search", "kernels_generated", "benchmarks", "tools")
+ALL = (
+    "ir",
+    "machines",
+    "backends",
+    "frontends",
+    "search",
+    "kernels_generated",
+    "benchmarks",
+    "tools",
+)
 
 # The rooms of the language: who may import `ir`, from without, may import all of these.
 LANGUAGE = (
@@ -50,8 +59,14 @@ TABLE = {
     ),
     "ir/reference": (("ir", "ir/nest"), ("numpy",)),
     "ir/partition": (("ir", "ir/parse"), ()),
-    "ir/samples": (("ir", "ir/parse", "ir/nest", "ir/lower", "ir/reference"), ("numpy",)),
+    "ir/samples": (
+        ("ir", "ir/parse", "ir/nest", "ir/lower", "ir/reference", "machines/gpu", "machines/tiles"),
+        ("numpy",),
+    ),
     "ir/rewrites": (("ir",), ()),
+    "machines": (("ir", "machines/gpu", "machines/tiles"), ()),
+    "machines/gpu": (("ir",), ()),
+    "machines/tiles": (("ir",), ()),
     "frontends": (("ir",), None),
     "frontends/aten": (("ir", "frontends"), None),
     "frontends/pytorch": (("ir", "frontends", "frontends/aten"), None),
@@ -60,10 +75,10 @@ TABLE = {
         ("ir", "frontends", "frontends/pytorch", "backends", "backends/program"),
         None,
     ),
-    "backends": (("ir",), ("jinja2", "torch", "numpy")),
+    "backends": (("ir", "machines"), ("jinja2", "torch", "numpy")),
     "backends/program": (("ir", "backends"), None),
     "backends/*": (("ir", "backends"), None),
-    "search": (("ir",), ()),
+    "search": (("ir", "machines/tiles"), ()),
     "search/store": (("ir", "search"), ("sqlalchemy",)),
     "search/display": (("ir", "search"), ("rich",)),
     "search/record": (("ir", "search"), ()),
@@ -106,6 +121,9 @@ TABLE = {
     "bazel/shims": ((), ()),
 }
 FOR_TESTS = (
+    "machines",
+    "machines/gpu",
+    "machines/tiles",
     "tests/model_server",
     "tests/place",
     "search/store",

@@ -6,7 +6,6 @@ from dataclasses import replace
 from math import prod
 
 from ir.errors import KernelError
-from ir.machine import Machine
 from ir.schedule import Argument, Decision, Schedule
 from ir.spec import Spec
 from ir.verify import facts
@@ -108,18 +107,6 @@ def ends(schedule: Schedule) -> tuple[str, ...]:
     """The tensors that decisions bring and that end a launch, where they are there."""
     copies = (copy_of(d) for d in schedule.of("layout"))
     return (*copies, *(parts_of(d) for d in schedule.of("split")))
-
-
-def require_registers(decision: Decision, machine: Machine) -> None:
-    """Raises KernelError where a machine without registers is given what only others do."""
-    if not machine.has_registers:
-        raise KernelError(
-            f"`{machine.name}` has no registers, and nothing there does what "
-            f"`{decision.verb}` asks",
-            place=decision.place,
-            allowed="machines with a `register` space",
-            hint=f"drop {decision.verb}({decision.subject}, ...)",
-        )
 
 
 def needed(decision: Decision, name: str) -> Argument:

@@ -199,8 +199,8 @@ class Folds:
             scope.statements.append(Map(member.value, total))
 
     def _require_matrices(self, equation: Equation, found: Contraction) -> None:
-        """Where programs hold tiles in registers, a batch of products has rows and columns."""
-        if self.program.machine.has_registers and found.batch and not found.columns:
+        """Where the matrix unit asks for it, a batch of products has rows and columns."""
+        if self.program.machine.model.matmul_needs_columns and found.batch and not found.columns:
             raise KernelError(
                 f"`{equation.target}` multiplies a matrix with a vector for each "
                 f"`{', '.join(found.batch)}`, which does not fill the matrix unit",

@@ -72,11 +72,11 @@ def _fault(launch: Launch, move: Load | Store, sizes: Mapping[str, int]) -> str:
 
 
 def _shape(launch: Launch, move: Load | Store, machine: Machine, sizes: Mapping[str, int]) -> str:
-    """Why a box has a shape that the machine does not move: tiles are powers of two where they
-    lie in registers, and boxes may be no wider than the machine says."""
+    """Why a box has a shape that the machine does not move: its tiles are no powers of two where
+    the engine needs that, and boxes may be no wider than the machine says."""
     for one in move.region:
         tile = dict(launch.tiles).get(one.terms[0][0], 0) if one.terms else 0
-        if machine.has_registers and tile and tile != power_of_two(tile):
+        if machine.model.boxes_are_powers_of_two and tile and tile != power_of_two(tile):
             return f"its tile has {tile} elements along {one.axis}, which is no power of two"
         width = power_of_two(_extent(launch, move, one, sizes))
         if machine.box and width > machine.box:

@@ -1,4 +1,4 @@
-"""Scratch: what of a launch lies in it on a machine with registers.
+"""Shared memory: what of a launch lies in it.
 
 Operands of products are loaded into it, in as many slots as the loop around them loads ahead;
 what operands are computed from is loaded ahead too. A unit that reads scratch as it runs keeps
@@ -36,6 +36,11 @@ def staged_values(launch: Launch) -> frozenset[str]:
 def scratch_parts(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> dict[str, int]:
     """Bytes of scratch of each value of a launch that takes some, padded to powers of two."""
     return _Scratch(launch, machine, sizes).parts()
+
+
+def scratch_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> int:
+    """Bytes of scratch that one block of a launch takes."""
+    return sum(scratch_parts(launch, machine, sizes).values())
 
 
 def padded_bytes(value: Value, sizes: Mapping[str, int]) -> int:
