@@ -13,8 +13,9 @@ from typing import Any
 from backends.backend import Backend
 from backends.manifest import Manifest, manifest
 from ir.errors import KernelError
-from ir.machine import Machine, machine
+from ir.machine import Machine
 from ir.source import near
+from machines.registry import read
 
 _MANIFEST = "backend.toml"
 _ENDING = ".toml"
@@ -101,7 +102,7 @@ class Registry:
         file = Path(name_or_path) if is_path else self.folder / "targets" / (name_or_path + _ENDING)
         if not is_path and not file.is_file():
             raise _unknown("target", name_or_path, self._target_files())
-        found = machine(_table(file), str(file))
+        found = read(_table(file), str(file))
         if not is_path and found.name != name_or_path:
             raise KernelError(
                 f"field `name` is `{found.name}`, the file is `{file.name}`",

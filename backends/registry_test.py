@@ -27,6 +27,7 @@ toolchain = "a rare compiler"
 TARGET = """
 name = "{name}"
 title = "t"
+class = "tiles"
 backends = ["{backend}"]
 levels = {{ grid = 4 }}
 [spaces.global]

@@ -1,21 +1,14 @@
-"""A machine: what a target offers a schedule, in numbers; made from a target's table."""
+"""A machine: what a target offers a schedule, in numbers, and the class of such machines."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from math import isfinite
-from typing import Any
+from typing import Any, Protocol
 
-from ir.errors import KernelError
-from ir.source import near
-from ir.spec import DTYPES
+from ir.schedule import Schedule
+from ir.spec import Spec
 
-LEVELS = ("grid", "lane", "wave", "loop")
-SPACES = ("global", "cache", "scratch", "register")  # a cache is not scheduled, only costed
-UNITS = ("matrix", "vector", "special")
-ENGINES = ("bulk",)
 ATOMICS = ("f32", "i32")  # that memory adds to, where a machine does not say
 MOST_LANES = 1024  # of one program, where a machine does not say
 
@@ -44,6 +37,89 @@ class Unit:
     reads: str = "register"
 
 
+Nest = Any  # an `ir.nest` LoopNest, and one of its Launches: `ir.nest` imports this module
+Launch = Any
+Sizes = Mapping[str, int]
+Cost = Callable[[Nest], float]  # microseconds
+
+
+class MachineClass(Protocol):
+    """What machines of one architecture have in common: facts, what fits, the cost, the seed.
+
+    Shared code asks these facts. It never asks which class a machine has.
+    """
+
+    @property
+    def name(self) -> str:
+        """As a target file says it."""
+
+    @property
+    def word(self) -> str:
+        """What documents of the knowledge base call such machines."""
+
+    @property
+    def verbs(self) -> frozenset[str]:
+        """The verbs that edits propose here and not on machines of every class."""
+
+    @property
+    def largest_tile(self) -> int:
+        """The largest tile that edits propose."""
+
+    @property
+    def buffers_results(self) -> bool:
+        """Whether what is stored or accumulated has stages too, and not only what is loaded."""
+
+    @property
+    def copies_fill_grid(self) -> bool:
+        """Whether a launch that reduces nothing puts all its tiles on the grid."""
+
+    @property
+    def matmul_needs_columns(self) -> bool:
+        """Whether the matrix unit takes no batch of matrix-vector products."""
+
+    @property
+    def boxes_are_powers_of_two(self) -> bool:
+        """Whether the copy engine moves only tiles whose sizes are powers of two."""
+
+    @property
+    def block_per_tile(self) -> bool:
+        """Whether each grid tile runs its prologue anew, unless the launch is persistent."""
+
+    def single_indices(self, spec: Spec) -> Collection[str]:
+        """The indices that a plain schedule takes one at a time."""
+
+    def scratch_bytes(self, launch: Launch, machine: Machine, sizes: Sizes) -> int:
+        """Bytes of scratch that one tile of a launch takes."""
+
+    def scratch_parts(self, launch: Launch, machine: Machine, sizes: Sizes) -> Mapping[str, int]:
+        """Of these, the bytes of each value."""
+
+    def register_bytes(self, launch: Launch, sizes: Sizes) -> int:
+        """Bytes of registers that one tile of a launch takes at the least."""
+
+    def register_parts(self, launch: Launch, sizes: Sizes) -> Mapping[str, int]:
+        """Bytes of each value that lies in registers."""
+
+    def exchanges(self, launch: Launch) -> int:
+        """Values that the threads of a block exchange through scratch."""
+
+    def holds(self, nest: Nest, machine: Machine, sizes: Sizes) -> bool:
+        """Whether a nest that fits runs without spills."""
+
+    def quick_us(self, nest: Nest, machine: Machine, sizes: Sizes) -> float:
+        """A first estimate of a nest's time, to rank schedules of one spec by."""
+
+    def seed(
+        self,
+        spec: Spec,
+        machine: Machine,
+        sizes: Sizes,
+        rounded: Collection[str],
+        cost: Cost | None,
+    ) -> Schedule:
+        """The schedule that a search starts from; see `ir.autoschedule`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Machine:
     """A target's numbers.
@@ -62,6 +138,7 @@ class Machine:
     levels: Mapping[str, int]
     spaces: Mapping[str, Space]
     units: Mapping[str, Unit]
+    model: MachineClass = field(repr=False)  # follows from the figures, so no key needs it
     launch_us: float = 0.0
     step_us: float = 0.0
     engines: tuple[str, ...] = ()
@@ -73,11 +150,6 @@ class Machine:
     def parallel(self) -> int:
         """How many grid tiles run at once."""
         return self.levels["grid"]
-
-    @property
-    def has_registers(self) -> bool:
-        """Whether computed tiles live in registers, which the lanes of a program share out."""
-        return "register" in self.spaces
 
     @property
     def reads_scratch(self) -> bool:
@@ -117,176 +189,3 @@ class Machine:
     def has_matrix(self, dtype: str) -> bool:
         """Whether the matrix unit takes operands of a dtype."""
         return "matrix" in self.units and dtype in self.units["matrix"].flops
-
-
-def machine(table: Mapping[str, Any], where: str = "") -> Machine:
-    """A machine from the table of a target file; KernelError names a missing or wrong field. What
-    a backend reads of its own is not looked at here."""
-    read = _Reader(table, where)
-    backends = read.backends()
-    read.known("", (*_FIELDS, *backends))
-    read.known("overheads", ("launch_us", "step_us"))
-    spaces = {
-        name: _space(read, f"spaces.{name}")
-        for name in read.names("spaces", SPACES, ("global", "scratch"))
-    }
-    if not spaces["global"].bytes_per_second:
-        raise read.fault("spaces.global.bytes_per_second", "is missing")
-    units = {name: _unit(read, name) for name in read.names("units", UNITS, ("vector",))}
-    levels = {
-        name: read.number(f"levels.{name}", int) for name in read.names("levels", LEVELS, ("grid",))
-    }
-    if levels.get("lane", MOST_LANES) % levels.get("wave", 1):
-        raise read.fault(
-            "levels.lane",
-            f"is {levels.get('lane', MOST_LANES)}",
-            f"a multiple of `levels.wave`, {levels['wave']}",
-        )
-    return Machine(
-        name=read.name(),
-        title=read.get("title", str),
-        backends=backends,
-        levels=levels,
-        spaces=spaces,
-        units=units,
-        engines=read.words("engines", ENGINES),
-        box=read.number("box", int, default=0),
-        atomics=read.words("atomics", tuple(DTYPES), ATOMICS),
-        launch_us=read.number("overheads.launch_us", float, default=0.0),
-        step_us=read.number("overheads.step_us", float, default=0.0),
-        details={k: v for k, v in table.items() if k in backends},
-    )
-
-
-_FIELDS = (
-    "name",
-    "title",
-    "backends",
-    "levels",
-    "spaces",
-    "units",
-    "engines",
-    "box",
-    "atomics",
-    "overheads",
-)
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-
-
-def _space(read: _Reader, path: str) -> Space:
-    read.known(path, ("bytes", "bytes_per_second", "granule"))
-    return Space(
-        bytes=read.number(f"{path}.bytes", int),
-        bytes_per_second=read.number(f"{path}.bytes_per_second", float, default=0.0),
-        granule=read.number(f"{path}.granule", int, default=1),
-    )
-
-
-def _unit(read: _Reader, name: str) -> Unit:
-    path = f"units.{name}"
-    read.known(path, ("flops", "step", "reads"))
-    reads = read.get(f"{path}.reads", str, default="register")
-    if reads not in SPACES:
-        raise read.fault(f"{path}.reads", f"is {reads!r}", ", ".join(SPACES))
-    return Unit(flops=read.rates(f"{path}.flops"), step=read.step(f"{path}.step"), reads=reads)
-
-
-class _Reader:
-    """Looks fields up by their dotted path and says which one is at fault."""
-
-    def __init__(self, table: Mapping[str, Any], where: str):
-        self.table = table
-        self.where = where
-
-    def fault(self, path: str, what: str, allowed: str = "", hint: str = "") -> KernelError:
-        return KernelError(
-            f"field `{path}` {what}",
-            where=self.where,
-            allowed=allowed,
-            hint=hint or "docs/add_a_chip.md lists the fields of a target file",
-        )
-
-    def known(self, path: str, fields: tuple[str, ...]) -> None:
-        """Refuses a field of a table, where there is that, that nobody reads."""
-        found = self.get(path, Mapping, default={}) if path else self.table
-        for name in found:
-            if name not in fields:
-                whole = f"{path}.{name}" if path else name
-                hint = near(name, fields)
-                raise self.fault(whole, "is not known", ", ".join(fields), hint)
-
-    def name(self) -> str:
-        """The target's name, which is that of a folder too."""
-        found = self.get("name", str)
-        if not _NAME.fullmatch(found):
-            raise self.fault(
-                "name",
-                f"is {found!r}",
-                "letters, digits, _ and -, 64 at most",
-                "records are written to a folder of that name",
-            )
-        return found
-
-    def backends(self) -> tuple[str, ...]:
-        """The backends' names; whether there are such backends is the registry's to say."""
-        found = self.get("backends", list)
-        if not all(isinstance(b, str) for b in found) or len(set(found)) != len(found):
-            raise self.fault("backends", f"is {found!r}", "a list of names, each once")
-        return tuple(found)
-
-    def step(self, path: str) -> tuple[int, ...]:
-        """What an engine steps by: nothing, or three whole numbers."""
-        found = self.get(path, list, default=[])
-        whole = all(type(n) is int and n > 0 for n in found)
-        if len(found) not in (0, 3) or not whole:
-            raise self.fault(
-                path, f"is {found!r}", "rows, columns, depth: whole numbers, 1 or more"
-            )
-        return tuple(found)
-
-    def get(self, path: str, kind: type | tuple[type, ...], default: Any = None) -> Any:
-        node: Any = self.table
-        for part in path.split("."):
-            if not isinstance(node, Mapping) or part not in node:
-                if default is not None:
-                    return default
-                raise self.fault(path, "is missing")
-            node = node[part]
-        if not isinstance(node, kind) or isinstance(node, bool):
-            names = kind.__name__ if isinstance(kind, type) else "number"
-            raise self.fault(path, f"is {node!r}", f"a {names}")
-        return node
-
-    def number(self, path: str, kind: type, default: Any = None) -> Any:
-        missing = object()
-        given = self.get(path, object, missing) is not missing
-        found = self.get(path, (int, float), default)
-        whole = kind is not int or (isfinite(found) and int(found) == found)
-        free = path.startswith("overheads.")  # what costs nothing
-        if not isfinite(found) or found < 0 or not whole or found == 0 and not free and given:
-            raise self.fault(path, f"is {found!r}", "a positive number")
-        return kind(found)
-
-    def names(self, path: str, known: tuple[str, ...], needed: tuple[str, ...]) -> list[str]:
-        found = list(self.get(path, Mapping))
-        for name in found:
-            if name not in known:
-                raise self.fault(f"{path}.{name}", "is not known", ", ".join(known))
-        for name in needed:
-            if name not in found:
-                raise self.fault(f"{path}.{name}", "is missing")
-        return found
-
-    def words(
-        self, path: str, known: tuple[str, ...], default: tuple[str, ...] = ()
-    ) -> tuple[str, ...]:
-        found = self.get(path, list, default=list(default))
-        for word in found:
-            if word not in known:
-                raise self.fault(path, f"has {word!r}, which is not known", ", ".join(known))
-        return tuple(found)
-
-    def rates(self, path: str) -> dict[str, float]:
-        table = self.get(path, Mapping)
-        self.known(path, tuple(DTYPES))
-        return {dtype: self.number(f"{path}.{dtype}", float) for dtype in table}

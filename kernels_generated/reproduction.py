@@ -22,10 +22,10 @@ from ir.workload import Sizes, Workload
 from kernels_generated.guarded import affordable, shapes_of
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluated, Evaluation, Failure, Timed
+from search.core.workload import Shape, heaviest, mean, widest
 from search.evaluator.stages import Bench, Stages
 from search.record.record import SCHEDULE, SPEC, Stored
 from search.record.variant import numbered
-from search.core.workload import Shape, heaviest, mean, widest
 
 
 @dataclass(frozen=True, slots=True)

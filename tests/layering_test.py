@@ -18,7 +18,16 @@ from tests.source_tree import (
     own_imports,
 )
 
-ALL = ("ir", "backends", "frontends", "search", "kernels_generated", "benchmarks", "tools")
+ALL = (
+    "ir",
+    "machines",
+    "backends",
+    "frontends",
+    "search",
+    "kernels_generated",
+    "benchmarks",
+    "tools",
+)
 
 # The rooms of the language: who may import `ir`, from without, may import all of these.
 LANGUAGE = (
@@ -50,8 +59,14 @@ TABLE = {
     ),
     "ir/reference": (("ir", "ir/nest"), ("numpy",)),
     "ir/partition": (("ir", "ir/parse"), ()),
-    "ir/samples": (("ir", "ir/parse", "ir/nest", "ir/lower", "ir/reference"), ("numpy",)),
+    "ir/samples": (
+        ("ir", "ir/parse", "ir/nest", "ir/lower", "ir/reference", "machines/gpu", "machines/tiles"),
+        ("numpy",),
+    ),
     "ir/rewrites": (("ir",), ()),
+    "machines": (("ir", "machines/gpu", "machines/tiles"), ()),
+    "machines/gpu": (("ir",), ()),
+    "machines/tiles": (("ir",), ()),
     "frontends": (("ir",), None),
     "frontends/aten": (("ir", "frontends"), None),
     "frontends/pytorch": (("ir", "frontends", "frontends/aten"), None),
@@ -60,19 +75,19 @@ TABLE = {
         ("ir", "frontends", "frontends/pytorch", "backends", "backends/program"),
         None,
     ),
-    "backends": (("ir",), ("jinja2", "torch", "numpy")),
+    "backends": (("ir", "machines"), ("jinja2", "torch", "numpy")),
     "backends/program": (("ir", "backends"), None),
     "backends/shared": (("ir", "backends"), ("numpy",)),
     "backends/gpu": (("ir", "backends"), ()),
     "backends/*": (("ir", "backends", "backends/shared", "backends/gpu"), None),
     "search": ((), ()),
-    "search/core": (("ir",), ()),
+    "search/core": (("ir", "machines/tiles"), ()),
     "search/warm_start": (("ir", "search/core"), ()),
     "search/loop": (("ir", "search/core", "search/warm_start"), ()),
     "search/store": (("ir", "search/core"), ("sqlalchemy",)),
     "search/display": (("ir", "search/core", "search/warm_start"), ("rich",)),
     "search/record": (("ir", "search/core"), ()),
-    "search/policy": (("ir", "search/core", "search/loop"), ("ribs",)),
+    "search/policy": (("ir", "machines/tiles", "search/core", "search/loop"), ("ribs",)),
     "search/operator": (
         (
             "ir",
@@ -125,6 +140,9 @@ TABLE = {
     "bazel/shims": ((), ()),
 }
 FOR_TESTS = (
+    "machines",
+    "machines/gpu",
+    "machines/tiles",
     "tests/model_server",
     "tests/place",
     "search/store",

@@ -15,6 +15,7 @@ FOLDERS = (
     "templates",
     "search",
     "frontends",
+    "machines",
     "kernels_generated",
     "benchmarks",
     "examples",

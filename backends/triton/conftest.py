@@ -10,11 +10,11 @@ from backends.triton.interpret import interpreter, launch
 from backends.triton.walks import emitted
 from ir.autoschedule.autoschedule import autoschedule
 from ir.lower.lower import lower
-from ir.machine import machine
 from ir.nest.nest import Launch, LoopNest, Parameter
 from ir.parse.parse import parse_spec
 from ir.samples.samples import workload
 from ir.schedule import Schedule
+from machines.registry import read
 
 HERE = Path(__file__).parent
 SPECS = {
@@ -85,7 +85,7 @@ def nest_of():
 def machine_of():
     """The machine of a target's name."""
     folder = HERE.parent / "targets"
-    return lambda name: machine(tomllib.loads((folder / f"{name}.toml").read_text()))
+    return lambda name: read(tomllib.loads((folder / f"{name}.toml").read_text()))
 
 
 @pytest.fixture

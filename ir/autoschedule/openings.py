@@ -7,12 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import combinations, permutations
 
-from ir.contraction import Contraction, contraction, fills
+from ir.contraction import Contraction, contraction
 from ir.errors import KernelError
-from ir.formulation.atomic import WIDE, scattered
 from ir.formulation.expansion import top_of
 from ir.formulation.formulation import depends, formulate
-from ir.formulation.precision import narrowest, natural, together
+from ir.formulation.precision import natural, together
 from ir.machine import Machine
 from ir.recurrence import lagging, ordered, recurrences, stepped
 from ir.schedule import Decision, Schedule
@@ -113,29 +112,9 @@ def tiled(index: str, size: int, level: str) -> tuple[Decision, Decision]:
     )
 
 
-def units(spec: Spec, machine: Machine) -> Iterator[Decision]:
-    """Products go to the matrix unit, with operands in the narrow dtype of the inputs."""
-    narrow, ranges = narrowest(spec), facts(spec).ranges
-    for e in spec.equations:
-        found = contraction(e)
-        if found is None or machine.has_registers and not fills(found, ranges):
-            continue
-        sides = {_natural(spec, side) for side in (found.a, found.b)}
-        if integers(spec, found):
-            continue
-        if eight(spec, machine, found):
-            yield Decision("compute", e.target, (("unit", "matrix"),))
-        elif narrow and machine.has_matrix(narrow[0]):
-            yield Decision("compute", e.target, (("unit", "matrix"),))
-            if sides != {narrow[0]}:
-                yield Decision("precision", e.target, (("dtype", narrow[0]),))
-        elif machine.has_matrix("f32"):
-            yield Decision("compute", e.target, (("unit", "matrix"),))
-
-
 def eight(spec: Spec, machine: Machine, found: Contraction) -> bool:
     """Whether both operands are inputs of one dtype of 8 bits that the matrix unit takes."""
-    dtype = together(_natural(spec, found.a), _natural(spec, found.b))
+    dtype = together(of_input(spec, found.a), of_input(spec, found.b))
     return dtype in EIGHT and machine.has_matrix(dtype)
 
 
@@ -146,7 +125,7 @@ def integers(spec: Spec, found: Contraction) -> bool:
     return dtype in INTEGERS
 
 
-def _natural(spec: Spec, side: Expr) -> str:
+def of_input(spec: Spec, side: Expr) -> str:
     """The dtype of a factor that is a read of an input, perhaps cast; f32 otherwise."""
     inner = side.value if isinstance(side, Cast) else side
     inputs = {t.name: t.dtype for t in spec.inputs}
@@ -185,12 +164,6 @@ def deferred(spec: Spec) -> tuple[Decision, ...]:
         if apart and set(one.reduced) == set(other.reduced):
             made.append(_fused(one.target, other.target))
     return tuple(made)
-
-
-def added(spec: Spec) -> tuple[Decision, ...]:
-    """The updates of scatters are added to memory, where that is about as exact."""
-    tensors = facts(spec).tensors if scattered(spec) else {}
-    return tuple(Decision("atomic", t) for t in scattered(spec) if tensors[t].dtype in WIDE)
 
 
 def _fused(one: str, into: str) -> Decision:

@@ -18,13 +18,16 @@ Change = tuple[Decision | None, Decision | None]  # old and new, None: not there
 
 
 def dispatch_changes(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator[Change]:
-    """Every single change of `group`, `lanes`, `persist` and `specialize`, in a fixed order."""
-    yield from _bands(schedule)
-    for tensor in _named(spec, schedule, "lanes"):
+    """Every single change of `group`, `lanes`, `persist` and `specialize` that the machine has, in a
+    fixed order."""
+    verbs = machine.model.verbs
+    if "group" in verbs:
+        yield from _bands(schedule)
+    for tensor in _named(spec, schedule, "lanes") if "lanes" in verbs else ():
         yield from _values(schedule, "lanes", tensor, "count", lane_counts(machine))
-    for tensor in _named(spec, schedule, "persist"):
+    for tensor in _named(spec, schedule, "persist") if "persist" in verbs else ():
         yield from _values(schedule, "persist", tensor, "programs", RESIDENT)
-    for tensor in _named(spec, schedule, "specialize"):
+    for tensor in _named(spec, schedule, "specialize") if "specialize" in verbs else ():
         there, decision = schedule.find("specialize", tensor), Decision("specialize", tensor, ())
         yield (there, None) if there else (None, decision)
 

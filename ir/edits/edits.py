@@ -31,8 +31,7 @@ from ir.sizes import bind
 from ir.sizes import value as number
 from ir.spec import Equation, Facts, Reduce, Scan, Spec
 
-LARGEST_TILE = 1024
-WIDEST_TILE = 4096  # where the lanes of a program share a tile out
+JAGGED = 1024  # what a jagged range counts as
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +118,7 @@ class _Ground:
     spec: Spec
     facts: Facts
     machine: Machine
-    extents: Mapping[str, int]  # of every index; jagged ones count as the largest tile
+    extents: Mapping[str, int]  # of every index
     granules: Mapping[str, int]
 
     @staticmethod
@@ -127,7 +126,7 @@ class _Ground:
         facts = facts_with_places(spec)
         bound = bind(spec, dict(sizes))
         extents = {
-            name: LARGEST_TILE if span.jagged else number(span.high, bound)
+            name: JAGGED if span.jagged else number(span.high, bound)
             for name, span in facts.ranges.items()
         }
         return _Ground(spec, facts, machine, extents, granules(spec, machine))
@@ -145,8 +144,9 @@ class _Ground:
 def _tiles(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
     for index, extent in ground.extents.items():
         old = schedule.find("tile", index)
-        largest = WIDEST_TILE if ground.machine.has_registers else LARGEST_TILE
-        for size in tile_sizes(min(extent, largest), ground.granules.get(index, 1)):
+        for size in tile_sizes(
+            min(extent, ground.machine.model.largest_tile), ground.granules.get(index, 1)
+        ):
             new = Decision("tile", index, (("size", size),))
             if new != old:
                 yield Edit(old, new)
@@ -194,7 +194,7 @@ def _stages(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
 def _pairs(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
     """share for inputs and loops, fuse and stream for reductions over one index, defer for what
     enters a sum."""
-    for tile in schedule.of("tile") if not ground.machine.has_registers else ():
+    for tile in schedule.of("tile") if "share" in ground.machine.model.verbs else ():
         for tensor in ground.spec.inputs:
             if tile.subject not in ground.folded:
                 yield _toggle(schedule, "share", tensor.name, f"{tile.subject}.outer", "over")
@@ -268,10 +268,9 @@ def _kernels(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
 
 
 def _launches(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
-    """What is decided on a launch as a whole, where programs have lanes."""
-    if ground.machine.has_registers:
-        for old, new in dispatch_changes(ground.spec, schedule, ground.machine):
-            yield Edit(old, new)
+    """What is decided on a launch as a whole."""
+    for old, new in dispatch_changes(ground.spec, schedule, ground.machine):
+        yield Edit(old, new)
 
 
 def _without_dangling(schedule: Schedule) -> Schedule:

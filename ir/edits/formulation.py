@@ -32,15 +32,18 @@ def formulation_changes(
 
     formed: the spec with those that are there.
     """
-    if not machine.has_registers:
-        return
-    yield from _associations(spec, schedule)
-    yield from _unrolled(spec, schedule)
-    yield from _collapses(formed, schedule)
-    yield from _splits(spec, schedule)
-    yield from _cuts(spec, schedule)
-    yield from _layouts(spec, formed, schedule)
-    yield from _atomics(spec, schedule, machine)
+    changes = {
+        "associate": _associations(spec, schedule),
+        "unroll": _unrolled(spec, schedule),
+        "collapse": _collapses(formed, schedule),
+        "split": _splits(spec, schedule),
+        "cut": _cuts(spec, schedule),
+        "layout": _layouts(spec, formed, schedule),
+        "atomic": _atomics(spec, schedule, machine),
+    }
+    for verb, found in changes.items():
+        if verb in machine.model.verbs:
+            yield from found
 
 
 def _collapses(formed: Spec, schedule: Schedule) -> Iterator[Change]:

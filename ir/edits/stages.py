@@ -27,7 +27,7 @@ def stage_changes(
 ) -> Iterator[Change]:
     """Every other depth of what is loaded, stored or accumulated: what can be under way more
     than once. folded: indices that are reduced or scanned over."""
-    if machine.has_registers:
+    if not machine.model.buffers_results:
         yield from _pipelines(spec, schedule, machine, folded)
         return
     ends = {d.subject for d in schedule.of("kernel")} | {t.name for t in spec.outputs}
@@ -47,7 +47,7 @@ def stage_changes(
 def _pipelines(
     spec: Spec, schedule: Schedule, machine: Machine, folded: Set[str]
 ) -> Iterator[Change]:
-    """Where programs have lanes: depths of what is loaded in loops, and which engine moves that
+    """Depths of what is loaded in loops, and which engine moves that
     or what is stored."""
     ends = {d.subject for d in schedule.of("kernel")}
     loaded = [t.name for t in spec.inputs]

@@ -13,7 +13,6 @@ from math import ceil, prod
 from ir.estimate.traffic import Counter
 from ir.machine import Machine
 from ir.nest.nest import Dot, Fold, Launch, Load, Loop, LoopNest, Map, Scan, Statement, Store, Tile
-from ir.nest.scratch import staged_values
 from ir.nest.steps import steps, tile_axes
 from ir.sizes import bind
 from ir.sizes import value as number
@@ -69,7 +68,7 @@ class _Walk(Counter):
         super().__init__(launch, machine, sizes)
         self.times = launch.times(sizes)
         self.tiles = prod(ceil(number(g.size, sizes) / g.tile) for g in launch.grid)
-        own = machine.has_registers and not launch.resident  # a program for each tile
+        own = machine.model.block_per_tile and not launch.resident
         self.kept = frozenset(_reused(launch, 0 if own else -1))
         self.found: dict[str, float] = {}
         self.met = 0
@@ -217,7 +216,7 @@ def _carried(launch: Launch) -> int:
 def _barriers(launch: Launch, machine: Machine) -> int:
     """Places where what others loaded is waited for: other programs, or other lanes."""
     shared = sum(isinstance(s, Load) and s.shared is not None for s in launch.statements())
-    return shared + (len(staged_values(launch)) if machine.has_registers else 0)
+    return shared + machine.model.exchanges(launch)
 
 
 def _all(nest: LoopNest) -> Iterator[Statement]:

@@ -12,6 +12,8 @@ from ir.machine import Machine, Space, Unit
 from ir.parse.parse import parse_schedule, parse_spec
 from ir.samples.random_specs import sizes_for, specs
 from ir.sizes import free_sizes
+from machines.gpu.gpu import GPU
+from machines.tiles.tiles import TILES as TILES_CLASS
 
 MATMUL = parse_spec(
     '''def scaled_matmul(a: f32[M, K], b: f32[K, N], g: f32[N]) -> f32[M, N]:
@@ -50,6 +52,7 @@ def chip(**more):
         levels={"grid": 4, **more.get("levels", {})},
         spaces=spaces | more.get("spaces", {}),
         units={"matrix": Unit({"f32": 1e13}, (8, 8, 8)), "vector": Unit({"f32": 1e12})},
+        model=GPU if "register" in more.get("spaces", {}) else TILES_CLASS,
         launch_us=0.1,
     )
 

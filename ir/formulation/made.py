@@ -6,7 +6,6 @@ from dataclasses import replace
 from math import prod
 
 from ir.errors import KernelError
-from ir.machine import Machine
 from ir.schedule import Argument, Decision, Schedule
 from ir.spec import Spec
 from ir.verify import facts
@@ -111,18 +110,6 @@ def ends(schedule: Schedule) -> tuple[str, ...]:
     splits."""
     copies = (copy_of(d) for d in schedule.of("layout"))
     return (*copies, *(parts_of(d) for d in schedule.of("split")))
-
-
-def require_registers(decision: Decision, machine: Machine) -> None:
-    """Raises KernelError where a decision needs a machine with registers and this one has none."""
-    if not machine.has_registers:
-        raise KernelError(
-            f"`{machine.name}` has no registers, and nothing there does what "
-            f"`{decision.verb}` asks",
-            place=decision.place,
-            allowed="machines with a `register` space",
-            hint=f"drop {decision.verb}({decision.subject}, ...)",
-        )
 
 
 def needed(decision: Decision, name: str) -> Argument:

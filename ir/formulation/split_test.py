@@ -133,7 +133,7 @@ def test_a_sum_that_shares_its_loop_is_not_split():
 
 
 def test_a_machine_without_registers_does_not_split():
-    with pytest.raises(KernelError, match="`small` has no registers"):
+    with pytest.raises(KernelError, match="`small` is of class `tiles`"):
         nest_of(*TILES, "split(acc, over=k, parts=2)", machine=SMALL)
 
 

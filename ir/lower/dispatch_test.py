@@ -74,8 +74,8 @@ def test_a_group_holds_in_every_launch_that_has_both_indices_on_its_grid():
 )
 def test_a_machine_without_registers_has_nothing_to_dispatch(line):
     caught = fault(line, machine=SMALL)
-    assert "`small` has no registers" in str(caught)
-    assert "register" in caught.allowed and "drop" in caught.hint
+    assert "`small` is of class `tiles`" in str(caught)
+    assert "share" in caught.allowed and "drop" in caught.hint
 
 
 @pytest.mark.parametrize("count", [1, 48, 2048])

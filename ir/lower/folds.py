@@ -205,9 +205,9 @@ class Folds:
             scope.statements.append(Map(member.value, total))
 
     def _require_matrices(self, equation: Equation, found: Contraction) -> None:
-        """Raises KernelError where a batched contraction has no N dimension: on machines with
-        registers a batch must consist of matrices."""
-        if self.program.machine.has_registers and found.batch and not found.columns:
+        """Raises KernelError for a batched contraction without an N dimension, where the machine's
+        matrix unit takes a batch of matrices only."""
+        if self.program.machine.model.matmul_needs_columns and found.batch and not found.columns:
             raise KernelError(
                 f"`{equation.target}` multiplies a matrix with a vector for each "
                 f"`{', '.join(found.batch)}`, which does not fill the matrix unit",

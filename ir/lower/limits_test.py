@@ -140,7 +140,7 @@ def test_there_must_be_a_loop_for_each_tile_of_the_other_index():
     for lines in (TILES[:1], TILES[1:2], ()):
         with pytest.raises(KernelError, match="no fold over `n` runs in a loop"):
             nest_of(attention("n <= m"), *lines, "cut(n, at=m)")
-    with pytest.raises(KernelError, match="`small` has no registers"):
+    with pytest.raises(KernelError, match="`small` is of class `tiles`"):
         nest_of(attention("n <= m"), *TILES, "cut(n, at=m)", machine=SMALL)
 
 

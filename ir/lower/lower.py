@@ -39,7 +39,7 @@ def lower(spec: Spec, schedule: Schedule, machine: Machine, sizes: Mapping[str, 
     facts = facts_with_places(formulation)
     bound = bind(spec, sizes)
     parts = segments(formulation, schedule)
-    cut = tuple(cuts(segment, facts, schedule, machine.has_registers) for segment in parts)
+    cut = tuple(cuts(segment, facts, schedule, machine.model.copies_fill_grid) for segment in parts)
     require_met(schedule, parts, cut)
     launches = tuple(
         _launch(formulation, facts, schedule, machine, segment, one)

@@ -199,7 +199,7 @@ def test_16_bits_are_not_added_to_in_memory():
 
 
 def test_machines_without_registers_refuse_it():
-    with pytest.raises(KernelError, match="register"):
+    with pytest.raises(KernelError, match="class `tiles`, which has no `atomic`"):
         lowered(ROWS, "atomic(y)", sizes={"M": 5, "K": 7, "D": 2}, machine=SMALL)
 
 

@@ -13,7 +13,7 @@ from ir.dtypes import is_float
 from ir.errors import KernelError
 from ir.formulation.atomic import WIDE, facts_with_places
 from ir.formulation.formulation import rewritten
-from ir.formulation.made import TRIPLE, require_registers
+from ir.formulation.made import TRIPLE
 from ir.formulation.precision import NARROW, narrowest, require_narrow
 from ir.machine import Machine
 from ir.nest.steps import promote
@@ -367,11 +367,8 @@ class _Checker:
                 hint=f"drop dtype={dtype}",
             )
 
-    def _formed(self, decision: Decision) -> None:
-        require_registers(decision, self.machine)
-
     def _atomic(self, decision: Decision) -> None:
-        self._formed(decision)
+        self._of_class(decision)
         tensor = self.facts.tensors.get(decision.subject)
         if tensor is not None and tensor.dtype not in self.machine.atomics:
             raise KernelError(
@@ -391,7 +388,7 @@ class _Checker:
             )
 
     def _cut(self, decision: Decision) -> None:
-        self._formed(decision)
+        self._of_class(decision)
         index, at = decision.subject, str(decision.option("at"))
         folded = any(index in e.reduced for e in self.reductions.values())
         for name in (index, at):
@@ -410,20 +407,19 @@ class _Checker:
                 hint=f"fuse({decision.subject}, into=...)",
             )
 
-    def _of_registers(self, decision: Decision) -> None:
-        """Raises KernelError on a machine without registers: a program there has no threads, and a
-        tile processor holds one program."""
-        if not self.machine.has_registers:
+    def _of_class(self, decision: Decision) -> None:
+        """Whether machines of this class have the verb."""
+        model = self.machine.model
+        if decision.verb not in model.verbs:
             raise KernelError(
-                f"`{self.machine.name}` has no registers, so its programs have no lanes, and a "
-                f"tile processor holds one: there is no `{decision.verb}` to decide",
+                f"`{self.machine.name}` is of class `{model.name}`, which has no `{decision.verb}`",
                 place=decision.place,
-                allowed="machines with a `register` space",
+                allowed=f"beside what every class has: {', '.join(sorted(model.verbs))}",
                 hint=f"drop {decision.verb}({decision.subject}, ...)",
             )
 
     def _group(self, decision: Decision) -> None:
-        self._of_registers(decision)
+        self._of_class(decision)
         if decision.option("size") < 2:
             raise KernelError(
                 f"`size={decision.option('size')}` groups no tiles",
@@ -439,7 +435,7 @@ class _Checker:
             )
 
     def _lanes(self, decision: Decision) -> None:
-        self._of_registers(decision)
+        self._of_class(decision)
         allowed = lane_counts(self.machine)
         if decision.option("count") not in allowed:
             raise KernelError(
@@ -450,7 +446,7 @@ class _Checker:
             )
 
     def _persist(self, decision: Decision) -> None:
-        self._of_registers(decision)
+        self._of_class(decision)
         if decision.option("programs") > MOST_RESIDENT:
             raise KernelError(
                 f"`programs={decision.option('programs')}` are more than a tile processor keeps",
@@ -467,10 +463,10 @@ def lane_counts(machine: Machine) -> tuple[int, ...]:
 
 
 _RULES: dict[str, Callable[[_Checker, Decision], None]] = {
-    "associate": _Checker._formed,
-    "unroll": _Checker._formed,
-    "split": _Checker._formed,
-    "collapse": _Checker._formed,
+    "associate": _Checker._of_class,
+    "unroll": _Checker._of_class,
+    "split": _Checker._of_class,
+    "collapse": _Checker._of_class,
     "atomic": _Checker._atomic,
     "cut": _Checker._cut,
     "compute": _Checker._compute,
@@ -480,5 +476,5 @@ _RULES: dict[str, Callable[[_Checker, Decision], None]] = {
     "group": _Checker._group,
     "lanes": _Checker._lanes,
     "persist": _Checker._persist,
-    "specialize": _Checker._of_registers,
+    "specialize": _Checker._of_class,
 }

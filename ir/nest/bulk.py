@@ -72,11 +72,11 @@ def _fault(launch: Launch, move: Load | Store, sizes: Mapping[str, int]) -> str:
 
 
 def _shape(launch: Launch, move: Load | Store, machine: Machine, sizes: Mapping[str, int]) -> str:
-    """Why the machine cannot move a box of this shape; empty where it can. With registers a tile is
-    a power of two, and no side of a box is longer than `machine.box` elements."""
+    """Why a box has a shape that the machine does not move: its tiles are no powers of two where
+    the engine needs that, and boxes may be no wider than the machine says."""
     for one in move.region:
         tile = dict(launch.tiles).get(one.terms[0][0], 0) if one.terms else 0
-        if machine.has_registers and tile and tile != power_of_two(tile):
+        if machine.model.boxes_are_powers_of_two and tile and tile != power_of_two(tile):
             return f"its tile has {tile} elements along {one.axis}, which is no power of two"
         width = power_of_two(_extent(launch, move, one, sizes))
         if machine.box and width > machine.box:

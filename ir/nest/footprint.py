@@ -9,7 +9,6 @@ from math import prod
 from ir.errors import KernelError
 from ir.machine import Machine
 from ir.nest.nest import Dot, Launch, Loop, Map, Search, Statement, Take, Tile, Value
-from ir.nest.scratch import padded_bytes, scratch_parts, staged_values
 from ir.nest.steps import Step, Temporary, steps
 from ir.sizes import value as number
 from ir.spec import DTYPES
@@ -33,45 +32,26 @@ def temporaries(launch: Launch) -> tuple[Temporary, ...]:
 
 
 def scratch_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> int:
-    """Bytes of scratch that one program of a launch takes.
-
-    With registers: matmul operands, tiles loaded ahead and bulk copies, padded to powers of two.
-    Without: every value, and the temporaries between steps.
-    """
-    if "register" in machine.spaces:
-        return sum(scratch_parts(launch, machine, sizes).values())
-    extents = {a.name: a.extent for v in launch.values for a in v.axes}
-    between = sum(
-        DTYPES[t.dtype] * prod(number(extents[a], sizes) for a in t.axes)
-        for t in temporaries(launch)
-    )
-    return between + sum(value_bytes(v, sizes) for v in launch.values)
+    """Bytes of scratch that one tile of a launch takes."""
+    return machine.model.scratch_bytes(launch, machine, sizes)
 
 
 def register_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> int:
-    """A lower bound on the bytes of registers that one program takes, padded to powers of two; 0 on
-    a machine without registers.
-
-    It is the largest value at any statement, plus the values from before a loop that the loop uses.
-    """
-    if "register" not in machine.spaces:
-        return 0
-    held = register_values(launch, sizes)
-    return max(_alive(block, held, {}) for block in (launch.once, launch.body))
+    """Bytes of registers that one tile of a launch takes at the least; 0 on a machine without."""
+    return machine.model.register_bytes(launch, sizes)
 
 
 def require_fit(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> None:
     """Raises KernelError where a launch takes more scratch or registers than the machine has."""
-    taken = scratch_bytes(launch, machine, sizes)
+    model = machine.model
+    taken = model.scratch_bytes(launch, machine, sizes)
     if taken > machine.scratch_bytes:
-        if "register" in machine.spaces:
-            parts = scratch_parts(launch, machine, sizes)
-        else:
-            parts = {v.name: value_bytes(v, sizes) for v in launch.values}
+        parts = model.scratch_parts(launch, machine, sizes)
         raise _too_much(launch, machine, sizes, "scratch", taken, parts)
-    taken = register_bytes(launch, machine, sizes)
+    taken = model.register_bytes(launch, sizes)
     if taken and taken > machine.spaces["register"].bytes:
-        raise _too_much(launch, machine, sizes, "register", taken, register_values(launch, sizes))
+        parts = model.register_parts(launch, sizes)
+        raise _too_much(launch, machine, sizes, "register", taken, parts)
 
 
 def _too_much(
@@ -94,12 +74,6 @@ def _too_much(
     )
 
 
-def register_values(launch: Launch, sizes: Mapping[str, int]) -> dict[str, int]:
-    """Bytes of each value that a machine with registers holds in them."""
-    apart = staged_values(launch) | tables(launch)
-    return {v.name: padded_bytes(v, sizes) for v in launch.values if v.name not in apart}
-
-
 def tables(launch: Launch) -> set[str]:
     """Values that are searched or gathered from. They stay in global memory on machines with
     registers."""
@@ -110,24 +84,6 @@ def tables(launch: Launch) -> set[str]:
         elif isinstance(s, Take):
             found.add(s.table.value)
     return found
-
-
-def _alive(block: tuple[Statement, ...], held: Mapping[str, int], kept: Mapping[str, int]) -> int:
-    """A lower bound on the bytes that a block holds at once. kept: values that are live throughout
-    it."""
-    made: set[str] = set(kept)
-    most = sum(kept.values())
-    for s in block:
-        if isinstance(s, Loop):
-            # Values from before the loop that it uses stay live through all of its iterations.
-            through = {n: held[n] for n in touched(s.body) if n in held and n in made}
-            most = max(most, _alive(s.body, held, {**kept, **through}))
-        else:
-            name = getattr(s, "value", "")
-            made.add(name)
-            own = 0 if name in kept else held.get(name, 0)
-            most = max(most, sum(kept.values()) + own)
-    return most
 
 
 def touched(block: tuple[Statement, ...]) -> set[str]:

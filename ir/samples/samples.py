@@ -14,6 +14,8 @@ from ir.parse.schedule import parse_schedule
 from ir.schedule import Schedule
 from ir.spec import Spec
 from ir.workload import Sizes, Workload
+from machines.gpu.gpu import GPU
+from machines.tiles.tiles import TILES
 
 LIBRARY = Path(__file__).parents[1] / "library"
 KERNELS = tuple(sorted(f.stem for f in LIBRARY.glob("*.kir")))
@@ -29,6 +31,7 @@ SMALL = Machine(  # its tiles live in scratch
     levels={"grid": 4},
     spaces={"global": _GLOBAL, "scratch": Space(2**18)},
     units={"matrix": _MATRIX, "vector": Unit({"f32": 2e9}), "special": Unit({"f32": 1e9})},
+    model=TILES,
     launch_us=1.0,
     step_us=0.5,
 )
@@ -39,6 +42,7 @@ WITH_REGISTERS = Machine(  # computed tiles live in registers
     levels={"grid": 4},
     spaces={"global": _GLOBAL, "scratch": Space(2**16), "register": Space(2**16)},
     units={"matrix": _MATRIX, "vector": Unit({"f32": 2e9})},
+    model=GPU,
 )
 WITH_TF32 = replace(  # its matrix unit takes tf32, and more fits
     WITH_REGISTERS,
@@ -66,6 +70,7 @@ WITH_LANES = Machine(  # the proportions of a large one
         "vector": Unit({"f32": 6e13}),
         "special": Unit({"f32": 4e12}),
     },
+    model=GPU,
     launch_us=3.0,
     step_us=0.8,
     engines=("bulk",),

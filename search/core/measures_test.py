@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from ir.errors import KernelError
 from ir.machine import Machine, Space, Unit
+from machines.tiles.tiles import TILES
 from search.core.measures import MEASURES, cell, named
 
 CHIP = Machine(
@@ -15,6 +16,7 @@ CHIP = Machine(
     levels={"grid": 4},
     spaces={"global": Space(1 << 30, 1e9), "scratch": Space(1000)},
     units={"vector": Unit({"f32": 1e9})},
+    model=TILES,
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from ir.machine import Machine, Space, Unit
 from ir.parse.parse import parse_spec
 from ir.print import spec_text
+from machines.tiles.tiles import TILES
 from search.core.settings import Settings
 
 SPEC = parse_spec(
@@ -22,6 +23,7 @@ CHIP = Machine(
     levels={"grid": 4},
     spaces={"global": Space(1 << 30, 1e9), "scratch": Space(1 << 16)},
     units={"matrix": Unit({"f32": 1e12}, (8, 8, 8)), "vector": Unit({"f32": 1e9})},
+    model=TILES,
 )
 SIZES = {"M": 64, "N": 32, "K": 48}
 SETTINGS = Settings(

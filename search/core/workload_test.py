@@ -7,6 +7,7 @@ import pytest
 from ir.estimate.cost import roofline
 from ir.machine import Machine, Space, Unit
 from ir.parse.parse import parse_spec
+from machines.tiles.tiles import TILES
 from search.core.workload import Shape, bound_us, heaviest, mean, words
 
 SCALE = parse_spec(
@@ -23,6 +24,7 @@ CHIP = Machine(
     levels={"grid": 4},
     spaces={"global": Space(1 << 30, 1e9), "scratch": Space(1 << 16)},
     units={"vector": Unit({"f32": 1e9})},
+    model=TILES,
 )
 SMALL, LARGE = Shape({"M": 4}), Shape({"M": 64}, 3.0)
 

@@ -22,6 +22,7 @@ from ir.machine import Machine, Space, Unit
 from ir.parse.parse import parse_spec
 from ir.print import spec_text
 from ir.reference.reference import evaluate_storage
+from machines.tiles.tiles import TILES
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluation, Failure
 from search.evaluator import local as local_module
@@ -43,6 +44,7 @@ CHIP = Machine(
     levels={"grid": 4},
     spaces={"global": Space(1 << 30, 1e9), "scratch": Space(1 << 16)},
     units={"vector": Unit({"f32": 1e9})},
+    model=TILES,
 )
 LIMITS = Limits(seconds=1800.0, memory=2 << 30, file=1 << 20)  # only what hangs takes so long
 HASTY = replace(LIMITS, seconds=2.0)

@@ -14,6 +14,7 @@ from ir.machine import Machine, Space, Unit
 from ir.parse.parse import parse_spec
 from ir.print import spec_text
 from ir.reference.reference import evaluate_storage
+from machines.tiles.tiles import TILES
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluation, Failure
 from search.core.workload import Shape, heaviest
@@ -46,6 +47,7 @@ CHIP = Machine(
     levels={"grid": 4},
     spaces={"global": Space(1 << 30, 1e9), "scratch": Space(1 << 16)},
     units={"vector": Unit({"f32": 1e9})},
+    model=TILES,
 )
 LEAST = 3 * 64 * 4 / 1e9 * 1e6  # microseconds to move the bytes of `scale` at M=64
 

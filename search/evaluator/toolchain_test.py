@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ir.machine import Machine, Space, Unit
+from machines.tiles.tiles import TILES
 from search.evaluator import toolchain
 from search.evaluator.stages import Bench
 
@@ -15,6 +16,7 @@ CHIP = Machine(
     levels={"grid": 4},
     spaces={"global": Space(1 << 30, 1e9), "scratch": Space(1 << 16)},
     units={"vector": Unit({"f32": 1e9})},
+    model=TILES,
 )
 BENCH = Bench("def f", CHIP, object, {"M": 8, "K": 4}, ({"M": 1, "K": 1},))
 HERE = {"toolchain": "tongue 1", "device": "a chip", "clocks": "1 GHz"}

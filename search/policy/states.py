@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from hypothesis import strategies as st
 
 from ir.machine import Machine, Space, Unit
+from machines.tiles.tiles import TILES
 from search.core.archive import Archive, Elite
 from search.core.candidate import Candidate, Origin
 from search.core.evaluation import Evaluated, Evaluation, Failure
@@ -21,6 +22,7 @@ CHIP = Machine(
     levels={"grid": 4},
     spaces={"global": Space(1 << 30, 1e9), "scratch": Space(1000)},
     units={"vector": Unit({"f32": 1e9})},
+    model=TILES,
 )
 MEASURES = named(("scratch", "launches"))
 

@@ -1,6 +1,7 @@
 """The analysis names what bounds a kernel."""
 
 from ir.machine import Machine, Space, Unit
+from machines.tiles.tiles import TILES
 from search.core.evaluation import Evaluation
 from search.prompt.analysis import diagnosis
 
@@ -11,6 +12,7 @@ CHIP = Machine(
     levels={"grid": 64},
     spaces={"global": Space(1 << 30, 1e9), "scratch": Space(1000)},
     units={"matrix": Unit({"f32": 1e12}, (8, 8, 8))},
+    model=TILES,
 )
 
 

@@ -116,8 +116,7 @@ def machine_words(machine: Machine) -> frozenset[str]:
     """What a document may call a machine: its name, its backends, words of its title (where an
     architecture stands), and whether programs have lanes."""
     title = (w.strip(",.").lower() for w in machine.title.split())
-    lanes = "lanes" if machine.has_registers else "tiles"
-    return frozenset({machine.name, *machine.backends, *title, lanes})
+    return frozenset({machine.name, *machine.backends, *title, machine.model.word})
 
 
 def _telling(word: str) -> bool:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ir.machine import machine
+from machines.registry import read
 from search.core.archive import Archive, Elite
 from search.core.candidate import Candidate, Origin
 from search.core.evaluation import Evaluation, Failure, ShapeError, Timed
@@ -22,10 +22,11 @@ SPEC = '''def scale(x: f32[M]) -> f32[M]:
     y[m] = x[m] * 2.0
     return y
 '''
-MACHINE = machine(
+MACHINE = read(
     {
         "name": "chip",
         "title": "a chip",
+        "class": "tiles",
         "backends": ["tool"],
         "levels": {"grid": 4},
         "spaces": {

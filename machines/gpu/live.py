@@ -12,12 +12,13 @@ from collections.abc import Mapping
 from math import prod
 
 from ir.machine import Machine
-from ir.nest.footprint import register_values, tables, touched
+from ir.nest.footprint import tables, touched
 from ir.nest.nest import Dot, Launch, Load, Loop, Map, Scan, Statement, Store
-from ir.nest.scratch import LEAST_SIDE, padded_bytes
 from ir.sizes import power_of_two
 from ir.sizes import value as number
 from ir.spec import DTYPES, Number
+from machines.gpu.registers import register_parts
+from machines.gpu.shared_memory import LEAST_SIDE, padded_bytes
 
 ADDRESSES = 0.5  # bytes of addresses for each byte that is moved, in runs of 16
 SHARED = 3  # times that an operand is held, by waves side by side along the other one
@@ -29,9 +30,7 @@ DEEPEST = 64  # steps of a product that lanes compute: compilers write them out 
 
 def live_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> float:
     """Bytes of registers that one program of a launch holds where it holds most, tiles padded
-    to powers of two; 0 on a machine without registers."""
-    if not machine.has_registers:
-        return 0.0
+    to powers of two."""
     counter = _Live(launch, machine, sizes)
     most, needed = counter.block(launch.body, frozenset(), counter.names(launch.once))
     return max(most, counter.block(launch.once, needed, frozenset())[0])
@@ -41,7 +40,7 @@ def too_deep(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> floa
     """By how much products that are left to the lanes, as the matrix unit has no such operands, are
     deeper than their registers suffice for; 0: they are not."""
     units = machine.units
-    if not machine.has_registers or "matrix" not in units:
+    if "matrix" not in units:
         return 0.0
     dtype = {v.name: v.dtype for v in launch.values}
     extents = {a.name: a.extent for v in launch.values for a in v.axes}
@@ -63,7 +62,7 @@ class _Live:
         self.fragments = not machine.reads_scratch
         self.sizes = sizes
         self.values = {v.name: v for v in launch.values}
-        self.held = register_values(launch, sizes)
+        self.held = register_parts(launch, sizes)
         self.tables = tables(launch)
         tiles = dict(launch.tiles)
         dots = (s.over for s in launch.statements() if isinstance(s, Dot))

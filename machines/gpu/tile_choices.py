@@ -6,7 +6,6 @@ from collections.abc import Collection, Mapping
 from math import prod
 from types import MappingProxyType
 
-from ir.autoschedule.index_roles import Roles
 from ir.autoschedule.openings import tiled
 from ir.formulation.atomic import facts_with_places, places, updated
 from ir.formulation.precision import narrowest
@@ -14,6 +13,7 @@ from ir.schedule import Decision
 from ir.sizes import power_of_two
 from ir.sizes import value as number
 from ir.spec import Index, Spec
+from machines.gpu.index_roles import Roles
 
 SIDES = (32, 64, 128, 256)  # of a product
 SMALL_SIDE = 16

@@ -1,4 +1,4 @@
-"""The autoschedule where programs have lanes: tiles are powers of two that registers hold.
+"""The seed schedule of a GPU: tiles are powers of two that registers hold.
 
 Tile sizes of each index come from what the index does: indices of products get sides that a
 matrix unit fills, rows are whole where they fit, whatever a product does in a batch and the
@@ -7,31 +7,23 @@ taps of a window go one at a time. The estimate chooses among them, and the lane
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from math import ceil, inf, log2, prod
 
 from ir.autoschedule.climb import climb
-from ir.autoschedule.index_roles import Roles, last_stored, roles
 from ir.autoschedule.openings import (
-    added,
     alongside,
     deferred,
     launch_ends,
     reduced,
     streamed,
-    units,
     walked,
 )
-from ir.autoschedule.parted import parted
-from ir.autoschedule.tile_choices import tile_choices
-from ir.autoschedule.windowed import rounded as rounded_copies
-from ir.autoschedule.windowed import windowed
 from ir.contraction import contraction
 from ir.edits.stages import stage
 from ir.errors import KernelError
-from ir.estimate.lanes import Work, usual_lanes, work
 from ir.formulation.associate import associable
 from ir.formulation.formulation import formulate
 from ir.formulation.made import TRIPLE, copy_of, names
@@ -39,8 +31,7 @@ from ir.formulation.narrow import in_range
 from ir.formulation.precision import NARROW
 from ir.lower.lower import fits, lower
 from ir.lower.verbs import canonical, lane_counts
-from ir.machine import Machine
-from ir.nest.footprint import scratch_bytes
+from ir.machine import Cost, Machine
 from ir.nest.nest import Dot, Launch, Load, Loop, LoopNest, Map, Statement, Store, Tile
 from ir.recurrence import recurrences
 from ir.schedule import Decision, Schedule
@@ -48,8 +39,15 @@ from ir.sizes import bind
 from ir.sizes import value as number
 from ir.spec import Read, Spec
 from ir.verify import facts
+from machines.gpu.index_roles import Roles, last_stored, roles
+from machines.gpu.parted import parted
+from machines.gpu.quick_cost import Work, usual_lanes, work
+from machines.gpu.shared_memory import scratch_bytes
+from machines.gpu.tile_choices import tile_choices
+from machines.gpu.units import added, units
+from machines.gpu.windowed import rounded as rounded_copies
+from machines.gpu.windowed import windowed
 
-Cost = Callable[[LoopNest], float]  # microseconds
 MOST_TRIED = 96  # combinations of tiles that are all tried; of more, the best is climbed to
 DEPTHS = (3, 2)
 AHEAD = 0.9  # of scratch, that tiles under way may take: a backend needs some for itself
@@ -78,7 +76,7 @@ class _Found:
         return self.us * (1 + DOUBT) < other.us
 
 
-def autoschedule_lanes(
+def seed(
     spec: Spec,
     machine: Machine,
     sizes: Mapping[str, int],
@@ -86,7 +84,7 @@ def autoschedule_lanes(
     cost: Cost | None = None,
 ) -> Schedule:
     """The best of a few hundred schedules by the estimate; raises KernelError where the spec
-    cannot be lowered at all. rounded, cost: see `autoschedule`."""
+    cannot be lowered at all. rounded, cost: see `ir.autoschedule`."""
     return _Search(spec, machine, sizes, rounded, cost).best()
 
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from ir.autoschedule.openings import launch_ends
-from ir.autoschedule.windowed import rounded, windowed
 from ir.reference.inputs import random_inputs
 from ir.reference.interpret import interpret
 from ir.reference.reference import evaluate
 from ir.samples.samples import WITH_TF32, lowered, spec_of
 from ir.sizes import bind
+from machines.gpu.windowed import rounded, windowed
 
 PLAIN = spec_of(
     "y[b, o, p, q] = sum(x[b, c, 2 * p + i, q + 2 * j] * w[o, c, i, j], c, i, j)",

@@ -3,10 +3,10 @@
 import pytest
 
 from ir.estimate.estimate import estimate
-from ir.estimate.lanes import roomy, work
-from ir.estimate.lanes_counter import LanesCounter
 from ir.samples.samples import SMALL, WITH_LANES, lowered
 from ir.sizes import bind
+from machines.gpu.counter import LanesCounter
+from machines.gpu.quick_cost import holds, work
 
 SIZES = {"M": 4096, "N": 4096, "K": 4096}
 
@@ -58,8 +58,8 @@ def test_registers_that_do_not_suffice_cost_time():
     assert us(128, 256, 32, few) > 1.5 * us(128, 256, 32, enough)
     assert counted(product(128, 256), SIZES).residence(64).spilled > 0
     assert not counted(product(128, 128), SIZES).residence(256).spilled
-    assert not roomy(product(256, 256, 32), WITH_LANES, SIZES)
-    assert roomy(product(64, 128, 32), WITH_LANES, SIZES)
+    assert not holds(product(256, 256, 32), WITH_LANES, SIZES)
+    assert holds(product(64, 128, 32), WITH_LANES, SIZES)
 
 
 def test_fewer_lanes_let_more_programs_share_a_processor():
@@ -134,4 +134,4 @@ def test_what_is_searched_is_no_load_but_waited_for():
 
 
 def test_a_machine_without_registers_has_room_by_what_lowering_checks():
-    assert roomy(lowered("softmax"), SMALL, {"M": 64, "K": 128})
+    assert SMALL.model.holds(lowered("softmax"), SMALL, {"M": 64, "K": 128})

@@ -1,4 +1,4 @@
-"""Lanes counter: what one program does where programs have lanes."""
+"""Counter: what one block does."""
 
 from __future__ import annotations
 

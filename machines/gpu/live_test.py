@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from ir.estimate.live import ADDRESSES, ALONE, DEEPEST, SHARED, STAGED, live_bytes, too_deep
 from ir.nest.footprint import register_bytes
-from ir.samples.samples import SMALL, WITH_LANES, lowered, spec_of
+from ir.samples.samples import WITH_LANES, lowered, spec_of
 from ir.sizes import bind
+from machines.gpu.live import ADDRESSES, ALONE, DEEPEST, SHARED, STAGED, live_bytes, too_deep
 
 REGISTERS = replace(
     WITH_LANES,
@@ -32,10 +32,6 @@ def live(kernel, *lines, sizes=None, machine=WITH_LANES) -> float:
     nest = lowered(kernel, *lines, sizes=sizes or SIZES, machine=machine)
     bound = bind(nest.spec, sizes or SIZES)
     return max(live_bytes(launch, machine, bound) for launch in nest.launches)
-
-
-def test_a_machine_without_registers_holds_nothing_in_them():
-    assert live("softmax", sizes={"M": 4, "K": 64}, machine=SMALL) == 0
 
 
 def test_what_is_made_element_by_element_takes_the_place_of_what_it_is_made_from():

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from ir.nest.scratch import scratch_parts, staged_values
 from ir.samples.samples import WITH_LANES, lowered, spec_of
 from ir.sizes import bind
+from machines.gpu.shared_memory import scratch_parts, staged_values
 
 SIZES = {"M": 256, "N": 256, "K": 256}
 TILED = (

@@ -5,11 +5,14 @@ import copy
 import pytest
 
 from ir.errors import KernelError
-from ir.machine import machine
+from machines.gpu.gpu import GPU
+from machines.registry import read
+from machines.tiles.tiles import TILES
 
 TABLE = {
     "name": "chip",
     "title": "A chip",
+    "class": "tiles",
     "backends": ["null", "sim"],
     "levels": {"grid": 4},
     "spaces": {"global": {"bytes": 100, "bytes_per_second": 2e9}, "scratch": {"bytes": 10}},
@@ -34,7 +37,7 @@ def changed(path: str, value: object) -> dict:
 
 def fault(path: str, value: object) -> KernelError:
     with pytest.raises(KernelError) as caught:
-        machine(changed(path, value), "chip.toml")
+        read(changed(path, value), "chip.toml")
     assert str(caught.value).startswith("chip.toml: ")
     assert "docs/add_a_chip.md" in caught.value.hint
     return caught.value
@@ -43,12 +46,12 @@ def fault(path: str, value: object) -> KernelError:
 def fault_of(path: str, value: object) -> KernelError:
     """The fault, whatever it advises."""
     with pytest.raises(KernelError) as caught:
-        machine(changed(path, value), "chip.toml")
+        read(changed(path, value), "chip.toml")
     return caught.value
 
 
 def test_a_machine_has_the_numbers_of_its_table():
-    found = machine(TABLE)
+    found = read(TABLE)
     assert (found.name, found.title, found.backends) == ("chip", "A chip", ("null", "sim"))
     assert (found.parallel, found.scratch_bytes, found.bandwidth) == (4, 10, 2e9)
     assert (found.launch_us, found.step_us) == (1.5, 0.0)
@@ -56,14 +59,14 @@ def test_a_machine_has_the_numbers_of_its_table():
 
 
 def test_a_dtype_without_a_peak_has_that_of_f32():
-    found = machine(TABLE)
+    found = read(TABLE)
     assert (found.peak("vector", "f16"), found.peak("vector", "bf16")) == (7.0, 5.0)
 
 
 def test_a_machine_without_a_matrix_unit_takes_no_operands_there():
-    assert not machine(TABLE).has_matrix("f32")
+    assert not read(TABLE).has_matrix("f32")
     table = changed("units.matrix", {"flops": {"f16": 9.0}, "step": [4, 4, 4]})
-    assert machine(table).has_matrix("f16") and not machine(table).has_matrix("f32")
+    assert read(table).has_matrix("f16") and not read(table).has_matrix("f32")
 
 
 @pytest.mark.parametrize(
@@ -71,6 +74,7 @@ def test_a_machine_without_a_matrix_unit_takes_no_operands_there():
     [
         "name",
         "title",
+        "class",
         "backends",
         "levels",
         "levels.grid",
@@ -143,15 +147,15 @@ def test_an_unknown_name_is_refused_with_those_there_are(path, value, allowed):
 
 
 def test_lanes_and_engines_are_those_of_the_table():
-    found = machine(TABLE)
+    found = read(TABLE)
     assert (found.lanes, found.wave, found.engines, found.box) == (1024, 1, (), 0)
-    assert not found.has_registers and found.atomics == ("f32", "i32")
+    assert found.model == TILES and found.atomics == ("f32", "i32")
     table = changed("levels", {"grid": 4, "lane": 512, "wave": 64})
     table["engines"], table["box"] = ["bulk"], 128
-    table["spaces"]["register"] = {"bytes": 64}
-    found = machine(table)
+    table["spaces"]["register"], table["class"] = {"bytes": 64}, "gpu"
+    found = read(table)
     assert (found.lanes, found.wave, found.engines, found.box) == (512, 64, ("bulk",), 128)
-    assert found.has_registers
+    assert found.model == GPU
 
 
 def test_an_unknown_engine_is_refused_with_those_there_are():
@@ -191,7 +195,7 @@ def test_a_field_that_nobody_reads_is_refused(path, hint):
 def test_a_step_is_three_whole_numbers(step):
     table = changed("units.matrix", {"flops": {"f16": 9.0}, "step": step})
     with pytest.raises(KernelError, match="units.matrix.step"):
-        machine(table)
+        read(table)
 
 
 @pytest.mark.parametrize("path", ["box", "spaces.global.granule", "spaces.cache.bytes_per_second"])
@@ -203,7 +207,7 @@ def test_what_is_written_is_not_0(path):
         node = node[part]
     node[last] = 0
     with pytest.raises(KernelError, match=f"field `{path}` is 0"):
-        machine(table)
+        read(table)
 
 
 def test_lanes_are_whole_waves():
@@ -211,3 +215,14 @@ def test_lanes_are_whole_waves():
         "multiple of `levels.wave`"
         in fault_of("levels", {"grid": 4, "lane": 100, "wave": 64}).allowed
     )
+
+
+def test_an_unknown_class_is_refused_with_those_there_are():
+    found = fault("class", "fpga")
+    assert "field `class` is 'fpga'" in str(found) and found.allowed == "tiles or gpu"
+
+
+def test_registers_go_with_the_class():
+    assert "field `spaces.register` is missing" in str(fault("class", "gpu"))
+    found = fault("spaces.register", {"bytes": 64})
+    assert "field `spaces.register` is given" in str(found) and "gpu" in found.allowed

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from ir.autoschedule.autoschedule import autoschedule
-from ir.autoschedule.parted import parted
 from ir.lower.lower import lower
 from ir.reference.inputs import random_inputs
 from ir.reference.interpret import interpret
 from ir.reference.reference import evaluate
 from ir.samples.right import require_right
 from ir.samples.samples import WITH_LANES, WITH_TF32, spec_of
+from machines.gpu.parted import parted
 
 TOTAL = spec_of("y[()] = sum(x[m, k], m, k)", result="f32[()]")
 CHANNELS = spec_of(

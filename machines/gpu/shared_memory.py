@@ -1,4 +1,4 @@
-"""Shared-memory use of a launch on a machine with registers.
+"""Shared memory: what of a launch lies in it.
 
 Matmul operands are loaded into shared memory, in as many slots as the enclosing loop has stages in
 flight; tiles from which operands are computed are prefetched too. A matrix unit that reads shared
@@ -36,6 +36,11 @@ def staged_values(launch: Launch) -> frozenset[str]:
 def scratch_parts(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> dict[str, int]:
     """Bytes of shared memory of each value that takes some, padded to powers of two."""
     return _Scratch(launch, machine, sizes).parts()
+
+
+def scratch_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> int:
+    """Bytes of scratch that one block of a launch takes."""
+    return sum(scratch_parts(launch, machine, sizes).values())
 
 
 def padded_bytes(value: Value, sizes: Mapping[str, int]) -> int:

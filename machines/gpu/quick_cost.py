@@ -1,4 +1,4 @@
-"""Estimate of launches whose programs have lanes: several of them share a tile processor.
+"""Quick cost of a launch on a GPU: several blocks share a multiprocessor.
 
 Tiles are padded to powers of two. What bounds a launch: memory and cache bandwidth, bytes that
 are under way at once, the busiest engine of a tile processor, and what a program waits for.
@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil, prod
 
-from ir.estimate.lanes_counter import LanesCounter
-from ir.estimate.live import live_bytes, too_deep
 from ir.machine import Machine
-from ir.nest.footprint import scratch_bytes
 from ir.nest.nest import Launch, LoopNest
 from ir.sizes import bind
 from ir.sizes import value as number
+from machines.gpu.counter import LanesCounter
+from machines.gpu.live import live_bytes, too_deep
+from machines.gpu.shared_memory import scratch_bytes
 
 # Round figures of current machines with registers, to rank schedules by.
 FULL_LANES = 256  # of one tile processor that keep its vector units busy
@@ -102,15 +102,17 @@ def work(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> Work:
     return Work(counter, machine, taken, tiles, launch.resident, deep)
 
 
-def launch_us(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> float:
-    """A first estimate of a launch's time in microseconds."""
-    return work(launch, machine, sizes).us(launch.lanes)
+def quick_us(nest: LoopNest, machine: Machine, sizes: Mapping[str, int]) -> float:
+    """A first estimate of a nest's time in microseconds."""
+    bound = bind(nest.spec, sizes)
+    return sum(
+        launch.times(bound) * work(launch, machine, bound).us(launch.lanes)
+        for launch in nest.launches
+    )
 
 
-def roomy(nest: LoopNest, machine: Machine, sizes: Mapping[str, int]) -> bool:
-    """Whether the registers of a program hold what it computes with, where there are any."""
-    if not machine.has_registers:
-        return True
+def holds(nest: LoopNest, machine: Machine, sizes: Mapping[str, int]) -> bool:
+    """Whether the registers of a block hold what it computes with."""
     bound = bind(nest.spec, sizes)
     return not any(work(one, machine, bound).residence(one.lanes).spilled for one in nest.launches)
 

@@ -1,11 +1,11 @@
 """Roles of indices, and the cuts that follow from them."""
 
 from ir.autoschedule.autoschedule import autoschedule
-from ir.autoschedule.index_roles import roles
-from ir.autoschedule.tile_choices import tile_choices
 from ir.samples.samples import WITH_LANES, spec_of, workload
 from ir.sizes import bind
 from ir.verify import facts as facts_of
+from machines.gpu.index_roles import roles
+from machines.gpu.tile_choices import tile_choices
 
 
 def cuts(name: str, **sizes: int) -> dict[str, set[tuple[int, str]]]:

@@ -1,15 +1,13 @@
-"""First schedules where programs have lanes, at sizes of a large machine."""
+"""Seed schedules of a GPU, at sizes of a large machine."""
 
 import dataclasses
 
 import numpy as np
 import pytest
 
-from ir.autoschedule import lanes
 from ir.autoschedule.autoschedule import autoschedule, plain
 from ir.errors import KernelError
 from ir.estimate.estimate import estimate
-from ir.estimate.lanes import work
 from ir.lower.lower import lower
 from ir.lower.verbs import canonical
 from ir.machine import Space
@@ -19,6 +17,8 @@ from ir.reference.interpret import interpret
 from ir.reference.reference import evaluate
 from ir.samples.samples import KERNELS, WITH_LANES, spec_of, workload
 from ir.sizes import bind
+from machines.gpu import seed
+from machines.gpu.quick_cost import work
 
 SIZES = {
     "attention": {"H": 64, "M": 4096, "N": 4096, "D": 128},
@@ -59,7 +59,7 @@ def tile(schedule, index: str) -> int:
 def test_every_kernel_has_a_schedule_that_registers_nearly_hold(name, machine, monkeypatch):
     spec, sizes = workload(name).spec, SIZES[name]
     tried = []
-    monkeypatch.setattr(lanes, "lower", lambda *given: tried.append(given) or lower(*given))
+    monkeypatch.setattr(seed, "lower", lambda *given: tried.append(given) or lower(*given))
     schedule = scheduled(name, machine)
     assert 0 < len(tried) < 400, "it is the first thing that a search does"
     assert parse_schedule(str(schedule)) == schedule == canonical(schedule)

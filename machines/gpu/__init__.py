@@ -1,0 +1,1 @@
+"""GPUs: threads of a block share registers, and a multiprocessor holds several blocks."""

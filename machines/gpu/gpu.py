@@ -1,0 +1,92 @@
+"""The class of GPUs: threads of a block share a tile out in registers."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from ir.machine import Cost, Machine
+from ir.nest.nest import Launch, LoopNest
+from ir.schedule import Schedule
+from ir.spec import Spec
+from machines.gpu import quick_cost, registers, shared_memory
+from machines.gpu.index_roles import roles
+from machines.gpu.seed import seed
+
+Sizes = Mapping[str, int]
+VERBS = frozenset(
+    {
+        "associate",
+        "unroll",
+        "split",
+        "collapse",
+        "atomic",
+        "layout",
+        "cut",
+        "group",
+        "lanes",
+        "persist",
+        "specialize",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """Facts of GPUs; see `ir.machine.MachineClass`."""
+
+    name: str = "gpu"
+    word: str = "lanes"
+    verbs: frozenset[str] = VERBS
+    largest_tile: int = 4096
+    buffers_results: bool = False
+    copies_fill_grid: bool = True
+    matmul_needs_columns: bool = True
+    boxes_are_powers_of_two: bool = True
+    block_per_tile: bool = True
+
+    def single_indices(self, spec: Spec) -> Collection[str]:
+        """Filter taps: padded to a power of two, a tile of them would be mostly padding."""
+        return roles(spec).taps
+
+    def scratch_bytes(self, launch: Launch, machine: Machine, sizes: Sizes) -> int:
+        """Shared memory: what matmuls are loaded and laid out in, and what moves in bulk."""
+        return shared_memory.scratch_bytes(launch, machine, sizes)
+
+    def scratch_parts(self, launch: Launch, machine: Machine, sizes: Sizes) -> Mapping[str, int]:
+        """The same by value."""
+        return shared_memory.scratch_parts(launch, machine, sizes)
+
+    def register_bytes(self, launch: Launch, sizes: Sizes) -> int:
+        """The largest value, beside all that is carried through a loop."""
+        return registers.register_bytes(launch, sizes)
+
+    def register_parts(self, launch: Launch, sizes: Sizes) -> Mapping[str, int]:
+        """What lies neither in shared memory nor in global memory only."""
+        return registers.register_parts(launch, sizes)
+
+    def exchanges(self, launch: Launch) -> int:
+        """What threads load into shared memory for each other."""
+        return len(shared_memory.staged_values(launch))
+
+    def holds(self, nest: LoopNest, machine: Machine, sizes: Sizes) -> bool:
+        """Whether no launch spills registers."""
+        return quick_cost.holds(nest, machine, sizes)
+
+    def quick_us(self, nest: LoopNest, machine: Machine, sizes: Sizes) -> float:
+        """Microseconds, from what blocks do and how many a multiprocessor holds."""
+        return quick_cost.quick_us(nest, machine, sizes)
+
+    def seed(
+        self,
+        spec: Spec,
+        machine: Machine,
+        sizes: Sizes,
+        rounded: Collection[str],
+        cost: Cost | None,
+    ) -> Schedule:
+        """The best of a few hundred schedules by the quick cost, or by `cost`."""
+        return seed(spec, machine, sizes, rounded, cost)
+
+
+GPU = Gpu()

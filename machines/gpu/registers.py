@@ -1,0 +1,41 @@
+"""Registers: what of a launch lies in them, and the least that one block needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ir.nest.footprint import tables, touched
+from ir.nest.nest import Launch, Loop, Statement
+from machines.gpu.shared_memory import padded_bytes, staged_values
+
+
+def register_bytes(launch: Launch, sizes: Mapping[str, int]) -> int:
+    """Bytes of registers that one block of a launch takes at the least, padded to powers of two.
+
+    That is the largest value, beside all that was made before a loop and is read or added to in
+    it.
+    """
+    held = register_parts(launch, sizes)
+    return max(_alive(block, held, {}) for block in (launch.once, launch.body))
+
+
+def register_parts(launch: Launch, sizes: Mapping[str, int]) -> dict[str, int]:
+    """Bytes of each value that lies in registers."""
+    apart = staged_values(launch) | tables(launch)
+    return {v.name: padded_bytes(v, sizes) for v in launch.values if v.name not in apart}
+
+
+def _alive(block: tuple[Statement, ...], held: Mapping[str, int], kept: Mapping[str, int]) -> int:
+    """The most bytes that a block surely holds at once, with `kept` held all along."""
+    made: set[str] = set(kept)
+    most = sum(kept.values())
+    for s in block:
+        if isinstance(s, Loop):
+            through = {n: held[n] for n in touched(s.body) if n in held and n in made}
+            most = max(most, _alive(s.body, held, {**kept, **through}))
+        else:
+            name = getattr(s, "value", "")
+            made.add(name)
+            own = 0 if name in kept else held.get(name, 0)
+            most = max(most, sum(kept.values()) + own)
+    return most

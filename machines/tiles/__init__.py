@@ -1,0 +1,1 @@
+"""Tile processors: each computes one tile of the grid in its own local memory."""

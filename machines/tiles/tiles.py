@@ -1,0 +1,76 @@
+"""The class of machines whose tile processors compute one tile of the grid each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from ir.machine import Cost, Machine
+from ir.nest.nest import Launch, LoopNest
+from ir.schedule import Schedule
+from ir.spec import Spec
+from machines.tiles import footprint, quick_cost
+from machines.tiles.seed import seed
+
+Sizes = Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """Facts of tile processors; see `ir.machine.MachineClass`."""
+
+    name: str = "tiles"
+    word: str = "tiles"
+    verbs: frozenset[str] = frozenset({"share"})
+    largest_tile: int = 1024
+    buffers_results: bool = True
+    copies_fill_grid: bool = False
+    matmul_needs_columns: bool = False
+    boxes_are_powers_of_two: bool = False
+    block_per_tile: bool = False
+
+    def single_indices(self, spec: Spec) -> Collection[str]:
+        """None: a tile processor takes a row as it comes."""
+        return ()
+
+    def scratch_bytes(self, launch: Launch, machine: Machine, sizes: Sizes) -> int:
+        """All values, and the temporaries between the steps of maps."""
+        return footprint.scratch_bytes(launch, sizes)
+
+    def scratch_parts(self, launch: Launch, machine: Machine, sizes: Sizes) -> Mapping[str, int]:
+        """All values."""
+        return footprint.scratch_parts(launch, sizes)
+
+    def register_bytes(self, launch: Launch, sizes: Sizes) -> int:
+        """None: there are no registers."""
+        return 0
+
+    def register_parts(self, launch: Launch, sizes: Sizes) -> Mapping[str, int]:
+        """None: there are no registers."""
+        return {}
+
+    def exchanges(self, launch: Launch) -> int:
+        """None: a tile processor works alone on its tile."""
+        return 0
+
+    def holds(self, nest: LoopNest, machine: Machine, sizes: Sizes) -> bool:
+        """Always: nothing spills."""
+        return True
+
+    def quick_us(self, nest: LoopNest, machine: Machine, sizes: Sizes) -> float:
+        """Microseconds, from what the nest moves and computes."""
+        return quick_cost.quick_us(nest, machine, sizes)
+
+    def seed(
+        self,
+        spec: Spec,
+        machine: Machine,
+        sizes: Sizes,
+        rounded: Collection[str],
+        cost: Cost | None,
+    ) -> Schedule:
+        """The best of some tilings by the quick cost; `rounded` and `cost` are of no use here."""
+        return seed(spec, machine, sizes)
+
+
+TILES = Tiles()
