@@ -20,7 +20,7 @@ _RULES = Rules(
     names=frozenset("std Args Block".split()),
     made=("Array", "Args", "Block"),
     directives=r"#pragma omp (simd( reduction\((\+|\*|larger|smaller|max|min|\|\||&&) : \w+\))?"
-    r"|parallel num_threads\(least\(args\.threads, count\)\)"
+    r"|parallel num_threads\(least\(args\.threads, count\)\) default\(firstprivate\)"
     r"|for schedule\((static|dynamic)(, \d+)?\))",
     called=BUILTINS
     | _TYPES

@@ -29,7 +29,7 @@ from ir.sizes import bind
 # No -ffast-math: NaN, infinities and the order of sums are those that the source says.
 FLAGS = (
     *("-std=c++20", "-O3", "-march=native", "-fopenmp", "-shared", "-fPIC", "-fwrapv"),
-    *("-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast", "-fno-strict-aliasing"),
+    *("-fno-math-errno", "-fno-trapping-math", "-ffp-contract=fast"),
     *("-mprefer-vector-width=512", "-Wall", "-Wno-unused", "-Wno-unknown-pragmas"),
 )
 COMPILER = Compiler("g++", FLAGS)

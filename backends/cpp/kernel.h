@@ -36,7 +36,9 @@ inline bool inside(Index at, Index size) { return u64(at) < u64(size); }
 
 namespace {
 
-// The memory of one thread: the n-th tile that a kernel takes lies where the last n-th one did.
+// The memory of one thread: the n-th tile that a kernel takes lies where the last n-th one did. It
+// begins some cache lines into a page, others for each tile: loads and stores whose addresses end
+// alike wait for each other.
 struct Block {
   void* data = nullptr;
   Index bytes = 0;
@@ -59,7 +61,9 @@ struct Scratch {
   template <class T>
   Array<T> take(Index count) {
     if (taken == kMostTiles) abort();
-    return {static_cast<T*>(blocks[taken++].room((count < 1 ? 1 : count) * Index(sizeof(T))))};
+    const Index bytes = (count < 1 ? 1 : count) * Index(sizeof(T)), aside = taken * 320 % 4096;
+    char* room = static_cast<char*>(blocks[taken++].room(bytes + aside));
+    return {reinterpret_cast<T*>(room + aside)};
   }
 };
 
@@ -70,7 +74,8 @@ constexpr int kVectorBytes = 32, kRows = 6;
 #endif
 constexpr Index kDepth = 256;  // of a block: its columns of b stay in the first-level cache
 
-// c[m, n] = the sum of a[m, k] * b[k, n]; whoever makes it fills a and b, calls run and reads c.
+// c[m, n] = the sum of a[m, k] * b[k, n]; whoever makes it fills a and b, calls run and reads c, or
+// has the rows of an array written or added to.
 template <class T>
 struct Product {
   typedef T Vector __attribute__((vector_size(kVectorBytes), aligned(sizeof(T)), may_alias));
@@ -89,25 +94,43 @@ struct Product {
   T& b(Index k, Index n) const { return right[k * stride + n]; }
   T& c(Index m, Index n) const { return result[m * stride + n]; }
 
-  void run() const {
+  void run() const { run_onto(result, stride, false, true); }
+  void run(Array<T> onto, Index at, Index row, bool accumulate) const {
+    run_onto(onto.data + at, row, accumulate, false);
+  }
+
+  // room: whether rows of c have some beyond their last column.
+  void run_onto(T* onto, Index row, bool accumulate, bool room) const {
     for (Index k = 0; k < depth || k == 0; k += kDepth)
       for (Index n = 0; n < columns; n += kColumns) {
-        Index m = 0;
-        for (; m + kRows <= rows; m += kRows) part<kRows>(m, n, k);
-        for (; m + 2 <= rows; m += 2) part<2>(m, n, k);
-        for (; m < rows; ++m) part<1>(m, n, k);
+        const bool add = accumulate || k > 0;
+        if (room || n + kColumns <= columns) {
+          column(onto + n, row, n, k, add);
+          continue;
+        }
+        const Index left_over = columns - n;  // of the last columns a copy is written
+        for (Index m = 0; m < rows; ++m)
+          for (Index i = 0; i < left_over; ++i) c(m, i) = onto[m * row + n + i];
+        column(result, stride, n, k, add);
+        for (Index m = 0; m < rows; ++m)
+          for (Index i = 0; i < left_over; ++i) onto[m * row + n + i] = c(m, i);
       }
+  }
+
+  void column(T* onto, Index row, Index n, Index k, bool add) const {
+    Index m = 0;
+    for (; m + kRows <= rows; m += kRows) part<kRows>(onto + m * row, row, m, n, k, add);
+    for (; m + 2 <= rows; m += 2) part<2>(onto + m * row, row, m, n, k, add);
+    for (; m < rows; ++m) part<1>(onto + m * row, row, m, n, k, add);
   }
 
   // A few rows and columns, which are summed in registers.
   template <int kPart>
-  void part(Index m, Index n, Index first) const {
+  void part(T* onto, Index row, Index m, Index n, Index first, bool add) const {
     Vector sum[kPart][2];
     for (int r = 0; r < kPart; ++r)
-      for (int v = 0; v < 2; ++v) {
-        const Vector* held = reinterpret_cast<const Vector*>(&c(m + r, n + v * kWide));
-        sum[r][v] = first ? *held : Vector{};
-      }
+      for (int v = 0; v < 2; ++v)
+        sum[r][v] = add ? *reinterpret_cast<const Vector*>(onto + r * row + v * kWide) : Vector{};
     const Index end = least(depth, first + kDepth);
     for (Index k = first; k < end; ++k) {
       const Vector* wide = reinterpret_cast<const Vector*>(&b(k, n));
@@ -121,7 +144,7 @@ struct Product {
     }
     for (int r = 0; r < kPart; ++r)
       for (int v = 0; v < 2; ++v)
-        *reinterpret_cast<Vector*>(&c(m + r, n + v * kWide)) = sum[r][v];
+        *reinterpret_cast<Vector*>(onto + r * row + v * kWide) = sum[r][v];
   }
 };
 

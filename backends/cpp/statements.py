@@ -74,6 +74,7 @@ class Product:
     depth: str
     batch: tuple[tuple[str, str], ...]
     parts: tuple[Elements, ...]  # what packs a and b
+    onto: str  # the arguments of `run`; empty where the result is copied
     result: Elements
 
 
@@ -274,13 +275,20 @@ class Statements:
         found = f"{name}.c({_along(rows)}, {_along(columns)})"
         element = self._element(s.value)
         line = f"{element} += {found};" if s.accumulate else f"{element} = {found};"
-        inner = (*rows, *columns)
+        inner, onto = (*rows, *columns), ""
+        if len(columns) == 1 and len(rows) < 2 and names[-len(inner) :] == inner:
+            places = tuple(local(n) if n in batch else "0" for n in names)
+            at, row = flat(places, self._extents(s.value)), self._extents(s.value)[-1]
+            onto = f"{s.value}_t, {at}, {row}, {str(s.accumulate).lower()}"
+        if dtype != self.values[s.value].dtype:
+            onto = ""
         return Product(
             name,
             CPP.types[dtype],
             *(" * ".join(map(count, part)) or "1" for part in (rows, columns, s.over)),
             self._over(batch),
             (packed("a", a, rows, s.over), packed("b", b, s.over, columns)),
+            onto,
             Elements(self._over(inner), (line,), "omp simd" if inner else ""),
         )
 

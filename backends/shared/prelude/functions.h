@@ -14,7 +14,6 @@ using u16 = uint16_t;
 using u32 = uint32_t;
 using u64 = uint64_t;
 using Index = i64;
-using f16 = _Float16;
 
 constexpr double inf = __builtin_inf();
 
@@ -31,6 +30,16 @@ inline u16 bf16_bits(float x) {
   const u32 b = bits(x);
   const u32 rounded = (b + 0x7fffu + ((b >> 16) & 1u)) >> 16;
   return u16(x != x ? (b >> 16) | 0x40u : rounded);
+}
+
+// To the nearest, ties to even. Compilers vectorise this, and not the cast to _Float16.
+inline u16 f16_bits(float x) {
+  const u32 b = bits(x), magnitude = b & 0x7fffffffu;
+  const u32 large = magnitude > 0x7f800000u ? 0x7e00u : 0x7c00u;  // 65536 and above, NaN
+  const u32 small = bits(from_bits(magnitude) + 0.5f) - 0x3f000000u;  // subnormal: the adder rounds
+  const u32 usual = (magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
+  const u32 inside = magnitude < 0x38800000u ? small : usual;
+  return u16((magnitude >= 0x47800000u ? large : inside) | ((b >> 16) & 0x8000u));
 }
 
 inline float round_tf32(float x) {
@@ -261,6 +270,13 @@ struct bf16 {
   bf16() = default;
   explicit bf16(float x) : held(fn::bf16_bits(x)) {}
   explicit operator float() const { return fn::from_bits(u32(held) << 16); }
+};
+
+struct f16 {
+  u16 held;
+  f16() = default;
+  explicit f16(float x) : held(fn::f16_bits(x)) {}
+  explicit operator float() const { return float(__builtin_bit_cast(_Float16, held)); }
 };
 
 #endif  // BACKENDS_SHARED_PRELUDE_FUNCTIONS_H_

@@ -1,0 +1,132 @@
+"""Races the library's kernels against PyTorch on the cores of this machine, and writes a result file.
+
+Each kernel is raced at its tuning sizes, by the schedule of its record where there is one, else by
+the autoschedule's. Both sides use the same cores and the same clock (`backends/shared/clock.py`):
+warm-up calls, then the median; data stay in caches as far as they fit. Nothing else should run
+meanwhile: `load` of a row says how busy the machine was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from backends.measure import check
+from backends.program.tensors import TORCH
+from backends.registry import backend_for, target
+from backends.shared.clock import measured
+from benchmarks.baselines import BASELINES
+from ir.autoschedule.autoschedule import autoschedule
+from ir.errors import KernelError
+from ir.lower.lower import lower
+from ir.parse.parse import parse_schedule, parse_workload
+from ir.reference.inputs import random_inputs
+
+ROOT = Path(__file__).parent.parent
+LIBRARY = ROOT / "ir" / "library"
+EXAMPLES = """
+examples:
+  python3 -m search.evolve --target=cpu --evaluations=60      # first, for each kernel: --kernel=NAME
+  python3 -m benchmarks.local --target=cpu --out=benchmarks/results/cpu/starter.json
+"""
+
+
+def raced(name: str, machine_name: str, baselines: list[str]) -> dict[str, Any]:
+    """One kernel's row: microseconds of ours and of each baseline."""
+    machine = target(machine_name)
+    backend = backend_for(machine)
+    work = parse_workload((LIBRARY / f"{name}.kir").read_text(encoding="utf-8"), name)
+    record = ROOT / "kernels_generated" / name / machine_name / "schedule.sched"
+    if record.exists():
+        schedule = parse_schedule(record.read_text(encoding="utf-8"))
+    else:
+        schedule = autoschedule(work.spec, machine, work.tune)
+    nest = lower(work.spec, schedule, machine, work.tune)
+    inputs = random_inputs(work.spec, work.tune, np.random.default_rng(0))
+    with tempfile.TemporaryDirectory() as folder:
+        built = backend.build(backend.emit(nest, machine), nest, machine, Path(folder))
+        for sizes in work.checks:
+            check(backend, built, nest, machine, work.spec, sizes, seed=5)
+        ours = backend.time(built, nest, machine, work.tune, inputs)
+    tensors = [torch.from_numpy(inputs[t.name]).to(TORCH[t.dtype]) for t in work.spec.inputs]
+    times = {b: _torch_us(BASELINES[name].call, b, tensors) for b in baselines}
+    return {
+        "kernel": name,
+        "sizes": dict(work.tune),
+        "schedule": "record" if record.exists() else "autoschedule",
+        "us": round(ours.us, 2),
+        "spread": round(ours.figures["spread"], 3),
+        "baselines_us": {b: round(us, 2) for b, us in times.items()},
+        "load": round(os.getloadavg()[0], 2),
+    }
+
+
+def _torch_us(call: Callable[..., Any], mode: str, tensors: list[torch.Tensor]) -> float:
+    made = call if mode == "eager" else torch.compile(call, dynamic=False)
+    with torch.no_grad():
+        made(*tensors)
+        return measured(lambda: made(*tensors)).us
+
+
+def over_fastest(row: dict[str, Any]) -> float:
+    """How many times faster than the fastest baseline a row is."""
+    return min(row["baselines_us"].values()) / row["us"]
+
+
+def main() -> int:
+    """Races, and writes the file after each row."""
+    made = argparse.ArgumentParser(
+        prog="benchmarks.local",
+        description=__doc__,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("--target", required=True, help="a target that is this machine")
+    made.add_argument("--out", required=True, type=Path, help="the result file")
+    made.add_argument("--kernels", default="", help="some kernels, with commas between; else all")
+    made.add_argument("--baselines", default="eager,compile", help="of eager and compile")
+    given = made.parse_args()
+    every = sorted(p.stem for p in LIBRARY.glob("*.kir"))
+    names = [n for n in given.kernels.split(",") if n] or every
+    if unknown := [n for n in names if n not in every]:
+        raise KernelError(f"there is no kernel `{unknown[0]}`", allowed=", ".join(every))
+    machine = target(given.target)
+    can = backend_for(machine).available(machine)
+    if can["time_kind"] != "measured":
+        raise KernelError(f"nothing is measured here: {can['why'] or can['time_kind']}")
+    head = {
+        "target": given.target,
+        "date": date.today().isoformat(),
+        "device": can["device"],
+        "compiler": can["toolchain"],
+        "torch": torch.__version__,
+        "threads": torch.get_num_threads(),
+    }
+    given.out.parent.mkdir(parents=True, exist_ok=True)
+    rows: list[dict[str, Any]] = []
+    for name in names:
+        rows.append(raced(name, given.target, given.baselines.split(",")))
+        mean = math.exp(sum(math.log(over_fastest(r)) for r in rows) / len(rows))
+        table = head | {"geometric_mean": round(mean, 3), "rows": rows}
+        given.out.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
+        print(f"{name}: {rows[-1]['us']} us, {over_fastest(rows[-1]):.2f}x the fastest", flush=True)
+    print(f"geometric mean over the fastest: {mean:.3f}")
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KernelError as error:
+        sys.exit(str(error))
