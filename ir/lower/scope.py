@@ -21,6 +21,10 @@ class Scope:
     statements: list[Statement] = field(default_factory=list)
     tensors: dict[str, str] = field(default_factory=dict)
     loads: dict[object, str] = field(default_factory=dict)
+    bound: frozenset[str] = field(init=False)  # every index that has an origin here
+
+    def __post_init__(self) -> None:
+        self.bound = self.binds | self.parent.bound if self.parent else self.binds
 
     def chain(self) -> Iterator[Scope]:
         """This scope and those around it, inwards out."""
@@ -29,15 +33,11 @@ class Scope:
             yield scope
             scope = scope.parent
 
-    def bound(self) -> frozenset[str]:
-        """Every index that has an origin here."""
-        return frozenset(i for s in self.chain() for i in s.binds)
-
     def home(self, needed: set[str]) -> Scope | None:
         """The outermost scope of the chain in which all these indices are bound, or None."""
         found = None
         for scope in self.chain():
-            if needed <= scope.bound():
+            if needed <= scope.bound:
                 found = scope
         return found
 
