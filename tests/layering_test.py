@@ -90,7 +90,7 @@ TABLE = {
     "search/llm": (("ir", "search"), ("openai",)),
     "search/prompt": (("ir", "search", "backends/manifest"), ("jinja2",)),
     "search/report": (("ir", "search"), ("jinja2", "markupsafe")),
-    "search/evaluator": (("ir", "search", "backends"), ("ray", "psutil", "numpy")),
+    "search/evaluator": (("ir", "machines", "search", "backends"), ("ray", "psutil", "numpy")),
     "search/command": (
         ("ir", "search", "backends", "frontends", "frontends/pytorch", "frontends/kernelbench"),
         ("rich", "numpy"),
