@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from ir.errors import Place
+from ir.memo import Keeping, kept
 
 Argument = str | int | float
 
@@ -21,7 +22,7 @@ class Decision:
 
     def option(self, name: str, default: Argument | None = None) -> Argument | None:
         """The value of an option, or `default`."""
-        return dict(self.options).get(name, default)
+        return next((value for key, value in self.options if key == name), default)
 
     def __str__(self) -> str:
         rest = "".join(f", {k}={v}" for k, v in self.options)
@@ -29,7 +30,7 @@ class Decision:
 
 
 @dataclass(frozen=True, slots=True)
-class Schedule:
+class Schedule(Keeping):
     """The decisions for one kernel; `str(schedule)` is the text form."""
 
     kernel: str
@@ -37,7 +38,7 @@ class Schedule:
 
     def of(self, verb: str) -> tuple[Decision, ...]:
         """The decisions of one verb, in order."""
-        return tuple(d for d in self.decisions if d.verb == verb)
+        return self._by_verb().get(verb, ())
 
     def only(self, verbs: Collection[str]) -> Schedule:
         """The schedule with the decisions of these verbs only."""
@@ -45,8 +46,18 @@ class Schedule:
 
     def find(self, verb: str, subject: str) -> Decision | None:
         """The last decision of a verb on a subject, or None."""
-        found = [d for d in self.decisions if d.verb == verb and d.subject == subject]
-        return found[-1] if found else None
+        return self._by_subject().get((verb, subject))
+
+    @kept
+    def _by_verb(self) -> dict[str, tuple[Decision, ...]]:
+        found: dict[str, list[Decision]] = {}
+        for d in self.decisions:
+            found.setdefault(d.verb, []).append(d)
+        return {verb: tuple(made) for verb, made in found.items()}
+
+    @kept
+    def _by_subject(self) -> dict[tuple[str, str], Decision]:
+        return {(d.verb, d.subject): d for d in self.decisions}
 
     def __str__(self) -> str:
         return f"schedule({self.kernel})\n" + "".join(f"{d}\n" for d in self.decisions)

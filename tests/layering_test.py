@@ -104,7 +104,7 @@ TABLE = {
     "search/prompt": (("ir", "search/core", "search/loop", "backends/manifest"), ("jinja2",)),
     "search/report": (("ir", "search/core"), ("jinja2", "markupsafe")),
     "search/evaluator": (
-        ("ir", "search", "search/core", "search/loop", "backends"),
+        ("ir", "machines", "search", "search/core", "search/loop", "backends"),
         ("ray", "psutil", "numpy"),
     ),
     "search/cli": (

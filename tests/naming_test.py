@@ -117,7 +117,7 @@ def test_nothing_that_makes_kernels_knows_one_by_name():
     makers = [
         p
         for p in files(".py", ".j2", ".cc", ".h")
-        if p.parts[0] in ("ir", "backends", "templates")
+        if p.parts[0] in ("ir", "machines", "backends", "templates")
         and not is_test(p)
         and not p.name.endswith(("_test.cc", "_test.h"))
     ]

@@ -8,6 +8,7 @@ from math import ceil, prod
 
 from ir.functions import POINTWISE
 from ir.machine import Machine
+from ir.nest.footprint import map_steps
 from ir.nest.nest import (
     Dot,
     Fold,
@@ -23,7 +24,7 @@ from ir.nest.nest import (
     Take,
     Value,
 )
-from ir.nest.steps import steps, tile_axes
+from ir.nest.steps import tile_axes
 from ir.sizes import value as number
 from ir.spec import DTYPES, Apply, Expr, Index, Number
 
@@ -69,6 +70,8 @@ class Counter:
         self.bytes = 0.0
         self.chain = 1.0
         self.seconds: dict[str, float] = {}
+        self.tiles_of = dict(launch.tiles)
+        self.whole_of = dict(launch.whole)
 
     def block(self, block: tuple[Statement, ...], times: float) -> None:
         for s in block:
@@ -167,7 +170,7 @@ class Counter:
 
     def _map(self, s: Map, times: float) -> None:
         count = self._elements(s.value)
-        for step in steps(s, self.values):
+        for step in map_steps(self.launch)[id(s)]:
             known = POINTWISE.get(step.function)
             unit = known.unit if known else "vector"
             unit = unit if unit in self.machine.units else "vector"
@@ -183,10 +186,9 @@ class Counter:
         return prod(number(a.extent, self.sizes) for a in self.values[value].axes)
 
     def _extent(self, index: str) -> int:
-        tiles = dict(self.launch.tiles)
-        if index in tiles:
-            return tiles[index]
-        return number(dict(self.launch.whole)[index], self.sizes)
+        if index in self.tiles_of:
+            return self.tiles_of[index]
+        return number(self.whole_of[index], self.sizes)
 
 
 def _up(count: int, step: int) -> int:

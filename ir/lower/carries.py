@@ -96,7 +96,7 @@ class Carries:
             own == position or own == Index(step.index)
             for own, position in zip(equation.at, read.at, strict=True)
         )
-        if not there or not program.needed(kept) <= steps.parent.bound():
+        if not there or not program.needed(kept) <= steps.parent.bound:
             raise KernelError(
                 f"a program would need `{read.tensor}` of the step before from others: it is read "
                 "at other indices than it is computed at, or has a loop of its own in each step",

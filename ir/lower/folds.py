@@ -105,7 +105,7 @@ class Folds:
         loops = self._loops(equation)
         group = self._group(equation) if loops else [equation]
         running = self._running(group) if loops else None
-        if inside := home.bound() & set(loops):
+        if inside := home.bound & set(loops):
             raise KernelError(
                 f"`{equation.target}` folds `{', '.join(sorted(inside))}` inside a loop over it",
                 place=equation.place,
@@ -376,7 +376,7 @@ class Folds:
         outer = home
         if value.along in program.needed((value.along,)):
             outer = next(s for s in home.chain() if value.along in s.binds).parent
-            if home.bound() - outer.bound() != {value.along}:
+            if home.bound - outer.bound != {value.along}:
                 raise KernelError(
                     f"the loop over `{value.along}` must be the innermost around its scan",
                     hint="place it last",

@@ -149,7 +149,7 @@ class Program:
             return Bound(size=expr)
         form = affine(expr.at[0])
         for index, _ in form.terms if form else ():
-            if self.cuts[index].tile != 1 or index not in scope.bound():
+            if self.cuts[index].tile != 1 or index not in scope.bound:
                 raise KernelError(
                     f"`{cut.index}` runs over a range that `{index}` bounds, so `{index}` "
                     "must be walked one at a time outside it",
@@ -175,7 +175,7 @@ class Program:
         if home is None:
             raise KernelError(
                 f"`{name}` is needed outside the loop over "
-                f"{', '.join(sorted(self.needed(equation.indices) - scope.bound()))} "
+                f"{', '.join(sorted(self.needed(equation.indices) - scope.bound))} "
                 "in which it is computed",
                 hint=f"end a launch there: kernel({name}), or leave the index untiled",
             )
@@ -354,7 +354,7 @@ class Program:
         if home is None:
             raise KernelError(
                 f"`{read.tensor}` is read outside the loop over "
-                f"{', '.join(sorted(found.needed - scope.bound()))}",
+                f"{', '.join(sorted(found.needed - scope.bound))}",
                 place=read.place,
             )
         region = tuple(
@@ -391,7 +391,7 @@ class Program:
         last = [c.index for c in self.cuts.values() if c.level == GRID][-1:]
         if last != [over] or over in found.needed:
             return None
-        if any(self.cuts[i].range.jagged for i in home.bound()):
+        if any(self.cuts[i].range.jagged for i in home.bound):
             raise KernelError(
                 f"`{tensor}` is loaded in a jagged loop, which tiles run through differently "
                 "often, so they cannot share it",

@@ -19,6 +19,10 @@ class Scope:
     tensors: dict[str, str] = field(default_factory=dict)
     # By read of a global tensor: the value that holds its region.
     loads: dict[object, str] = field(default_factory=dict)
+    bound: frozenset[str] = field(init=False)  # every index that has an origin here
+
+    def __post_init__(self) -> None:
+        self.bound = self.binds | self.parent.bound if self.parent else self.binds
 
     def chain(self) -> Iterator[Scope]:
         """This scope and the enclosing ones, innermost first."""
@@ -27,16 +31,12 @@ class Scope:
             yield scope
             scope = scope.parent
 
-    def bound(self) -> frozenset[str]:
-        """Every index that has a tile origin here."""
-        return frozenset(i for s in self.chain() for i in s.binds)
-
     def home(self, needed: set[str]) -> Scope | None:
         """The outermost scope of the chain in which all these indices have an origin; None where
         there is none."""
         found = None
         for scope in self.chain():
-            if needed <= scope.bound():
+            if needed <= scope.bound:
                 found = scope
         return found
 

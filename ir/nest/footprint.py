@@ -8,6 +8,7 @@ from math import prod
 
 from ir.errors import KernelError
 from ir.machine import Machine
+from ir.memo import by_identity
 from ir.nest.nest import Dot, Launch, Loop, Map, Search, Statement, Take, Tile, Value
 from ir.nest.steps import Step, Temporary, steps
 from ir.sizes import value as number
@@ -19,10 +20,16 @@ def value_bytes(value: Value, sizes: Mapping[str, int]) -> int:
     return value.depth * DTYPES[value.dtype] * prod(number(a.extent, sizes) for a in value.axes)
 
 
+@by_identity
+def map_steps(launch: Launch) -> Mapping[int, tuple[Step, ...]]:
+    """The steps of every map of a launch, by its `id`, in order."""
+    values = {v.name: v for v in launch.values}
+    return {id(m): steps(m, values) for m in launch.statements() if isinstance(m, Map)}
+
+
 def launch_steps(launch: Launch) -> tuple[Step, ...]:
     """The steps of every map of a launch, in order."""
-    values = {v.name: v for v in launch.values}
-    return tuple(s for m in launch.statements() if isinstance(m, Map) for s in steps(m, values))
+    return tuple(s for found in map_steps(launch).values() for s in found)
 
 
 def temporaries(launch: Launch) -> tuple[Temporary, ...]:

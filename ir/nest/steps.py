@@ -194,9 +194,11 @@ def tile_axes(tile: Tile, values: Mapping[str, Value]) -> tuple[str, ...]:
 
 
 def scalar(expr: Expr) -> bool:
-    """Whether an expression is one number for the whole launch: only sizes and constants. A random
-    number is not: it is drawn for each element."""
-    return not any(isinstance(n, Tile | Temporary | Index) or _random(n) for n in expr.walk())
+    """Whether an expression is one number for the whole launch: of sizes and constants only.
+    A random number is not: it is drawn for each element."""
+    if isinstance(expr, (Tile, Temporary, Index)) or _random(expr):
+        return False
+    return all(map(scalar, expr.children()))
 
 
 def _random(expr: Expr) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import backends
 import ir
+import machines
 from backends.registry import backend_names
 from ir.digest import LENGTH, text_digest
 from search.evaluator.stages import Bench
@@ -58,9 +59,9 @@ def toolchain_digest() -> str:
 
 
 def folders() -> list[Path]:
-    """Where the IR, the backends and their templates lie."""
-    packages = [Path(p.__file__).parent for p in (ir, backends)]
-    templates = packages[1].parent / "templates"
+    """Where the IR, the machine classes, the backends and their templates lie."""
+    packages = [Path(p.__file__).parent for p in (ir, machines, backends)]
+    templates = packages[0].parent / "templates"
     return [*packages, *(templates / name for name in backend_names(for_tests=True))]
 
 
