@@ -59,7 +59,7 @@ def toolchain_digest() -> str:
 
 def folders() -> list[Path]:
     """Where the IR, the backends and their templates lie."""
-    packages = [Path(p.__file__).parent for p in (ir, backends)]
+    packages = [Path(folder) for package in (ir, backends) for folder in package.__path__]
     templates = packages[1].parent / "templates"
     return [*packages, *(templates / name for name in backend_names(for_tests=True))]
 
