@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+from ir.workload import Sizes
+
 if TYPE_CHECKING:
     import numpy as np
 
@@ -14,7 +16,6 @@ if TYPE_CHECKING:
     from ir.machine import Machine
     from ir.nest.nest import LoopNest
 
-Sizes = Mapping[str, int]
 Arrays = Mapping[str, "np.ndarray"]
 
 

@@ -8,25 +8,10 @@ from math import prod
 import torch
 from torch import Tensor
 
+from backends.program.tensors import TORCH
 from ir.reference.inputs import Use, uses
 from ir.sizes import bind, shape
 from ir.spec import DTYPES, FLOATS, Spec
-
-TORCH = {
-    "f64": torch.float64,
-    "f32": torch.float32,
-    "f16": torch.float16,
-    "bf16": torch.bfloat16,
-    "f8e4m3": torch.float8_e4m3fn,
-    "f8e5m2": torch.float8_e5m2,
-    "i64": torch.int64,
-    "i32": torch.int32,
-    "b8": torch.bool,
-    "i16": torch.int16,
-    "i8": torch.int8,
-    "u8": torch.uint8,
-    "tf32": torch.float32,  # of a workspace: numbers of 10 bits in 32
-}
 
 # Mean and standard deviation of an input where a publication gives them (KernelEvolve's for the
 # convolution of its table); every other float is drawn with mean 0 and deviation 1.

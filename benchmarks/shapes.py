@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-Sizes = Mapping[str, int]
+from ir.workload import Sizes
 
 INTEGERS = "i32"  # the dtype of a row whose kernel has no floats
 

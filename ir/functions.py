@@ -79,4 +79,12 @@ _TABLE = (
 )
 POINTWISE = {f.name: f for f in _TABLE}
 FOLDS = ("sum", "max", "min", "prod", "any", "all", "argmax", "argmin")
+IDENTITY: dict[str, float] = {  # what a reduction gives of nothing, where that is no position
+    "sum": 0,
+    "prod": 1,
+    "max": -float("inf"),
+    "min": float("inf"),
+    "any": 0,
+    "all": 1,
+}
 SCANS = {"cumsum": "sum", "cumprod": "prod", "cummax": "max", "cummin": "min"}

@@ -9,14 +9,14 @@ best over all shapes. A table of shapes is readable in a record and easy to writ
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ir.errors import KernelError
+from ir.workload import Sizes
 
 FALLBACK = 0
 WITHIN = 4.0
-Sizes = Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from frontends.builder import Builder, Meta, Value, computed, linear, unravelled
 from frontends.expressions import Term, both, call, cast, expr, product, where
 from ir.dtypes import is_float
 from ir.errors import KernelError
+from ir.functions import IDENTITY
 from ir.spec import Apply, Expr, Number
 
 FOLDS = {
@@ -350,9 +351,9 @@ def _flat(
 
 def _neutral(kind: str, dtype: str) -> Term:
     if kind in ("sum", "prod"):
-        return int(kind == "prod")
+        return int(IDENTITY[kind])
     if is_float(dtype):
-        return float("-inf") if kind == "max" else float("inf")
+        return IDENTITY[kind]
     return cast(dtype, _ENDS[dtype][kind == "min"])
 
 

@@ -41,6 +41,13 @@ class Edit:
     old: Decision | None
     new: Decision | None
 
+    @property
+    def decision(self) -> Decision:
+        """What it is about: the new decision, else the one that is dropped."""
+        found = self.new or self.old
+        assert found is not None, "an edit has one of the two"
+        return found
+
     def apply(self, schedule: Schedule) -> Schedule:
         """The schedule after the change, in canonical order.
 

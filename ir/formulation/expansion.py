@@ -9,6 +9,7 @@ from ir.contraction import indices
 from ir.dtypes import Dtypes, is_float
 from ir.errors import KernelError
 from ir.formulation.atomic import places
+from ir.functions import IDENTITY
 from ir.spec import (
     Apply,
     Cast,
@@ -25,13 +26,6 @@ from ir.spec import (
 )
 from ir.verify import facts
 from ir.visit import inline, pruned, rebuilt, renamed
-
-_NEUTRAL = {
-    "sum": Number(0),
-    "prod": Number(1),
-    "max": Number(-float("inf")),
-    "min": Number(float("inf")),
-}
 
 _BACK = "_back"  # suffix of the name of a scan over reversed input
 
@@ -162,7 +156,9 @@ def _scan(spec: Spec, known: Facts, e: Equation) -> list[Equation]:
     if value.exclusive:
         step = Number(1) if value.reverse else Number(-1)
         shifted = _padded(body, value.along, _add(back, step))
-        body = Apply("where", (Apply("gt", (along, Number(0))), shifted, _NEUTRAL[value.fold]))
+        body = Apply(
+            "where", (Apply("gt", (along, Number(0))), shifted, Number(IDENTITY[value.fold]))
+        )
     else:
         body = renamed(body, {value.along: back})
     plain_scan = Scan(value.fold, body, value.along)

@@ -9,18 +9,12 @@ from dataclasses import dataclass, replace
 from ir.affine import fold
 from ir.errors import KernelError
 from ir.formulation.masks import beyond, borders
+from ir.functions import IDENTITY
 from ir.lower.cuts import Cut
 from ir.schedule import Decision, Schedule
 from ir.spec import Apply, Equation, Expr, Index, Number, Range, Reduce, Spec
 
-NEUTRAL = {
-    "sum": 0.0,
-    "max": -float("inf"),
-    "min": float("inf"),
-    "prod": 1.0,
-    "any": 0.0,
-    "all": 1.0,
-}
+NEUTRAL = {fold: float(value) for fold, value in IDENTITY.items()}  # as accumulators hold it
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from math import inf
+from math import inf, isfinite
 
 from ir.dtypes import is_float
+from ir.functions import IDENTITY
 from ir.network import Buffer, Network
 from ir.ranges import Ranges
 from ir.sizes import shape
@@ -33,7 +34,11 @@ from ir.verify import dtypes
 from ir.visit import pruned, rebuilt
 
 _LARGEST = {"i64": 2**63 - 1, "i32": 2**31 - 1, "i16": 2**15 - 1, "i8": 127, "u8": 255, "b8": 1}
-_CONSTANT = {"sum": 0, "prod": 1, "any": 0, "all": 1, "argmax": 0, "argmin": 0}
+_CONSTANT = {
+    **{fold: value for fold, value in IDENTITY.items() if isfinite(value)},
+    "argmax": 0,
+    "argmin": 0,
+}
 
 
 def without_empty(spec: Spec) -> Spec:
@@ -132,7 +137,7 @@ def _identity(fold: str, dtype: str) -> Expr:
     if fold in _CONSTANT:
         return _constant(_CONSTANT[fold], dtype)
     if is_float(dtype):
-        return _constant(inf if fold == "min" else -inf, dtype)
+        return _constant(IDENTITY[fold], dtype)
     largest = _LARGEST[dtype]
     smallest = -largest - 1 if dtype.startswith("i") else 0
     return _constant(largest if fold == "min" else smallest, dtype)

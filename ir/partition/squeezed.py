@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from math import inf
 
 from ir.contraction import indices
+from ir.functions import IDENTITY
 from ir.recurrence import recurrences
 from ir.spec import (
     Bucketize,
@@ -32,7 +32,6 @@ from ir.verify import facts
 from ir.visit import pruned, rebuilt, renamed
 
 _ONE, _FIRST = Number(1), Number(0)
-_NEUTRAL = {"sum": 0, "prod": 1, "max": -inf, "min": inf}
 
 
 def squeezed(spec: Spec) -> Spec:
@@ -103,7 +102,7 @@ def _equation(e: Equation, kept: Mapping[str, list[int]], known: Facts) -> Equat
 def _of_one(value: Expr, ones: set[str], dtype: str) -> Expr:
     """A reduction or scan without the indices that take one value only."""
     if isinstance(value, Scan) and value.along in ones:
-        return Cast(dtype, Number(_NEUTRAL[value.fold]) if value.exclusive else value.body)
+        return Cast(dtype, Number(IDENTITY[value.fold]) if value.exclusive else value.body)
     if not isinstance(value, Reduce):
         return value
     over = tuple(i for i in value.over if i not in ones)

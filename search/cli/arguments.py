@@ -11,6 +11,7 @@ from typing import NoReturn
 from ir.errors import KernelError
 from ir.source import near
 from search.cli.shapes import worded
+from search.core.quantity import positive
 from search.core.settings import POLICY
 from search.core.workload import Shape
 
@@ -414,7 +415,7 @@ def _positive(option: str, text: str | None) -> float | None:
         number = float(text)
     except ValueError:
         number = 0.0
-    if not 0 < number < float("inf"):
+    if not positive(number):
         raise KernelError(
             f"`{text}` is not possible",
             where=option,

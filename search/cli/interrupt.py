@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Callable
 from types import FrameType
+from typing import Any
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+_Handler = Callable[[int, FrameType | None], Any] | int | None
 
 
 class Interrupt:
@@ -14,7 +18,7 @@ class Interrupt:
 
     def __init__(self) -> None:
         self.came = False
-        self._before: dict[signal.Signals, object] = {}
+        self._before: dict[signal.Signals, _Handler] = {}
 
     def __enter__(self) -> Interrupt:
         for number in SIGNALS:

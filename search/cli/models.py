@@ -173,7 +173,7 @@ def model_operators(
         language=manifest.language,
         library=library_of(manifest.name).with_documents(lessons),
     )
-    made = [
+    made: list[Operator] = [
         Universal(
             ask=found.models.complete,
             refuse=found.models.refuse,

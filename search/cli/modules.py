@@ -176,7 +176,7 @@ def module_kernels(module: Module, networks: Sequence[Network]) -> ModuleKernels
     same = all(len(network.kernels()) == len(first.kernels()) for network in networks)
     found = [unified(group) for group in groups] if same else [None]
     if len(networks) == 1 or None in found:
-        alone = {spec.name: {} for spec in first.kernels()}
+        alone: dict[str, Sizes] = {spec.name: {} for spec in first.kernels()}
         shape = module.shape or {}
         return ModuleKernels(
             tuple(ShapedKernel(spec, (Shape({}),)) for spec in first.kernels()),
@@ -321,5 +321,9 @@ def total(
 
 
 def _sum(times: Iterable[float | None]) -> float | None:
-    found = list(times)
-    return None if None in found else sum(found)
+    total: float = 0
+    for time in times:
+        if time is None:
+            return None
+        total += time
+    return total

@@ -221,7 +221,7 @@ def _checked(evaluation: Evaluation) -> tuple[Mapping[str, int], ...]:
     return tuple(dict(e.sizes) for e in evaluation.errors)
 
 
-def _measured_on(evaluation: Evaluation, said: Mapping[str, str]) -> dict[str, str | None]:
+def _measured_on(evaluation: Evaluation, said: Mapping[str, str]) -> dict[str, Any]:
     """The device and its clocks, where the time is theirs."""
     if evaluation.time_kind != MEASURED:
         return {}

@@ -66,7 +66,8 @@ def shown(asked: Arguments, around: Invocation, run: str) -> tuple[dict[str, Any
     problem = resumed(asked, run, record.settings, around.path, _opened)
     outcome = retold(record, problem.machine)
     ended = Ended(problem, outcome, record.environment, interrupted=False)
-    row, steps = _row(record, started), ()
+    row = _row(record, started)
+    steps: tuple[str, ...] = ()
     if outcome.best is not None:
         steps = lineage(outcome, outcome.best)
     table = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 
@@ -11,6 +10,7 @@ from ir.sizes import bind, free_sizes
 from ir.source import near
 from ir.spec import Spec
 from ir.workload import Sizes
+from search.core.quantity import positive
 from search.core.quantity import shape as words
 from search.core.workload import Shape
 
@@ -45,7 +45,7 @@ def _weight(text: str) -> float:
         weight = float(text)
     except ValueError:
         weight = 0.0
-    if not (math.isfinite(weight) and weight > 0):
+    if not positive(weight):
         raise KernelError(
             f"`{text}` is no weight",
             where=OPTION,

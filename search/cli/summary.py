@@ -117,7 +117,7 @@ def _texts(texts: Texts | None) -> dict[str, Any]:
 
 def _dispatch(found: ShapeDispatch, texts: Sequence[Texts]) -> dict[str, Any]:
     """Kernels by number, the first of which is the fallback."""
-    each = texts or [None] * len(found.kernels)
+    each: Sequence[Texts | None] = texts or [None] * len(found.kernels)
     return {
         "us": found.us,
         "single_us": found.single_us,

@@ -10,6 +10,7 @@ from typing import Any
 
 from ir.errors import KernelError
 from ir.provenance import CORRECT_BY, STAGES, TIME_KINDS
+from search.core.quantity import positive
 
 KINDS = ("wrong", "crash", "timeout", "memory", "refused")
 CHANCE = ("timeout", "memory", "crash")  # these may be the machine's fault
@@ -64,9 +65,10 @@ class Evaluation:
     def __post_init__(self) -> None:
         _one_of("time_kind", self.time_kind, TIME_KINDS)
         _one_of("correct_by", self.correct_by, CORRECT_BY)
-        if not (math.isfinite(self.us) and self.us > 0):
+        if not positive(self.us):
             raise ValueError(f"a time must be positive and finite, not {self.us} us")
-        for one in (self, *self.times):
+        seen: tuple[Evaluation | Timed, ...] = (self, *self.times)
+        for one in seen:
             for name, value in (*one.figures.items(), *one.engines.items()):
                 if not math.isfinite(value):
                     raise ValueError(f"the figure `{name}` is {value}")

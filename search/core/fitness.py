@@ -5,10 +5,10 @@ F = t_baseline / t_candidate, after KernelEvolve (arXiv 2512.23236).
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from search.core.evaluation import Evaluated, Failure, same_kind
+from search.core.quantity import positive
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Baseline:
     time_kind: str
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.us) and self.us > 0):
+        if not positive(self.us):
             raise ValueError(f"a baseline must be positive and finite, not {self.us} us")
 
 

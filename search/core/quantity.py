@@ -11,6 +11,11 @@ TIMES = "\N{MULTIPLICATION SIGN}"
 MICRO = "\N{MICRO SIGN}"
 
 
+def positive(value: float) -> bool:
+    """Whether it is a number above 0, and a finite one."""
+    return 0 < value < math.inf
+
+
 def rounded(value: float, digits: int = 3) -> str:
     """`value` to so many significant digits, without an exponent: 0.0123, 1.23, 12.3, 1,234."""
     if value == 0 or not math.isfinite(value):

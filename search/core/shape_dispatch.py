@@ -132,7 +132,7 @@ def _taken(
     useful: Mapping[str, Times], single: Times, shapes: Sequence[Shape], most: int
 ) -> tuple[str, ...]:
     """The kernels beside the fallback, at most so many and no more than are worth it."""
-    best = [(mean(single, shapes), ())]
+    best: list[tuple[float, tuple[str, ...]]] = [(mean(single, shapes), ())]
     for count in range(1, min(most, len(useful)) + 1):
         if math.comb(len(useful), count) <= MOST_TRIED:
             tried: Iterator[tuple[str, ...]] = combinations(useful, count)

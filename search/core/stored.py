@@ -108,6 +108,9 @@ class Keeper(Protocol):
     def runs_of(self, kernel: str) -> tuple[str, ...]:
         """The names of the runs of a kernel, the latest first."""
 
+    def started(self) -> Mapping[str, float]:
+        """When each run was started, in seconds since 1970, by its name; the latest first."""
+
     def load(self, run: str) -> StoredRun:
         """A run; KernelError where there is none of that name."""
 

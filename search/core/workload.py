@@ -21,7 +21,7 @@ class Shape:
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.weight) and self.weight > 0):
+        if not quantity.positive(self.weight):
             raise ValueError(f"a weight must be positive and finite, not {self.weight}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TextIO
 
-from rich.console import Console, Group
+from rich.console import Console, Group, RenderableType
 from rich.live import Live as Screen
 from rich.panel import Panel
 from rich.progress_bar import ProgressBar
@@ -73,7 +73,13 @@ class Live:
         )
 
     def _panel(self) -> Panel:
-        parts = [self._progress(), self._times(), Text(""), self._trying(), self._failures()]
+        parts: list[RenderableType] = [
+            self._progress(),
+            self._times(),
+            Text(""),
+            self._trying(),
+            self._failures(),
+        ]
         return Panel(Group(*parts), title=Text(self.title, "bold"), title_align="left")
 
     def _progress(self) -> Table:

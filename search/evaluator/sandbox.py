@@ -171,7 +171,7 @@ def _leave_network() -> str:
 
 def _freeze_mounts(folder: Path, devices: tuple[str, ...]) -> str:
     _call(_LIBC.unshare(_NEW_MOUNTS))
-    places = [os.fsencode(p) for p in (folder, *([_THREADS] if devices else []))]
+    places = [os.fsencode(folder), *([os.fsencode(_THREADS)] if devices else [])]
     for place in places:
         _call(_LIBC.mount(place, place, None, ctypes.c_ulong(_BIND), None))
     _mount_attributes(b"/", _RECURSIVE, setting=_READ_ONLY, propagation=_PRIVATE)

@@ -60,7 +60,8 @@ def toolchain_digest() -> str:
 
 def folders() -> list[Path]:
     """Where the IR, the machine classes, the backends and their templates lie."""
-    packages = [Path(p.__file__).parent for p in (ir, machines, backends)]
+    known = (ir, machines, backends)
+    packages = [Path(folder) for package in known for folder in package.__path__]
     templates = packages[0].parent / "templates"
     return [*packages, *(templates / name for name in backend_names(for_tests=True))]
 

@@ -146,7 +146,8 @@ def _receive_all(child: _Child, end: int, wanted: Connection, deadline: float) -
         left = deadline - time.monotonic()
         if left <= 0:
             return False
-        ready, _, _ = select.select([child.pipe, end, wanted], [], [], left)
+        waited: list[int | Connection] = [child.pipe, end, wanted]
+        ready, _, _ = select.select(waited, [], [], left)
         if wanted in ready:
             raise Gone
         if child.pipe in ready:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ir.errors import KernelError
+from search.core.quantity import positive
 
 OPTION = "--model"
 
@@ -41,7 +41,7 @@ def ensemble(words: Sequence[str]) -> Ensemble:
             raise _error(f"`{part}` names no model")
         if name in found:
             raise _error(f"`{name}` is named twice")
-        if not (math.isfinite(weight) and weight > 0):
+        if not positive(weight):
             raise _error(f"`{part}` has a weight that is not positive")
         found[name] = weight
     if not found:

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, overload
 
 from ir.digest import text_digest
 from ir.errors import KernelError
@@ -178,6 +178,10 @@ class ModelError(KernelError):
 Reply = Answer | ModelError
 
 
+@overload
+def after(reply: Answer, failed: Sequence[ModelError]) -> Answer: ...
+@overload
+def after(reply: ModelError, failed: Sequence[ModelError]) -> ModelError: ...
 def after(reply: Reply, failed: Sequence[ModelError]) -> Reply:
     """A reply that was paid for with failed attempts too."""
     if not failed:

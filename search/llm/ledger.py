@@ -42,13 +42,16 @@ class Bill:
         units = None
         if self.units is not None and reply.cost is not None:
             units = self.units + round(reply.cost * 10**PLACES)
-        guessed = bool(reply.tokens_in) if isinstance(reply, ModelError) else None
+        if isinstance(reply, ModelError):
+            guessed = bool(reply.tokens_in)
+        else:
+            guessed = reply.usage == "estimated"
         return Bill(
             self.model,
             self.tokens_in + reply.tokens_in,
             self.tokens_out + reply.tokens_out,
             units,
-            self.estimated or (reply.usage == "estimated" if guessed is None else guessed),
+            self.estimated or guessed,
         )
 
 

@@ -198,14 +198,21 @@ class Halted(Exception):
 class Operator(Protocol):
     """Makes one child of the parents it is given.
 
-    parents: how many it needs.  remote: it asks a model, so that several are asked at once, each
-    with a generator of its own.  The child is new to the context's graph, and its schedule is
+    Of those that ask a model several are asked at once, each with a generator of its own. The child is new to the context's graph, and its schedule is
     one that lowers. The same context and generator (and model's answers) give the same child.
     """
 
-    name: str
-    parents: int
-    remote: bool
+    @property
+    def name(self) -> str:
+        """How it is named in the graph and by users."""
+
+    @property
+    def parents(self) -> int:
+        """How many it needs."""
+
+    @property
+    def remote(self) -> bool:
+        """Whether it asks a model."""
 
     def propose(self, context: Context, rng: random.Random) -> Candidate | GaveUp:
         """A child, or the reason why there is none."""

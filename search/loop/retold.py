@@ -49,7 +49,8 @@ def retold(record: StoredRun, machine: Machine) -> Outcome:
     settings, outcomes, graph = record.settings, told(record), record.graph()
     spec, roots = spec_of(settings.spec), record.generations[0]
     plain = next((c for c in roots if c.origin.operator == PLAIN), roots[0])
-    found, failures = fastest(outcomes), {}
+    found = fastest(outcomes)
+    failures: dict[str, int] = {}
     for outcome in outcomes.values():
         if isinstance(outcome, Failure):
             failures[outcome.stage] = failures.get(outcome.stage, 0) + 1

@@ -61,9 +61,11 @@ class Evaluator(Protocol):
 
 
 class Models(Protocol):
-    """What operators that ask models share. spent: by all exchanges of the run so far."""
+    """What operators that ask models share."""
 
-    spent: Spent
+    @property
+    def spent(self) -> Spent:
+        """By all exchanges of the run so far."""
 
     def begin(self, run: str) -> None:
         """Is told the run's name before anything is asked."""
@@ -311,7 +313,7 @@ class Search:
         best = self.best[1] if self.best else None
         told = (number, generation, candidate, outcome, best, seconds)
         self._on_event(Told(*told, replayed=replayed))
-        if improved:
+        if improved and isinstance(outcome, Evaluation):
             self._gain_at = self._told
             first = self._us(self._roots[0])
             speedup = first / outcome.us if first else None

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from search.core.settings import Settings
 
@@ -134,7 +134,7 @@ class Exhausted:
 
 def rules_of(settings: Settings) -> tuple[Rule, ...]:
     """The rules that settings ask for; the first that fires gives the reason."""
-    chosen = (
+    chosen: tuple[tuple[Callable[[Any], Rule], float | None], ...] = (
         (Evaluations, settings.evaluations),
         (Seconds, settings.seconds),
         (Stagnation, settings.stagnation),

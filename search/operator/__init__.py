@@ -23,7 +23,7 @@ def local_operators(preferences: Mapping[str, float] | None = None) -> dict[str,
     plain = Tune("tpe", looks=1, width=0, tries=200, by_name=True)
     cma = Tune("tune:cma", sampler=CMA, width=0)
     changes = (Mutate("step", most=1, prefer=prefer), Mutate(prefer=prefer), Crossover())
-    made = (*changes, Rewrite(), walk, Tune(), cma, plain)
+    made: tuple[Operator, ...] = (*changes, Rewrite(), walk, Tune(), cma, plain)
     return {operator.name: operator for operator in made}
 
 

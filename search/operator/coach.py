@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ir.errors import KernelError
-from search.core.evaluation import Evaluated, Failure
+from search.core.evaluation import Evaluated, Evaluation, Failure
 from search.core.graph import Graph
 from search.llm.exchange import Answer, Message, ModelError, Request
 from search.operator.halting import gave_up
@@ -119,7 +119,8 @@ def _seen(version: Version, graph: Graph, outcomes: Mapping[str, Evaluated]) -> 
             result = f"failed at {outcome.stage}: {outcome.headline}"
         else:
             before = outcomes.get(child.origin.parents[0])
-            known = before is not None and not isinstance(before, Failure)
-            result = f"{outcome.us:.4g} us" + (f", its parent {before.us:.4g} us" if known else "")
+            result = f"{outcome.us:.4g} us"
+            if isinstance(before, Evaluation):
+                result += f", its parent {before.us:.4g} us"
         lines.append(f"{child.origin.note or 'no reason given'}: {result}")
     return lines[-SEEN:]

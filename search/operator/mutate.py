@@ -76,8 +76,7 @@ class Mutate:
         """An edit: first what it decides on, then which of its values, each equally likely."""
         groups: dict[tuple[str, str], list[Edit]] = {}
         for edit in edits:
-            decision = edit.new or edit.old
-            groups.setdefault((decision.verb, decision.subject), []).append(edit)
+            groups.setdefault((edit.decision.verb, edit.decision.subject), []).append(edit)
         if not self.prefer:
             return rng.choice(groups[rng.choice(list(groups))])
         liked = dict(self.prefer)

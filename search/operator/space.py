@@ -59,7 +59,7 @@ class Space:
         """What one change of `base` reaches, and all values that the schedules `seen` have."""
         found: dict[tuple[str, str], dict[Decision | None, None]] = {}
         for edit in neighbours(spec, base, machine, sizes):
-            decision = edit.new or edit.old
+            decision = edit.decision
             if edit.new == edit.old:  # a loop that comes first: see below
                 continue
             values = found.setdefault((decision.verb, decision.subject), {})

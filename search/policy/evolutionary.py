@@ -32,9 +32,9 @@ class Evolutionary:
     def ask(self, state: State, count: int, rng: random.Random) -> Sequence[Proposal]:
         """`count` proposals, those from the best first."""
         elites = list(state.archive)
-        if not elites:
-            return [Proposal(self.change, (rng.choice(state.roots),)) for _ in range(count)]
         best = state.archive.best()
+        if best is None:
+            return [Proposal(self.change, (rng.choice(state.roots),)) for _ in range(count)]
         from_best = max(1, round(self.elitism * count))
         proposals = [Proposal(self.step, (best.candidate.key,)) for _ in range(from_best)]
         while len(proposals) < count:

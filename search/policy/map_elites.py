@@ -44,7 +44,7 @@ class MapElites:
     ) -> Proposal:
         numbers = range(len(found.holders))
         one = rng.choices(numbers, weights)[0]
-        parents = (found.holders[one].key,)
+        parents: tuple[str, ...] = (found.holders[one].key,)
         if len(numbers) > 1 and rng.random() < self.crossed:
             others = [n for n in numbers if n != one]
             two = rng.choices(others, [weights[n] for n in others])[0]

@@ -38,7 +38,9 @@ def made(
 
     us: None: failed, 0: not known yet.  A candidate's schedule is its name.
     """
-    graph, outcomes, keys = Graph(), {}, {}
+    graph = Graph()
+    outcomes: dict[str, Evaluated] = {}
+    keys: dict[str, str] = {}
     for name, us, parents in lines:
         origin = Origin(
             "op", tuple(keys[p] for p in parents.split()), "", (tags or {}).get(name, "")
@@ -79,11 +81,13 @@ def state(
 @st.composite
 def states(draw: st.DrawFn) -> State:
     """Any state: roots, children of one or two parents, failures, and what is not known yet."""
-    graph, outcomes, keys = Graph(), {}, []
+    graph = Graph()
+    outcomes: dict[str, Evaluated] = {}
+    keys: list[str] = []
     roots = draw(st.integers(1, 3))
     tags = st.sampled_from(["", *(f"island {n}" for n in range(6)), "something else"])
     for number in range(roots + draw(st.integers(0, 20))):
-        parents = ()
+        parents: tuple[str, ...] = ()
         if number >= roots:
             parents = tuple(draw(st.lists(st.sampled_from(keys), min_size=1, max_size=2)))
         origin = Origin("op", tuple(dict.fromkeys(parents)), "", draw(tags))

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ir.edits.edits import Edit, difference
+from ir.edits.edits import difference
 from ir.errors import KernelError
 from search.core.candidate import Candidate
 from search.core.difference import lines
@@ -120,7 +120,7 @@ def distil(outcome: Outcome, date: str) -> Lesson:
             _count(tallies.setdefault(verb, Tally()), before, after, len(verbs))
             if isinstance(after, Failure):
                 reasons[verb, f"{after.stage}: {_short(after.headline)}"] += 1
-        if len(verbs) == 1 and _comparable(before, after):
+        if isinstance(after, Evaluation) and len(verbs) == 1 and _comparable(before, after):
             single.setdefault(lines(parent, child)[0], before.us / after.us)
     first, best = outcome.first, outcome.best
     return Lesson(
@@ -156,12 +156,7 @@ def _verbs(parent: Candidate, child: Candidate) -> Iterator[str]:
     except KernelError:
         return
     for edit in edits:
-        yield _verb(edit)
-
-
-def _verb(edit: Edit) -> str:
-    decision = edit.new or edit.old
-    return decision.verb
+        yield edit.decision.verb
 
 
 def _comparable(before: Evaluation, after: Evaluation | Failure) -> bool:

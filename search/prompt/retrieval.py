@@ -134,9 +134,9 @@ def retrieve(library: Library, asked: Query, budget: int) -> Retrieved:
     enough = RELEVANT * max((t.score for t in ranked), default=0.0)
     waiting: dict[str, list[Taken]] = {kind: [] for kind in KINDS}
     for t in ranked:
-        kind = waiting[t.document.kind]
-        if t.score >= enough or not kind:
-            kind.append(t)
+        alike = waiting[t.document.kind]
+        if t.score >= enough or not alike:
+            alike.append(t)
     turns = sorted((k for k in KINDS if waiting[k]), key=lambda k: -waiting[k][0].score)
     taken: list[Taken] = []
     left = budget

@@ -7,7 +7,6 @@ import re
 import shutil
 import tempfile
 import tomllib
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from ir.guards import Guard
 from ir.parse.parse import parse_workload
 from ir.provenance import CORRECT_BY, TIME_KINDS
 from ir.source import near
+from ir.workload import Sizes
 from search.core.evaluation import same_kind
 from search.core.toml_text import toml_text
 from search.record.variant import (
@@ -32,8 +32,6 @@ from search.record.variant import (
     tuned,
     variants,
 )
-
-Sizes = Mapping[str, int]
 
 SPEC = "spec.kir"
 BUILD = "BUILD.bazel"

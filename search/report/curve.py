@@ -160,7 +160,7 @@ def _start(path: str) -> str:
 
 
 def _levels(values: dict[str, float | None], scale: Scale) -> tuple[Level, ...]:
-    known = [(name, words, values[name]) for name, words in LEVELS if values[name]]
+    known = [(name, words, us) for name, words in LEVELS if (us := values[name])]
     labels = spread([scale(v) for _, _, v in known], LABEL_GAP)
     return tuple(
         Level(name, f"{words} {quantity.time(v)}", round(scale(v), 1), round(y + 4, 1))

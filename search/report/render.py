@@ -10,7 +10,8 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, pass_environm
 from markupsafe import Markup
 
 from search.core import quantity
-from search.report import curve, heatmap
+from search.report import curve as drawing
+from search.report import heatmap
 from search.report.page import Engine, Page, Result
 
 TEMPLATES = Path(__file__).parents[2] / "templates" / "report"
@@ -38,8 +39,8 @@ class Section:
 
     result: Result
     anchor: str
-    curve: curve.Curve | None
-    narrow: curve.Curve | None
+    curve: drawing.Curve | None
+    narrow: drawing.Curve | None
     maps: tuple[heatmap.Map, ...]
     stages: tuple[Stage, ...]
     busy: tuple[Engine, ...]
@@ -60,8 +61,8 @@ def _section(result: Result, number: int) -> Section:
     return Section(
         result=result,
         anchor=f"run-{number}",
-        curve=curve.curve(result),
-        narrow=curve.curve(result, curve.NARROW),
+        curve=drawing.curve(result),
+        narrow=drawing.curve(result, drawing.NARROW),
         maps=heatmap.maps(result.archive),
         stages=_stages(result),
         busy=tuple(e for e in result.engines if e.first or e.best),

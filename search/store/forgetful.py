@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -18,6 +19,7 @@ class Forgetful:
 
     def __init__(self) -> None:
         self._runs: Counter[str] = Counter()
+        self._started: dict[str, float] = {}
         self._outcomes: dict[tuple[str, str], Evaluated] = {}
         self._exchanges: dict[str, dict[tuple[str, int], StoredExchange]] = {}
 
@@ -25,7 +27,9 @@ class Forgetful:
         """A new run; its name."""
         stem = f"{chosen.kernel}-{chosen.target}"
         self._runs[stem] += 1
-        return f"{stem}-{self._runs[stem]}"
+        run = f"{stem}-{self._runs[stem]}"
+        self._started = {run: time.time(), **self._started}
+        return run
 
     def asked(
         self, run: str, generation: int, candidates: Sequence[Candidate], seconds: float
@@ -58,6 +62,10 @@ class Forgetful:
     def runs_of(self, kernel: str) -> tuple[str, ...]:
         """None is kept."""
         return ()
+
+    def started(self) -> dict[str, float]:
+        """When each run of this process was started, by its name; the latest first."""
+        return dict(self._started)
 
     def load(self, run: str) -> StoredRun:
         """KernelError: no run can go on."""
