@@ -108,3 +108,11 @@ class Warms(Protocol):
 
     def warm(self, machine: Machine) -> None:
         """Does it once in this process, for the children that it forks later."""
+
+
+@runtime_checkable
+class ShowsLevels(Protocol):
+    """A backend that lowers a nest through levels of its own before it emits."""
+
+    def levels(self, nest: LoopNest, machine: Machine) -> Mapping[str, str]:
+        """The text of each level between loop nest and source by its name, the nest's side first."""
