@@ -18,6 +18,7 @@ FOLDERS = (
     "kernels_generated",
     "benchmarks",
     "examples",
+    "testing",
     "tests",
     "tools",
     "bazel",

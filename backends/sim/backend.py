@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -71,6 +71,10 @@ class Sim:
         if done.returncode:
             raise BackendError("build", _first_errors(done.stderr))
         return Built(library, {"library_bytes": float(os.path.getsize(library))})
+
+    def words(self) -> Collection[str]:
+        """What no name of a text may be but the text's own."""
+        return spelling.WORDS
 
     def run(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
