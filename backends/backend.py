@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -109,3 +109,27 @@ class Warms(Protocol):
 
     def warm(self, machine: Machine) -> None:
         """Does it once in this process, for the children that it forks later."""
+
+
+@runtime_checkable
+class ShowsLevels(Protocol):
+    """A backend that lowers a nest through levels of its own before it emits."""
+
+    def levels(self, nest: LoopNest, machine: Machine) -> Mapping[str, str]:
+        """The text of each level between loop nest and source by its name, the nest's side first."""
+
+
+@runtime_checkable
+class Drafts(Protocol):
+    """A backend that can run a source without its compiler, which takes long."""
+
+    def draft(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
+        """As `build` where that is needed to run; else what `run` needs of a source and no more."""
+
+
+@runtime_checkable
+class Reserves(Protocol):
+    """A backend whose texts have words of their own, which a kernel's names may be too."""
+
+    def words(self) -> Collection[str]:
+        """Keywords of its language and names that its texts use."""

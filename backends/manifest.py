@@ -18,6 +18,21 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _EXTENSION = re.compile(r"[a-z0-9]+(\.[a-z0-9]+)*")
 _OBJECT = re.compile(r"([a-z_][a-z0-9_]*):([A-Za-z_][A-Za-z0-9_]*)")
+FEATURES = (  # of the language, that a backend may refuse; the conformance suite has cases of each
+    *("function", "integer", "random", "long constant", "reduction", "scan", "gather", "window"),
+    *(
+        "jagged",
+        "search",
+        "matmul",
+        "scatter",
+        "atomic",
+        "recurrence",
+        "mapping",
+        "staging",
+        "names",
+    ),
+)
+_WORDS = ("correct_by", "time_kind", "dtypes", "refuses", "tried_on")  # fields that are lists
 _GUIDE = "docs/add_a_backend.md lists the fields of a backend.toml"
 
 
@@ -29,7 +44,9 @@ class Manifest:
     file, without a dot.  object: `module:Class` in its folder; the class is called with this
     manifest and gives the `Backend`.  correct_by, time_kind: the ways it can establish a
     result and a time, best first.  dtypes: what its kernels can hold.  toolchain: what it
-    needs, for people.  for_tests: proves nothing about a kernel, so never a default.  table:
+    needs, for people.  refuses: what of the language its `emit` refuses, words of `FEATURES`.
+    tried_on: the targets that the language suite is run on, one for each sort of them; all where
+    empty.  for_tests: proves nothing about a kernel, so never a default.  table:
     `module:function` that checks the backend's own table of a target file (`backends/table.py`);
     empty where there is none.
     """
@@ -43,6 +60,8 @@ class Manifest:
     time_kind: tuple[str, ...]
     dtypes: tuple[str, ...]
     toolchain: str
+    refuses: tuple[str, ...] = ()
+    tried_on: tuple[str, ...] = ()
     for_tests: bool = False
     table: str = ""
 
@@ -57,6 +76,8 @@ class Manifest:
         _require_words(self, "correct_by", CORRECT_BY)
         _require_words(self, "time_kind", TIME_KINDS)
         _require_words(self, "dtypes", tuple(DTYPES))
+        if self.refuses:
+            _require_words(self, "refuses", FEATURES)
         if not isinstance(self.for_tests, bool):
             raise _fault("for_tests", f"is {self.for_tests!r}", "true or false")
 
@@ -86,7 +107,7 @@ def manifest(table: Mapping[str, Any], where: str = "") -> Manifest:
 
 
 def _words(name: str, value: Any) -> Any:
-    if name not in ("correct_by", "time_kind", "dtypes"):
+    if name not in _WORDS:
         return value
     if isinstance(value, str):
         return (value,)

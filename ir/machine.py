@@ -39,6 +39,7 @@ class Unit:
 
 Nest = Any  # an `ir.nest` LoopNest, and one of its Launches: `ir.nest` imports this module
 Launch = Any
+Value = Any
 Sizes = Mapping[str, int]
 Cost = Callable[[Nest], float]  # microseconds
 
@@ -99,6 +100,9 @@ class MachineClass(Protocol):
 
     def register_parts(self, launch: Launch, sizes: Sizes) -> Mapping[str, int]:
         """Bytes of each value that lies in registers."""
+
+    def space_of(self, value: Value, launch: Launch) -> str:
+        """The memory space that holds a value of a launch."""
 
     def exchanges(self, launch: Launch) -> int:
         """Values that the threads of a block exchange through scratch."""

@@ -122,6 +122,8 @@ TABLE = {
     "benchmarks/search": (ALL, None),
     "examples": (ALL, None),
     "tools": (ALL, ()),
+    "testing": (("ir",), None),
+    "testing/conformance": (("ir", "backends"), None),
     "tests": (ALL, None),
     "tests/device": (
         (
@@ -143,6 +145,8 @@ FOR_TESTS = (
     "machines",
     "machines/gpu",
     "machines/tiles",
+    "testing",
+    "testing/conformance",
     "tests/model_server",
     "tests/place",
     "search/store",
@@ -248,6 +252,16 @@ def test_only_tests_import_tests():
         for path in modules()
         for module, line in own_imports(path)
         if (ROOT / f"{module}.py").exists() and is_test(Path(f"{module}.py"))
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_only_tests_import_what_is_for_tests():
+    wrong = [
+        f"{path}:{line}: imports {module}"
+        for path in modules()
+        for module, line in own_imports(path)
+        if module.split("/")[0] == "testing" and path.parts[0] not in ("testing", "tests")
     ]
     assert not wrong, "\n".join(wrong)
 

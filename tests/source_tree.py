@@ -19,6 +19,7 @@ FOLDERS = (
     "kernels_generated",
     "benchmarks",
     "examples",
+    "testing",
     "tests",
     "tools",
     "bazel",

@@ -15,8 +15,8 @@ from pathlib import Path
 from backends.registry import backend_for, target
 from ir.errors import KernelError
 from ir.lower.lower import lower
-from ir.parse.parse import parse_schedule, parse_workload
-from ir.samples.samples import LIBRARY
+from ir.parse.schedule import parse_schedule
+from tools.kernels import named
 from tools.pages import command
 
 DOCS = Path("docs")
@@ -50,7 +50,7 @@ def page(text: str) -> str:
 
 def kernels(name: str, schedule: str, machine: str) -> str:
     """The device's functions of a kernel of the library, with a schedule, for a target."""
-    workload = parse_workload((LIBRARY / f"{name}.kir").read_text(encoding="utf-8"), name)
+    workload = named(name)
     found = target(machine)
     nest = lower(workload.spec, parse_schedule(schedule, name), found, workload.tune)
     source = backend_for(found).emit(nest, found)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from ir.errors import KernelError
-from ir.samples.samples import LIBRARY
 from tools import emitted
 from tools.emitted import DOCS, page
+from tools.kernels import LIBRARY
 
 ROOT = LIBRARY.parent.parent
 SCHEDULE = "```text\nschedule(softmax)\ntile(m, size=2)\nplace(m.outer, level=grid)\n```\n"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,9 @@ from backends.manifest import Manifest
 from backends.null.clock import modelled_us
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
-from ir.print import expression_text, spec_text
+from ir.nest.text import nest_text
+from ir.print import spec_text
 from ir.reference.reference import evaluate_storage
-from ir.spec import Expr
 
 _HEAD = "nest of "
 
@@ -29,12 +28,10 @@ class Null:
         self.manifest = manifest
 
     def emit(self, nest: LoopNest, machine: Machine) -> str:
-        """The equations, the decisions and every statement, one a line."""
-        lines = [f"{_HEAD}{nest.spec.name} for {machine.name}", "", spec_text(nest.formulation)]
-        lines.append(str(nest.schedule))
-        for launch in nest.launches:
-            lines += _lines(launch, 0)
-        return "\n".join(lines) + "\n"
+        """Every statement, one a line, then the equations and the decisions that gave them."""
+        return "\n".join(
+            (nest_text(nest, machine), spec_text(nest.formulation), str(nest.schedule))
+        )
 
     def build(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
         """Writes the text; BackendError where it is not one that `emit` wrote."""
@@ -91,28 +88,3 @@ class Null:
             "why": "runs the spec, not the kernel: for tests only",
             "toolchain": "null 1",
         }
-
-
-def _lines(node: Any, depth: int) -> Iterator[str]:
-    """A value as indented text: a line for each field, blocks below."""
-    pad = "  " * depth
-    yield f"{pad}{type(node).__name__.lower()}"
-    for f in fields(node):
-        held = getattr(node, f.name)
-        if isinstance(held, tuple) and any(is_dataclass(x) for x in held):
-            yield f"{pad}  {f.name}:"
-            for item in held:
-                yield from _lines(item, depth + 2) if _deep(item) else [f"{pad}    {item}"]
-        elif held not in (None, (), "") and f.name != "place":
-            yield f"{pad}  {f.name} = {_text(held)}"
-
-
-def _deep(item: Any) -> bool:
-    return is_dataclass(item) and not isinstance(item, Expr)
-
-
-def _text(held: Any) -> str:
-    try:
-        return expression_text(held) if isinstance(held, Expr) else str(held)
-    except AssertionError:  # a node that only a nest has
-        return repr(held)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +56,10 @@ class Sim:
         require_admissible(source)
         include = kernel_include(COMPILER, FLAGS)
         return Compiler(COMPILER, FLAGS).build(source, folder, "kernel.cc", (include,))
+
+    def words(self) -> Collection[str]:
+        """What no name of a text may be but the text's own."""
+        return spelling.WORDS
 
     def run(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays

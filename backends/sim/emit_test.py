@@ -13,7 +13,7 @@ from backends.sim.backend import Sim
 from ir.lower.lower import lower
 from ir.nest.nest import LoopNest
 from ir.parse.parse import parse_schedule
-from ir.samples.samples import workload
+from ir.samples.samples import decisions, spec_of, workload
 
 MACHINE = target("npu")
 SCHEDULES = {
@@ -145,3 +145,10 @@ def test_what_the_device_lacks_is_refused_at_emission():
     broken = replace(made, launches=(replace(launch, body=tuple(odd)),))
     with pytest.raises(BackendError, match="`argmax` has no fold on this device"):
         sim().emit(broken, MACHINE)
+
+
+def test_a_constant_that_a_double_does_not_hold_is_refused():
+    spec = spec_of("y[m] = x[m] + 9007199254740993", inputs="x: i64[M]", result="i64[M]")
+    nest = lower(spec, decisions(spec), MACHINE, {"M": 400})
+    with pytest.raises(BackendError, match="no constant as large as 9007199254740993"):
+        Sim(REGISTRY.manifest("sim")).emit(nest, MACHINE)

@@ -75,13 +75,6 @@ def triton() -> Triton:
     return Triton(REGISTRY.manifest("triton"))
 
 
-@pytest.mark.parametrize("order", [0, 1, 5])
-@pytest.mark.parametrize("name", CASES)
-def test_updates_are_added_in_whatever_order_programs_run(name, order, tmp_path):
-    for sizes in case(name).checks:
-        assert wrong(nest(name, "h200"), target("h200"), sizes, tmp_path, order) == ""
-
-
 @pytest.mark.parametrize("chip", ["h200", "mi300"])
 @pytest.mark.parametrize("name", CASES)
 def test_it_compiles(name, chip, tmp_path):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from backends.triton.build import compile as compiler
 from backends.triton.build.admission import require_admissible
 from backends.triton.device import device
 from backends.triton.device.gpu import DEVICE, nodes
+from backends.triton.emit.names import WORDS
 from backends.triton.emit.spelling import templates
 from backends.triton.emit.view import kernel_view
 from backends.triton.interpret import interpreter
@@ -49,6 +50,19 @@ class Triton:
         their launches is refused."""
         require_admissible(source)
         return compiler.build(source, nest, machine, folder)
+
+    def draft(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
+        """As `build` where the target's GPU runs it; elsewhere a file is all that is interpreted."""
+        if not device.present(machine):
+            return self.build(source, nest, machine, folder)
+        require_admissible(source)
+        file = folder / f"kernel.{self.manifest.extension}"
+        file.write_text(source, encoding="utf-8")
+        return Built(file)
+
+    def words(self) -> Collection[str]:
+        """What no name of a text may be but the text's own."""
+        return WORDS
 
     def run(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays

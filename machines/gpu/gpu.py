@@ -6,7 +6,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from ir.machine import Cost, Machine
-from ir.nest.nest import Launch, LoopNest
+from ir.nest.footprint import tables
+from ir.nest.nest import Launch, LoopNest, Value
 from ir.schedule import Schedule
 from ir.spec import Spec
 from machines.gpu import quick_cost, registers, shared_memory
@@ -64,6 +65,12 @@ class Gpu:
     def register_parts(self, launch: Launch, sizes: Sizes) -> Mapping[str, int]:
         """What lies neither in shared memory nor in global memory only."""
         return registers.register_parts(launch, sizes)
+
+    def space_of(self, value: Value, launch: Launch) -> str:
+        """Shared memory for what is staged; a table that is searched stays in global memory."""
+        if value.name in tables(launch):
+            return "global"
+        return "scratch" if value.name in shared_memory.staged_values(launch) else "register"
 
     def exchanges(self, launch: Launch) -> int:
         """What threads load into shared memory for each other."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from ir.machine import Cost, Machine
-from ir.nest.nest import Launch, LoopNest
+from ir.nest.nest import Launch, LoopNest, Value
 from ir.schedule import Schedule
 from ir.spec import Spec
 from machines.tiles import footprint, quick_cost
@@ -48,6 +48,10 @@ class Tiles:
     def register_parts(self, launch: Launch, sizes: Sizes) -> Mapping[str, int]:
         """None: there are no registers."""
         return {}
+
+    def space_of(self, value: Value, launch: Launch) -> str:
+        """Local memory, for every value."""
+        return "scratch"
 
     def exchanges(self, launch: Launch) -> int:
         """None: a tile processor works alone on its tile."""

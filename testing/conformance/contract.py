@@ -1,23 +1,22 @@
-"""Conformance: what every backend must do, as functions that return a list of problems."""
+"""The contract: what a backend must do with a kernel from its nest to its timeline, as problems."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import backends
 from backends.backend import Backend, BackendError, Built, Timing
 from backends.emit import TEMPLATES
-from backends.measure import Reference, check, check_draws, compare, draw_sizes, reference
+from backends.measure import check, check_draws, draw_sizes, reference
 from ir.autoschedule.autoschedule import autoschedule, plain
 from ir.lower.lower import lower
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
 from ir.parse.parse import parse_spec
-from ir.reference.reference import evaluate
-from ir.samples.special_rows import NAMES, extremes, special_rows
 from ir.schedule import Schedule
 from ir.spec import Spec
 
@@ -119,26 +118,6 @@ def problems(trial: Trial) -> list[str]:
     return found
 
 
-def special_problems(
-    backend: Backend, machine: Machine, scheduler: Callable[..., Schedule], folder: Path
-) -> Iterator[str]:
-    """What a backend does wrong with NaN and infinities where it takes extremes. folder: empty."""
-    spec, sizes = extremes(*NAMES), {"M": 16, "K": 24}
-    nest = lower(spec, scheduler(spec, machine, sizes), machine, sizes)
-    built = backend.build(backend.emit(nest, machine), nest, machine, folder)
-    if not backend.available(machine)["correct_by"]:
-        return
-    for run in (sizes, {"M": 9, "K": 37}, {"M": 8, "K": 1}):
-        x = {"x": special_rows(run["M"], run["K"], SEED)}
-        exact = evaluate(spec, x, run)
-        got = backend.run(built, nest, machine, run, {"x": x["x"].copy()})
-        for name in exact:
-            try:
-                compare(spec, run, name, got[name], Reference(x, exact, exact))
-            except BackendError as e:
-                yield f"run: {e.reason}"
-
-
 def _emit(trial: Trial) -> Iterator[str]:
     nest = trial.nest()
     first = trial.backend.emit(nest, trial.machine)
@@ -152,7 +131,7 @@ def _emit(trial: Trial) -> Iterator[str]:
 
 def _build(trial: Trial, source: str) -> tuple[Built, list[str]]:
     """What a source was built to, and what is wrong with what that left behind."""
-    own = Path(__file__).parent / trial.backend.manifest.name
+    own = Path(backends.__file__).parent / trial.backend.manifest.name
     watched = (own, TEMPLATES, trial.folder.parent, Path.cwd())
     before = _listing(watched, trial.folder)
     built = _built(trial, source, "built")

@@ -1,0 +1,85 @@
+"""The whole language through every backend: each case, names of all sorts, random specs, and sources
+that are no kernels."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import pytest
+from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import strategies as st
+
+from backends.registry import backend, backend_names, target_names
+from ir.print import spec_text
+from ir.samples.random_specs import sizes_for, specs
+from testing.conformance.case import SCHEDULERS, Case, language_problems
+from testing.conformance.hostile import hostile_problems
+from testing.conformance.kernels import check_lines
+from testing.conformance.names import name_cases
+from testing.conformance.suite import language_cases, machines, served
+
+TRIED = [
+    pytest.param(name, machine, case, number == 0 or case.everywhere, id=f"{machine.name}-{key}")
+    for name in backend_names()
+    for number, machine in enumerate(machines(backend(name)))
+    for key, case in language_cases().items()
+    if served(case, machine) and (number == 0 or case.everywhere or case.compiled)
+]
+
+
+@pytest.mark.parametrize(("name", "machine", "case", "run"), TRIED)
+def test_a_case_is_right_or_refused_as_the_manifest_says(name, machine, case, run, tmp_path):
+    assert list(language_problems(backend(name), machine, case, tmp_path, run)) == []
+
+
+@pytest.mark.parametrize("name", backend_names())
+def test_any_names_of_the_language_are_taken(name, tmp_path):
+    served = backend(name)
+    machine = machines(served)[-1]
+    for number, case in enumerate(name_cases(served)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        assert list(language_problems(served, machine, case, folder)) == [], case.text
+
+
+@pytest.mark.parametrize("name", backend_names())
+@settings(
+    max_examples=8,
+    deadline=None,
+    phases=(Phase.explicit, Phase.generate),  # to shrink a fault would build hundreds of kernels
+    suppress_health_check=list(HealthCheck),
+)
+@given(spec=specs(), data=st.data())
+def test_random_specs_are_right_or_refused(name, tmp_path_factory, spec, data):
+    assume(spec.inputs)  # a kernel of constants alone is nothing to search for
+    sizes = {size: 7 * n - 3 for size, n in data.draw(sizes_for(spec)).items()}
+    scheduler = data.draw(st.sampled_from(sorted(SCHEDULERS)))
+    case = Case("random", spec_text(spec) + check_lines((sizes,)), (), scheduler)
+    folder = tmp_path_factory.mktemp("kernel")
+    served = backend(name)
+    found = list(language_problems(served, machines(served)[0], case, folder))
+    assert found == [], case.text
+
+
+@pytest.mark.parametrize("name", backend_names())
+def test_a_source_that_is_no_kernel_is_refused(name, tmp_path):
+    served = backend(name)
+    machine = machines(served)[0]
+    one, other = (
+        language_cases()["reductions over several axes"],
+        language_cases()["several launches"],
+    )
+    found = list(hostile_problems(served, machine, one, other.nest(machine), tmp_path))
+    assert found == []
+
+
+@cache
+def targets() -> frozenset[str]:
+    return frozenset(target_names(for_tests=True))
+
+
+@pytest.mark.parametrize("name", backend_names(for_tests=True))
+def test_what_a_backend_is_tried_on_are_targets_that_list_it(name):
+    served = backend(name)
+    assert set(served.manifest.tried_on) <= targets()
+    assert len(machines(served)) == len(served.manifest.tried_on) or not served.manifest.tried_on

@@ -1,0 +1,1 @@
+"""Support for tests: nothing but tests may import it."""

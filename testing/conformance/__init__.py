@@ -1,0 +1,1 @@
+"""Conformance: what every backend must do, whatever language it emits."""

@@ -1,0 +1,163 @@
+"""Cases of what schedules decide: matmuls on the matrix unit, the order of blocks, staged loads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from testing.conformance.case import Case
+from testing.conformance.kernels import kernel
+
+SIZES = ({"M": 21, "K": 37, "N": 18}, {"M": 1, "K": 1, "N": 1}, {"M": 64, "K": 64, "N": 64})
+ALIGNED = ({"M": 64, "K": 64, "N": 64}, {"M": 72, "K": 40, "N": 56})  # rows of whole 16 bytes
+TILES = """
+tile(m, size=16)
+tile(n, size=16)
+tile(k, size=16)
+place(m.outer, level=grid)
+place(n.outer, level=grid)
+"""
+MATRIX = f"{TILES}compute(y, unit=matrix)\n"
+CAUSAL = '''
+def causal(q: bf16[H, M, D], k: bf16[H, N, D], v: bf16[H, N, D]) -> bf16[H, M, D]:
+    """Average values by how keys fit, over those up to each query's own place."""
+    s[h, m, n] = sum(f32(q[h, m, d]) * f32(k[h, n, d]), d)
+    a[h, m, n] = where(n <= m, s[h, m, n] * rsqrt(f32(D)), -inf)
+    mx[h, m] = max(a[h, m, n], n)
+    p[h, m, n] = exp(a[h, m, n] - mx[h, m])
+    l[h, m] = sum(p[h, m, n], n)
+    o[h, m, d] = sum(p[h, m, n] * f32(v[h, n, d]), n)
+    y[h, m, d] = o[h, m, d] / l[h, m]
+    return y
+
+
+check(H=2, M=21, N=37, D=16)
+check(H=1, M=1, N=1, D=1)
+'''
+STREAMED = """
+tile(h, size=1)
+tile(m, size=8)
+tile(n, size=16)
+place(h.outer, level=grid)
+place(m.outer, level=grid)
+fuse(l, into=o)
+stream(mx, into=o)
+compute(s, unit=matrix)
+compute(o, unit=matrix)
+precision(o, dtype=bf16)
+"""
+
+
+def decision_cases() -> Iterator[Case]:
+    """All of them."""
+    yield from _matmuls()
+    yield from _mapping()
+    yield from _staging()
+
+
+def _product(dtype: str, second: str = "w[k, n]", shape: str = "K, N", checks=SIZES) -> str:
+    x, w = ("x[m, k]", second) if dtype in ("f32", "f64") else ("f32(x[m, k])", f"f32({second})")
+    wide = "f64" if dtype == "f64" else "f32"
+    return kernel(
+        f"x: {dtype}[M, K], w: {dtype}[{shape}]",
+        {"y": (f"{wide}[M, N]", f"y[m, n] = sum({x} * {w}, k)")},
+        checks,
+    )
+
+
+def _matmuls() -> Iterator[Case]:
+    """Operands of every dtype and order, batches, an epilogue, and sums over two indices."""
+    for dtype in ("f32", "f16", "bf16"):
+        yield Case(f"matmul of {dtype}", _product(dtype), ("matmul",), MATRIX)
+    yield Case("matmul of f64", _product("f64"), ("matmul",), TILES)
+    for dtype in ("f8e4m3", "f8e5m2"):
+        yield Case(f"matmul of {dtype}", _product(dtype), ("matmul",), "autoschedule")
+    turned = _product("bf16", "w[n, k]", "N, K")
+    yield Case("matmul of a transposed operand", turned, ("matmul",), MATRIX)
+    batched = (
+        kernel(
+            "x: f16[B, M, K], w: f16[B, K, N], b: f16[N]",
+            {"y": ("f16[B, M, N]", "y[b, m, n] = gelu(acc[b, m, n] + f32(b[n]))")},
+            ({"B": 3, "M": 9, "K": 21, "N": 17}, {"B": 1, "M": 1, "K": 1, "N": 1}),
+            "acc[b, m, n] = sum(f32(x[b, m, k]) * f32(w[b, k, n]), k)",
+        )
+        .replace("b: f16[N]", "bias: f16[N]")
+        .replace("f32(b[n])", "f32(bias[n])")
+    )
+    yield Case("matmul of a batch, with an epilogue", batched, ("matmul",))
+    two = kernel(
+        "x: f32[M, K, J], w: f32[K, J, N]",
+        {"y": ("f32[M, N]", "y[m, n] = sum(x[m, k, j] * w[k, j, n], k, j)")},
+        ({"M": 9, "K": 5, "J": 7, "N": 17}, {"M": 1, "K": 1, "J": 1, "N": 1}),
+    )
+    yield Case("matmul over two indices", two, ("matmul",))
+    yield Case("streamed softmax", CAUSAL, ("matmul", "reduction"), STREAMED)
+    yield Case(
+        "streamed softmax, cut", CAUSAL, ("matmul",), f"{STREAMED}cut(n, at=m)\n", registers=True
+    )
+
+
+def _mapping() -> Iterator[Case]:
+    """How blocks lie on the machine; each is one more line for the same matmul."""
+    text = _product("f32")
+    lines = {
+        "grouped": "group(m, size=2, over=n)",
+        "threads": "lanes(y, count=64)",
+        "persistent": "persist(y, programs=1)",
+        "specialized": "specialize(y)",
+        "split": "split(y, over=k, parts=2)",
+        "packed": "layout(w, order=n_k)",
+        "tf32x3": "precision(y, dtype=tf32x3)",
+    }
+    for name, line in lines.items():
+        first = line if line.startswith("split") else ""
+        rest = "" if first else line
+        schedule = f"{first}\n{MATRIX}{rest}"
+        yield Case(f"matmul, {name}", text, ("matmul", "mapping"), schedule, registers=True)
+    image = kernel(
+        "x: f32[B, P, Q], w: f32[3]",
+        {"y": ("f32[B, P, Q]", "y[b, p, q] = sum(pad(x[b, p + i - 1, q], 0.0) * w[i], i)")},
+        ({"B": 2, "P": 7, "Q": 5}, {"B": 1, "P": 1, "Q": 1}),
+    )
+    for verb in ("unroll(i)", "collapse(p, inner=q)"):
+        yield Case(f"a window, {verb}", image, ("window", "mapping"), verb, registers=True)
+    once = kernel(
+        "x: f32[M, K], g: f32[K]",
+        {
+            "y": ("f32[M, K]", "y[m, k] = x[m, k] * total[()]"),
+            "scale": ("f32[K]", "scale[k] = exp(g[k])"),
+        },
+        ({"M": 21, "K": 37}, {"M": 1, "K": 1}),
+        "total[()] = sum(g[k], k)",
+    )
+    yield Case("what no block of the grid needs", once, ("mapping",))
+    split = "tile(m, size=4)\nplace(m.outer, level=grid)\nkernel(r)\n"
+    several = kernel(
+        "x: f32[M, K]",
+        {"y": ("f32[M, K]", "y[m, k] = x[m, k] * r[m]")},
+        ({"M": 21, "K": 37}, {"M": 1, "K": 1}),
+        "r[m] = rsqrt(sum_of[m] / K + 1e-06)",
+    ).replace("    r[m] =", "    sum_of[m] = sum(x[m, k] ** 2, k)\n    r[m] =")
+    yield Case("several launches", several, ("mapping",), split)
+
+
+def _staging() -> Iterator[Case]:
+    """Loads that run ahead, are shared by blocks, or are moved by a copy engine."""
+    text = _product("bf16", checks=ALIGNED)
+    deep = f"{MATRIX}stage(x, space=scratch, depth=3)\nstage(w, space=scratch, depth=2)\n"
+    yield Case("staged operands", text, ("staging", "matmul"), deep)
+    stored = f"{deep}stage(y, space=scratch, depth=2)\n"
+    yield Case("a staged store", text, ("staging", "matmul"), stored, compiled=False)
+    bulk = f"{MATRIX}stage(x, depth=2, by=bulk)\nstage(w, depth=2, by=bulk)\n"
+    yield Case("bulk copies", text, ("staging", "matmul"), bulk, registers=True)
+    shared = f"{MATRIX}share(x, over=n.outer)\nstage(x, space=scratch, depth=2)\n"
+    yield Case("a broadcast operand", text, ("staging", "matmul"), shared)
+    softmax = kernel(
+        "x: f32[M, K]",
+        {"y": ("f32[M, K]", "y[m, k] = e[m, k] / s[m]")},
+        ({"M": 21, "K": 37}, {"M": 1, "K": 1}),
+        "t[m] = max(x[m, k], k)",
+        "e[m, k] = exp(x[m, k] - t[m])",
+        "s[m] = sum(e[m, k], k)",
+    )
+    whole = "tile(m, size=4)\ntile(k, size=16)\nplace(m.outer, level=grid)\nstage(x, at=grid, space=scratch, depth=1)\n"
+    yield Case("rows that are staged whole", softmax, ("staging", "reduction"), whole)

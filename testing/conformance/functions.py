@@ -1,0 +1,174 @@
+"""Cases of every pointwise function at its edges, of all dtypes, and of what decides with NaN."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy as np
+
+from ir.print import spec_text
+from ir.reference.rounding import round_to
+from ir.samples.function_samples import (
+    float_inputs,
+    float_spec,
+    integer_inputs,
+    integer_spec,
+    short_inputs,
+    short_spec,
+)
+from ir.samples.special_rows import NAMES, extremes, special_rows
+from ir.spec import DTYPES, FLOATS, INNER
+from testing.conformance.case import Case, Inputs
+from testing.conformance.kernels import check_lines, equations, kernel
+
+COUNT = 400  # more than all pairs of special values
+FLAT = "tile(m, size=64)\nplace(m.outer, level=grid)"
+TILED = "tile(m, size=4)\ntile(k, size=8)\nplace(m.outer, level=grid)"
+SHAPES = ((16, 24), (9, 30), (1, 1), (8, 2), (9, 1), (5, 17), (7, 8), (8, 29), (3, 9), (1, 30))
+ROWS = tuple({"M": rows, "K": columns} for rows, columns in SHAPES)
+LEAST = 1e-30  # absolute error of a tiny result: sin(1e-20) is no zero
+CANCELS = ("y_gelu",)  # whose tail is a difference of numbers near 1
+OPEN_AT_MINUS_INFINITY = ("y_silu", "y_gelu")  # 0 in the limit, NaN in IEEE 754's arithmetic
+SPECIAL = {  # names, and the schedule
+    "tiled": (NAMES, TILED),
+    "streamed": (("argmax",), f"{TILED}\nstream(y_argmax_top, into=y_argmax)"),
+    "found": (("argmin", "cummax", "max"), "autoschedule"),
+}
+SPLIT = {"split": (("max",), f"{TILED}\nsplit(y_max, over=k, parts=2)")}
+
+
+def function_cases() -> Iterator[Case]:
+    """Floats, integers and truth values; a case for each dtype of the language."""
+    for dtype in ("f32", "bf16", "f16", "f64"):
+        yield _of_floats(dtype)
+    for dtype in ("i32", "i64"):
+        yield _of_integers(dtype)
+    text = spec_text(short_spec()) + check_lines(({"M": 9, "K": 30},))
+    yield Case(
+        "short integers",
+        text,
+        ("integer",),
+        TILED,
+        lambda sizes: short_inputs(sizes["M"], sizes["K"]),
+        compiled=True,
+    )
+    yield from _comparisons()
+    for dtype in DTYPES:
+        if dtype not in INNER:
+            yield _of_dtype(dtype)
+    yield Case(
+        "a constant that no float holds",
+        kernel("x: i64[M]", {"y": ("i64[M]", "y[m] = x[m] + 9007199254740993")}, ({"M": 9},)),
+        ("long constant",),
+    )
+
+
+def special_cases() -> Iterator[Case]:
+    """Rows with NaN, infinities and ties, at several tiles of a row."""
+    for registers, table in ((False, SPECIAL), (True, SPLIT)):
+        for name, (names, schedule) in table.items():
+            for dtype in ("f32", "bf16"):
+                yield Case(
+                    f"special rows, {name}, {dtype}",
+                    spec_text(extremes(*names, dtype=dtype)) + check_lines(ROWS),
+                    ("reduction", "scan"),
+                    schedule,
+                    _rows(dtype),
+                    _exactly,
+                    registers=registers,
+                    everywhere=True,
+                )
+
+
+def _rows(dtype: str) -> Inputs:
+    """Other rows at each size."""
+
+    def rows(sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
+        x = special_rows(sizes["M"], sizes["K"], sizes["M"] * 7 + sizes["K"])
+        return {"x": x if dtype == "f32" else round_to(x, dtype)}
+
+    return rows
+
+
+def _exactly(name: str) -> tuple[float, float]:
+    return 0.0, 0.0
+
+
+def _of_floats(dtype: str) -> Case:
+    def near(name: str) -> tuple[float, float]:
+        most = 1e-12 if dtype == "f64" else 2e-6
+        return most, most / 10 if name in CANCELS else LEAST
+
+    def unsure(inputs: Mapping[str, np.ndarray], name: str) -> np.ndarray | bool:
+        return np.isneginf(inputs["x"]) if name in OPEN_AT_MINUS_INFINITY else False
+
+    text = spec_text(float_spec(dtype)) + check_lines(({"M": COUNT},))
+    return Case(
+        f"functions of {dtype}",
+        text,
+        ("function",),
+        FLAT,
+        lambda sizes: float_inputs(dtype, sizes["M"]),
+        near,
+        free=unsure,
+        compiled=True,
+    )
+
+
+def _of_integers(dtype: str) -> Case:
+    def near(name: str) -> tuple[float, float]:
+        return (2e-5, 2e-6) if name.startswith("n_") else (0.0, 0.0)
+
+    text = spec_text(integer_spec(dtype)) + check_lines(({"M": COUNT},))
+    given: Callable[..., dict] = integer_inputs
+    return Case(
+        f"functions of {dtype}",
+        text,
+        ("integer", "random"),
+        FLAT,
+        lambda sizes: given(dtype, sizes["M"]),
+        near,
+        compiled=True,
+    )
+
+
+def _comparisons() -> Iterator[Case]:
+    """Each comparison, of floats with NaN and infinities and of integers, and of equal numbers."""
+    signs = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+    for dtype in ("f32", "i32", "i64"):
+        texts = {f"c_{n}": f"x[m] {sign} w[m]" for n, sign in signs.items()}
+        texts |= {f"s_{n}": f"x[m] {sign} x[m]" for n, sign in signs.items()}
+        text = kernel(
+            f"x: {dtype}[M], w: {dtype}[M]", equations(texts, "b8", "m", "M"), ({"M": COUNT},)
+        )
+        yield Case(f"comparisons of {dtype}", text, ("function",), FLAT, _compared(dtype))
+
+
+def _compared(dtype: str) -> Inputs:
+    def pairs(sizes: Mapping[str, int]) -> Mapping[str, np.ndarray]:
+        if dtype == "f32":
+            return float_inputs(dtype, sizes["M"])
+        made = integer_inputs(dtype, sizes["M"])
+        x, w = made["i"], made["j"].copy()
+        w[1::3] = x[1::3]
+        return {"x": x, "w": w}
+
+    return pairs
+
+
+def _of_dtype(dtype: str) -> Case:
+    """A tensor of a dtype that is copied, and casts to it and from it."""
+    value = "x[m]" if dtype in FLOATS else "f32(x[m])"
+    wide = "f64" if dtype == "f64" else "f32"
+    kept = "~x[m]" if dtype == "b8" else "x[m] + x[m]"
+    cast = "w[m] > 0.0" if dtype == "b8" else f"{dtype}(w[m] * 3.0)"
+    return Case(
+        f"dtype {dtype}",
+        kernel(
+            f"x: {dtype}[M], w: f32[M]",
+            equations({"same": kept, "to": cast}, dtype, "m", "M")
+            | equations({"wide": f"{wide}({value}) * 0.5"}, wide, "m", "M"),
+            ({"M": 67}, {"M": 1}),
+        ),
+        ("function",),
+    )

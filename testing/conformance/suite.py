@@ -1,0 +1,34 @@
+"""The cases of the language suite, and what runs them for one backend."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from backends.backend import Backend
+from backends.registry import target, target_names
+from ir.machine import Machine
+from testing.conformance.case import Case
+from testing.conformance.decisions import decision_cases
+from testing.conformance.equations import equation_cases
+from testing.conformance.functions import function_cases, special_cases
+
+
+@cache
+def language_cases() -> dict[str, Case]:
+    """Every case that does not depend on the backend, by its name."""
+    cases = (*function_cases(), *special_cases(), *equation_cases(), *decision_cases())
+    named = {case.name: case for case in cases}
+    assert len(named) == len(cases), "two cases have one name"
+    return named
+
+
+def machines(backend: Backend) -> tuple[Machine, ...]:
+    """The targets that the suite runs a backend on: those that its manifest names, else all."""
+    manifest = backend.manifest
+    names = manifest.tried_on or target_names(for_tests=True)
+    return tuple(m for m in map(target, names) if manifest.name in m.backends)
+
+
+def served(case: Case, machine: Machine) -> bool:
+    """Whether a case's decisions are legal on a machine of this sort."""
+    return "register" in machine.spaces or not case.registers

@@ -1,0 +1,29 @@
+"""The kernels that a command of this folder is given: of the library by name, or a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ir.errors import KernelError
+from ir.parse.parse import parse_workload
+from ir.source import near
+from ir.workload import Workload
+from search.cli.files import text_of
+
+LIBRARY = Path(__file__).parents[1] / "ir" / "library"
+ENDING = ".kir"
+
+
+def named(kernel: str, folder: Path = Path()) -> Workload:
+    """A kernel of the library, or of a file below a folder; KernelError where there is none."""
+    if kernel.endswith(ENDING) or "/" in kernel:
+        return parse_workload(text_of(folder / kernel, "--kernel", ENDING), kernel)
+    names = sorted(file.stem for file in LIBRARY.glob("*" + ENDING))
+    if kernel not in names:
+        raise KernelError(
+            f"there is no kernel `{kernel}`",
+            where="--kernel",
+            allowed=", ".join(names),
+            hint=near(kernel, names, f"or give the path of a {ENDING} file"),
+        )
+    return parse_workload((LIBRARY / (kernel + ENDING)).read_text(encoding="utf-8"), kernel)

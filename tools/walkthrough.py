@@ -1,0 +1,81 @@
+"""Renews what docs/how_a_spec_becomes_a_kernel.md shows of a kernel at each level.
+
+A marker `<!-- shown: KERNEL TARGET LEVEL -->` follows the schedule that it is for, a block of text
+that begins with `schedule(KERNEL)`; what stands between it and `<!-- end -->` is replaced by the level
+as `show` prints it. The level `own` stands for all levels that the target's backend adds.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from backends.registry import target
+from ir.errors import KernelError
+from tools.kernels import named
+from tools.pages import command
+from tools.show import LEVELS, Lowered, levels, lowered, shown
+
+PAGE = Path("docs/how_a_spec_becomes_a_kernel.md")
+OWN = "own"
+EXAMPLES = """
+examples:
+  walkthrough
+      rewrites what is shown
+  walkthrough --check
+      says whether it is what the kernels are lowered to; exit code 1 where it is not
+"""
+_MARKED = re.compile(r"(<!-- shown: (\w+) (\w+) (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_SCHEDULE = re.compile(r"```text\n(schedule\((\w+)\)\n.*?)```", re.DOTALL)
+_FENCES = {"spec": "python", "variant": "python"}  # how a level's text is highlighted
+_LANGUAGES = {"py": "python", "cc": "cpp"}  # by the extension of a source
+
+
+def page(text: str) -> str:
+    """The page with every marked level printed anew; KernelError, BackendError for a marker that
+    names no kernel, target or level, or whose schedule does not lower."""
+
+    def fill(found: re.Match[str]) -> str:
+        start, kernel, name, level, end = found.groups()
+        above = [m[1] for m in _SCHEDULE.finditer(text[: found.start()]) if m[2] == kernel]
+        if not above and level != "spec":
+            raise KernelError(
+                f"no schedule of `{kernel}` stands above its marker",
+                hint=f"show it as text that begins with schedule({kernel})",
+            )
+        one = lowered(named(kernel), target(name), above[-1] if above else "")
+        return start + "\n".join(_blocks(one, level)) + end
+
+    return _MARKED.sub(fill, text)
+
+
+def _blocks(one: Lowered, level: str) -> Iterator[str]:
+    """One level as a fenced block, or all of the backend's own with a line above each."""
+    if level != OWN:
+        yield _fenced(one, level)
+        return
+    for name in levels(one):
+        if name not in LEVELS:
+            yield f"The level `{name}`:\n\n{_fenced(one, name)}"
+
+
+def _fenced(one: Lowered, level: str) -> str:
+    extension = one.backend.manifest.extension
+    fence = _LANGUAGES.get(extension, "text") if level == "source" else _FENCES.get(level, "text")
+    return f"```{fence}\n{shown(one, level).strip()}\n```\n"
+
+
+def written(root: Path) -> Mapping[Path, str]:
+    """The page's text by its path, below the root of a tree."""
+    return {PAGE: page((root / PAGE).read_text(encoding="utf-8"))}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; exit code 2 for wrong use."""
+    return command("walkthrough", __doc__, EXAMPLES, written, "is lowered", arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
