@@ -30,7 +30,7 @@ examples:
 _MARKED = re.compile(r"(<!-- shown: (\w+) (\w+) (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 _SCHEDULE = re.compile(r"```text\n(schedule\((\w+)\)\n.*?)```", re.DOTALL)
 _FENCES = {"spec": "python", "variant": "python"}  # how a level's text is highlighted
-_LANGUAGES = {"py": "python", "cc": "cpp"}  # by the extension of a source
+_LANGUAGES = {"py": "python", "cc": "c++"}  # by the extension of a source
 
 
 def page(text: str) -> str:
