@@ -7,12 +7,18 @@ _RECORD = "/record.toml"
 
 def kernel_records():
     """The test `records_test` of all folders TARGET with a record.toml in them; and of each
-    TARGET_test, which is "manual", so that `//...` does not check a record twice.
+    TARGET_test, which is "manual", so that `//...` does not check a record twice. `records` are
+    their files.
 
     One process checks the records of a kernel, because the start of one takes about as long as
     most of them. The package is kernels_generated/KERNEL, with its spec.kir. The search adds
     folders; this finds them.
     """
+    native.filegroup(
+        name = "records",
+        srcs = native.glob(["spec.kir", "*/*"], exclude = ["**/__pycache__/**"]),
+        visibility = ["//visibility:public"],
+    )
     records = native.glob(["*" + _RECORD], allow_empty = True)
     if records:
         _check("records_test", records)
