@@ -171,7 +171,9 @@ def _run(
             *(held[n].ctypes.data for n in call.tensors)
         )
         numbers = (ctypes.c_int64 * max(1, len(call.sizes)))(*call.sizes)
-        function = getattr(library, launch_name(call.launch))
+        function = getattr(library, launch_name(call.launch), None)
+        if function is None:
+            raise BackendError("check", f"the source defines no `{launch_name(call.launch)}`")
         function.restype = None
         ready.append((function, ctypes.byref(_Args(pointers, numbers, cores()))))
 

@@ -104,7 +104,7 @@ def test_memory_starts_from_what_the_store_holds(made, tmp_path):
     assert min(r["us"] for r in read(made / "r.json")) >= row["us"]
     store = Store(str(tmp_path / "s.db"))
     (run,) = store.runs_of("cumsum")
-    assert store.load(run).settings.foreign
+    assert store.load(run).settings.transferred
     store.close()
 
 

@@ -119,7 +119,7 @@ class Desk:
             earlier = Store(self.places.memory)
             found = recalled(earlier, settings, lambda name: target(name).backends)
             earlier.close()
-            return replace(settings, foreign=tuple(found))
+            return replace(settings, transferred=tuple(found))
         lessons = Lessons(Path(self.places.lessons))
         kinds = operations(parse_workload(_library(settings.kernel)).spec)
         liked = lessons.preferences(target(settings.target), kinds)

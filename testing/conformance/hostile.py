@@ -15,8 +15,9 @@ from testing.conformance.case import SEED, Case
 def hostile_sources(source: str, other: str) -> dict[str, str]:
     """Edits of a source by name. other: a source of a kernel with other tensors."""
     half = source[: len(source) // 2]
-    middle = source.splitlines()
-    without = "\n".join((*middle[: len(middle) // 2], *middle[len(middle) // 2 + 3 :])) + "\n"
+    lines = source.splitlines()
+    third = len(lines) // 3  # so many that some of them have an effect
+    without = "\n".join((*lines[:third], *lines[2 * third :])) + "\n"
     return {
         "nothing": "",
         "blank lines": "\n\n",

@@ -173,7 +173,29 @@ inline float erf(float x) {
 
 inline float sigmoid(float x) { return 1.0f / (1.0f + fn::exp(-x)); }
 inline float silu(float x) { return x / (1.0f + fn::exp(-x)); }
-inline float gelu(float x) { return 0.5f * x * (1.0f + fn::erf(x * 0.70710678f)); }
+// erfc of t >= 0, to 2e-6 of its size: exp(-t * t) times a polynomial of 1 / (1 + t / 2), fitted to
+// the logarithm.
+inline float erfc_positive(float t) {
+  const float u = 1.0f / (1.0f + 0.5f * t);
+  float p = 0.174835691f;
+  p = p * u - 0.837345269f;
+  p = p * u + 1.50995309f;
+  p = p * u - 1.14593276f;
+  p = p * u + 0.274354249f;
+  p = p * u - 0.177689017f;
+  p = p * u + 0.0921446996f;
+  p = p * u + 0.375318596f;
+  p = p * u + 0.999865375f;
+  p = p * u - 1.26550444f;
+  return u * fn::exp(p - t * t);
+}
+
+// 1 + erf(x) would cancel for negative x. A large x is clamped, as infinity times 0 is NaN; that is
+// the value of minus infinity, as in PyTorch.
+inline float gelu(float x) {
+  const float size = x < 0.0f ? -x : x, a = x > 19.0f ? 19.0f : size;
+  return (x > 0.0f ? x : 0.0f) - 0.5f * a * erfc_positive(a * 0.70710678f);
+}
 
 // Those of the compiler's library: right, and not vectorised.
 inline float exp2(float x) { return __builtin_exp2f(x); }
