@@ -32,6 +32,7 @@ from ir.nest.nest import (
     Value,
 )
 from ir.print import expression_text, number_text
+from ir.sizes import free_sizes
 from ir.spec import Expr, Number, Size
 from ir.visit import rebuilt
 
@@ -41,7 +42,9 @@ _SCAN_NAMES = {reduction: name for name, reduction in SCANS.items()}
 
 def nest_text(nest: LoopNest, machine: Machine) -> str:
     """All launches of a nest in order, ending in a newline. machine: says where values are held."""
-    sizes = ", ".join(f"{name}={size}" for name, size in nest.sizes)
+    order = {name: n for n, name in enumerate(free_sizes(nest.spec))}  # not that of the caller
+    known = sorted(nest.sizes, key=lambda one: order.get(one[0], len(order)))
+    sizes = ", ".join(f"{name}={size}" for name, size in known)
     head = f"nest of {nest.spec.name} for {nest.machine}" + (f" at {sizes}" if sizes else "")
     launches = ("\n".join(_launch(launch, machine)) for launch in nest.launches)
     return "\n\n".join((head, *launches)) + "\n"
