@@ -99,7 +99,7 @@ class CountsSource(Protocol):
     """A backend that can tell from a source text, as one edited by hand, what it does."""
 
     def static_figures(self, source: str) -> Mapping[str, float]:
-        """Those facts of `ir.estimate.character` that the text shows, by the same names; none
+        """Those facts of `ir.estimate.kernel_features` that the text shows, by the same names; none
         where it cannot be read."""
 
 

@@ -19,10 +19,10 @@ from ir.spec import Spec
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One of the kernels. formulation: equal in meaning to the spec.  sizes: those that it is
+    """One of the kernels. variant: equal in meaning to the spec.  sizes: those that it is
     tuned for, at which it fits the machine."""
 
-    formulation: Spec
+    variant: Spec
     schedule: Schedule
     source: str
     sizes: Sizes
@@ -72,12 +72,12 @@ class Dispatched:
 
     def _fits(self, number: int, sizes: Sizes) -> bool:
         part = self.parts[number]
-        return fits(part.formulation, part.schedule, self.machine, sizes)
+        return fits(part.variant, part.schedule, self.machine, sizes)
 
     def _kernel(self, number: int) -> tuple[LoopNest, Built]:
         if number not in self._built:
             part = self.parts[number]
-            nest = lower(part.formulation, part.schedule, self.machine, part.sizes)
+            nest = lower(part.variant, part.schedule, self.machine, part.sizes)
             place = self.folder / f"kernel_{number}"
             place.mkdir(parents=True, exist_ok=True)
             built = self.backend.build(part.source, nest, self.machine, place)

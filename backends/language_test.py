@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from backends.registry import backend, backend_names, target_names
 from ir.print import spec_text
-from ir.samples.random_specs import sizes_for, specs
 from testing.conformance.case import SCHEDULERS, Case, language_problems
 from testing.conformance.hostile import hostile_problems
 from testing.conformance.kernels import check_lines
 from testing.conformance.names import name_cases
 from testing.conformance.suite import language_cases, machines, served
+from testing.samples.random_specs import sizes_for, specs
 
 TRIED = [
     pytest.param(name, machine, case, number == 0 or case.everywhere, id=f"{machine.name}-{key}")

@@ -2,7 +2,7 @@ import pytest
 
 from backends.manifest import manifest
 from ir.errors import KernelError
-from ir.samples.samples import lowered, spec_of
+from testing.samples.samples import lowered, spec_of
 
 GOOD = {
     "name": "x",

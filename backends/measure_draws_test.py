@@ -11,7 +11,7 @@ from ir.parse.parse import parse_spec
 from ir.reference.draws import draws
 from ir.reference.reference import evaluate_storage
 from ir.reference.rounding import round_to
-from ir.samples.samples import KERNELS, spec_of, workload
+from testing.samples.samples import KERNELS, spec_of, workload
 
 SOFTMAX, NORM, PFFN, RMS = map(workload, ("softmax", "layer_norm", "pffn", "rmsnorm_matmul"))
 EPS = 1e-6
@@ -60,12 +60,12 @@ def gelu(x):
     return (0.5 * x * (1 + erf(x * 0.7071067811865476))).astype(np.float32)
 
 
-def pffn(x, w1, b1, g1, w2, g2, deferred=False, rounded=np.float16):
+def pffn(x, w1, b1, g1, w2, g2, hoisted=False, rounded=np.float16):
     x, w1, b1, g1, w2, g2 = (a.astype(np.float32) for a in (x, w1, b1, g1, w2, g2))
     h = gelu(np.einsum("bnd,bdk->bnk", x, w1) + b1[:, None])
     r1 = 1 / np.sqrt((h * h).mean(2, keepdims=True) + np.float32(EPS))
-    operand = (h * g1 if deferred else h * r1 * g1).astype(rounded).astype(np.float32)
-    z = np.einsum("bnk,bke->bne", operand, w2) * (r1 if deferred else 1)
+    operand = (h * g1 if hoisted else h * r1 * g1).astype(rounded).astype(np.float32)
+    z = np.einsum("bnk,bke->bne", operand, w2) * (r1 if hoisted else 1)
     r2 = 1 / np.sqrt((z * z).mean(2, keepdims=True) + np.float32(EPS))
     return {"y": z * r2 * g2}
 
@@ -80,7 +80,7 @@ def changed(function, **options):
         (SOFTMAX, softmax),
         (NORM, layer_norm),
         (PFFN, pffn),
-        (PFFN, changed(pffn, deferred=True, rounded=np.float32)),
+        (PFFN, changed(pffn, hoisted=True, rounded=np.float32)),
     ],
 )
 def test_an_honest_kernel_passes(w, function):
@@ -102,7 +102,7 @@ def test_another_eps_is_refused(eps):
 
 
 def test_operands_of_f16_that_are_not_normalised_are_refused():
-    text = reason(PFFN, changed(pffn, deferred=True))
+    text = reason(PFFN, changed(pffn, hoisted=True))
     assert text.startswith("of the draw `large`")
 
 

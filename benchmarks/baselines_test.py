@@ -12,7 +12,7 @@ from benchmarks.baselines import BASELINES, MODES
 from ir.parse.parse import parse_workload
 from ir.reference.inputs import random_inputs
 from ir.reference.reference import evaluate
-from ir.samples.samples import KERNELS, LIBRARY
+from testing.samples.samples import KERNELS, LIBRARY
 
 SPECS = Path(__file__).parent / "specs"
 FILES = {f.stem: f for folder in (LIBRARY, SPECS) for f in sorted(folder.glob("*.kir"))}

@@ -2,7 +2,7 @@
 
 from benchmarks.bench import Bench
 from benchmarks.stopwatch import Job
-from ir.samples.samples import lowered
+from testing.samples.samples import lowered
 
 
 class Processor:

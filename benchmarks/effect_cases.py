@@ -57,7 +57,7 @@ _BOTH = [
 
 def _attention(m: int, depth: int, n: int = 0, *more: str) -> list[str]:
     tiles = _tiles({"h": 1, "m": m}, {"n": n} if n else None)
-    online = ["fuse(l, into=o)", "stream(mx, into=o)"] if n else []
+    online = ["fuse(l, into=o)", "online(mx, into=o)"] if n else []
     return [*tiles, *online, *_BOTH, *more, *_stages("q k v y", depth)]
 
 
@@ -80,7 +80,7 @@ def _map_id(b: int) -> list[str]:
 
 def _norm(m: int, n: int, *before: str) -> list[str]:
     unit = ["compute(acc, unit=matrix)", "precision(acc, dtype=bf16)"]
-    fused = ["fuse(ss, into=acc)"] if "defer(r, into=y)" in before else []
+    fused = ["fuse(ss, into=acc)"] if "hoist(r, into=y)" in before else []
     return [*before, *_tiles({"m": m, "n": n}), *fused, *unit, *_stages("x g w y", 2)]
 
 
@@ -144,21 +144,23 @@ _TOPICS: dict[str, tuple[str, dict[str, list[str]]]] = {
             "128 x 128, k in a loop of 64": _product(128, 128, 2, 64),
         },
     ),
-    "share": (
+    "multicast": (
         "matmul_bias_gelu",
         {
             "none": _product(32, 32, 2),
-            "x over n": _product(32, 32, 2, 0, "share(x, over=n.outer)"),
+            "x over n": _product(32, 32, 2, 0, "multicast(x, over=n.outer)"),
             "tiles of 64 x 64, none": _product(64, 64, 2),
-            "tiles of 64 x 64, x over n": _product(64, 64, 2, 0, "share(x, over=n.outer)"),
-            "b over n, along which it differs": _product(32, 32, 2, 0, "share(b, over=n.outer)"),
+            "tiles of 64 x 64, x over n": _product(64, 64, 2, 0, "multicast(x, over=n.outer)"),
+            "b over n, along which it differs": _product(
+                32, 32, 2, 0, "multicast(b, over=n.outer)"
+            ),
         },
     ),
     "norm and product": (
         "rmsnorm_matmul",
         {
             "r before the product": _norm(32, 64),
-            "r deferred, squares beside the product": _norm(32, 64, "defer(r, into=y)"),
+            "r hoisted, squares beside the product": _norm(32, 64, "hoist(r, into=y)"),
             "squares in a launch of their own": _norm(32, 64, "kernel(r)"),
         },
     ),
@@ -170,7 +172,7 @@ _TOPICS: dict[str, tuple[str, dict[str, list[str]]]] = {
             "4 rows, depth 2": _rows(4, 2, "x y"),
             "16 rows, depth 2": _rows(16, 2, "x y"),
             "1 row in tiles of 128": _rows(1, 2, "x y", 128),
-            "1 row in tiles of 128, streamed": _rows(1, 2, "x y", 128, "stream(mx, into=s)"),
+            "1 row in tiles of 128, streamed": _rows(1, 2, "x y", 128, "online(mx, into=s)"),
             "exponentials stored by a launch": ["kernel(e)", *_rows(1, 2, "x y")],
         },
     ),
@@ -196,7 +198,7 @@ _TOPICS: dict[str, tuple[str, dict[str, list[str]]]] = {
             "8 queries": _attention(8, 1),
             "16 queries": _attention(16, 2),
             "16 queries, keys and values shared": _attention(
-                16, 2, 0, "share(k, over=m.outer)", "share(v, over=m.outer)"
+                16, 2, 0, "multicast(k, over=m.outer)", "multicast(v, over=m.outer)"
             ),
             "32 queries": _attention(32, 2),
             "16 queries, 64 keys at a time": _attention(16, 2, 64),
@@ -219,7 +221,7 @@ _TOPICS: dict[str, tuple[str, dict[str, list[str]]]] = {
         "conv2d",
         {
             "4 lines, 16 columns, 8 channels at a time": _IMAGES,
-            "the same, w shared over b": [*_IMAGES, "share(w, over=b.outer)"],
+            "the same, w shared over b": [*_IMAGES, "multicast(w, over=b.outer)"],
             "whole images": [*_tiles({"b": 1}), *_UNIT, *_stages("x w bias y", 2)],
         },
     ),

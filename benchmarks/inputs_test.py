@@ -7,7 +7,7 @@ import torch
 
 from benchmarks.inputs import TORCH, draw, input_bytes, outputs, poisoned
 from ir.reference.reference import evaluate
-from ir.samples.samples import KERNELS, workload
+from testing.samples.samples import KERNELS, workload
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -1,6 +1,6 @@
 """Ranks drawn schedules of the library's kernels by the time model and by a device's clock.
 
-Kernels are emitted and built side by side, then timed one after the other, cold. Every row holds
+Kernels are emitted and built in parallel, then timed one after the other, cold. Every row holds
 the terms of the model, so its weights can be fitted to the file without a device. A row is
 `correct` where its results agree with those of the kernel's first schedule, the autoschedule; it
 is neither true nor false where it has not run.

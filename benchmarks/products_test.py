@@ -10,8 +10,8 @@ from benchmarks.entrant import ROOT, SCHEDULES, choose
 from benchmarks.shapes import Row, rows
 from ir.errors import KernelError
 from ir.parse.parse import parse_workload
-from ir.samples.samples import KERNELS
 from ir.workload import Workload
+from testing.samples.samples import KERNELS
 
 MACHINE = target("h200")
 PRODUCTS = list(products.rows())

@@ -119,7 +119,7 @@ def _ours(
             call, _ = entrant.bind(row.sizes, track.place)
             _times(made, measure(call, sets, track.device))
             _plausible(made, track.machine)
-    except Exception as error:  # a kernel is foreign code
+    except Exception as error:  # a kernel is untrusted code
         made.update(correct=False, reason=_words(error))
 
 

@@ -17,7 +17,7 @@ from benchmarks.rehearsal import SlowDevice, TorchBackend
 from benchmarks.shapes import Row
 from benchmarks.variants import with_dtype
 from benchmarks.workshop import built
-from ir.samples.samples import spec_of, workload
+from testing.samples.samples import spec_of, workload
 
 MACHINE = target("h200")
 ROW = Row("softmax", "f32", {"M": 64, "K": 128})

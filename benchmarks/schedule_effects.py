@@ -25,9 +25,9 @@ from ir.estimate.cost import roofline
 from ir.estimate.estimate import intensity
 from ir.lower.lower import lower
 from ir.machine import Machine
-from ir.parse.parse import parse_schedule
+from ir.parse.parse import parse_schedule, parse_workload
 from ir.reference.inputs import random_inputs
-from ir.samples.samples import workload
+from search.cli.suite import ENDING, LIBRARY
 
 EXAMPLES = """
 examples:
@@ -62,7 +62,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def effect(case: Case, machine: Machine) -> Table:
     """The row of a case: its time, the busy and the stalled share of each engine, bytes."""
-    work = workload(case.kernel)
+    file = LIBRARY / f"{case.kernel}{ENDING}"
+    work = parse_workload(file.read_text(encoding="utf-8"), case.kernel)
     spec, sizes = work.spec, dict(work.tune)
     schedule = parse_schedule("\n".join((f"schedule({spec.name})", *case.lines)) + "\n")
     row: Table = {

@@ -47,7 +47,7 @@ def _serve(pipe: Any, make: Callable[[], Callable[[Job], Reading]]) -> None:
             return
         try:
             pipe.send(bench(job))
-        except Exception as error:  # foreign code: its fault is a reading without a time
+        except Exception as error:  # untrusted code: its fault is a reading without a time
             pipe.send(Reading(reason=f"{type(error).__name__}: {str(error)[:400]}"))
 
 

@@ -12,9 +12,9 @@ from ir.parse.schedule import parse_schedule
 from ir.print import spec_text
 from ir.reference.inputs import random_inputs
 from ir.reference.reference import evaluate
-from ir.samples.samples import KERNELS, workload
 from ir.spec import FLOATS
 from ir.verify import facts
+from testing.samples.samples import KERNELS, workload
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f16", "bf16"])

@@ -1,4 +1,4 @@
-"""The workshop: the entrants of many rows, built in processes side by side.
+"""The workshop: the entrants of many rows, built in processes in parallel.
 
 Processes are forked at once, so a workshop must be opened before the device is: what is forked
 from a process that has opened one cannot use it. Rows are built while others race.

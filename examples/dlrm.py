@@ -166,17 +166,17 @@ def _raced(name: str, sizes: Sizes, venue: venues.Venue) -> Table:
     seen = venue.seen(run, given)
     launched = [n for n in seen if not n.startswith(COPIES)]
     own = run.linked.functions
-    foreign = sorted(set(launched) - own)
+    external = sorted(set(launched) - own)
     others, failures = opponents(module, given, venue, venues.MODES, seconds=120)
     sets = [given, *(inputs(sizes, venue.place) for _ in range(3))]
     times = {n: venue.timed(call, sets) for n, call in others.items()}
-    reason = verdict.reason or (f"other kernels ran: {foreign[:3]}" if foreign else "")
+    reason = verdict.reason or (f"other kernels ran: {external[:3]}" if external else "")
     row = {
         "correct": not reason,
         "rel_err": verdict.rel_err,
         "reference_rel_err": verdict.reference_rel_err,
         "time_kind": venue.time_kind,
-        "own_kernels_only": None if not seen else not foreign,
+        "own_kernels_only": None if not seen else not external,
         "launched": len(launched),
         "backend": run.linked.backend.manifest.name,
         "steps": len(run.linked.network.steps),

@@ -28,7 +28,7 @@ def extent(shape: Shape, dims: Sequence[int]) -> Expr:
 
 
 def merged(
-    at: Sequence[Expr], folded: Sequence[Expr], dims: Sequence[int], rank: int
+    at: Sequence[Expr], reduced: Sequence[Expr], dims: Sequence[int], rank: int
 ) -> tuple[Expr, ...]:
     """The source's positions, from those of a result that lacks `dims`, or has one element along
     each, and from the indices that run along `dims`."""
@@ -36,7 +36,7 @@ def merged(
         kept = [i for d, i in enumerate(at) if d not in dims]
     else:
         kept = list(at)
-    given = dict(zip(dims, folded, strict=True))
+    given = dict(zip(dims, reduced, strict=True))
     kept.reverse()
     return tuple(given[d] if d in given else kept.pop() for d in range(rank))
 
@@ -46,10 +46,10 @@ def without(shape: Sequence[Expr], dims: Sequence[int]) -> Shape:
     return tuple(s for d, s in enumerate(shape) if d not in dims)
 
 
-def fold(
+def reduce(
     b: Builder, kind: str, meta: Meta, x: Value, dims: Sequence[int], body, name: str = ""
 ) -> Value:
-    """A fold of x along dimensions, which the result lacks or has with one element.
+    """A reduction of x along dimensions, which the result lacks or has with one element.
 
     body: of positions in x.
     """
@@ -58,4 +58,4 @@ def fold(
     def along(*indices: Expr) -> Expr:
         return body(*merged(indices[:rank], indices[rank:], dims, x.rank))
 
-    return b.fold(kind, meta, tuple(x.shape[d] for d in dims), along, name)
+    return b.reduce(kind, meta, tuple(x.shape[d] for d in dims), along, name)

@@ -120,12 +120,12 @@ class Builder:
         return at
 
     def define(self, meta: Meta, body: Body, name: str = "") -> Value:
-        """`t[i, j] = body(i, j)`, rounded to the dtype of `meta`. The body may be a fold, of
+        """`t[i, j] = body(i, j)`, rounded to the dtype of `meta`. The body may be a reduction, of
         `reduce`, or a scan."""
         at = self.indices(len(meta.shape))
         return self._stored(meta, at, expr(body(*at)), name)
 
-    def fold(
+    def reduce(
         self,
         kind: str,
         meta: Meta,
@@ -133,17 +133,17 @@ class Builder:
         body: Body,
         name: str = "",
     ) -> Value:
-        """`t[i] = sum(body(i, k), k)`. kind: of `ir.functions.FOLDS`.  over: the sizes of the
-        folded indices; of one, a function of the result's indices that gives both ends, as reads
-        of 1-D tensors.  body: is given the indices of the result, then the folded ones. One of
+        """`t[i] = sum(body(i, k), k)`. kind: of `ir.functions.REDUCTIONS`.  over: the sizes of the
+        reduced indices; of one, a function of the result's indices that gives both ends, as reads
+        of 1-D tensors.  body: is given the indices of the result, then the reduced ones. One of
         size 1 that it does not have is left out."""
         at = self.indices(len(meta.shape))
-        folded = self.indices(len(over))
-        value = expr(body(*at, *folded))
+        reduced = self.indices(len(over))
+        value = expr(body(*at, *reduced))
         ends = [size(*at) if callable(size) else (Number(0), expr(size)) for size in over]
         ranges = tuple(
             Range(i.name, low, high)
-            for i, (low, high) in zip(folded, ends, strict=True)
+            for i, (low, high) in zip(reduced, ends, strict=True)
             if constant(high) != 1 or i in value.walk()
         )
         if not ranges:
@@ -195,16 +195,16 @@ class Builder:
         kind: str = "sum",
         step: Index | None = None,
     ) -> None:
-        """The equation of a declared tensor; with `over`, a fold as of `fold`. step: the index of
+        """The equation of a declared tensor; with `over`, a reduction as of `reduction`. step: the index of
         the first dimension, which all equations of a recurrence share; see `indices`."""
-        at, folded = self.indices(value.rank), self.indices(len(over))
+        at, reduced = self.indices(value.rank), self.indices(len(over))
         at = (step, *at[1:]) if step else at
-        made = expr(body(*at, *folded))
-        if folded:
+        made = expr(body(*at, *reduced))
+        if reduced:
             ranges = tuple(
-                Range(i.name, Number(0), expr(s)) for i, s in zip(folded, over, strict=True)
+                Range(i.name, Number(0), expr(s)) for i, s in zip(reduced, over, strict=True)
             )
-            made = Reduce(kind, made, tuple(i.name for i in folded), ranges)
+            made = Reduce(kind, made, tuple(i.name for i in reduced), ranges)
         self.equations.append(Equation(value.name, at, made, sizes=value.shape))
 
     def pointwise(

@@ -58,7 +58,9 @@ def _constant(expr: Expr) -> bool:
 def _scale(a: Affine | None, by: int) -> Affine | None:
     if a is None:
         return None
-    return Affine(tuple((i, c * by) for i, c in a.terms), fold("mul", Number(by), a.offset))
+    return Affine(
+        tuple((i, c * by) for i, c in a.terms), fold_constants("mul", Number(by), a.offset)
+    )
 
 
 def _add(a: Affine | None, b: Affine | None) -> Affine | None:
@@ -67,10 +69,12 @@ def _add(a: Affine | None, b: Affine | None) -> Affine | None:
     terms = dict(a.terms)
     for index, c in b.terms:
         terms[index] = terms.get(index, 0) + c
-    return Affine(tuple((i, c) for i, c in terms.items() if c), fold("add", a.offset, b.offset))
+    return Affine(
+        tuple((i, c) for i, c in terms.items() if c), fold_constants("add", a.offset, b.offset)
+    )
 
 
-def fold(function: str, a: Expr, b: Expr) -> Expr:
+def fold_constants(function: str, a: Expr, b: Expr) -> Expr:
     """The sum or product of two offsets, with constants folded."""
     if isinstance(a, Number) and isinstance(b, Number):
         return Number(a.value + b.value if function == "add" else a.value * b.value)

@@ -2,9 +2,9 @@
 
 import pytest
 
-from ir.affine import Affine, affine, fold
-from ir.samples.samples import spec_of
+from ir.affine import Affine, affine, fold_constants
 from ir.spec import Apply, Index, Number, Read, Size
+from testing.samples.samples import spec_of
 
 
 def add(a, b):
@@ -83,9 +83,9 @@ def test_positions_of_a_parsed_spec_have_forms():
     assert affine(read.at[0]) == Affine((("k", 2),), Number(1))
 
 
-def test_offsets_fold_what_is_known():
-    assert fold("add", Number(2), Number(3)) == Number(5)
-    assert fold("mul", Number(2), Number(3)) == Number(6)
-    assert fold("add", Number(0), K) == fold("add", K, Number(0)) == K
-    assert fold("mul", Number(1), K) == K
-    assert fold("mul", Number(2), K) == mul(Number(2), K)
+def test_offsets_reduction_what_is_known():
+    assert fold_constants("add", Number(2), Number(3)) == Number(5)
+    assert fold_constants("mul", Number(2), Number(3)) == Number(6)
+    assert fold_constants("add", Number(0), K) == fold_constants("add", K, Number(0)) == K
+    assert fold_constants("mul", Number(1), K) == K
+    assert fold_constants("mul", Number(2), K) == mul(Number(2), K)

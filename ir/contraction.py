@@ -43,7 +43,7 @@ def product(parts: tuple[Expr, ...]) -> Expr:
 def contraction(equation: Equation) -> Contraction | None:
     """The contraction that an equation is; None where it is none."""
     value = equation.value
-    if not isinstance(value, Reduce) or value.fold != "sum":
+    if not isinstance(value, Reduce) or value.reduction != "sum":
         return None
     parts = factors(value.body)
     if len(parts) < 2:

@@ -4,7 +4,7 @@ import pytest
 
 from ir.contraction import contraction, factors, indices, product
 from ir.print import expression_text
-from ir.samples.samples import spec_of, workload
+from testing.samples.samples import spec_of, workload
 
 
 def found(name: str, target: str):

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 
 from ir.errors import KernelError
-from ir.functions import FOLDS, POINTWISE
+from ir.functions import POINTWISE, REDUCTIONS
 from ir.spec import (
     EIGHT,
     FLOATS,
@@ -116,8 +116,8 @@ class Dtypes:
                 return "i32"
             case Reduce():
                 return self._reduce(expr)
-            case Scan(fold, body):
-                return _folded(fold, self.of(body))
+            case Scan(reduction, body):
+                return _reduced(reduction, self.of(body))
             case Apply():
                 return self._apply(expr)
         raise AssertionError(f"no dtype for {type(expr).__name__}")
@@ -157,10 +157,10 @@ class Dtypes:
         for r in expr.ranges:
             self._bounds(r)
         dtype = self.of(expr.body)
-        if expr.fold in ("any", "all"):
-            _truth(dtype, expr.body, expr.fold)
+        if expr.reduction in ("any", "all"):
+            _truth(dtype, expr.body, expr.reduction)
             return "b8"
-        return "i32" if expr.fold.startswith("arg") else _folded(expr.fold, dtype)
+        return "i32" if expr.reduction.startswith("arg") else _reduced(expr.reduction, dtype)
 
     def _bounds(self, expr: Range) -> None:
         for bound in (expr.low, expr.high) if expr.jagged else ():
@@ -208,9 +208,9 @@ def _require(
             )
 
 
-def _folded(fold: str, dtype: str) -> str:
+def _reduced(reduction: str, dtype: str) -> str:
     dtype = strong(dtype)
-    return _counted(dtype) if fold in ("sum", "prod") or dtype in (*EIGHT, *SHORT) else dtype
+    return _counted(dtype) if reduction in ("sum", "prod") or dtype in (*EIGHT, *SHORT) else dtype
 
 
 def _counted(dtype: str) -> str:
@@ -225,7 +225,7 @@ def _counted(dtype: str) -> str:
 
 def _truth(dtype: str, expr: Expr, function: str) -> None:
     if not is_bool(dtype):
-        alone = function == "where" or function in FOLDS
+        alone = function == "where" or function in REDUCTIONS
         raise KernelError(
             f"`{function}` is given {strong(dtype)} where it needs a truth value",
             place=expr.place,

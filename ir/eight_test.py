@@ -16,16 +16,16 @@ from ir.reference.inputs import random_inputs
 from ir.reference.interpret import interpret
 from ir.reference.reference import evaluate, evaluate_storage, storage_dtype
 from ir.reference.rounding import round_to
-from ir.samples.samples import (
+from ir.spec import EIGHT, FLOATS, Spec
+from ir.verify import facts
+from testing.samples.samples import (
     SMALL,
-    WITH_LANES,
     WITH_REGISTERS,
+    WITH_THREADS,
     lowered,
     spec_of,
     statements,
 )
-from ir.spec import EIGHT, FLOATS, Spec
-from ir.verify import facts
 
 SIZES = {"M": 21, "K": 70, "N": 18}
 EIGHT_BITS = Unit({"f8e4m3": 16e9, "f8e5m2": 16e9, "bf16": 8e9, "f32": 1e9}, step=(4, 4, 4))
@@ -124,7 +124,7 @@ def test_a_matrix_unit_without_8_bits_says_so_and_takes_them_as_bf16(machine):
     assert operands(nest) == {"bf16"} and right(nest)
 
 
-@pytest.mark.parametrize("machine", [SMALL, WITH_EIGHT, WITH_REGISTERS, WITH_LANES])
+@pytest.mark.parametrize("machine", [SMALL, WITH_EIGHT, WITH_REGISTERS, WITH_THREADS])
 def test_the_first_schedule_takes_what_the_unit_has(machine):
     spec = product("f8e5m2", "f8e5m2")
     nest = lower(spec, autoschedule(spec, machine, SIZES), machine, SIZES)
@@ -142,7 +142,7 @@ def test_edits_widen_operands_and_never_round_to_8_bits():
 
 def test_a_sum_in_parts_keeps_them_in_f32():
     spec = product("f8e4m3", "f8e4m3", result="f8e5m2")
-    assert right(nest_of(spec, "split(y, over=k, parts=2)"))
+    assert right(nest_of(spec, "split_k(y, over=k, parts=2)"))
 
 
 def test_results_of_8_bits_are_judged_by_the_arithmetic_of_16():

@@ -78,7 +78,7 @@ _TABLE = (
     Function("atan2", 2, unit="special", kind="float"),
 )
 POINTWISE = {f.name: f for f in _TABLE}
-FOLDS = ("sum", "max", "min", "prod", "any", "all", "argmax", "argmin")
+REDUCTIONS = ("sum", "max", "min", "prod", "any", "all", "argmax", "argmin")
 IDENTITY: dict[str, float] = {  # what a reduction gives of nothing, where that is no position
     "sum": 0,
     "prod": 1,

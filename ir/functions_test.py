@@ -15,7 +15,8 @@ from ir.print import spec_text
 from ir.reference.interpret import interpret
 from ir.reference.labelled import Labelled, apply
 from ir.reference.reference import evaluate
-from ir.samples.function_samples import (
+from ir.verify import facts
+from testing.samples.function_samples import (
     float_inputs,
     float_spec,
     integer_inputs,
@@ -23,8 +24,7 @@ from ir.samples.function_samples import (
     short_inputs,
     short_spec,
 )
-from ir.samples.samples import SMALL, WITH_REGISTERS, decisions, spec_of
-from ir.verify import facts
+from testing.samples.samples import SMALL, WITH_REGISTERS, decisions, spec_of
 
 COUNT = 150
 SPECS = [(float_spec(d), float_inputs(d, COUNT)) for d in ("f32", "f64", "bf16")]
@@ -122,7 +122,7 @@ def test_short_integers_are_computed_with_as_i32_and_wrap_where_they_are_stored(
     found = evaluate(short_spec(), inputs, {"M": 9, "K": 30})
     right = {
         "added": (a + b).astype(np.int8),
-        "turned": 255 - b,
+        "transposed": 255 - b,
         "squared": (c * c).astype(np.int16),
         "wide": a * b - c,
         "halved": a * 0.5 + b,

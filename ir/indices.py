@@ -13,7 +13,7 @@ def indices_agree(spec: Spec) -> None:
     aside."""
     for e in spec.equations:
         _left_side(e)
-        _folds(e)
+        _reductions(e)
         bound = {n.name for x in e.at for n in x.walk() if isinstance(n, Index)}
         for node in e.value.walk():
             if isinstance(node, Index) and node.name not in bound | set(e.reduced):
@@ -21,7 +21,7 @@ def indices_agree(spec: Spec) -> None:
                     f"the index `{node.name}` is on the right side but not on the left",
                     place=node.place,
                     allowed=", ".join(sorted(bound)) or "none: the left side has no index",
-                    hint=f"fold it: `{e.target}[...] = sum(..., {node.name})`, or add it to the "
+                    hint=f"reduce it: `{e.target}[...] = sum(..., {node.name})`, or add it to the "
                     "left side",
                 )
 
@@ -38,7 +38,7 @@ def _left_side(e: Equation) -> None:
             )
 
 
-def _folds(e: Equation) -> None:
+def _reductions(e: Equation) -> None:
     if isinstance(e.value, Scan):
         _scan(e.value, e.indices)
     if isinstance(e.value, Reduce):
@@ -70,21 +70,21 @@ def _reduce(value: Reduce, left: set[str]) -> None:
         else:
             continue
         raise KernelError(
-            f"`{value.fold}` folds `{index}`{fault}",
+            f"`{value.reduction}` reduces `{index}`{fault}",
             place=value.place,
             allowed=", ".join(sorted(inside - left)),
-            hint="fold each index of the body that the left side does not have, once",
+            hint="reduce each index of the body that the left side does not have, once",
         )
 
 
 def _jagged(value: Reduce) -> None:
     jagged = [r for r in value.ranges if r.jagged]
-    if len(jagged) > 1 or (jagged and value.fold.startswith("arg")):
+    if len(jagged) > 1 or (jagged and value.reduction.startswith("arg")):
         raise KernelError(
-            f"`{value.fold}` runs over {len(jagged)} jagged ranges",
+            f"`{value.reduction}` runs over {len(jagged)} jagged ranges",
             place=value.place,
             allowed="one, and none in argmax and argmin",
-            hint="fold in two equations",
+            hint="reduce in two equations",
         )
     for r in jagged:
         for bound in (r.low, r.high):

@@ -93,23 +93,23 @@ class Intervals:
                 return _applied(function, [self.of(a) for a in args])
             case Reduce():
                 return self._reduced(expr)
-            case Scan(fold, body, along, _, exclusive):
+            case Scan(reduction, body, along, _, exclusive):
                 low, high = self.of(body)
-                if fold == "sum":
+                if reduction == "sum":
                     return (min(0, low) * self._extent(along), max(0, high) * self._extent(along))
-                return EVERY if exclusive or fold == "prod" else (low, high)
+                return EVERY if exclusive or reduction == "prod" else (low, high)
         return EVERY
 
     def _reduced(self, expr: Reduce) -> Interval:
-        if expr.fold in ("any", "all"):
+        if expr.reduction in ("any", "all"):
             return _TRUTH
         count = prod(self._extent(i) for i in expr.over)
-        if expr.fold.startswith("arg"):
+        if expr.reduction.startswith("arg"):
             return (0, count - 1)
         low, high = self.of(expr.body)
-        if expr.fold == "sum":
+        if expr.reduction == "sum":
             return (_times(min(0, low), count), _times(max(0, high), count))
-        return (low, high) if expr.fold in ("max", "min") and isfinite(count) else EVERY
+        return (low, high) if expr.reduction in ("max", "min") and isfinite(count) else EVERY
 
     def _extent(self, index: str) -> float:
         found = self.facts.ranges.get(index)

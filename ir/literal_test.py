@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from ir.literal import literal
 from ir.reference.inputs import random_inputs
 from ir.reference.reference import evaluate
-from ir.samples.random_specs import sizes_for, specs
-from ir.samples.samples import workload
 from ir.sizes import free_sizes
+from testing.samples.random_specs import sizes_for, specs
+from testing.samples.samples import workload
 
 
 @given(st.data(), specs())

@@ -10,18 +10,18 @@ from ir.schedule import Schedule
 from ir.spec import Spec
 
 ATOMICS = ("f32", "i32")  # that memory adds to, where a machine does not say
-MOST_LANES = 1024  # of one program, where a machine does not say
+MOST_THREADS = 1024  # of one program, where a machine does not say
 
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """A memory. bytes: of one tile processor for scratch and register, of the chip for
-    global.  bytes_per_second: of the chip, 0 where it is not a bound of its own.  granule:
+    """A memory. bytes: of one processor for scratch and register, of the chip for
+    global.  bytes_per_second: of the chip, 0 where it is not a bound of its own.  sector:
     bytes of the shortest contiguous run that moves at full rate."""
 
     bytes: int
     bytes_per_second: float = 0.0
-    granule: int = 1
+    sector: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class MachineClass(Protocol):
 
     @property
     def boxes_are_powers_of_two(self) -> bool:
-        """Whether the copy engine moves only tiles whose sizes are powers of two."""
+        """Whether the DMA engine moves only tiles whose sizes are powers of two."""
 
     @property
     def block_per_tile(self) -> bool:
@@ -128,8 +128,8 @@ class MachineClass(Protocol):
 class Machine:
     """A target's numbers.
 
-    levels: `grid`, how many tiles run at once; `lane`, how many lanes one program may have at
-    most, and `wave`, how many of them go in step, where programs have lanes.  engines: `bulk`,
+    levels: `grid`, how many tiles run at once; `thread`, how many threads one program may have at
+    most, and `warp`, how many of them go in step, where programs have threads.  engines: `bulk`,
     where boxes of tensors are moved beside the programs.  box: elements that such a box may have
     along one dimension, 0 where any number will do.  atomics: dtypes that memory adds to.
     launch_us: what a launch costs.  step_us: from a load to the result that needs it, when nothing
@@ -161,14 +161,14 @@ class Machine:
         return "matrix" in self.units and self.units["matrix"].reads == "scratch"
 
     @property
-    def lanes(self) -> int:
-        """The most lanes that one program may have."""
-        return self.levels.get("lane", MOST_LANES)
+    def threads(self) -> int:
+        """The most threads that one program may have."""
+        return self.levels.get("thread", MOST_THREADS)
 
     @property
-    def wave(self) -> int:
-        """Lanes that go in step: a program has a whole number of waves."""
-        return self.levels.get("wave", 1)
+    def warp(self) -> int:
+        """Threads that go in step: a program has a whole number of waves."""
+        return self.levels.get("warp", 1)
 
     @property
     def scratch_bytes(self) -> int:
@@ -181,9 +181,9 @@ class Machine:
         return self.spaces["global"].bytes_per_second
 
     @property
-    def granule(self) -> int:
+    def sector(self) -> int:
         """Bytes of the shortest contiguous run of global memory that moves at full rate."""
-        return self.spaces["global"].granule
+        return self.spaces["global"].sector
 
     def peak(self, unit: str, dtype: str) -> float:
         """Operations a second of a unit on operands of a dtype; f32's where it has none."""

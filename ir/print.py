@@ -35,7 +35,7 @@ _BINDS = {
     **dict.fromkeys(("neg", "not"), _UNARY),
     "pow": _POWER,
 }
-_SCAN_NAMES = {fold: name for name, fold in SCANS.items()}
+_SCAN_NAMES = {reduction: name for name, reduction in SCANS.items()}
 
 
 def spec_text(spec: Spec) -> str:
@@ -149,7 +149,7 @@ def _reduce(expr: Reduce) -> str:
     ranged = {r.index: r for r in expr.ranges}
     plain = [i for i in expr.over if i not in ranged]
     written = [f"{i}={_range(ranged[i])}" for i in expr.over if i in ranged]
-    return f"{expr.fold}({', '.join((expression_text(expr.body), *plain, *written))})"
+    return f"{expr.reduction}({', '.join((expression_text(expr.body), *plain, *written))})"
 
 
 def _range(expr: Range) -> str:
@@ -161,7 +161,7 @@ def _range(expr: Range) -> str:
 def _scan(expr: Scan) -> str:
     flags = [f"{name}=True" for name in ("reverse", "exclusive") if getattr(expr, name)]
     arguments = (expression_text(expr.body), expr.along, *flags)
-    return f"{_SCAN_NAMES[expr.fold]}({', '.join(arguments)})"
+    return f"{_SCAN_NAMES[expr.reduction]}({', '.join(arguments)})"
 
 
 def _positions(at: Iterable[Expr]) -> str:

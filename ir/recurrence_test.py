@@ -17,18 +17,18 @@ from ir.recurrence import Recurrence, ordered, recurrences
 from ir.reference.inputs import random_inputs
 from ir.reference.interpret import interpret
 from ir.reference.reference import evaluate, evaluate_storage
-from ir.samples.right import EXACT, require_right
-from ir.samples.samples import (
+from ir.verify import facts
+from testing.samples.right import EXACT, require_right
+from testing.samples.samples import (
     RECURRENT,
     SMALL,
-    WITH_LANES,
     WITH_REGISTERS,
+    WITH_THREADS,
     lowered,
     spec_of,
     statements,
     workload,
 )
-from ir.verify import facts
 
 SHAPES = [(1, 1, 1, 1), (3, 2, 5, 4), (6, 3, 7, 17)]  # T, B, I, H
 GATES = {"rnn": 1, "lstm": 4, "gru": 3}
@@ -228,7 +228,7 @@ def require_right_when_checked(name, machine, schedule, sizes):
     return nest
 
 
-@pytest.mark.parametrize("machine", [SMALL, WITH_REGISTERS, WITH_LANES], ids=lambda m: m.name)
+@pytest.mark.parametrize("machine", [SMALL, WITH_REGISTERS, WITH_THREADS], ids=lambda m: m.name)
 @pytest.mark.parametrize("scheduler", [autoschedule, plain])
 @pytest.mark.parametrize("name", RECURRENT)
 def test_every_step_computes_what_the_reference_computes(name, scheduler, machine):
@@ -240,8 +240,8 @@ def test_every_step_computes_what_the_reference_computes(name, scheduler, machin
 @pytest.mark.parametrize(("name", "launches"), [("rnn", 2), ("gru", 2), ("lstm", 3)])
 def test_a_step_is_one_launch(name, launches):
     w = workload(name)
-    schedule = autoschedule(w.spec, WITH_LANES, w.tune)
-    nest = require_right_when_checked(name, WITH_LANES, schedule, w.tune)
+    schedule = autoschedule(w.spec, WITH_THREADS, w.tune)
+    nest = require_right_when_checked(name, WITH_THREADS, schedule, w.tune)
     steps = [launch for launch in nest.launches if launch.repeat]
     assert len(steps) == 1 and len(nest.launches) == launches
     assert steps[0].times({"T": 64}) == 64
@@ -251,7 +251,7 @@ def test_a_step_is_one_launch(name, launches):
 
 def test_sums_of_a_step_that_run_in_a_loop_share_it():
     w = workload("lstm")
-    nest = lower(w.spec, autoschedule(w.spec, WITH_LANES, w.tune), WITH_LANES, w.tune)
+    nest = lower(w.spec, autoschedule(w.spec, WITH_THREADS, w.tune), WITH_THREADS, w.tune)
     (step,) = (launch for launch in nest.launches if launch.repeat)
     assert len([s for s in step.statements() if isinstance(s, Loop)]) <= 1
 
@@ -282,7 +282,7 @@ def test_what_a_step_hands_on_is_stored_and_nothing_else():
     assert len(statements(nest, Store)) == 2  # the product before the steps, too
 
 
-@pytest.mark.parametrize("machine", [SMALL, WITH_LANES], ids=lambda m: m.name)
+@pytest.mark.parametrize("machine", [SMALL, WITH_THREADS], ids=lambda m: m.name)
 def test_an_estimate_counts_the_steps(machine):
     w = workload("backwards")
     nest = lower(w.spec, plain(w.spec, machine, w.tune), machine, w.tune)
@@ -322,7 +322,7 @@ def test_any_small_recurrence_is_lowered_as_the_reference_reads_it(data):
         inputs=used,
     )
     sizes = {"M": data.draw(st.integers(1, 5)), "K": data.draw(st.integers(1, 6))}
-    machine = data.draw(st.sampled_from([SMALL, WITH_LANES]))
+    machine = data.draw(st.sampled_from([SMALL, WITH_THREADS]))
     inputs = random_inputs(spec, sizes, np.random.default_rng(1))
     expected = evaluate(spec, inputs, sizes)["y"]
     nest = lower(spec, plain(spec, machine, sizes), machine, sizes)

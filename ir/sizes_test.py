@@ -4,9 +4,9 @@ import pytest
 
 from ir.errors import KernelError
 from ir.parse.parse import parse_spec
-from ir.samples.samples import spec_of, workload
 from ir.sizes import bind, free_sizes, shape, value
 from ir.spec import Apply, Number, Read, Size
+from testing.samples.samples import spec_of, workload
 
 POOL = workload("max_pool2d").spec
 

@@ -226,7 +226,7 @@ class Range(Expr):
 class Reduce(Expr):
     """`sum(body, i, j)`: a reduction, the whole right side of its equation."""
 
-    fold: str  # sum max min prod any all argmax argmin
+    reduction: str  # sum max min prod any all argmax argmin
     body: Expr
     over: tuple[str, ...]  # the reduction indices
     # Those that are written (`i=3`, `l=range(a, b)`); others follow from use.
@@ -237,7 +237,7 @@ class Reduce(Expr):
 class Scan(Expr):
     """`cumsum(body, i)`: a scan, the whole right side of its equation."""
 
-    fold: str  # sum max min prod
+    reduction: str  # sum max min prod
     body: Expr
     along: str
     reverse: bool = False

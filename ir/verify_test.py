@@ -178,19 +178,19 @@ REFUSED = [
     ("y[m] = a[m]; z[m] = a[m]", "f16[M]", "", "`z` is never read and not returned", "z[m]"),
     ("y[m, m] = a[m]", "f16[M, M]", "", "the left side has the index `m` twice", "m"),
     ("y[m] = x[m, k]", "f32[M]", "", "the index `k` is on the right side but not on the left", "k"),
-    ("y[m] = sum(x[m, k], k, k)", "f32[M]", "", "`sum` folds `k` twice", "sum(x[m, k], k, k)"),
+    ("y[m] = sum(x[m, k], k, k)", "f32[M]", "", "`sum` reduces `k` twice", "sum(x[m, k], k, k)"),
     (
         "y[m, k] = sum(x[m, k], k)",
         "f32[M, K]",
         "",
-        "`sum` folds `k`, which the left side has too",
+        "`sum` reduces `k`, which the left side has too",
         "sum(",
     ),
     (
         "y[m] = sum(a[m], k=3)",
         "f16[M]",
         "",
-        "`sum` folds `k`, which its body does not have",
+        "`sum` reduces `k`, which its body does not have",
         "sum(",
     ),
     (

@@ -43,9 +43,11 @@ def test_the_files_are_those_that_the_record_was_made_from(stored):
 
 def test_the_backend_emits_the_same_source_again(made):
     record, kernels = made.stored.record, made.stored.kernels
-    if record.freely_edited and all(variant.freely_edited for variant in record.variants):
+    if record.freely_edited and all(
+        specialization.freely_edited for specialization in record.specializations
+    ):
         pytest.skip("the source was edited freely: it says more than the schedule")
-    names = [record.source, *(variant.source for variant in record.variants)]
+    names = [record.source, *(specialization.source for specialization in record.specializations)]
     diff = [
         line
         for name, kernel, now in zip(names, kernels, made.emit_all(), strict=True)

@@ -19,7 +19,7 @@ from ir.reference.inputs import random_inputs
 from kernels_generated.reproduction import reproduction
 from search.core.evaluation import Evaluation
 from search.record.record import Digests, Record, Stored, read_record, write_record
-from search.record.variant import Texts, Tuned, Variant
+from search.record.specialization import Specialization, Texts, Tuned
 
 ROOT = Path(__file__).parent.parent
 WORKLOAD = (
@@ -64,21 +64,19 @@ def stored():
 @pytest.fixture
 def rewritten(stored):
     """The record with other equations, equal to the spec's, and what they come to."""
-    formulation = WORKLOAD.partition("\ntune")[0].replace("x[m, k] * 2.0", "x[m, k] + x[m, k]")
-    machine, spec = target(stored.record.target), parse_workload(formulation).spec
+    variant = WORKLOAD.partition("\ntune")[0].replace("x[m, k] * 2.0", "x[m, k] + x[m, k]")
+    machine, spec = target(stored.record.target), parse_workload(variant).spec
     schedule = plain(spec, machine, stored.record.shape)
     nest = lower(spec, schedule, machine, stored.record.shape)
     source = backend_for(machine).emit(nest, machine)
     digests = replace(
         stored.record.digests,
-        formulation=text_digest(formulation),
+        variant=text_digest(variant),
         schedule=text_digest(str(schedule)),
         source=text_digest(source),
     )
     record = replace(stored.record, digests=digests)
-    made = replace(
-        stored, record=record, formulation=formulation, schedule=str(schedule), source=source
-    )
+    made = replace(stored, record=record, variant=variant, schedule=str(schedule), source=source)
     found = reproduction(made).evaluate(source)
     assert isinstance(found, Evaluation)
     return replace(made, record=replace(record, us=found.us))
@@ -133,21 +131,21 @@ def test_a_record_with_equations_of_its_own_is_emitted_from_them(tmp_path, store
 
 
 def test_a_record_whose_equations_are_lost_fails(tmp_path, rewritten):
-    words, said = checked(tmp_path, replace(rewritten, formulation=None))
+    words, said = checked(tmp_path, replace(rewritten, variant=None))
     assert words[:2] == ["failed", "failed"], said
-    assert "formulation.kir" in said
+    assert "variant.kir" in said
 
 
 def test_equations_that_compute_something_else_fail_against_the_spec(tmp_path, rewritten):
-    wrong = rewritten.formulation.replace("x[m, k] + x[m, k]", "x[m, k] * 3.0")
+    wrong = rewritten.variant.replace("x[m, k] + x[m, k]", "x[m, k] * 3.0")
     machine, spec = target(rewritten.record.target), parse_workload(wrong).spec
     nest = lower(spec, parse_schedule(rewritten.schedule), machine, rewritten.record.shape)
     source = backend_for(machine).emit(nest, machine)
     digests = replace(
-        rewritten.record.digests, formulation=text_digest(wrong), source=text_digest(source)
+        rewritten.record.digests, variant=text_digest(wrong), source=text_digest(source)
     )
     record = replace(rewritten.record, digests=digests)
-    bad = replace(rewritten, record=record, formulation=wrong, source=source)
+    bad = replace(rewritten, record=record, variant=wrong, source=source)
     words, said = checked(tmp_path, bad)
     assert words == ["passed", "passed", "failed", "skipped", "passed"], said
     assert "check, wrong" in said
@@ -258,10 +256,12 @@ def shared(stored):
         guards=(Guard(SMALL, 1), Guard(LARGE, 0)),
         within=16.0,
         workload=(Tuned(SMALL, 1.0, 1.0, 1), Tuned(LARGE, 2.0, 1.0, 0)),
-        variants=(Variant("kernel_1.txt", text_digest(stored.schedule), text_digest(sources[1])),),
+        specializations=(
+            Specialization("kernel_1.txt", text_digest(stored.schedule), text_digest(sources[1])),
+        ),
     )
     texts = (Texts(stored.schedule, sources[1]),)
-    made = Stored(record, WORKLOAD, OTHER, sources[0], variants=texts)
+    made = Stored(record, WORKLOAD, OTHER, sources[0], specializations=texts)
     found = reproduction(made).evaluate_all(sources)
     assert isinstance(found, Evaluation)
     rows = zip(record.workload, found.times, strict=True)
@@ -286,9 +286,11 @@ def test_each_kernel_is_checked_where_it_is_run(shared):
     assert broken.reason.startswith("kernel 1: ")
 
 
-def test_a_variant_that_was_edited_or_fails_is_told(tmp_path, shared):
-    (texts,) = shared.variants
-    words, said = checked(tmp_path, replace(shared, variants=(replace(texts, source="nothing"),)))
+def test_a_specialization_that_was_edited_or_fails_is_told(tmp_path, shared):
+    (texts,) = shared.specializations
+    words, said = checked(
+        tmp_path, replace(shared, specializations=(replace(texts, source="nothing"),))
+    )
     assert words == ["failed", "failed", "failed", "skipped", "passed"], said
     assert "kernel_1.txt" in said and "kernel 1: " in said
 

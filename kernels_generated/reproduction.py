@@ -25,7 +25,7 @@ from search.core.evaluation import Evaluated, Evaluation, Failure, Timed
 from search.core.workload import Shape, heaviest, mean, widest
 from search.evaluator.stages import Bench, Stages
 from search.record.record import SCHEDULE, SPEC, Stored
-from search.record.variant import numbered
+from search.record.specialization import numbered
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,16 @@ class Reproduction:
         """The source that the backend gives now for a kernel, by its number; KernelError where
         the schedule does not fit."""
         part = self._part(kernel)
-        nest = lower(part.formulation, part.schedule, self.machine, part.sizes)
+        nest = lower(part.variant, part.schedule, self.machine, part.sizes)
         return self.backend.emit(nest, self.machine)
 
     def emit_all(self) -> tuple[str, ...]:
         """The sources of all kernels now; of those that were edited freely the stored ones."""
         stored = self.stored
-        free = (stored.record.freely_edited, *(v.freely_edited for v in stored.record.variants))
+        free = (
+            stored.record.freely_edited,
+            *(v.freely_edited for v in stored.record.specializations),
+        )
         return tuple(
             stored.kernels[number].source if edited else self.emit(number)
             for number, edited in enumerate(free)
@@ -64,7 +67,7 @@ class Reproduction:
         checks = self.workload.checks
         if schedule is None:
             first = self.stored.kernels[0]
-            return self._evaluate(source, first.schedule, self._formulation(0), checks)
+            return self._evaluate(source, first.schedule, self._variant(0), checks)
         return self._evaluate(source, schedule, self._spec, checks[:1])
 
     def evaluate_all(self, sources: Sequence[str]) -> Evaluated:
@@ -72,7 +75,7 @@ class Reproduction:
         times are those of the kernels that are chosen; a failure says of which kernel it is."""
         found = [self.evaluate(sources[0])]
         for number, text in list(enumerate(sources))[1:]:
-            found.append(self._variant(number, text))
+            found.append(self._specialization(number, text))
         for number, one in enumerate(found):
             if isinstance(one, Failure):
                 return replace(one, reason=f"kernel {number}: {one.reason}") if number else one
@@ -96,20 +99,20 @@ class Reproduction:
         tuned = self.stored.record.workload
         return tuple(Shape(t.shape, t.weight) for t in tuned) or (Shape(self.stored.record.shape),)
 
-    def _formulation(self, kernel: int) -> str:
+    def _variant(self, kernel: int) -> str:
         """The text of the equations that a kernel's schedule is for."""
-        return self.stored.kernels[kernel].formulation or self._spec
+        return self.stored.kernels[kernel].variant or self._spec
 
     def _part(self, kernel: int) -> Part:
         """A kernel, at the widest of the tuned shapes that it fits at."""
         texts = self.stored.kernels[kernel]
-        spec = parse_spec(self._formulation(kernel))
+        spec = parse_spec(self._variant(kernel))
         schedule = parse_schedule(texts.schedule, numbered(SCHEDULE, kernel))
         fitting = [s for s in self.shapes if fits(spec, schedule, self.machine, s.sizes)]
         sizes = widest(spec, self.machine, fitting or self.shapes)
         return Part(spec, schedule, texts.source, sizes)
 
-    def _variant(self, number: int, source: str) -> Evaluated:
+    def _specialization(self, number: int, source: str) -> Evaluated:
         """A kernel that is not the first, where it is run."""
         record, texts = self.stored.record, self.stored.kernels[number]
         spec, machine = self.workload.spec, self.machine
@@ -125,7 +128,7 @@ class Reproduction:
         shapes = tuple(Shape(t.shape, t.weight) for t in record.workload if t.kernel == number)
         if not where or not shapes:
             return Failure("check", "refused", "it is run at no shape where it can be checked")
-        return self._evaluate(source, texts.schedule, self._formulation(number), where, shapes)
+        return self._evaluate(source, texts.schedule, self._variant(number), where, shapes)
 
     def _together(self, found: Sequence[Evaluation]) -> Evaluation:
         """What kernels that share shapes come to."""
@@ -145,7 +148,7 @@ class Reproduction:
         self,
         source: str | None,
         schedule: str,
-        formulation: str,
+        variant: str,
         checks: tuple[Sizes, ...],
         shapes: tuple[Shape, ...] = (),
     ) -> Evaluated:
@@ -159,7 +162,7 @@ class Reproduction:
             workload=shapes if len(shapes) > 1 else (),
         )
         tried = Candidate(
-            formulation=formulation,
+            variant=variant,
             schedule=schedule,
             target=record.target,
             backend=record.backend,

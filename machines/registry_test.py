@@ -135,7 +135,7 @@ def test_a_number_is_finite(path, value):
 @pytest.mark.parametrize(
     "path, value, allowed",
     [
-        ("levels.warp", 32, "grid, lane, wave, loop"),
+        ("levels.core", 32, "grid, thread, warp, loop"),
         ("spaces.l2", {"bytes": 4}, "global, cache, scratch, register"),
         ("units.tensor", {"flops": {}}, "matrix, vector, special"),
     ],
@@ -146,15 +146,15 @@ def test_an_unknown_name_is_refused_with_those_there_are(path, value, allowed):
     assert found.allowed == allowed
 
 
-def test_lanes_and_engines_are_those_of_the_table():
+def test_threads_and_engines_are_those_of_the_table():
     found = read(TABLE)
-    assert (found.lanes, found.wave, found.engines, found.box) == (1024, 1, (), 0)
+    assert (found.threads, found.warp, found.engines, found.box) == (1024, 1, (), 0)
     assert found.model == TILES and found.atomics == ("f32", "i32")
-    table = changed("levels", {"grid": 4, "lane": 512, "wave": 64})
+    table = changed("levels", {"grid": 4, "thread": 512, "warp": 64})
     table["engines"], table["box"] = ["bulk"], 128
     table["spaces"]["register"], table["class"] = {"bytes": 64}, "gpu"
     found = read(table)
-    assert (found.lanes, found.wave, found.engines, found.box) == (512, 64, ("bulk",), 128)
+    assert (found.threads, found.warp, found.engines, found.box) == (512, 64, ("bulk",), 128)
     assert found.model == GPU
 
 
@@ -198,7 +198,7 @@ def test_a_step_is_three_whole_numbers(step):
         read(table)
 
 
-@pytest.mark.parametrize("path", ["box", "spaces.global.granule", "spaces.cache.bytes_per_second"])
+@pytest.mark.parametrize("path", ["box", "spaces.global.sector", "spaces.cache.bytes_per_second"])
 def test_what_is_written_is_not_0(path):
     table = changed("spaces.cache", {"bytes": 9})
     *parents, last = path.split(".")
@@ -210,10 +210,10 @@ def test_what_is_written_is_not_0(path):
         read(table)
 
 
-def test_lanes_are_whole_waves():
+def test_threads_are_whole_waves():
     assert (
-        "multiple of `levels.wave`"
-        in fault_of("levels", {"grid": 4, "lane": 100, "wave": 64}).allowed
+        "multiple of `levels.warp`"
+        in fault_of("levels", {"grid": 4, "thread": 100, "warp": 64}).allowed
     )
 
 

@@ -8,11 +8,11 @@ from math import isfinite
 from typing import Any
 
 from ir.errors import KernelError
-from ir.machine import ATOMICS, MOST_LANES, Machine, MachineClass, Space, Unit
+from ir.machine import ATOMICS, MOST_THREADS, Machine, MachineClass, Space, Unit
 from ir.source import near
 from ir.spec import DTYPES
 
-LEVELS = ("grid", "lane", "wave", "loop")
+LEVELS = ("grid", "thread", "warp", "loop")
 SPACES = ("global", "cache", "scratch", "register")  # a cache is not scheduled, only costed
 UNITS = ("matrix", "vector", "special")
 ENGINES = ("bulk",)
@@ -41,11 +41,11 @@ def machine(
     levels = {
         name: read.number(f"levels.{name}", int) for name in read.names("levels", LEVELS, ("grid",))
     }
-    if levels.get("lane", MOST_LANES) % levels.get("wave", 1):
+    if levels.get("thread", MOST_THREADS) % levels.get("warp", 1):
         raise read.fault(
-            "levels.lane",
-            f"is {levels.get('lane', MOST_LANES)}",
-            f"a multiple of `levels.wave`, {levels['wave']}",
+            "levels.thread",
+            f"is {levels.get('thread', MOST_THREADS)}",
+            f"a multiple of `levels.warp`, {levels['warp']}",
         )
     return Machine(
         name=read.name(),
@@ -81,11 +81,11 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 def _space(read: _Reader, path: str) -> Space:
-    read.known(path, ("bytes", "bytes_per_second", "granule"))
+    read.known(path, ("bytes", "bytes_per_second", "sector"))
     return Space(
         bytes=read.number(f"{path}.bytes", int),
         bytes_per_second=read.number(f"{path}.bytes_per_second", float, default=0.0),
-        granule=read.number(f"{path}.granule", int, default=1),
+        sector=read.number(f"{path}.sector", int, default=1),
     )
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from search.llm.exchange import ModelError, reply_of
 from search.store.store import Store
-from tests.model_server.server import ModelServer
-from tests.place.place import Place
+from testing.cli.place import Place
+from testing.model_server.server import ModelServer
 
 KEY = "sk-0123456789-abcdef"
 RUN = "rows-null-1"

@@ -9,7 +9,7 @@ import pytest
 
 from search.cli.suite import library
 from search.store.store import Store
-from tests.place.place import Place
+from testing.cli.place import Place
 
 ROWS = ("--kernel=rows.kir", "--policy=evolutionary", "--store=runs.db")
 
@@ -80,7 +80,7 @@ def test_a_stored_run_is_shown_as_it_was_told(place):
 
 
 def test_a_run_that_shared_kernels_is_shown_with_all_of_them(place):
-    shapes = ("--shape=M=8", "--shape=M=512,K=7", "--dispatch=2", "--unseen=0")
+    shapes = ("--shape=M=8", "--shape=M=512,K=7", "--dispatch=2", "--held-out=0")
     found = place.evolve(*ROWS, *shapes, "--evaluations=24")["runs"][0]
     shown = json.loads(told(place, "--show=rows-null-1", "--store=runs.db", "--json"))["run"]
     assert shown["dispatch"] == found["dispatch"] and shown["shapes"] == found["shapes"]

@@ -3,7 +3,7 @@
 import pytest
 
 from search.store.store import Store
-from tests.place.place import Place
+from testing.cli.place import Place
 
 SHAPE = "--shape=M=100,K=300,N=70"  # where the first schedule is not the best
 WORDS = ("--kernel=rows.kir", "--evaluations=24", "--store=runs.db", "--policy=evolutionary")

@@ -17,8 +17,8 @@ import pytest
 from search.llm.exchange import Answer, refusal_of, reply_of, request_of
 from search.prompt.regions import first_regions
 from search.store.store import Store
-from tests.model_server.server import ModelServer
-from tests.place.place import Place
+from testing.cli.place import Place
+from testing.model_server.server import ModelServer
 
 ANSWERS = Path(__file__).parent / "testdata" / "rows"
 GOLDEN = "search/golden"
@@ -31,7 +31,7 @@ WORDS = (
     "--model=tiny",
     "--evaluations=144",
     "--operators=universal,combine,mutate",
-    "--seed=4",
+    "--seed=2",
     "--target=null",
     "--json",
 )
@@ -152,7 +152,7 @@ def test_children_of_models_are_in_the_store_with_their_reasons(whole):
     outcomes = load(whole.place, RUN).outcomes
     by_reason = {c.origin.note: c for c in made if c.key in outcomes}
     assert "size=32" in by_reason["Wider tiles read x less often."].schedule
-    assert "p[m, k]" in by_reason["Read x once, in order."].formulation
+    assert "p[m, k]" in by_reason["Read x once, in order."].variant
     assert "by hand" in by_reason["The same, by hand."].source
     wrong = outcomes[by_reason["Something else."].key]
     assert wrong.stage == "build" and "a nest starts with" in wrong.reason
@@ -269,7 +269,7 @@ def test_the_prompts_are_golden_texts(whole, golden):
     prompts = [seen.body["messages"] for seen in whole.seen]
     for name, *words in (
         ("schedule", "Draft a kernel", "Edit `schedule.sched`."),
-        ("equations", "Draft a kernel", "Edit `formulation.kir`"),
+        ("equations", "Draft a kernel", "Edit `variant.kir`"),
         ("source", "Draft a kernel", "Edit the source `kernel.txt`"),
         ("coach", "You improve the instructions"),
     ):

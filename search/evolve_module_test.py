@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.place.command import GUARD, evolve, evolve_here
+from testing.cli.command import GUARD, evolve, evolve_here
 
 MODEL = """import torch
 

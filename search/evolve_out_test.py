@@ -5,7 +5,7 @@ import tomllib
 
 import pytest
 
-from tests.place.place import Place
+from testing.cli.place import Place
 
 WORDS = ("--kernel=rows.kir", "--evaluations=6", "--no-store")
 NAMES = {"record.toml", "schedule.sched", "kernel.txt"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.place.place import Place
+from testing.cli.place import Place
 
 ABSENT = ("sqlalchemy", "rich", "optuna", "cmaes", "ribs", "openai", "ray", "psutil", "pybind11")
 

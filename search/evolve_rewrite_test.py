@@ -7,7 +7,7 @@ from search.core.candidate import Candidate
 from search.core.evaluation import Evaluation
 from search.record.record import read_record
 from search.store.store import Store
-from tests.place.place import Place
+from testing.cli.place import Place
 
 PAIRS = """def pairs(x: f32[N, D], y: f32[N, K]) -> f32[N, K]:
     \"\"\"x times its transpose times y: less work when the first product is done first.\"\"\"
@@ -49,7 +49,7 @@ def test_rewritten_candidates_are_correct_and_each_has_equations_of_its_own(plac
     rewritten = [c for c in made.values() if c.origin.operator == "rewrite"]
     assert len(rewritten) > 2
     assert all(isinstance(told[c.key], Evaluation) for c in rewritten if c.key in told)
-    assert len({c.formulation for c in rewritten}) == len(rewritten)
+    assert len({c.variant for c in rewritten}) == len(rewritten)
 
 
 def test_the_winner_is_promoted_with_its_equations(place):
@@ -63,6 +63,6 @@ def test_the_winner_is_promoted_with_its_equations(place):
     stored = read_record(tree / run["record"])
     spec, own = (parse_spec(t.partition("\ntune")[0]) for t in (PAIRS, stored.workload))
     assert own == spec
-    assert parse_spec(stored.formulation) != spec
+    assert parse_spec(stored.variant) != spec
     assert any("by rewrite: " in line and "(" in line for line in stored.record.lineage)
     assert "--operators=rewrite,step" in stored.record.command

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from backends.registry import REGISTRY
-from tests.place.command import evolve_here
+from testing.cli.command import evolve_here
 
 NPU = (REGISTRY.folder / "targets" / "npu.toml").read_text(encoding="utf-8")
 H200 = (REGISTRY.folder / "targets" / "h200.toml").read_text(encoding="utf-8")
@@ -20,7 +20,7 @@ H200 = (REGISTRY.folder / "targets" / "h200.toml").read_text(encoding="utf-8")
         (NPU, "hop_cycles = 2", "", "field `sim.mesh.hop_cycles` is missing"),
         (NPU, "launch_us = 0.52", "launch_us = -1", "field `overheads.launch_us` is -1"),
         (NPU, "grid = 64", "grid = 63", "field `sim.rows` makes levels.grid 64, where it is 63"),
-        (H200, "wave = 32                         # lanes", "wave = 48 #", "`triton.wave` is 48"),
+        (H200, "warp = 32                         # levels", "warp = 48 #", "`triton.warp` is 48"),
         (H200, "sector_bytes = 32", "sector_bytes = 0", "field `triton.sector_bytes` is 0"),
     ],
 )

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.place.command import evolve, evolve_here
+from testing.cli.command import evolve, evolve_here
 
 TASK = """import torch
 

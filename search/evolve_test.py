@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from search.store.store import Store
-from tests.place.place import SCALE, Place
+from testing.cli.place import SCALE, Place
 
 FIELDS = [
     "run",
@@ -31,10 +31,10 @@ FIELDS = [
     "out",
     "schedule",
     "source",
-    "formulation",
+    "variant",
     "shapes",
     "dispatch",
-    "unseen",
+    "held_out",
     "operators",
 ]
 
@@ -75,7 +75,7 @@ def test_json_is_one_object_with_the_promised_fields_in_their_order(place):
     assert 0 < run["roofline_us"] and 0 < run["best_us"] <= run["first_us"]
     assert run["plain_us"] > 0 and run["record"] is None and run["out"] is None
     assert run["schedule"].startswith("schedule(scale)") and "scale" in run["source"]
-    assert run["formulation"] is None
+    assert run["variant"] is None
 
 
 def test_a_suite_is_every_kernel_for_every_target(place):

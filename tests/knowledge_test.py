@@ -9,12 +9,12 @@ from backends.registry import backend_names, target, target_names
 from ir.errors import KernelError
 from ir.lower.lower import lower
 from ir.parse.parse import parse_schedule, parse_spec, parse_workload
-from ir.samples.samples import KERNELS, workload
 from ir.verify import facts
 from ir.workload import Workload
 from search.prompt.document import document
 from search.prompt.knowledge import SHARED, documents, library_of, notes
 from search.prompt.retrieval import machine_words, query, retrieve
+from testing.samples.samples import KERNELS, workload
 from tests.source_tree import FOLDERS, ROOT, words
 
 FEWEST = 15

@@ -2,7 +2,7 @@
 record; and what one target's search found, carried to the next target of the command.
 
 `vote` turns two long rows into probabilities. A schedule gives a row to one processing element,
-as each fold needs all of it; 62 of 64 are idle. The edit gives each row to 32 of them, and the
+as each reduction needs all of it; 62 of 64 are idle. The edit gives each row to 32 of them, and the
 largest value and the sum go round among these over the mesh.
 """
 
@@ -17,8 +17,8 @@ from kernels_generated.reproduction import Reproduction, reproduction
 from search.core.evaluation import Evaluation
 from search.record.record import Record, Stored, read_record, write_record
 from search.store.store import Store
-from tests.model_server.server import ModelServer
-from tests.place.place import Place
+from testing.cli.place import Place
+from testing.model_server.server import ModelServer
 
 ROOT = Path(__file__).parents[1]
 ANSWERS = Path(__file__).parent / "testdata" / "model_edits"
@@ -168,10 +168,10 @@ def test_the_records_test_sees_a_source_that_changed(tmp_path, stored):
 def test_it_is_carried_to_the_next_target_as_far_as_it_holds_there(vote):
     (brought,) = vote.brought("mi300")
     assert brought.origin.note == f"found for npu by {vote.runs[0]['run']}"
-    assert "stream(mx, into=s)" in brought.schedule
+    assert "online(mx, into=s)" in brought.schedule
 
 
-def test_a_model_is_shown_the_foreign_edit_to_translate_it(vote):
+def test_a_model_is_shown_the_external_edit_to_translate_it(vote):
     asked = [p for p in vote.prompts["mi300"] if "is fast on another machine (npu, sim)" in p]
     assert asked and all("`kernel of npu`" in p for p in asked)
     assert all("pe.send(pe.id() ^ step, mx, one)" in p for p in asked)

@@ -66,7 +66,7 @@ BY_VERB = {
         "x: f32[M, K]",
         "f32[M, K]",
         "tile(k, size=64)\nplace(k.outer, level=loop)",
-        "stream(mx, into=s)",
+        "online(mx, into=s)",
     ),
     "a factor applied to the sum": (
         "npu",
@@ -74,7 +74,7 @@ BY_VERB = {
         "x: f32[M, K], c: f32[M]",
         "f32[M]",
         "",
-        "defer(r, into=y)",
+        "hoist(r, into=y)",
     ),
     "a sum in parts": (
         "h200",
@@ -82,7 +82,7 @@ BY_VERB = {
         "x: f32[M, K]",
         "f32[M]",
         "tile(k, size=64)\nplace(k.outer, level=loop)",
-        "split(y, over=k, parts=4)",
+        "split_k(y, over=k, parts=4)",
     ),
     "a product of f32 as three": (
         "h200",
@@ -98,7 +98,7 @@ BY_VERB = {
         "x: f32[M, K], w: f32[K, J]",
         "f32[M, J]",
         "",
-        "layout(w, order=j_k)",
+        "pack(w, order=j_k)",
     ),
     "a product of three in the other order": (
         "h200",
@@ -130,7 +130,7 @@ def test_a_maximum_that_was_taken_off_can_run_along_with_the_sum(machine):
     )
     (safe,) = REWRITES["subtract_maximum"](naive)
     lines = "tile(m, size=1)\nplace(m.outer, level=grid)\ntile(k, size=64)\n"
-    lines += "place(k.outer, level=loop)\nstream(e_max, into=s)\n"
+    lines += "place(k.outer, level=loop)\nonline(e_max, into=s)\n"
     sizes = {"M": 5, "K": 300}
     nest = lower(safe, parse_schedule(f"schedule(s)\n{lines}"), MACHINES[machine], sizes)
     inputs = random_inputs(naive, sizes, np.random.default_rng(4))

@@ -8,7 +8,7 @@ from ir.guards import chosen
 from kernels_generated.reproduction import reproduction
 from search.core.evaluation import Evaluation
 from search.record.record import read_record
-from tests.place import command
+from testing.cli import command
 
 SHAPES = (  # in the order of the kernel's signature
     {"B": 64, "C": 4, "L": 16, "O": 4},
@@ -42,7 +42,7 @@ def made(tmp_path_factory):
         "--no-store",
         "--promote",
         "--json",
-        "--unseen=10",
+        "--held-out=10",
         "--report=page.html",
     )
     assert done.returncode == 0, done.stderr
@@ -53,7 +53,7 @@ def made(tmp_path_factory):
 def test_several_kernels_are_one_record_with_guards(made):
     run, folder, _ = made
     record = read_record(folder).record
-    assert record.variants and record.guards and record.within
+    assert record.specializations and record.guards and record.within
     assert run["record"] == "kernels_generated/conv1d/npu"
     assert {"kernel.cc", "kernel_1.cc", "schedule_1.sched"} < {p.name for p in folder.iterdir()}
     assert [dict(t.shape) for t in record.workload] == list(SHAPES)
@@ -70,13 +70,13 @@ def test_it_is_at_least_as_fast_at_each_shape_as_the_single_best(made):
     assert record.us < record.single_us == pytest.approx(run["best_us"])
 
 
-def test_it_is_correct_at_ten_unseen_shapes(made):
+def test_it_is_correct_at_ten_held_out_shapes(made):
     run, _, _ = made
-    unseen = run["unseen"]["shapes"]
-    assert len(unseen) == run["unseen"]["correct"] == 10
-    assert all(row["compared"] and not row["fault"] for row in unseen)
-    assert not [row for row in unseen if row["sizes"] in SHAPES]
-    assert all(row["us"] > 0 and row["first_us"] > 0 for row in unseen)
+    held_out = run["held_out"]["shapes"]
+    assert len(held_out) == run["held_out"]["correct"] == 10
+    assert all(row["compared"] and not row["fault"] for row in held_out)
+    assert not [row for row in held_out if row["sizes"] in SHAPES]
+    assert all(row["us"] > 0 and row["first_us"] > 0 for row in held_out)
 
 
 def test_the_record_holds_what_it_says_when_it_is_made_again(made):
@@ -107,7 +107,7 @@ def test_the_page_shows_the_shapes_and_the_guards(made):
         (["--shape=B=2", "--shape=M=4"], "has no size `M`"),
         (["--shape=B=2", "--dispatch=2"], "there is one"),
         (["--dispatch=2"], "there is one"),
-        (["--shape=B=2", "--unseen=3"], "there is one"),
+        (["--shape=B=2", "--held-out=3"], "there is one"),
     ],
 )
 def test_shapes_that_make_no_sense_are_told(tmp_path, words, said):
@@ -127,7 +127,7 @@ def test_without_a_dispatch_one_kernel_has_all_shapes(tmp_path):
         target="null",
     )
     (run,) = json.loads(done.stdout)["runs"]
-    assert run["dispatch"] is None and run["unseen"] is None
+    assert run["dispatch"] is None and run["held_out"] is None
     assert [row["sizes"] for row in run["shapes"]] == list(SHAPES[:2])
     assert [row["us"] for row in run["shapes"]] == [row["single_us"] for row in run["shapes"]]
 
@@ -140,14 +140,14 @@ def test_a_stored_workload_goes_on_with_its_shapes(tmp_path):
         *GIVEN[:2],
         "--dispatch=2",
         "--evaluations=4",
-        "--unseen=0",
+        "--held-out=0",
         *words,
         target="null",
     )
     assert first.returncode == 0, first.stderr
     (run,) = json.loads(first.stdout)["runs"]
     more = evolve(
-        tmp_path, f"--resume={run['run']}", "--evaluations=6", "--unseen=0", *words, target="null"
+        tmp_path, f"--resume={run['run']}", "--evaluations=6", "--held-out=0", *words, target="null"
     )
     assert more.returncode == 0, more.stderr
     (again,) = json.loads(more.stdout)["runs"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from benchmarks.aten.rows import summary
-from ir.samples.samples import LIBRARY
+from testing.samples.samples import LIBRARY
 from tools import aten_table
 from tools.aten_table import PAGE, RESULTS, files, page
 

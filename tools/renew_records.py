@@ -1,7 +1,8 @@
 """Renews the records of kernels_generated/: emits, builds, checks and times each one again.
 
 For after a change of a template, of a backend or of a simulator: sources, digests and figures
-follow, lineage and schedule stay. A kernel that is no longer correct is left as it is.
+follow, lineage and schedule stay. A kernel that is no longer correct is left as it is. With
+`--digests`, figures stay too, for a change of words only: the program must be the same.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from kernels_generated.reproduction import Reproduction, reproduction
 from search.core.evaluation import Evaluation, Failure
 from search.core.workload import bound_us
 from search.record.record import MEASURED, Record, read_record, record_folders, write_record
+from search.record.specialization import digest_of
 
 FOLDER = "kernels_generated"
 EXAMPLES = """
@@ -72,9 +74,9 @@ def renew(root: Path, folder: Path) -> Renewal:
             stored,
             source=sources[0],
             record=_record(made, sources, found),
-            variants=tuple(
+            specializations=tuple(
                 replace(texts, source=source)
-                for texts, source in zip(stored.variants, sources[1:], strict=True)
+                for texts, source in zip(stored.specializations, sources[1:], strict=True)
             ),
         )
         write_record(root, fresh, replace=True)
@@ -84,6 +86,55 @@ def renew(root: Path, folder: Path) -> Renewal:
         return Renewal(name, before, before, False, f"{error.stage}: {error.reason}")
     changed = list(sources) != [kernel.source for kernel in stored.kernels]
     return Renewal(name, before, found.us, changed)
+
+
+def renew_digests(root: Path, folder: Path) -> Renewal:
+    """Renews the digests of one record, and its sources where they quote these. Nothing is run:
+    a source that differs in anything else is a fault."""
+    stored = read_record(folder)
+    old = stored.record
+    name = f"{folder.parent.name}/{folder.name}"
+    try:
+        made = reproduction(stored)
+        sources = made.emit_all()
+    except KernelError as error:
+        return Renewal(name, old.us, old.us, False, str(error))
+    digests = replace(
+        old.digests,
+        spec=spec_digest(made.workload.spec),
+        schedule=text_digest(stored.schedule),
+        source=text_digest(sources[0]),
+        templates=template_digest(old.backend),
+        variant=digest_of(stored.variant),
+    )
+    before = (old.digests.schedule, *(s.schedule_digest for s in old.specializations))
+    for kernel, earlier, source in zip(stored.kernels, before, sources, strict=True):
+        text = kernel.source.replace(old.digests.spec, digests.spec)
+        if text.replace(earlier, text_digest(kernel.schedule)) != source:
+            return Renewal(name, old.us, old.us, False, "its program changed; renew it whole")
+    specializations = tuple(
+        replace(
+            one,
+            source_digest=text_digest(source),
+            schedule_digest=text_digest(texts.schedule),
+            variant_digest=digest_of(texts.variant),
+        )
+        for one, texts, source in zip(
+            old.specializations, stored.specializations, sources[1:], strict=True
+        )
+    )
+    fresh = replace(
+        stored,
+        source=sources[0],
+        record=replace(old, digests=digests, specializations=specializations),
+        specializations=tuple(
+            replace(texts, source=source)
+            for texts, source in zip(stored.specializations, sources[1:], strict=True)
+        ),
+    )
+    write_record(root, fresh, replace=True)
+    changed = list(sources) != [kernel.source for kernel in stored.kernels]
+    return Renewal(name, old.us, old.us, changed)
 
 
 def _record(made: Reproduction, sources: Sequence[str], found: Evaluation) -> Record:
@@ -111,19 +162,19 @@ def _record(made: Reproduction, sources: Sequence[str], found: Evaluation) -> Re
         first_us=_us(made, autoschedule(spec, machine, shape)),
         plain_us=_us(made, plain(spec, machine, shape)),
         roofline_us=bound_us(spec, machine, made.shapes),
-        single_us=_single_us(made, sources[0]) if old.variants else None,
+        single_us=_single_us(made, sources[0]) if old.specializations else None,
         workload=tuple(
             replace(tuned, us=time.us)
             for tuned, time in zip(old.workload, found.times, strict=True)
         ),
-        variants=tuple(
+        specializations=tuple(
             replace(
-                variant,
+                specialization,
                 source_digest=text_digest(source),
                 schedule_digest=text_digest(texts.schedule),
             )
-            for variant, source, texts in zip(
-                old.variants, sources[1:], made.stored.variants, strict=True
+            for specialization, source, texts in zip(
+                old.specializations, sources[1:], made.stored.specializations, strict=True
             )
         ),
     )
@@ -161,6 +212,11 @@ def main(words: Sequence[str], checkout: Path) -> int:
     )
     parser.add_argument("records", nargs="*", metavar="KERNEL/TARGET", help="default: all")
     parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    parser.add_argument(
+        "--digests",
+        action="store_true",
+        help="renew digests only, and keep figures: the program must be the same",
+    )
     asked = parser.parse_args(words)
     root = checkout / FOLDER
     try:
@@ -171,7 +227,7 @@ def main(words: Sequence[str], checkout: Path) -> int:
     done = []
     for number, folder in enumerate(folders, 1):
         print(f"{number}/{len(folders)} {folder.relative_to(root)}", file=sys.stderr)
-        done.append(renew(root, folder))
+        done.append((renew_digests if asked.digests else renew)(root, folder))
         if not asked.json:
             print(done[-1].line(), flush=True)
     if asked.json:

@@ -10,7 +10,7 @@ from ir.guards import Guard
 from ir.parse.parse import parse_workload
 from search.evaluator import shapes
 from search.record.record import Digests, Record, Stored, read_record, write_record
-from search.record.variant import Texts, Tuned, Variant
+from search.record.specialization import Specialization, Texts, Tuned
 from tools.renew_records import main
 
 WORKLOAD = (
@@ -149,15 +149,15 @@ def test_kernels_that_share_shapes_are_renewed_together(tree):
         guards=(Guard(small, 0), Guard(large, 1)),
         within=4.0,
         workload=(Tuned(small, 1.0, 7.0), Tuned(large, 2.0, 7.0, 1)),
-        variants=(Variant("kernel_1.txt", text_digest(other), "old"),),
+        specializations=(Specialization("kernel_1.txt", text_digest(other), "old"),),
         single_us=7.0,
     )
-    shared = replace(before, record=record, variants=(Texts(other, "old\n"),))
+    shared = replace(before, record=record, specializations=(Texts(other, "old\n"),))
     write_record(tree / "kernels_generated", shared, replace=True)
     assert main([], tree) == 0
     after = kept(tree)
     assert after.edited_by_hand() == []
-    assert after.variants[0].source.startswith("nest of scale")
+    assert after.specializations[0].source.startswith("nest of scale")
     one, two = after.record.workload
     assert one.us != 7.0 != two.us
     assert after.record.us == pytest.approx((one.us * two.us**2) ** (1 / 3))

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from benchmarks.results import settle, summary
-from ir.samples.samples import LIBRARY
+from testing.samples.samples import LIBRARY
 from tools import aten_table, results_table
 from tools.results_table import NOTHING, PAGE, PAGES, RESULTS, page, table
 
@@ -86,7 +86,7 @@ def test_rows_that_lose_are_listed_the_worst_first():
 
 
 def test_one_line_of_the_summary_is_over_the_plain_form_of_the_baseline_alone():
-    other = row(baselines_us={"eager": 7.999, "eager_turned": 2.0})
+    other = row(baselines_us={"eager": 7.999, "eager_transposed": 2.0})
     made = table(result(row(), other))
     assert "| all | 2 | 0 | 1 | 1.41 |" in made
     assert "| all, over the plain form | 2 | 0 | 2 | 2.82 |" in made

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 EMPTY = "text\n<!-- table: rewrites -->\n<!-- end -->\nmore\n"
 
 
-def turned(spec):
+def transposed(spec):
     """before: x | y
     after:  y |
             x
@@ -23,8 +23,8 @@ def turned(spec):
 
 
 def test_a_line_has_what_the_rewrite_says():
-    assert table({"turned": turned}).splitlines()[-1] == (
-        "| `turned` | `x \\| y` | `y \\| x` | always, and everywhere. |"
+    assert table({"transposed": transposed}).splitlines()[-1] == (
+        "| `transposed` | `x \\| y` | `y \\| x` | always, and everywhere. |"
     )
 
 

@@ -8,7 +8,7 @@ import xml.etree.ElementTree as ET
 import pytest
 
 from benchmarks.search.rows import write
-from ir.samples.samples import LIBRARY
+from testing.samples.samples import LIBRARY
 from tools import search_table
 from tools.search_plot import HEIGHT, TOP, plot
 from tools.search_table import DRAWING, PAGE, RESULTS, TABLES, drawing, page

@@ -61,7 +61,7 @@ LEVELS: Mapping[str, Level] = {
     "spec": Level("the equations, with their sizes", lambda one: workload_text(one.workload)),
     "schedule": Level("the decisions", lambda one: str(one.nest.schedule)),
     "variant": Level(
-        "the equations as the decisions leave them", lambda one: spec_text(one.nest.formulation)
+        "the equations as the decisions leave them", lambda one: spec_text(one.nest.variant)
     ),
     "nest": Level(
         "launches of statements over tiles", lambda one: nest_text(one.nest, one.machine)

@@ -40,10 +40,10 @@ def test_one_level_is_the_text_of_that_level_alone(level, capsys):
 
 def test_spec_and_variant_read_back():
     tiles = "".join(f"tile({index}, size=16)\n" for index in "mnk")
-    schedule = f"schedule(rmsnorm_matmul)\ndefer(r, into=y)\n{tiles}"
+    schedule = f"schedule(rmsnorm_matmul)\nhoist(r, into=y)\n{tiles}"
     one = lowered(named("rmsnorm_matmul"), NPU, schedule)
     assert parse_workload(shown(one, "spec")) == named("rmsnorm_matmul")
-    assert parse_spec(shown(one, "variant")) == one.nest.formulation != one.workload.spec
+    assert parse_spec(shown(one, "variant")) == one.nest.variant != one.workload.spec
 
 
 def test_files_are_read_from_where_the_user_stands(tmp_path, monkeypatch, capsys):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from backends.emit import Templates
-from ir.samples.samples import LIBRARY
+from testing.samples.samples import LIBRARY
 from tools.spelled import main, marking, plain, records, shares
 
 ROOT = LIBRARY.parent.parent

@@ -8,7 +8,7 @@ from backends.cpp.backend import Cpp
 from backends.registry import REGISTRY, target
 from ir.lower.lower import lower
 from ir.parse.parse import parse_schedule
-from ir.samples.samples import workload
+from testing.samples.samples import workload
 
 MACHINE = target("cpu")
 SCHEDULES = {

@@ -10,7 +10,7 @@ from backends.cpp.backend import Cpp
 from backends.registry import REGISTRY, target
 from ir.lower.lower import lower
 from ir.reference.reference import evaluate
-from ir.samples.function_samples import (
+from testing.samples.function_samples import (
     float_inputs,
     float_spec,
     integer_inputs,
@@ -18,7 +18,7 @@ from ir.samples.function_samples import (
     short_inputs,
     short_spec,
 )
-from ir.samples.samples import decisions, spec_of
+from testing.samples.samples import decisions, spec_of
 
 COUNT = 400
 SIZES = {"M": COUNT}

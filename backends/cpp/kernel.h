@@ -7,7 +7,7 @@
 
 #include "functions.h"
 
-// Elements side by side; whoever reads one says where it lies.
+// contiguous elements; whoever reads one says where it lies.
 template <class T>
 struct Array {
   T* data;

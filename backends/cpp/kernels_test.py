@@ -18,9 +18,9 @@ from ir.lower.lower import lower
 from ir.parse.parse import parse_spec, parse_workload
 from ir.reference.inputs import random_inputs
 from ir.reference.reference import evaluate
-from ir.samples.named_specs import named_specs
-from ir.samples.samples import RECURRENT, decisions, spec_of, workload
 from ir.verify import facts
+from testing.samples.named_specs import named_specs
+from testing.samples.samples import RECURRENT, decisions, spec_of, workload
 
 MACHINE = target("cpu")
 LIBRARY = Path(__file__).parents[2] / "ir" / "library"
@@ -78,20 +78,20 @@ def test_a_recurrence_is_launched_once_for_each_step(name, tmp_path):
     right(w.spec, nest, w.checks[-1], tmp_path)
 
 
-FOLDS = ("max", "min", "prod", "sum")
+REDUCTIONS = ("max", "min", "prod", "sum")
 SCANS = ("cumsum", "cumprod", "cummax", "cummin")
 
 
 @pytest.mark.parametrize("dtype", ["f32", "i32", "i64"])
-def test_folds_and_scans_of_every_dtype(dtype, tmp_path):
-    lines = [f"{f}_y[m] = {f}(x[m, k], k)" for f in FOLDS]
+def test_reductions_and_scans_of_every_dtype(dtype, tmp_path):
+    lines = [f"{f}_y[m] = {f}(x[m, k], k)" for f in REDUCTIONS]
     lines += [f"{f}_y[m, k] = {f}(x[m, k], k)" for f in SCANS]
-    results = [f"{dtype}[M]"] * len(FOLDS) + [f"{dtype}[M, K]"] * len(SCANS)
+    results = [f"{dtype}[M]"] * len(REDUCTIONS) + [f"{dtype}[M, K]"] * len(SCANS)
     body = "".join(f"    {line}\n" for line in lines)
     spec = parse_spec(
         f"def rows(x: {dtype}[M, K]) -> ({', '.join(results)}):\n"
-        f'    """Folds of rows."""\n{body}    return '
-        + ", ".join(f"{f}_y" for f in (*FOLDS, *SCANS))
+        f'    """Reductions of rows."""\n{body}    return '
+        + ", ".join(f"{f}_y" for f in (*REDUCTIONS, *SCANS))
         + "\n"
     )
     sizes = {"M": 5, "K": 37}

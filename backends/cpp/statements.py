@@ -12,11 +12,11 @@ from ir.nest.nest import (
     Bound,
     Dot,
     Fill,
-    Fold,
     Launch,
     Load,
     Loop,
     Map,
+    Reduction,
     Scan,
     Search,
     Slice,
@@ -28,7 +28,7 @@ from ir.nest.nest import (
 from ir.nest.steps import tile_axes
 from ir.spec import Number
 
-FOLDS = {  # of two texts; its neutral text; its name in OpenMP
+REDUCTIONS = {  # of two texts; its identity text; its name in OpenMP
     "sum": ("{} + {}", "{}(0)", "+"),
     "prod": ("{} * {}", "{}(1)", "*"),
     "max": ("fn::maximum({}, {})", "-fn::kInfinity", "larger"),
@@ -88,7 +88,7 @@ class Statements:
         self.one = {i for i, tile in launch.tiles if tile == 1}
 
     def block(self, statements: tuple[Statement, ...], once: bool = False) -> tuple[object, ...]:
-        """What a block does, in order. once: in the once block, where one thread stores."""
+        """What a block does, in order. once: in the prologue, where one thread stores."""
         return tuple(e for s in statements for e in self._elements(s, once))
 
     def _elements(self, s: Statement, once: bool) -> Iterator[object]:
@@ -107,8 +107,8 @@ class Statements:
                 dtype = self.values[s.value].dtype
                 expressions = self._expressions(set(self.values[s.value].names))
                 yield self._each(s.value, expressions.assigned(s.expression, dtype))
-            case Fold():
-                yield from self._fold(s)
+            case Reduction():
+                yield from self._reduction(s)
             case Dot():
                 yield self._product(s)
             case Scan():
@@ -195,41 +195,41 @@ class Statements:
         at = flat(tuple(self._position(one) for one in s.region), self.shapes[s.tensor])
         element = self._element(s.value)
         line = f"{s.tensor}_g({at}) = {element};"
-        if s.fold:
+        if s.reduction:
             line = f"add_to({s.tensor}_g, {at}, {element});"
         condition = " && ".join(f"{origin(i)} == 0" for i in s.once)
         if once and self.launch.grid:
             condition = "first"
         loops = self._over(self.values[s.value].names)
-        scattered = s.fold or any(one.rows for one in s.region)
+        scattered = s.reduction or any(one.rows for one in s.region)
         return Elements(loops, (line,), "" if scattered else "omp simd", condition=condition)
 
-    def _folding(self, fold: str, dtype: str) -> tuple[str, str, str]:
-        """A fold: of two texts, its neutral text, its name in OpenMP."""
-        if fold not in FOLDS:
-            raise BackendError("emit", f"`{fold}` has no fold in this language")
-        both, neutral, name = FOLDS[fold]
-        if fold in OF_INTEGERS and dtype not in ("f32", "tf32", "f16", "bf16"):
-            neutral, name = OF_INTEGERS[fold]
-        return both, neutral.format(CPP.types[dtype]), name
+    def _folding(self, reduction: str, dtype: str) -> tuple[str, str, str]:
+        """A reduction: of two texts, its identity text, its name in OpenMP."""
+        if reduction not in REDUCTIONS:
+            raise BackendError("emit", f"`{reduction}` has no reduction in this language")
+        both, identity, name = REDUCTIONS[reduction]
+        if reduction in OF_INTEGERS and dtype not in ("f32", "tf32", "f16", "bf16"):
+            identity, name = OF_INTEGERS[reduction]
+        return both, identity.format(CPP.types[dtype]), name
 
-    def _fold(self, s: Fold) -> tuple[Elements, ...]:
-        """Over the axes as they lie in memory; the innermost is folded in registers, if it goes."""
+    def _reduction(self, s: Reduction) -> tuple[Elements, ...]:
+        """Over the axes as they lie in memory; the innermost is reduced in registers, if it goes."""
         dtype = _wide(self.values[s.value].dtype)
-        both, neutral, name = self._folding(s.fold, dtype)
+        both, identity, name = self._folding(s.reduction, dtype)
         axes = tile_axes(s.source, self.values)
         kept = tuple(n for n in self.values[s.value].names if n not in axes)
         order = (*kept, *axes)
         item, element = self._computed(s.source, dtype), self._element(s.value)
         held = f"{CPP.types[dtype]}({element})"
-        alone = not s.accumulate and s.over == axes[-1:]  # nothing else is folded onto the value
-        fresh = (self._each(s.value, neutral),) if not (s.accumulate or alone) else ()
+        alone = not s.accumulate and s.over == axes[-1:]  # nothing else is reduced onto the value
+        fresh = (self._each(s.value, identity),) if not (s.accumulate or alone) else ()
         if axes and axes[-1] in s.over:
             found = Elements(
                 self._over(order),
                 (f"acc = {both.format('acc', item)};",),
                 f"omp simd reduction({name} : acc)",
-                before=(f"{CPP.types[dtype]} acc = {neutral};",),
+                before=(f"{CPP.types[dtype]} acc = {identity};",),
                 after=(self._put(s.value, "acc" if alone else both.format(held, "acc")),),
             )
         else:
@@ -242,7 +242,7 @@ class Statements:
 
     def _scan(self, s: Scan) -> Elements:
         dtype = _wide(self.values[s.value].dtype)
-        both, _, _ = self._folding(s.fold, dtype)
+        both, _, _ = self._folding(s.reduction, dtype)
         others = tuple(n for n in self.values[s.value].names if n != s.along)
         held, item = CPP.types[dtype], self._computed(s.source, dtype)
         carry = self._element(s.carry)

@@ -60,7 +60,7 @@ def kernel_view(nest: LoopNest) -> dict[str, Any]:
 def _launch(nest: LoopNest, launch: Launch) -> dict[str, Any]:
     statements = Statements(launch)
     tensors = {v.tensor for v in launch.values}
-    equations = [e for e in nest.formulation.equations if e.target in tensors]
+    equations = [e for e in nest.variant.equations if e.target in tensors]
     return {
         "name": launch_name(launch.name),
         "title": [equation_text(e) for e in equations],

@@ -9,9 +9,9 @@ from backends.gpu.samples import RULES
 from backends.gpu.tile import BlockWidth, Even, Name
 from ir.machine import Unit
 from ir.nest.nest import Dot
-from ir.samples.samples import WITH_TF32, lowered, spec_of, statements
 from ir.sizes import power_of_two
 from ir.spec import Number, Size
+from testing.samples.samples import WITH_TF32, lowered, spec_of, statements
 
 SCALE = spec_of("y[m, k] = x[m, k] * 2.0")
 PRODUCT = spec_of(
@@ -167,7 +167,7 @@ def test_a_loop_that_starts_within_a_tile_has_no_flag():
     """Where a part of a split begins at a multiple of the tile, whole tiles are even."""
     spec = spec_of("s[m] = sum(x[m, k], k)", "y[m] = s[m] + 1.0", result="f32[M]")
     lines = (
-        "split(s, over=k, parts=4)",
+        "split_k(s, over=k, parts=4)",
         "tile(m, size=4)",
         "tile(k, size=16)",
         "place(m.outer, level=grid)",

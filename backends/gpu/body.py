@@ -19,18 +19,18 @@ from backends.gpu.products import Operand, matmul
 from backends.gpu.rules import Rules
 from backends.gpu.shapes import permuted, spread
 from backends.gpu.tile import Assign, Name
-from backends.gpu.uses import deferred, hands_on, idle, turned
+from backends.gpu.uses import hands_on, idle, late_loads, transposed
 from backends.gpu.values import ZERO, typed
-from ir.lower.limits import NEUTRAL
+from ir.lower.loop_bounds import IDENTITY_ELEMENTS
 from ir.nest.nest import (
     Bound,
     Dot,
     Fill,
-    Fold,
     Launch,
     Load,
     Loop,
     Map,
+    Reduction,
     Scan,
     Search,
     Statement,
@@ -68,8 +68,8 @@ class Body:
         self.factors = {n: Name("factor", n) for n in self.scaled}
         self.expressions = Expressions(self.blocks, self.tile, self._temporary, self.factors)
         self.loads = {s.value: s for s in launch.statements() if isinstance(s, Load)}
-        self.late = deferred(launch)
-        self.turned = turned(launch, self.late)
+        self.late = late_loads(launch)
+        self.transposed = transposed(launch, self.late)
         self.idle = idle(launch)
         self.hands_on = hands_on(launch)
         self.masks = Masks(self.blocks, {n: self.loads[n] for n in self.late})
@@ -141,8 +141,8 @@ class Body:
                     self._fill(s)
             case Map():
                 self._map(s)
-            case Fold():
-                self._fold(s)
+            case Reduction():
+                self._reduction(s)
             case Dot():
                 self._dot(s)
             case Scan():
@@ -193,26 +193,26 @@ class Body:
         self._assign(s.value, to.Converted(found, self.values[s.value].dtype))
         return True
 
-    def _fold(self, s: Fold) -> None:
+    def _reduction(self, s: Reduction) -> None:
         source, axes, dtype = self.tile(s.source)
         kind = self.values[s.value].dtype
         over = tuple(i for i in s.over if i in axes)
-        found = self.masks.identity(s.source, source, axes, dtype, over, s.fold)
+        found = self.masks.identity(s.source, source, axes, dtype, over, s.reduction)
         if dtype == "b8" or kind in ("i32", "i64") and dtype != kind:
             found = to.Converted(found, "i32" if kind == "b8" else kind)
         if self.hands_on and not s.accumulate and s.source.value in self.loads and dtype in FLOATS:
             # Not the reduction of what was loaded: where its sum with what was carried is carried
             # on, compilers reduce in each thread first and join them after the loop, or fail to.
             found = to.Compute("add", (found, Number(0.0)), True)
-        nan = s.value not in self.exponents and _gives_nan(s.fold, dtype)
-        found, left = _reduced(s.fold, found, axes, over, nan)
+        nan = s.value not in self.exponents and _gives_nan(s.reduction, dtype)
+        found, left = _reduced(s.reduction, found, axes, over, nan)
         if factor := self.factors.get(s.source.value):
             found = to.Scaled(found, factor)
         if kind == "b8":
             found = to.Truth(found)
         found = spread(found, left, self._axes(s.value))
         if s.accumulate:
-            found = to.Joined(s.fold, Name("value", s.value), found, nan)
+            found = to.Joined(s.reduction, Name("value", s.value), found, nan)
         self._assign(s.value, found)
 
     def _dot(self, s: Dot) -> None:
@@ -230,31 +230,35 @@ class Body:
     def _scan(self, s: Scan) -> None:
         source, axes, dtype = self.tile(s.source)
         out = self._axes(s.value)
-        found = self.masks.identity(s.source, source, axes, dtype, (s.along,), s.fold)
+        found = self.masks.identity(s.source, source, axes, dtype, (s.along,), s.reduction)
         name = source
         if found != name or set(axes) == set(out) and axes != out:
             name, axes = self._temporary(permuted(found, axes, out)), out
-        carry, nan, free = Name("value", s.carry), _gives_nan(s.fold, dtype), s.carry in self.idle
+        carry, nan, free = (
+            Name("value", s.carry),
+            _gives_nan(s.reduction, dtype),
+            s.carry in self.idle,
+        )
         if s.along not in axes:
-            self._assign(s.value, name if free else to.Joined(s.fold, carry, name, nan))
+            self._assign(s.value, name if free else to.Joined(s.reduction, carry, name, nan))
             if not free:
                 self._assign(s.carry, Name("value", s.value))
             return
-        run: Expr = to.Scanned(s.fold, name, axes.index(s.along))
+        run: Expr = to.Scanned(s.reduction, name, axes.index(s.along))
         if free:
             self._assign(s.value, run)
             return
         run = self._temporary(run)
         kept = tuple(i for i in out if i != s.along)
-        self._assign(s.value, to.Joined(s.fold, spread(carry, kept, out), run, nan))
+        self._assign(s.value, to.Joined(s.reduction, spread(carry, kept, out), run, nan))
         # Not the reduction of what was loaded: compilers give each thread its own part of such a
         # carry and join them after the loop, though the carry is read in it.
         at = Apply("add", (Name("origin", s.along), Number(self.blocks[s.along].width - 1)))
         place = spread(Name("positions", s.along), (s.along,), axes)
         mask = (to.Check(place, equal=at),)
-        last = to.Masked(mask, run, typed(NEUTRAL[s.fold], dtype))
-        found = to.Reduced(s.fold, last, axes.index(s.along), nan)
-        self._assign(s.carry, to.Joined(s.fold, carry, found, nan))
+        last = to.Masked(mask, run, typed(IDENTITY_ELEMENTS[s.reduction], dtype))
+        found = to.Reduced(s.reduction, last, axes.index(s.along), nan)
+        self._assign(s.carry, to.Joined(s.reduction, carry, found, nan))
 
     def _search(self, s: Search) -> None:
         source, axes, _ = self.tile(s.source)
@@ -369,7 +373,7 @@ class Body:
         axes = self._axes(s.value)
         once = tuple(to.Check(Name("origin", i), equal=ZERO) for i in s.once)
         place = self.places.place(s.tensor, s.region, axes, padded=False, extra=once)
-        made = to.Store(place, Name("value", s.value), s.fold)
+        made = to.Store(place, Name("value", s.value), s.reduction)
         if s.bulk:
             descriptor, box = self._described(s)
             self._bulk(descriptor, to.BoxStore(box, made.value), made)
@@ -386,7 +390,7 @@ class Body:
         return descriptor, box
 
     def _bulk(self, made: to.Descriptor, box: to.Statement, other: to.Statement) -> None:
-        """By the copy engine where the launcher could describe the tensor, else by pointers."""
+        """By TMA where the launcher could describe the tensor, else by pointers."""
         self._put(to.Guard(made.flag, (box,), (other,)))
 
     # -- names ------------------------------------------------------------------------------
@@ -394,7 +398,7 @@ class Body:
     def _axes(self, value: str) -> tuple[str, ...]:
         """The axes of a value's variable, in the order in which it holds them."""
         names = self.values[value].names
-        return self.blocks.axes(self.turned.get(value, names))
+        return self.blocks.axes(self.transposed.get(value, names))
 
     def _assign(self, value: str, found: Expr) -> None:
         self._put(Assign(Name("value", value), found))
@@ -430,18 +434,18 @@ class Body:
 
 
 def _reduced(
-    fold: str, value: Expr, axes: tuple[str, ...], over: tuple[str, ...], nan: bool = False
+    reduction: str, value: Expr, axes: tuple[str, ...], over: tuple[str, ...], nan: bool = False
 ) -> tuple[Expr, tuple[str, ...]]:
     """A tensor reduced over some of its axes, and the axes that are left."""
     for index in sorted(over, key=axes.index, reverse=True):
-        value = to.Reduced(fold, value, axes.index(index), nan)
+        value = to.Reduced(reduction, value, axes.index(index), nan)
         axes = tuple(i for i in axes if i != index)
     return value, axes
 
 
-def _gives_nan(fold: str, dtype: str) -> bool:
+def _gives_nan(reduction: str, dtype: str) -> bool:
     """Whether a reduction needs care to give NaN where a value is: other ones do of themselves."""
-    return fold in ("max", "min") and dtype in FLOATS
+    return reduction in ("max", "min") and dtype in FLOATS
 
 
 def _length(low: Expr, high: Expr) -> float:

@@ -7,8 +7,8 @@ from backends.gpu.body import Body
 from backends.gpu.samples import RULES
 from backends.gpu.tile import Check, Name, Term, expressions, statements
 from ir.parse.parse import parse_spec
-from ir.samples.samples import WITH_LANES, WITH_TF32, lowered, spec_of
 from ir.spec import Number, Size
+from testing.samples.samples import WITH_TF32, WITH_THREADS, lowered, spec_of
 
 GRID = ("tile(m, size=4)", "place(m.outer, level=grid)")
 LOOP = (*GRID, "tile(k, size=16)")
@@ -136,7 +136,12 @@ def test_a_causal_loop_is_peeled_and_its_first_part_has_no_mask():
         "a[m, n] = where(n <= m, x[m, n], -inf)",
         "y[m] = max(a[m, n], n)",
     )
-    lines = ("tile(m, size=16)", "tile(n, size=8)", "place(m.outer, level=grid)", "cut(n, at=m)")
+    lines = (
+        "tile(m, size=16)",
+        "tile(n, size=8)",
+        "place(m.outer, level=grid)",
+        "causal_bound(n, at=m)",
+    )
     kwargs = dict(inputs="x: f32[M, N]", result="f32[M]", sizes=dict(M=64, N=64))
     _, found = made(equations, *lines, **kwargs)
     first, last = of(to.Loop, found)
@@ -156,7 +161,7 @@ def test_a_copy_in_bulk_is_guarded_by_what_the_launcher_can_describe():
         *lines,
         staged,
         result="f32[M]",
-        machine=WITH_LANES,
+        machine=WITH_THREADS,
         sizes=dict(M=32, K=64),
     )
     (guard,) = of(to.Guard, found)

@@ -1,4 +1,4 @@
-"""Descriptors: tensors as the copy engine is told of them, and when it can take them."""
+"""Descriptors: tensors as TMA is told of them, and when it can take them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors as the copy engine is told of them."""
+"""Tensors as TMA is told of them."""
 
 import pytest
 
@@ -9,8 +9,8 @@ from backends.gpu.samples import RULES
 from backends.gpu.text import scalar_text
 from backends.gpu.tile import BlockWidth, Describable, Name
 from ir.nest.nest import Launch, Load, Slice, Store
-from ir.samples.samples import WITH_LANES, lowered, spec_of
 from ir.spec import Number, Size
+from testing.samples.samples import WITH_THREADS, lowered, spec_of
 
 SIZES = dict(B=2, M=64, K=64, N=64)
 BATCHED = spec_of(
@@ -32,7 +32,7 @@ LINES = (
 
 
 def launch(*lines) -> Launch:
-    return lowered(BATCHED, *(lines or LINES), sizes=SIZES, machine=WITH_LANES).launches[0]
+    return lowered(BATCHED, *(lines or LINES), sizes=SIZES, machine=WITH_THREADS).launches[0]
 
 
 def described(made: Launch, s):
@@ -70,7 +70,7 @@ def test_a_tensor_can_be_described_where_its_rows_are_aligned():
 
 def test_a_vector_always_can():
     spec = spec_of("y[m] = x[m] * 2.0", inputs="x: f32[M]", result="f32[M]")
-    made = lowered(spec, "tile(m, size=64)", sizes=dict(M=256), machine=WITH_LANES).launches[0]
+    made = lowered(spec, "tile(m, size=64)", sizes=dict(M=256), machine=WITH_THREADS).launches[0]
     (load,) = [s for s in made.statements() if isinstance(s, Load)]
     assert described(made, load)[0].condition == Describable(None, 4, (), 256)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from backends.gpu.uses import tiles
-from ir.nest.nest import Dot, Fold, Launch, Map, Statement, Store, Tile
+from ir.nest.nest import Dot, Launch, Map, Reduction, Statement, Store, Tile
 from ir.spec import FLOATS, Apply, Cast, Expr
 
 _KEEP = ("add", "sub", "mul", "div", "neg")  # NaN where an operand is
@@ -20,14 +20,16 @@ _KEEP = ("add", "sub", "mul", "div", "neg")  # NaN where an operand is
 def exponents(launch: Launch) -> frozenset[str]:
     """The maxima of a launch whose NaN reaches all that is stored without them."""
     statements = tuple(launch.statements())
-    tops = [s for s in statements if isinstance(s, Fold) and s.fold == "max"]
+    tops = [s for s in statements if isinstance(s, Reduction) and s.reduction == "max"]
     return frozenset(s.value for s in tops if _unneeded(statements, s))
 
 
-def _unneeded(statements: tuple[Statement, ...], top: Fold) -> bool:
+def _unneeded(statements: tuple[Statement, ...], top: Reduction) -> bool:
     """Whether all that is stored is NaN where a row of the maximum has NaN, though the maximum is
     not."""
-    if any(s.value == top.value for s in statements if isinstance(s, Map | Fold) and s is not top):
+    if any(
+        s.value == top.value for s in statements if isinstance(s, Map | Reduction) and s is not top
+    ):
         return False
     sums = _sums(statements, top)
     unsure, count = {top.value}, 0  # values that lack the NaN of the maximum
@@ -35,19 +37,19 @@ def _unneeded(statements: tuple[Statement, ...], top: Fold) -> bool:
         count = len(unsure)
         for s in statements:
             known = isinstance(s, Map) and _keeps(s.expression, sums)
-            if s is top or known or isinstance(s, Fold | Dot) and Tile(s.value) in sums:
+            if s is top or known or isinstance(s, Reduction | Dot) and Tile(s.value) in sums:
                 continue
             if not unsure & {t.value for t in tiles(s)}:
                 if isinstance(s, Store) and s.value in unsure:
                     return False
-            elif isinstance(s, Map | Fold | Dot):
+            elif isinstance(s, Map | Reduction | Dot):
                 unsure.add(s.value)
             else:
                 return False
     return not any(Tile(value) in sums for value in unsure)
 
 
-def _sums(statements: tuple[Statement, ...], top: Fold) -> set[Expr]:
+def _sums(statements: tuple[Statement, ...], top: Reduction) -> set[Expr]:
     """The values that are NaN in each row that has NaN: sums of exponentials, and what is computed
     from them."""
     terms: set[Expr] = {Apply("exp", (Apply("sub", (top.source, Tile(top.value))),))}
@@ -58,7 +60,7 @@ def _sums(statements: tuple[Statement, ...], top: Fold) -> set[Expr]:
                 sums.add(Tile(value))
             case Map(value, expression) if _keeps(expression, terms):
                 terms.add(Tile(value))
-            case Fold(value, "sum", source) if source in terms and {*top.over} <= {*s.over}:
+            case Reduction(value, "sum", source) if source in terms and {*top.over} <= {*s.over}:
                 sums.add(Tile(value))
             case Dot(value, a, b) if terms & {a, b} and {*top.over} <= {*s.over}:
                 sums.add(Tile(value))

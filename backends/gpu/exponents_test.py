@@ -3,7 +3,7 @@
 import pytest
 
 from backends.gpu.exponents import exponents
-from ir.samples.samples import WITH_TF32, lowered, spec_of
+from testing.samples.samples import WITH_TF32, lowered, spec_of
 
 SIZES = {"M": 8, "K": 16}
 TILED = ("tile(m, size=4)", "tile(k, size=4)")
@@ -16,7 +16,7 @@ def found(*equations, lines=TILED, **kwargs):
     return frozenset().union(*map(exponents, nest.launches))
 
 
-@pytest.mark.parametrize("lines", [(), TILED, (*TILED, "stream(mx, into=s)")])
+@pytest.mark.parametrize("lines", [(), TILED, (*TILED, "online(mx, into=s)")])
 def test_softmax_needs_no_nan_of_its_maximum(lines):
     assert found(*SOFTMAX, lines=lines) == {"mx"}
 
@@ -31,8 +31,8 @@ def test_attention_needs_no_nan_of_its_maximum():
         inputs="x: f32[M, K], v: f32[K, D]",
         result="f32[M, D]",
     )
-    streamed = (*TILED, "fuse(l, into=o)", "stream(mx, into=o)", "compute(o, unit=matrix)")
-    for lines in (streamed, (*streamed, "precision(o, dtype=tf32)")):
+    online = (*TILED, "fuse(l, into=o)", "online(mx, into=o)", "compute(o, unit=matrix)")
+    for lines in (online, (*online, "precision(o, dtype=tf32)")):
         nest = lowered(spec, *lines, sizes={**SIZES, "D": 4}, machine=WITH_TF32)
         assert exponents(nest.launches[0]) == {"mx"}
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from backends.gpu.uses import tiles
-from ir.nest.nest import Fold, Launch, Map, Tile
+from ir.nest.nest import Launch, Map, Reduction, Tile
 from ir.nest.steps import scalar
 from ir.spec import Apply, Cast, Expr, Number, Size
 
@@ -85,8 +85,8 @@ def _readers(launch: Launch, name: str) -> Iterator[object]:
 
 def _waits(s: object, name: str) -> bool:
     """Whether a statement reads a value only as a maximum, or less something in an exponential."""
-    if isinstance(s, Fold):
-        return s.fold == "max"
+    if isinstance(s, Reduction):
+        return s.reduction == "max"
     if not isinstance(s, Map):
         return False
     reads = sum(isinstance(n, Tile) and n.value == name for n in s.expression.walk())

@@ -4,8 +4,8 @@ import pytest
 
 from backends.gpu.factors import factors
 from ir.nest.nest import Tile
-from ir.samples.samples import WITH_TF32, lowered, spec_of
 from ir.spec import Number
+from testing.samples.samples import WITH_TF32, lowered, spec_of
 
 SOFTMAX = (
     "mx[m] = max(a[m, k], k)",

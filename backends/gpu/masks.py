@@ -12,7 +12,7 @@ from backends.gpu.blocks import Blocks
 from backends.gpu.shapes import spread
 from backends.gpu.tile import Masked, Name
 from backends.gpu.values import ZERO, typed
-from ir.lower.limits import NEUTRAL
+from ir.lower.loop_bounds import IDENTITY_ELEMENTS
 from ir.nest.nest import Load, Map, Tile
 from ir.nest.steps import tile_axes
 from ir.spec import Apply, Cast, Expr
@@ -34,7 +34,7 @@ class Masks:
 
     def loaded(self, s: Load, axes: tuple[str, ...], shape: tuple[Expr, ...]) -> None:
         """Notes a load from a tensor of a shape: it fills with 0 unless it is padded with something
-        else; the copy engine does so only outside the tensor, not outside an index."""
+        else; TMA does so only outside the tensor, not outside an index."""
         if s.pad:
             return
         zeros = {i for i in axes if self.blocks[i].checks}
@@ -55,16 +55,18 @@ class Masks:
         axes: tuple[str, ...],
         dtype: str,
         over: tuple[str, ...],
-        fold: str,
+        reduction: str,
     ) -> Expr:
         """A tile with what is out of bounds along `over` made the identity of a reduction."""
         checked = [i for i in over if self.blocks[i].checks]
-        if fold == "sum":
+        if reduction == "sum":
             zero = self._known(tile)
             checked = [i for i in checked if i not in zero]
         if not checked:
             return value
-        return Masked(self.bounds(tuple(checked), axes), value, typed(NEUTRAL[fold], dtype))
+        return Masked(
+            self.bounds(tuple(checked), axes), value, typed(IDENTITY_ELEMENTS[reduction], dtype)
+        )
 
     def _known(self, tile: Tile) -> frozenset[str]:
         if tile.value in self.late:

@@ -6,20 +6,20 @@ from backends.gpu.body import Body
 from backends.gpu.samples import RULES
 from backends.gpu.text import scalar_text
 from ir.nest.nest import Tile
-from ir.samples.samples import WITH_TF32, lowered, spec_of
 from ir.spec import Size
+from testing.samples.samples import WITH_TF32, lowered, spec_of
 
 LINES = ("tile(m, size=4)", "place(m.outer, level=grid)", "tile(k, size=16)")
 SIZES = dict(M=8, K=32)
 PADDED = "x: f32[M, K], w: f32[M], v: f32[K]"
 
 
-def outside(term, fold="sum", inputs="x: f32[M, K], w: f32[M]"):
-    """What is known after a launch was written that folds a term over k; and that term's value."""
+def outside(term, reduction="sum", inputs="x: f32[M, K], w: f32[M]"):
+    """What is known after a launch was written that reduces a term over k; and that term's value."""
     rest = "".join(f" + 0.0 * {t}" for t in ("w[m]",) if t not in term)
     spec = spec_of(
         f"t[m, k] = {term}",
-        f"s[m] = {fold}(t[m, k], k)",
+        f"s[m] = {reduction}(t[m, k], k)",
         f"y[m] = s[m] + x[m, 0]{rest}",
         inputs=inputs,
         result="f32[M]",
@@ -30,8 +30,8 @@ def outside(term, fold="sum", inputs="x: f32[M, K], w: f32[M]"):
     return body.masks
 
 
-def identity(found, fold, value="t", over=("k",)):
-    made = found.identity(Tile(value), Size("X"), ("m", "k"), "f32", over, fold)
+def identity(found, reduction, value="t", over=("k",)):
+    made = found.identity(Tile(value), Size("X"), ("m", "k"), "f32", over, reduction)
     return scalar_text(made)
 
 
@@ -50,10 +50,10 @@ def test_other_sums_are_masked(term):
     assert identity(outside(term), "sum") == "where(k_inside[None, :], X, 0.0)"
 
 
-@pytest.mark.parametrize(("fold", "number"), [("max", "-inf"), ("min", "inf")])
-def test_zeros_count_for_maxima(fold, number):
-    found = outside("x[m, k] * 2.0", fold)
-    assert identity(found, fold) == f"where(k_inside[None, :], X, {number})"
+@pytest.mark.parametrize(("reduction", "number"), [("max", "-inf"), ("min", "inf")])
+def test_zeros_count_for_maxima(reduction, number):
+    found = outside("x[m, k] * 2.0", reduction)
+    assert identity(found, reduction) == f"where(k_inside[None, :], X, {number})"
 
 
 def test_a_padding_other_than_zero_is_masked():
@@ -61,7 +61,7 @@ def test_a_padding_other_than_zero_is_masked():
     assert identity(outside("pad(x[m, k - 1], 0.0) * v[k]", inputs=PADDED), "sum") == "X"
 
 
-def test_only_folded_indices_are_masked():
+def test_only_reduced_indices_are_masked():
     assert identity(outside("x[m, k] + 1.0"), "sum", over=()) == "X"
     both = identity(outside("x[m, k] + 1.0"), "sum", over=("m", "k"))
     assert both == "where(m_inside[:, None] & k_inside[None, :], X, 0.0)"

@@ -38,8 +38,8 @@ def matmul(
     if straight:
         return Product(left, right, out if onto else None, a.dtype)
     found = Reshaped(Product(left, right, None, a.dtype), blocks.shape(natural))
-    turned = permuted(found, natural, axes)
-    return Joined("sum", out, turned, False) if onto else turned
+    transposed = permuted(found, natural, axes)
+    return Joined("sum", out, transposed, False) if onto else transposed
 
 
 def _shaped(blocks: Blocks, side: Operand, groups: tuple[tuple[str, ...], ...]) -> Expr:

@@ -70,11 +70,11 @@ def test_every_order_of_a_plain_product(axes, onto):
 
 def test_a_product_in_its_natural_order_adds_onto_its_value():
     x, w, acc = (Name("value", n) for n in ("x", "w", "acc"))
-    turned = (1, 0)
+    transposed = (1, 0)
     assert product("mn", "mk", "kn", True) == Product(x, w, acc, "f16")
-    assert product("mn", "mk", "nk", True) == Product(x, Permuted(w, turned), acc, "f16")
+    assert product("mn", "mk", "nk", True) == Product(x, Permuted(w, transposed), acc, "f16")
     assert product("nm", "mk", "kn", True) == Product(
-        Permuted(w, turned), Permuted(x, turned), acc, "f16"
+        Permuted(w, transposed), Permuted(x, transposed), acc, "f16"
     )
 
 

@@ -59,15 +59,15 @@ def _launch(
         once=once,
         body=each,
         stages=max((body.values[s.value].depth for s in _looped(launch.body)), default=1),
-        warps=launch.lanes // machine.wave if launch.lanes else rules.warps,
+        warps=launch.threads // machine.warp if launch.threads else rules.warps,
     )
 
 
 def _equations(nest: LoopNest, launch: of.Launch) -> Iterator[Equation]:
     """The equations that a launch computes."""
     values = {v.tensor for v in launch.values if not v.loaded}
-    added = {s.tensor for s in launch.statements() if isinstance(s, of.Store) and s.fold}
-    for e in nest.formulation.equations:
+    added = {s.tensor for s in launch.statements() if isinstance(s, of.Store) and s.reduction}
+    for e in nest.variant.equations:
         if e.target in (added if e.accumulate else values):
             yield e
 

@@ -14,7 +14,7 @@ def test_a_tensor_is_spread_over_axes():
 
 
 def test_axes_that_lie_the_other_way_are_permuted_first():
-    turned = Permuted(X, (1, 0))
-    assert spread(X, ("n", "m"), ("m", "n")) == turned
-    assert spread(X, ("n", "m"), ("m", "k", "n")) == Spread(turned, (True, False, True))
+    transposed = Permuted(X, (1, 0))
+    assert spread(X, ("n", "m"), ("m", "n")) == transposed
+    assert spread(X, ("n", "m"), ("m", "k", "n")) == Spread(transposed, (True, False, True))
     assert permuted(X, ("a", "b", "c"), ("c", "a", "b")) == Permuted(X, (2, 0, 1))

@@ -95,12 +95,12 @@ def _tensor(e: Expr) -> str:
             return f"exp({text(value)}{by} - {text(less)}) by exp2"
         case to.Masked(mask, value, other):
             return f"where({_all(mask)}, {text(value)}, {text(other)})"
-        case to.Reduced(fold, value, axis, nan):
-            return f"{fold}({text(value)}, axis={axis}{', nan' if nan else ''})"
-        case to.Scanned(fold, value, axis):
-            return f"cum{fold}({text(value)}, axis={axis})"
-        case to.Joined(fold, onto, value, nan):
-            return f"join {fold}({text(onto)}, {text(value)}{', nan' if nan else ''})"
+        case to.Reduced(reduction, value, axis, nan):
+            return f"{reduction}({text(value)}, axis={axis}{', nan' if nan else ''})"
+        case to.Scanned(reduction, value, axis):
+            return f"cum{reduction}({text(value)}, axis={axis})"
+        case to.Joined(reduction, onto, value, nan):
+            return f"join {reduction}({text(onto)}, {text(value)}{', nan' if nan else ''})"
         case to.Truth(value):
             return f"({text(value)} != 0)"
         case to.Scaled(value, factor):
@@ -141,8 +141,8 @@ def _line(s: Statement) -> str:
             return f"{_name(name)} = {text(step)}{inner}{outer} * {tile}"
         case to.Load(name, place, other):
             return f"{_name(name)} = load {text(place)}{_masked(place.mask, other)}"
-        case to.Store(place, value, fold):
-            how = f" by atomic {fold}" if fold else ""
+        case to.Store(place, value, reduction):
+            how = f" by atomic {reduction}" if reduction else ""
             return f"store {text(place)}{_masked(place.mask)} = {text(value)}{how}"
         case to.BoxLoad(name, box):
             return f"{_name(name)} = copy {_box(box)}"

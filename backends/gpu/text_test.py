@@ -8,7 +8,7 @@ from backends.gpu.samples import RULES
 from backends.gpu.text import program_text
 from ir.autoschedule.autoschedule import plain
 from ir.lower.lower import lower
-from ir.samples.samples import KERNELS, WITH_LANES, WITH_TF32, lowered, spec_of, workload
+from testing.samples.samples import KERNELS, WITH_TF32, WITH_THREADS, lowered, spec_of, workload
 
 PRODUCT = spec_of(
     "acc[m, n] = sum(x[m, k] * w[k, n], k)",
@@ -55,7 +55,7 @@ def test_what_is_decided_can_be_read():
 
 def test_copies_in_bulk_can_be_read():
     bulk = (*TILES[:-1], "stage(x, space=scratch, depth=3, by=bulk)")
-    found = text(PRODUCT, *bulk, machine=WITH_LANES, M=256, N=256, K=256)
+    found = text(PRODUCT, *bulk, machine=WITH_THREADS, M=256, N=256, K=256)
     assert "if X_BULK:\n                x = copy x_descriptor[m_at, k_at] of [64, 32]\n" in found
     assert "    box x_descriptor of x: [64, 32]\n" in found
 

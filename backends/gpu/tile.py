@@ -120,7 +120,7 @@ class Masked(Expr):
 class Reduced(Expr):
     """The reduction of a tensor along an axis."""
 
-    fold: str
+    reduction: str
     value: Expr
     axis: int
     nan: bool  # whether NaN in it must give NaN
@@ -130,7 +130,7 @@ class Reduced(Expr):
 class Scanned(Expr):
     """The running reduction of a tensor along an axis."""
 
-    fold: str
+    reduction: str
     value: Expr
     axis: int
 
@@ -139,7 +139,7 @@ class Scanned(Expr):
 class Joined(Expr):
     """Two partial results of a reduction as one."""
 
-    fold: str
+    reduction: str
     onto: Expr
     value: Expr
     nan: bool
@@ -228,7 +228,7 @@ class Tiles(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Outer(Expr):
-    """The number of a group of tiles side by side."""
+    """The number of a group of tiles in parallel."""
 
     number: Expr
     group: Expr
@@ -267,7 +267,7 @@ class Bits(Expr):
 
 @dataclass(frozen=True, slots=True)
 class Describable(Expr):
-    """Whether the copy engine can take a tensor in boxes."""
+    """Whether TMA can take a tensor in boxes."""
 
     row: Expr | None  # elements of a row, None: there is one row
     aligned: int  # what they are a multiple of
@@ -336,12 +336,12 @@ class Store(Statement):
 
     place: Place
     value: Expr
-    fold: str = ""  # joined with what is there, in one step
+    reduction: str = ""  # joined with what is there, in one step
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A part of a tensor that the copy engine moves."""
+    """A part of a tensor that TMA moves."""
 
     descriptor: Name
     at: tuple[Expr, ...]  # where it starts
@@ -397,7 +397,7 @@ class Loop(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Descriptor:
-    """A tensor as the copy engine is told of it, where the launcher can."""
+    """A tensor as TMA is told of it, where the launcher can."""
 
     name: Name
     flag: Name  # the constant that tells whether it can

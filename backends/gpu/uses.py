@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from ir.nest.nest import (
     Dot,
     Fill,
-    Fold,
     Launch,
     Load,
     Loop,
     Map,
+    Reduction,
     Scan,
     Search,
     Statement,
@@ -22,7 +22,7 @@ from ir.nest.nest import (
 )
 
 
-def deferred(launch: Launch) -> frozenset[str]:
+def late_loads(launch: Launch) -> frozenset[str]:
     """Loaded values that are not held: whole tables that are searched, and what is seen through
     windows or part by part; they are read where they are used."""
     found = set()
@@ -37,7 +37,7 @@ def deferred(launch: Launch) -> frozenset[str]:
     return frozenset(found)
 
 
-def turned(launch: Launch, apart: frozenset[str]) -> dict[str, tuple[str, ...]]:
+def transposed(launch: Launch, apart: frozenset[str]) -> dict[str, tuple[str, ...]]:
     """Computed values that lie as what they are computed from does, with the order of their
     axes, so that nothing is transposed on the way. apart: values that are not held."""
     held = {v.name: v.names for v in launch.values}
@@ -62,8 +62,8 @@ def idle(launch: Launch) -> frozenset[str]:
 
 
 def hands_on(launch: Launch) -> bool:
-    """Whether a loop of the launch hands what it computed on to its next trip, other than by
-    folding onto it: what it reads of that is of the trip before."""
+    """Whether a loop of the launch hands what it computed on to its next iteration, other than by
+    reducing onto it: what it reads of that is of the iteration before."""
     filled = {s.value for s in launch.statements() if isinstance(s, Fill)}
     for loop in (s for s in launch.statements() if isinstance(s, Loop)):
         own = {s.value for s in loop.body if isinstance(s, Fill)}
@@ -78,7 +78,7 @@ def tiles(s: Statement) -> Iterator[Tile]:
     match s:
         case Map():
             yield from (n for n in s.expression.walk() if isinstance(n, Tile))
-        case Fold() | Scan() | Search():
+        case Reduction() | Scan() | Search():
             yield s.source
         case Dot():
             yield from (s.a, s.b)

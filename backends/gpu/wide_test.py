@@ -4,7 +4,7 @@ import pytest
 
 from backends.backend import BackendError
 from backends.gpu.wide import wide_tensors
-from ir.samples.samples import lowered, spec_of, workload
+from testing.samples.samples import lowered, spec_of, workload
 
 LARGE = {"M": 2**16, "K": 2**15}
 ROWS = (

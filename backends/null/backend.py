@@ -29,9 +29,7 @@ class Null:
 
     def emit(self, nest: LoopNest, machine: Machine) -> str:
         """Every statement, one a line, then the equations and the decisions that gave them."""
-        return "\n".join(
-            (nest_text(nest, machine), spec_text(nest.formulation), str(nest.schedule))
-        )
+        return "\n".join((nest_text(nest, machine), spec_text(nest.variant), str(nest.schedule)))
 
     def build(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
         """Writes the text; BackendError where it is not one that `emit` wrote."""

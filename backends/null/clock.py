@@ -15,7 +15,7 @@ from ir.nest.nest import Dot, Launch, Load, Loop, LoopNest, Statement, Store
 from ir.sizes import bind, value
 from ir.spec import DTYPES
 
-JAGGED_TRIPS = 4  # of a loop whose bounds only the data know
+JAGGED_ITERATIONS = 4  # of a loop whose bounds only the data know
 
 
 def modelled_us(nest: LoopNest, machine: Machine, sizes: Mapping[str, int]) -> dict[str, float]:
@@ -28,28 +28,28 @@ def modelled_us(nest: LoopNest, machine: Machine, sizes: Mapping[str, int]) -> d
         parts["launch"] += times * float(details.get("launch_us", 1.0))
         tiles = math.prod(_cut(value(a.size, bound), a.tile) for a in launch.grid)
         waves = _cut(tiles, machine.parallel)
-        for trips, step in _steps((*launch.once, *launch.body), bound):
-            trips *= times
-            parts["issue"] += waves * trips * float(details.get("statement_us", 0.01))
+        for iterations, step in _steps((*launch.once, *launch.body), bound):
+            iterations *= times
+            parts["issue"] += waves * iterations * float(details.get("statement_us", 0.01))
             kind, us = _price(launch, step, machine, bound)
-            parts[kind] += waves * trips * us
+            parts[kind] += waves * iterations * us
     return {"us": sum(parts.values())} | parts
 
 
 def _steps(
-    block: Iterable[Statement], sizes: Mapping[str, int], trips: int = 1
+    block: Iterable[Statement], sizes: Mapping[str, int], iterations: int = 1
 ) -> Iterable[tuple[int, Statement]]:
     """Each statement of a block with how often it is done."""
     for step in block:
         if isinstance(step, Loop):
-            yield from _steps(step.body, sizes, trips * _trips(step, sizes))
+            yield from _steps(step.body, sizes, iterations * _iterations(step, sizes))
         else:
-            yield trips, step
+            yield iterations, step
 
 
-def _trips(loop: Loop, sizes: Mapping[str, int]) -> int:
+def _iterations(loop: Loop, sizes: Mapping[str, int]) -> int:
     if loop.low.size is None or loop.high.size is None:
-        return JAGGED_TRIPS
+        return JAGGED_ITERATIONS
     return _cut(value(loop.high.size, sizes) - value(loop.low.size, sizes), loop.tile)
 
 

@@ -52,7 +52,7 @@ def contents(run: Compiled) -> Contents:
         here = f"kernels/{spec.name}"
         made[f"{here}/spec.kir"] = spec_text(spec)
         if kernel.nest.spec != spec:
-            made[f"{here}/formulation.kir"] = spec_text(kernel.nest.spec)
+            made[f"{here}/variant.kir"] = spec_text(kernel.nest.spec)
         made[f"{here}/schedule.sched"] = str(kernel.nest.schedule)
         made[f"{here}/kernel.{extension}"] = kernel.source
     facts = {
@@ -119,10 +119,10 @@ def _launcher(
         file = place / f"kernel.{extension}"
         file.write_text(source, encoding="utf-8")
         return Launcher(tensors, backend.launcher(file, tensors, machine))
-    own = f"{here}/formulation.kir"
-    formulation = parse_spec(sealed.text(own), own) if own in sealed.files else spec
+    own = f"{here}/variant.kir"
+    variant = parse_spec(sealed.text(own), own) if own in sealed.files else spec
     schedule = parse_schedule(sealed.text(f"{here}/schedule.sched"), f"{here}/schedule.sched")
-    nest = lower(formulation, schedule, machine, {})
+    nest = lower(variant, schedule, machine, {})
     return launcher(backend, backend.build(source, nest, machine, place), nest, machine)
 
 

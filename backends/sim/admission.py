@@ -12,7 +12,7 @@ _RULES = Rules(
     types=NUMBERS
     | frozenset(
         """
-        Axis Box Buffer Dtype Fold Group Index List Op Operand Operands Outside Region Slice Span
+        Axis Box Buffer Dtype Reduction Group Index List Op Operand Operands Outside Region Slice Span
         Step Tensor Tile
         """.split()
     ),

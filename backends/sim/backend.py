@@ -94,7 +94,7 @@ class Sim:
         return _timing(result, machine)
 
     def static_figures(self, source: str) -> Mapping[str, float]:
-        """What the commands in a text show; see `ir.estimate.character`."""
+        """What the commands in a text show; see `ir.estimate.kernel_features`."""
         return static_figures(source)
 
     def available(self, machine: Machine) -> Mapping[str, Any]:

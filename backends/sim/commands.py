@@ -13,11 +13,11 @@ from ir.nest.nest import (
     Bound,
     Dot,
     Fill,
-    Fold,
     Launch,
     Load,
     Loop,
     Map,
+    Reduction,
     Scan,
     Search,
     Slice,
@@ -140,7 +140,7 @@ class Commands:
         return tuple(spelling.axis(n).removeprefix("axis::") for n in names)
 
     def block(self, statements: tuple[Statement, ...], once: bool = False) -> tuple[object, ...]:
-        """Calls and walks of a block; in the once block one tile processor does the stores."""
+        """Calls and walks of a block; in the prologue one processor does the stores."""
         return tuple(c for s in statements for c in self._commands(s, once))
 
     def boxes(
@@ -185,11 +185,11 @@ class Commands:
                     (self._fresh(s.value), texts.number(s.number)),
                     box=self.values[s.value].names,
                 )
-            case Fold():
+            case Reduction():
                 return Call(
                     "reduce",
-                    (self._fold(s.fold), self._onto(s), self._view(s.source)),
-                    box=self._fold_box(s),
+                    (self._reduction(s.reduction), self._onto(s), self._view(s.source)),
+                    box=self._reduction_box(s),
                     tail=(self._flag(s),),
                 )
             case Dot():
@@ -208,7 +208,7 @@ class Commands:
                 return Call(
                     "scan",
                     (
-                        self._fold(s.fold),
+                        self._reduction(s.reduction),
                         self._fresh(s.value),
                         self._view(s.source),
                         spelling.axis(s.along),
@@ -361,18 +361,18 @@ class Commands:
     def _fresh(self, value: str) -> View:
         return View(spelling.buffer(value), fresh=True)
 
-    def _onto(self, s: Fold | Dot) -> View:
+    def _onto(self, s: Reduction | Dot) -> View:
         return View(spelling.buffer(s.value), fresh=not s.accumulate)
 
-    def _flag(self, s: Fold | Dot) -> str:
+    def _flag(self, s: Reduction | Dot) -> str:
         return "accumulate" if s.accumulate else "afresh"
 
-    def _fold(self, name: str) -> str:
-        if name not in spelling.FOLDS:
-            raise BackendError("emit", f"`{name}` has no fold on this device")
-        return f"Fold::{spelling.FOLDS[name]}"
+    def _reduction(self, name: str) -> str:
+        if name not in spelling.REDUCTIONS:
+            raise BackendError("emit", f"`{name}` has no reduction on this device")
+        return f"Reduction::{spelling.REDUCTIONS[name]}"
 
-    def _fold_box(self, s: Fold) -> tuple[str, ...]:
+    def _reduction_box(self, s: Reduction) -> tuple[str, ...]:
         names = (*self.values[s.value].names, *tile_axes(s.source, self.values))
         return tuple(dict.fromkeys(names))
 

@@ -13,14 +13,14 @@ from backends.sim.backend import Sim
 from ir.lower.lower import lower
 from ir.nest.nest import LoopNest
 from ir.parse.parse import parse_schedule
-from ir.samples.samples import decisions, spec_of, workload
+from testing.samples.samples import decisions, spec_of, workload
 
 MACHINE = target("npu")
 SCHEDULES = {
     "fused": (
         "rmsnorm_matmul",
         """
-        defer(r, into=y)
+        hoist(r, into=y)
         tile(m, size=64)
         tile(n, size=128)
         tile(k, size=64)
@@ -30,7 +30,7 @@ SCHEDULES = {
         fuse(ss, into=acc)
         compute(acc, unit=matrix)
         precision(acc, dtype=bf16)
-        share(x, over=n.outer)
+        multicast(x, over=n.outer)
         stage(x, at=k.outer, space=scratch, depth=3)
         stage(w, space=scratch, depth=3)
         """,
@@ -45,7 +45,7 @@ SCHEDULES = {
         place(m.outer, level=grid)
         place(n.outer, level=loop)
         fuse(l, into=o)
-        stream(mx, into=o)
+        online(mx, into=o)
         compute(s, unit=matrix)
         compute(o, unit=matrix)
         precision(o, dtype=bf16)
@@ -141,9 +141,12 @@ def test_a_source_that_does_not_compile_says_where(tmp_path):
 def test_what_the_device_lacks_is_refused_at_emission():
     made = nest("softmax", "tile(m, size=4)\nplace(m.outer, level=grid)")
     launch = made.launches[0]
-    odd = [replace(s, fold="argmax") if type(s).__name__ == "Fold" else s for s in launch.body]
+    odd = [
+        replace(s, reduction="argmax") if type(s).__name__ == "Reduction" else s
+        for s in launch.body
+    ]
     broken = replace(made, launches=(replace(launch, body=tuple(odd)),))
-    with pytest.raises(BackendError, match="`argmax` has no fold on this device"):
+    with pytest.raises(BackendError, match="`argmax` has no reduction on this device"):
         sim().emit(broken, MACHINE)
 
 

@@ -9,7 +9,7 @@ from backends.sim.backend import COMPILER, FLAGS, Sim
 from backends.sim.native.precompiled import kernel_include
 from ir.autoschedule.autoschedule import plain
 from ir.lower.lower import lower
-from ir.samples.samples import spec_of
+from testing.samples.samples import spec_of
 
 MACHINE = target("npu_small")
 BACKEND = Sim(REGISTRY.manifest("sim"))

@@ -8,7 +8,7 @@ from backends.sim.backend import Sim
 from ir.autoschedule.autoschedule import plain
 from ir.lower.lower import lower
 from ir.reference.inputs import random_inputs
-from ir.samples.samples import workload
+from testing.samples.samples import workload
 
 
 def test_the_time_is_that_of_all_steps(tmp_path):

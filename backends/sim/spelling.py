@@ -78,7 +78,7 @@ OF_INTEGERS = {  # operations that are others where the result is an integer
     "not": "bit_not",
     "pow": "ipow",
 }
-FOLDS = {"sum": "sum", "max": "max", "min": "min", "prod": "prod", "any": "max", "all": "min"}
+REDUCTIONS = {"sum": "sum", "max": "max", "min": "min", "prod": "prod", "any": "max", "all": "min"}
 
 
 def is_word(name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Static figures of a kernel's C++ text: what it loads, folds and multiplies, by its tokens.
+"""Static figures of a kernel's C++ text: what it loads, reduces and multiplies, by its tokens.
 
 A text that follows the device interface is read: kernels, loops and the commands of a processing
 element. What is written in another way is not seen.
@@ -67,7 +67,7 @@ class _Kernel:
 
 
 def static_figures(source: str) -> Mapping[str, float]:
-    """The facts of `ir.estimate.character` that the text shows; nothing where it has no kernel."""
+    """The facts of `ir.estimate.kernel_features` that the text shows; nothing where it has no kernel."""
     kernels = [_read(body, n) for n, body in enumerate(_bodies(_tokens(source)))]
     commands = [c for k in kernels for c in k.commands]
     if not commands:
@@ -174,7 +174,7 @@ def _number(tokens: tuple[str, ...]) -> int:
 
 
 def _reused(kernel: _Kernel, load: Command) -> bool:
-    """Whether a loaded tile is read more than once; see `ir.estimate.character`."""
+    """Whether a loaded tile is read more than once; see `ir.estimate.kernel_features`."""
     name = load.variable(0)
     readers = [c for c in kernel.commands if name in _reads(c)]
     return (
@@ -204,7 +204,7 @@ def _passes(commands: list[Command]) -> int:
 
 
 def _carries(command: Command) -> bool:
-    """Whether a fold or a product goes on from one round of a loop to the next."""
+    """Whether a reduction or a product goes on from one round of a loop to the next."""
     if command.depth < 1:
         return False
     onto = command.name in ("reduce", "matmul") and command.args[-1] not in (

@@ -8,7 +8,7 @@ from backends.backend import CountsSource
 from backends.registry import backend, target
 from backends.sim.static import static_figures
 from ir.autoschedule.autoschedule import autoschedule, plain
-from ir.estimate.character import character
+from ir.estimate.kernel_features import kernel_features
 from ir.lower.lower import lower
 from ir.parse.parse import parse_workload
 
@@ -26,7 +26,7 @@ KERNEL(norm) {
     co_await pe.fill(s_t.next(), 0.0, box_m);
     for (Index k = 0; k < K; k += 64) {
       co_await pe.load(x_t.next(), x_g, {Slice{m, axis::m, 1}, Slice{k, axis::k, 64}});
-      co_await pe.reduce(Fold::sum, s_t.tile(), x_t.tile(), box_m_k, true);
+      co_await pe.reduce(Reduction::sum, s_t.tile(), x_t.tile(), box_m_k, true);
     }
     for (Index k = 0; k < K; k += 64)
       co_await pe.load(x_t.next(), x_g, {Slice{m, axis::m, 1}, Slice{k, axis::k, 64}});
@@ -45,7 +45,7 @@ def test_an_emitted_text_shows_what_its_nest_says(name, first):
     found = parse_workload((LIBRARY / f"{name}.kir").read_text(encoding="utf-8"))
     schedule = first(found.spec, machine, found.tune)
     nest = lower(found.spec, schedule, machine, found.tune)
-    said = character(nest, machine, found.tune)
+    said = kernel_features(nest, machine, found.tune)
     seen = backend("sim").static_figures(backend("sim").emit(nest, machine))
     for kind in ("collectives", "atomics", "barriers", "carried", "passes"):
         assert seen[kind] == said[kind], kind
@@ -64,7 +64,7 @@ def test_a_text_by_hand_is_counted_by_what_it_does():
     assert (found["collectives"], found["barriers"], found["atomics"]) == (1, 1, 1)
     assert found["matrix_share"] == 0
     assert found["ahead"] == pytest.approx(2 * 16 / (2 * 16 + 1), abs=0.01)  # x has two slots
-    assert found["reused"] == 1.0  # w is loaded once for all tiles, x folded and mapped
+    assert found["reused"] == 1.0  # w is loaded once for all tiles, x reduced and mapped
 
 
 @pytest.mark.parametrize("text", ["", "KERNEL(", "KERNEL(x) {", "int main() { return 0; }", '"'])

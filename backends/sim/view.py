@@ -34,7 +34,7 @@ def _launch(nest: LoopNest, launch: Launch) -> dict[str, Any]:
     whole = frozenset(i for i, _ in launch.whole) | step
     grid = frozenset(g.index for g in launch.grid)
     tensors = {v.tensor for v in launch.values}
-    equations = [e for e in nest.formulation.equations if e.target in tensors]
+    equations = [e for e in nest.variant.equations if e.target in tensors]
     return {
         "name": spelling.launch(launch.name),
         "title": [equation_text(e) for e in equations],

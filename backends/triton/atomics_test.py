@@ -10,7 +10,7 @@ import pytest
 from backends.measure import check
 from backends.registry import REGISTRY, target
 from backends.triton.backend import Triton
-from backends.triton.walks import walk, wrong
+from backends.triton.testing.walks import walk, wrong
 from ir.lower.lower import lower
 from ir.nest.nest import LoopNest
 from ir.parse.parse import parse_schedule, parse_workload
@@ -51,9 +51,9 @@ check(L=301, V=7)
 TABLE = "tile(l, size=16)\ntile(d, size=32)\n"
 CASES = {
     "gradient": (GRADIENT, f"atomic(grad)\n{TABLE}tile(grad_0, size=8)\ntile(v, size=4)"),
-    "whole_rows": (ROWS, "atomic(y)\ntile(l, size=8)\ntile(y_0, size=8)\nlanes(y, count=128)"),
+    "whole_rows": (ROWS, "atomic(y)\ntile(l, size=8)\ntile(y_0, size=8)\nthreads(y, count=128)"),
     "one_by_one": (ROWS, "atomic(y)\ntile(l, size=1)\ntile(y_0, size=1)"),
-    "persistent": (ROWS, f"atomic(y)\n{TABLE}tile(y_0, size=8)\npersist(y, programs=1)"),
+    "persistent": (ROWS, f"atomic(y)\n{TABLE}tile(y_0, size=8)\npersistent(y, programs=1)"),
     "counts": (HISTOGRAM, "atomic(y)\ntile(l, size=128)\ntile(y_0, size=32)"),
     "counts_whole": (HISTOGRAM, "atomic(y)"),
 }

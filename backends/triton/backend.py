@@ -82,8 +82,8 @@ class Triton:
         if spilled := built.figures.get("spills"):
             raise BackendError(
                 "time",
-                f"the compiler spills {spilled:g} bytes of a lane, which is measured but not "
-                "modelled: use smaller tiles or more lanes",
+                f"the compiler spills {spilled:g} bytes of a thread, which is measured but not "
+                "modelled: use smaller tiles or more threads",
             )
         return modelled(nest, machine, sizes, built.figures)
 
@@ -142,7 +142,7 @@ class Triton:
             interpreter.warm()
 
     def static_figures(self, source: str) -> Mapping[str, float]:
-        """What the kernels in a text show; see `ir.estimate.character`."""
+        """What the kernels in a text show; see `ir.estimate.kernel_features`."""
         return static_figures(source)
 
     def available(self, machine: Machine) -> Mapping[str, Any]:

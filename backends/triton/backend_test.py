@@ -14,7 +14,7 @@ from backends.triton.device import device
 from ir.lower.lower import lower
 from ir.reference.inputs import random_inputs
 from ir.reference.reference import evaluate
-from ir.samples.samples import decisions, spec_of
+from testing.samples.samples import decisions, spec_of
 
 SIZES = dict(M=64, K=32)
 SPEC = spec_of("s[m] = sum(x[m, k], k)", "y[m, k] = x[m, k] * s[m]")

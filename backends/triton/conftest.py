@@ -7,14 +7,14 @@ import pytest
 
 from backends.triton.build import compile as compiler
 from backends.triton.interpret import interpreter, launch
-from backends.triton.walks import emitted
+from backends.triton.testing.walks import emitted
 from ir.autoschedule.autoschedule import autoschedule
 from ir.lower.lower import lower
 from ir.nest.nest import Launch, LoopNest, Parameter
 from ir.parse.parse import parse_spec
-from ir.samples.samples import workload
 from ir.schedule import Schedule
 from machines.registry import read
+from testing.samples.samples import workload
 
 HERE = Path(__file__).parent
 SPECS = {

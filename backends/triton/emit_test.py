@@ -11,13 +11,13 @@ import pytest
 from backends.backend import BackendError
 from backends.registry import REGISTRY, target
 from backends.triton.backend import Triton
-from backends.triton.walks import wrong
+from backends.triton.testing.walks import wrong
 from ir.errors import KernelError
 from ir.lower.lower import lower
 from ir.nest.nest import LoopNest
 from ir.parse.parse import parse_schedule, parse_workload
-from ir.samples.samples import workload
 from ir.workload import Workload
+from testing.samples.samples import workload
 
 BOTH = ("h200", "mi300")
 CAUSAL = '''
@@ -69,9 +69,9 @@ class Case:
 ROWS = "tile(h, size=1)\ntile(m, size=128)\ntile(n, size=64)\n"
 ON_GRID = "place(h.outer, level=grid)\nplace(m.outer, level=grid)\nplace(n.outer, level=loop)\n"
 STREAMED = (
-    "fuse(l, into=o)\nstream(mx, into=o)\n{}compute(s, unit=matrix)\ncompute(o, unit=matrix)\n"
+    "fuse(l, into=o)\nonline(mx, into=o)\n{}compute(s, unit=matrix)\ncompute(o, unit=matrix)\n"
     "precision(o, dtype=bf16)\nstage(k, space=scratch, depth=2)\nstage(v, space=scratch, depth=2)\n"
-    "lanes(y, count=256)"
+    "threads(y, count=256)"
 )
 TILES = (
     "tile(m, size=64)\ntile(n, size=64)\ntile(k, size=32)\nplace(m.outer, level=grid)\n"
@@ -90,20 +90,20 @@ CASES = {
         compute(acc, unit=matrix)
         stage(x, space=scratch, depth=3, by=bulk)
         stage(w, space=scratch, depth=3, by=bulk)
-        group(m, size=8, over=n)
-        lanes(y, count=256)
-        persist(y, programs=1)
+        rasterize(m, size=8, over=n)
+        threads(y, count=256)
+        persistent(y, programs=1)
         """,
         ("h200",),
     ),
     "streamed": Case("attention", ROWS + ON_GRID + STREAMED.format("")),
-    "causal": Case("causal", ROWS + ON_GRID + STREAMED.format("cut(n, at=m)\n")),
+    "causal": Case("causal", ROWS + ON_GRID + STREAMED.format("causal_bound(n, at=m)\n")),
     "unrolled": Case(
         "conv1d",
         """
         unroll(i)
-        layout(w, order=i_o_c)
-        layout(x, order=b_l_c)
+        pack(w, order=i_o_c)
+        pack(x, order=b_l_c)
         tile(b, size=1)
         tile(o, size=32)
         tile(l, size=64)
@@ -163,13 +163,15 @@ CASES = {
         stage(dt, space=scratch, depth=3)
         stage(wb, space=scratch, depth=3)
         stage(wc, space=scratch, depth=3)
-        lanes(y, count=128)
+        threads(y, count=128)
         """,
     ),
-    "searched": Case("map_id", "tile(b, size=64)\nplace(b.outer, level=grid)\nlanes(y, count=64)"),
-    "split": Case(
+    "searched": Case(
+        "map_id", "tile(b, size=64)\nplace(b.outer, level=grid)\nthreads(y, count=64)"
+    ),
+    "split_k": Case(
         "matmul_bias_gelu",
-        "split(acc, over=k, parts=4)\n" + TILES + "compute(acc, unit=matrix)",
+        "split_k(acc, over=k, parts=4)\n" + TILES + "compute(acc, unit=matrix)",
     ),
     "tf32x3": Case(
         "product",

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from ir.reference.reference import evaluate
-from ir.samples.function_samples import (
+from testing.samples.function_samples import (
     FLOAT_ONE,
     TESTS,
     float_inputs,

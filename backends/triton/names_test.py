@@ -8,13 +8,13 @@ import pytest
 from backends.registry import REGISTRY, target
 from backends.triton.backend import Triton
 from backends.triton.emit import names
-from backends.triton.walks import case
+from backends.triton.testing.walks import case
 from ir.autoschedule.autoschedule import autoschedule, plain
 from ir.lower.lower import lower
 from ir.parse.expression import is_name
-from ir.samples.named_specs import named_specs
-from ir.samples.samples import spec_of
 from ir.verify import facts
+from testing.samples.named_specs import named_specs
+from testing.samples.samples import spec_of
 
 MACHINE = target("mi300")
 BACKEND = Triton(REGISTRY.manifest("triton"))

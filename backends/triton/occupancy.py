@@ -21,13 +21,13 @@ def programs_per_unit(
 ) -> Occupancy:
     """The occupancy of a kernel by the limits of a target's table.
 
-    registers: 32-bit registers of one lane (all files together).  shared_bytes: of one program.
+    registers: 32-bit registers of one thread (all files together).  shared_bytes: of one program.
     warps: of one program.  A unit has `partitions` parts, each with its own registers; a warp
     lies in one of them.  Rules: the CUDA occupancy calculator; LLVM's waves per SIMD for AMDGPU.
     """
     parts = table["partitions"]
-    lane = _up(max(registers, 1), table["register_granule"])
-    per_part = table["registers_per_unit"] // parts // (lane * table["wave"])
+    thread = _up(max(registers, 1), table["register_granularity"])
+    per_part = table["registers_per_unit"] // parts // (thread * table["warp"])
     held = min(table["warps_per_unit"], per_part * parts)
     slots = table["programs_per_unit"]
     if warps == 1:
@@ -38,9 +38,9 @@ def programs_per_unit(
         "warps": table["warps_per_unit"] // warps,
         "programs": slots,
     }
-    if warps * table["wave"] > table["threads_per_program"]:
+    if warps * table["warp"] > table["threads_per_program"]:
         limits["warps"] = 0
-    if lane > _up(table["registers_per_lane"], table["register_granule"]):
+    if thread > _up(table["registers_per_thread"], table["register_granularity"]):
         limits["registers"] = 0
     least = min(limits.values())
     limit = next(k for k in ("warps", "programs", "shared", "registers") if limits[k] == least)
@@ -51,7 +51,7 @@ def _by_shared(table: Mapping[str, int], shared_bytes: int) -> int:
     """Programs whose shared memory fits into a unit's."""
     if shared_bytes > table["shared_bytes_per_program"]:
         return 0
-    taken = _up(shared_bytes + table["shared_reserved"], table["shared_granule"])
+    taken = _up(shared_bytes + table["shared_reserved"], table["shared_granularity"])
     return table["shared_bytes_per_unit"] // taken if taken else table["warps_per_unit"]
 
 

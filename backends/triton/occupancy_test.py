@@ -34,13 +34,13 @@ def test_programs_of_a_multiprocessor(registers, shared, warps, programs, limit)
     assert found.share == programs * warps / 64
 
 
-def waves_per_simd(vgpr, lds, lanes, lds_of_unit):
+def waves_per_simd(vgpr, lds, threads, lds_of_unit):
     """LLVM's rule for AMDGPU, written down from its source."""
     by_registers = min(8, 512 // (ceil(vgpr / 8) * 8))
     if not lds:
         return by_registers
-    groups = max(1, min(lds_of_unit // lds, 32 if lanes == 64 else 16))
-    return min(by_registers, ceil(groups * ceil(lanes / 64) / 4))
+    groups = max(1, min(lds_of_unit // lds, 32 if threads == 64 else 16))
+    return min(by_registers, ceil(groups * ceil(threads / 64) / 4))
 
 
 @pytest.mark.parametrize("name", ["mi300", "mi350"])
@@ -54,7 +54,7 @@ def test_programs_of_a_compute_unit_follow_the_compilers_rule(name, vgpr, lds, w
     assert found.programs == waves * 4 // warps
 
 
-def test_a_compute_unit_holds_more_programs_of_one_wave():
+def test_a_compute_unit_holds_more_programs_of_one_warp():
     assert programs_per_unit(table("mi300"), 32, 512, 1).programs == 32
     assert programs_per_unit(table("mi300"), 32, 512, 2).programs == 16
 

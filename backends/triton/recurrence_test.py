@@ -7,7 +7,7 @@ from backends.triton.backend import Triton
 from backends.triton.model.model import modelled
 from ir.autoschedule.autoschedule import autoschedule, plain
 from ir.lower.lower import lower
-from ir.samples.samples import RECURRENT, workload
+from testing.samples.samples import RECURRENT, workload
 
 CHIPS = ("h200", "mi300")
 

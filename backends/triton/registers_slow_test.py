@@ -2,7 +2,7 @@
 
 import pytest
 
-from ir.samples.samples import KERNELS
+from testing.samples.samples import KERNELS
 
 
 @pytest.mark.parametrize("target", ["h100", "h200", "mi300", "mi350"])

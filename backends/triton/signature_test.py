@@ -3,7 +3,7 @@
 import pytest
 
 from backends.triton.signature import parameters, size_sources
-from ir.samples.samples import WITH_TF32, lowered, spec_of
+from testing.samples.samples import WITH_TF32, lowered, spec_of
 
 PRODUCT = spec_of(
     "acc[m, n] = sum(x[m, k] * w[k, n], k)",

@@ -1,4 +1,4 @@
-"""Static figures of a module's Python text: what its kernels load, fold and multiply.
+"""Static figures of a module's Python text: what its kernels load, reduce and multiply.
 
 The text is parsed, never run. A kernel is a function decorated with `jit` that is launched, or all
 that are where no launch is seen; what it calls is not gone into.
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from ir.syntax import syntax_tree
 
 LANGUAGE = ("tl", "language", "libdevice")
-FOLDS = (
+REDUCTIONS = (
     "sum",
     "max",
     "min",
@@ -63,14 +63,14 @@ class Kernel:
     carried: int = 0
 
     def reused(self, load: Load) -> bool:
-        """Whether what is loaded is read more than once; see `ir.estimate.character`."""
+        """Whether what is loaded is read more than once; see `ir.estimate.kernel_features`."""
         uses = self.uses.get(load.name, [])
         deeper = any(depth > load.depth for depth in uses)
         return load.name in self.factors or len(uses) > 1 or deeper
 
 
 def static_figures(source: str) -> Mapping[str, float]:
-    """The facts of `ir.estimate.character` that a module's text shows; nothing where it is no
+    """The facts of `ir.estimate.kernel_features` that a module's text shows; nothing where it is no
     module, or has no kernel that moves anything."""
     try:
         module = syntax_tree(source)
@@ -91,7 +91,7 @@ def static_figures(source: str) -> Mapping[str, float]:
         "carried": float(sum(k.carried for k in kernels)),
         "matrix_share": float(products > 0),
         "barriers": float(calls.count("debug_barrier") + sum(_staged(k) for k in kernels)),
-        "collectives": float(sum(name in FOLDS for name in calls)),
+        "collectives": float(sum(name in REDUCTIONS for name in calls)),
         "atomics": float(sum(name.startswith("atomic_") for name in calls)),
     }
 

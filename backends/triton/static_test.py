@@ -8,7 +8,7 @@ from backends.backend import CountsSource
 from backends.registry import backend, target
 from backends.triton.static import static_figures
 from ir.autoschedule.autoschedule import autoschedule, plain
-from ir.estimate.character import character
+from ir.estimate.kernel_features import kernel_features
 from ir.lower.lower import lower
 from ir.parse.parse import parse_workload
 
@@ -74,7 +74,7 @@ def test_an_emitted_text_shows_what_its_nest_says(name, chip, first):
     found = parse_workload((LIBRARY / f"{name}.kir").read_text(encoding="utf-8"))
     schedule = first(found.spec, machine, found.tune)
     nest = lower(found.spec, schedule, machine, found.tune)
-    said = character(nest, machine, found.tune)
+    said = kernel_features(nest, machine, found.tune)
     seen = backend("triton").static_figures(backend("triton").emit(nest, machine))
     kinds = ("collectives", "atomics", "barriers", "matrix_share")
     assert {k: seen[k] > 0 for k in kinds} == {k: said[k] > 0 for k in kinds}

@@ -37,17 +37,17 @@ FIELDS = {
     "arch": Kind(
         "a number for cuda (90), a text for hip ('gfx942')", lambda v: type(v) in (int, str)
     ),
-    "wave": one_of(32, 64),
+    "warp": one_of(32, 64),
     "device_name": Kind("the whole name of the device, or a list of such names", _names),
     **dict.fromkeys(
         (
             "partitions",
             "shared_bytes_per_program",
             "shared_bytes_per_unit",
-            "shared_granule",
+            "shared_granularity",
             "registers_per_unit",
-            "register_granule",
-            "registers_per_lane",
+            "register_granularity",
+            "registers_per_thread",
             "warps_per_unit",
             "programs_per_unit",
             "threads_per_program",
@@ -66,18 +66,18 @@ FIELDS = {
             "cache_latency_ns",
             "shared_latency_ns",
             "shared_bytes_per_cycle",
-            "load_lanes_per_cycle",
+            "load_threads_per_cycle",
             "cache_bytes_per_cycle",
         ),
         RATE,
     ),
-    "copy_lanes_per_cycle": replace(RATE, optional=True),
+    "copy_threads_per_cycle": replace(RATE, optional=True),
     "step_cycles": AMOUNT,
     "barrier_cycles": AMOUNT,
     "copies_async": FLAG,
     "matrix_dtypes": words(tuple(DTYPES)),
     "matrix_share_below": SHARE,
-    "lane_product_share": SHARE,
+    "thread_product_share": SHARE,
 }
 
 
@@ -101,18 +101,20 @@ def check(machine: Machine) -> None:
         isinstance(arch, int) != (backend == "cuda")
     ):
         found.refuse("arch", f"is {arch!r}, for backend {backend!r}", FIELDS["arch"].allowed)
-    if backend == "cuda" and table["wave"] != 32:
-        found.refuse("wave", f"is {table['wave']}, for backend 'cuda'", "32")
-    if table["copies_async"] and "copy_lanes_per_cycle" not in table:
-        found.refuse("copy_lanes_per_cycle", "is missing", RATE.allowed)
+    if backend == "cuda" and table["warp"] != 32:
+        found.refuse("warp", f"is {table['warp']}, for backend 'cuda'", "32")
+    if table["copies_async"] and "copy_threads_per_cycle" not in table:
+        found.refuse("copy_threads_per_cycle", "is missing", RATE.allowed)
     _agree(found)
 
 
 def _agree(found: Checked) -> None:
     """What the table and the general part both say, and limits that hold others."""
     table, machine = found.table, found.machine
-    found.equal("wave", table["wave"], "levels.wave", machine.wave)
-    found.equal("threads_per_program", table["threads_per_program"], "levels.lane", machine.lanes)
+    found.equal("warp", table["warp"], "levels.warp", machine.warp)
+    found.equal(
+        "threads_per_program", table["threads_per_program"], "levels.thread", machine.threads
+    )
     program = table["shared_bytes_per_program"]
     found.equal("shared_bytes_per_program", program, "spaces.scratch.bytes", machine.scratch_bytes)
     found.at_most(
@@ -135,7 +137,7 @@ def _agree(found: Checked) -> None:
         "threads_per_program",
         table["threads_per_program"],
         "triton.warps_per_unit",
-        table["warps_per_unit"] * table["wave"],
+        table["warps_per_unit"] * table["warp"],
     )
     found.at_most(
         "programs_per_unit",

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from backends.backend import BackendError
 from backends.registry import target
 from backends.triton.build import compile as compiler
-from backends.triton.walks import NAMES, case, emitted, require_right, walk, wrong
+from backends.triton.testing.walks import NAMES, case, emitted, require_right, walk, wrong
 from ir.errors import KernelError
 from ir.lower.lower import lower
-from ir.samples.random_specs import sizes_for, specs
+from testing.samples.random_specs import sizes_for, specs
 
 H200 = target("h200")
 SEEDS = range(100, 116)

@@ -29,7 +29,7 @@ def test_an_operator_becomes_kernels_that_give_what_it_gives(tmp_path, operator)
 
 
 @pytest.mark.parametrize("operator", ["argmax", "max", "topk"])
-def test_extremes_of_nan_and_infinities_are_pytorchs(tmp_path, operator):
+def test_extrema_of_nan_and_infinities_are_pytorchs(tmp_path, operator):
     row = tried(tmp_path, operator, samples=4)
     assert (row["verdict"], row["passed"], row["samples"]) == ("pass", 4, 4), row
 

@@ -24,7 +24,7 @@ WHOLE = (torch.int64, torch.bool)
 LOOKED_AT = 48  # samples of one OpInfo
 LARGEST = 20_000  # elements of a call's tensors
 SMALL = 4  # elements; calls with fewer come last
-EXTREMES = tuple("amax argmax clamp max maximum min minimum relu sort topk".split())
+EXTREMA = tuple("amax argmax clamp max maximum min minimum relu sort topk".split())
 _SPECIAL = (math.nan, math.inf, -math.inf, 0.0, 1.0)  # what their operands hold beside numbers
 _OTHERS = ("masked.", "sparse.")  # other operators of the same last name
 
@@ -66,7 +66,7 @@ def dtypes(name: str) -> list[torch.dtype]:
 
 
 def calls(name: str, dtype: torch.dtype, count: int) -> list[Call]:
-    """So many calls; of each variant in turn. Those of extremes, of floats, come again with NaN
+    """So many calls; of each variant in turn. Those of extrema, of floats, come again with NaN
     and infinities."""
     torch.manual_seed(0)
     if name in makers.MAKERS:
@@ -74,7 +74,7 @@ def calls(name: str, dtype: torch.dtype, count: int) -> list[Call]:
     tables = [sorted(_usable(info, dtype), key=_order) for info in infos(name)]
     turns = (c for c in chain.from_iterable(zip_longest(*tables)) if c)
     unlike = {c.text(): c for c in turns}.values()
-    if name in EXTREMES and dtype.is_floating_point:
+    if name in EXTREMA and dtype.is_floating_point:
         unlike = chain.from_iterable((c, _special(c)) for c in unlike)
     return list(islice(unlike, count))
 

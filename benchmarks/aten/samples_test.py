@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from benchmarks.aten.makers import MAKERS
-from benchmarks.aten.samples import EXTREMES, LARGEST, NAMES, SMALL, calls, dtypes
+from benchmarks.aten.samples import EXTREMA, LARGEST, NAMES, SMALL, calls, dtypes
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -29,8 +29,8 @@ def test_scalars_come_last_and_variants_in_turn():
     assert modes == [None, "trunc", "floor"]
 
 
-@pytest.mark.parametrize("name", EXTREMES)
-def test_extremes_are_taken_of_nan_and_infinities_too(name):
+@pytest.mark.parametrize("name", EXTREMA)
+def test_extrema_are_taken_of_nan_and_infinities_too(name):
     plain, special = calls(name, torch.float32, 2)
     assert not plain.tensors[0].isnan().any() and special.tensors[0].isnan().any()
     assert plain.tensors[0].shape == special.tensors[0].shape

@@ -79,7 +79,7 @@ def contest(task: Task) -> dict[str, Any]:
 
 
 class _Contest:
-    """One contest under way."""
+    """One contest in progress."""
 
     def __init__(self, task: Task, notes: Notes, held_at: Venue):
         self.task, self.notes, self.venue = task, notes, held_at
@@ -169,15 +169,15 @@ class _Contest:
         they are counted."""
         seen = self.venue.seen(ours, inputs)
         launched = [name for name in seen if not name.startswith(COPIES)]
-        foreign = sorted(set(launched) - self.functions)
+        external = sorted(set(launched) - self.functions)
         self.notes.note(
-            own_kernels_only=None if not seen else not foreign,
+            own_kernels_only=None if not seen else not external,
             launched=len(launched),
             copies=len(seen) - len(launched),
-            foreign_kernels=foreign[:20],
+            foreign_kernels=external[:20],
         )
-        if foreign and not self.notes.row.get("reason"):
-            self.notes.note(reason=f"other kernels ran: {foreign[:3]}"[:MOST_WORDS])
+        if external and not self.notes.row.get("reason"):
+            self.notes.note(reason=f"other kernels ran: {external[:3]}"[:MOST_WORDS])
 
     def _sets(self, inputs: tuple[Any, ...]) -> list[tuple[Any, ...]]:
         """Several sets of inputs, as many as there is room for; floats are shifted."""

@@ -27,9 +27,9 @@ from frontends.kernelbench.scaled import scaled
 from frontends.pytorch.imported import Imported
 from frontends.pytorch.module import imported
 from ir.errors import KernelError
-from ir.formulation.made import copy_of
 from ir.partition.partition import partition, stem
 from ir.spec import DTYPES
+from ir.variant.derived import copy_of
 
 ROUNDED = (SUM,)  # the sums whose operands may be rounded
 RECORD, PROBLEM, FACTS = "record", "problem.py", "facts.json"
@@ -87,8 +87,8 @@ def _precisions(run: Compiled) -> set[str]:
     found: set[str] = set()
     for nest in (k.nest for k in run.kernels.values()):
         found |= {f"{stem(d.subject)}: {d.option('dtype')}" for d in nest.schedule.of("precision")}
-        copies = {copy_of(d): d.option("dtype") for d in nest.schedule.of("layout")}
-        read = ((e, t) for e in nest.formulation.equations for t in e.sources())
+        copies = {copy_of(d): d.option("dtype") for d in nest.schedule.of("pack")}
+        read = ((e, t) for e in nest.variant.equations for t in e.sources())
         found |= {f"{stem(e.target)}: {copies[t]}" for e, t in read if copies.get(t)}
     return found
 

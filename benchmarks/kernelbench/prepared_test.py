@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from benchmarks.kernelbench.prepared import _precisions
-from ir.samples.samples import WITH_TF32, lowered, spec_of
+from testing.samples.samples import WITH_TF32, lowered, spec_of
 
 SPEC = spec_of(
     "convolution_2[m, n] = sum(x[m, k] * w[k, n], k)",
@@ -13,13 +13,13 @@ SPEC = spec_of(
     inputs="x: f32[M, K], w: f32[K, N]",
     result="f32[M, N]",
 )
-COPIES = ("layout(x, order=m_k, dtype=tf32)", "layout(w, order=n_k, dtype=tf32)")
+COPIES = ("pack(x, order=m_k, dtype=tf32)", "pack(w, order=n_k, dtype=tf32)")
 
 
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        (("layout(w, order=n_k)",), set()),
+        (("pack(w, order=n_k)",), set()),
         (("precision(convolution_2, dtype=tf32x3)",), {"convolution: tf32x3"}),
         (("precision(convolution_2, dtype=tf32)",), {"convolution: tf32"}),
         (COPIES, {"convolution: tf32"}),

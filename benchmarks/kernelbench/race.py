@@ -1,6 +1,6 @@
 """Races KernelBench's problems, at their own sizes, against PyTorch on a device.
 
-Each problem is imported, parted, scheduled and emitted; its kernels are built side by side, without
+Each problem is imported, parted, scheduled and emitted; its kernels are built in parallel, without
 the device; then it is checked, profiled and timed in a process of its own. Prepared problems and
 built kernels stay in the folder `--work`, rows in the result file: a run that stops can go on.
 What runs is code of others: the checkout's.
@@ -36,7 +36,7 @@ from benchmarks.results import read
 from frontends.aten.convolution import SUM
 from frontends.kernelbench.apart import apart
 from ir.errors import KernelError
-from ir.formulation.precision import NARROW
+from ir.variant.precision import NARROW
 from search.cli.interrupt import Interrupt
 
 LEVELS = (1, 2, 3)
@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"kernelbench: {error}", file=sys.stderr)
         return 2
     asked.work.mkdir(parents=True, exist_ok=True)
-    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # contests are side by side
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # contests are in parallel
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", str(asked.work / "inductor"))
     return _Race(asked, available).all(chosen)
 

@@ -20,7 +20,7 @@ class Turns:
     @contextmanager
     def shared(self) -> Iterator[Callable[[], None]]:
         """Within it others may share the device, and none has it alone. What it gives is called
-        now and then, when nothing is under way there: it lets in who waits to be alone."""
+        now and then, when nothing is in progress there: it lets in who waits to be alone."""
         room = self._room()
 
         def give_way() -> None:

@@ -1,4 +1,4 @@
-"""Turns keep apart who measures, and let the others work side by side.
+"""Turns keep apart who measures, and let the others work in parallel.
 
 Visitors say what they do in the order in which they do it; nothing depends on how long it takes.
 """

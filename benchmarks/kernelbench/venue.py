@@ -24,7 +24,7 @@ LEAST_RUNS = 12
 class Venue:
     """place: torch's name of the device.  timed: times a call on sets of inputs.  seen: gives what
     runs on the device during a call, each launch's name.  modes: how a baseline is compiled, by its
-    name.  free: bytes of memory that are left.  settled: returns when nothing is under way there.
+    name.  free: bytes of memory that are left.  settled: returns when nothing is in progress there.
     time_kind: how times are had."""
 
     place: str

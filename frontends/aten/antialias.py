@@ -46,7 +46,7 @@ def _weights(
         return where(place < end, kernel(away), 0.0)
 
     raw = b.define(Meta(dtype, (dim.made, Number(count))), weight, "weight")
-    total = b.fold("sum", Meta(dtype, (dim.made,)), (Number(count),), raw.at, "total")
+    total = b.reduce("sum", Meta(dtype, (dim.made,)), (Number(count),), raw.at, "total")
     made = b.define(raw.meta, lambda at, k: raw.at(at, k) / total.at(at), "weight")
     return low, made, count
 
@@ -66,7 +66,7 @@ def _resampled(
         source = (*at[:along], place, *at[along + 1 :])
         return x.wide(*source, pad=0.0) * weight.at(at[along], k)
 
-    return b.fold("sum", meta, (Number(count),), body, "resampled")
+    return b.reduce("sum", meta, (Number(count),), body, "resampled")
 
 
 def _antialiased(name: str, kernel: Kernel, reach: float) -> None:

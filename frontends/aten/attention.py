@@ -61,7 +61,7 @@ def _scores(b: Builder, c: _Call, shape: Shape) -> Value:
         query = c.query.wide(*_batch(b, c.query, tuple(batch)), m, d)
         return query * c.key.wide(*c.shared(b, c.key, tuple(batch)), n, d)
 
-    raw = b.fold("sum", meta, (c.query.shape[-1],), product, "scores")
+    raw = b.reduce("sum", meta, (c.query.shape[-1],), product, "scores")
 
     def masked(*at: Expr) -> Expr:
         m, n = at[-2:]
@@ -84,13 +84,13 @@ def _attend(b: Builder, out: Meta, c: _Call) -> tuple[Value, Value, Value, Value
     size, dtype = c.key.shape[-2], computed(c.query.dtype)
     scores = _scores(b, c, (*batch, c.query.shape[-2], size))
     row = Meta(dtype, (*batch, c.query.shape[-2]))
-    top = b.fold("max", row, (size,), scores.at, "top")
+    top = b.reduce("max", row, (size,), scores.at, "top")
 
     def power(*at: Expr) -> Expr:
         return call("exp", scores.at(*at) - top.at(*at[:-1]))
 
     powers = b.define(scores.meta, power, "powers")
-    total = b.fold("sum", row, (size,), powers.at, "total")
+    total = b.reduce("sum", row, (size,), powers.at, "total")
     kept = powers
     if c.dropout:
         kept, _ = native_dropout(b, (powers.meta, Meta("b8", powers.shape)), powers, c.dropout)
@@ -100,7 +100,7 @@ def _attend(b: Builder, out: Meta, c: _Call) -> tuple[Value, Value, Value, Value
         value = c.value.wide(*c.shared(b, c.value, tuple(outer)), n, e)
         return kept.at(*outer, m, n) * value
 
-    raw = b.fold("sum", Meta(dtype, out.shape), (size,), weighed, "weighed")
+    raw = b.reduce("sum", Meta(dtype, out.shape), (size,), weighed, "weighed")
 
     def body(*at: Expr) -> Expr:
         quotient = raw.at(*at) / total.at(*at[:-1])

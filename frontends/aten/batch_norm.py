@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from frontends.aten.norm import scaled
 from frontends.aten.reduction import moments
 from frontends.aten.table import rule
-from frontends.axes import extent, fold
+from frontends.axes import extent, reduce
 from frontends.builder import Builder, Meta, Value, computed
 from frontends.expressions import call, cast
 from ir.spec import Expr
@@ -171,8 +171,8 @@ def native_batch_norm_backward(
     def along(*at: Expr) -> Expr:
         return grad_out.wide(*at) * normal(*at)
 
-    plain = fold(b, "sum", small, input, dims, grad_out.wide, "sum")
-    turned = fold(b, "sum", small, input, dims, along, "sum")
+    plain = reduce(b, "sum", small, input, dims, grad_out.wide, "sum")
+    turned = reduce(b, "sum", small, input, dims, along, "sum")
 
     def body(n: Expr, c: Expr, *at: Expr) -> Expr:
         grad = grad_out.wide(n, c, *at)

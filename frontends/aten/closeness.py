@@ -20,4 +20,4 @@ def allclose(
     """One truth value; the shape over which both are compared is that of the larger rank."""
     shape = max((self.shape, other.shape), key=len)
     close = isclose(b, Meta("b8", shape), self, other, rtol, atol, equal_nan)
-    return b.fold("all", out, shape, close.at, "all_close")
+    return b.reduce("all", out, shape, close.at, "all_close")

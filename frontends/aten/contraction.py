@@ -13,12 +13,12 @@ from ir.spec import Expr
 def contract(
     b: Builder, out: Meta, over: Sequence[Expr], x: Value, y: Value, left: Body, right: Body
 ) -> Value:
-    """`sum(x[left] * y[right], over)`, both positions from the result's, then the folded ones."""
+    """`sum(x[left] * y[right], over)`, both positions from the result's, then the reduced ones."""
 
     def body(*at: Expr) -> Expr:
         return x.wide(*left(*at)) * y.wide(*right(*at))
 
-    return b.fold("sum", out, over, body, "product")
+    return b.reduce("sum", out, over, body, "product")
 
 
 def wider(out: Meta, shape: Sequence[Expr] | None = None) -> Meta:
@@ -215,8 +215,8 @@ def tensordot(
 
 
 def _placed(
-    rank: int, free: Sequence[Expr], dims: Sequence[int], folded: Sequence[Expr]
+    rank: int, free: Sequence[Expr], dims: Sequence[int], reduced: Sequence[Expr]
 ) -> tuple[Expr, ...]:
-    """Positions: the folded ones at `dims`, in the order in which these are named."""
-    given, rest = dict(zip(dims, folded, strict=True)), iter(free)
+    """Positions: the reduced ones at `dims`, in the order in which these are named."""
+    given, rest = dict(zip(dims, reduced, strict=True)), iter(free)
     return tuple(given[d] if d in given else next(rest) for d in range(rank))

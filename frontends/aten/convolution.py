@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from frontends.aten.contraction import wider
 from frontends.aten.interleaved import Way, way
 from frontends.aten.table import rule
-from frontends.axes import fold
+from frontends.axes import reduce
 from frontends.builder import Builder, Meta, Value
 from frontends.expressions import both, call, constant, minus, plus, quotient, times, where
 from frontends.windows import Lengths, lengths, runs, taps
@@ -57,8 +57,8 @@ def correlate(
     over, spread = runs((own, *kernel))
     rank = len(kernel)
 
-    def product(n: Expr, g: Expr, o: Expr, at: Sequence[Expr], folded: Sequence[Expr]) -> Expr:
-        c, *window = spread(*folded)
+    def product(n: Expr, g: Expr, o: Expr, at: Sequence[Expr], reduced: Sequence[Expr]) -> Expr:
+        c, *window = spread(*reduced)
         read = slide.read(x, n, plus(times(g, own), c), *slide.at(at, window))
         return read * weigh(g, o, c, *window)
 
@@ -69,13 +69,13 @@ def correlate(
             g, o = (Number(0), o) if alone else (o, Number(0))
             return product(n, g, o, at[:rank], at[rank:])
 
-        return b.fold("sum", out, over, plain, SUM)
+        return b.reduce("sum", out, over, plain, SUM)
 
     def grouped(n: Expr, g: Expr, o: Expr, *at: Expr) -> Expr:
         return product(n, g, o, at[:rank], at[rank:])
 
     split = Meta(out.dtype, (out.shape[0], Number(groups), each, *out.shape[2:]))
-    return b.reshape(b.fold("sum", split, over, grouped, SUM), out.shape)
+    return b.reshape(b.reduce("sum", split, over, grouped, SUM), out.shape)
 
 
 def ordinary(b: Builder, out: Meta, x: Value, weight: Value, slide: Slide, groups: int) -> Value:
@@ -109,10 +109,10 @@ def transposed(b: Builder, out: Meta, x: Value, weight: Value, slide: Slide, gro
 
     if groups == 1:
         meta = Meta(out.dtype, (*out.shape[:2], *places))
-        made = b.fold("sum", meta, over, lambda n, o, *at: body(n, Number(0), o, *at), SUM)
+        made = b.reduce("sum", meta, over, lambda n, o, *at: body(n, Number(0), o, *at), SUM)
     else:
         meta = Meta(out.dtype, (out.shape[0], Number(groups), each, *places))
-        made = b.fold("sum", meta, over, body, SUM)
+        made = b.reduce("sum", meta, over, body, SUM)
     whole = b.reshape(made, (*out.shape[:2], *(w.whole for w in ways)))
     if all(w.exact for w in ways):
         return whole
@@ -212,7 +212,7 @@ def convolution_backward(
         second = _weight_gradient(b, out[1], few, many, slide, groups)
     if output_mask[2]:
         dims = (0, *range(2, grad_output.rank))
-        third = fold(b, "sum", out[2], grad_output, dims, grad_output.wide, "grad")
+        third = reduce(b, "sum", out[2], grad_output, dims, grad_output.wide, "grad")
     return first, second, third
 
 
@@ -230,6 +230,6 @@ def _weight_gradient(
         return few.wide(n, plus(times(g, each), o), *places) * read
 
     if groups == 1:
-        return b.fold("sum", out, over, lambda *at: body(Number(0), *at), "grad")
+        return b.reduce("sum", out, over, lambda *at: body(Number(0), *at), "grad")
     split = Meta(out.dtype, (Number(groups), each, *out.shape[1:]))
-    return b.reshape(b.fold("sum", split, over, body, "grad"), out.shape)
+    return b.reshape(b.reduce("sum", split, over, body, "grad"), out.shape)

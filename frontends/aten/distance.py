@@ -10,12 +10,12 @@ from frontends.expressions import Term, call, cast, expr, where
 from ir.spec import Apply, Expr
 
 
-def _fold(p: float) -> str:
+def _reduction(p: float) -> str:
     return {math.inf: "max", -math.inf: "min"}.get(p, "sum")
 
 
 def _power(difference: Expr, p: float) -> Expr:
-    """What is folded."""
+    """What is reduced."""
     size = call("abs", difference)
     if p == 0:
         return where(Apply("ne", (difference, expr(0.0))), 1.0, 0.0)
@@ -30,11 +30,11 @@ def _root(total: Expr, p: float) -> Expr:
     return call("sqrt", total) if p == 2 else call("pow", total, 1.0 / p)
 
 
-def _folded(b: Builder, out: Meta, p: float, size: Term, difference) -> Value:
+def _reduced(b: Builder, out: Meta, p: float, size: Term, difference) -> Value:
     wide = computed(out.dtype)
     meta = Meta(wide, out.shape)
-    total = b.fold(
-        _fold(p), meta, (size,), lambda *at: cast(wide, _power(difference(*at), p)), "powers"
+    total = b.reduce(
+        _reduction(p), meta, (size,), lambda *at: cast(wide, _power(difference(*at), p)), "powers"
     )
     return b.define(out, lambda *at: _root(total.at(*at), p), "distance")
 
@@ -49,7 +49,7 @@ def _cdist_forward(
         first = b.operand(x1, (*batch, row, k), wide)
         return first - b.operand(x2, (*batch, column, k), wide)
 
-    return _folded(b, out, p, x1.shape[-1], difference)
+    return _reduced(b, out, p, x1.shape[-1], difference)
 
 
 @rule("_pdist_forward", "pdist")
@@ -60,7 +60,7 @@ def _pdist_forward(b: Builder, out: Meta, self: Value, p: float = 2.0) -> Value:
     def start(row: Expr) -> Expr:
         return row * (count * 2 - row - 1) // 2
 
-    rows = b.fold(
+    rows = b.reduce(
         "sum",
         Meta("i32", out.shape),
         (count,),
@@ -68,7 +68,7 @@ def _pdist_forward(b: Builder, out: Meta, self: Value, p: float = 2.0) -> Value:
         "row",
     )
     columns = b.define(rows.meta, lambda i: i - start(rows.at(i)) + rows.at(i) + 1, "column")
-    return _folded(
+    return _reduced(
         b,
         out,
         p,
@@ -93,4 +93,4 @@ def pairwise_distance(
         return b.operand(x1, own, wide) - b.operand(x2, own, wide) + eps
 
     size = x1.shape[-1] if x1.shape[-1] != expr(1) else x2.shape[-1]
-    return _folded(b, out, p, size, difference)
+    return _reduced(b, out, p, size, difference)

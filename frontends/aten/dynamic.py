@@ -178,7 +178,7 @@ def _starts(b: Builder, value: Value, dim: int) -> Value:
 
         return (i < 1) | Apply("ne", (slice_at(i), slice_at(call("maximum", i - 1, 0))))
 
-    return b.fold("any", Meta("b8", (value.shape[dim],)), others, other, "starts")
+    return b.reduce("any", Meta("b8", (value.shape[dim],)), others, other, "starts")
 
 
 def _firsts(b: Builder, out: Meta, value: Value, chosen: Chosen, dim: int) -> Value:

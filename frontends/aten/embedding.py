@@ -41,7 +41,7 @@ def embedding_dense_backward(
     used = None
     if scale_grad_by_freq:
         counts = Meta("i32", (out.shape[0],))
-        used = b.fold(
+        used = b.reduce(
             "sum",
             counts,
             rows,
@@ -103,8 +103,8 @@ def embedding_renorm(
         return Apply("eq", (indices.at(*at), row))
 
     kind = "max" if math.isinf(norm_type) else "sum"
-    powers = b.fold(kind, Meta(wide, (rows,)), (width,), size, "powers")
-    used = b.fold("any", Meta("b8", (rows,)), indices.shape, named, "used")
+    powers = b.reduce(kind, Meta(wide, (rows,)), (width,), size, "powers")
+    used = b.reduce("any", Meta("b8", (rows,)), indices.shape, named, "used")
 
     def element(row: Expr, d: Expr) -> Expr:
         norm = powers.at(row)
@@ -131,7 +131,7 @@ def _embedding_bag(
 ) -> tuple[Value | None, ...]:
     bags = _Bags(b, weight, indices, offsets, per_sample_weights, include_last_offset, padding_idx)
     sizes = bags.counts(Meta(out[2].dtype, out[0].shape[:1]))
-    made = bags.folded(out[0], mode, sizes)
+    made = bags.reduced(out[0], mode, sizes)
     owners = bags.owners(out[1])
     if mode == SUM:  # PyTorch leaves these at 0
         sizes = b.define(out[2], lambda i: 0)
@@ -157,7 +157,7 @@ def _embedding_bag_forward_only(
 ) -> tuple[Value | None, ...]:
     bags = _Bags(b, weight, indices, offsets, per_sample_weights, include_last_offset, padding_idx)
     sizes = bags.counts(Meta("i64", out[0].shape[:1])) if mode != SUM else None
-    return bags.folded(out[0], mode, sizes), None, None, None
+    return bags.reduced(out[0], mode, sizes), None, None, None
 
 
 class _Bags:
@@ -203,24 +203,24 @@ class _Bags:
             kept = self.kept(at)
             return cast(meta.dtype, counted if kept is None else kept)
 
-        return self.b.fold("sum", meta, (self.segment,), one, "bag_size")
+        return self.b.reduce("sum", meta, (self.segment,), one, "bag_size")
 
-    def folded(self, out: Meta, mode: int, sizes: Value | None) -> Value:
+    def reduced(self, out: Meta, mode: int, sizes: Value | None) -> Value:
         """The sum, mean or maximum of each bag; 0 for an empty one."""
         wide = computed(out.dtype)
-        neutral = -float("inf") if mode == MAX else 0.0
+        identity = -float("inf") if mode == MAX else 0.0
 
         def entry(i: Expr, d: Expr, at: Expr) -> Expr:
             row = self.weight.wide(self.indices.at(at), d)
             if self.scales is not None:
                 row = row * self.scales.wide(at)
             kept = self.kept(at)
-            return row if kept is None else where(kept, row, neutral)
+            return row if kept is None else where(kept, row, identity)
 
         if mode == SUM:
-            return self.b.fold("sum", out, (self.segment,), entry, "bags")
+            return self.b.reduce("sum", out, (self.segment,), entry, "bags")
         whole = Meta(wide, out.shape)
-        made = self.b.fold("max" if mode == MAX else "sum", whole, (self.segment,), entry, "bags")
+        made = self.b.reduce("max" if mode == MAX else "sum", whole, (self.segment,), entry, "bags")
         if mode == MAX:
             return self.b.define(out, lambda i, d: where(sizes.at(i) > 0, made.at(i, d), 0.0))
         return self.b.define(
@@ -236,7 +236,7 @@ class _Bags:
         bags = self.offsets.shape[0]
         if self.last:
             bags = Number(constant(bags) - 1) if constant(bags) else bags - 1
-        begun = self.b.fold("sum", meta, (bags,), started, "begun")
+        begun = self.b.reduce("sum", meta, (bags,), started, "begun")
         return self.b.define(meta, lambda at: begun.at(at) - 1, "offset2bag")
 
     def tops(self, meta: Meta, made: Value) -> Value:
@@ -248,7 +248,7 @@ class _Bags:
             kept = self.kept(at)
             return where(same if kept is None else same & kept, at, none)
 
-        first = self.b.fold("min", Meta("i32", meta.shape), (self.segment,), found, "first")
+        first = self.b.reduce("min", Meta("i32", meta.shape), (self.segment,), found, "first")
         return self.b.define(
             meta,
             lambda i, d: where(first.at(i, d) < none, self.indices.at(first.at(i, d), pad=0.0), 0),

@@ -30,7 +30,7 @@ def test_rows_are_looked_up_and_gradients_added(shape, rows, width, seed):
 
 
 @given(st.integers(0, 2), st.integers(1, 7), st.integers(1, 5), st.booleans(), SEEDS)
-def test_bags_are_folded_over_segments(mode, entries, bags, last, seed):
+def test_bags_are_reduced_over_segments(mode, entries, bags, last, seed):
     torch.manual_seed(seed)
     weight = torch.randn(4, 3, dtype=torch.float64)
     indices = torch.randint(4, (entries,))

@@ -51,11 +51,11 @@ def _likelihood(
         made = b.define(out, c.lost, "loss")
         whole = b.define(total, lambda: 0.0, "weight") if total else None
         return made, whole
-    held = b.fold("sum", weight, shape, c.factor, "weight")
+    held = b.reduce("sum", weight, shape, c.factor, "weight")
     if reduction != MEAN:
-        made = b.fold("sum", out, shape, c.lost, "loss")
+        made = b.reduce("sum", out, shape, c.lost, "loss")
     else:
-        lost = b.fold("sum", weight, shape, c.lost, "lost")
+        lost = b.reduce("sum", weight, shape, c.lost, "lost")
         made = b.define(out, lambda: lost.at() / held.at(), "loss")
     if total is None or total == held.meta:
         return made, held
@@ -144,7 +144,7 @@ def cross_entropy_loss(
         read = read * weight.wide(k) if weight else read
         return where(c.counts(*at), read, 0.0)
 
-    smooth = b.fold("sum", Meta(c.dtype, target.shape), (classes,), all_classes, "smooth")
+    smooth = b.reduce("sum", Meta(c.dtype, target.shape), (classes,), all_classes, "smooth")
 
     def element(*at: Expr) -> Expr:
         part = label_smoothing * smooth.at(*at) / classes
@@ -152,8 +152,8 @@ def cross_entropy_loss(
 
     if reduction != MEAN:
         return reduced(b, out, target.shape, reduction, element)
-    lost = b.fold("sum", Meta(c.dtype, ()), target.shape, element, "lost")
-    held = b.fold("sum", Meta(c.dtype, ()), target.shape, c.factor, "weight")
+    lost = b.reduce("sum", Meta(c.dtype, ()), target.shape, element, "lost")
+    held = b.reduce("sum", Meta(c.dtype, ()), target.shape, c.factor, "weight")
     return b.define(out, lambda: lost.at() / held.at(), "loss")
 
 
@@ -179,11 +179,11 @@ def _of_probabilities(
         return made * weight.wide(k) if weight else made
 
     rest = (*logs.shape[:dim], *logs.shape[dim + 1 :])
-    lost = b.fold("sum", Meta(logs.dtype, rest), (classes,), element, "lost")
+    lost = b.reduce("sum", Meta(logs.dtype, rest), (classes,), element, "lost")
     if reduction not in (MEAN, SUM):
         return b.define(out, lost.at, "loss")
     if reduction == SUM:
-        return b.fold("sum", out, rest, lost.at, "loss")
-    total = b.fold("sum", Meta(logs.dtype, ()), rest, lost.at, "total")
+        return b.reduce("sum", out, rest, lost.at, "loss")
+    total = b.reduce("sum", Meta(logs.dtype, ()), rest, lost.at, "total")
     count = product(rest)
     return b.define(out, lambda: total.at() / count, "loss")

@@ -19,8 +19,8 @@ def reduced(
     if reduction not in (MEAN, SUM):
         return b.define(out, element, "loss")
     if reduction == SUM:
-        return b.fold("sum", out, shape, element, "loss")
-    total = b.fold("sum", Meta(computed(out.dtype), ()), shape, element, "total")
+        return b.reduce("sum", out, shape, element, "loss")
+    total = b.reduce("sum", Meta(computed(out.dtype), ()), shape, element, "total")
     count = product(shape)
     return b.define(out, lambda: total.at() / count, "loss")
 

@@ -14,8 +14,8 @@ from ir.spec import Apply, Expr, Number
 @rule("trace")
 def trace(b: Builder, out: Meta, self: Value) -> Value:
     if self.shape[0] == self.shape[1]:
-        return b.fold("sum", out, (self.shape[0],), lambda i: _at(self, out, i, i), "trace")
-    return b.fold(
+        return b.reduce("sum", out, (self.shape[0],), lambda i: _at(self, out, i, i), "trace")
+    return b.reduce(
         "sum",
         out,
         self.shape,

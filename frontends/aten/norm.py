@@ -8,7 +8,7 @@ import torch
 
 from frontends.aten.reduction import moments
 from frontends.aten.table import rule
-from frontends.axes import fold, without
+from frontends.axes import reduce, without
 from frontends.builder import Builder, Meta, Value, computed
 from frontends.dtypes import TORCH
 from frontends.expressions import call, product, quotient
@@ -49,7 +49,7 @@ def native_layer_norm(
 
 
 def _kept(b: Builder, meta: Meta, value: Value) -> Value:
-    """What has an element for each row, with the folded dimensions kept at one element."""
+    """What has an element for each row, with the reduced dimensions kept at one element."""
     return b.define(meta, lambda *at: value.at(*at[: value.rank]), value.name)
 
 
@@ -82,11 +82,11 @@ def native_layer_norm_backward(
     if output_mask[0]:
         first = _row_gradient(b, out[0], input, inner, grad, normal, lambda at: row(rstd, at))
     if output_mask[1]:
-        second = fold(
+        second = reduce(
             b, "sum", out[1], input, outer, lambda *at: grad_out.wide(*at) * normal(*at), "grad"
         )
     if output_mask[2]:
-        third = fold(b, "sum", out[2], input, outer, grad_out.wide, "grad")
+        third = reduce(b, "sum", out[2], input, outer, grad_out.wide, "grad")
     return first, second, third
 
 
@@ -101,8 +101,8 @@ def _row_gradient(
 ) -> Value:
     """Of rows that were normalised along `inner`: `rstd * (g - mean(g) - n * mean(g * n))`."""
     small = Meta(computed(x.dtype), without(x.shape, inner))
-    plain = fold(b, "sum", small, x, inner, grad, "sum")
-    along = fold(b, "sum", small, x, inner, lambda *at: grad(*at) * normal(*at), "sum")
+    plain = reduce(b, "sum", small, x, inner, grad, "sum")
+    along = reduce(b, "sum", small, x, inner, lambda *at: grad(*at) * normal(*at), "sum")
     count = product(tuple(x.shape[d] for d in inner))
 
     def body(*at: Expr) -> Expr:
@@ -121,7 +121,7 @@ def _rms(
         eps = torch.finfo(TORCH[dtype]).eps
     dims = tuple(range(rows, x.rank))
     small = Meta(dtype, x.shape[:rows])
-    squares = fold(b, "sum", small, x, dims, lambda *at: call("square", x.wide(*at)), "squares")
+    squares = reduce(b, "sum", small, x, dims, lambda *at: call("square", x.wide(*at)), "squares")
     count = product(x.shape[rows:])
     rstd = b.pointwise(small, lambda s: call("rsqrt", s / count + eps), squares, name="rstd")
 
@@ -228,9 +228,9 @@ def native_group_norm_backward(
         return grad_out.wide(n, c, *at) * centred
 
     if output_mask[1]:
-        second = fold(b, "sum", out[1], input, outer, along, "grad")
+        second = reduce(b, "sum", out[1], input, outer, along, "grad")
     if output_mask[2]:
-        third = fold(b, "sum", out[2], input, outer, grad_out.wide, "grad")
+        third = reduce(b, "sum", out[2], input, outer, grad_out.wide, "grad")
     return first, second, third
 
 
@@ -241,7 +241,7 @@ def weight_norm(
     """`v * g / norms`, the norms over all dimensions but one."""
     dims = tuple(d for d in range(v.rank) if d != dim)
     small = Meta(computed(v.dtype), (v.shape[dim],))
-    squares = fold(b, "sum", small, v, dims, lambda *at: call("square", v.wide(*at)), "squares")
+    squares = reduce(b, "sum", small, v, dims, lambda *at: call("square", v.wide(*at)), "squares")
     norms = b.define(out[1], lambda *at: call("sqrt", squares.at(at[dim])), "norms")
 
     def body(*at: Expr) -> Expr:
@@ -263,7 +263,7 @@ def weight_norm_backward(
 ) -> tuple[Value, Value]:
     dims = tuple(d for d in range(saved_v.rank) if d != dim)
     small = Meta(computed(saved_v.dtype), (saved_v.shape[dim],))
-    along = fold(
+    along = reduce(
         b, "sum", small, saved_v, dims, lambda *at: grad_w.wide(*at) * saved_v.wide(*at), "sum"
     )
 

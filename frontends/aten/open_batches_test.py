@@ -1,4 +1,4 @@
-"""Rules that fold, slide windows or take steps hold where batches and lengths are open."""
+"""Rules that reduce, slide windows or take steps hold where batches and lengths are open."""
 
 import numpy as np
 import pytest

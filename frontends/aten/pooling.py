@@ -54,7 +54,7 @@ class _Maxima:
         return self.x.wide(*at[: self.lead], *taps(places, window, *self.how), pad=self.pad)
 
     def values(self, b: Builder, out: Meta) -> Value:
-        return b.fold("max", out, self.over, self.element, "max_pool")
+        return b.reduce("max", out, self.over, self.element, "max_pool")
 
     def places(self, b: Builder, out: Meta, values: Value) -> Value:
         """Of each maximum its place among the elements of the last dimensions."""
@@ -92,7 +92,7 @@ def _nth(b: Builder, values: Value, over: Sequence[Expr], element: Callable[...,
             return found
         return where(call("isnan", element(*at)), plus(plus(count, place), Number(1)), found)
 
-    best = b.fold("max", meta, over, order, "order")
+    best = b.reduce("max", meta, over, order, "order")
 
     def tap(*at: Expr) -> Expr:
         found = best.at(*at)
@@ -185,7 +185,7 @@ def _avg_pools(count: int) -> None:
             places = taps(at[lead : self.rank], spread(*at[self.rank :]), *how)
             return self.wide(*at[:lead], *places, pad=pad)
 
-        total = b.fold("sum", Meta(dtype, out.shape), over, element, "total")
+        total = b.reduce("sum", Meta(dtype, out.shape), over, element, "total")
 
         def mean(*at: Expr) -> Expr:
             if divisor_override is not None:
@@ -285,7 +285,7 @@ def _adaptive_pools(count: int) -> None:
     @rule(f"adaptive_avg_pool{count}d", *([f"_adaptive_avg_pool{count}d"] if count > 1 else []))
     def adaptive_avg_pool(b: Builder, out: Meta, self: Value, output_size: object) -> Value:
         parts, dtype = _Parts(self, out, count), computed(out.dtype)
-        total = b.fold(
+        total = b.reduce(
             "sum", Meta(dtype, out.shape), parts.over, lambda *at: parts.element(0.0, *at), "total"
         )
 
@@ -304,7 +304,7 @@ def _adaptive_pools(count: int) -> None:
         def element(*at: Expr) -> Expr:
             return parts.element(-float("inf"), *at)
 
-        values = b.fold("max", out[0], parts.over, element, "max_pool")
+        values = b.reduce("max", out[0], parts.over, element, "max_pool")
         nth = _nth(b, values, parts.over, element)
         places = b.define(out[1], lambda *at: cast("i64", parts.place(nth.at(*at), *at)), "places")
         return values, places

@@ -48,7 +48,7 @@ def avg_pool_backward(
         read = shares.at(*at[:lead], *places, pad=0.0)
         return where(both(*held), read, 0.0) if held else read
 
-    return b.fold("sum", out, over, body, "grad")
+    return b.reduce("sum", out, over, body, "grad")
 
 
 @rule("avg_pool3d_backward")
@@ -79,7 +79,7 @@ def _adaptive(count: int) -> None:
                 held += [call("ge", x, start), call("lt", x, end)]
             return where(both(*held), shares.at(*at[:lead], *places), 0.0)
 
-        return b.fold("sum", out, over, body, "grad")
+        return b.reduce("sum", out, over, body, "grad")
 
 
 _adaptive(2)

@@ -110,7 +110,7 @@ def _ranks(b: Builder, keys: Value) -> Value:
         mine, other = keys.at(*rest, i), keys.at(*rest, j)
         return cast("i64", either(other < mine, both(call("eq", other, mine), j < i)))
 
-    return b.fold("sum", Meta("i64", keys.shape), keys.shape[-1:], before, "ranks")
+    return b.reduce("sum", Meta("i64", keys.shape), keys.shape[-1:], before, "ranks")
 
 
 @rule("randperm")
@@ -188,7 +188,7 @@ def _at_most_once(b: Builder, out: Meta, self: Value) -> Value:
         *rest, place, i = at
         return where(call("eq", ranks.at(*rest, i), place), cast("i64", i), 0)
 
-    return b.fold("sum", out, self.shape[-1:], chosen)
+    return b.reduce("sum", out, self.shape[-1:], chosen)
 
 
 def _again(b: Builder, out: Meta, self: Value) -> Value:
@@ -207,4 +207,4 @@ def _again(b: Builder, out: Meta, self: Value) -> Value:
         *rest, place, i = at
         return cast("i64", sums.at(*rest, i) <= shares.at(*rest, place))
 
-    return b.fold("sum", out, self.shape[-1:], passed)
+    return b.reduce("sum", out, self.shape[-1:], passed)

@@ -30,7 +30,7 @@ def ranked(b: Builder, value: Value, dim: int, descending: bool = False) -> Valu
         return where(less | (same & (other < own)), 1, 0)
 
     meta = Meta("i32", value.shape)
-    return b.fold("sum", meta, (value.shape[dim],), one, "rank")
+    return b.reduce("sum", meta, (value.shape[dim],), one, "rank")
 
 
 def places(b: Builder, ranks: Value, dim: int, count: Expr | None = None) -> Value:
@@ -43,7 +43,7 @@ def places(b: Builder, ranks: Value, dim: int, count: Expr | None = None) -> Val
         return where(Apply("eq", (ranks.at(*here), at[dim])), at[-1], 0)
 
     # One rank is met once. Their maximum is a place whatever the ranks are, as of drawn inputs.
-    return b.fold("max", Meta("i32", shape), (size,), place, "places")
+    return b.reduce("max", Meta("i32", shape), (size,), place, "places")
 
 
 def sorted_line(b: Builder, value: Value, ranks: Value) -> Value:

@@ -106,7 +106,7 @@ def _inputs(
         def body(t: Expr, r: Expr, g: Expr, k: Expr, one=one, begin=begin) -> Expr:
             return one.wide(t, r, k) * weight.wide(g, plus(begin, k))
 
-        parts.append(b.fold("sum", meta, one.shape[2:], body, "gates"))
+        parts.append(b.reduce("sum", meta, one.shape[2:], body, "gates"))
         begin = plus(begin, one.shape[2])
     given = [bias for bias in biases if bias]
     if len(parts) == 1 and not given:
@@ -203,7 +203,7 @@ def _run(
     """The last layer's states at all steps, then each sort of state of all layers at the end."""
     dtype = computed(input.dtype)
     if batch_first:
-        input = _turned(b, input)
+        input = _transposed(b, input)
     meta = Meta(dtype, (*input.shape[:2], start[0].shape[2]))
     below, ends = (input,), []
     for layer in range(net.num_layers):
@@ -227,7 +227,7 @@ def _dropped(b: Builder, x: Value, share: float) -> Value:
     return native_dropout(b, (x.meta, Meta("b8", x.shape)), x, share)[0]
 
 
-def _turned(b: Builder, x: Value) -> Value:
+def _transposed(b: Builder, x: Value) -> Value:
     """[T, B, I] of [B, T, I]"""
     rows, steps, size = x.shape
     return b.define(Meta(x.dtype, (steps, rows, size)), lambda t, r, i: x.at(r, t, i), "x")

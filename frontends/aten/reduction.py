@@ -1,4 +1,4 @@
-"""Reductions: elements along dimensions folded to one."""
+"""Reductions: elements along dimensions reduced to one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from frontends.aten.table import rule
-from frontends.axes import Dims, axes, extent, fold, without
+from frontends.axes import Dims, axes, extent, reduce, without
 from frontends.builder import NARROW, Builder, Meta, Value, computed
 from frontends.expressions import Term, call, cast, where
 from ir.spec import Expr
@@ -23,14 +23,14 @@ def into(dtype: str, x: Value, *at: Expr) -> Expr:
 def reduced(
     b: Builder, kind: str, out: Meta, x: Value, dims: Dims, element: Element | None = None
 ) -> Value:
-    """A fold of elements in the dtype of the result, each changed by `element` first."""
+    """A reduction of elements in the dtype of the result, each changed by `element` first."""
     dtype = computed(out.dtype)
 
     def body(*at: Expr) -> Expr:
         read = into(dtype, x, *at)
         return element(read) if element else read
 
-    return fold(b, kind, out, x, axes(dims, x.rank), body, kind)
+    return reduce(b, kind, out, x, axes(dims, x.rank), body, kind)
 
 
 @rule("sum")
@@ -95,17 +95,17 @@ def _place(b: Builder, kind: str, out: Meta, x: Value, dim: Dims) -> Value:
     """The first place of the largest or least element along a dimension, or of all."""
     if not x.rank:
         return b.define(out, lambda: cast("i64", 0), kind)
-    return fold(b, kind, out, x, axes(dim, x.rank), lambda *at: x.wide(*at), kind)
+    return reduce(b, kind, out, x, axes(dim, x.rank), lambda *at: x.wide(*at), kind)
 
 
 @rule("any")
 def any_(b: Builder, out: Meta, self: Value, dim: Dims = None, keepdim: bool = False) -> Value:
-    return fold(b, "any", out, self, axes(dim, self.rank), lambda *at: _holds(self, at), "any")
+    return reduce(b, "any", out, self, axes(dim, self.rank), lambda *at: _holds(self, at), "any")
 
 
 @rule("all")
 def all_(b: Builder, out: Meta, self: Value, dim: Dims = None, keepdim: bool = False) -> Value:
-    return fold(b, "all", out, self, axes(dim, self.rank), lambda *at: _holds(self, at), "all")
+    return reduce(b, "all", out, self, axes(dim, self.rank), lambda *at: _holds(self, at), "all")
 
 
 def _holds(x: Value, at: tuple[Expr, ...]) -> Expr:
@@ -118,7 +118,7 @@ def count_nonzero(b: Builder, out: Meta, self: Value, dim: Dims = None) -> Value
     def one(*at: Expr) -> Expr:
         return cast("i64", _holds(self, at))
 
-    return fold(b, "sum", out, self, axes(dim, self.rank), one, "count")
+    return reduce(b, "sum", out, self, axes(dim, self.rank), one, "count")
 
 
 @rule("equal")
@@ -130,14 +130,14 @@ def equal(b: Builder, out: Meta, self: Value, other: Value) -> Value:
     def same(*at: Expr) -> Expr:
         return call("eq", self.at(*at), other.at(*at))
 
-    return fold(b, "all", out, self, range(self.rank), same, "equal")
+    return reduce(b, "all", out, self, range(self.rank), same, "equal")
 
 
 @rule("logsumexp")
 def logsumexp(b: Builder, out: Meta, self: Value, dim: Dims, keepdim: bool = False) -> Value:
     dtype, dims = computed(out.dtype), axes(dim, self.rank)
     small = Meta(dtype, without(self.shape, dims))
-    top = fold(b, "max", small, self, dims, lambda *at: into(dtype, self, *at), "max")
+    top = reduce(b, "max", small, self, dims, lambda *at: into(dtype, self, *at), "max")
     # an infinite maximum would make inf - inf
     shift = b.define(
         small, lambda *at: where(call("isinf", top.at(*at)), 0.0, top.at(*at)), "shift"
@@ -146,7 +146,7 @@ def logsumexp(b: Builder, out: Meta, self: Value, dim: Dims, keepdim: bool = Fal
     def term(*at: Expr) -> Expr:
         return call("exp", into(dtype, self, *at) - shift.at(*without(at, dims)))
 
-    total = fold(b, "sum", small, self, dims, term, "sum")
+    total = reduce(b, "sum", small, self, dims, term, "sum")
 
     def result(*at: Expr) -> Expr:
         at = without(at, dims) if len(out.shape) == self.rank else at
@@ -161,13 +161,13 @@ def moments(
     """Mean and variance along dimensions, which both lack: the mean first, then the mean of
     squared differences, divided by `count - correction`."""
     small, count = Meta(dtype, without(x.shape, dims)), extent(x.shape, dims)
-    total = fold(b, "sum", small, x, dims, lambda *at: into(dtype, x, *at), "sum")
+    total = reduce(b, "sum", small, x, dims, lambda *at: into(dtype, x, *at), "sum")
     middle = b.define(small, lambda *at: total.at(*at) / count, "mean")
 
     def squared(*at: Expr) -> Expr:
         return call("square", into(dtype, x, *at) - middle.at(*without(at, dims)))
 
-    squares = fold(b, "sum", small, x, dims, squared, "squares")
+    squares = reduce(b, "sum", small, x, dims, squared, "squares")
     divisor = count if correction == 0 else call("maximum", cast(dtype, count) - correction, 0.0)
     return middle, b.define(small, lambda *at: squares.at(*at) / divisor, "var")
 

@@ -56,7 +56,7 @@ def test_sums_and_counts(case):
 
 
 @given(reductions((torch.float64, torch.int64, torch.int32)))
-def test_extremes_and_their_places(case):
+def test_extrema_and_their_places(case):
     x, dims, keepdim = case
     for kind in ("max", "min"):
         agree(getattr(ATEN, f"a{kind}").default, x, dims, keepdim)

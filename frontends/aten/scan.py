@@ -1,4 +1,4 @@
-"""Scans: running folds along one dimension."""
+"""Scans: running reductions along one dimension."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ def cumprod(b: Builder, out: Meta, self: Value, dim: int) -> Value:
 
 @rule("cummax")
 def cummax(b: Builder, out: tuple[Meta, Meta], self: Value, dim: int) -> tuple[Value, Value]:
-    return _extreme(b, "max", out, self, dim)
+    return _extremum(b, "max", out, self, dim)
 
 
 @rule("cummin")
 def cummin(b: Builder, out: tuple[Meta, Meta], self: Value, dim: int) -> tuple[Value, Value]:
-    return _extreme(b, "min", out, self, dim)
+    return _extremum(b, "min", out, self, dim)
 
 
-def _extreme(
+def _extremum(
     b: Builder, kind: str, out: tuple[Meta, Meta], x: Value, dim: int
 ) -> tuple[Value, Value]:
-    """Running extremes, and of each the last place so far that has it."""
+    """Running extrema, and of each the last place so far that has it."""
     values, place = _scan(b, kind, out[0], x, dim), axis(dim, x.rank)
     if not x.rank:
         return values, b.define(out[1], lambda: cast("i64", 0), "place")
@@ -70,5 +70,5 @@ def logcumsumexp(b: Builder, out: Meta, self: Value, dim: int) -> Value:
         earlier = self.wide(*at[:dim], k, *at[dim + 1 :])
         return where(k <= at[dim], call("exp", earlier - shift.at(*at)), 0.0)
 
-    total = b.fold("sum", whole, (self.shape[dim],), term, "sum")
+    total = b.reduce("sum", whole, (self.shape[dim],), term, "sum")
     return b.pointwise(out, lambda s, t: call("log", s) + t, total, shift, name="logcumsumexp")

@@ -33,19 +33,19 @@ def test_running_sums_and_products(case):
 
 
 @given(scans((torch.float64, torch.int64)))
-def test_running_extremes_and_their_last_places(case):
+def test_running_extrema_and_their_last_places(case):
     agree(ATEN.cummax.default, *case)
     agree(ATEN.cummin.default, *case)
 
 
-def test_nan_stays_the_extreme():
+def test_nan_stays_the_extremum():
     x = torch.tensor([1.0, math.nan, 3.0, math.nan, 2.0], dtype=torch.float64)
     agree(ATEN.cummax.default, x, 0)
     agree(ATEN.cummin.default, x, 0)
 
 
 @given(SHAPES, SEEDS, st.integers(0, 3), st.sampled_from((torch.float64, torch.bfloat16)))
-def test_running_extremes_of_nan_and_infinities(shape, seed, dim, dtype):
+def test_running_extrema_of_nan_and_infinities(shape, seed, dim, dtype):
     x, dim = reals(shape, seed, dtype, special=True), dim % max(len(shape), 1)
     agree(ATEN.cummax.default, x, dim)
     agree(ATEN.cummin.default, x, dim)

@@ -1,4 +1,4 @@
-"""Scatters: elements written, added or folded at places that other tensors hold.
+"""Scatters: elements written, added or reduced at places that other tensors hold.
 
 What overwrites is a gather: of the updates that go to an element, the last one wins. PyTorch leaves
 open which one does.
@@ -19,7 +19,7 @@ from ir.errors import KernelError
 from ir.functions import IDENTITY
 from ir.spec import Apply, Expr, Number
 
-FOLDS = {
+REDUCTIONS = {
     "sum": "sum",
     "add": "sum",
     "prod": "prod",
@@ -73,10 +73,10 @@ class Updates:
             return where(self.hits(*at)[0], at[-1], -1)
 
         meta = Meta("i32", self.shape)
-        return self.b.fold("max", meta, (self.index.shape[self.dim],), which, "last")
+        return self.b.reduce("max", meta, (self.index.shape[self.dim],), which, "last")
 
-    def folded(self, kind: str, dtype: str, neutral: Term) -> Value:
-        """The fold of all that goes to each element."""
+    def reduced(self, kind: str, dtype: str, identity: Term) -> Value:
+        """The reduction of all that goes to each element."""
         meta = Meta(dtype, self.shape)
         over = self.index.shape
         if kind == "sum" and self.whole and self._inside():
@@ -90,16 +90,16 @@ class Updates:
 
         def one(*at: Expr) -> Expr:
             hit, here = self.hits(*at)
-            return where(hit, self.value(here, dtype), neutral)
+            return where(hit, self.value(here, dtype), identity)
 
-        return self.b.fold(kind, meta, (over[self.dim],), one, "folded")
+        return self.b.reduce(kind, meta, (over[self.dim],), one, "reduced")
 
     def _inside(self) -> bool:
         return not isinstance(self.source, Value) or self.source.shape == self.index.shape
 
     def count(self) -> Value:
         """How many updates go to each element."""
-        return Updates(self.b, self.shape, self.dim, self.index, 1).folded("sum", "i32", 0)
+        return Updates(self.b, self.shape, self.dim, self.index, 1).reduced("sum", "i32", 0)
 
 
 @rule("scatter")
@@ -159,7 +159,7 @@ def gather_backward(
         )
         return b.reshape(made, out.shape)
     wide = computed(out.dtype)
-    added = Updates(b, self.shape, dim % self.rank, index, grad).folded("sum", wide, 0)
+    added = Updates(b, self.shape, dim % self.rank, index, grad).reduced("sum", wide, 0)
     return b.define(out, added.at)
 
 
@@ -176,11 +176,11 @@ def scatter_reduce(
 ) -> Value:
     if not self.rank:
         return _flat(b, out, scatter_reduce, self, index, src, reduce, include_self)
-    kind = FOLDS[reduce]
+    kind = REDUCTIONS[reduce]
     wide = computed(out.dtype)
-    neutral = _neutral(kind, wide)
+    identity = _identity(kind, wide)
     updates = Updates(b, self.shape, dim % self.rank, index, src)
-    found = updates.folded(kind, wide, neutral)
+    found = updates.reduced(kind, wide, identity)
     counted = updates.count() if reduce == "mean" or not include_self else None
 
     def element(*at: Expr) -> Expr:
@@ -267,7 +267,7 @@ def index_put(
         return where(hit, linear(update, inner), -1)
 
     meta = Meta("i32", tuple(self.shape[d] for d in found.dims))
-    last = b.fold("max", meta, inner, which, "last")
+    last = b.reduce("max", meta, inner, which, "last")
 
     def element(*at: Expr) -> Expr:
         update = last.at(*(at[d] for d in found.dims))
@@ -329,7 +329,7 @@ def _last(b: Builder, index: Value, size: Expr, negative: bool) -> Value:
         place = wrapped(index.at(k), size) if negative else index.at(k)
         return where(Apply("eq", (place, p)), k, -1)
 
-    return b.fold("max", Meta("i32", (size,)), index.shape, which, "last")
+    return b.reduce("max", Meta("i32", (size,)), index.shape, which, "last")
 
 
 def _flat(
@@ -349,7 +349,7 @@ def _flat(
     return b.reshape(of(b, self.meta, self, 0, index, source, *more), out.shape)
 
 
-def _neutral(kind: str, dtype: str) -> Term:
+def _identity(kind: str, dtype: str) -> Term:
     if kind in ("sum", "prod"):
         return int(IDENTITY[kind])
     if is_float(dtype):

@@ -43,7 +43,7 @@ def test_updates_along_a_dimension(shape, dim, count, smaller, dtype, seed):
 
 @pytest.mark.parametrize("reduce", ["sum", "prod", "mean", "amax", "amin"])
 @given(SHAPES, st.integers(0, 2), st.integers(1, 5), st.integers(0, 1), DTYPES, SEEDS)
-def test_updates_are_folded(reduce, shape, dim, count, smaller, dtype, seed):
+def test_updates_are_reduced(reduce, shape, dim, count, smaller, dtype, seed):
     dim %= len(shape)
     x = drawn(shape, seed, dtype)
     index, source = updates(shape, dim, count, seed, smaller)

@@ -57,7 +57,7 @@ def _searched(
         return where(later, 0, 1)
 
     meta = Meta("i32", out.shape)
-    found = b.fold("sum", meta, (count,), before, "before")
+    found = b.reduce("sum", meta, (count,), before, "before")
     return b.define(out, found.at, "bucket")
 
 
@@ -80,7 +80,7 @@ def isin(
         theirs = test_elements.at(*other) if test_elements is not None else expr(test_element)
         return Apply("eq", (mine, theirs))
 
-    found = b.fold("any", out, tests, same, "among")
+    found = b.reduce("any", out, tests, same, "among")
     return b.define(out, lambda *at: ~found.at(*at), "not_among") if invert else found
 
 
@@ -101,7 +101,7 @@ def histc(
         hit = Apply("eq", (call("minimum", place, count - 1), p))
         return where(inside & hit, 1, 0)
 
-    found = b.fold("sum", Meta("i32", out.shape), self.shape, one, "counts")
+    found = b.reduce("sum", Meta("i32", out.shape), self.shape, one, "counts")
     return b.define(out, lambda p: cast(out.dtype, found.at(p)), "histogram")
 
 
@@ -111,7 +111,7 @@ def _ends(b: Builder, value: Value, low: Term, high: Term, wide: str) -> tuple[V
     if low != high:
         return b.define(meta, lambda: cast(wide, low)), b.define(meta, lambda: cast(wide, high))
     ends = [
-        b.fold(kind, meta, value.shape, lambda *at: cast(wide, value.at(*at)), kind)
+        b.reduce(kind, meta, value.shape, lambda *at: cast(wide, value.at(*at)), kind)
         for kind in ("min", "max")
     ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from frontends.aten.reduction import into
 from frontends.aten.table import rule
-from frontends.axes import axes, fold, without
+from frontends.axes import axes, reduce, without
 from frontends.builder import Builder, Meta, Value, computed
 from frontends.expressions import call, where
 from ir.spec import Expr
@@ -15,7 +15,7 @@ def _shifted(b: Builder, out: Meta, x: Value, dims: tuple[int, ...], safe: bool 
     row's exponentials of these."""
     dtype = computed(out.dtype)
     small = Meta(dtype, without(x.shape, dims))
-    top = fold(b, "max", small, x, dims, lambda *at: into(dtype, x, *at), "max")
+    top = reduce(b, "max", small, x, dims, lambda *at: into(dtype, x, *at), "max")
 
     def less(*at: Expr) -> Expr:
         row = top.at(*without(at, dims))
@@ -23,7 +23,7 @@ def _shifted(b: Builder, out: Meta, x: Value, dims: tuple[int, ...], safe: bool 
             row = where(call("isinf", row), 0.0, row)
         return into(dtype, x, *at) - row
 
-    total = fold(b, "sum", small, x, dims, lambda *at: call("exp", less(*at)), "sum")
+    total = reduce(b, "sum", small, x, dims, lambda *at: call("exp", less(*at)), "sum")
     return less, total
 
 
@@ -63,7 +63,7 @@ def log_softmax(b: Builder, out: Meta, self: Value, dim: int, half_to_float: boo
 
 
 def _row_sum(b: Builder, out: Meta, x: Value, dims: tuple[int, ...], body) -> Value:
-    return fold(b, "sum", Meta(computed(x.dtype), without(x.shape, dims)), x, dims, body, "sum")
+    return reduce(b, "sum", Meta(computed(x.dtype), without(x.shape, dims)), x, dims, body, "sum")
 
 
 @rule("_softmax_backward_data")

@@ -220,7 +220,7 @@ def _ends(interpolation: str) -> tuple[str, ...]:
 
 
 class _Line:
-    """The elements along a dimension that is folded away, or kept with size 1."""
+    """The elements along a dimension that is reduced away, or kept with size 1."""
 
     def __init__(self, b: Builder, value: Value, dim: int, keepdim: bool):
         self.b, self.keepdim = b, keepdim
@@ -249,7 +249,7 @@ class _Line:
             found = self.value_of.wide(*self.at(at[:-1], at[-1]))
             return where(call("isnan", found), 0, 1)
 
-        return self.b.fold("sum", Meta("i32", shape), (self.size,), one, "numbers")
+        return self.b.reduce("sum", Meta("i32", shape), (self.size,), one, "numbers")
 
     def value(self, meta: Meta, order: Order, lead: int = 0) -> Value:
         """The element of a rank. lead: the result's dimensions before the others."""
@@ -259,7 +259,7 @@ class _Line:
             hit = Apply("eq", (self.ranks.at(*here), expr(order(*at[:-1]))))
             return where(hit, cast(meta.dtype, self.value_of.at(*here)), 0)
 
-        return self.b.fold("sum", meta, (self.size,), one, "element")
+        return self.b.reduce("sum", meta, (self.size,), one, "element")
 
     def element(self, out: tuple[Meta, Meta], order: Order) -> tuple[Value, Value]:
         """The element of a rank, and where it stands."""
@@ -268,7 +268,7 @@ class _Line:
             hit = Apply("eq", (self.ranks.at(*self.at(at[:-1], at[-1])), expr(order(*at[:-1]))))
             return where(hit, at[-1], 0)
 
-        found = self.b.fold("sum", Meta("i32", out[1].shape), (self.size,), one, "place")
+        found = self.b.reduce("sum", Meta("i32", out[1].shape), (self.size,), one, "place")
         values = self.b.define(
             out[0], lambda *at: self.value_of.at(*self.at(at, found.at(*at))), "element"
         )

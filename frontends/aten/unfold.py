@@ -85,4 +85,4 @@ def col2im(
         read = columns.wide(*at[:lead], *window, *places, pad=0.0)
         return where(both(*held), read, 0.0) if held else read
 
-    return b.fold("sum", out, over, body, "image")
+    return b.reduce("sum", out, over, body, "image")

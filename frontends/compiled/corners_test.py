@@ -110,7 +110,7 @@ def test_arguments_and_parameters_lie_in_any_order(target, tmp_path):
     torch.testing.assert_close(run(plain), theirs(plain), rtol=1e-4, atol=1e-5)
 
 
-class Turned(nn.Module):
+class Transposed(nn.Module):
     """A transposed parameter, and a transposed buffer that a call changes."""
 
     def __init__(self):
@@ -126,7 +126,7 @@ class Turned(nn.Module):
 
 def test_transposed_tensors_are_changed_where_they_lie(tmp_path):
     args = torch.randn(4, 2).t(), torch.randn(3, 2).t()
-    module = Turned()
+    module = Transposed()
     same(module, tmp_path, *args, calls=[args, (torch.randn(2, 4), torch.randn(2, 6)[:, ::2])])
     assert module.total.stride() == (1, 4)
 

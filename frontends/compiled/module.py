@@ -29,7 +29,7 @@ from backends.registry import backend_for
 from backends.registry import target as machine_of
 from frontends.compiled.source import Source
 from frontends.pytorch.call import given, left_behind, paths_of, returned, state_of
-from frontends.pytorch.foreign import calls, names_of, outside, require_called
+from frontends.pytorch.external import calls, names_of, outside, require_called
 from frontends.pytorch.imported import Imported
 from frontends.pytorch.memory import require_apart, storages
 from ir.errors import KernelError

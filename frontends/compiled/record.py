@@ -21,10 +21,10 @@ from backends.program.record import recorded
 from backends.program.sealed import Sealed, seal, unseal
 from backends.program.tensors import TORCH
 from frontends.compiled.module import CompiledModule, known
-from frontends.pytorch.foreign import names_of
+from frontends.pytorch.external import names_of
 from frontends.pytorch.imported import (
     Argument,
-    Foreign,
+    External,
     Held,
     Imported,
     Mutation,
@@ -152,14 +152,14 @@ def _call(
         "structure": _structure(made.structure),
         "mutations": [[m.target, _result(m.result, written)] for m in made.mutations],
         "counts": {name: [count, dim] for name, (count, dim) in made.counts.items()},
-        "foreign": [
+        "external": [
             [
                 f.operator,
                 _written(f.args),
                 {n: _written(v) for n, v in f.kwargs.items()},
                 list(f.outputs),
             ]
-            for f in made.foreign
+            for f in made.external
         ],
     }
 
@@ -181,7 +181,7 @@ def _structure(structure: TreeSpec) -> str:
 
 
 def _written(item: Any) -> Any:
-    """An argument of a foreign call as JSON: a list as it is, a leaf with its sort."""
+    """An argument of a external call as JSON: a list as it is, a leaf with its sort."""
     if isinstance(item, list | tuple):
         return [_written(one) for one in item]
     if isinstance(item, Operand):
@@ -242,13 +242,13 @@ def _imported(call: Mapping[str, Any], memory: bytes) -> Imported:
         treespec_loads(call["structure"]),
         tuple(Mutation(target, result(row)) for target, row in call["mutations"]),
         {name: (count, dim) for name, (count, dim) in call["counts"].items()},
-        foreign=tuple(  # records of before there were such calls have none
-            Foreign(
+        external=tuple(  # records of before there were such calls have none
+            External(
                 operator,
                 tuple(map(_read, args)),
                 {n: _read(v) for n, v in kwargs.items()},
                 tuple(made),
             )
-            for operator, args, kwargs, made in call.get("foreign", ())
+            for operator, args, kwargs, made in call.get("external", ())
         ),
     )

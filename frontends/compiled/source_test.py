@@ -82,7 +82,7 @@ def other_data(module):
     module.mean.data = torch.randn(4)
 
 
-def channels_turned(module):
+def channels_transposed(module):
     module.first[0].weight.data = torch.randn(4, 4).t()
     module.second.weight.data.t_()
 
@@ -97,7 +97,7 @@ def other_attribute(module):
 
 @pytest.mark.parametrize(
     "change",
-    [replaced_weight, assigned, other_data, channels_turned, other_buffer, other_attribute],
+    [replaced_weight, assigned, other_data, channels_transposed, other_buffer, other_attribute],
 )
 def test_tensors_may_be_replaced(net, change):
     module, run = net

@@ -33,8 +33,8 @@ def solution(problem: Problem, made: Imported) -> Solution:
     without elements, for constants that are too large to be written or have no values, and for
     results of an unknown structure.
     """
-    if made.foreign:
-        raise KernelError(f"`{made.foreign[0].operator}` is left to PyTorch, no kernel calls it")
+    if made.external:
+        raise KernelError(f"`{made.external[0].operator}` is left to PyTorch, no kernel calls it")
     if empty := [t.name for t in made.spec.outputs if Number(0) in t.shape]:
         raise KernelError(f"the problem's result `{empty[0]}` has no elements, no kernel makes it")
     counts = [

@@ -16,7 +16,7 @@ from torch.utils._pytree import tree_flatten
 
 from frontends.dtypes import NAMES, TORCH
 from frontends.pytorch.call import given, left_behind, returned
-from frontends.pytorch.foreign import Call, calls, operands
+from frontends.pytorch.external import Call, calls, operands
 from frontends.pytorch.imported import Imported
 from frontends.pytorch.reference import sizes_of
 from ir.errors import KernelError
@@ -41,8 +41,8 @@ class Bound:
         self.made, self.state, self.run, self.seed = made, dict(state), run, seed
         dtypes = {t.name: t.dtype for t in made.spec.outputs}
         self.calls = [
-            partial(_through_arrays, call, [dtypes[name] for name in operands(foreign)])
-            for foreign, call in zip(made.foreign, calls(made, "cpu"), strict=True)
+            partial(_through_arrays, call, [dtypes[name] for name in operands(external)])
+            for external, call in zip(made.external, calls(made, "cpu"), strict=True)
         ]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -64,7 +64,7 @@ class Bound:
         return result
 
     def _arrays(self, tensors: Mapping[str, torch.Tensor]) -> dict[str, np.ndarray]:
-        left = {name for foreign in self.made.foreign for name in foreign.outputs}
+        left = {name for external in self.made.external for name in external.outputs}
         inputs = [t for t in self.made.spec.inputs if t.name not in left]
         for t in inputs:
             if tensors[t.name].ndim != len(t.shape):
@@ -99,7 +99,7 @@ def tensor(made: np.ndarray, dtype: str) -> torch.Tensor:
 def _through_arrays(
     call: Call, dtypes: Sequence[str], arrays: Sequence[np.ndarray]
 ) -> list[np.ndarray | None]:
-    """A foreign call on arrays. dtypes: of its operands, in order."""
+    """A external call on arrays. dtypes: of its operands, in order."""
     found = call([tensor(a, dtype) for a, dtype in zip(arrays, dtypes, strict=True)])
     return [None if t is None else array(t) for t in found]
 

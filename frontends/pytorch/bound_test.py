@@ -9,7 +9,7 @@ from torch import nn
 
 from frontends.pytorch.bound import Bound, array, tensor
 from frontends.pytorch.call import state_of
-from frontends.pytorch.foreign import outside
+from frontends.pytorch.external import outside
 from frontends.pytorch.module import imported
 from ir.errors import KernelError
 from ir.partition.partition import partition

@@ -21,7 +21,7 @@ def given(
     kwargs: Mapping[str, Any] | None = None,
     seed: int = 0,
 ) -> dict[str, torch.Tensor]:
-    """The spec's inputs by name, but for the results of foreign calls.
+    """The spec's inputs by name, but for the results of external calls.
 
     KernelError where the arguments have another structure, or another plain value, than in the call
     that was traced.

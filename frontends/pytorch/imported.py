@@ -53,13 +53,13 @@ class Mutation:
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A tensor in a foreign call's arguments: an output of the spec."""
+    """A tensor in a external call's arguments: an output of the spec."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Foreign:
+class External:
     """A call that is left to PyTorch. operator: with its overload, `aten.add.Tensor`.  args,
     kwargs: with Operands for tensors.  outputs: of each leaf of its result the input of the spec
     that it is, None where nothing reads it."""
@@ -74,12 +74,12 @@ class Foreign:
 class Imported:
     """A module's call as equations.
 
-    spec: all of them; its outputs are the results, the mutations' values, then the foreign calls'
+    spec: all of them; its outputs are the results, the mutations' values, then the external calls'
     operands, each once.  aliases: tensors that hold another's elements under another shape.
     constants: inputs of the spec that the module fixes.  seed: the input that random numbers are
     drawn from.  arguments, results: the leaves of the structures beside them, in order.  counts:
     outputs of which only what lies below a count (an output too) along a dimension is the result.
-    foreign: calls that are left to PyTorch, in order (`frontends/pytorch/foreign.py`).
+    external: calls that are left to PyTorch, in order (`frontends/pytorch/external.py`).
     """
 
     spec: Spec
@@ -94,4 +94,4 @@ class Imported:
     mutations: tuple[Mutation, ...] = ()
     counts: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     sizes: tuple[OpenSize, ...] = ()
-    foreign: tuple[Foreign, ...] = ()
+    external: tuple[External, ...] = ()

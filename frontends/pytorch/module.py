@@ -18,10 +18,10 @@ from torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflat
 from frontends.aten.apply import apply, require_sized
 from frontends.builder import Builder, Meta, Value
 from frontends.dtypes import name_of
-from frontends.pytorch.foreign import BY_STRIDES, require_known, require_takes, stem
+from frontends.pytorch.external import BY_STRIDES, require_known, require_takes, stem
 from frontends.pytorch.imported import (
     Argument,
-    Foreign,
+    External,
     Held,
     Imported,
     Mutation,
@@ -85,8 +85,8 @@ class _Walk:
         self.arguments: list[Argument] = []
         self.held: list[Held] = []
         self.constants: dict[str, torch.Tensor] = {}
-        self.foreign: list[Foreign] = []
-        self.left: dict[str, Value] = {}  # what foreign calls are given
+        self.external: list[External] = []
+        self.left: dict[str, Value] = {}  # what external calls are given
 
     def placeholders(self) -> None:
         """The inputs: the call's own arguments first, then what the module holds."""
@@ -168,7 +168,7 @@ class _Walk:
             return None
         args, kwargs = self._resolved(args), self._resolved(kwargs)
         if stem(target) in self.allow_torch:
-            return self._foreign(target, args, kwargs, val)
+            return self._external(target, args, kwargs, val)
         if target.namespace != "aten":
             raise KernelError(
                 f"the operator `{target}` is not of ATen and has no equations",
@@ -206,7 +206,7 @@ class _Walk:
             raise KernelError(f"a tensor is {tensor.layout}", allowed="strided tensors")
         return Meta(name_of(tensor.dtype), tuple(map(self.sizes.written, tensor.shape)))
 
-    def _foreign(self, target: OpOverload, args: Any, kwargs: Any, val: Any) -> Any:
+    def _external(self, target: OpOverload, args: Any, kwargs: Any, val: Any) -> Any:
         """The results of a call that is left to PyTorch, in the structure of `val`: new inputs."""
         require_takes(target, (args, kwargs))
         require_sized(self.builder, target, {"args": tree_leaves((args, kwargs))})
@@ -217,11 +217,11 @@ class _Walk:
         made = [m and self.builder.input(name, m.dtype, m.shape) for m in metas]
         self._sized(made)
         names = tuple(v and v.name for v in made)
-        self.foreign.append(Foreign(str(target), tuple(args), dict(kwargs), names))
+        self.external.append(External(str(target), tuple(args), dict(kwargs), names))
         return tree_unflatten(made, structure)
 
     def _operand(self, item: Any) -> Any:
-        """A tensor that a foreign call is given: an output of the spec. What the spec is given is
+        """A tensor that a external call is given: an output of the spec. What the spec is given is
         copied, by an equation that no kernel is made of."""
         if not isinstance(item, Value):
             return item
@@ -274,7 +274,7 @@ class _Walk:
             tuple(self.sizes.symbols.values()),
             tuple(
                 replace(f, outputs=tuple(n if n in read else None for n in f.outputs))
-                for f in self.foreign
+                for f in self.external
             ),
         )
 

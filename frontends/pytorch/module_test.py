@@ -121,7 +121,7 @@ def test_an_operator_without_a_rule_says_where_it_is_called():
 
 def test_an_operator_may_be_left_to_pytorch():
     made = imported(Solver(), [torch.randn(3, 3)], allow_torch=["_linalg_eigh"])
-    (call,) = made.foreign
+    (call,) = made.external
     assert call.operator == "aten._linalg_eigh.default"
     with pytest.raises(KernelError, match="left to PyTorch"):
         answer(made, None, [torch.randn(3, 3)])

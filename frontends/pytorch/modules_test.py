@@ -8,7 +8,7 @@ from torch.nn import functional as F
 from frontends.pytorch.against import checked
 from frontends.pytorch.module import imported
 from frontends.pytorch.reference import answer
-from ir.autoschedule.openings import launch_ends
+from ir.autoschedule.seeds import launch_ends
 from ir.partition.partition import partition, stem
 from ir.recurrence import recurrences
 

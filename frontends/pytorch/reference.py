@@ -33,9 +33,9 @@ def answer(
     kwargs: Mapping[str, Any] | None = None,
     seed: int = 0,
 ) -> Answer:
-    """A call's results, floats in float64. Foreign calls cannot be evaluated: KernelError."""
-    if made.foreign:
-        raise KernelError(f"`{made.foreign[0].operator}` is left to PyTorch and has no equations")
+    """A call's results, floats in float64. External calls cannot be evaluated: KernelError."""
+    if made.external:
+        raise KernelError(f"`{made.external[0].operator}` is left to PyTorch and has no equations")
     state = state_of(made, module)
     tensors = given(made, state, args, kwargs, seed)
     arrays = {name: _array(t) for name, t in tensors.items()}
@@ -55,7 +55,7 @@ def sizes_of(made: Imported, tensors: Mapping[str, torch.Tensor]) -> dict[str, i
     free = free_sizes(made.spec)
     found: dict[str, int] = {}
     for t in made.spec.inputs:
-        if t.name not in tensors:  # what a foreign call gives
+        if t.name not in tensors:  # what a external call gives
             continue
         for size, length in zip(t.shape, tensors[t.name].shape, strict=True):
             if isinstance(size, Size) and size.name in free:

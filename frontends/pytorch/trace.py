@@ -22,8 +22,8 @@ from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
 from frontends.aten.apply import operator_name
 from frontends.aten.table import find
+from frontends.pytorch.external import stem
 from frontends.pytorch.faults import fault, noted, refused_backward
-from frontends.pytorch.foreign import stem
 from frontends.pytorch.memory import apart
 from frontends.pytorch.recurrent_shapes import NETWORKS, recurrent_shapes
 from frontends.pytorch.traceable import bound, dynamic_shapes, require_traceable

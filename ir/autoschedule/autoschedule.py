@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from itertools import product
 
-from ir.autoschedule.openings import folded_by, tiled
+from ir.autoschedule.seeds import reduced_by, tiled
 from ir.errors import KernelError
-from ir.formulation.atomic import facts_with_places
 from ir.lower.lower import lower
 from ir.lower.verbs import canonical
 from ir.machine import Cost, Machine
 from ir.schedule import Decision, Schedule
 from ir.spec import Spec
+from ir.variant.atomic import facts_with_places
 
 
 def autoschedule(
@@ -38,18 +38,18 @@ def autoschedule(
 def plain(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Schedule:
     """What one would write first: a launch per equation, one row a tile, nothing staged ahead.
 
-    A row that does not fit is walked in a loop of tiles, along what is folded first.
+    A row that does not fit is walked in a loop of tiles, along what is reduced first.
     """
     ends = tuple(Decision("kernel", e.target) for e in spec.equations[:-1])
     taps = machine.model.single_indices(spec)
     facts = facts_with_places(spec)
-    folded = {i for e in spec.equations for i in folded_by(e.value)}
-    rows = {i for e in spec.equations for i in (e.indices[:-1] or e.indices) if i not in folded}
+    reduced = {i for e in spec.equations for i in reduced_by(e.value)}
+    rows = {i for e in spec.equations for i in (e.indices[:-1] or e.indices) if i not in reduced}
     legal, fault = None, None
     for kept, summed in product((0, 128, 32, 8, 1), (0, 128, 32, 8, 1)):
         tiles: list[Decision] = []
         for name, span in facts.ranges.items():
-            size = summed if name in folded else kept
+            size = summed if name in reduced else kept
             if name in rows:
                 tiles += tiled(name, 1, "grid")
             elif name in taps:

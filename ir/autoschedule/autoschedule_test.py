@@ -8,7 +8,7 @@ from ir.estimate.estimate import estimate
 from ir.lower.lower import lower
 from ir.lower.verbs import canonical
 from ir.parse.schedule import parse_schedule
-from ir.samples.samples import KERNELS, SMALL, WITH_REGISTERS, spec_of, workload
+from testing.samples.samples import KERNELS, SMALL, WITH_REGISTERS, spec_of, workload
 
 SOME = ("attention", "embedding_bag", "map_id", "max_pool2d", "rmsnorm_matmul", "softmax")
 
@@ -45,15 +45,15 @@ def test_rows_that_do_not_fit_are_walked_in_tiles():
     assert autoschedule(w.spec, SMALL, sizes).find("tile", "k") is not None
 
 
-def test_where_a_maximum_is_looped_the_sums_stream_along():
+def test_where_a_maximum_is_looped_the_sums_online_along():
     w = workload("softmax")
-    assert autoschedule(w.spec, SMALL, {"M": 4, "K": 100_000}).of("stream")
+    assert autoschedule(w.spec, SMALL, {"M": 4, "K": 100_000}).of("online")
 
 
-def test_where_an_extreme_is_looped_its_place_streams_along():
+def test_where_an_extremum_is_looped_its_place_streams_along():
     spec = spec_of("y[m] = argmin(x[m, k], k)", result="i32[M]")
-    assert str(autoschedule(spec, SMALL, {"M": 4, "K": 100_000}).of("stream")[0]) == (
-        "stream(y_top, into=y)"
+    assert str(autoschedule(spec, SMALL, {"M": 4, "K": 100_000}).of("online")[0]) == (
+        "online(y_top, into=y)"
     )
 
 

@@ -10,19 +10,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from ir.contraction import contraction
-from ir.edits.dispatch import dispatch_changes
-from ir.edits.formulation import formulation_changes
+from ir.edits.grid_mapping import dispatch_changes
 from ir.edits.stages import stage_changes
+from ir.edits.variant import variant_changes
 from ir.errors import KernelError
-from ir.formulation.atomic import facts_with_places, scattered
-from ir.formulation.expansion import mirrored, top_of
-from ir.formulation.formulation import depends, rewritten
-from ir.formulation.made import TRIPLE, after
-from ir.formulation.made import ends as made_ends
-from ir.formulation.narrow import OF_OPERANDS, OutOfRange, require_range
-from ir.formulation.precision import EXACT, NARROW, narrowest, natural
-from ir.granules import granules, tile_sizes
-from ir.lower.dispatch import OF_LAUNCH
+from ir.lower.grid_mapping import OF_LAUNCH
 from ir.lower.verbs import canonical
 from ir.machine import Machine
 from ir.recurrence import recurrences
@@ -30,6 +22,14 @@ from ir.schedule import Decision, Schedule
 from ir.sizes import bind
 from ir.sizes import value as number
 from ir.spec import Equation, Facts, Reduce, Scan, Spec
+from ir.unit_steps import sectors, tile_sizes
+from ir.variant.atomic import facts_with_places, scattered
+from ir.variant.derived import TRIPLE, after
+from ir.variant.derived import ends as made_ends
+from ir.variant.expansion import mirrored, top_of
+from ir.variant.narrow import OF_OPERANDS, OutOfRange, require_range
+from ir.variant.precision import EXACT, NARROW, narrowest, natural
+from ir.variant.variant import depends, rewritten
 
 JAGGED = 1024  # what a jagged range counts as
 
@@ -90,7 +90,7 @@ def neighbours(
         for lister in (_tiles, _places, _orders, _stages, _pairs, _units, _kernels, _launches)
         for edit in lister(given if lister in (_pairs, _units) else formed, schedule)
     )
-    for old, new in formulation_changes(spec, formed.spec, schedule, machine):
+    for old, new in variant_changes(spec, formed.spec, schedule, machine):
         found[Edit(old, new)] = None
     return tuple(edit for edit in found if _in_range(spec, edit, schedule, machine))
 
@@ -126,7 +126,7 @@ class _Ground:
     facts: Facts
     machine: Machine
     extents: Mapping[str, int]  # of every index
-    granules: Mapping[str, int]
+    sectors: Mapping[str, int]
 
     @staticmethod
     def of(spec: Spec, machine: Machine, sizes: tuple[tuple[str, int], ...]) -> _Ground:
@@ -136,10 +136,10 @@ class _Ground:
             name: JAGGED if span.jagged else number(span.high, bound)
             for name, span in facts.ranges.items()
         }
-        return _Ground(spec, facts, machine, extents, granules(spec, machine))
+        return _Ground(spec, facts, machine, extents, sectors(spec, machine))
 
     @property
-    def folded(self) -> set[str]:
+    def reduced(self) -> set[str]:
         """Indices that an equation reduces or scans over."""
         return {
             i
@@ -152,7 +152,7 @@ def _tiles(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
     for index, extent in ground.extents.items():
         old = schedule.find("tile", index)
         for size in tile_sizes(
-            min(extent, ground.machine.model.largest_tile), ground.granules.get(index, 1)
+            min(extent, ground.machine.model.largest_tile), ground.sectors.get(index, 1)
         ):
             new = Decision("tile", index, (("size", size),))
             if new != old:
@@ -170,7 +170,7 @@ def _places(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
         old = schedule.find("place", loop)
         for level in ("grid", "loop"):
             new = Decision("place", loop, (("level", level),))
-            if new != old and (level == "loop" or tile.subject not in ground.folded):
+            if new != old and (level == "loop" or tile.subject not in ground.reduced):
                 yield Edit(old, new)
 
 
@@ -194,17 +194,17 @@ class _Front(Edit):
 
 def _stages(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
     """Depths of what is loaded, stored or accumulated, and which engine moves it."""
-    for old, new in stage_changes(ground.spec, schedule, ground.machine, ground.folded):
+    for old, new in stage_changes(ground.spec, schedule, ground.machine, ground.reduced):
         yield Edit(old, new)
 
 
 def _pairs(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
-    """share for inputs and loops, fuse and stream for reductions over one index, defer for what
+    """share for inputs and loops, fuse and online for reductions over one index, hoist for what
     enters a sum."""
-    for tile in schedule.of("tile") if "share" in ground.machine.model.verbs else ():
+    for tile in schedule.of("tile") if "multicast" in ground.machine.model.verbs else ():
         for tensor in ground.spec.inputs:
-            if tile.subject not in ground.folded:
-                yield _toggle(schedule, "share", tensor.name, f"{tile.subject}.outer", "over")
+            if tile.subject not in ground.reduced:
+                yield _toggle(schedule, "multicast", tensor.name, f"{tile.subject}.outer", "over")
     reductions = [e for e in ground.spec.equations if isinstance(e.value, Reduce)]
     for a in reductions:
         for b in reductions:
@@ -212,16 +212,16 @@ def _pairs(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
                 continue
             if depends(ground.spec, a.target, b.target):
                 continue
-            verb = "stream" if a.value.fold == "max" else "fuse"
+            verb = "online" if a.value.reduction == "max" else "fuse"
             yield _toggle(schedule, verb, a.target, b.target)
-        if a.value.fold in ("argmax", "argmin"):
-            yield _toggle(schedule, "stream", top_of(a.target), a.target)
+        if a.value.reduction in ("argmax", "argmin"):
+            yield _toggle(schedule, "online", top_of(a.target), a.target)
     targets = [e for e in ground.spec.equations if not isinstance(e.value, Reduce)]
     for r in targets:
         for y in targets:
             total = any(isinstance(_definition(ground.spec, s), Reduce) for s in y.sources())
             if r is not y and total and depends(ground.spec, y.target, r.target):
-                yield _toggle(schedule, "defer", r.target, y.target)
+                yield _toggle(schedule, "hoist", r.target, y.target)
 
 
 def _definition(spec: Spec, tensor: str) -> object:
@@ -287,12 +287,15 @@ def _without_dangling(schedule: Schedule) -> Schedule:
     for d in schedule.decisions:
         if d.verb == "place" and d.subject not in loops:
             continue
-        if d.verb == "group" and not {f"{d.subject}.outer", f"{d.option('over')}.outer"} <= grid:
+        if (
+            d.verb == "rasterize"
+            and not {f"{d.subject}.outer", f"{d.option('over')}.outer"} <= grid
+        ):
             continue
-        walked = {"cut": (d.subject, d.option("at")), "split": (d.option("over"),)}
+        walked = {"causal_bound": (d.subject, d.option("at")), "split_k": (d.option("over"),)}
         if any(f"{i}.outer" not in loops for i in walked.get(d.verb, ())):
             continue
-        if d.verb == "share" and d.option("over") not in loops:
+        if d.verb == "multicast" and d.option("over") not in loops:
             continue
         at = d.option("at") if d.verb == "stage" else None
         if at and at != "grid" and at not in loops:

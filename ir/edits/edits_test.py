@@ -11,8 +11,8 @@ from ir.errors import KernelError
 from ir.lower.lower import lower
 from ir.lower.verbs import VERBS, canonical
 from ir.parse.schedule import parse_schedule
-from ir.samples.samples import KERNELS, SMALL, WITH_LANES, decisions, spec_of, workload
 from ir.schedule import Decision, Schedule
+from testing.samples.samples import KERNELS, SMALL, WITH_THREADS, decisions, spec_of, workload
 
 SIZES = {"M": 64, "K": 128}
 SOFTMAX = workload("softmax").spec
@@ -78,7 +78,7 @@ def test_the_tile_of_a_jagged_range_is_not_dropped():
     assert "- tile(l, size=4)" not in texts("embedding_bag", "tile(l, size=4)")
 
 
-def test_only_what_is_not_folded_is_placed_on_the_grid():
+def test_only_what_is_not_reduced_is_placed_on_the_grid():
     found = texts("softmax", "tile(m, size=4)", "tile(k, size=8)")
     assert {t for t in found if "place" in t} == {
         "+ place(m.outer, level=grid)",
@@ -114,16 +114,16 @@ def test_stages_have_every_depth_and_loops_a_place_at_the_grid():
 
 
 def test_a_maximum_streams_and_a_sum_is_fused_with_what_comes_after():
-    assert "+ stream(mx, into=s)" in texts("softmax")
+    assert "+ online(mx, into=s)" in texts("softmax")
     assert "+ fuse(ss, into=acc)" in texts("rmsnorm_matmul")
     assert "+ fuse(acc, into=ss)" not in texts("rmsnorm_matmul")
-    assert "+ defer(r, into=y)" in texts("rmsnorm_matmul")
+    assert "+ hoist(r, into=y)" in texts("rmsnorm_matmul")
 
 
-def test_the_place_of_an_extreme_streams_with_it():
+def test_the_place_of_an_extremum_streams_with_it():
     spec = spec_of("y[m] = argmax(x[m, k], k)", result="i32[M]")
     found = neighbours(spec, decisions(spec, "tile(k, size=2)"), SMALL, {"M": 4, "K": 8})
-    assert "stream(y_top, into=y)" in {str(e.new) for e in found}
+    assert "online(y_top, into=y)" in {str(e.new) for e in found}
 
 
 def test_products_choose_their_unit_and_precision():
@@ -144,7 +144,7 @@ def test_dropping_a_tile_drops_what_was_decided_on_its_loop():
         "tile(m, size=4)",
         "tile(k, size=8)",
         "place(m.outer, level=grid)",
-        "share(x, over=m.outer)",
+        "multicast(x, over=m.outer)",
         "stage(x, at=k.outer, space=scratch, depth=2)",
     )
     without_m = Edit(start.find("tile", "m"), None).apply(start)
@@ -179,20 +179,20 @@ def test_equal_schedules_have_no_difference():
 
 
 @pytest.mark.parametrize("name", ["attention", "conv2d", "softmax"])
-def test_where_programs_have_lanes_neighbours_are_legal_or_say_why_not(name):
+def test_where_programs_have_threads_neighbours_are_legal_or_say_why_not(name):
     w = workload(name)
     sizes = w.checks[-1]
-    start = autoschedule(w.spec, WITH_LANES, sizes)
-    found = neighbours(w.spec, start, WITH_LANES, sizes)
+    start = autoschedule(w.spec, WITH_THREADS, sizes)
+    found = neighbours(w.spec, start, WITH_THREADS, sizes)
     assert len(set(found)) == len(found)
     verbs = {(e.new or e.old).verb for e in found}
-    assert {"lanes", "persist", "stage"} <= verbs and "share" not in verbs
+    assert {"threads", "persistent", "stage"} <= verbs and "multicast" not in verbs
     legal = 0
     for edit in found[::5]:
         changed = edit.apply(start)
         assert parse_schedule(str(changed)) == changed == canonical(changed) != start
         try:
-            lower(w.spec, changed, WITH_LANES, sizes)
+            lower(w.spec, changed, WITH_THREADS, sizes)
         except KernelError as fault:
             assert fault.what
         else:

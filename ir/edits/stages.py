@@ -10,7 +10,7 @@ from ir.schedule import Decision, Schedule
 from ir.spec import Reduce, Spec
 
 DEPTHS = (1, 2, 3, 4)
-DEEPEST = 5  # of what is loaded in loops, where programs have lanes
+DEEPEST = 5  # of what is loaded in loops, where programs have threads
 
 Change = tuple[Decision | None, Decision | None]  # old and new, None: not there
 
@@ -23,12 +23,12 @@ def stage(tensor: str, depth: int, at: str = "", by: str = "") -> Decision:
 
 
 def stage_changes(
-    spec: Spec, schedule: Schedule, machine: Machine, folded: Set[str]
+    spec: Spec, schedule: Schedule, machine: Machine, reduced: Set[str]
 ) -> Iterator[Change]:
-    """Every other depth of what is loaded, stored or accumulated: what can be under way more
-    than once. folded: indices that are reduced or scanned over."""
+    """Every other depth of what is loaded, stored or accumulated: what can be in flight more
+    than once. reduced: indices that are reduced or scanned over."""
     if not machine.model.buffers_results:
-        yield from _pipelines(spec, schedule, machine, folded)
+        yield from _pipelines(spec, schedule, machine, reduced)
         return
     ends = {d.subject for d in schedule.of("kernel")} | {t.name for t in spec.outputs}
     tensors = [t.name for t in spec.inputs]
@@ -45,7 +45,7 @@ def stage_changes(
 
 
 def _pipelines(
-    spec: Spec, schedule: Schedule, machine: Machine, folded: Set[str]
+    spec: Spec, schedule: Schedule, machine: Machine, reduced: Set[str]
 ) -> Iterator[Change]:
     """Depths of what is loaded in loops, and which engine moves that
     or what is stored."""
@@ -53,7 +53,7 @@ def _pipelines(
     loaded = [t.name for t in spec.inputs]
     loaded += [e.target for e in spec.equations if e.target in ends]
     tiles = [d.subject for d in schedule.of("tile")]
-    looped = any(i in folded or _placed(schedule, i) == "loop" for i in tiles)
+    looped = any(i in reduced or _placed(schedule, i) == "loop" for i in tiles)
     depths = range(1, DEEPEST + 1) if looped else (1,)
     stored = [t.name for t in spec.outputs]
     for name, among in (*((t, depths) for t in loaded), *((t, (1,)) for t in stored)):

@@ -31,7 +31,7 @@ class Roofline:
 
 
 def roofline(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Roofline:
-    """The roofline of a spec: compulsory bytes over bandwidth, contractions over peak.
+    """The roofline of a spec: compulsory traffic over bandwidth, contractions over peak.
 
     A tensor that is only gathered from counts the rows that as many evenly drawn positions hit
     on average, so there the bound is one on average. Of a chain of

@@ -5,9 +5,9 @@ import dataclasses
 import pytest
 
 from ir.estimate.cost import product_peak, roofline
-from ir.samples.samples import SMALL, workload
+from testing.samples.samples import SMALL, workload
 
-# SMALL: 1e9 bytes/s; matrix 8e9 flop/s in 16 bits, 1e9 in f32; 4 tile processors.
+# SMALL: 1e9 bytes/s; matrix 8e9 flop/s in 16 bits, 1e9 in f32; 4 processors.
 
 
 def test_a_softmax_is_bound_by_its_bytes():

@@ -7,10 +7,10 @@ from ir.estimate.cost import roofline
 from ir.estimate.estimate import estimate, intensity
 from ir.estimate.traffic import traffic
 from ir.lower.lower import lower
-from ir.samples.samples import KERNELS, SMALL, lowered, workload
 from ir.sizes import bind
+from testing.samples.samples import KERNELS, SMALL, lowered, workload
 
-# SMALL: 1e9 bytes/s; matrix 8e9 flop/s in 16 bits, 1e9 in f32; 4 tile processors.
+# SMALL: 1e9 bytes/s; matrix 8e9 flop/s in 16 bits, 1e9 in f32; 4 processors.
 
 
 def moved(name: str, *lines: str) -> int:
@@ -38,7 +38,7 @@ def test_a_shared_load_moves_once_for_the_tiles_that_run_at_once():
     x, w, b, y = 128 * 64, 64 * 64, 64, 128 * 64  # at M=128, K=64, N=64, in elements of 2 bytes
     alone = moved("matmul_bias_gelu", *lines)
     assert alone == 2 * (4 * x + 8 * w + 8 * b + y)
-    shared = moved("matmul_bias_gelu", *lines, "share(x, over=n.outer)")
+    shared = moved("matmul_bias_gelu", *lines, "multicast(x, over=n.outer)")
     assert alone - shared == 2 * 3 * x
 
 

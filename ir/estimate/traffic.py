@@ -11,11 +11,11 @@ from ir.machine import Machine
 from ir.nest.footprint import map_steps
 from ir.nest.nest import (
     Dot,
-    Fold,
     Launch,
     Load,
     Loop,
     Map,
+    Reduction,
     Scan,
     Search,
     Slice,
@@ -34,7 +34,7 @@ TYPICAL_SEGMENT = 16  # entries of a jagged range, where only its data could tel
 @dataclass(frozen=True, slots=True)
 class Traffic:
     """What a launch does in all. tiles: of the grid.  moved: bytes over the memory system.
-    compulsory: bytes of its tensors, each once.  seconds: busy time of one tile processor by
+    compulsory: bytes of its tensors, each once.  seconds: busy time of one processor by
     engine, for one tile.  chain: steps of one tile that wait for a load."""
 
     tiles: int
@@ -77,11 +77,11 @@ class Counter:
         for s in block:
             match s:
                 case Loop():
-                    trips = self._trips(s)
+                    iterations = self._iterations(s)
                     before = self.chain
-                    self.block(s.body, times * trips)
+                    self.block(s.body, times * iterations)
                     if any(isinstance(x, Load) and self.values[x.value].depth < 2 for x in s.body):
-                        self.chain = before + times * trips
+                        self.chain = before + times * iterations
                 case Load() | Store():
                     moved = self._moved(s)
                     alike = self._alike(s) if isinstance(s, Load) else 1
@@ -100,17 +100,17 @@ class Counter:
                 case Take():
                     count = self._elements(s.value)
                     self._busy("vector", times * count / self._rate("vector", "f32"))
-                case Fold() | Scan():
+                case Reduction() | Scan():
                     count = prod(self._extent(i) for i in tile_axes(s.source, self.values))
-                    self._busy("fold", times * count / self._rate("vector", "f32"))
+                    self._busy("reduction", times * count / self._rate("vector", "f32"))
 
     def _moved(self, s: Load | Store) -> float:
-        """Bytes that a region moves; a contiguous run takes whole granules."""
+        """Bytes that a region moves; a contiguous run takes whole sectors."""
         value = self.values[s.value]
         width = DTYPES[value.dtype]
         shape = next(p.shape for p in self.launch.parameters if p.name == s.tensor)
         if any(one.rows and len(one.terms) > 1 for one in s.region):
-            return self._elements(s.value) * self.machine.granule
+            return self._elements(s.value) * self.machine.sector
         extents = [self._slice(one, value) for one in s.region]
         run = 1
         for one, size, extent in zip(
@@ -122,7 +122,7 @@ class Counter:
         if s.region and (s.region[-1].step > 1 or s.region[-1].rows):
             run = 1
         runs = prod(extents) / run
-        return runs * _up(width * run, self.machine.granule)
+        return runs * _up(width * run, self.machine.sector)
 
     def _slice(self, one: Slice, value: Value) -> int:
         if one.axis is None:
@@ -136,7 +136,7 @@ class Counter:
         axis = self.launch.grid[-1]
         return min(self.machine.parallel, ceil(number(axis.size, self.sizes) / axis.tile))
 
-    def _trips(self, loop: Loop) -> float:
+    def _iterations(self, loop: Loop) -> float:
         if loop.high.size is None:
             return max(1.0, TYPICAL_SEGMENT / loop.tile)
         high = number(self._middle(loop.high.size), self.sizes)

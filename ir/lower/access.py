@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ir.affine import Affine, affine, fold
+from ir.affine import Affine, affine, fold_constants
 from ir.contraction import indices
 from ir.errors import KernelError
-from ir.lower.cuts import WHOLE, Cut
+from ir.lower.launches import WHOLE, Tiling
 from ir.nest.nest import Axis, Slice, Window
 from ir.spec import Expr, Number, Read, Tensor
 
@@ -26,8 +26,10 @@ class Access:
     needed: frozenset[str]  # indices whose tile origins place the region
 
 
-def access(read: Read, tensor: Tensor, cuts: Mapping[str, Cut], outside: frozenset[str]) -> Access:
-    """The region that a read loads under the cuts of a launch.
+def access(
+    read: Read, tensor: Tensor, tilings: Mapping[str, Tiling], outside: frozenset[str]
+) -> Access:
+    """The region that a read loads under the tilings of a launch.
 
     outside: indices of loops that the load stands outside of; the region covers their whole range.
     """
@@ -41,9 +43,9 @@ def access(read: Read, tensor: Tensor, cuts: Mapping[str, Cut], outside: frozens
         form = affine(position)
         # A falling index (x[K - 1 - k]) is no strided slice: its positions are computed.
         if form is None or any(c < 0 for _, c in form.terms):
-            region.append(_indirect(position, cuts, outside))
+            region.append(_indirect(position, tilings, outside))
             new = [i for i, _ in region[-1].terms if i not in {a.name for a in axes}]
-            axes += [Axis(i, extent(cuts[i])) for i in new]
+            axes += [Axis(i, extent(tilings[i])) for i in new]
             walked |= set(new)
             rows.append(position)
             continue
@@ -61,8 +63,8 @@ def access(read: Read, tensor: Tensor, cuts: Mapping[str, Cut], outside: frozens
             # The dimension is read together with the rows, element by element.
             walked.discard(one.axis)
             continue
-        axes.append(Axis(one.axis, _room(one, tensor.shape[dim], cuts)))
-    needed = {i for s in region if not s.whole for i, _ in s.terms if cuts[i].level != WHOLE}
+        axes.append(Axis(one.axis, _room(one, tensor.shape[dim], tilings)))
+    needed = {i for s in region if not s.whole for i, _ in s.terms if tilings[i].level != WHOLE}
     return Access(
         tuple(region),
         tuple(axes),
@@ -73,14 +75,14 @@ def access(read: Read, tensor: Tensor, cuts: Mapping[str, Cut], outside: frozens
     )
 
 
-def extent(cut: Cut) -> Expr:
+def extent(cut: Tiling) -> Expr:
     """The number of elements of an index that a value has room for: its tile, or its whole
     range."""
     return Number(cut.tile) if cut.tile else cut.range.high
 
 
-def _indirect(position: Expr, cuts: Mapping[str, Cut], outside: frozenset[str]) -> Slice:
-    free = [i for i in cuts if i in indices(position)]
+def _indirect(position: Expr, tilings: Mapping[str, Tiling], outside: frozenset[str]) -> Slice:
+    free = [i for i in tilings if i in indices(position)]
     if not free:
         return Slice(None, (), Number(0))
     if outside & set(free):
@@ -109,14 +111,14 @@ def _slice(
     return Slice(name, form.terms, form.offset), Window(name, form.terms)
 
 
-def _room(one: Slice, size: Expr, cuts: Mapping[str, Cut]) -> Expr:
+def _room(one: Slice, size: Expr, tilings: Mapping[str, Tiling]) -> Expr:
     """The extent of the axis that a slice fills; of a window, its span over all its indices."""
     if one.whole:
-        return cuts[one.terms[0][0]].range.high
+        return tilings[one.terms[0][0]].range.high
     if len(one.terms) == 1 and one.axis == one.terms[0][0]:
-        return extent(cuts[one.axis])
+        return extent(tilings[one.axis])
     room: Expr = Number(1)
     for index, coefficient in one.terms:
-        steps = fold("add", extent(cuts[index]), Number(-1))
-        room = fold("add", fold("mul", Number(coefficient), steps), room)
+        steps = fold_constants("add", extent(tilings[index]), Number(-1))
+        room = fold_constants("add", fold_constants("mul", Number(coefficient), steps), room)
     return room

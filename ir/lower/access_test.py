@@ -8,8 +8,8 @@ from ir.nest.nest import Load
 from ir.reference.inputs import random_inputs
 from ir.reference.interpret import interpret
 from ir.reference.reference import evaluate
-from ir.samples.samples import SMALL, WITH_REGISTERS, lowered, spec_of, statements
 from ir.sizes import value
+from testing.samples.samples import SMALL, WITH_REGISTERS, lowered, spec_of, statements
 
 
 def fault(spec, *lines, sizes) -> KernelError:

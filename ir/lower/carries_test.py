@@ -9,9 +9,17 @@ from ir.errors import KernelError
 from ir.nest.nest import Fill, Loop, Map, Store
 from ir.parse.parse import parse_spec
 from ir.reference.interpret import interpret
-from ir.samples.right import require_right
-from ir.samples.samples import SMALL, WITH_LANES, decisions, lowered, spec_of, statements, workload
 from ir.schedule import Decision
+from testing.samples.right import require_right
+from testing.samples.samples import (
+    SMALL,
+    WITH_THREADS,
+    decisions,
+    lowered,
+    spec_of,
+    statements,
+    workload,
+)
 
 EXACT = 1e-12
 GRID = ("tile(d, size=4)", "place(d.outer, level=grid)")
@@ -22,7 +30,7 @@ RUNNING = spec_of(
 )
 
 
-@pytest.mark.parametrize("machine", [SMALL, WITH_LANES], ids=lambda m: m.name)
+@pytest.mark.parametrize("machine", [SMALL, WITH_THREADS], ids=lambda m: m.name)
 def test_a_state_that_no_other_program_needs_never_leaves_its_program(machine):
     w = workload("ssm")
     sizes = w.checks[-1]
@@ -35,7 +43,7 @@ def test_a_state_that_no_other_program_needs_never_leaves_its_program(machine):
         require_right(nest, checked, exact=EXACT)
 
 
-@pytest.mark.parametrize("machine", [SMALL, WITH_LANES], ids=lambda m: m.name)
+@pytest.mark.parametrize("machine", [SMALL, WITH_THREADS], ids=lambda m: m.name)
 def test_an_autoschedule_goes_through_the_steps_in_one_launch_where_it_can(machine):
     w = workload("ssm")
     schedule = autoschedule(w.spec, machine, w.tune | {"T": 64, "D": 64})
@@ -51,7 +59,7 @@ def test_an_autoschedule_goes_through_the_steps_in_one_launch_where_it_can(machi
         ("tile(k, size=2)", "place(k.outer, level=loop)"),
     ],
 )
-@pytest.mark.parametrize("machine", [SMALL, WITH_LANES], ids=lambda m: m.name)
+@pytest.mark.parametrize("machine", [SMALL, WITH_THREADS], ids=lambda m: m.name)
 def test_each_read_of_the_step_before_starts_with_its_own_pad(machine, lines):
     sizes = {"M": 5, "K": 3}
     nest = lowered(RUNNING, "carry(s)", *lines, sizes=sizes, machine=machine)
@@ -94,7 +102,7 @@ def test_two_recurrences_over_one_index_share_its_loop():
     require_right(nest, {"M": 5, "K": 3}, exact=EXACT)
 
 
-def test_a_fold_over_all_steps_goes_through_them_too():
+def test_a_reduction_over_all_steps_goes_through_them_too():
     spec = spec_of(
         "a[m, k] = pad(a[m - 1, k], 0.0) * 0.5 + x[m, k]",
         "y[k] = max(a[m, k], m)",
@@ -113,7 +121,7 @@ def test_carrying_is_an_edit_and_so_is_not_carrying():
     assert any(e.old == carry and e.new is None for e in neighbours(spec, walked, SMALL, sizes))
 
 
-@pytest.mark.parametrize("machine", [SMALL, WITH_LANES], ids=lambda m: m.name)
+@pytest.mark.parametrize("machine", [SMALL, WITH_THREADS], ids=lambda m: m.name)
 def test_steps_from_the_last_to_the_first_are_gone_through_that_way(machine):
     w = workload("backwards")
     nest = lowered("backwards", "carry(s)", *GRID, sizes=w.checks[-1], machine=machine)

@@ -11,11 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ir.errors import KernelError
-from ir.formulation.atomic import facts_with_places
-from ir.formulation.formulation import formulate
-from ir.formulation.narrow import require_range
-from ir.lower.cuts import Cut, Segment, cuts, segments
-from ir.lower.dispatch import dispatch, require_met
+from ir.lower.grid_mapping import dispatch, require_met
+from ir.lower.launches import Segment, Tiling, segments, tilings
 from ir.lower.program import Program
 from ir.lower.verbs import require_legal
 from ir.machine import Machine
@@ -26,6 +23,9 @@ from ir.recurrence import Recurrence
 from ir.schedule import Schedule
 from ir.sizes import bind, free_sizes
 from ir.spec import Facts, Spec, Tensor
+from ir.variant.atomic import facts_with_places
+from ir.variant.narrow import require_range
+from ir.variant.variant import formulate
 
 
 def lower(spec: Spec, schedule: Schedule, machine: Machine, sizes: Mapping[str, int]) -> LoopNest:
@@ -35,14 +35,16 @@ def lower(spec: Spec, schedule: Schedule, machine: Machine, sizes: Mapping[str, 
     """
     require_legal(spec, schedule, machine)
     require_range(spec, schedule, machine)
-    formulation = formulate(spec, schedule)
-    facts = facts_with_places(formulation)
+    variant = formulate(spec, schedule)
+    facts = facts_with_places(variant)
     bound = bind(spec, sizes)
-    parts = segments(formulation, schedule)
-    cut = tuple(cuts(segment, facts, schedule, machine.model.copies_fill_grid) for segment in parts)
+    parts = segments(variant, schedule)
+    cut = tuple(
+        tilings(segment, facts, schedule, machine.model.copies_fill_grid) for segment in parts
+    )
     require_met(schedule, parts, cut)
     launches = tuple(
-        _launch(formulation, facts, schedule, machine, segment, one)
+        _launch(variant, facts, schedule, machine, segment, one)
         for segment, one in zip(parts, cut, strict=True)
     )
     require_boxes(launches, schedule, machine, bound)
@@ -50,7 +52,7 @@ def lower(spec: Spec, schedule: Schedule, machine: Machine, sizes: Mapping[str, 
         require_fit(launch, machine, bound)
     return LoopNest(
         spec=spec,
-        formulation=formulation,
+        variant=variant,
         schedule=schedule,
         machine=machine.name,
         sizes=tuple(sizes.items()),
@@ -73,7 +75,7 @@ def _launch(
     schedule: Schedule,
     machine: Machine,
     segment: Segment,
-    cut: Mapping[str, Cut],
+    cut: Mapping[str, Tiling],
 ) -> Launch:
     program = Program(spec, facts, schedule, machine, segment, cut)
     program.build()
@@ -89,7 +91,7 @@ def _launch(
         body=program.body,
         tiles=tuple((c.index, c.tile) for c in cut.values() if c.tile),
         whole=tuple((c.index, c.range.high) for c in cut.values() if not c.tile),
-        lanes=on_machine.lanes,
+        threads=on_machine.threads,
         band=on_machine.band,
         resident=on_machine.resident,
         specialized=on_machine.specialized,

@@ -16,8 +16,11 @@ from ir.reference.inputs import random_inputs
 from ir.reference.interpret import interpret
 from ir.reference.reference import evaluate, evaluate_storage, storage_dtype
 from ir.reference.rounding import BITS
-from ir.samples.right import require_right
-from ir.samples.samples import (
+from ir.schedule import Schedule
+from ir.spec import FLOATS, Spec
+from ir.workload import Sizes
+from testing.samples.right import require_right
+from testing.samples.samples import (
     KERNELS,
     SMALL,
     decisions,
@@ -27,9 +30,6 @@ from ir.samples.samples import (
     statements,
     workload,
 )
-from ir.schedule import Schedule
-from ir.spec import FLOATS, Spec
-from ir.workload import Sizes
 
 WALKS = 6
 LONGEST_WALK = 12
@@ -160,7 +160,7 @@ MATMUL_NORM = (  # as in docs and LANGUAGE.md, smaller tiles
     "place(n.outer, level=grid)",
     "place(k.outer, level=loop)",
     "fuse(ss, into=acc)",
-    "defer(r, into=y)",
+    "hoist(r, into=y)",
     "stage(x, at=k.outer, space=scratch, depth=3)",
     "stage(w, at=k.outer, space=scratch, depth=3)",
     "compute(acc, unit=matrix, acc=f32)",
@@ -174,12 +174,12 @@ def test_rmsnorm_matmul_as_in_the_language_reads_x_once():
     assert len(statements(nest, Load, "x")) == 1
     (loop,) = [part for part in outline(launch.body) if isinstance(part, list)]
     assert loop[0] == "k"
-    assert {"Load x", "Load w", "Fold ss", "Dot acc"} <= set(loop)
+    assert {"Load x", "Load w", "Reduction ss", "Dot acc"} <= set(loop)
     assert launch.value("x").depth == 3
 
 
-def test_without_fuse_and_defer_x_is_read_in_two_loops():
-    lines = [d for d in MATMUL_NORM if not d.startswith(("fuse", "defer"))]
+def test_without_fuse_and_hoist_x_is_read_in_two_loops():
+    lines = [d for d in MATMUL_NORM if not d.startswith(("fuse", "hoist"))]
     nest = require_right_when_checked("rmsnorm_matmul", *lines)
     assert len(statements(nest, Load, "x")) == 2
 
@@ -191,7 +191,7 @@ FLASH = (
     "place(h.outer, level=grid)",
     "place(m.outer, level=grid)",
     "place(n.outer, level=loop)",
-    "stream(mx, into=o)",
+    "online(mx, into=o)",
     "fuse(l, into=o)",
 )
 
@@ -199,7 +199,7 @@ FLASH = (
 @pytest.mark.parametrize(
     "more", [(), ("compute(s, unit=matrix)", "compute(o, unit=matrix)", "stage(k, depth=2)")]
 )
-def test_streamed_attention_walks_the_keys_once(more):
+def test_online_attention_walks_the_keys_once(more):
     nest = require_right_when_checked("attention", *FLASH, *more)
     (launch,) = nest.launches
     (loop,) = [part for part in outline(launch.body) if isinstance(part, list)]
@@ -207,8 +207,8 @@ def test_streamed_attention_walks_the_keys_once(more):
     assert len(statements(nest, Load, "k")) == len(statements(nest, Load, "v")) == 1
 
 
-def test_streamed_attention_may_have_its_sum_left_in_a_loop_of_its_own():
-    lines = [d for d in FLASH if not d.startswith(("fuse", "stream"))]
+def test_online_attention_may_have_its_sum_left_in_a_loop_of_its_own():
+    lines = [d for d in FLASH if not d.startswith(("fuse", "online"))]
     nest = require_right_when_checked("attention", *lines)
     loops = [part for part in outline(nest.launches[0].body) if isinstance(part, list)]
     assert [part[0] for part in loops] == ["n", "n", "n"]
@@ -221,26 +221,26 @@ def test_a_softmax_of_long_rows_takes_three_passes():
     assert len(statements(nest, Load, "x")) == 3
 
 
-def test_a_streamed_softmax_takes_two_passes():
+def test_a_online_softmax_takes_two_passes():
     nest = require_right_when_checked(
         "softmax",
         "tile(m, size=4)",
         "tile(k, size=32)",
         "place(m.outer, level=grid)",
-        "stream(mx, into=s)",
+        "online(mx, into=s)",
     )
     assert len(statements(nest, Load, "x")) == 2
 
 
 def test_streaming_where_the_index_is_not_looped_changes_nothing():
-    require_right_when_checked("softmax", "stream(mx, into=s)")
+    require_right_when_checked("softmax", "online(mx, into=s)")
 
 
 def test_streaming_a_maximum_of_another_launch_changes_nothing():
-    require_right_when_checked("softmax", "kernel(mx)", "stream(mx, into=s)")
+    require_right_when_checked("softmax", "kernel(mx)", "online(mx, into=s)")
 
 
-def test_a_loop_outside_the_loop_that_it_is_folded_in_is_right_or_refused():
+def test_a_loop_outside_the_loop_that_it_is_reduced_in_is_right_or_refused():
     lines = (
         "tile(k, size=8)",
         "tile(m, size=4)",
@@ -345,7 +345,7 @@ def test_a_shared_load_says_along_which_index():
         "tile(n, size=8)",
         "place(m.outer, level=grid)",
         "place(n.outer, level=grid)",
-        "share(x, over=n.outer)",
+        "multicast(x, over=n.outer)",
     )
     assert [load.shared for load in statements(nest, Load, "x")] == ["n"]
     assert [load.shared for load in statements(nest, Load, "w")] == [None]
@@ -378,7 +378,7 @@ def test_one_output_may_lack_the_index_of_the_grid():
         require_right(lower(spec, decisions(spec, *lines), SMALL, sizes), sizes)
 
 
-FOLDED = {
+REDUCED = {
     "argmax": ("argmax(x[m, k], k)", "i32"),
     "argmin": ("argmin(x[m, k], k)", "i32"),
     "any": ("any(x[m, k] > 0.5, k)", "b8"),
@@ -388,9 +388,9 @@ FOLDED = {
 }
 
 
-@pytest.mark.parametrize("fold", FOLDED)
-def test_every_fold_is_right_or_refused(fold):
-    body, dtype = FOLDED[fold]
+@pytest.mark.parametrize("reduction", REDUCED)
+def test_every_reduction_is_right_or_refused(reduction):
+    body, dtype = REDUCED[reduction]
     spec = spec_of(f"y[m] = {body}", result=f"{dtype}[M]")
     sizes = {"M": 5, "K": 7}
     for lines in ((), ("tile(k, size=2)",)):

@@ -8,13 +8,11 @@ from dataclasses import replace
 from ir.affine import affine
 from ir.dtypes import Dtypes, is_integer, strong
 from ir.errors import KernelError
-from ir.formulation.atomic import updated
-from ir.formulation.made import counts_parts
 from ir.lower.access import Access, access, extent
 from ir.lower.carries import Carries
-from ir.lower.cuts import GRID, LOOP, STEP, WHOLE, Cut, Segment
-from ir.lower.folds import Folds
-from ir.lower.limits import Limit
+from ir.lower.launches import GRID, LOOP, STEP, WHOLE, Segment, Tiling
+from ir.lower.loop_bounds import Limit
+from ir.lower.reductions import Reductions
 from ir.lower.scatters import add_updates
 from ir.lower.scope import Scope
 from ir.machine import Machine
@@ -53,6 +51,8 @@ from ir.spec import (
     Spec,
     Tensor,
 )
+from ir.variant.atomic import updated
+from ir.variant.derived import counts_parts
 
 
 class Program:
@@ -65,20 +65,20 @@ class Program:
         schedule: Schedule,
         machine: Machine,
         segment: Segment,
-        cuts: Mapping[str, Cut],
+        tilings: Mapping[str, Tiling],
     ):
         self.spec = spec
         self.facts = facts
         self.schedule = schedule
         self.machine = machine
         self.segment = segment
-        self.cuts = cuts
+        self.tilings = tilings
         self.equations = {e.target: e for e in segment.equations}
         self._sources = {name for e in segment.equations for name in e.sources()}
         self.values: dict[str, Value] = {}
-        self.top = Scope(None, frozenset(c.index for c in cuts.values() if c.level == STEP))
-        self.grid = Scope(self.top, frozenset(c.index for c in cuts.values() if c.level == GRID))
-        self.folds = Folds(self)
+        self.top = Scope(None, frozenset(c.index for c in tilings.values() if c.level == STEP))
+        self.grid = Scope(self.top, frozenset(c.index for c in tilings.values() if c.level == GRID))
+        self.reductions = Reductions(self)
         self.carries = Carries(self)
         self._touched: dict[str, None] = {}
         nodes = (n for e in segment.equations for n in e.value.walk())
@@ -108,7 +108,7 @@ class Program:
         for name in self.segment.stored:
             indices = updated(self.equations[name])
             loops = tuple(
-                c.index for c in self.cuts.values() if c.level == LOOP and c.index in indices
+                c.index for c in self.tilings.values() if c.level == LOOP and c.index in indices
             )
             groups.setdefault(loops, []).append(name)
         for loops, names in groups.items():
@@ -136,7 +136,7 @@ class Program:
         for inner, outer, index in zip(
             reversed(chain[1:]), reversed(chain[:-1]), reversed(loops), strict=True
         ):
-            cut = self.cuts[index]
+            cut = self.tilings[index]
             self.carries.hand_on(inner)
             span = limited.get(index, Limit(cut.range.low, cut.range.high))
             low, high = (self._bound(cut, e, outer) for e in (span.low, span.high))
@@ -144,12 +144,12 @@ class Program:
             body = tuple(inner.statements)
             outer.statements.append(Loop(index, cut.tile, low, high, body, back))
 
-    def _bound(self, cut: Cut, expr: Expr, scope: Scope) -> Bound:
+    def _bound(self, cut: Tiling, expr: Expr, scope: Scope) -> Bound:
         if not isinstance(expr, Read):
             return Bound(size=expr)
         form = affine(expr.at[0])
         for index, _ in form.terms if form else ():
-            if self.cuts[index].tile != 1 or index not in scope.bound:
+            if self.tilings[index].tile != 1 or index not in scope.bound:
                 raise KernelError(
                     f"`{cut.index}` runs over a range that `{index}` bounds, so `{index}` "
                     "must be walked one at a time outside it",
@@ -164,7 +164,7 @@ class Program:
 
     def needed(self, indices: tuple[str, ...] | frozenset[str]) -> set[str]:
         """Those of the indices that have a tile origin."""
-        return {i for i in indices if self.cuts[i].level != WHOLE}
+        return {i for i in indices if self.tilings[i].level != WHOLE}
 
     def tensor(self, name: str, scope: Scope) -> str:
         """The value that holds a tensor of this launch, computed where it is first needed."""
@@ -180,9 +180,9 @@ class Program:
                 hint=f"end a launch there: kernel({name}), or leave the index untiled",
             )
         if isinstance(equation.value, Reduce):
-            self.folds.reduce(equation, home)
+            self.reductions.reduce(equation, home)
         elif isinstance(equation.value, Scan):
-            self.folds.scan(equation, home)
+            self.reductions.scan(equation, home)
         else:
             self._pointwise(equation, home)
         return home.tensor(name)
@@ -229,12 +229,12 @@ class Program:
     ) -> Value:
         """A new value over some indices, its name unique in the launch. It has no axis for an index
         over the parts of a split: a program makes one part."""
-        axes = tuple(Axis(i, extent(self.cuts[i])) for i in indices if not self._counts_parts(i))
+        axes = tuple(Axis(i, extent(self.tilings[i])) for i in indices if not self._counts_parts(i))
         return self._add(Value(name, tensor, dtype, axes, depth or self.depth(tensor)))
 
     def _counts_parts(self, index: str) -> bool:
         """Whether the index counts the parts of a split and each program here makes one of them."""
-        return self.cuts[index].level == GRID and counts_parts(self.schedule, index)
+        return self.tilings[index].level == GRID and counts_parts(self.schedule, index)
 
     def _add(self, value: Value) -> Value:
         name, number = value.name, 2
@@ -276,7 +276,7 @@ class Program:
         if isinstance(found, Tile) and self.values[found.value].dtype == dtype:
             return found
         inside = {i for n in expr.walk() if isinstance(n, Index) for i in (n.name,)}
-        indices = tuple(i for i in self.cuts if i in inside)
+        indices = tuple(i for i in self.tilings if i in inside)
         value = self.new(name, name, dtype, indices, depth=1)
         found = Cast(dtype, found) if dtype in INNER else found
         scope.statements.append(Map(value.name, found))
@@ -338,7 +338,7 @@ class Program:
 
     def _load(self, read: Read, scope: Scope) -> Tile:
         tensor = self.facts.tensors[read.tensor]
-        found = access(read, tensor, self.cuts, self._outside(read.tensor, scope))
+        found = access(read, tensor, self.tilings, self._outside(read.tensor, scope))
         # The launch holds this tensor whole already, for a search: take entries from that value.
         if self._searched(read.tensor) and found.rows[0] is not None and read.pad is None:
             return self._take(read, found, scope)
@@ -384,14 +384,14 @@ class Program:
 
         All tiles along it must execute the load equally often, so no jagged loop may be around it.
         """
-        decision = self.schedule.find("share", tensor)
+        decision = self.schedule.find("multicast", tensor)
         if decision is None or home is self.top:
             return None
         over = str(decision.option("over")).removesuffix(".outer")
-        last = [c.index for c in self.cuts.values() if c.level == GRID][-1:]
+        last = [c.index for c in self.tilings.values() if c.level == GRID][-1:]
         if last != [over] or over in found.needed:
             return None
-        if any(self.cuts[i].range.jagged for i in home.bound):
+        if any(self.tilings[i].range.jagged for i in home.bound):
             raise KernelError(
                 f"`{tensor}` is loaded in a jagged loop, which tiles run through differently "
                 "often, so they cannot share it",

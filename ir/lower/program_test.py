@@ -5,7 +5,7 @@ import pytest
 from ir.errors import KernelError
 from ir.nest.nest import Load, Loop, Search, Store, Take
 from ir.parse.parse import parse_spec
-from ir.samples.samples import WITH_REGISTERS, lowered, spec_of, statements
+from testing.samples.samples import WITH_REGISTERS, lowered, spec_of, statements
 
 BAG = ("tile(l, size=4)",)
 
@@ -58,7 +58,7 @@ def test_a_load_in_a_jagged_loop_is_not_shared():
         "tile(d, size=8)",
         "place(b.outer, level=grid)",
         "place(d.outer, level=grid)",
-        "share(idx, over=d.outer)",
+        "multicast(idx, over=d.outer)",
     )
     assert "`idx` is loaded in a jagged loop" in str(found)
     assert found.place.line == 7

@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from ir.contraction import indices
-from ir.formulation.atomic import updated
-from ir.lower.cuts import Cut
+from ir.lower.launches import Tiling
 from ir.lower.scope import Scope
 from ir.nest.nest import Map, Slice, Store, Tile, Value
 from ir.spec import Cast, Equation, Expr, Index, Number, Read
+from ir.variant.atomic import updated
 
 
 class Demand(Protocol):
     """What scatters need from the program that they are part of."""
 
-    cuts: Mapping[str, Cut]
+    tilings: Mapping[str, Tiling]
     values: Mapping[str, Value]
     top: Scope
     grid: Scope
@@ -56,7 +56,7 @@ def add_updates(program: Demand, equation: Equation, scope: Scope) -> None:
     value = _value(program, equation, names, home)
     region = tuple(_slice(program, equation.target, p, home) for p in equation.at)
     missing = tuple(sorted(program.grid.binds - set(names)))
-    home.statements.append(Store(equation.target, region, value, missing, fold="sum"))
+    home.statements.append(Store(equation.target, region, value, missing, reduction="sum"))
     program.touch(equation.target)
 
 
@@ -76,7 +76,7 @@ def _value(program: Demand, equation: Equation, names: tuple[str, ...], home: Sc
 
 def _slice(program: Demand, tensor: str, position: Expr, home: Scope) -> Slice:
     """Where the updates go along one dimension: at an index, or at positions that a value holds."""
-    free = tuple(i for i in program.cuts if i in indices(position))
+    free = tuple(i for i in program.tilings if i in indices(position))
     if isinstance(position, Index):
         return Slice(position.name, ((position.name, 1),), Number(0))
     if not free and not any(isinstance(n, Read) for n in position.walk()):

@@ -16,19 +16,19 @@ from ir.parse.parse import parse_spec
 from ir.reference.inputs import random_inputs
 from ir.reference.interpret import NestFault, interpret
 from ir.reference.reference import evaluate
-from ir.samples.samples import (
+from ir.schedule import Decision
+from ir.sizes import free_sizes
+from ir.spec import Spec
+from testing.samples.samples import (
     SMALL,
-    WITH_LANES,
     WITH_REGISTERS,
+    WITH_THREADS,
     decisions,
     lowered,
     outline,
     spec_of,
 )
-from ir.samples.samples import statements as found
-from ir.schedule import Decision
-from ir.sizes import free_sizes
-from ir.spec import Spec
+from testing.samples.samples import statements as found
 
 ROWS = spec_of("y[i[k], d] += v[k, d]", inputs="v: f32[K, D], i: i32[K]", result="f32[M, D]")
 COUNTS = spec_of("y[i[k]] += 1", inputs="i: i32[K]", result="i32[M]")
@@ -90,7 +90,7 @@ def test_a_launch_fills_and_another_adds():
     nest = atomic("rows", *LINES["rows"], sizes=given(ROWS, SIZES[0])[1])
     fill, add = nest.launches
     assert [g.index for g in fill.grid] == ["y_0", "d"]
-    assert [g.index for g in add.grid] == ["k", "d"], "nothing is folded, so tiles lie side by side"
+    assert [g.index for g in add.grid] == ["k", "d"], "nothing is reduced, so tiles are contiguous"
     assert outline(fill.body) == ["Map y", "Store y"]
     assert outline(add.body) == ["Load i", "Load v", "Store y"] or outline(add.body) == [
         "Load v",
@@ -98,7 +98,7 @@ def test_a_launch_fills_and_another_adds():
         "Store y",
     ]
     before, after = found(nest, Store)
-    assert (before.fold, after.fold) == ("", "sum")
+    assert (before.reduction, after.reduction) == ("", "sum")
     assert after.region[0].rows is not None and after.region[1].rows is None
 
 
@@ -145,7 +145,7 @@ def test_what_is_not_filled_is_a_fault():
     inputs, own = given(ROWS, SIZES[0])
     nest = atomic("rows", sizes=own)
     alone = LoopNest(
-        nest.spec, nest.formulation, nest.schedule, nest.machine, nest.sizes, nest.launches[1:]
+        nest.spec, nest.variant, nest.schedule, nest.machine, nest.sizes, nest.launches[1:]
     )
     with pytest.raises(NestFault, match="nothing was written"):
         interpret(alone, inputs, own)
@@ -171,7 +171,7 @@ def test_what_is_not_filled_is_a_fault():
                 "y[i[b]] += sum(x[b, k], k)", inputs="x: f32[B, K], i: i32[B]", result="f32[M]"
             ),
             "atomic(y)",
-            "folded in the same equation",
+            "reduced in the same equation",
         ),
     ],
 )
@@ -195,7 +195,7 @@ def test_16_bits_are_not_added_to_in_memory():
     assert Edit(None, Decision("atomic", "y")) not in neighbours(
         halves, decisions(halves), there, sizes
     )
-    assert not autoschedule(halves, replace(WITH_LANES, atomics=("f16",)), sizes).of("atomic")
+    assert not autoschedule(halves, replace(WITH_THREADS, atomics=("f16",)), sizes).of("atomic")
 
 
 def test_machines_without_registers_refuse_it():
@@ -221,9 +221,9 @@ def test_the_search_finds_it_and_leaves_it(name):
 def test_it_has_an_estimate():
     sizes = {"M": 512, "K": 4096, "D": 64}
     lines = ("tile(k, size=32)", "tile(y_0, size=16)", "place(k.outer, level=grid)")
-    nest = lowered(ROWS, "atomic(y)", *lines, sizes=sizes, machine=WITH_LANES)
-    gathered = lowered(ROWS, *lines, sizes=sizes, machine=WITH_LANES)
-    assert 0 < estimate(nest, WITH_LANES, sizes) < estimate(gathered, WITH_LANES, sizes)
+    nest = lowered(ROWS, "atomic(y)", *lines, sizes=sizes, machine=WITH_THREADS)
+    gathered = lowered(ROWS, *lines, sizes=sizes, machine=WITH_THREADS)
+    assert 0 < estimate(nest, WITH_THREADS, sizes) < estimate(gathered, WITH_THREADS, sizes)
 
 
 def test_which_nests_give_other_bits_from_run_to_run():
@@ -232,7 +232,7 @@ def test_which_nests_give_other_bits_from_run_to_run():
     assert not lowered(ROWS, sizes=given(ROWS, SIZES[0])[1], machine=WITH_REGISTERS).unordered
 
 
-@pytest.mark.parametrize("machine", [WITH_REGISTERS, WITH_LANES])
+@pytest.mark.parametrize("machine", [WITH_REGISTERS, WITH_THREADS])
 @pytest.mark.parametrize("scheduler", [plain, autoschedule])
 @pytest.mark.parametrize("name", SPECS)
 def test_scatters_have_schedules_of_their_own(name, scheduler, machine):
@@ -245,4 +245,4 @@ def test_scatters_have_schedules_of_their_own(name, scheduler, machine):
 
 def test_long_scatters_are_added_to_memory_from_the_start():
     sizes = {"M": 512, "K": 4096, "D": 64}
-    assert autoschedule(ROWS, WITH_LANES, sizes).find("atomic", "y")
+    assert autoschedule(ROWS, WITH_THREADS, sizes).find("atomic", "y")

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from ir.contraction import contraction
 from ir.dtypes import is_float
 from ir.errors import KernelError
-from ir.formulation.atomic import WIDE, facts_with_places
-from ir.formulation.formulation import rewritten
-from ir.formulation.made import TRIPLE
-from ir.formulation.precision import NARROW, narrowest, require_narrow
 from ir.machine import Machine
 from ir.nest.steps import promote
 from ir.schedule import Decision, Schedule
 from ir.spec import DTYPES, Facts, Reduce, Spec
+from ir.variant.atomic import WIDE, facts_with_places
+from ir.variant.derived import TRIPLE
+from ir.variant.precision import NARROW, narrowest, require_narrow
+from ir.variant.variant import rewritten
 from ir.verify import facts as facts_of
 
 
@@ -42,7 +42,7 @@ _TABLE = (
         {},
     ),
     Verb(
-        "defer",
+        "hoist",
         "sum(r * f, k) read by y -> sum(f, k), and y reads it times r",
         "tensor",
         {"into": "tensor"},
@@ -57,46 +57,46 @@ _TABLE = (
     ),
     Verb(
         "unroll",
-        "a fold over an index of a few numbers -> its terms, each loaded by itself",
+        "a reduction over a short index -> its terms, each loaded by itself (unrolled loop)",
         "short",
         {},
         {},
     ),
     Verb(
-        "collapse",
-        "two indices side by side, p and q -> one index pq of their common range",
-        "collapsed",
-        {"inner": "collapsed"},
+        "flatten",
+        "two adjacent indices, p and q -> one index pq of their common range",
+        "flattened",
+        {"inner": "flattened"},
         {},
     ),
     Verb(
-        "split",
-        "a fold over an index -> folds over `parts` parts of it side by side, in a "
-        "launch that ends there, and a fold of those",
+        "split_k",
+        "a reduction -> `parts` partial reductions in parallel, in a launch of their "
+        "own, and a second reduction of their results (split-K)",
         "reduction",
         {"over": "index", "parts": "positive"},
         {},
     ),
     Verb(
-        "layout",
-        "an input w[k, n] -> a copy w_nk[n, k] in a launch of its own, read instead; "
-        "a tensor in between -> computed in another order of its indices",
+        "pack",
+        "an input w[k, n] -> a packed copy w_nk[n, k], made by its own launch and read "
+        "instead; an intermediate tensor -> computed with its dimensions permuted",
         "tensor",
         {"order": "order"},
         {"dtype": "dtype"},
     ),
     Verb(
         "atomic",
-        "every place of a scatter gathers its updates -> a launch that fills it, and one "
-        "in which each update is added to memory at its place",
+        "each element of a scatter gathers its updates -> one launch initialises the "
+        "tensor, and another adds each update atomically",
         "tensor",
         {},
         {},
     ),
     Verb(
         "carry",
-        "a launch for each step of the recurrence of a tensor -> one launch, each "
-        "program of which goes through all steps and keeps what the next one needs",
+        "one launch for each step of a recurrence -> one launch, whose programs loop "
+        "over all steps and keep the loop-carried values",
         "tensor",
         {},
         {},
@@ -110,7 +110,7 @@ _TABLE = (
     ),
     Verb(
         "place",
-        "an outer loop -> tiles side by side (grid) or one after another (loop)",
+        "an outer loop -> tiles in parallel (grid) or one after another (loop)",
         "loop",
         {"level": "level"},
         {},
@@ -123,38 +123,38 @@ _TABLE = (
         {},
     ),
     Verb(
-        "stream",
-        "a maximum, then sums that need it or where it is -> one loop with a running maximum",
+        "online",
+        "a maximum, then sums that need it or its position -> one loop with a running maximum",
         "reduction",
         {"into": "reduction"},
         {},
     ),
     Verb(
-        "cut",
-        "a loop over all of an index -> over those tiles in which a mask leaves something "
-        "to fold for the tile `at` hand",
+        "causal_bound",
+        "a loop over all of an index -> over the tiles that a mask does not remove "
+        "whole, for the current tile of `at` (causal loop bound)",
         "index",
         {"at": "index"},
         {},
     ),
     Verb(
         "compute",
-        "a sum of products -> done on a unit",
+        "a contraction -> computed on a unit",
         "reduction",
         {"unit": "unit"},
         {"acc": "dtype"},
     ),
     Verb(
         "precision",
-        "operands of a product -> rounded to a dtype first",
+        "operands of a contraction -> rounded to a dtype first",
         "reduction",
         {"dtype": "dtype"},
         {},
     ),
     Verb(
-        "share",
-        "a tensor read by each tile of the grid -> read once for all tiles along the "
-        "grid's last loop, and broadcast",
+        "multicast",
+        "a tensor read by each tile of the grid -> one read, broadcast to all tiles "
+        "along the grid's last loop",
         "tensor",
         {"over": "loop"},
         {},
@@ -168,33 +168,32 @@ _TABLE = (
         {"at": "place", "space": "space", "by": "engine"},
     ),
     Verb(
-        "group",
-        "tiles of the grid in the order of its axes -> `size` tiles of this index at a "
-        "time, walked along all of `over`",
+        "rasterize",
+        "grid tiles in the order of the grid's axes -> groups of `size` tiles of this "
+        "index, walked along all of `over` (L2 swizzle)",
         "index",
         {"size": "positive", "over": "index"},
         {},
     ),
     Verb(
-        "lanes",
-        "the programs of the launch that stores a tensor, with as many lanes as the "
-        "backend likes -> with `count`",
+        "threads",
+        "thread blocks of the launch that stores a tensor have the backend's default "
+        "number of threads -> `count` threads",
         "tensor",
         {"count": "positive"},
         {},
     ),
     Verb(
-        "persist",
-        "a program for each tile of the launch that stores a tensor -> `programs` on "
-        "each tile processor, which walk through the tiles",
+        "persistent",
+        "one program for each tile of the launch that stores a tensor -> `programs` "
+        "persistent programs per processor, which loop over the tiles",
         "tensor",
         {"programs": "positive"},
         {},
     ),
     Verb(
         "specialize",
-        "the sizes of the launch that stores a tensor are its arguments -> "
-        "constants that it is compiled for",
+        "the sizes of the launch that stores a tensor are arguments -> compile-time constants",
         "tensor",
         {},
         {},
@@ -202,8 +201,8 @@ _TABLE = (
 )
 VERBS = {v.name: v for v in _TABLE}
 # Kinds that are checked when the decisions are carried out.
-_CHECKED_BEFORE = ("order", "collapsed", "short")
-MOST_RESIDENT = 16  # persistent programs per tile processor
+_CHECKED_BEFORE = ("order", "flattened", "short")
+MOST_RESIDENT = 16  # persistent programs per processor
 RANK = {v.name: n for n, v in enumerate(_TABLE)}
 
 
@@ -390,19 +389,19 @@ class _Checker:
     def _cut(self, decision: Decision) -> None:
         self._of_class(decision)
         index, at = decision.subject, str(decision.option("at"))
-        folded = any(index in e.reduced for e in self.reductions.values())
+        reduced = any(index in e.reduced for e in self.reductions.values())
         for name in (index, at):
-            if self.schedule.find("tile", name) is None or not folded or index == at:
+            if self.schedule.find("tile", name) is None or not reduced or index == at:
                 raise KernelError(
-                    f"no fold over `{index}` runs in a loop, for a tile of `{at}` each",
+                    f"no reduce over `{index}` runs in a loop, for a tile of `{at}` each",
                     place=decision.place,
                     hint=f"tile({name}, size=32)",
                 )
 
-    def _stream(self, decision: Decision) -> None:
-        if self.reductions[decision.subject].value.fold not in ("max", "min"):
+    def _online(self, decision: Decision) -> None:
+        if self.reductions[decision.subject].value.reduction not in ("max", "min"):
             raise KernelError(
-                f"`{decision.subject}` is no maximum or minimum, so it cannot be streamed",
+                f"`{decision.subject}` is no maximum or minimum, so it has no running form",
                 place=decision.place,
                 hint=f"fuse({decision.subject}, into=...)",
             )
@@ -425,7 +424,7 @@ class _Checker:
                 f"`size={decision.option('size')}` groups no tiles",
                 place=decision.place,
                 allowed="2 or more",
-                hint=f"drop group({decision.subject}, ...)",
+                hint=f"drop rasterize({decision.subject}, ...)",
             )
         if decision.option("over") == decision.subject:
             raise KernelError(
@@ -434,47 +433,47 @@ class _Checker:
                 allowed=", ".join(i for i in self.facts.ranges if i != decision.subject),
             )
 
-    def _lanes(self, decision: Decision) -> None:
+    def _threads(self, decision: Decision) -> None:
         self._of_class(decision)
-        allowed = lane_counts(self.machine)
+        allowed = thread_counts(self.machine)
         if decision.option("count") not in allowed:
             raise KernelError(
-                f"`count={decision.option('count')}` is no number of lanes of a program here",
+                f"`count={decision.option('count')}` is no number of threads of a program here",
                 place=decision.place,
                 allowed=", ".join(map(str, allowed)),
-                hint=f"lanes({decision.subject}, count={allowed[0]})",
+                hint=f"threads({decision.subject}, count={allowed[0]})",
             )
 
-    def _persist(self, decision: Decision) -> None:
+    def _persistent(self, decision: Decision) -> None:
         self._of_class(decision)
         if decision.option("programs") > MOST_RESIDENT:
             raise KernelError(
-                f"`programs={decision.option('programs')}` are more than a tile processor keeps",
+                f"`programs={decision.option('programs')}` are more than a processor keeps",
                 place=decision.place,
                 allowed=f"1 to {MOST_RESIDENT}",
             )
 
 
-def lane_counts(machine: Machine) -> tuple[int, ...]:
+def thread_counts(machine: Machine) -> tuple[int, ...]:
     """The numbers of threads that a program may have: powers of two from 32 on, in whole warps
-    (`wave`)."""
+    (`warp`)."""
     counts = (32 << n for n in range(6))
-    return tuple(c for c in counts if c % machine.wave == 0 and c <= machine.lanes)
+    return tuple(c for c in counts if c % machine.warp == 0 and c <= machine.threads)
 
 
 _RULES: dict[str, Callable[[_Checker, Decision], None]] = {
     "associate": _Checker._of_class,
     "unroll": _Checker._of_class,
-    "split": _Checker._of_class,
-    "collapse": _Checker._of_class,
+    "split_k": _Checker._of_class,
+    "flatten": _Checker._of_class,
     "atomic": _Checker._atomic,
-    "cut": _Checker._cut,
+    "causal_bound": _Checker._cut,
     "compute": _Checker._compute,
-    "layout": _Checker._layout,
+    "pack": _Checker._layout,
     "precision": _Checker._precision,
-    "stream": _Checker._stream,
-    "group": _Checker._group,
-    "lanes": _Checker._lanes,
-    "persist": _Checker._persist,
+    "online": _Checker._online,
+    "rasterize": _Checker._group,
+    "threads": _Checker._threads,
+    "persistent": _Checker._persistent,
     "specialize": _Checker._of_class,
 }

@@ -9,7 +9,7 @@ from ir.lower.lower import lower
 from ir.lower.verbs import RANK, VERBS, canonical
 from ir.machine import Unit
 from ir.parse.schedule import parse_schedule
-from ir.samples.samples import SMALL, decisions, lowered, spec_of, workload
+from testing.samples.samples import SMALL, decisions, lowered, spec_of, workload
 
 SOFTMAX = workload("softmax").spec
 
@@ -142,7 +142,7 @@ def test_a_matrix_unit_takes_only_operands_of_its_dtypes():
     assert (found.allowed, found.hint) == ("f16", "compute(acc, unit=vector)")
 
 
-def test_only_a_maximum_is_streamed():
+def test_only_a_maximum_is_online():
     spec = spec_of(
         "a[m] = sum(x[m, k], k)",
         "b[m] = sum(x[m, k] ** 2, k)",
@@ -151,7 +151,7 @@ def test_only_a_maximum_is_streamed():
     )
     with pytest.raises(KernelError):
         lower(
-            spec, decisions(spec, "tile(k, size=2)", "stream(a, into=b)"), SMALL, {"M": 2, "K": 5}
+            spec, decisions(spec, "tile(k, size=2)", "online(a, into=b)"), SMALL, {"M": 2, "K": 5}
         )
 
 

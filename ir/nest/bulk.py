@@ -1,4 +1,4 @@
-"""Bulk copies (TMA, DMA): which regions of a tensor a copy engine can move."""
+"""Bulk copies (TMA, DMA): which regions of a tensor a DMA engine can move."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ALIGNED = 16  # bytes: rows of a box and of its tensor are multiples of it
 
 
 def bulk(schedule: Schedule, tensor: str) -> bool:
-    """Whether a schedule has the copy engine move a tensor."""
+    """Whether a schedule has the DMA engine move a tensor."""
     stage = schedule.find("stage", tensor)
     return stage is not None and stage.option("by") == "bulk"
 
@@ -56,7 +56,7 @@ def _refused(decision: Decision, fault: str) -> KernelError:
 
 
 def _fault(launch: Launch, move: Load | Store, sizes: Mapping[str, int]) -> str:
-    """Why a region is no box that a copy engine can move; empty where it is one."""
+    """Why a region is no box that a DMA engine can move; empty where it is one."""
     if not move.region:
         return "it is a single number"
     for one in move.region:

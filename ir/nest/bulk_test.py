@@ -1,4 +1,4 @@
-"""The copy engine moves boxes and nothing else."""
+"""A bulk copy moves boxes and nothing else."""
 
 import dataclasses
 
@@ -7,9 +7,9 @@ import pytest
 from ir.edits.edits import neighbours
 from ir.errors import KernelError
 from ir.nest.nest import Load, Store
-from ir.samples.samples import (
-    WITH_LANES,
+from testing.samples.samples import (
     WITH_REGISTERS,
+    WITH_THREADS,
     decisions,
     lowered,
     spec_of,
@@ -107,7 +107,7 @@ def test_steps_and_other_paddings_are_refused():
     ],
 )
 def test_boxes_that_the_engine_does_not_take_are_refused(size, what):
-    chip = dataclasses.replace(WITH_LANES, box=64)
+    chip = dataclasses.replace(WITH_THREADS, box=64)
     sizes = {"M": 256, "N": 64, "K": 64}
     lines = tuple(t.replace("tile(m, size=16)", f"tile(m, size={size})") for t in TILED)
     caught = fault(
@@ -119,8 +119,8 @@ def test_boxes_that_the_engine_does_not_take_are_refused(size, what):
 def test_an_untiled_index_is_as_wide_as_it_is():
     spec = spec_of("y[m, k] = x[m, k] * 2.0")
     lines = ("tile(m, size=1)", "stage(x, depth=1, by=bulk)")
-    lowered(spec, *lines, sizes={"M": 4, "K": 200}, machine=WITH_LANES)
-    caught = fault(spec, *lines, sizes={"M": 4, "K": 260}, machine=WITH_LANES)
+    lowered(spec, *lines, sizes={"M": 4, "K": 200}, machine=WITH_THREADS)
+    caught = fault(spec, *lines, sizes={"M": 4, "K": 260}, machine=WITH_THREADS)
     assert "its box has 512 elements along k, more than 256" in str(caught)
 
 
@@ -136,7 +136,7 @@ def test_the_engine_is_a_neighbour_where_there_is_one():
     change = "stage(x, space=scratch, depth=2) -> stage(x, space=scratch, depth=2, by=bulk)"
     assert change in found
     assert "+ stage(y, space=scratch, depth=1, by=bulk)" in found
-    assert not {t for t in found if "depth=6" in t or "share" in t or "at=grid" in t}
+    assert not {t for t in found if "depth=6" in t or "multicast" in t or "at=grid" in t}
     plain = {str(e) for e in neighbours(spec, start, WITH_REGISTERS, SIZES)}
     assert not {t for t in plain if "bulk" in t} and "+ stage(w, space=scratch, depth=5)" in plain
 

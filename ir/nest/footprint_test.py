@@ -13,7 +13,7 @@ from ir.nest.footprint import (
     temporaries,
     value_bytes,
 )
-from ir.samples.samples import SMALL, WITH_REGISTERS, lowered, spec_of
+from testing.samples.samples import SMALL, WITH_REGISTERS, lowered, spec_of
 
 ROW = ("tile(m, size=4)", "place(m.outer, level=grid)")  # softmax at M=64, K=128
 SIZES = {"M": 64, "K": 128}

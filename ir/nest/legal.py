@@ -14,7 +14,7 @@ from ir.spec import Spec
 Refuses = Callable[[str], bool]
 Spells = Callable[[str], Iterable[str]]
 # String fields that do not name a tensor, value, index or size.
-_OTHERS = frozenset("dtype fold function role machine schedule doc place".split())
+_OTHERS = frozenset("dtype reduction function role machine schedule doc place".split())
 
 
 def legal(nest: LoopNest, refuses: Refuses, spells: Spells) -> LoopNest:

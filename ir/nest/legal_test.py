@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from ir.autoschedule.autoschedule import autoschedule
 from ir.lower.lower import lower
 from ir.nest.legal import legal
-from ir.samples.right import require_right
-from ir.samples.samples import SMALL, lowered, spec_of, workload
+from testing.samples.right import require_right
+from testing.samples.samples import SMALL, lowered, spec_of, workload
 
 KERNELS = ("softmax", "embedding_bag", "conv1d", "cumsum")
 

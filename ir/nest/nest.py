@@ -96,7 +96,7 @@ class Load(Statement):
     pad: float | None = None  # value of positions out of bounds; None: there are none
     # The grid's last index, if tiles along it read the same region once and share it.
     shared: str | None = None
-    bulk: bool = False  # moved by the machine's copy engine
+    bulk: bool = False  # moved by the machine's DMA engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,9 +109,9 @@ class Store(Statement):
     # Indices: only programs whose origins of these are all 0 store; in the launch's `once` block
     # any one program does.
     once: tuple[str, ...] = ()
-    bulk: bool = False  # moved by the machine's copy engine
+    bulk: bool = False  # moved by the machine's DMA engine
     # "sum": atomic addition to memory; a position may occur repeatedly, in any order.
-    fold: str = ""
+    reduction: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +132,11 @@ class Map(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Fold(Statement):
+class Reduction(Statement):
     """value = reduction of source over `over`."""
 
     value: str
-    fold: str  # kind of reduction
+    reduction: str  # kind of reduction
     source: Tile
     over: tuple[str, ...]
     accumulate: bool  # start from what value holds
@@ -159,7 +159,7 @@ class Scan(Statement):
     result there."""
 
     value: str
-    fold: str
+    reduction: str
     source: Tile
     along: str
     carry: str
@@ -265,9 +265,9 @@ class Launch(Keeping):
     body: tuple[Statement, ...]
     tiles: tuple[tuple[str, int], ...]  # of every tiled index, its tile
     whole: tuple[tuple[str, Expr], ...]  # of every other index, its size
-    lanes: int = 0  # threads per program, 0: the backend chooses
+    threads: int = 0  # threads per program, 0: the backend chooses
     band: Band | None = None  # order of the grid's tiles, None: that of the axes
-    resident: int = 0  # persistent programs per tile processor, 0: one program per tile
+    resident: int = 0  # persistent programs per processor, 0: one program per tile
     specialized: bool = False  # compiled anew for each set of sizes, which are constants in it
     # The steps it runs in; its index has a tile of one, whose origin is the step.
     repeat: Repeat | None = None
@@ -297,7 +297,7 @@ class LoopNest:
     """A lowered candidate."""
 
     spec: Spec
-    formulation: Spec  # the rewritten equations, equal to the spec's
+    variant: Spec  # the rewritten equations, equal to the spec's
     schedule: Schedule
     machine: str
     sizes: tuple[tuple[str, int], ...]  # those it was tuned for; it computes any others too
@@ -312,7 +312,7 @@ class LoopNest:
     def unordered(self) -> bool:
         """Whether floats are added atomically, so that the last bits vary from run to run."""
         return any(
-            isinstance(s, Store) and s.fold and p.name == s.tensor and p.dtype in FLOATS
+            isinstance(s, Store) and s.reduction and p.name == s.tensor and p.dtype in FLOATS
             for launch in self.launches
             for s in launch.statements()
             for p in launch.parameters

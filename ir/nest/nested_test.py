@@ -4,7 +4,7 @@ import pytest
 
 from ir.nest.nest import Loop
 from ir.nest.nested import nested
-from ir.samples.samples import SMALL, lowered, spec_of
+from testing.samples.samples import SMALL, lowered, spec_of
 
 SPEC = spec_of(
     "y[o, l] = sum(x[l + i, c] * w[i, c, o], c, i=3)",

@@ -8,8 +8,8 @@ from ir.lower.lower import lower
 from ir.nest.nest import Axis, Map, Tile, Value
 from ir.nest.steps import Temporary, promote, scalar, steps, whole
 from ir.reference.labelled import Labelled, apply
-from ir.samples.samples import KERNELS, SMALL, workload
 from ir.spec import Apply, Cast, Expr, Index, Number, Size
+from testing.samples.samples import KERNELS, SMALL, workload
 
 EXTENT = 3
 SCALARS = dict.fromkeys("MKNDBLHWPQCOUVF", 5) | {"eps": 1e-5}

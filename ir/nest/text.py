@@ -16,12 +16,12 @@ from ir.nest.nest import (
     Bound,
     Dot,
     Fill,
-    Fold,
     Launch,
     Load,
     Loop,
     LoopNest,
     Map,
+    Reduction,
     Scan,
     Search,
     Slice,
@@ -73,8 +73,8 @@ def _mapping(launch: Launch) -> Iterator[str]:
     if launch.band:
         band = launch.band
         yield f"order {band.size} tiles of {band.index} at a time, along all of {band.over}"
-    if launch.lanes:
-        yield f"threads {launch.lanes}"
+    if launch.threads:
+        yield f"threads {launch.threads}"
     if launch.resident:
         yield f"persistent, {launch.resident} blocks a processor"
     if launch.specialized:
@@ -131,7 +131,7 @@ class _Writer:
                 return f"{value} = {number_text(number)}"
             case Map(value, expression):
                 return f"{value} = {_text(expression)}"
-            case Fold(value, reduction, source, over, accumulate):
+            case Reduction(value, reduction, source, over, accumulate):
                 part = f"{reduction}({_text(source)}, {', '.join(over)})"
                 return f"{value} = " + (f"{reduction}({value}, {part})" if accumulate else part)
             case Dot(value, a, b, over, accumulate):
@@ -160,7 +160,7 @@ class _Writer:
         return ", ".join(said)
 
     def _store(self, s: Store, ends: Mapping[str, str]) -> str:
-        sign = f"atomic {s.fold}=" if s.fold else "="
+        sign = f"atomic {s.reduction}=" if s.reduction else "="
         said = [f"store {self._region(s.tensor, s.region, s.value)} {sign} {s.value}"]
         said += self._where(s.region, ends)
         said += [f"only at {', '.join(f'{index} = 0' for index in s.once)}"] if s.once else []

@@ -11,8 +11,16 @@ from ir.lower.lower import lower
 from ir.nest.nest import Bound, LoopNest, Slice, Statement, Tile
 from ir.nest.text import nest_text, space_of
 from ir.parse.parse import parse_spec
-from ir.samples.samples import KERNELS, RECURRENT, SMALL, WITH_LANES, lowered, spec_of, workload
 from ir.spec import Expr, Number
+from testing.samples.samples import (
+    KERNELS,
+    RECURRENT,
+    SMALL,
+    WITH_THREADS,
+    lowered,
+    spec_of,
+    workload,
+)
 
 TILED = ("place(m.outer, level=grid)", "place(n.outer, level=grid)", "compute(acc, unit=matrix)")
 PRODUCT = ("tile(m, size=32)", "tile(n, size=64)", "tile(k, size=16)", *TILED)
@@ -25,7 +33,7 @@ ATOMIC = spec_of(
 GOLDEN = {  # kernel, decisions, machine
     "staged": (
         "rmsnorm_matmul",
-        ("defer(r, into=y)", "fuse(ss, into=acc)", *PRODUCT, "stage(x, depth=3)"),
+        ("hoist(r, into=y)", "fuse(ss, into=acc)", *PRODUCT, "stage(x, depth=3)"),
         SMALL,
     ),
     "mapped": (
@@ -33,12 +41,12 @@ GOLDEN = {  # kernel, decisions, machine
         (
             *PRODUCT,
             "stage(x, depth=3, by=bulk)",
-            "group(m, size=4, over=n)",
-            "lanes(y, count=128)",
-            "persist(y, programs=2)",
+            "rasterize(m, size=4, over=n)",
+            "threads(y, count=128)",
+            "persistent(y, programs=2)",
             "specialize(y)",
         ),
-        WITH_LANES,
+        WITH_THREADS,
     ),
     "jagged": (
         "embedding_bag",
@@ -49,7 +57,7 @@ GOLDEN = {  # kernel, decisions, machine
     "scanned": ("cumsum", ("tile(m, size=4)", "tile(k, size=16)"), SMALL),
     "recurrent": ("backwards", (), SMALL),
     "searched": ("map_id", ("tile(b, size=16)", "place(b.outer, level=grid)"), SMALL),
-    "atomic": (ATOMIC, ("atomic(h)", "tile(l, size=16)", "tile(d, size=32)"), WITH_LANES),
+    "atomic": (ATOMIC, ("atomic(h)", "tile(l, size=16)", "tile(d, size=32)"), WITH_THREADS),
 }
 
 
@@ -68,7 +76,7 @@ def test_golden(case, golden):
 @pytest.mark.parametrize("name", [*KERNELS, *RECURRENT])
 def test_every_kernel_has_a_text_of_one_statement_a_line(name, scheduler):
     w = workload(name)
-    for machine in (SMALL, WITH_LANES):
+    for machine in (SMALL, WITH_THREADS):
         made = lower(w.spec, scheduler(w.spec, machine, w.tune), machine, w.tune)
         lines = nest_text(made, machine).splitlines()
         inside = [n for n, line in enumerate(lines) if line in ("  prologue:", "  body:")]
@@ -118,12 +126,12 @@ REFERRED = (  # names that must be those of something else in the launch
     "Slice.axis",
     "Load.value",
     "Store.value",
-    "Scan.fold",
+    "Scan.reduction",
     "Dot.a Tile.value",
     "Dot.b Tile.value",
     "Slice.whole",
     "LoopNest.spec",
-    "LoopNest.formulation",
+    "LoopNest.variant",
     "LoopNest.schedule",
     "Value.tensor",
 )
@@ -134,7 +142,7 @@ def test_no_two_nests_have_one_text(case):
     """Whatever field of a nest changes, its text does too."""
     made, machine = nest(case), GOLDEN[case][2]
     text, seen = nest_text(made, machine), 0
-    short = replace(made, spec=replace(made.spec, equations=()), formulation=None, schedule=None)
+    short = replace(made, spec=replace(made.spec, equations=()), variant=None, schedule=None)
     assert nest_text(short, machine) == text
     for where, other in variants(replace(short, spec=None)):
         if any(word in where for word in REFERRED):
@@ -148,7 +156,7 @@ def test_no_two_nests_have_one_text(case):
 def test_values_are_said_to_lie_where_the_machine_has_them():
     made = nest("mapped")
     (launch,) = made.launches
-    spaces = {v.name: space_of(v, launch, WITH_LANES) for v in launch.values}
+    spaces = {v.name: space_of(v, launch, WITH_THREADS) for v in launch.values}
     assert spaces["x"] == spaces["w"] == "scratch" and spaces["acc"] == "register"
     assert {space_of(v, launch, SMALL) for v in launch.values} == {"scratch"}
 

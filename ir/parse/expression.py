@@ -8,7 +8,7 @@ import re
 from collections.abc import Collection
 
 from ir.errors import KernelError
-from ir.functions import FOLDS, POINTWISE, SCANS
+from ir.functions import POINTWISE, REDUCTIONS, SCANS
 from ir.source import Source, near
 from ir.spec import (
     DTYPES,
@@ -26,7 +26,7 @@ DEEPEST = 100  # levels of nesting
 LARGEST = 2**63 - 1
 SIZE_FUNCTIONS = ("add", "sub", "mul", "floordiv", "mod", "minimum", "maximum", "neg")
 CALLED = tuple(f.name for f in POINTWISE.values() if not f.operator)
-_WORDS = (*CALLED, *FOLDS, *SCANS, *DTYPES, "pad", "bucketize")
+_WORDS = (*CALLED, *REDUCTIONS, *SCANS, *DTYPES, "pad", "bucketize")
 RESERVED = frozenset((*_WORDS, "range", "inf", *keyword.kwlist))  # what no tensor is called
 _BINARY = {
     ast.Add: "add",
@@ -163,9 +163,9 @@ class Expressions:
                 return self._unary(node, _UNARY[type(op)], operand)
             case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _COMPARE:
                 return self._apply(node, _COMPARE[type(op)], left, right)
-        raise self.foreign(node)
+        raise self.not_allowed(node)
 
-    def foreign(self, node: ast.expr) -> KernelError:
+    def not_allowed(self, node: ast.expr) -> KernelError:
         """The error for what the language does not have."""
         if isinstance(node, ast.Compare) and len(node.ops) > 1:
             what, hint = "comparisons do not chain", "write `(a < b) & (b < c)`"
@@ -179,7 +179,7 @@ class Expressions:
 
     def _number(self, node: ast.Constant, value: object) -> Number:
         if not isinstance(value, int | float):
-            raise self.foreign(node)
+            raise self.not_allowed(node)
         if isinstance(value, int) and value > LARGEST:
             raise self.source.fault(
                 node,
@@ -230,9 +230,9 @@ class Expressions:
 
     def _call(self, node: ast.Call) -> Expr:
         if not isinstance(node.func, ast.Name):
-            raise self.foreign(node)
+            raise self.not_allowed(node)
         name = node.func.id
-        if name in FOLDS or name in SCANS:
+        if name in REDUCTIONS or name in SCANS:
             raise self.source.fault(
                 node,
                 f"`{name}` must be the whole right side of an equation",
@@ -295,9 +295,9 @@ class Expressions:
         return Bucketize(self.value(value), name, place=self.source.place(node))
 
 
-def pointwise(fold: str) -> str:
+def pointwise(reduction: str) -> str:
     """A hint for `max(a, b)` and `min(a, b)`, which other languages write so."""
-    other = {"max": "maximum", "min": "minimum"}.get(fold)
+    other = {"max": "maximum", "min": "minimum"}.get(reduction)
     return f"; the larger or smaller of two values is `{other}(a, b)`" if other else ""
 
 

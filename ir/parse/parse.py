@@ -8,7 +8,7 @@ from dataclasses import replace
 from ir.dtypes import is_bool, is_float
 from ir.errors import KernelError
 from ir.parse.expression import is_name, is_size
-from ir.parse.fold import RightSides
+from ir.parse.reduction import RightSides
 from ir.parse.schedule import parse_schedule as parse_schedule
 from ir.sizes import bind
 from ir.source import Source, near

@@ -7,8 +7,8 @@ import pytest
 from ir.lower.verbs import require_legal
 from ir.parse.parse import parse_schedule, parse_spec, parse_workload
 from ir.print import spec_text
-from ir.samples.samples import SMALL
 from ir.verify import _facts
+from testing.samples.samples import SMALL
 
 LIBRARY = pathlib.Path(__file__).parents[1] / "library"
 NAMES = ("softmax", "rmsnorm_matmul", "attention", "pffn", "conv2d")
@@ -20,7 +20,7 @@ place(m.outer, level=grid)
 place(n.outer, level=grid)
 place(k.outer, level=loop)
 fuse(ss, into=acc)
-defer(r, into=y)
+hoist(r, into=y)
 stage(x, at=k.outer, space=scratch, depth=3)
 stage(w, at=k.outer, space=scratch, depth=3)
 compute(acc, unit=matrix, acc=f32)

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from ir.errors import KernelError
 from ir.parse.parse import parse_schedule, parse_spec, parse_workload
 from ir.print import expression_text, spec_text, workload_text
-from ir.samples.random_specs import specs
 from ir.spec import Number
 from ir.verify import facts
+from testing.samples.random_specs import specs
 
 LIBRARY = sorted((pathlib.Path(__file__).parents[1] / "library").glob("*.kir"))
 TEXTS = [path.read_text() for path in LIBRARY]

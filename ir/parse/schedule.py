@@ -49,7 +49,7 @@ def _decision(source: Source, line: ast.stmt) -> Decision:
             second,
             f"`{verb}` is given {len(call.args)} arguments without a name",
             allowed=f"one, then named ones: {_FORM}",
-            hint="name the arguments after the first: `collapse(p, inner=q)`",
+            hint="name the arguments after the first: `flatten(p, inner=q)`",
         )
     subject = _value(source, call.args[0])
     if not isinstance(subject, str):

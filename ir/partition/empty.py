@@ -35,7 +35,7 @@ from ir.visit import pruned, rebuilt
 
 _LARGEST = {"i64": 2**63 - 1, "i32": 2**31 - 1, "i16": 2**15 - 1, "i8": 127, "u8": 255, "b8": 1}
 _CONSTANT = {
-    **{fold: value for fold, value in IDENTITY.items() if isfinite(value)},
+    **{reduction: value for reduction, value in IDENTITY.items() if isfinite(value)},
     "argmax": 0,
     "argmin": 0,
 }
@@ -109,7 +109,7 @@ def _equation(
         return replace(e, at=at, value=_constant(0, dtype), accumulate=False, sizes=tuple(sizes))
     nothing = isinstance(e.value, Reduce) and (reduced & set(still) or _nowhere(e.value, gone))
     if nothing:
-        return replace(e, value=_identity(e.value.fold, dtype), sizes=tuple(sizes))
+        return replace(e, value=_identity(e.value.reduction, dtype), sizes=tuple(sizes))
     return replace(e, value=_unread(e.value, known, gone), sizes=tuple(sizes))
 
 
@@ -132,15 +132,15 @@ def _unread(expr: Expr, known: Mapping[str, str], gone: Collection[str]) -> Expr
     return rebuilt(expr, lambda one: _unread(one, known, gone))
 
 
-def _identity(fold: str, dtype: str) -> Expr:
+def _identity(reduction: str, dtype: str) -> Expr:
     """The identity element of a reduction."""
-    if fold in _CONSTANT:
-        return _constant(_CONSTANT[fold], dtype)
+    if reduction in _CONSTANT:
+        return _constant(_CONSTANT[reduction], dtype)
     if is_float(dtype):
-        return _constant(IDENTITY[fold], dtype)
+        return _constant(IDENTITY[reduction], dtype)
     largest = _LARGEST[dtype]
     smallest = -largest - 1 if dtype.startswith("i") else 0
-    return _constant(largest if fold == "min" else smallest, dtype)
+    return _constant(largest if reduction == "min" else smallest, dtype)
 
 
 def _constant(value: float, dtype: str) -> Expr:

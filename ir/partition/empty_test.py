@@ -64,14 +64,14 @@ def test_empty_results_have_no_kernel():
 
 
 @pytest.mark.parametrize(
-    ("fold", "identity"),
+    ("reduction", "identity"),
     [("sum", 0.0), ("prod", 1.0), ("max", -inf), ("min", inf)],
 )
-def test_a_reduction_over_nothing_is_its_identity_element(fold, identity):
+def test_a_reduction_over_nothing_is_its_identity_element(reduction, identity):
     network = partition(
         spec(f'''def f(x: f32[7, 4], b: f32[4]) -> f32[4]:
     """F."""
-    s[j] = {fold}(x[i, j], i)
+    s[j] = {reduction}(x[i, j], i)
     y[j] = s[j] + b[j]
     return y
 '''),
@@ -81,12 +81,12 @@ def test_a_reduction_over_nothing_is_its_identity_element(fold, identity):
     assert found.tolist() == [identity + 1] * 4
 
 
-@pytest.mark.parametrize(("fold", "identity"), [("any", False), ("all", True)])
-def test_truth_over_nothing(fold, identity):
+@pytest.mark.parametrize(("reduction", "identity"), [("any", False), ("all", True)])
+def test_truth_over_nothing(reduction, identity):
     network = partition(
         spec(f'''def f(x: b8[7, 4]) -> b8[4]:
     """F."""
-    y[j] = {fold}(x[i, j], i)
+    y[j] = {reduction}(x[i, j], i)
     return y
 '''),
         {},

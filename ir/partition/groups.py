@@ -64,25 +64,25 @@ def recurring(equations: Sequence[Equation], facts: Facts) -> Group:
     Indices of the same size in the same dimension get one name, so that the equations can share
     loops. A tensor that is read at one set of indices only is computed at those.
     """
-    named = {e.target: _named(e, _lanes(e, facts)) for e in equations}
+    named = {e.target: _named(e, _threads(e, facts)) for e in equations}
     made = Group(ALONE)
     for e in equations:
         places = {r.at for other in named.values() for r in other.reads() if r.tensor == e.target}
-        names = _lanes(e, facts)
+        names = _threads(e, facts)
         if len(places) == 1 and not e.reduced and all(isinstance(p, Index) for p in (*places,)[0]):
             names |= {i: p.name for i, p in zip(e.indices, (*places,)[0], strict=True)}
         _added(made, e, names, {names[i]: facts.ranges[i].high for i in names})
     return made
 
 
-def _lanes(e: Equation, facts: Facts) -> dict[str, str]:
+def _threads(e: Equation, facts: Facts) -> dict[str, str]:
     """A name for each index of an equation, from its dimension and size."""
-    names = {i: _lane("d", n, facts.ranges[i].high) for n, i in enumerate(e.indices)}
-    folded = [i for i in _all_indices(e) if i not in names]
-    return names | {i: _lane("f", n, facts.ranges[i].high) for n, i in enumerate(folded)}
+    names = {i: _thread("d", n, facts.ranges[i].high) for n, i in enumerate(e.indices)}
+    reduced = [i for i in _all_indices(e) if i not in names]
+    return names | {i: _thread("f", n, facts.ranges[i].high) for n, i in enumerate(reduced)}
 
 
-def _lane(kind: str, place: int, size: Expr) -> str:
+def _thread(kind: str, place: int, size: Expr) -> str:
     """The shared name of all indices of one size in one dimension."""
     return f"{kind}{place}_{size.value if isinstance(size, Number) else 'n'}"
 
@@ -116,8 +116,8 @@ def beside(group: Group, maps: Sequence[Equation], facts: Facts) -> Group | None
 def _put(group: Group, e: Equation, names: Mapping[str, str], facts: Facts) -> bool:
     """Adds an equation to a group under the given index names; False where it does not fit."""
     left = frozenset(names[i] for i in e.indices)
-    folded = frozenset(names[i] for i in e.reduced)
-    if not _fits(group, e, left, folded, names, facts):
+    reduced = frozenset(names[i] for i in e.reduced)
+    if not _fits(group, e, left, reduced, names, facts):
         return False
     _added(group, e, names, {names[i]: facts.ranges[i].high for i in _all_indices(e)})
     if (kind := _kind(e, facts)) in (HEAVY, ALONE):
@@ -136,21 +136,21 @@ def _fits(
     group: Group,
     e: Equation,
     left: frozenset[str],
-    folded: frozenset[str],
+    reduced: frozenset[str],
     names: Mapping[str, str],
     facts: Facts,
 ) -> bool:
     space = max((frozenset(at) for at in group.at.values()), key=len)
     if group.kind == HEAVY:
-        return not folded and left == group.rows
+        return not reduced and left == group.rows
     if _kind(e, facts) == HEAVY:
-        return space == left | folded
-    if group.kind == MAP and not folded:
+        return space == left | reduced
+    if group.kind == MAP and not reduced:
         return left == space
-    rows = group.rows if group.kind == ROWS else left if folded else None
+    rows = group.rows if group.kind == ROWS else left if reduced else None
     if rows is None or not rows <= left:
         return False
-    if folded and (left != rows or (group.kind == MAP and not rows <= space)):
+    if reduced and (left != rows or (group.kind == MAP and not rows <= space)):
         return False
     inner = {**group.ranges, **{names[i]: facts.ranges[i].high for i in _all_indices(e)}}
     return _one_program([inner[i] for i in inner if i not in rows], [inner[i] for i in rows])
@@ -177,8 +177,8 @@ def _kind(e: Equation, facts: Facts) -> str:
     if any(r.jagged for r in e.value.ranges):
         return ALONE
     row, rows = ([facts.ranges[i].high for i in found] for found in (e.reduced, e.indices))
-    extreme = e.value.fold in ("argmax", "argmin")
-    heavy = extreme or _windowed(e) or contraction(e) is not None
+    extremum = e.value.reduction in ("argmax", "argmin")
+    heavy = extremum or _windowed(e) or contraction(e) is not None
     return ROWS if _one_program(row, rows) and not heavy else HEAVY
 
 

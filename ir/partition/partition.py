@@ -182,7 +182,7 @@ class _Partition:
         return True
 
     def read(self, group: Group, later: Sequence[Group]) -> bool:
-        """Whether some of the groups `later` read what `group` computes."""
+        """Whether some of the groups `later` read what `rasterize` computes."""
         sources = {self.root(s) for g in later for e in g.equations for s in e.sources()}
         return bool(sources & group.targets)
 

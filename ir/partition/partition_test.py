@@ -15,9 +15,9 @@ from ir.recurrence import recurrences
 from ir.reference.inputs import random_inputs
 from ir.reference.reference import evaluate
 from ir.reference.stepwise import evaluate as evaluate_network
-from ir.samples.random_specs import sizes_for, specs
-from ir.samples.samples import KERNELS, RECURRENT, RECURRENT_SPECS, workload
 from ir.spec import Spec
+from testing.samples.random_specs import sizes_for, specs
+from testing.samples.samples import KERNELS, RECURRENT, RECURRENT_SPECS, workload
 
 
 def agree(spec: Spec, sizes, aliases=None, inputs=None, **options):
@@ -111,10 +111,10 @@ def test_views_cost_no_kernel():
     assert len(made.steps) == 1 and len(made.steps[0].spec.equations) == 1
 
 
-@pytest.mark.parametrize("folded", ["y[i]: [12] = cumsum(m[i // 4], i)", "y[()] = sum(m[j], j)"])
-def test_what_a_fold_or_scan_runs_along_stays_in_its_body(folded):
-    result = "f32[12]" if "cumsum" in folded else "f32[()]"
-    agree(spec_of("x: f32[()]", result, "m[a]: [3] = x[()]", folded), {})
+@pytest.mark.parametrize("reduced", ["y[i]: [12] = cumsum(m[i // 4], i)", "y[()] = sum(m[j], j)"])
+def test_what_a_reduction_or_scan_runs_along_stays_in_its_body(reduced):
+    result = "f32[12]" if "cumsum" in reduced else "f32[()]"
+    agree(spec_of("x: f32[()]", result, "m[a]: [3] = x[()]", reduced), {})
 
 
 def test_another_shape_of_what_lies_in_memory_costs_no_kernel():
@@ -264,7 +264,7 @@ def test_a_map_beside_a_product_joins_it():
     assert len(made.steps) == 1
 
 
-def test_maps_that_meet_turned_do_not_share_a_kernel():
+def test_maps_that_meet_transposed_do_not_share_a_kernel():
     agree(
         spec_of(
             "x: f32[4, 4]",
@@ -314,8 +314,8 @@ def test_the_equations_of_a_recurrence_share_their_loops():
     found = parse_workload((RECURRENT_SPECS / "lstm.kir").read_text())
     made = agree(found.spec, found.checks[-1])
     (step,) = [s for s in made.steps if "h" in [e.target for e in s.spec.equations]]
-    folds = {e.reduced for e in step.spec.equations if e.reduced}
-    assert len(folds) == 1 and len({e.indices for e in step.spec.equations if e.reduced}) == 1
+    reductions = {e.reduced for e in step.spec.equations if e.reduced}
+    assert len(reductions) == 1 and len({e.indices for e in step.spec.equations if e.reduced}) == 1
 
 
 def calls_of(spec: Spec, outside, inputs, expected):

@@ -8,7 +8,7 @@ from ir.parse.parse import parse_spec
 from ir.partition.repeated import once
 from ir.reference.inputs import random_inputs
 from ir.reference.reference import evaluate
-from ir.samples.random_specs import sizes_for, specs
+from testing.samples.random_specs import sizes_for, specs
 
 
 def targets(*lines, returned="y"):
@@ -23,7 +23,7 @@ def test_equal_right_sides_are_one_equation():
     ) == ["a", "y"]
 
 
-def test_folds_are_compared_by_what_they_fold():
+def test_reductions_are_compared_by_what_they_reduction():
     assert targets(
         "a[i] = sum(x[i, j], j)",
         "b[k] = sum(x[k, l], l)",

@@ -102,12 +102,12 @@ def _equation(e: Equation, kept: Mapping[str, list[int]], known: Facts) -> Equat
 def _of_one(value: Expr, ones: set[str], dtype: str) -> Expr:
     """A reduction or scan without the indices that take one value only."""
     if isinstance(value, Scan) and value.along in ones:
-        return Cast(dtype, Number(IDENTITY[value.fold]) if value.exclusive else value.body)
+        return Cast(dtype, Number(IDENTITY[value.reduction]) if value.exclusive else value.body)
     if not isinstance(value, Reduce):
         return value
     over = tuple(i for i in value.over if i not in ones)
     if not over:
-        return Cast(dtype, _FIRST if value.fold.startswith("arg") else value.body)
+        return Cast(dtype, _FIRST if value.reduction.startswith("arg") else value.body)
     return replace(value, over=over, ranges=tuple(r for r in value.ranges if r.index in over))
 
 

@@ -6,7 +6,7 @@ import pytest
 from ir.reference.draws import LARGE, SHIFT, drawn, draws
 from ir.reference.inputs import random_inputs
 from ir.reference.rounding import round_to
-from ir.samples.samples import KERNELS, spec_of, workload
+from testing.samples.samples import KERNELS, spec_of, workload
 
 SPEC = spec_of(
     "y[m, k] = x[m, k] * g[k] + t[i[m], k] / d[m, k]",

@@ -124,11 +124,11 @@ class _Finder:
         if least < most and isfinite(least) and isfinite(most):
             self.use.within[name] = (int(least), int(most))
 
-    def _jagged(self, fold: Reduce, index: str, low: str, high: str) -> None:
+    def _jagged(self, reduction: Reduce, index: str, low: str, high: str) -> None:
         """Offsets run to the smallest dimension that the jagged index walks along."""
         walked = [
             value(size, self.sizes)
-            for n in fold.body.walk()
+            for n in reduction.body.walk()
             if isinstance(n, Read)
             for expr, size in zip(n.at, self.tensors[n.tensor].shape, strict=True)
             if isinstance(expr, Index) and expr.name == index

@@ -9,8 +9,8 @@ from ir.parse.parse import parse_spec
 from ir.reference.inputs import random_inputs
 from ir.reference.reference import evaluate
 from ir.reference.rounding import HELD_AS, round_to
-from ir.samples.random_specs import sizes_for, specs
 from ir.sizes import bind, shape
+from testing.samples.random_specs import sizes_for, specs
 
 SEEDS = st.integers(0, 2**32)
 

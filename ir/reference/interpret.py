@@ -17,12 +17,12 @@ from ir.nest.nest import (
     Bound,
     Dot,
     Fill,
-    Fold,
     Launch,
     Load,
     Loop,
     LoopNest,
     Map,
+    Reduction,
     Scan,
     Search,
     Slice,
@@ -40,8 +40,8 @@ from ir.sizes import value as number
 from ir.spec import FLOATS, Apply, Cast, Expr, Index, Number, Size
 from ir.visit import renamed
 
-_FOLDS = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
-_FOLDS |= {"any": np.logical_or, "all": np.logical_and}
+_REDUCTIONS = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
+_REDUCTIONS |= {"any": np.logical_or, "all": np.logical_and}
 _ARGUMENTS = {"argmax": np.argmax, "argmin": np.argmin}
 _POISON = {"f": np.nan, "i": -(2**62), "b": True}
 _COMPUTED_IN = {"f": np.float64, "i": np.int64, "b": np.bool_}
@@ -66,7 +66,7 @@ def interpret(
     """
     scalars = {**bind(nest.spec, sizes), **dict(nest.spec.attributes)}
     tensors = {}
-    for t in nest.formulation.inputs:  # `collapse` may have flattened an input's dimensions
+    for t in nest.variant.inputs:  # `flatten` may have flattened an input's dimensions
         data = np.asarray(inputs[t.name]).reshape(shape(t, scalars))
         tensors[t.name] = _Array.holding(t.name, t.dtype, data)
     with np.errstate(all="ignore"):
@@ -177,8 +177,8 @@ class _Program:
             )
         self._write(s.value, found, fresh=not own)
 
-    def _fold(self, s: Fold) -> None:
-        self._onto(s, _folded(s.fold, self._of(s.source), s.over), s.fold)
+    def _reduction(self, s: Reduction) -> None:
+        self._onto(s, _reduced(s.reduction, self._of(s.source), s.over), s.reduction)
 
     def _search(self, s: Search) -> None:
         source, borders = self._of(s.source), self.held[s.borders.value]
@@ -237,19 +237,19 @@ class _Program:
         if target.dtype != value.dtype:
             raise NestFault(f"`{s.tensor}` is {target.dtype}, `{s.value}` is {value.dtype}")
         at = tuple(self._places(one, s.value).along(value.names) for one in s.region)
-        if s.fold:
-            self._fold_into(s, target, at)
+        if s.reduction:
+            self._reduction_into(s, target, at)
             return
         if target.written[at].any():
             raise NestFault(f"a place of `{s.tensor}` is stored twice")
         target.write(at, self._of(Tile(s.value)).data, self.rounded)
 
-    def _fold_into(self, s: Store, target: _Array, at: tuple[np.ndarray, ...]) -> None:
+    def _reduction_into(self, s: Store, target: _Array, at: tuple[np.ndarray, ...]) -> None:
         """Reduces a value into memory (atomic addition); a position may occur repeatedly."""
         for places, length in zip(at, target.data.shape, strict=True):
             _require_inside(s.tensor, places, length)
         target.read(at)  # the memory must have been filled
-        _FOLDS[s.fold].at(target.data, at, self._of(Tile(s.value)).data)
+        _REDUCTIONS[s.reduction].at(target.data, at, self._of(Tile(s.value)).data)
         target.write(at, target.data[at], self.rounded)
 
     def _dot(self, s: Dot) -> None:
@@ -265,16 +265,18 @@ class _Program:
         box = [self.count[n] for n in axes]
         data = np.broadcast_to(counted(source.along(axes)), box)
         data = np.concatenate([np.broadcast_to(carry.along(axes), [*box[:-1], 1]), data], -1)
-        run = _FOLDS[s.fold].accumulate(data, axis=-1)
+        run = _REDUCTIONS[s.reduction].accumulate(data, axis=-1)
         self._write(s.value, Labelled(axes, run[..., 1:]))
         self._write(s.carry, Labelled(axes[:-1], run[..., -1]))
 
-    def _onto(self, s: Fold | Dot, found: Labelled, fold: str) -> None:
+    def _onto(self, s: Reduction | Dot, found: Labelled, reduction: str) -> None:
         if s.accumulate:
-            if fold not in _FOLDS:
-                raise NestFault(f"`{s.value}`: parts of an {fold} cannot be put together")
+            if reduction not in _REDUCTIONS:
+                raise NestFault(f"`{s.value}`: parts of an {reduction} cannot be put together")
             before = self._of(Tile(s.value))
-            found = Labelled(before.axes, _FOLDS[fold](before.data, found.along(before.axes)))
+            found = Labelled(
+                before.axes, _REDUCTIONS[reduction](before.data, found.along(before.axes))
+            )
         self._write(s.value, found, fresh=not s.accumulate)
 
     def _write(self, value: str, found: Labelled, fresh: bool = True, inside: bool = True) -> None:
@@ -366,14 +368,14 @@ def _require_inside(name: str, places: np.ndarray, length: int) -> None:
         raise NestFault(f"`{name}` is read at {places.min()} to {places.max()} of {length}")
 
 
-def _folded(fold: str, body: Labelled, over: tuple[str, ...]) -> Labelled:
+def _reduced(reduction: str, body: Labelled, over: tuple[str, ...]) -> Labelled:
     if not set(over) <= set(body.axes):
-        raise NestFault(f"a {fold} over {over} of what has {body.axes}")
+        raise NestFault(f"a {reduction} over {over} of what has {body.axes}")
     kept = tuple(a for a in body.axes if a not in over)
     data = body.along(kept + over)
     # Argmax returns a position in the flattened `over`.
     data = data.reshape(*data.shape[: len(kept)], -1)
-    if fold in _ARGUMENTS:
-        return Labelled(kept, np.asarray(_ARGUMENTS[fold](data, axis=-1)))
-    data = counted(data) if fold in ("sum", "prod") else data
-    return Labelled(kept, np.asarray(_FOLDS[fold].reduce(data, axis=-1)))
+    if reduction in _ARGUMENTS:
+        return Labelled(kept, np.asarray(_ARGUMENTS[reduction](data, axis=-1)))
+    data = counted(data) if reduction in ("sum", "prod") else data
+    return Labelled(kept, np.asarray(_REDUCTIONS[reduction].reduce(data, axis=-1)))

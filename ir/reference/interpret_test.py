@@ -10,14 +10,14 @@ from ir.nest.nest import Fill, Load, Loop, LoopNest, Map, Statement, Store
 from ir.reference.inputs import random_inputs
 from ir.reference.interpret import NestFault, interpret
 from ir.reference.reference import evaluate
-from ir.samples.samples import lowered, spec_of, statements, workload
+from testing.samples.samples import lowered, spec_of, statements, workload
 
 LOOPED = {
     "softmax": (
         "tile(m, size=4)",
         "tile(k, size=8)",
         "place(m.outer, level=grid)",
-        "stream(mx, into=s)",
+        "online(mx, into=s)",
     ),
     "rmsnorm_matmul": (
         "tile(m, size=16)",
@@ -208,4 +208,4 @@ def test_sizes_are_checked_as_everywhere():
 def test_a_map_onto_its_own_value_keeps_what_it_reads():
     nest = softmax()
     own = [m for m in statements(nest, Map) if m.value == "s"]
-    assert own, "a streamed sum is scaled in place"
+    assert own, "a online sum is scaled in place"

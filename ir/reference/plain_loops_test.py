@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from ir.reference.inputs import random_inputs
 from ir.reference.reference import evaluate
-from ir.samples.random_specs import sizes_for, specs
 from ir.sizes import bind, value
 from ir.spec import Apply, Bucketize, Cast, Index, Number, Read, Reduce, Scan, Size
 from ir.verify import facts
+from testing.samples.random_specs import sizes_for, specs
 
 
 def uniform(seed, counter):
@@ -75,7 +75,7 @@ PLAIN = {
     "isfinite": math.isfinite,
     "uniform": lambda seed, counter: uniform(int(seed), int(counter)),
 }
-FOLD = {"sum": sum, "max": max, "min": min}
+REDUCTION = {"sum": sum, "max": max, "min": min}
 
 
 class Plain:
@@ -98,15 +98,15 @@ class Plain:
             points = itertools.product(*(range(self.extents[i]) for i in expr.over))
             places = [{**at, **dict(zip(expr.over, p, strict=True))} for p in points]
             found = [self.of(expr.body, p) for p in places]
-            if expr.fold.startswith("arg"):
-                return found.index(max(found) if expr.fold == "argmax" else min(found))
-            return FOLD[expr.fold](found)
+            if expr.reduction.startswith("arg"):
+                return found.index(max(found) if expr.reduction == "argmax" else min(found))
+            return REDUCTION[expr.reduction](found)
         if isinstance(expr, Scan):
             here, last = at[expr.along], self.extents[expr.along]
             span = range(here, last) if expr.reverse else range(here + 1)
             span = [k for k in span if k != here or not expr.exclusive]
             found = [self.of(expr.body, {**at, expr.along: k}) for k in span]
-            return sum(found) if expr.fold == "sum" else max([-math.inf, *found])
+            return sum(found) if expr.reduction == "sum" else max([-math.inf, *found])
         return self.of(expr, at)
 
     def of(self, expr, at):

@@ -21,7 +21,7 @@ from ir.verify import facts
 LARGEST_BLOCK = 2**22  # elements of one temporary array: 32 MB of float64
 _NARROWEST = ("bf16", "f16", "f32", "f64")
 _SEGMENT = "*"  # axis of a jagged index: all segments one after another
-_FOLDS = {
+_REDUCTIONS = {
     "sum": np.add,
     "prod": np.multiply,
     "max": np.maximum,
@@ -242,13 +242,13 @@ class _Run:
             return self.values.of(expr, inner)
         if any(r.jagged or r.partial for r in expr.ranges):
             return self._jagged(expr, outer, inner, long)
-        if expr.fold == "sum" and len(factors(expr.body)) > 1:
+        if expr.reduction == "sum" and len(factors(expr.body)) > 1:
             parts = [self.values.of(f, inner) for f in factors(expr.body)]
             kinds = {p.data.dtype.kind for p in parts}
             alike = self.real if "f" in kinds else np.int64
             parts = [Labelled(p.axes, p.data.astype(alike, copy=False)) for p in parts]
             return product_sum(parts, expr.over)
-        return _folded(expr.fold, self.values.of(expr.body, inner), expr.over)
+        return _reduced(expr.reduction, self.values.of(expr.body, inner), expr.over)
 
     def _segments(self, r: Range, spans: Spans) -> Span:
         """A jagged index as one axis with the values of all segments, one segment after another."""
@@ -278,18 +278,18 @@ class _Run:
         }
         body = self.values.of(expr.body, {**inner, **along})
         others = tuple(i for i in expr.over if i != r.index)
-        body = _folded(expr.fold, body, others) if others else body
+        body = _reduced(expr.reduction, body, others) if others else body
         rest = tuple(a for a in body.axes if a != _SEGMENT)
         data = body.along((_SEGMENT, *rest))
-        data = counted(data) if expr.fold in ("sum", "prod") else data
-        folded = _by_segment(expr.fold, data, lengths, long)
-        return Labelled(bounds.axes + rest, folded.reshape(bounds.data.shape + folded.shape[1:]))
+        data = counted(data) if expr.reduction in ("sum", "prod") else data
+        reduced = _by_segment(expr.reduction, data, lengths, long)
+        return Labelled(bounds.axes + rest, reduced.reshape(bounds.data.shape + reduced.shape[1:]))
 
 
 def _widest(e: Equation, spans: Spans) -> tuple[list[str], int]:
     """The indices of an equation's largest temporary array, and its number of elements."""
     value = e.value
-    product = isinstance(value, Reduce) and value.fold == "sum"
+    product = isinstance(value, Reduce) and value.reduction == "sum"
     parts = factors(value.body) if product else [value]
     found = [list(dict.fromkeys(n.name for n in p.walk() if isinstance(n, Index))) for p in parts]
     if product:
@@ -301,48 +301,50 @@ def _widest(e: Equation, spans: Spans) -> tuple[list[str], int]:
     return indices, size
 
 
-def _folded(fold: str, body: Labelled, over: tuple[str, ...]) -> Labelled:
+def _reduced(reduction: str, body: Labelled, over: tuple[str, ...]) -> Labelled:
     kept = tuple(a for a in body.axes if a not in over)
     data = body.along(kept + over)
-    if fold in _ARGUMENTS:
+    if reduction in _ARGUMENTS:
         flat = data.reshape(*data.shape[: len(kept)], -1)
-        return Labelled(kept, np.asarray(_ARGUMENTS[fold](flat, axis=-1)))
-    if fold in ("sum", "prod"):
+        return Labelled(kept, np.asarray(_ARGUMENTS[reduction](flat, axis=-1)))
+    if reduction in ("sum", "prod"):
         data = counted(data)
     axis = tuple(range(len(kept), data.ndim))
-    return Labelled(kept, np.asarray(_FOLDS[fold].reduce(data, axis=axis)))
+    return Labelled(kept, np.asarray(_REDUCTIONS[reduction].reduce(data, axis=axis)))
 
 
-def _by_segment(fold: str, data: np.ndarray, lengths: np.ndarray, long: bool) -> np.ndarray:
+def _by_segment(reduction: str, data: np.ndarray, lengths: np.ndarray, long: bool) -> np.ndarray:
     """Reduces consecutive segments of the first axis; an empty segment gives the identity
     element."""
-    out = np.full((lengths.size, *data.shape[1:]), _identity(fold, data.dtype, long), data.dtype)
+    out = np.full(
+        (lengths.size, *data.shape[1:]), _identity(reduction, data.dtype, long), data.dtype
+    )
     filled = lengths > 0
     if filled.any():
         starts = (np.cumsum(lengths) - lengths)[filled]
-        out[filled] = _FOLDS[fold].reduceat(data, starts, axis=0)
+        out[filled] = _REDUCTIONS[reduction].reduceat(data, starts, axis=0)
     return out
 
 
-def _identity(fold: str, dtype: np.dtype, long: bool) -> float | int | bool:
+def _identity(reduction: str, dtype: np.dtype, long: bool) -> float | int | bool:
     """The identity element of a reduction: the lowest value for max, the highest for min."""
-    if fold in ("max", "min"):
-        sign = -1 if fold == "max" else 1
+    if reduction in ("max", "min"):
+        sign = -1 if reduction == "max" else 1
         if dtype.kind == "f":
             return sign * math.inf
         whole = np.iinfo(np.int64 if long else np.int32)
         limits = (0, 1) if dtype.kind == "b" else (whole.min, whole.max)
-        return limits[fold == "min"]
-    return {"sum": 0, "prod": 1, "any": False, "all": True}[fold]
+        return limits[reduction == "min"]
+    return {"sum": 0, "prod": 1, "any": False, "all": True}[reduction]
 
 
 def _scanned(expr: Scan, body: Labelled, spans: Spans, long: bool) -> Labelled:
     axis = body.axes.index(spans[expr.along].axis)
-    data = counted(body.data) if expr.fold in ("sum", "prod") else body.data
+    data = counted(body.data) if expr.reduction in ("sum", "prod") else body.data
     data = np.flip(data, axis) if expr.reverse else data
-    result = _FOLDS[expr.fold].accumulate(data, axis=axis)
+    result = _REDUCTIONS[expr.reduction].accumulate(data, axis=axis)
     if expr.exclusive:
-        first = np.full_like(result.take([0], axis), _identity(expr.fold, result.dtype, long))
+        first = np.full_like(result.take([0], axis), _identity(expr.reduction, result.dtype, long))
         rest = np.delete(result, -1, axis)
         result = np.concatenate([first, rest], axis)
     return Labelled(body.axes, np.flip(result, axis) if expr.reverse else result)

@@ -102,7 +102,7 @@ def spec_of(lines: str, signature: str, result: str):
 
 X = np.array([[3.0, -1.0, 2.0, 2.0], [-5.0, 0.5, 0.0, 4.0]])
 ROWS = "x: f64[M, K]"
-FOLDED = {
+REDUCED = {
     "sum(x[m, k], k)": X.sum(1),
     "prod(x[m, k], k)": X.prod(1),
     "max(x[m, k], k)": X.max(1),
@@ -118,12 +118,12 @@ FOLDED = {
 }
 
 
-@pytest.mark.parametrize("value", FOLDED)
-def test_folds(value):
-    kind = {"f": "f64", "i": "i32", "b": "b8"}[np.asarray(FOLDED[value]).dtype.kind]
+@pytest.mark.parametrize("value", REDUCED)
+def test_reductions(value):
+    kind = {"f": "f64", "i": "i32", "b": "b8"}[np.asarray(REDUCED[value]).dtype.kind]
     spec = spec_of(f"y[m] = {value}", ROWS, f"{kind}[M]")
     found = evaluate(spec, {"x": X}, {"M": 2, "K": 4})["y"]
-    np.testing.assert_array_equal(found, FOLDED[value])
+    np.testing.assert_array_equal(found, REDUCED[value])
 
 
 EINSUM = {
@@ -186,16 +186,16 @@ JAGGED = {
 }
 
 
-@pytest.mark.parametrize("fold", JAGGED)
-def test_jagged_folds_give_the_identity_for_an_empty_segment(fold):
-    line = f"y[b] = {fold}(v[l], l=range(o[b], o[b + 1]))"
+@pytest.mark.parametrize("reduction", JAGGED)
+def test_jagged_reductions_give_the_identity_for_an_empty_segment(reduction):
+    line = f"y[b] = {reduction}(v[l], l=range(o[b], o[b + 1]))"
     spec = spec_of(line, "v: f64[L], o: i32[B + 1]", "f64[B]")
     inputs = {"v": np.array([2.0, 3.0, -2.0, 4.0, 1.0]), "o": np.array([0, 2, 2, 4])}
     found = evaluate(spec, inputs, {"L": 5, "B": 3})["y"]
-    np.testing.assert_array_equal(found, JAGGED[fold])
+    np.testing.assert_array_equal(found, JAGGED[reduction])
 
 
-def test_a_jagged_fold_may_run_over_a_plain_index_and_use_the_segments_values():
+def test_a_jagged_reduction_may_run_over_a_plain_index_and_use_the_segments_values():
     line = "y[b, d] = sum(v[l, d] * g[b] * c[k, d], k, l=range(lo[b], hi[b]))"
     signature = "v: f64[L, D], g: f64[B], c: f64[K, D], lo: i32[B], hi: i32[B]"
     spec = spec_of(line, signature, "f64[B, D]")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from ir.affine import fold
+from ir.affine import fold_constants
 from ir.contraction import indices
 from ir.rewrites.equations import fresh
 from ir.spec import Apply, Expr, Index, Number, Range, Read, Spec
@@ -40,7 +40,7 @@ class Blocks:
     @property
     def count(self) -> Expr:
         """How many blocks there are."""
-        full = fold("add", self.size, Number(self.length - 1))
+        full = fold_constants("add", self.size, Number(self.length - 1))
         if isinstance(full, Number):
             return Number(full.value // self.length)
         return Apply("floordiv", (full, Number(self.length)))

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ir.formulation.bounds import interval, positive
 from ir.reference.inputs import random_inputs
 from ir.reference.reference import evaluate
 from ir.rewrites.samples import spec_of
 from ir.rewrites.smooth_specs import smooth_specs, themed_specs
-from ir.samples.random_specs import sizes_for
+from ir.variant.bounds import interval, positive
+from testing.samples.random_specs import sizes_for
 
 X, R = "x: f32[M, K], eps=1e-05", "f32[M, K]"
 SMALL = 1e-9  # by which rounding may leave a bound

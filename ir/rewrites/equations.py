@@ -62,7 +62,7 @@ def locally(spec: Spec, change: Change) -> list[Spec]:
 
 def real(spec: Spec, expr: Expr) -> list[Expr]:
     """The nodes of an expression whose values are floats; what stands in positions or bounds, and
-    folds and scans themselves, are none."""
+    reductions and scans themselves, are none."""
     dtypes = _dtypes(spec)
     found: list[Expr] = []
     todo = [expr]
@@ -104,13 +104,15 @@ def fresh(spec: Spec, name: str) -> str:
     return next(n for n in (name, *numbered) if n not in taken)
 
 
-def folded(name: str, body: Expr, like: Equation, fold: str = "") -> Equation:
-    """A fold over the indices of another, at those of its left side that the body has.
+def reduced(name: str, body: Expr, like: Equation, reduction: str = "") -> Equation:
+    """A reduction over the indices of another, at those of its left side that the body has.
 
-    fold: its own, if another.
+    reduction: its own, if another.
     """
     at = tuple(x for x in like.at if set(indices(x)) <= set(indices(body)))
-    return Equation(name, at, replace(like.value, body=body, fold=fold or like.value.fold))
+    return Equation(
+        name, at, replace(like.value, body=body, reduction=reduction or like.value.reduction)
+    )
 
 
 def readers(spec: Spec, tensor: str) -> list[Equation]:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ir.formulation.bounds import positive
 from ir.rewrites.equations import locally
 from ir.spec import Apply, Expr, Number, Spec
+from ir.variant.bounds import positive
 
 
 def join_exponentials(spec: Spec) -> list[Spec]:

@@ -1,4 +1,4 @@
-"""Factors and terms: moved out of folds and into them, collected and distributed."""
+"""Factors and terms: moved out of reductions and into them, collected and distributed."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import replace
 
 from ir.contraction import factors, indices, product
 from ir.dtypes import is_float
-from ir.formulation.associate import sums
-from ir.formulation.bounds import positive
 from ir.rewrites.equations import (
     floating,
-    folded,
     fresh,
     kept,
     locally,
     readers,
+    reduced,
     replaced,
     returned,
 )
 from ir.spec import Apply, Equation, Expr, Index, Number, Read, Reduce, Spec
+from ir.variant.associate import sums
+from ir.variant.bounds import positive
 from ir.verify import facts
 
 Outside = Callable[[Expr], Expr]
@@ -44,7 +44,7 @@ def hoist_term(spec: Spec) -> list[Spec]:
     """before: t[m] = max(x[m, k] + c[m], k), or of a minimum, or with - c[m]
     after:  u[m] = max(x[m, k], k); t[m] = u[m] + c[m]
 
-    When equal: c does not have the folded indices.
+    When equal: c does not have the reduced indices.
     """
     found = []
     for e in spec.equations:
@@ -89,14 +89,14 @@ def distribute_factor(spec: Spec) -> list[Spec]:
 def _orders(spec: Spec, e: Equation) -> bool:
     """Whether an equation is a maximum or a minimum of floats over whole ranges."""
     value = e.value
-    if not isinstance(value, Reduce) or value.fold not in ("max", "min") or e.accumulate:
+    if not isinstance(value, Reduce) or value.reduction not in ("max", "min") or e.accumulate:
         return False
     real = is_float(facts(spec).tensors[e.target].dtype)
     return real and not any(r.jagged for r in value.ranges)
 
 
 def _hoisted(value: Reduce) -> Iterator[tuple[Expr, Outside, Expr]]:
-    """The bodies left inside, what is done to their fold, and what goes out."""
+    """The bodies left inside, what is done to their reduction, and what goes out."""
     over = set(value.over)
     parts = factors(value.body)
     free = tuple(p for p in parts if not over & set(indices(p)))
@@ -119,8 +119,8 @@ def _moved_terms(value: Reduce) -> Iterator[tuple[Expr, Outside]]:
 
 
 def _with_part(spec: Spec, e: Equation, inner: Expr, outside: Outside) -> Spec:
-    """The spec with `u = fold(inner)` before `e`, and `e` computed from u."""
-    part = folded(fresh(spec, f"{e.target}_{e.value.fold}"), inner, e)
+    """The spec with `u = reduction(inner)` before `e`, and `e` computed from u."""
+    part = reduced(fresh(spec, f"{e.target}_{e.value.reduction}"), inner, e)
     whole = replace(e, value=outside(Read(part.target, part.at)))
     return replaced(spec, {e.target: (part, whole)})
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from ir.rewrites import REWRITES
 from ir.rewrites.form import form_digest
 from ir.rewrites.samples import WORKLOADS, spec_of
-from ir.samples.random_specs import specs
 from ir.visit import reindexed, rereading
+from testing.samples.random_specs import specs
 
 X, R, S = "x: f32[M, K]", "f32[M, K]", "f32[M]"
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from ir.contraction import indices
-from ir.formulation.formulation import pointwise
 from ir.recurrence import recurrences
 from ir.rewrites.equations import (
     floating,
@@ -21,6 +20,7 @@ from ir.rewrites.equations import (
 )
 from ir.rewrites.form import form
 from ir.spec import Apply, Bucketize, Equation, Expr, Index, Read, Reduce, Scan, Spec
+from ir.variant.variant import pointwise
 from ir.visit import inline, rereading
 
 
@@ -129,7 +129,7 @@ def name_part(spec: Spec) -> list[Spec]:
     for e in spec.equations:
         if e.target in carried:
             continue
-        every = {*e.indices, *_folded(e)}
+        every = {*e.indices, *_reduced(e)}
         for node in _outermost(spec, e.value, every):
             if jagged & set(indices(node)):
                 continue
@@ -153,14 +153,14 @@ def _outermost(spec: Spec, expr: Expr, every: set[str]) -> Iterator[Expr]:
             yield from _outermost(spec, child, every)
 
 
-def _folded(e: Equation) -> tuple[str, ...]:
+def _reduced(e: Equation) -> tuple[str, ...]:
     return (e.value.along,) if isinstance(e.value, Scan) else e.reduced
 
 
 def _jagged(spec: Spec) -> set[str]:
     """Indices that run over a jagged range, which no tensor in between has."""
-    folds = (e.value for e in spec.equations if isinstance(e.value, Reduce))
-    return {r.index for f in folds for r in f.ranges if r.jagged}
+    reductions = (e.value for e in spec.equations if isinstance(e.value, Reduce))
+    return {r.index for f in reductions for r in f.ranges if r.jagged}
 
 
 def _inlines(spec: Spec, name: str) -> bool:

@@ -1,6 +1,6 @@
 """Maxima: taken off the exponents of what its sum divides, or left out where they need not be.
 
-A maximum that runs along with the sums that need it is the verb `stream`: it takes what
+A maximum that runs along with the sums that need it is the verb `online`: it takes what
 subtract_maximum gives.
 """
 
@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from ir.contraction import indices
-from ir.formulation.bounds import interval
 from ir.recurrence import recurrences
 from ir.rewrites.equations import floating, fresh, kept, replaced, substituted
 from ir.rewrites.scaling import unscaled
 from ir.spec import Apply, Equation, Expr, Index, Number, Read, Reduce, Spec
+from ir.variant.bounds import interval
 from ir.verify import facts
 
 LARGEST = 40.0  # of an exponent whose exponentials f32 adds up, many of them
@@ -46,7 +46,7 @@ def drop_maximum(spec: Spec) -> list[Spec]:
         return found
     tensors = facts(spec).tensors
     for top in spec.equations:
-        if not isinstance(top.value, Reduce) or top.value.fold != "max":
+        if not isinstance(top.value, Reduce) or top.value.reduction != "max":
             continue
         low, high = interval(spec, _unmasked(top.value.body))
         if -LARGEST <= low and high <= LARGEST and tensors[top.target].dtype in ("f32", "f64"):
@@ -62,13 +62,13 @@ def drop_maximum(spec: Spec) -> list[Spec]:
 
 
 def _exponentials(spec: Spec) -> Iterator[tuple[Equation, Expr, tuple[str, ...]]]:
-    """Exponents, the first equation each stands in, and the indices that a sum folds of it."""
+    """Exponents, the first equation each stands in, and the indices that a sum reductions of it."""
     if recurrences(spec):
         return
     over = dict.fromkeys(
         e.value.over
         for e in spec.equations
-        if isinstance(e.value, Reduce) and e.value.fold == "sum" and not e.value.ranges
+        if isinstance(e.value, Reduce) and e.value.reduction == "sum" and not e.value.ranges
     )
     seen = set()
     for e in spec.equations:

@@ -1,6 +1,6 @@
 """Packing: an input copied into another order of its dimensions.
 
-On machines that have it, the verb `layout` is the same decision in the schedule, of what lies
+On machines that have it, the verb `pack` is the same decision in the schedule, of what lies
 between launches too. The order of a tensor in between is a rewrite everywhere.
 """
 
@@ -43,8 +43,8 @@ def reorder_tensor(spec: Spec) -> list[Spec]:
             lines = tuple(
                 replace(
                     r,
-                    at=tuple(_turned(x, e.target, e.target, order) for x in r.at),
-                    value=_turned(r.value, e.target, e.target, order),
+                    at=tuple(_transposed(x, e.target, e.target, order) for x in r.at),
+                    value=_transposed(r.value, e.target, e.target, order),
                 )
                 for r in spec.equations
             )
@@ -77,17 +77,17 @@ def _packed(spec: Spec, t: Tensor, order: tuple[int, ...]) -> Spec:
     lines = tuple(
         replace(
             e,
-            at=tuple(_turned(x, t.name, name, order) for x in e.at),
-            value=_turned(e.value, t.name, name, order),
+            at=tuple(_transposed(x, t.name, name, order) for x in e.at),
+            value=_transposed(e.value, t.name, name, order),
         )
         for e in spec.equations
     )
     return replace(spec, equations=(made, *lines))
 
 
-def _turned(expr: Expr, tensor: str, to: str, order: tuple[int, ...]) -> Expr:
+def _transposed(expr: Expr, tensor: str, to: str, order: tuple[int, ...]) -> Expr:
     """The expression reading a tensor as `to`, its positions in another order."""
-    made = rebuilt(expr, lambda x: _turned(x, tensor, to, order))
+    made = rebuilt(expr, lambda x: _transposed(x, tensor, to, order))
     if isinstance(made, Read) and made.tensor == tensor:
         return replace(made, tensor=to, at=tuple(made.at[d] for d in order))
     return made

@@ -1,6 +1,6 @@
 """Reductions: in another order, in parts, inside each other, and as several.
 
-A reduction in parts side by side is also the verb `split`, on machines that have it; there it is
+A reduction in parts in parallel is also the verb `split_k`, on machines that have it; there it is
 one decision of the schedule, and its parts follow the tiles.
 """
 
@@ -10,9 +10,8 @@ from dataclasses import replace
 
 from ir.contraction import factors, indices
 from ir.dtypes import is_float
-from ir.formulation.associate import again, only_reader, reassociated, sums
 from ir.rewrites.blocks import Blocks
-from ir.rewrites.equations import folded, fresh, kept, readers, replaced, returned
+from ir.rewrites.equations import fresh, kept, readers, reduced, replaced, returned
 from ir.spec import (
     Apply,
     Cast,
@@ -25,10 +24,11 @@ from ir.spec import (
     Reduce,
     Spec,
 )
+from ir.variant.associate import again, only_reader, reassociated, sums
 from ir.verify import facts
 
 LENGTHS = (128, 1024)  # terms of a part
-NEUTRAL = {"sum": 0.0, "max": -float("inf"), "min": float("inf")}
+IDENTITY_ELEMENTS = {"sum": 0.0, "max": -float("inf"), "min": float("inf")}
 
 
 def reassociate(spec: Spec) -> list[Spec]:
@@ -54,7 +54,7 @@ def split_reduction(spec: Spec) -> list[Spec]:
             k_in=128); y[m] = sum(y_parts[m, k_part], k_part)
 
     When equal: always, of sums, maxima and minima of floats over a range from 0 to a size; terms
-    past the end are neutral.
+    past the end are identity.
     """
     found = []
     ranges = facts(spec).ranges
@@ -104,7 +104,7 @@ def merge_reductions(spec: Spec) -> list[Spec]:
     """before: t[m, j] = sum(x[m, j, k], k); y[m] = sum(t[m, j], j)
     after:  y[m] = sum(x[m, j, k], j, k)
 
-    When equal: both fold alike, only y reads t, at its own indices, and t is not returned.
+    When equal: both reduce alike, only y reads t, at its own indices, and t is not returned.
     """
     found = []
     for e in spec.equations:
@@ -112,7 +112,7 @@ def merge_reductions(spec: Spec) -> list[Spec]:
         if not isinstance(body, Read) or body.pad is not None or body.tensor in returned(spec):
             continue
         inner = next((x for x in spec.equations if x.target == body.tensor), None)
-        if inner is None or not _plain(spec, inner) or inner.value.fold != e.value.fold:
+        if inner is None or not _plain(spec, inner) or inner.value.reduction != e.value.reduction:
             continue
         apart = not set(inner.value.over) & {*e.indices, *e.value.over}
         if apart and body.at == inner.at and readers(spec, inner.target) == [e]:
@@ -140,8 +140,8 @@ def part_sum(spec: Spec) -> list[Spec]:
             case Apply("add" | "sub" as function, (a, b)):
                 over = set(e.value.over)
                 if over <= set(indices(a)) and over <= set(indices(b)):
-                    left = folded(fresh(spec, f"{e.target}_left"), a, e)
-                    right = folded(fresh(spec, f"{e.target}_right"), b, e)
+                    left = reduced(fresh(spec, f"{e.target}_left"), a, e)
+                    right = reduced(fresh(spec, f"{e.target}_right"), b, e)
                     ends = (Read(left.target, left.at), Read(right.target, right.at))
                     whole = replace(e, value=Apply(function, ends))
                     found.append(replaced(spec, {e.target: (left, right, whole)}))
@@ -176,7 +176,7 @@ def join_sums(spec: Spec) -> list[Spec]:
 def _plain(spec: Spec, e: Equation) -> bool:
     """Whether an equation is a sum, a maximum or a minimum of floats over whole ranges."""
     value = e.value
-    if not isinstance(value, Reduce) or value.fold not in NEUTRAL or e.accumulate:
+    if not isinstance(value, Reduce) or value.reduction not in IDENTITY_ELEMENTS or e.accumulate:
         return False
     whole = not any(r.jagged or r.partial for r in value.ranges)
     own = all(isinstance(x, Index) for x in e.at)
@@ -193,24 +193,28 @@ def _of(ranges: tuple[Range, ...], names: tuple[str, ...]) -> tuple[Range, ...]:
 
 
 def _in_parts(spec: Spec, e: Equation, over: str, size: Expr, length: int) -> Spec:
-    """The spec with a fold over parts of a range, and one of the parts."""
+    """The spec with a reduction over parts of a range, and one of the parts."""
     blocks, value = Blocks.of(spec, over, size, length), e.value
-    vanishes = value.fold == "sum" and _ends(spec, value.body, over, size)
-    body = blocks.at(value.body) if vanishes else blocks.masked(value.body, NEUTRAL[value.fold])
+    vanishes = value.reduction == "sum" and _ends(spec, value.body, over, size)
+    body = (
+        blocks.at(value.body)
+        if vanishes
+        else blocks.masked(value.body, IDENTITY_ELEMENTS[value.reduction])
+    )
     ranges = facts(spec).ranges
     others = tuple(i for i in value.over if i != over)
     first = Equation(
         fresh(spec, f"{e.target}_parts"),
         (*e.at, blocks.part),
         Reduce(
-            value.fold,
+            value.reduction,
             body,
             (*others, blocks.inside.name),
             (*_of(value.ranges, others), blocks.range),
         ),
         sizes=(*(ranges[i].high for i in e.indices), blocks.count),
     )
-    whole = Reduce(value.fold, Read(first.target, first.at), (blocks.part.name,))
+    whole = Reduce(value.reduction, Read(first.target, first.at), (blocks.part.name,))
     return replaced(spec, {e.target: (first, replace(e, value=whole))})
 
 

@@ -14,9 +14,9 @@ from ir.reference.reference import evaluate
 from ir.rewrites import REWRITES
 from ir.rewrites.samples import RECURRENT, WORKLOADS
 from ir.rewrites.smooth_specs import smooth_specs, themed_specs
-from ir.samples.random_specs import sizes_for, specs
 from ir.sizes import free_sizes
 from ir.spec import Spec
+from testing.samples.random_specs import sizes_for, specs
 
 SMOOTH = st.one_of(smooth_specs(), themed_specs())
 SEEDS = st.integers(0, 2**32)

@@ -50,10 +50,10 @@ class _Scales:
         match expr:
             case Read():
                 return self._read(expr)
-            case Reduce(fold, body, over) if fold in ("sum", "max", "min"):
-                return self._folded(body, set(over), expr)
-            case Scan(fold, body, along) if fold in ("sum", "max", "min"):
-                return self._folded(body, {along}, expr)
+            case Reduce(reduction, body, over) if reduction in ("sum", "max", "min"):
+                return self._reduced(body, set(over), expr)
+            case Scan(reduction, body, along) if reduction in ("sum", "max", "min"):
+                return self._reduced(body, {along}, expr)
             case Cast(dtype, value) if dtype in FLOATS:
                 return self.of(value)
             case Apply():
@@ -64,7 +64,7 @@ class _Scales:
         """None at all, where nothing inside is scaled."""
         return _NONE if all(self.of(c) == _NONE for c in expr.children()) else None
 
-    def _folded(self, body: Expr, over: set[str], whole: Reduce | Scan) -> Scale | None:
+    def _reduced(self, body: Expr, over: set[str], whole: Reduce | Scan) -> Scale | None:
         found = self.of(body)
         if found is None or _names(found) & over:
             return None

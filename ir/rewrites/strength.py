@@ -23,7 +23,7 @@ def multiply_reciprocal(spec: Spec) -> list[Spec]:
     found = list(locally(spec, lambda e, node: _by_power_of_two(node)))
     carried = {t for r in recurrences(spec) for t in r.targets}
     for e in spec.equations:
-        every = {*e.indices, *_folded(e)}
+        every = {*e.indices, *_along(e)}
         below = (
             n.args[1] for n in real(spec, e.value) if isinstance(n, Apply) and n.function == "div"
         )
@@ -80,7 +80,7 @@ def write_activation(spec: Spec) -> list[Spec]:
     return locally(spec, lambda e, node: _written(node))
 
 
-def _folded(e: Equation) -> tuple[str, ...]:
+def _along(e: Equation) -> tuple[str, ...]:
     return (e.value.along,) if isinstance(e.value, Scan) else e.reduced
 
 

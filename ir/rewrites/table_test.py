@@ -136,7 +136,7 @@ UNTOUCHED = {
         XC,
         S,
     ),
-    "a term of a maximum with the folded index stays": (
+    "a term of a maximum with the reduced index stays": (
         "hoist_term",
         "y[m] = max(x[m, k] + c[k], k)",
         "x: f32[M, K], c: f32[K]",
@@ -190,8 +190,13 @@ UNTOUCHED = {
         "x: f32[L], o: i32[M + 1]",
         S,
     ),
-    "a fold over one index has none inside": ("nest_reduction", "y[m] = sum(x[m, k], k)", X, S),
-    "a maximum of sums is not one fold": (
+    "a reduction over one index has none inside": (
+        "nest_reduction",
+        "y[m] = sum(x[m, k], k)",
+        X,
+        S,
+    ),
+    "a maximum of sums is not one reduction": (
         "merge_reductions",
         "t[m, j] = sum(x[m, j, k], k); y[m] = max(t[m, j], j)",
         "x: f32[M, J, K]",

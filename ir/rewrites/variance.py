@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ir.contraction import indices, product
-from ir.formulation.associate import sums
 from ir.rewrites.blocks import Blocks
-from ir.rewrites.equations import floating, folded, fresh, kept, replaced
+from ir.rewrites.equations import floating, fresh, kept, reduced, replaced
 from ir.spec import Apply, Equation, Expr, Number, Read, Reduce, Spec
+from ir.variant.associate import sums
 from ir.verify import facts
 from ir.visit import renamed
 
@@ -64,7 +64,7 @@ def merge_deviations(spec: Spec) -> list[Spec]:
             t[m] = sum(d[m, p] + n[p] * (u[m, p] - c[m]) ** 2, p)
 
     When equal: c does not have the summed index; n[p] is 128, or what is left in the last part.
-    Welford's sums in Chan's form, for parts side by side: one pass over x where a part stays at
+    Welford's sums in Chan's form, for parts in parallel: one pass over x where a part stays at
     hand, and no digits are lost.
     """
     found = []
@@ -86,8 +86,8 @@ def _merged(spec: Spec, e: Equation, size: Expr, x: Expr, c: Expr) -> Spec:
     at = (*e.at, blocks.part)
     sizes = (*(facts(spec).ranges[i].high for i in e.indices), blocks.count)
 
-    def part(name: str, body: Expr, folds: bool) -> Equation:
-        value = Reduce("sum", body, (blocks.inside.name,), (blocks.range,)) if folds else body
+    def part(name: str, body: Expr, reductions: bool) -> Equation:
+        value = Reduce("sum", body, (blocks.inside.name,), (blocks.range,)) if reductions else body
         return Equation(fresh(spec, f"{e.target}_{name}"), at, value, sizes=sizes)
 
     total = part("part", blocks.masked(x, 0.0), True)
@@ -121,8 +121,8 @@ def _deviation(value: Reduce) -> tuple[Expr, Expr] | None:
 def _expanded(spec: Spec, e: Equation, x: Expr, c: Expr, first: tuple[Equation, ...] = ()) -> Spec:
     """The spec with the sum of (x - c) ** 2 from the sums of x ** 2 and of x, after the equations
     that these need first."""
-    squares = folded(fresh(spec, f"{e.target}_squares"), Apply("pow", (x, Number(2))), e)
-    plain = folded(fresh(spec, f"{e.target}_sum"), x, e)
+    squares = reduced(fresh(spec, f"{e.target}_squares"), Apply("pow", (x, Number(2))), e)
+    plain = reduced(fresh(spec, f"{e.target}_sum"), x, e)
     before = spec.equations[: spec.equations.index(e)]
     known = [b for b in before if b.value == plain.value and b.at == plain.at]
     parts = (squares,) if known else (squares, plain)

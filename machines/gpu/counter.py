@@ -9,11 +9,11 @@ from ir.estimate.traffic import TYPICAL_SEGMENT, Counter
 from ir.machine import Machine
 from ir.nest.nest import (
     Dot,
-    Fold,
     Launch,
     Load,
     Loop,
     Map,
+    Reduction,
     Scan,
     Search,
     Slice,
@@ -29,11 +29,11 @@ from ir.spec import DTYPES, Expr
 
 LEAST_SIDE = 16  # of a product's operands
 OPERAND_SIDE = 32  # products narrower than twice this wait for their operands
-SYNC_US = 0.05  # a product or a fold across lanes, when nothing else runs
+SYNC_US = 0.05  # a product or a reduction across threads, when nothing else runs
 HIT = 0.3  # what a load from the cache waits, in terms of one from memory
 
 
-class LanesCounter(Counter):
+class ThreadsCounter(Counter):
     """Adds up what one program does, its tiles padded to powers of two.
 
     moved: bytes by tensor; loaded: of these, those read.
@@ -64,7 +64,7 @@ class LanesCounter(Counter):
             match s:
                 case Loop():
                     self._sizes.setdefault(s.index, s.high.size)
-                    self._loop(s, times * self._trips(s))
+                    self._loop(s, times * self._iterations(s))
                 case Load() if s.value in self.tables:
                     continue
                 case Load():
@@ -77,7 +77,7 @@ class LanesCounter(Counter):
                     self._map(s, times)
                 case Search() | Take():
                     self._probe(s, times)
-                case Fold() | Scan():
+                case Reduction() | Scan():
                     axes = tile_axes(s.source, self.values)
                     count = prod(self._extent(i) for i in axes)
                     weight = 4 if isinstance(s, Scan) else 1
@@ -85,15 +85,15 @@ class LanesCounter(Counter):
         self.under_way = max(self.under_way, asked)
 
     def _loop(self, loop: Loop, times: float) -> None:
-        """Counts a loop. A step waits for its load, unless it was under way while the steps
-        before it were done, and its lanes wait for each other."""
+        """Counts a loop. A step waits for its load, unless it was in flight while the steps
+        before it were done, and its threads wait for each other."""
         before = max(self.seconds.values(), default=0.0)
         self.block(loop.body, times)
         step_us = 1e6 * (max(self.seconds.values(), default=0.0) - before) / times
         depths = [self.values[s.value].depth for s in loop.body if isinstance(s, Load)]
         ahead = step_us * (min(depths, default=1) - 1)
         load = max(0.0, HIT * self.machine.step_us - ahead) if depths else 0.0
-        sync = SYNC_US * sum(isinstance(s, Dot | Fold | Scan) for s in loop.body)
+        sync = SYNC_US * sum(isinstance(s, Dot | Reduction | Scan) for s in loop.body)
         self.waiting_us += times * (load + sync)
 
     def _move(self, s: Load | Store, times: float) -> float:
@@ -133,7 +133,7 @@ class LanesCounter(Counter):
         return max(LEAST_SIDE, prod(self._extent(i) for i in indices))
 
     def _rate(self, unit: str, dtype: str) -> float:
-        """Operations a second of one tile processor; a peak counts two for each multiply-add."""
+        """Operations a second of one multiprocessor; a peak counts two for each multiply-add."""
         rate = super()._rate(unit, dtype)
         return rate / 2 if unit == "vector" else rate
 
@@ -149,7 +149,7 @@ class LanesCounter(Counter):
         return power_of_two(super()._extent(index))
 
     def _moved(self, s: Load | Store) -> float:
-        """Bytes that a region moves, in whole granules; runs with small gaps are one run."""
+        """Bytes that a region moves, in whole sectors; runs with small gaps are one run."""
         value = self.values[s.value]
         width = DTYPES[value.dtype]
         shape = next(p.shape for p in self.launch.parameters if p.name == s.tensor)
@@ -157,13 +157,13 @@ class LanesCounter(Counter):
         for one, size in zip(reversed(s.region), reversed(shape), strict=True):
             extent = self._slice(one, value)
             gap = width * (stride * one.step - run)
-            joined = joined and one.rows is None and gap < self.machine.granule
+            joined = joined and one.rows is None and gap < self.machine.sector
             if joined:
                 run += (extent - 1) * stride * one.step
             else:
                 runs *= extent
             stride *= number(size, self.sizes)
-        return runs * self.machine.granule * ceil(width * run / self.machine.granule)
+        return runs * self.machine.sector * ceil(width * run / self.machine.sector)
 
     def _slice(self, one: Slice, value: Value) -> float:
         """Elements along one dimension that lie inside the tensor, on average over tiles."""

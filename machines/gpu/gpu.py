@@ -19,14 +19,14 @@ VERBS = frozenset(
     {
         "associate",
         "unroll",
-        "split",
-        "collapse",
+        "split_k",
+        "flatten",
         "atomic",
-        "layout",
-        "cut",
-        "group",
-        "lanes",
-        "persist",
+        "pack",
+        "causal_bound",
+        "rasterize",
+        "threads",
+        "persistent",
         "specialize",
     }
 )
@@ -37,7 +37,7 @@ class Gpu:
     """Facts of GPUs; see `ir.machine.MachineClass`."""
 
     name: str = "gpu"
-    word: str = "lanes"
+    word: str = "threads"
     verbs: frozenset[str] = VERBS
     largest_tile: int = 4096
     buffers_results: bool = False

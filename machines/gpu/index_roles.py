@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from ir.affine import affine
-from ir.autoschedule.openings import folded_by, integers, launch_ends
+from ir.autoschedule.seeds import integers, launch_ends, reduced_by
 from ir.contraction import Contraction, contraction, fills
 from ir.recurrence import recurrences, stepped
 from ir.spec import Equation, Index, Spec
@@ -15,14 +15,14 @@ from ir.verify import facts as facts_of
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """Sets of indices. folded: reduced or scanned over.  jagged: of a range that data bounds.
-    bounding: on which such a range depends.  taps: folded, and added to another index in a
+    """Sets of indices. reduced: reduced or scanned over.  jagged: of a range that data bounds.
+    bounding: on which such a range depends.  taps: reduced, and added to another index in a
     position.  stored: of the last output, and before them those of others that leave a launch,
-    but for folded ones.  fastest: of these others, those that change fastest in memory.  sides:
+    but for reduced ones.  fastest: of these others, those that change fastest in memory.  sides:
     rows and columns of each product that has more than one of each.  summed: by one.  batch: of
     each that has them.  stepped: that a recurrence runs along."""
 
-    folded: frozenset[str]
+    reduced: frozenset[str]
     jagged: frozenset[str]
     bounding: frozenset[str]
     taps: frozenset[str]
@@ -40,7 +40,7 @@ class Roles:
 
 
 def roles(spec: Spec, plain: Collection[str] = ()) -> Roles:
-    """The roles of a spec's indices. plain: products that are folds like any other."""
+    """The roles of a spec's indices. plain: products that are reductions like any other."""
     ranges = facts_of(spec).ranges
     products = [
         c
@@ -50,14 +50,14 @@ def roles(spec: Spec, plain: Collection[str] = ()) -> Roles:
         and fills(c, ranges)
         and not integers(spec, c)
     ]
-    folded = frozenset(i for e in spec.equations for i in folded_by(e.value))
+    reduced = frozenset(i for e in spec.equations for i in reduced_by(e.value))
     jagged = frozenset(i for i, r in ranges.items() if r.jagged)
     last = last_stored(spec)
     leaving = [] if recurrences(spec) else _leaving(spec)
     batch = _batch(products)
-    others = (i for e in leaving for i in e.indices if i not in folded and i not in last)
+    others = (i for e in leaving for i in e.indices if i not in reduced and i not in last)
     return Roles(
-        folded=folded,
+        reduced=reduced,
         jagged=jagged,
         bounding=frozenset(
             n.name
@@ -66,9 +66,9 @@ def roles(spec: Spec, plain: Collection[str] = ()) -> Roles:
             for n in e.walk()
             if isinstance(n, Index)
         ),
-        taps=_taps(spec, folded, batch),
+        taps=_taps(spec, reduced, batch),
         stored=(*dict.fromkeys(others), *last),
-        fastest=frozenset(e.indices[-1] for e in leaving if e.indices) - {*folded, *last},
+        fastest=frozenset(e.indices[-1] for e in leaving if e.indices) - {*reduced, *last},
         sides=tuple((c.rows, c.columns) for c in products),
         summed=frozenset(i for c in products for i in c.over),
         batch=batch,
@@ -89,9 +89,9 @@ def _leaving(spec: Spec) -> list[Equation]:
     return [e for e in spec.equations if e.target in left]
 
 
-def _taps(spec: Spec, folded: frozenset[str], batch: frozenset[str]) -> frozenset[str]:
+def _taps(spec: Spec, reduced: frozenset[str], batch: frozenset[str]) -> frozenset[str]:
     """Of a batch a program has one: what is added to it there, as the channels of a group are to
-    the group, lies side by side."""
+    the group, is contiguous."""
     found = set()
     for read in (r for e in spec.equations for r in e.reads()):
         for position in read.at:
@@ -99,7 +99,7 @@ def _taps(spec: Spec, folded: frozenset[str], batch: frozenset[str]) -> frozense
             if form is None or len(form.terms) < 2:
                 continue
             names = [i for i, _ in form.terms]
-            found |= {i for i in names[1:] if i in folded and not {*names} - {i} <= batch}
+            found |= {i for i in names[1:] if i in reduced and not {*names} - {i} <= batch}
     return frozenset(found)
 
 

@@ -1,7 +1,7 @@
 """Live: bytes of registers that a program of a launch holds at once, as compilers lay it out.
 
 More than the values themselves: loads hold addresses, and operands of products that are not
-loaded ahead come through registers. What it tells is fitted to some two hundred builds of the
+prefetched come through registers. What it tells is fitted to some two hundred builds of the
 library's kernels for four GPUs: those whose registers did not suffice are those that hold more
 than half of them by this count.
 """
@@ -21,11 +21,11 @@ from machines.gpu.registers import register_parts
 from machines.gpu.shared_memory import LEAST_SIDE, padded_bytes
 
 ADDRESSES = 0.5  # bytes of addresses for each byte that is moved, in runs of 16
-SHARED = 3  # times that an operand is held, by waves side by side along the other one
+SHARED = 3  # times that an operand is held, by waves in parallel along the other one
 ALONE = 20  # bytes for each element that is loaded by itself: address, check, number, and the next
 STAGED = 16  # bytes for each element that is copied to scratch by itself
-RUN = 4  # bytes of the shortest run that is copied to scratch without the lanes
-DEEPEST = 64  # steps of a product that lanes compute: compilers write them out and load ahead
+RUN = 4  # bytes of the shortest run that is copied to scratch without the threads
+DEEPEST = 64  # steps of a product that threads compute: compilers write them out and load ahead
 
 
 def live_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> float:
@@ -37,7 +37,7 @@ def live_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> fl
 
 
 def too_deep(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> float:
-    """By how much products that are left to the lanes, as the matrix unit has no such operands, are
+    """By how much products that are left to the threads, as the matrix unit has no such operands, are
     deeper than their registers suffice for; 0: they are not."""
     units = machine.units
     if "matrix" not in units:

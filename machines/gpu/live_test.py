@@ -5,15 +5,15 @@ from dataclasses import replace
 import pytest
 
 from ir.nest.footprint import register_bytes
-from ir.samples.samples import WITH_LANES, lowered, spec_of
 from ir.sizes import bind
 from machines.gpu.live import ADDRESSES, ALONE, DEEPEST, SHARED, STAGED, live_bytes, too_deep
+from testing.samples.samples import WITH_THREADS, lowered, spec_of
 
 REGISTERS = replace(
-    WITH_LANES,
+    WITH_THREADS,
     units={
-        **WITH_LANES.units,
-        "matrix": replace(WITH_LANES.units["matrix"], reads="register"),
+        **WITH_THREADS.units,
+        "matrix": replace(WITH_THREADS.units["matrix"], reads="register"),
     },
 )
 SIZES = {"M": 256, "N": 256, "K": 256}
@@ -28,7 +28,7 @@ LOOP = ("tile(k, size=32)", "place(k.outer, level=loop)")
 ROW = ("tile(m, size=1)", "place(m.outer, level=grid)")
 
 
-def live(kernel, *lines, sizes=None, machine=WITH_LANES) -> float:
+def live(kernel, *lines, sizes=None, machine=WITH_THREADS) -> float:
     nest = lowered(kernel, *lines, sizes=sizes or SIZES, machine=machine)
     bound = bind(nest.spec, sizes or SIZES)
     return max(live_bytes(launch, machine, bound) for launch in nest.launches)
@@ -93,7 +93,7 @@ def test_elements_that_are_copied_to_scratch_by_themselves_hold_addresses():
         ("f16", 2 * DEEPEST, 0.0),
     ],
 )
-def test_products_that_lanes_compute_can_be_too_deep(dtype, tile, found):
+def test_products_that_threads_compute_can_be_too_deep(dtype, tile, found):
     spec = spec_of(
         "acc[m, n] = sum(x[m, k] * w[k, n], k)",
         "y[m, n] = acc[m, n] + 1.0",
@@ -101,8 +101,8 @@ def test_products_that_lanes_compute_can_be_too_deep(dtype, tile, found):
         result="f32[M, N]",
     )
     lines = (*PRODUCT, f"tile(k, size={tile})", "place(k.outer, level=loop)")
-    (launch,) = lowered(spec, *lines, sizes=SIZES, machine=WITH_LANES).launches
-    assert too_deep(launch, WITH_LANES, SIZES) == found
+    (launch,) = lowered(spec, *lines, sizes=SIZES, machine=WITH_THREADS).launches
+    assert too_deep(launch, WITH_THREADS, SIZES) == found
 
 
 @pytest.mark.parametrize("kernel", ["softmax", "cumsum"])
@@ -110,5 +110,5 @@ def test_rows_take_little_more_than_they_surely_do(kernel):
     sizes = {"M": 16, "K": 1024}
     nest = lowered(kernel, *ROW, sizes=sizes, machine=REGISTERS)
     (launch,) = nest.launches
-    surely = register_bytes(launch, WITH_LANES, bind(nest.spec, sizes))
+    surely = register_bytes(launch, WITH_THREADS, bind(nest.spec, sizes))
     assert surely <= live(kernel, *ROW, sizes=sizes) <= 2.5 * surely

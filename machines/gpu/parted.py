@@ -1,4 +1,4 @@
-"""Parted: which folds of a spec are worth two stages, as one leaves most of a machine idle."""
+"""Parted: which reduces of a spec are worth two stages, as one leaves most of a machine idle."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from collections.abc import Mapping
 from math import prod
 
 from ir.contraction import Contraction, contraction, fills
-from ir.formulation.made import part_of
-from ir.formulation.split import FOLDS
 from ir.machine import Machine
 from ir.schedule import Decision
 from ir.sizes import power_of_two
 from ir.sizes import value as number
 from ir.spec import Equation, Expr, Index, Reduce, Spec
+from ir.variant.derived import part_of
+from ir.variant.split_k import REDUCTIONS
 from ir.verify import facts
 
-PROGRAMS = 2  # for each tile processor, that the parts of a fold give
+PROGRAMS = 2  # for each multiprocessor, that the parts of a reduction give
 SIDE = 64  # of a product that one program computes
 LEAST = 512  # terms of a part of one element of the result
 SUMMED = 256  # steps of a part of a product
-AGAIN = 512  # parts that are folded at a time
+AGAIN = 512  # parts that are reduced at a time
 SHORT = 4  # parts too few by so much that another index is split
 
 
 def parted(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> tuple[Decision, ...]:
-    """A `split` of each fold that has fewer elements than the machine has tile processors and
-    many terms for each of them, with the tile in which its parts are folded again.
+    """A `split_k` of each reduction that has fewer elements than the machine has multiprocessors and
+    many terms for each of them, with the tile in which its parts are reduced again.
 
     sizes: the free and the derived ones.
     """
@@ -47,7 +47,7 @@ def parted(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> tuple[Deci
         parts = min(wanted, extents[over]) if over else 0
         if parts < 2:
             continue
-        split = Decision("split", e.target, (("over", over), ("parts", parts)))
+        split = Decision("split_k", e.target, (("over", over), ("parts", parts)))
         made.append(split)
         if not product:
             tile = (("size", min(AGAIN, power_of_two(parts))),)
@@ -56,13 +56,13 @@ def parted(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> tuple[Deci
 
 
 def _splits(e: Equation, extents: Mapping[str, int]) -> bool:
-    """Whether an equation is a fold whose parts can be folded again, of known ranges."""
-    fold = isinstance(e.value, Reduce) and e.value.fold in FOLDS and not e.accumulate
-    return fold and all(extents[i] for i in e.reduced)
+    """Whether an equation is a reduction whose parts can be reduced again, of known ranges."""
+    reduction = isinstance(e.value, Reduce) and e.value.reduction in REDUCTIONS and not e.accumulate
+    return reduction and all(extents[i] for i in e.reduced)
 
 
 def _programs(e: Equation, product: Contraction | None, extents: Mapping[str, int]) -> int:
-    """How many programs compute a fold that is not split."""
+    """How many programs compute a reduction that is not split."""
     sides = (product.rows, product.columns) if product else ()
     tiles = (-(-prod(extents[i] for i in side) // SIDE) for side in sides)
     beside = {i for side in sides for i in side}
@@ -70,7 +70,7 @@ def _programs(e: Equation, product: Contraction | None, extents: Mapping[str, in
 
 
 def _over(e: Equation, extents: Mapping[str, int], wanted: int) -> str:
-    """The folded index that is parted: the longest, but one that lies side by side in memory only
+    """The reduced index that is parted: the longest, but one that is contiguous in memory only
     where the others are much too short."""
     last = {_last(r.at[-1]) for r in e.reads() if r.at}
     able = [i for i in e.reduced if i in _plain(e)]

@@ -1,4 +1,4 @@
-"""Which folds are made in two stages, and what comes of it."""
+"""Which reductions are made in two stages, and what comes of it."""
 
 import numpy as np
 import pytest
@@ -8,9 +8,9 @@ from ir.lower.lower import lower
 from ir.reference.inputs import random_inputs
 from ir.reference.interpret import interpret
 from ir.reference.reference import evaluate
-from ir.samples.right import require_right
-from ir.samples.samples import WITH_LANES, WITH_TF32, spec_of
 from machines.gpu.parted import parted
+from testing.samples.right import require_right
+from testing.samples.samples import WITH_TF32, WITH_THREADS, spec_of
 
 TOTAL = spec_of("y[()] = sum(x[m, k], m, k)", result="f32[()]")
 CHANNELS = spec_of(
@@ -28,8 +28,8 @@ VECTOR = spec_of("y[m] = sum(x[m, k] * w[k], k)", inputs="x: f32[M, K], w: f32[K
 
 
 def splits(spec, **sizes):
-    found = parted(spec, WITH_LANES, sizes)
-    return {d.subject: (d.option("over"), d.option("parts")) for d in found if d.verb == "split"}
+    found = parted(spec, WITH_THREADS, sizes)
+    return {d.subject: (d.option("over"), d.option("parts")) for d in found if d.verb == "split_k"}
 
 
 def test_a_total_is_split_along_the_index_that_does_not_lie_side_by_side():
@@ -72,9 +72,9 @@ def test_a_product_with_a_vector_is_split_as_a_sum():
     ],
 )
 def test_two_stages_give_the_same(spec, sizes):
-    schedule = autoschedule(spec, WITH_LANES, sizes)
-    nest = lower(spec, schedule, WITH_LANES, sizes)
-    assert schedule.of("split") and len(nest.launches) == 2
+    schedule = autoschedule(spec, WITH_THREADS, sizes)
+    nest = lower(spec, schedule, WITH_THREADS, sizes)
+    assert schedule.of("split_k") and len(nest.launches) == 2
     given = random_inputs(spec, sizes, np.random.default_rng(3))
     found, expected = interpret(nest, given, sizes)["y"], evaluate(spec, given, sizes)["y"]
     np.testing.assert_allclose(found, expected, 1e-9, 1e-7)
@@ -93,6 +93,6 @@ def test_a_convolution_over_rounded_copies_has_parts_too():
         return 1.0
 
     autoschedule(spec, WITH_TF32, {}, {"y"}, cost)
-    both = [s for s in tried if s.of("split") and s.of("layout")]
-    assert {d.option("parts") for s in both for d in s.of("split")} == {8}
+    both = [s for s in tried if s.of("split_k") and s.of("pack")]
+    assert {d.option("parts") for s in both for d in s.of("split_k")} == {8}
     require_right(lower(spec, both[0], WITH_TF32, {}), {})

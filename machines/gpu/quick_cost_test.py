@@ -1,12 +1,12 @@
-"""Estimates where programs have lanes: what makes a launch slower must come out slower."""
+"""Estimates where programs have threads: what makes a launch slower must come out slower."""
 
 import pytest
 
 from ir.estimate.estimate import estimate
-from ir.samples.samples import SMALL, WITH_LANES, lowered
 from ir.sizes import bind
-from machines.gpu.counter import LanesCounter
+from machines.gpu.counter import ThreadsCounter
 from machines.gpu.quick_cost import holds, work
+from testing.samples.samples import SMALL, WITH_THREADS, lowered
 
 SIZES = {"M": 4096, "N": 4096, "K": 4096}
 
@@ -23,20 +23,20 @@ def product(m=128, n=128, k=64, *more: str):
         "compute(acc, unit=matrix)",
         *more,
         sizes=SIZES,
-        machine=WITH_LANES,
+        machine=WITH_THREADS,
     )
 
 
 def us(*args, **kwargs) -> float:
-    return estimate(product(*args, **kwargs), WITH_LANES, SIZES)
+    return estimate(product(*args, **kwargs), WITH_THREADS, SIZES)
 
 
 def counted(nest, sizes):
-    return work(nest.launches[0], WITH_LANES, bind(nest.spec, sizes))
+    return work(nest.launches[0], WITH_THREADS, bind(nest.spec, sizes))
 
 
 def test_small_tiles_of_a_product_move_more_and_take_longer():
-    large, *others = (us(side, side, 64, "lanes(y, count=256)") for side in (128, 64, 32, 16))
+    large, *others = (us(side, side, 64, "threads(y, count=256)") for side in (128, 64, 32, 16))
     for smaller in others:
         assert large < smaller
         large = smaller
@@ -54,15 +54,15 @@ def test_a_load_that_is_under_way_is_not_waited_for():
 
 
 def test_registers_that_do_not_suffice_cost_time():
-    few, enough = "lanes(y, count=64)", "lanes(y, count=256)"
+    few, enough = "threads(y, count=64)", "threads(y, count=256)"
     assert us(128, 256, 32, few) > 1.5 * us(128, 256, 32, enough)
     assert counted(product(128, 256), SIZES).residence(64).spilled > 0
     assert not counted(product(128, 128), SIZES).residence(256).spilled
-    assert not holds(product(256, 256, 32), WITH_LANES, SIZES)
-    assert holds(product(64, 128, 32), WITH_LANES, SIZES)
+    assert not holds(product(256, 256, 32), WITH_THREADS, SIZES)
+    assert holds(product(64, 128, 32), WITH_THREADS, SIZES)
 
 
-def test_fewer_lanes_let_more_programs_share_a_processor():
+def test_fewer_threads_let_more_programs_share_a_processor():
     sizes = {"M": 4096, "K": 1024}
     found = counted(
         lowered(
@@ -70,7 +70,7 @@ def test_fewer_lanes_let_more_programs_share_a_processor():
             "tile(m, size=1)",
             "place(m.outer, level=grid)",
             sizes=sizes,
-            machine=WITH_LANES,
+            machine=WITH_THREADS,
         ),
         sizes,
     )
@@ -80,9 +80,9 @@ def test_fewer_lanes_let_more_programs_share_a_processor():
             "softmax",
             "tile(m, size=1)",
             "place(m.outer, level=grid)",
-            "persist(y, programs=1)",
+            "persistent(y, programs=1)",
             sizes=sizes,
-            machine=WITH_LANES,
+            machine=WITH_THREADS,
         ),
         sizes,
     )
@@ -97,13 +97,13 @@ def test_a_launch_that_fills_few_processors_takes_longer():
             f"tile(m, size={m})",
             "tile(k, size=1024)",
             "place(m.outer, level=grid)",
-            "lanes(y, count=256)",
+            "threads(y, count=256)",
             sizes=sizes,
-            machine=WITH_LANES,
+            machine=WITH_THREADS,
         )
         for m in (1, 32)
     )
-    assert estimate(few, WITH_LANES, sizes) > 2 * estimate(many, WITH_LANES, sizes)
+    assert estimate(few, WITH_THREADS, sizes) > 2 * estimate(many, WITH_THREADS, sizes)
 
 
 def test_bytes_are_those_inside_the_tensor():
@@ -114,7 +114,7 @@ def test_bytes_are_those_inside_the_tensor():
         "tile(k, size=64)",
         "place(m.outer, level=grid)",
         sizes=sizes,
-        machine=WITH_LANES,
+        machine=WITH_THREADS,
     )
     found = counted(nest, sizes)
     assert found.tiles == 3
@@ -125,10 +125,14 @@ def test_bytes_are_those_inside_the_tensor():
 def test_what_is_searched_is_no_load_but_waited_for():
     sizes = {"U": 4096, "B": 4096}
     nest = lowered(
-        "map_id", "tile(b, size=128)", "place(b.outer, level=grid)", sizes=sizes, machine=WITH_LANES
+        "map_id",
+        "tile(b, size=128)",
+        "place(b.outer, level=grid)",
+        sizes=sizes,
+        machine=WITH_THREADS,
     )
     counter = counted(nest, sizes).counter
-    assert isinstance(counter, LanesCounter)
+    assert isinstance(counter, ThreadsCounter)
     assert "keys" not in counter.loaded
     assert counter.waiting_us > 12 * 0.2
 

@@ -2,7 +2,7 @@
 
 Tile sizes of each index come from what the index does: indices of products get sides that a
 matrix unit fills, rows are whole where they fit, whatever a product does in a batch and the
-taps of a window go one at a time. The estimate chooses among them, and the lanes.
+taps of a window go one at a time. The estimate chooses among them, and the threads.
 """
 
 from __future__ import annotations
@@ -13,24 +13,19 @@ from itertools import product
 from math import ceil, inf, log2, prod
 
 from ir.autoschedule.climb import climb
-from ir.autoschedule.openings import (
+from ir.autoschedule.seeds import (
     alongside,
-    deferred,
+    hoisted,
     launch_ends,
+    online,
     reduced,
-    streamed,
     walked,
 )
 from ir.contraction import contraction
 from ir.edits.stages import stage
 from ir.errors import KernelError
-from ir.formulation.associate import associable
-from ir.formulation.formulation import formulate
-from ir.formulation.made import TRIPLE, copy_of, names
-from ir.formulation.narrow import in_range
-from ir.formulation.precision import NARROW
 from ir.lower.lower import fits, lower
-from ir.lower.verbs import canonical, lane_counts
+from ir.lower.verbs import canonical, thread_counts
 from ir.machine import Cost, Machine
 from ir.nest.nest import Dot, Launch, Load, Loop, LoopNest, Map, Statement, Store, Tile
 from ir.recurrence import recurrences
@@ -38,10 +33,15 @@ from ir.schedule import Decision, Schedule
 from ir.sizes import bind
 from ir.sizes import value as number
 from ir.spec import Read, Spec
+from ir.variant.associate import associable
+from ir.variant.derived import TRIPLE, copy_of, names
+from ir.variant.narrow import in_range
+from ir.variant.precision import NARROW
+from ir.variant.variant import formulate
 from ir.verify import facts
 from machines.gpu.index_roles import Roles, last_stored, roles
 from machines.gpu.parted import parted
-from machines.gpu.quick_cost import Work, usual_lanes, work
+from machines.gpu.quick_cost import Work, usual_threads, work
 from machines.gpu.shared_memory import scratch_bytes
 from machines.gpu.tile_choices import tile_choices
 from machines.gpu.units import added, units
@@ -50,12 +50,12 @@ from machines.gpu.windowed import windowed
 
 MOST_TRIED = 96  # combinations of tiles that are all tried; of more, the best is climbed to
 DEPTHS = (3, 2)
-AHEAD = 0.9  # of scratch, that tiles under way may take: a backend needs some for itself
+AHEAD = 0.9  # of scratch, that tiles in flight may take: a backend needs some for itself
 BAND = 8
 FEWER = 8  # times as few parts of a product, which are tried too
-OF_PRODUCT = 128  # elements of a product that one lane usually holds
+OF_PRODUCT = 128  # elements of a product that one thread usually holds
 OF_ROW = 16  # elements of anything else
-REWRITES = ("associate", "atomic", "carry", "layout", "collapse")  # bring other equations
+REWRITES = ("associate", "atomic", "carry", "pack", "flatten")  # bring other equations
 DOUBT = 0.01  # of the estimate: what is preferred wins where it takes so little more
 
 
@@ -89,10 +89,10 @@ def seed(
 
 
 @dataclass(frozen=True, slots=True)
-class _Opening:
+class _Plan:
     """Decisions that come before tiles. formed: the equations as they leave them, with their
     roles.  base: what goes with these equations under any tiles.  needs_loop: whether they are
-    for a reduction in a loop only.  ahead: whether what a product takes is loaded ahead also where
+    for a reduction in a loop only.  ahead: whether what a product takes is prefetched also where
     it is rounded in between.  apart: what launches of their own make for products to load."""
 
     made: tuple[Decision, ...]
@@ -106,72 +106,72 @@ class _Opening:
     @property
     def cut(self) -> frozenset[str]:
         """The indices whose tiles are decided; of a copy, those that have none too."""
-        copies = tuple(f"{copy_of(d)}_" for d in self.made if d.verb == "layout")
+        copies = tuple(f"{copy_of(d)}_" for d in self.made if d.verb == "pack")
         return frozenset(i for i in facts(self.formed).ranges if copies and i.startswith(copies))
 
     @property
     def parts(self) -> Mapping[str, int]:
-        """Into how many parts a fold over an index is split."""
+        """Into how many parts a reduction over an index is split."""
         return {
-            str(d.option("over")): int(d.option("parts")) for d in self.made if d.verb == "split"
+            str(d.option("over")): int(d.option("parts")) for d in self.made if d.verb == "split_k"
         }
 
 
-def _parted_opening(spec: Spec, machine: Machine, made: tuple[Decision, ...]) -> _Opening:
-    """Folds in two stages: what is decided on the spec's own equations holds for their parts."""
+def _parted_plan(spec: Spec, machine: Machine, made: tuple[Decision, ...]) -> _Plan:
+    """Reductions in two stages: what is decided on the spec's own equations holds for their parts."""
     base = (*launch_ends(spec), *units(spec, machine))
-    return _Opening(made, spec, roles(spec), base, False)
+    return _Plan(made, spec, roles(spec), base, False)
 
 
-def _opening(spec: Spec, machine: Machine, made: tuple[Decision, ...]) -> _Opening:
+def _plan(spec: Spec, machine: Machine, made: tuple[Decision, ...]) -> _Plan:
     other = any(d.verb in REWRITES for d in made)
     formed = formulate(spec, Schedule(spec.name, made)) if other else spec
     base = in_range(spec, made, (*launch_ends(formed), *units(formed, machine)), machine)
-    return _Opening(made, formed, roles(formed), base, bool(made) and not other)
+    return _Plan(made, formed, roles(formed), base, bool(made) and not other)
 
 
-def _narrowed(opening: _Opening, machine: Machine, rounded: Collection[str]) -> _Opening | None:
-    """The opening with products of f32 as ones of a narrower dtype; None where it has none, or the
+def _narrowed(plan: _Plan, machine: Machine, rounded: Collection[str]) -> _Plan | None:
+    """The plan with products of f32 as ones of a narrower dtype; None where it has none, or the
     machine gains little by it."""
-    decided = {d.subject for d in opening.base if d.verb == "precision"}
+    decided = {d.subject for d in plan.base if d.verb == "precision"}
     made = [
         Decision("precision", d.subject, (("dtype", NARROW if d.subject in rounded else TRIPLE),))
-        for d in opening.base
-        if d.verb == "compute" and d.subject not in decided and _wide(opening.formed, d.subject)
+        for d in plan.base
+        if d.verb == "compute" and d.subject not in decided and _wide(plan.formed, d.subject)
     ]
     if not made or not (_gains(machine, 1) if rounded else _gains(machine, 3)):
         return None
-    return replace(opening, base=(*opening.base, *made))
+    return replace(plan, base=(*plan.base, *made))
 
 
-def _apart(opening: _Opening) -> _Opening | None:
-    """The opening with the parts of products of three made by launches of their own, so that the
+def _apart(plan: _Plan) -> _Plan | None:
+    """The plan with the parts of products of three made by launches of their own, so that the
     products' loops only load; None where it has no such product."""
-    triple = [d for d in opening.base if d.verb == "precision" and d.option("dtype") == TRIPLE]
+    triple = [d for d in plan.base if d.verb == "precision" and d.option("dtype") == TRIPLE]
     ends = [Decision("kernel", f"{d.subject}_{part}") for d in triple for part in ("al", "bl")]
     parts = frozenset(part for d in triple for part in names(d))
-    return replace(opening, base=(*ends, *opening.base), apart=parts) if ends else None
+    return replace(plan, base=(*ends, *plan.base), apart=parts) if ends else None
 
 
-def _stepwise(spec: Spec, machine: Machine) -> _Opening | None:
-    """The products of a recurrence's steps on the lanes: few rows leave the matrix unit idle, and a
+def _stepwise(spec: Spec, machine: Machine) -> _Plan | None:
+    """The products of a recurrence's steps on the threads: few rows leave the matrix unit idle, and a
     step waits for its slowest program. None where it has no product."""
     inside = {t for r in recurrences(spec) for t in r.targets if contraction(spec.equation(t))}
     outside = (d for d in units(spec, machine) if d.subject not in inside)
     base = (*launch_ends(spec), *outside)
-    return _Opening((), spec, roles(spec, inside), base, False) if inside else None
+    return _Plan((), spec, roles(spec, inside), base, False) if inside else None
 
 
 def _copied(
     spec: Spec, machine: Machine, made: tuple[Decision, ...], parts: tuple[Decision, ...]
-) -> _Opening:
-    """An opening with copies that products load as they are, the products perhaps in parts."""
-    copies = frozenset(copy_of(d) for d in made if d.verb == "layout")
-    return replace(_opening(spec, machine, made), made=(*made, *parts), apart=copies)
+) -> _Plan:
+    """An plan with copies that products load as they are, the products perhaps in parts."""
+    copies = frozenset(copy_of(d) for d in made if d.verb == "pack")
+    return replace(_plan(spec, machine, made), made=(*made, *parts), apart=copies)
 
 
 def _several(parts: tuple[Decision, ...]) -> Iterator[tuple[Decision, ...]]:
-    """No parts, so many, and a few: those are folded again, and what is loaded for a product may
+    """No parts, so many, and a few: those are reduced again, and what is loaded for a product may
     keep more programs busy than its result has tiles."""
     yield ()
     for share in (1, FEWER) if len(parts) == 1 else ():
@@ -202,7 +202,7 @@ def _gains(machine: Machine, products: int) -> bool:
 
 
 class _Search:
-    """Tries tile sizes under each opening."""
+    """Tries tile sizes under each plan."""
 
     def __init__(
         self,
@@ -218,19 +218,19 @@ class _Search:
         self.sizes = sizes
         self.bound = bind(spec, sizes)
         self.stepped = frozenset(r.index for r in recurrences(spec))
-        self.openings = [
+        self.plans = [
             *(
-                _opening(spec, machine, made)
+                _plan(spec, machine, made)
                 for made in dict.fromkeys(
-                    ((), streamed(spec), deferred(spec), added(spec), alongside(spec), walked(spec))
+                    ((), online(spec), hoisted(spec), added(spec), alongside(spec), walked(spec))
                 )
             ),
-            *(_opening(spec, machine, (Decision("associate", t),)) for t in associable(spec)),
-            *(_opening(spec, machine, made) for made in windowed(spec, self.bound)),
+            *(_plan(spec, machine, (Decision("associate", t),)) for t in associable(spec)),
+            *(_plan(spec, machine, made) for made in windowed(spec, self.bound)),
         ]
         if parts := parted(spec, machine, self.bound):
-            self.openings.append(_parted_opening(spec, machine, parts))
-        narrow = [n for o in self.openings if (n := _narrowed(o, machine, rounded))]
+            self.plans.append(_parted_plan(spec, machine, parts))
+        narrow = [n for o in self.plans if (n := _narrowed(o, machine, rounded))]
         apart = [a for n in narrow if (a := _apart(n))]
         copies = rounded_copies(spec, self.bound, rounded) if _gains(machine, 1) else ()
         self.narrow = [
@@ -240,14 +240,14 @@ class _Search:
             *(_copied(spec, machine, made, more) for made in copies for more in _several(parts)),
         ]
         if stepwise := _stepwise(spec, machine):
-            (self.narrow or self.openings).append(stepwise)
+            (self.narrow or self.plans).append(stepwise)
         self.fault: KernelError | None = None
 
     def best(self) -> Schedule:
         """Products in a narrow precision where that is to be had, as their rate is a multiple."""
         found = self._found(self.narrow)
         if not found or found[0].us == inf or found[0].spilled:
-            wide = self._found(self.openings)
+            wide = self._found(self.plans)
             fits = wide[0].us < inf and not wide[0].spilled
             found = wide if fits or not found or found[0].us == inf else found
         least = min(f.us for f in found)
@@ -257,22 +257,20 @@ class _Search:
             )
         return next(f.schedule for f in found if f.us <= least * (1 + DOUBT))
 
-    def _found(self, openings: Sequence[_Opening]) -> list[_Found]:
-        """What was tried under some openings: what fits registers, where anything does."""
-        found = [one for opening in openings for one in self._under(opening)]
+    def _found(self, plans: Sequence[_Plan]) -> list[_Found]:
+        """What was tried under some plans: what fits registers, where anything does."""
+        found = [one for plan in plans for one in self._under(plan)]
         return [f for f in found if f.us < inf and not f.spilled] or found
 
-    def _under(self, opening: _Opening) -> Iterator[_Found]:
-        """What was tried under an opening: every combination, or a climb to the best."""
-        choices = tile_choices(
-            opening.formed, opening.roles, self.bound, opening.parts, opening.cut
-        )
+    def _under(self, plan: _Plan) -> Iterator[_Found]:
+        """What was tried under an plan: every combination, or a climb to the best."""
+        choices = tile_choices(plan.formed, plan.roles, self.bound, plan.parts, plan.cut)
         tried: dict[tuple[int, ...], _Found] = {}
 
         def at(point: tuple[int, ...]) -> _Found:
             if point not in tried:
                 tiles = [c[n] for c, n in zip(choices, point, strict=True)]
-                tried[point] = self._try(opening, tuple(d for t in tiles for d in t))
+                tried[point] = self._try(plan, tuple(d for t in tiles for d in t))
             return tried[point]
 
         if prod(map(len, choices)) <= MOST_TRIED:
@@ -282,46 +280,46 @@ class _Search:
         for start in (tuple(0 for _ in choices), tuple(len(c) // 2 for c in choices)):
             yield climb(start, [len(c) for c in choices], at)
 
-    def _try(self, opening: _Opening, tiles: tuple[Decision, ...]) -> _Found:
+    def _try(self, plan: _Plan, tiles: tuple[Decision, ...]) -> _Found:
         looped = {d.subject for d in tiles if d.verb == "tile"}
         nothing = _Found(inf, Schedule(self.spec.name))
-        if opening.needs_loop and not looped & reduced(self.spec, opening.made):
+        if plan.needs_loop and not looped & reduced(self.spec, plan.made):
             return nothing
-        decisions = (*opening.base, *_ordered(self.spec, tiles), *opening.made)
+        decisions = (*plan.base, *_ordered(self.spec, tiles), *plan.made)
         schedule = Schedule(self.spec.name, decisions)
         try:
             nest = lower(self.spec, canonical(schedule), self.machine, self.sizes)
         except KernelError as error:
             self.fault = self.fault or error
             return nothing
-        return self._dispatched(nest, opening)
+        return self._dispatched(nest, plan)
 
-    def _dispatched(self, nest: LoopNest, opening: _Opening) -> _Found:
-        """The nest's schedule with depths, lanes and orders, and its time."""
+    def _dispatched(self, nest: LoopNest, plan: _Plan) -> _Found:
+        """The nest's schedule with depths, threads and orders, and its time."""
         us, spilled, more = 0.0, 0.0, []
         for launch in nest.launches:
-            deep, depths = self._deepest(launch, opening.ahead)
+            deep, depths = self._deepest(launch, plan.ahead)
             counted = work(deep, self.machine, self.bound)
-            lanes = self._lanes(launch, counted)
-            us += launch.times(self.bound) * counted.us(lanes)
-            spilled = max(spilled, counted.residence(lanes).spilled)
+            threads = self._threads(launch, counted)
+            us += launch.times(self.bound) * counted.us(threads)
+            spilled = max(spilled, counted.residence(threads).spilled)
             stored = _last_stored(launch)
-            more += [*depths, *self._band(launch, opening)]
-            more.append(Decision("lanes", stored, (("count", lanes),)))
+            more += [*depths, *self._band(launch, plan)]
+            more.append(Decision("threads", stored, (("count", threads),)))
         unique = {(d.verb, d.subject): d for d in more}
         schedule = canonical(
             Schedule(nest.schedule.kernel, (*nest.schedule.decisions, *unique.values()))
         )
         found = _Found(self._costs(schedule, us), schedule, spilled)
-        return self._in_bulk(found, opening, us) if opening.apart else found
+        return self._in_bulk(found, plan, us) if plan.apart else found
 
-    def _in_bulk(self, found: _Found, opening: _Opening, us: float) -> _Found:
-        """The same with the copy engine moving what was made for products, where it can and that
+    def _in_bulk(self, found: _Found, plan: _Plan, us: float) -> _Found:
+        """The same with TMA moving what was made for products, where it can and that
         is not slower."""
         stages = {
             d: stage(d.subject, int(d.option("depth")), by="bulk")
             for d in found.schedule.of("stage")
-            if d.subject in opening.apart
+            if d.subject in plan.apart
         }
         moved = tuple(stages.get(d, d) for d in found.schedule.decisions)
         schedule = Schedule(found.schedule.kernel, moved)
@@ -341,17 +339,17 @@ class _Search:
             self.fault = self.fault or error
             return inf
 
-    def _lanes(self, launch: Launch, counted: Work) -> int:
-        """The fastest number of lanes of those whose registers suffice; of equally fast ones, that
+    def _threads(self, launch: Launch, counted: Work) -> int:
+        """The fastest number of threads of those whose registers suffice; of equally fast ones, that
         with the usual share each."""
         products = [s.value for s in launch.statements() if isinstance(s, Dot)]
         tables = counted.counter.tables
         names = products or [v.name for v in launch.values if v.name not in tables]
         largest = max(counted.counter.elements(n) for n in names)
-        fewest = usual_lanes(self.machine) if products else self.machine.wave
+        fewest = usual_threads(self.machine) if products else self.machine.warp
         share = max(fewest, largest / (OF_PRODUCT if products else OF_ROW))
         return min(
-            lane_counts(self.machine),
+            thread_counts(self.machine),
             key=lambda c: (
                 counted.residence(c).spilled > 0,
                 counted.us(c) * (1 + DOUBT * abs(log2(c / share))),
@@ -377,16 +375,16 @@ class _Search:
                 return deep, [stage(t, depth) for t in sorted(tensors)]
         return launch, []
 
-    def _band(self, launch: Launch, opening: _Opening) -> Iterator[Decision]:
+    def _band(self, launch: Launch, plan: _Plan) -> Iterator[Decision]:
         """Tiles of a large product in bands, so that both operands stay in the cache."""
         counts = {g.index: ceil(number(g.size, self.bound) / g.tile) for g in launch.grid}
         if prod(counts.values()) <= 2 * self.machine.parallel:
             return
-        for rows, columns in opening.roles.sides:
+        for rows, columns in plan.roles.sides:
             pairs = product([i for i in counts if i in rows], [i for i in counts if i in columns])
             for row, column in pairs:
                 if counts[row] >= 2 * BAND and counts[column] >= BAND // 2:
-                    yield Decision("group", row, (("size", BAND), ("over", column)))
+                    yield Decision("rasterize", row, (("size", BAND), ("over", column)))
                     return
 
 

@@ -15,10 +15,10 @@ from ir.parse.schedule import parse_schedule
 from ir.reference.inputs import random_inputs
 from ir.reference.interpret import interpret
 from ir.reference.reference import evaluate
-from ir.samples.samples import KERNELS, WITH_LANES, spec_of, workload
 from ir.sizes import bind
 from machines.gpu import seed
 from machines.gpu.quick_cost import work
+from testing.samples.samples import KERNELS, WITH_THREADS, spec_of, workload
 
 SIZES = {
     "attention": {"H": 64, "M": 4096, "N": 4096, "D": 128},
@@ -37,14 +37,14 @@ SIZES = {
     "wukong_fm": {"B": 1024, "N": 40, "D": 224, "K": 448},
 }
 TIGHT = dataclasses.replace(
-    WITH_LANES,
-    levels={"grid": 300, "lane": 1024, "wave": 64},
+    WITH_THREADS,
+    levels={"grid": 300, "thread": 1024, "warp": 64},
     engines=(),
-    spaces={**WITH_LANES.spaces, "scratch": Space(2**16), "register": Space(2**19)},
+    spaces={**WITH_THREADS.spaces, "scratch": Space(2**16), "register": Space(2**19)},
 )
 
 
-def scheduled(name: str, machine=WITH_LANES):
+def scheduled(name: str, machine=WITH_THREADS):
     return autoschedule(workload(name).spec, machine, SIZES[name])
 
 
@@ -54,7 +54,7 @@ def tile(schedule, index: str) -> int:
     return decision.option("size") if decision else 0
 
 
-@pytest.mark.parametrize("machine", [WITH_LANES, TIGHT], ids=["roomy", "tight"])
+@pytest.mark.parametrize("machine", [WITH_THREADS, TIGHT], ids=["roomy", "tight"])
 @pytest.mark.parametrize("name", KERNELS)
 def test_every_kernel_has_a_schedule_that_registers_nearly_hold(name, machine, monkeypatch):
     spec, sizes = workload(name).spec, SIZES[name]
@@ -66,8 +66,8 @@ def test_every_kernel_has_a_schedule_that_registers_nearly_hold(name, machine, m
     nest = lower(spec, schedule, machine, sizes)
     bound = bind(spec, sizes)
     for launch in nest.launches:
-        assert launch.lanes
-        assert work(launch, machine, bound).residence(launch.lanes).spilled < 0.15
+        assert launch.threads
+        assert work(launch, machine, bound).residence(launch.threads).spilled < 0.15
     untuned = plain(spec, machine, sizes)
     slow = estimate(lower(spec, untuned, machine, sizes), machine, sizes)
     assert estimate(nest, machine, sizes) <= 1.05 * slow
@@ -76,7 +76,7 @@ def test_every_kernel_has_a_schedule_that_registers_nearly_hold(name, machine, m
 @pytest.mark.parametrize("name", KERNELS)
 def test_schedules_for_large_sizes_compute_the_same_at_any_size(name):
     given = workload(name)
-    nest = lower(given.spec, scheduled(name), WITH_LANES, SIZES[name])
+    nest = lower(given.spec, scheduled(name), WITH_THREADS, SIZES[name])
     for sizes in given.checks[:2]:
         inputs = random_inputs(given.spec, sizes, np.random.default_rng(1))
         found, expected = interpret(nest, inputs, sizes), evaluate(given.spec, inputs, sizes)
@@ -96,7 +96,7 @@ def test_tiles_are_powers_of_two(name):
 def test_large_products_have_large_sides(name):
     schedule = scheduled(name)
     assert tile(schedule, "m") >= 64 and 32 <= tile(schedule, "n") <= 256
-    assert schedule.find("lanes", "y").option("count") in (128, 256)
+    assert schedule.find("threads", "y").option("count") in (128, 256)
 
 
 def test_what_a_batch_only_repeats_and_taps_go_one_at_a_time():
@@ -123,27 +123,27 @@ def test_only_operands_in_loops_are_staged():
 
 def test_a_product_of_three_is_done_in_the_cheaper_order():
     """Its operands are not those of the equations, so they are rounded to tf32 and not to f16."""
-    w, matrix = workload("wukong_fm"), WITH_LANES.units["matrix"]
+    w, matrix = workload("wukong_fm"), WITH_THREADS.units["matrix"]
     fast = dataclasses.replace(matrix, flops={**matrix.flops, "tf32": 5e14})
-    with_tf32 = dataclasses.replace(WITH_LANES, units={**WITH_LANES.units, "matrix": fast})
+    with_tf32 = dataclasses.replace(WITH_THREADS, units={**WITH_THREADS.units, "matrix": fast})
     schedule = autoschedule(w.spec, with_tf32, SIZES["wukong_fm"])
     assert schedule.of("associate")
     assert schedule.find("precision", "out").option("dtype") == "tf32"
     assert not scheduled("wukong_fm").of("associate")
     assert not autoschedule(
-        workload("wukong_fm").spec, WITH_LANES, {"B": 64, "N": 448, "D": 32, "K": 32}
+        workload("wukong_fm").spec, WITH_THREADS, {"B": 64, "N": 448, "D": 32, "K": 32}
     ).of("associate")
 
 
 def test_tiles_of_a_large_product_are_walked_in_bands():
-    assert scheduled("matmul_bias_gelu").find("group", "m").option("over") == "n"
-    assert not scheduled("wukong_fm").of("group")
+    assert scheduled("matmul_bias_gelu").find("rasterize", "m").option("over") == "n"
+    assert not scheduled("wukong_fm").of("rasterize")
 
 
 def test_a_product_of_integers_is_not_for_the_matrix_unit():
     line = "y[m, n] = sum(a[m, k] * b[k, n], k)"
     spec = spec_of(line, inputs="a: i64[M, K], b: i64[K, N]", result="i64[M, N]")
-    schedule = autoschedule(spec, WITH_LANES, {"M": 64, "K": 64, "N": 64})
+    schedule = autoschedule(spec, WITH_THREADS, {"M": 64, "K": 64, "N": 64})
     assert schedule.find("compute", "y") is None
 
 
@@ -153,15 +153,15 @@ def test_a_product_of_f32_is_for_the_matrix_unit_too():
         inputs="x: f32[M, K], w: f32[K, N]",
         result="f32[M, N]",
     )
-    schedule = autoschedule(spec, WITH_LANES, {"M": 1024, "K": 1024, "N": 1024})
+    schedule = autoschedule(spec, WITH_THREADS, {"M": 1024, "K": 1024, "N": 1024})
     assert schedule.find("compute", "y").option("unit") == "matrix"
     assert not schedule.of("precision")
 
 
-def test_few_rows_of_a_step_are_multiplied_on_the_lanes_and_many_by_the_matrix_unit():
+def test_few_rows_of_a_step_are_multiplied_on_the_threads_and_many_by_the_matrix_unit():
     def products(rows):
         sizes = {"T": 64, "B": rows, "I": 256, "H": 256}
-        schedule = autoschedule(workload("rnn").spec, WITH_LANES, sizes)
+        schedule = autoschedule(workload("rnn").spec, WITH_THREADS, sizes)
         return [d.subject for d in schedule.of("compute")]
 
     assert products(2) == ["gx"]  # the gates' product is outside of the steps, and has all rows
@@ -174,8 +174,8 @@ def test_parts_of_a_large_product_of_three_are_made_beforehand_and_moved_in_bulk
         inputs="x: f32[M, K], w: f32[K, N]",
         result="f32[M, N]",
     )
-    matrix = dataclasses.replace(WITH_LANES.units["matrix"], flops={"tf32": 5e14, "f32": 6e13})
-    machine = dataclasses.replace(WITH_LANES, units=WITH_LANES.units | {"matrix": matrix})
+    matrix = dataclasses.replace(WITH_THREADS.units["matrix"], flops={"tf32": 5e14, "f32": 6e13})
+    machine = dataclasses.replace(WITH_THREADS, units=WITH_THREADS.units | {"matrix": matrix})
     found = autoschedule(
         spec, machine, {"M": 4096, "N": 4096, "K": 4096}, cost=lambda nest: 1 / len(nest.launches)
     )
@@ -187,10 +187,10 @@ def test_parts_of_a_large_product_of_three_are_made_beforehand_and_moved_in_bulk
 
 def test_a_row_that_is_too_long_is_looped():
     sizes = {"M": 64, "K": 1_000_000}
-    schedule = autoschedule(workload("softmax").spec, WITH_LANES, sizes)
-    assert tile(schedule, "k") >= 1024 and schedule.of("stream")
+    schedule = autoschedule(workload("softmax").spec, WITH_THREADS, sizes)
+    assert tile(schedule, "k") >= 1024 and schedule.of("online")
     spec = spec_of("y[m] = argmax(x[m, k], k)", result="i32[M]")
-    assert autoschedule(spec, WITH_LANES, sizes).of("stream")
+    assert autoschedule(spec, WITH_THREADS, sizes).of("online")
 
 
 def test_what_cannot_be_lowered_is_refused_with_the_reason():
@@ -198,4 +198,4 @@ def test_what_cannot_be_lowered_is_refused_with_the_reason():
         "y[m, k] = cummax(x[m, k], k, exclusive=True)", inputs="x: i32[M, K]", result="i32[M, K]"
     )
     with pytest.raises(KernelError, match="an exclusive cummax of integers is not lowered"):
-        autoschedule(spec, WITH_LANES, {"M": 4, "K": 8})
+        autoschedule(spec, WITH_THREADS, {"M": 4, "K": 8})

@@ -95,8 +95,8 @@ class _Scratch:
                 if len(loops) > 1 and own > 1 and not self.launch.resident:
                     self._block(loops[-1].body, own, copies)
                     continue
-                trips = _written_out(s) if own == 1 else 0
-                self._block(s.body, depth if trips else own, copies * (trips or 1))
+                iterations = _written_out(s) if own == 1 else 0
+                self._block(s.body, depth if iterations else own, copies * (iterations or 1))
             elif isinstance(s, Load):
                 taken = self._loaded(s, depth, copies)
                 if taken:
@@ -188,5 +188,5 @@ def _written_out(s: Loop) -> int:
         return 0
     if not all(isinstance(e, Number) for e in ends):
         return 0
-    trips = ends[1].value - ends[0].value
-    return trips if trips <= WRITTEN_OUT else 0
+    iterations = ends[1].value - ends[0].value
+    return iterations if iterations <= WRITTEN_OUT else 0

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from ir.samples.samples import WITH_LANES, lowered, spec_of
 from ir.sizes import bind
 from machines.gpu.shared_memory import scratch_parts, staged_values
+from testing.samples.samples import WITH_THREADS, lowered, spec_of
 
 SIZES = {"M": 256, "N": 256, "K": 256}
 TILED = (
@@ -18,10 +18,10 @@ TILED = (
 )
 LOOP = ("tile(k, size=64)", "place(k.outer, level=loop)", "stage(w, depth=4)")
 REGISTERS = replace(
-    WITH_LANES,
+    WITH_THREADS,
     units={
-        **WITH_LANES.units,
-        "matrix": replace(WITH_LANES.units["matrix"], reads="register"),
+        **WITH_THREADS.units,
+        "matrix": replace(WITH_THREADS.units["matrix"], reads="register"),
     },
 )
 NORMED = spec_of(
@@ -34,12 +34,12 @@ NORMED = spec_of(
 X, W = 2 * 64 * 64, 2 * 64 * 32
 
 
-def parts(kernel, *lines, machine=WITH_LANES, sizes=None) -> dict[str, int]:
+def parts(kernel, *lines, machine=WITH_THREADS, sizes=None) -> dict[str, int]:
     nest = lowered(kernel, *lines, sizes=sizes or SIZES, machine=machine)
     return scratch_parts(nest.launches[-1], machine, bind(nest.spec, sizes or SIZES))
 
 
-@pytest.mark.parametrize(("machine", "slots"), [(WITH_LANES, 4), (REGISTERS, 3)])
+@pytest.mark.parametrize(("machine", "slots"), [(WITH_THREADS, 4), (REGISTERS, 3)])
 def test_all_operands_in_a_loop_are_loaded_as_far_ahead_as_one(machine, slots):
     found = parts("matmul_bias_gelu", *TILED, *LOOP, machine=machine)
     assert found == {"x": slots * X, "w": slots * W}

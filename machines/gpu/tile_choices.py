@@ -1,4 +1,4 @@
-"""Tile choices: for each index of a spec, the cuts worth trying where programs have lanes."""
+"""Tile choices: for each index of a spec, the cuts worth trying where programs have threads."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Collection, Mapping
 from math import prod
 from types import MappingProxyType
 
-from ir.autoschedule.openings import tiled
-from ir.formulation.atomic import facts_with_places, places, updated
-from ir.formulation.precision import narrowest
+from ir.autoschedule.seeds import tiled
 from ir.schedule import Decision
 from ir.sizes import power_of_two
 from ir.sizes import value as number
 from ir.spec import Index, Spec
+from ir.variant.atomic import facts_with_places, places, updated
+from ir.variant.precision import narrowest
 from machines.gpu.index_roles import Roles
 
 SIDES = (32, 64, 128, 256)  # of a product
@@ -21,18 +21,18 @@ FEW_BESIDE = (2, 4, 8, 16)  # of an index whose next faster one is short and who
 SUMMED = (64, 32, 128)  # by a product, at a time
 WIDE_SUMMED = 32  # at a time, by several products of f32 in one launch, as recurrences have
 SEGMENTS = (16, 32, 64)  # of a jagged range, at a time
-ROWS = (1, 2, 4, 8, 16)  # at a time, where each is folded
-FEW_ROWS = (1, 4, 16)  # of several folded indices
-COLUMNS = (32, 64, 128)  # the same, where rows lie side by side and not one after the other
+ROWS = (1, 2, 4, 8, 16)  # at a time, where each is reduced
+FEW_ROWS = (1, 4, 16)  # of several reduced indices
+COLUMNS = (32, 64, 128)  # the same, where rows are contiguous and not one after the other
 ACROSS = (256, 64, 32)  # of such a row at a time
-FOLDED = (4096, 2048, 1024)  # of a row that is too long to be held whole
+REDUCED = (4096, 2048, 1024)  # of a row that is too long to be held whole
 STEPS = (1, 4, 8, 16)  # of a recurrence, in a product outside of it
-INNERMOST = (128, 256, 64, 32, 512, 1024, 2048)  # where nothing is folded
+INNERMOST = (128, 256, 64, 32, 512, 1024, 2048)  # where nothing is reduced
 LONGEST_SIDE = 512  # that is held whole where a product needs all of it
 SHORT, LONG = 256, 1024  # extents below and from which fewer cuts of a product are worth it
 LONGEST_ROW = 16384  # elements that a program holds
-HELD = 8192  # the same, of several folded indices
-INNER = (1024, 2048, 4096, 512, 256)  # of the last of several folded indices, at a time
+HELD = 8192  # the same, of several reduced indices
+INNER = (1024, 2048, 4096, 512, 256)  # of the last of several reduced indices, at a time
 
 Tiles = tuple[Decision, ...]
 
@@ -46,7 +46,7 @@ def tile_choices(
 ) -> tuple[tuple[Tiles, ...], ...]:
     """The cuts of each index, what is preferred first; `()` is the index as a whole.
 
-    parts: into how many a fold over an index is split.  cut: indices that have their tiles.
+    parts: into how many a reduction over an index is split.  cut: indices that have their tiles.
     """
     ranges = facts_with_places(spec).ranges
     extents = {i: 0 if r.jagged else number(r.high, sizes) for i, r in ranges.items()}
@@ -61,7 +61,7 @@ def tile_choices(
                 if i in cut
                 else _parted(i, roles, extents, several)
                 if i in parts
-                else _folded(i, roles, extents, several)
+                else _reduced(i, roles, extents, several)
                 if i in several
                 else _looped(i, extents[i], (WIDE_SUMMED,), WIDE_SUMMED)
                 if i in wide
@@ -77,34 +77,34 @@ def tile_choices(
 
 
 def _across(spec: Spec, roles: Roles) -> Mapping[str, tuple[int, ...]]:
-    """More sizes where one index is folded that lies apart in memory in all that is read, and one
+    """More sizes where one index is reduced that lies apart in memory in all that is read, and one
     that is stored lies contiguous: of both."""
     places = [r.at for e in spec.equations for r in e.reads() if len(r.at) > 1]
     ends = {at[-1].name for at in places if isinstance(at[-1], Index)}
     plain = {p.name for at in places for p in at if isinstance(p, Index)}
     apart = roles.taps | roles.jagged | roles.multiplied | roles.stepped
-    folded = [i for i in roles.folded if i in plain and i not in apart]
-    rows = [i for i in ends if i in roles.stored and i not in roles.folded | apart]
-    if len(folded) != 1 or len(rows) != 1 or folded[0] in ends:
+    reduced = [i for i in roles.reduced if i in plain and i not in apart]
+    rows = [i for i in ends if i in roles.stored and i not in roles.reduced | apart]
+    if len(reduced) != 1 or len(rows) != 1 or reduced[0] in ends:
         return {}
-    return {folded[0]: ACROSS, rows[0]: COLUMNS}
+    return {reduced[0]: ACROSS, rows[0]: COLUMNS}
 
 
 def _beside(
     index: str, extents: Mapping[str, int], across: Mapping[str, tuple[int, ...]], level: str
 ) -> list[Tiles]:
-    """Cuts of an index into some of these sizes: of rows that lie side by side, which come before
-    others, as more of a row lies contiguous, or of what is folded in a loop."""
+    """Cuts of an index into some of these sizes: of rows that are contiguous, which come before
+    others, as more of a row lies contiguous, or of what is reduced in a loop."""
     if level != ("loop" if across.get(index) == ACROSS else "grid"):
         return []
     return [tiled(index, s, level) for s in across.get(index, ()) if s < extents[index]]
 
 
 def _several(spec: Spec, roles: Roles, extents: Mapping[str, int]) -> tuple[str, ...]:
-    """The folded indices, the one that changes fastest in memory last, where a program cannot
+    """The reduced indices, the one that changes fastest in memory last, where a program cannot
     hold all that they run over; none where it can."""
     apart = roles.jagged | roles.taps | roles.multiplied | roles.batch
-    found = [i for i in extents if i in roles.folded and i not in apart]
+    found = [i for i in extents if i in roles.reduced and i not in apart]
     if len(found) < 2 or prod(power_of_two(extents[i]) for i in found) <= HELD:
         return ()
     ends = [r.at[-1] for e in spec.equations for r in e.reads() if r.at]
@@ -112,11 +112,11 @@ def _several(spec: Spec, roles: Roles, extents: Mapping[str, int]) -> tuple[str,
     return (*(i for i in found if i != fastest), fastest)
 
 
-def _folded(
+def _reduced(
     index: str, roles: Roles, extents: Mapping[str, int], several: tuple[str, ...]
 ) -> list[Tiles]:
-    """Cuts of one of several folded indices; where it is stored too, its tiles lie side by side
-    in launches that do not fold it."""
+    """Cuts of one of several reduced indices; where it is stored too, its tiles are contiguous
+    in launches that do not reduce it."""
     extent, level = extents[index], "grid" if index in roles.stored else "loop"
     if index == several[-1]:
         made: list[Tiles] = [tiled(index, size, level) for size in INNER if size < extent]
@@ -131,9 +131,9 @@ def _folded(
 def _parted(
     index: str, roles: Roles, extents: Mapping[str, int], several: tuple[str, ...]
 ) -> list[Tiles]:
-    """Cuts of an index whose fold is split; extents: of a part."""
+    """Cuts of an index whose reduction is split; extents: of a part."""
     wide = power_of_two(extents[index])
-    sizes: tuple[int, ...] = (*FOLDED, *INNER)
+    sizes: tuple[int, ...] = (*REDUCED, *INNER)
     if index in several[:-1]:
         sizes = ROWS
     elif index in roles.multiplied:
@@ -165,11 +165,11 @@ def _of(
         return [tiled(index, size, "loop") for size in SEGMENTS]
     if index in roles.bounding or index in roles.batch:
         return [tiled(index, 1, "grid")]
-    if index in roles.stepped and index not in roles.multiplied | roles.folded:
+    if index in roles.stepped and index not in roles.multiplied | roles.reduced:
         return [tiled(index, 1, "grid")]
     if index in roles.taps:
         return [tiled(index, 1, "loop")]
-    if index in roles.stored and index not in roles.folded:
+    if index in roles.stored and index not in roles.reduced:
         return _on_grid(index, roles, extents)
     if index in roles.stored and extent <= LONGEST_SIDE:
         return [()]
@@ -177,13 +177,13 @@ def _of(
         return _looped(index, extent, SUMMED[:2], LONGEST_SIDE)
     if index in roles.multiplied:
         return _looped(index, extent, SUMMED, LONGEST_SIDE)
-    if index in scattered and index not in roles.folded:
+    if index in scattered and index not in roles.reduced:
         return _cut(index, extent, scattered[index], 0)
-    return _looped(index, extent, FOLDED, LONGEST_ROW)
+    return _looped(index, extent, REDUCED, LONGEST_ROW)
 
 
 def _on_grid(index: str, roles: Roles, extents: Mapping[str, int]) -> list[Tiles]:
-    """Cuts of an index that is stored and never folded: its tiles can lie side by side."""
+    """Cuts of an index that is stored and never reduced: its tiles can are contiguous."""
     extent = extents[index]
     if index in roles.multiplied:
         inner = _innermost(index, roles, extents)
@@ -201,7 +201,7 @@ def _on_grid(index: str, roles: Roles, extents: Mapping[str, int]) -> list[Tiles
         return _cut(index, extent, sides if extent < LONG else SIDES[1:], SIDES[-1])
     if index in roles.fastest:
         return _cut(index, extent, INNERMOST, max(INNERMOST))
-    if roles.folded - roles.taps and not roles.jagged:
+    if roles.reduced - roles.taps and not roles.jagged:
         return _cut(index, extent, ROWS, SMALL_SIDE if roles.stepped else 0)
     if index == roles.stored[-1]:
         return _cut(index, extent, INNERMOST, max(INNERMOST))

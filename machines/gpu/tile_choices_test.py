@@ -1,11 +1,11 @@
 """Roles of indices, and the cuts that follow from them."""
 
 from ir.autoschedule.autoschedule import autoschedule
-from ir.samples.samples import WITH_LANES, spec_of, workload
 from ir.sizes import bind
 from ir.verify import facts as facts_of
 from machines.gpu.index_roles import roles
 from machines.gpu.tile_choices import tile_choices
+from testing.samples.samples import WITH_THREADS, spec_of, workload
 
 
 def cuts(name: str, **sizes: int) -> dict[str, set[tuple[int, str]]]:
@@ -42,7 +42,7 @@ GROUPED = spec_of(
 def test_the_channels_of_a_group_are_no_taps():
     found = roles(GROUPED)
     assert (found.taps, found.batch) == ({"i"}, {"g"})
-    schedule = autoschedule(GROUPED, WITH_LANES, {})
+    schedule = autoschedule(GROUPED, WITH_THREADS, {})
     tiles = {d.subject: d.option("size") for d in schedule.of("tile")}
     assert (tiles["g"], tiles["i"]) == (1, 1) and tiles.get("c", 40) >= 32
 
@@ -53,7 +53,7 @@ def test_of_a_short_side_the_longest_index_is_whole():
         inputs="x: f16[4, 64, 41], w: f16[64, 8, 4]",
         result="f32[4, 8, 40, 2]",
     )
-    assert autoschedule(spec, WITH_LANES, {}).find("tile", "o") is None
+    assert autoschedule(spec, WITH_THREADS, {}).find("tile", "o") is None
 
 
 def test_a_batch_and_taps_go_one_at_a_time():
@@ -96,7 +96,7 @@ def test_an_index_alone_has_powers_of_two_below_its_size():
 
 def test_indices_of_a_tensor_between_launches_lie_side_by_side():
     spec = spec_of("z[i, j]: [M, 2 * K] = pad(x[i, j // 2], 0.0)", "y[m, k] = z[M - 1 - m, k + 1]")
-    schedule = autoschedule(spec, WITH_LANES, {"M": 4096, "K": 4096})
+    schedule = autoschedule(spec, WITH_THREADS, {"M": 4096, "K": 4096})
     placed = {d.subject for d in schedule.of("place") if d.option("level") == "grid"}
     assert {"i.outer", "j.outer", "m.outer", "k.outer"} <= placed
 
@@ -113,7 +113,7 @@ def test_of_a_side_the_index_that_fills_it_is_cut_and_short_ones_after_it_go_one
     assert {c[0].option("size") if c else 0 for c in found["o"]} >= {32, 64}
 
 
-def test_rows_that_lie_side_by_side_are_folded_many_at_a_time_and_little_of_each():
+def test_rows_that_lie_side_by_side_are_reduced_many_at_a_time_and_little_of_each():
     spec = spec_of(
         "y[i, j] = max(x[i, k, j], k)", inputs="x: f32[128, 4096, 4095]", result="f32[128, 4095]"
     )

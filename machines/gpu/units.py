@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ir.autoschedule.openings import eight, integers, of_input
+from ir.autoschedule.seeds import eight, integers, of_input
 from ir.contraction import contraction, fills
-from ir.formulation.atomic import WIDE, scattered
-from ir.formulation.precision import narrowest
 from ir.machine import Machine
 from ir.schedule import Decision
 from ir.spec import Spec
+from ir.variant.atomic import WIDE, scattered
+from ir.variant.precision import narrowest
 from ir.verify import facts
 
 

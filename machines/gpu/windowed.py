@@ -1,4 +1,4 @@
-"""Windowed: other equations worth trying for a convolution where programs have lanes.
+"""Windowed: other equations worth trying for a convolution where programs have threads.
 
 A weight lies with its taps last, so that what one tap takes of it is scattered: a copy of it lies
 with them first. Positions of the result become one index, so that tiles of it are full; channels
@@ -13,20 +13,20 @@ from itertools import pairwise
 from math import prod
 
 from ir.affine import affine
-from ir.autoschedule.openings import tiled
+from ir.autoschedule.seeds import tiled
 from ir.contraction import Contraction, contraction, fills, indices
 from ir.errors import KernelError
-from ir.formulation.collapse import collapse
-from ir.formulation.layout import dimensions
-from ir.formulation.made import collapsed, copy_of
-from ir.formulation.precision import NARROW
 from ir.schedule import Decision
 from ir.sizes import power_of_two
 from ir.sizes import value as number
 from ir.spec import Cast, Equation, Expr, Index, Read, Spec
+from ir.variant.derived import copy_of, flattened
+from ir.variant.flatten import flatten
+from ir.variant.pack import dimensions
+from ir.variant.precision import NARROW
 from ir.verify import facts
 
-READ, WRITTEN = 32, 64  # elements side by side that a copy reads, and writes
+READ, WRITTEN = 32, 64  # contiguous elements that a copy reads, and writes
 FEW = 16  # channels below which a matrix unit sums taps along with them
 
 Made = tuple[Decision, ...]
@@ -64,7 +64,7 @@ def _convolution(spec: Spec, sizes: Mapping[str, int]) -> _Convolution | None:
 
 class _Convolution:
     """One convolution. x: what windows slide over, or the larger, w: what weighs them.  taps: the
-    folded indices that move a window, may be none; channels: the others."""
+    reduced indices that move a window, may be none; channels: the others."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class _Convolution:
         if list(names) == order and not dtype:
             return ()
         rounding = (("dtype", dtype),) if dtype else ()
-        made = Decision("layout", tensor, (("order", "_".join(order)), *rounding))
+        made = Decision("pack", tensor, (("order", "_".join(order)), *rounding))
         shape = facts(self.spec).tensors[tensor].shape
         extents = dict(zip(names, (number(s, self.sizes) for s in shape), strict=True))
         tiles = dict.fromkeys(names, 1) | {order[-1]: WRITTEN}
@@ -147,18 +147,18 @@ class _Convolution:
         return (made, *(d for cut in cuts for d in cut))
 
     def flat(self, positions: tuple[str, ...]) -> Made:
-        """Indices that stand side by side as one, the last ones first."""
+        """Indices that are adjacent as one, the last ones first."""
         spec, made = self.spec, []
         inner = positions[-1] if positions else ""
         for outer, _ in list(pairwise(positions))[::-1]:
-            decision = Decision("collapse", outer, (("inner", inner),))
+            decision = Decision("flatten", outer, (("inner", inner),))
             try:
-                spec = collapse(spec, decision)
+                spec = flatten(spec, decision)
                 facts(spec)
             except KernelError:
                 return ()
             made.append(decision)
-            inner = collapsed(decision)
+            inner = flattened(decision)
         return tuple(made)
 
     def few(self) -> bool:
@@ -176,12 +176,12 @@ def _read(side: Expr) -> Read | None:
     return inner if isinstance(inner, Read) else None
 
 
-def _slid(read: Read, folded: Collection[str], batch: Collection[str]) -> set[str]:
-    """The folded indices that move a window over what is read: forwards, beside another index. What
+def _slid(read: Read, reduced: Collection[str], batch: Collection[str]) -> set[str]:
+    """The reduced indices that move a window over what is read: forwards, beside another index. What
     is added to a batch, of which a program has one, are the channels of a group."""
     forms = (affine(p) for p in read.at)
     terms = ({i: by for i, by in f.terms if i not in batch} for f in forms if f)
-    return {i for one in terms if len(one) > 1 for i, by in one.items() if i in folded and by > 0}
+    return {i for one in terms if len(one) > 1 for i, by in one.items() if i in reduced and by > 0}
 
 
 def _size(spec: Spec, tensor: str, sizes: Mapping[str, int]) -> int:

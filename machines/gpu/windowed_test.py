@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from ir.autoschedule.openings import launch_ends
+from ir.autoschedule.seeds import launch_ends
 from ir.reference.inputs import random_inputs
 from ir.reference.interpret import interpret
 from ir.reference.reference import evaluate
-from ir.samples.samples import WITH_TF32, lowered, spec_of
 from ir.sizes import bind
 from machines.gpu.windowed import rounded, windowed
+from testing.samples.samples import WITH_TF32, lowered, spec_of
 
 PLAIN = spec_of(
     "y[b, o, p, q] = sum(x[b, c, 2 * p + i, q + 2 * j] * w[o, c, i, j], c, i, j)",
@@ -61,21 +61,21 @@ SPECS = {
     "long": LONG,
     "grouped": GROUPED,
 }
-VERBS = ("layout", "collapse")
+VERBS = ("pack", "flatten")
 WORDS = {
-    "parted": {"layout(w, order=i_o_c)", "layout(x, order=b_p_c)"},
-    "deep": {"layout(w, order=i_o_c)", "layout(x, order=b_p_c)"},  # of which x is the smaller
-    "plain": {"layout(w, order=i_j_o_c)", "layout(x, order=b_p_q_c)", "collapse(p, inner=q)"},
-    "mirrored": {"layout(w, order=i_j_o_c)", "layout(x, order=b_p_q_c)", "collapse(p, inner=q)"},
+    "parted": {"pack(w, order=i_o_c)", "pack(x, order=b_p_c)"},
+    "deep": {"pack(w, order=i_o_c)", "pack(x, order=b_p_c)"},  # of which x is the smaller
+    "plain": {"pack(w, order=i_j_o_c)", "pack(x, order=b_p_q_c)", "flatten(p, inner=q)"},
+    "mirrored": {"pack(w, order=i_j_o_c)", "pack(x, order=b_p_q_c)", "flatten(p, inner=q)"},
     "few": {
-        "collapse(i, inner=j)",
-        "collapse(c, inner=ij)",
-        "collapse(p, inner=q)",
-        "layout(w, order=i_j_o_c)",
-        "layout(x, order=b_p_q_c)",
+        "flatten(i, inner=j)",
+        "flatten(c, inner=ij)",
+        "flatten(p, inner=q)",
+        "pack(w, order=i_j_o_c)",
+        "pack(x, order=b_p_q_c)",
     },
-    "long": {"layout(w, order=i_o_c)", "layout(x, order=b_p_c)"},
-    "grouped": {"layout(w, order=i_g_c)"},
+    "long": {"pack(w, order=i_o_c)", "pack(x, order=b_p_c)"},
+    "grouped": {"pack(w, order=i_g_c)"},
 }
 
 
@@ -113,23 +113,23 @@ POINTWISE = spec_of(
 )
 COPIES = {
     "pointwise": {
-        "layout(w, order=o_c, dtype=tf32)",
-        "layout(x, order=b_p_q_c, dtype=tf32)",
-        "collapse(p, inner=q)",
+        "pack(w, order=o_c, dtype=tf32)",
+        "pack(x, order=b_p_q_c, dtype=tf32)",
+        "flatten(p, inner=q)",
     },
-    "parted": {"layout(w, order=i_o_c, dtype=tf32)", "layout(x, order=b_p_c, dtype=tf32)"},
+    "parted": {"pack(w, order=i_o_c, dtype=tf32)", "pack(x, order=b_p_c, dtype=tf32)"},
     "plain": {
-        "layout(w, order=i_j_o_c, dtype=tf32)",
-        "layout(x, order=b_p_q_c, dtype=tf32)",
-        "collapse(p, inner=q)",
+        "pack(w, order=i_j_o_c, dtype=tf32)",
+        "pack(x, order=b_p_q_c, dtype=tf32)",
+        "flatten(p, inner=q)",
     },
     "mirrored": {
-        "layout(w, order=i_j_o_c, dtype=tf32)",
-        "layout(x, order=b_p_q_c, dtype=tf32)",
-        "collapse(p, inner=q)",
+        "pack(w, order=i_j_o_c, dtype=tf32)",
+        "pack(x, order=b_p_q_c, dtype=tf32)",
+        "flatten(p, inner=q)",
     },
     "few": set(),
-    "long": {"layout(w, order=i_o_c, dtype=tf32)", "layout(x, order=b_p_c, dtype=tf32)"},
+    "long": {"pack(w, order=i_o_c, dtype=tf32)", "pack(x, order=b_p_c, dtype=tf32)"},
 }
 
 

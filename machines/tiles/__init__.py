@@ -1,1 +1,1 @@
-"""Tile processors: each computes one tile of the grid in its own local memory."""
+"""NPUs: each computes one tile of the grid in its own local memory."""

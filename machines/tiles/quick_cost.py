@@ -1,4 +1,4 @@
-"""Quick cost of a nest on tile processors, from its text."""
+"""Quick cost of a nest on processing elements, from its text."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from ir.machine import Machine
 from ir.nest.nest import LoopNest
 from ir.sizes import bind
 
-OVERLAP_LOSS = 0.05  # share of what should run side by side that does not
+OVERLAP_LOSS = 0.05  # share of what should run in parallel that does not
 
 
 def quick_us(nest: LoopNest, machine: Machine, sizes: Mapping[str, int]) -> float:
     """A first estimate of a nest's time in microseconds.
 
-    The longest of: compulsory bytes over bandwidth, moved bytes over the cache's, and the
-    busiest engine of the busiest tile processor, plus what a chain of steps waits and a small
+    The longest of: compulsory traffic over bandwidth, moved bytes over the cache's, and the
+    busiest engine of the busiest processing element, plus what a chain of steps waits and a small
     share of all that runs beside the longest; a launch of a recurrence as often as it has steps.
     """
     bound = bind(nest.spec, sizes)

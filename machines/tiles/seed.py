@@ -1,4 +1,4 @@
-"""The seed schedule of tile processors.
+"""The seed schedule of processing elements.
 
 It states what is nearly always right (one launch where that is legal, contractions on the matrix
 unit, loads double-buffered) and tries a small set of tile sizes against the quick cost.
@@ -12,25 +12,21 @@ from itertools import product
 from math import inf, prod
 
 from ir.autoschedule.climb import climb
-from ir.autoschedule.openings import (
+from ir.autoschedule.seeds import (
     alongside,
-    deferred,
     eight,
+    hoisted,
     integers,
     launch_ends,
+    online,
     reduced,
-    streamed,
     tiled,
     walked,
 )
 from ir.contraction import contraction
 from ir.edits.stages import stage
 from ir.errors import KernelError
-from ir.formulation.atomic import facts_with_places
-from ir.formulation.narrow import in_range
-from ir.formulation.precision import narrowest
-from ir.granules import granules, whole_steps
-from ir.lower.cuts import segments
+from ir.lower.launches import segments
 from ir.lower.lower import lower
 from ir.lower.verbs import canonical
 from ir.machine import Machine
@@ -38,6 +34,10 @@ from ir.schedule import Decision, Schedule
 from ir.sizes import bind
 from ir.sizes import value as number
 from ir.spec import Index, Spec
+from ir.unit_steps import sectors, whole_steps
+from ir.variant.atomic import facts_with_places
+from ir.variant.narrow import in_range
+from ir.variant.precision import narrowest
 from machines.tiles.quick_cost import quick_us
 
 MOST_TRIED = 64  # combinations of tiles that are all tried; of more, the best is climbed to
@@ -73,8 +73,8 @@ class _Search:
         self.machine = machine
         self.sizes = sizes
         self.base = _base(spec, machine)
-        openings = ((), streamed(spec), deferred(spec), alongside(spec), walked(spec))
-        self.extras = {made: in_range(spec, made, self.base, machine) for made in openings}
+        plans = ((), online(spec), hoisted(spec), alongside(spec), walked(spec))
+        self.extras = {made: in_range(spec, made, self.base, machine) for made in plans}
         self.fault: KernelError | None = None
 
     def best(self) -> Schedule:
@@ -107,8 +107,8 @@ class _Search:
         looped = {d.subject for d in tiles if d.verb == "tile"}
         best = _Found(inf, Schedule(self.spec.name))
         for extra, base in self.extras.items():
-            folds = any(d.verb in ("stream", "fuse", "defer") for d in extra)
-            if folds and not looped & reduced(self.spec, extra):
+            reductions = any(d.verb in ("online", "fuse", "hoist") for d in extra)
+            if reductions and not looped & reduced(self.spec, extra):
                 continue
             schedule = canonical(Schedule(self.spec.name, (*base, *tiles, *extra)))
             try:
@@ -157,12 +157,12 @@ def _starts(choices: list[list[tuple[Decision, ...]]]) -> dict[tuple[int, ...], 
 def _tilings(
     spec: Spec, base: tuple[Decision, ...], machine: Machine, sizes: Mapping[str, int]
 ) -> Iterator[list[tuple[Decision, ...]]]:
-    """For each index, choices of its tiles, the smallest last: stored indices on the grid, folded
+    """For each index, choices of its tiles, the smallest last: stored indices on the grid, reduced
     ones whole or in a loop."""
     bound = bind(spec, sizes)
-    facts, steps = facts_with_places(spec), granules(spec, machine)
+    facts, steps = facts_with_places(spec), sectors(spec, machine)
     parts = segments(spec, Schedule(spec.name, base))
-    folded = {i for s in parts for i in s.folded}
+    reduced = {i for s in parts for i in s.reduced}
     scalar = {
         n.name
         for r in facts.ranges.values()
@@ -178,7 +178,7 @@ def _tilings(
             yield [tiled(name, 128, "loop"), tiled(name, 32, "loop")]
         elif name in scalar:
             yield [tiled(name, 1, "grid")]
-        elif name in stored and name not in folded:
+        elif name in stored and name not in reduced:
             grid = [whole_steps(t, steps.get(name, 1)) for t in GRID_TILES]
             tiles = [tiled(name, t, "grid") for t in grid if t <= max(1, extent // 2)]
             yield [*([()] if extent <= LONGEST else []), *tiles]

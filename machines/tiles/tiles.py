@@ -1,4 +1,4 @@
-"""The class of machines whose tile processors compute one tile of the grid each."""
+"""The class of machines whose processing elements compute one tile of the grid each."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Sizes = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Tiles:
-    """Facts of tile processors; see `ir.machine.MachineClass`."""
+    """Facts of processing elements; see `ir.machine.MachineClass`."""
 
     name: str = "tiles"
     word: str = "tiles"
-    verbs: frozenset[str] = frozenset({"share"})
+    verbs: frozenset[str] = frozenset({"multicast"})
     largest_tile: int = 1024
     buffers_results: bool = True
     copies_fill_grid: bool = False
@@ -30,7 +30,7 @@ class Tiles:
     block_per_tile: bool = False
 
     def single_indices(self, spec: Spec) -> Collection[str]:
-        """None: a tile processor takes a row as it comes."""
+        """None: a processing element takes a row as it comes."""
         return ()
 
     def scratch_bytes(self, launch: Launch, machine: Machine, sizes: Sizes) -> int:
@@ -54,7 +54,7 @@ class Tiles:
         return "scratch"
 
     def exchanges(self, launch: Launch) -> int:
-        """None: a tile processor works alone on its tile."""
+        """None: a processing element works alone on its tile."""
         return 0
 
     def holds(self, nest: LoopNest, machine: Machine, sizes: Sizes) -> bool:

@@ -41,7 +41,7 @@ class Arguments:
     overwrite: bool
     shapes: tuple[Shape, ...]
     dispatch: int | None
-    unseen: int | None
+    held_out: int | None
     schedule: str | None
     evaluations: int | None
     seconds: float | None
@@ -97,7 +97,7 @@ def arguments(words: Sequence[str], target: str, kernel: str) -> Arguments:
         overwrite=found.overwrite,
         shapes=tuple(worded(text) for text in found.shape),
         dispatch=_whole("--dispatch", found.dispatch, 1),
-        unseen=_whole("--unseen", found.unseen, 0),
+        held_out=_whole("--held-out", found.held_out, 0),
         schedule=found.schedule,
         evaluations=_whole("--evaluations", found.evaluations, 1),
         seconds=_positive("--seconds", found.seconds),
@@ -231,7 +231,7 @@ def _sizes(group: argparse._ArgumentGroup) -> None:
         help="with several shapes: up to K kernels share them (default: 1)",
     )
     group.add_argument(
-        "--unseen",
+        "--held-out",
         metavar="N",
         help="with --dispatch: at how many other shapes the result is tried in the "
         "end (default: 10)",

@@ -28,7 +28,7 @@ def test_everything_can_be_said():
         "--shape=M=2048, K=512",
         "--shape=M=1@0.5",
         "--dispatch=2",
-        "--unseen=0",
+        "--held-out=0",
         "--evaluations=7",
         "--seconds=1.5",
         "--policy=greedy",
@@ -42,7 +42,7 @@ def test_everything_can_be_said():
     assert asked.allow_torch == ("svd", "sort")
     assert asked.targets == ("a", "b")
     assert asked.shapes == (Shape({"M": 2048, "K": 512}), Shape({"M": 1}, 0.5))
-    assert (asked.dispatch, asked.unseen) == (2, 0)
+    assert (asked.dispatch, asked.held_out) == (2, 0)
     assert (asked.evaluations, asked.seconds, asked.seed, asked.workers) == (7, 1.5, 0, 3)
     assert asked.promote is False and asked.json is True
 

@@ -62,7 +62,7 @@ def execute(asked: Arguments, around: Invocation, found: Suite) -> int:
             workers=asked.workers or around.workers,
             destination=wanted,
             command=around.command(asked.words),
-            held_out=HELD_OUT if asked.unseen is None else asked.unseen,
+            held_out=HELD_OUT if asked.held_out is None else asked.held_out,
             sources=sources(asked.prices, endpoint(around.variables), shown.say),
             memory=asked.memory,
             lessons=_lessons(asked, around),

@@ -28,7 +28,7 @@ HELD_OUT = 10  # shapes, unless the user says how many
 def tried_at_held_out(
     problem: Problem, found: ShapeDispatch, count: int, workers: int, correct_by: str
 ) -> tuple[HeldOut, ...]:
-    """What becomes of a dispatch at so many unseen shapes, each kernel in a process of its own.
+    """What becomes of a dispatch at so many held-out shapes, each kernel in a process of its own.
 
     correct_by: how results are had; where that is slow they are compared at the first check
     shape only.
@@ -96,4 +96,4 @@ def _chosen(problem: Problem, found: ShapeDispatch, sizes: Sizes) -> int:
 
 def _fits(problem: Problem, found: ShapeDispatch, number: int, sizes: Sizes) -> bool:
     one = found.kernels[number].candidate
-    return fits_at(one.formulation, one.schedule, problem.machine, sizes)
+    return fits_at(one.variant, one.schedule, problem.machine, sizes)

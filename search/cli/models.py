@@ -70,7 +70,7 @@ class RunModels:
         return Spent(self.models.ledger.tokens, self.models.ledger.cost)
 
     def close(self) -> None:
-        """Breaks off what is under way."""
+        """Breaks off what is in progress."""
         self.models.close()
 
     def begin(self, run: str) -> None:
@@ -202,6 +202,6 @@ class _Emitted:
             return candidate.source
         with self._lock:
             try:
-                return source(self._problem, candidate.formulation, candidate.schedule)
+                return source(self._problem, candidate.variant, candidate.schedule)
             except KernelError as error:
                 return f"(it does not lower: {error.what})\n"

@@ -101,7 +101,7 @@ def read_task(file: Path, allow_torch: tuple[str, ...] = ()) -> Module:
 def _task(file: str, allow_torch: tuple[str, ...]) -> tuple[Sized, ...]:
     """A task's reference as equations, at each shape. Runs apart."""
     from frontends.kernelbench.task import Task
-    from frontends.pytorch.foreign import outside, require_called
+    from frontends.pytorch.external import outside, require_called
 
     with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):
         task = Task.read(file, allow_torch)
@@ -128,7 +128,7 @@ def _problem(
     from frontends.kernelbench.model_new import solution
     from frontends.kernelbench.problem import Problem
     from frontends.kernelbench.scaled import scaled
-    from frontends.pytorch.foreign import outside, require_called
+    from frontends.pytorch.external import outside, require_called
     from frontends.pytorch.module import imported
 
     with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere), redirect_stderr(nowhere):

@@ -36,7 +36,7 @@ from search.record.record import (
     require_same_spec,
     write_record,
 )
-from search.record.variant import Texts, Tuned, Variant, digest_of, numbered
+from search.record.specialization import Specialization, Texts, Tuned, digest_of, numbered
 
 FOLDER = "kernels_generated"
 
@@ -47,15 +47,15 @@ def winner_source(problem: Problem, outcome: Outcome) -> str:
     assert best is not None, "a run without a correct candidate has no source"
     if best.source is not None:
         return best.source
-    return source(problem, best.formulation, best.schedule)
+    return source(problem, best.variant, best.schedule)
 
 
-def source(problem: Problem, formulation: str, schedule: str, shapes: Sequence[Shape] = ()) -> str:
+def source(problem: Problem, variant: str, schedule: str, shapes: Sequence[Shape] = ()) -> str:
     """What the backend emits for a schedule. shapes: those that it fits at; by default all."""
     machine: Machine = problem.machine
-    spec = spec_of(formulation)
+    spec = spec_of(variant)
     sizes = widest(spec, machine, shapes or problem.settings.shapes)
-    nest = lowered(formulation, schedule, machine, sizes)
+    nest = lowered(variant, schedule, machine, sizes)
     return problem.backend.emit(nest, machine)
 
 
@@ -127,7 +127,7 @@ def winner(
             source=text_digest(text),
             templates=template_digest(settings.backend),
             toolchain=said.get("toolchain") or problem.backend.manifest.toolchain,
-            formulation=digest_of(other),
+            variant=digest_of(other),
         ),
         correct_by=outcome.evaluation.correct_by,
         time_kind=outcome.evaluation.time_kind,
@@ -148,7 +148,7 @@ def winner(
     workload = workload_text(Workload(spec, problem.tune, settings.checks))
     stored = Stored(record, workload, outcome.best.schedule, text, other)
     if outcome.dispatch is not None:
-        stored = replace(stored, variants=dispatch_texts(problem, outcome.dispatch)[1:])
+        stored = replace(stored, specializations=dispatch_texts(problem, outcome.dispatch)[1:])
     return stored
 
 
@@ -178,14 +178,14 @@ def _shared(problem: Problem, outcome: Outcome, name: str) -> dict[str, Any]:
     if found is None or len(found.kernels) == 1:
         return {"workload": workload}
     others = [kernel.candidate for kernel in found.kernels[1:]]
-    variants = tuple(
-        Variant(
+    specializations = tuple(
+        Specialization(
             source=numbered(name, number),
             schedule_digest=text_digest(text.schedule),
             source_digest=text_digest(text.source),
             freely_edited=other.source is not None,
             lineage=lineage(outcome, other),
-            formulation_digest=digest_of(text.formulation),
+            variant_digest=digest_of(text.variant),
         )
         for number, (other, text) in enumerate(
             zip(others, dispatch_texts(problem, found)[1:], strict=True), 1
@@ -196,7 +196,7 @@ def _shared(problem: Problem, outcome: Outcome, name: str) -> dict[str, Any]:
         "single_us": found.single_us,
         "guards": found.guards,
         "within": WITHIN,
-        "variants": variants,
+        "specializations": specializations,
     }
 
 
@@ -206,15 +206,15 @@ def dispatch_texts(problem: Problem, found: ShapeDispatch) -> tuple[Texts, ...]:
     for kernel in found.kernels:
         one = kernel.candidate
         fitting = [s for s, us in zip(found.shapes, kernel.times, strict=True) if us is not None]
-        text = one.source or source(problem, one.formulation, one.schedule, fitting)
+        text = one.source or source(problem, one.variant, one.schedule, fitting)
         made.append(Texts(one.schedule, text, _other_equations(problem.settings, one)))
     return tuple(made)
 
 
 def _other_equations(settings: Settings, candidate: Candidate) -> str | None:
     """The equations of a candidate, None where they are the spec's own."""
-    own = spec_of(candidate.formulation) == spec_of(settings.spec)
-    return None if own else candidate.formulation
+    own = spec_of(candidate.variant) == spec_of(settings.spec)
+    return None if own else candidate.variant
 
 
 def _checked(evaluation: Evaluation) -> tuple[Mapping[str, int], ...]:
@@ -282,10 +282,10 @@ def _require_checkout(around: Invocation, problems: Sequence[Problem]) -> None:
             where="--promote",
             hint="run it by `bazel run` or inside a checkout; --out=DIR needs none",
         )
-    foreign = [p.machine.name for p in problems if not p.ours]
-    if foreign:
+    external = [p.machine.name for p in problems if not p.ours]
+    if external:
         raise KernelError(
-            f"a record for target `{foreign[0]}` could not be tested later, as its file is not "
+            f"a record for target `{external[0]}` could not be tested later, as its file is not "
             "the project's",
             where="--promote",
             hint="put the file into backends/targets/ and name the target; --out=DIR needs neither",

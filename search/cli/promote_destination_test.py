@@ -29,8 +29,8 @@ def problem(library=True, ours=True, for_tests=False):
 
 
 LIBRARY, OWN, TESTED = problem(), problem(library=False), problem(for_tests=True)
-FOREIGN = problem(ours=False)
-EVERY = (LIBRARY, OWN, TESTED, FOREIGN)
+EXTERNAL = problem(ours=False)
+EVERY = (LIBRARY, OWN, TESTED, EXTERNAL)
 
 
 @pytest.fixture

@@ -86,8 +86,8 @@ def folder(tmp_path):
 
 def test_the_record_holds_the_equations_and_their_digest(folder):
     stored = read_record(folder)
-    assert stored.formulation == BEST.formulation
-    assert stored.record.digests.formulation == text_digest(BEST.formulation)
+    assert stored.variant == BEST.variant
+    assert stored.record.digests.variant == text_digest(BEST.variant)
     assert stored.record.digests.spec == spec_digest(SPEC)
     assert parse_spec(stored.workload.partition("\ntune")[0]) == SPEC
     assert stored.edited_by_hand() == []

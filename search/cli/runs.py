@@ -25,7 +25,7 @@ from search.core import quantity
 from search.core.settings import Settings
 from search.core.stored import StoredRun
 from search.loop.retold import ending, fastest, retold, told
-from search.record.variant import Texts
+from search.record.specialization import Texts
 
 TITLES = ("run", "kernel", "target", "started", "evaluations", "best", "time", "state")
 
@@ -137,8 +137,8 @@ def _texts(texts: Sequence[Texts], extension: str) -> list[str]:
     found = []
     for number, text in enumerate(texts):
         kernel = f" of kernel {number}" if number else ""
-        if text.formulation is not None:
-            found.append(_lines(f"equations{kernel}", text.formulation))
+        if text.variant is not None:
+            found.append(_lines(f"equations{kernel}", text.variant))
         found.append(_lines(f"schedule{kernel}", text.schedule))
         found.append(_lines(f"source{kernel}, .{extension}", text.source))
     return found

@@ -120,7 +120,7 @@ def _transferred(problem: Problem, outcome: Outcome) -> Transferred:
     return Transferred(
         target=best.target,
         backend=best.backend,
-        formulation=best.formulation,
+        variant=best.variant,
         schedule=best.schedule,
         us=found.us,
         time_kind=found.time_kind,

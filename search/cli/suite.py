@@ -322,7 +322,7 @@ def _in_order(spec: Spec, shapes: Sequence[Shape]) -> tuple[Shape, ...]:
 
 
 def _require_one_kernel(asked: Arguments) -> None:
-    for option, value in (("--dispatch", asked.dispatch), ("--unseen", asked.unseen)):
+    for option, value in (("--dispatch", asked.dispatch), ("--held-out", asked.held_out)):
         if value not in (None, 1 if option == "--dispatch" else None):
             raise KernelError(
                 "kernels share several shapes, and there is one",

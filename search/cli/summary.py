@@ -13,7 +13,7 @@ from search.core.contributions import contributions
 from search.core.held_out import HeldOut, gain, held_out_words
 from search.core.outcome import AtShape, Outcome
 from search.core.shape_dispatch import ShapeDispatch, guard_lines
-from search.record.variant import Texts
+from search.record.specialization import Texts
 
 COLUMNS = (
     ("kernel", "<"),
@@ -71,7 +71,7 @@ class Line:
             **_texts(texts[0] if texts else None),
             "shapes": [_at_shape(row) for row in outcome.by_shape()],
             "dispatch": _dispatch(outcome.dispatch, texts) if outcome.dispatch else None,
-            "unseen": _held_out(self.held_out) if self.held_out else None,
+            "held_out": _held_out(self.held_out) if self.held_out else None,
             "operators": [asdict(each) for each in made],
             **models,
             **left,
@@ -111,7 +111,7 @@ def _at_shape(row: AtShape) -> dict[str, Any]:
 
 def _texts(texts: Texts | None) -> dict[str, Any]:
     """A kernel's texts; its equations only where they are not the spec's own."""
-    names = ("schedule", "source", "formulation")
+    names = ("schedule", "source", "variant")
     return {name: getattr(texts, name) if texts else None for name in names}
 
 

@@ -32,7 +32,7 @@ Results = Sequence[tuple[str, str]]  # of comparisons and tests: name, and fault
 class WinnerTexts:
     """The best candidate of a kernel: texts."""
 
-    formulation: str
+    variant: str
     schedule: str
     source: str
 
@@ -65,9 +65,7 @@ def task_results(
         best = one.outcome.best
         assert best is not None, "a kernel without a correct candidate is not tried"
         task_text = winner_source(one.problem, one.outcome)
-        winners[one.outcome.settings.kernel] = WinnerTexts(
-            best.formulation, best.schedule, task_text
-        )
+        winners[one.outcome.settings.kernel] = WinnerTexts(best.variant, best.schedule, task_text)
     trial = TaskCheck(
         str(module.file),
         module.spec.name,
@@ -126,7 +124,7 @@ def _built(trial: TaskCheck, folder: Path) -> dict[str, Built]:
 
 
 def _nest(trial: TaskCheck, winner: WinnerTexts, sizes: Sizes) -> LoopNest:
-    return lowered(winner.formulation, winner.schedule, trial.machine, sizes)
+    return lowered(winner.variant, winner.schedule, trial.machine, sizes)
 
 
 def _compiled(trial: TaskCheck, one: ShapedNetwork, built: Mapping[str, Built]) -> Compiled:

@@ -28,15 +28,15 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A formulation with a schedule for a target, through a backend.
+    """A variant with a schedule for a target, through a backend.
 
-    formulation: the text of a spec, equal in meaning to the one that the search is for.
+    variant: the text of a spec, equal in meaning to the one that the search is for.
     schedule: the text of a schedule.  source: a backend's source where it was edited by hand or
     by a model; None where the schedule says all.  origin: not part of what a candidate is, so
     neither compared nor in the key.
     """
 
-    formulation: str
+    variant: str
     schedule: str
     target: str
     backend: str
@@ -45,13 +45,13 @@ class Candidate:
     key: str = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        parts = [self.formulation, self.schedule, self.target, self.backend, self.source]
+        parts = [self.variant, self.schedule, self.target, self.backend, self.source]
         object.__setattr__(self, "key", text_digest(json.dumps(parts)))
 
     def table(self) -> dict[str, Any]:
         """The candidate as plain data, for a store or a pipe."""
         return {
-            "formulation": self.formulation,
+            "variant": self.variant,
             "schedule": self.schedule,
             "target": self.target,
             "backend": self.backend,
@@ -67,7 +67,7 @@ class Candidate:
 def candidate(table: Mapping[str, Any]) -> Candidate:
     """The candidate that `Candidate.table` wrote."""
     return Candidate(
-        formulation=table["formulation"],
+        variant=table["variant"],
         schedule=table["schedule"],
         target=table["target"],
         backend=table["backend"],

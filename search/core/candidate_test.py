@@ -19,7 +19,7 @@ def test_origin_is_not_part_of_the_key():
 
 def test_every_other_field_changes_the_key():
     changed = [
-        replace(ONE, formulation="def g"),
+        replace(ONE, variant="def g"),
         replace(ONE, schedule="schedule(g)"),
         replace(ONE, target="chop"),
         replace(ONE, backend="lip"),

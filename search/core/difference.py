@@ -15,7 +15,7 @@ def lines(before: Candidate, after: Candidate) -> tuple[str, ...]:
     found = [line(edit) for edit in edits]
     if not found and before.schedule != after.schedule:
         found.append("the same decisions in another order")
-    if before.formulation != after.formulation:
+    if before.variant != after.variant:
         found.append(f"other equations, equal to the spec's{_how(after)}")
     if before.source != after.source:
         found.append(f"other source{_how(after)}")
@@ -29,7 +29,7 @@ def _how(after: Candidate) -> str:
 
 
 def line(edit: Edit) -> str:
-    """One change: `tile(m): size 32 -> 64`, `+ defer(r, into=y)`, `- stage(x, depth=2)`."""
+    """One change: `tile(m): size 32 -> 64`, `+ hoist(r, into=y)`, `- stage(x, depth=2)`."""
     old, new = edit.old, edit.new
     if old is None or new is None:
         return f"- {old}" if old else f"+ {new}"

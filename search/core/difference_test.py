@@ -4,9 +4,9 @@ from search.core import difference
 from search.core.candidate import Candidate
 
 
-def candidate(*decisions, formulation="f", source=None):
+def candidate(*decisions, variant="f", source=None):
     text = "schedule(k)\n" + "".join(f"{d}\n" for d in decisions)
-    return Candidate(formulation, text, "t", "b", source)
+    return Candidate(variant, text, "t", "b", source)
 
 
 def test_a_changed_option_is_shown_alone():
@@ -32,7 +32,7 @@ def test_equal_candidates_have_no_difference():
 
 
 def test_other_equations_and_other_source_are_said():
-    before, after = candidate(), candidate(formulation="g", source="s")
+    before, after = candidate(), candidate(variant="g", source="s")
     assert difference.lines(before, after) == (
         "other equations, equal to the spec's, by given",
         "other source, by given",

@@ -48,7 +48,7 @@ def drawn(
 
     possible: whether a shape can be tried. Fewer come where too many cannot.
     """
-    rng = random.Random(f"unseen/{seed}")
+    rng = random.Random(f"held_out/{seed}")
     found: list[Sizes] = []
     for turn in range(count * TRIES):
         if len(found) == count:

@@ -84,7 +84,7 @@ def schedule_text(schedule: Schedule) -> str:
     return text
 
 
-def formulation_text(spec: Spec) -> str:
+def variant_text(spec: Spec) -> str:
     """The text of a spec, which `spec_of` then need not parse."""
     text = spec_text(spec)
     parsed_specs.put(text, spec)
@@ -93,34 +93,32 @@ def formulation_text(spec: Spec) -> str:
 
 def nest_of(candidate: Candidate, machine: Machine, sizes: Sizes) -> LoopNest:
     """The loop nest of a candidate at some sizes; KernelError where it does not lower there."""
-    return lowered(candidate.formulation, candidate.schedule, machine, sizes)
+    return lowered(candidate.variant, candidate.schedule, machine, sizes)
 
 
-def lowered(formulation: str, schedule: str, machine: Machine, sizes: Sizes) -> LoopNest:
+def lowered(variant: str, schedule: str, machine: Machine, sizes: Sizes) -> LoopNest:
     """As `ir.lower`, of texts."""
-    key = (formulation, schedule, tuple(sizes.items()), id(machine))
+    key = (variant, schedule, tuple(sizes.items()), id(machine))
     _, found = lowered_nests.get(
-        key, lambda: (machine, _lowered(formulation, schedule, machine, sizes))
+        key, lambda: (machine, _lowered(variant, schedule, machine, sizes))
     )
     if isinstance(found, KernelError):
         raise found.with_traceback(None)
     return found
 
 
-def fits_at(formulation: str, schedule: str, machine: Machine, sizes: Sizes) -> bool:
+def fits_at(variant: str, schedule: str, machine: Machine, sizes: Sizes) -> bool:
     """Whether a schedule lowers at these sizes."""
     try:
-        lowered(formulation, schedule, machine, sizes)
+        lowered(variant, schedule, machine, sizes)
     except KernelError:
         return False
     return True
 
 
-def _lowered(
-    formulation: str, schedule: str, machine: Machine, sizes: Sizes
-) -> LoopNest | KernelError:
+def _lowered(variant: str, schedule: str, machine: Machine, sizes: Sizes) -> LoopNest | KernelError:
     try:
-        return lower(spec_of(formulation), schedule_of(schedule), machine, sizes)
+        return lower(spec_of(variant), schedule_of(schedule), machine, sizes)
     except KernelError as error:
         return error
 

@@ -14,11 +14,11 @@ from search.core.candidate import Candidate
 from search.core.lowered import (
     Remembered,
     fits_at,
-    formulation_text,
     nest_of,
     schedule_of,
     schedule_text,
     spec_of,
+    variant_text,
 )
 from search.core.testing import CHIP, SETTINGS, SIZES, SPEC
 
@@ -55,7 +55,7 @@ def test_a_candidate_is_parsed_once_and_lowered_once_at_each_shape(made):
 
 def test_what_was_made_as_a_value_is_not_parsed(made):
     assert schedule_of(schedule_text(FIRST)) is FIRST
-    assert spec_of(formulation_text(SPEC)) is SPEC
+    assert spec_of(variant_text(SPEC)) is SPEC
     assert made == {}
 
 
@@ -67,8 +67,8 @@ def test_a_fault_is_found_once_and_said_each_time(made):
             nest_of(CANDIDATE, tiny, SIZES)
         said.add(str(error.value))
     assert made["lower"] == len(said) == 1
-    assert not fits_at(CANDIDATE.formulation, CANDIDATE.schedule, tiny, SIZES)
-    assert fits_at(CANDIDATE.formulation, CANDIDATE.schedule, CHIP, SIZES)
+    assert not fits_at(CANDIDATE.variant, CANDIDATE.schedule, tiny, SIZES)
+    assert fits_at(CANDIDATE.variant, CANDIDATE.schedule, CHIP, SIZES)
 
 
 def test_the_value_that_was_asked_for_longest_ago_goes():

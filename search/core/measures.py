@@ -1,7 +1,7 @@
 """Measures: where a candidate sits in the archive, from the figures of its evaluation.
 
 `memory`, `algorithm` and `synchronisation` are KernelFoundry's axes (arXiv 2603.12440), told by
-what a loop nest does (`ir/estimate/character.py`) and not by what a source text looks like.
+what a loop nest does (`ir/estimate/kernel_features.py`) and not by what a source text looks like.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from ir.errors import KernelError
-from ir.estimate.character import BUSY
+from ir.estimate.kernel_features import BUSY
 from ir.machine import Machine
 
 MOSTLY = 0.5  # the share from which on a kernel is said to be of a kind
@@ -132,7 +132,7 @@ MEASURES = {
             "how it goes about memory",
             _memory,
             KINDS,
-            ("naive", "coalesced", "tiled in scratch", "tiled and loaded ahead"),
+            ("naive", "coalesced", "tiled in scratch", "tiled and prefetched"),
         ),
         Measure(
             "algorithm",
@@ -143,10 +143,10 @@ MEASURES = {
         ),
         Measure(
             "synchronisation",
-            "where programs or lanes meet",
+            "where programs or threads meet",
             _synchronisation,
             KINDS,
-            ("nowhere", "at barriers or in memory", "in folds", "at several levels"),
+            ("nowhere", "at barriers or in memory", "in reductions", "at several levels"),
         ),
     )
 }

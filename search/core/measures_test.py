@@ -65,7 +65,7 @@ def test_what_is_busy_most_bounds_if_it_is_busy_for_half_of_the_time(figures, ex
         ({"coalesced": 0.3}, "naive"),
         ({"coalesced": 0.9, "ahead": 1.0}, "coalesced"),
         ({"coalesced": 0.3, "reused": 0.8}, "tiled in scratch"),
-        ({"coalesced": 1.0, "reused": 0.8, "ahead": 0.6}, "tiled and loaded ahead"),
+        ({"coalesced": 1.0, "reused": 0.8, "ahead": 0.6}, "tiled and prefetched"),
     ],
 )
 def test_memory_is_the_most_that_most_bytes_profit_from(figures, expected):
@@ -91,7 +91,7 @@ def test_algorithm_is_first_how_often_and_then_how(figures, expected):
         ({"barriers": 0, "collectives": 0, "atomics": 0}, "nowhere"),
         ({"barriers": 2}, "at barriers or in memory"),
         ({"atomics": 1}, "at barriers or in memory"),
-        ({"collectives": 5}, "in folds"),
+        ({"collectives": 5}, "in reductions"),
         ({"collectives": 1, "barriers": 1}, "at several levels"),
         ({"atomics": 1, "barriers": 1}, "at several levels"),
     ],

@@ -16,7 +16,7 @@ class Transferred:
 
     target: str
     backend: str
-    formulation: str
+    variant: str
     schedule: str
     us: float
     time_kind: str

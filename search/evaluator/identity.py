@@ -31,14 +31,14 @@ class SourceIdentity:
             return ""
         try:
             nests = [nest_of(candidate, self.machine, shape.sizes) for shape in self.shapes]
-            sizes = widest(spec_of(candidate.formulation), self.machine, self.shapes)
+            sizes = widest(spec_of(candidate.variant), self.machine, self.shapes)
             nest = nests[[shape.sizes for shape in self.shapes].index(sizes)]
             source = self.backend.emit(nest, self.machine)
         except Exception:  # whatever it is, its evaluation says so, in a process of its own
             return ""
         # A source names the schedule that it is of, which does nothing.
         said = source.replace(text_digest(candidate.schedule), "")
-        return text_digest("\n".join((candidate.formulation, said, *map(_launched, nests))))
+        return text_digest("\n".join((candidate.variant, said, *map(_launched, nests))))
 
 
 def _launched(nest: LoopNest) -> str:

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 
-from tests.place.beginnings import hiding
+from testing.cli.beginnings import hiding
 
 HIDING = hiding("sqlalchemy", "rich", "pybind11", "pytest", "hypothesis")
 USE = """

@@ -12,14 +12,14 @@ from backends.measure import check, check_draws, draw_sizes, prepare
 from ir.autoschedule.autoschedule import plain
 from ir.digest import text_digest
 from ir.errors import KernelError
-from ir.estimate.character import character
 from ir.estimate.estimate import intensity
-from ir.formulation.narrow import require_range
+from ir.estimate.kernel_features import kernel_features
 from ir.lower.lower import lower
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
 from ir.parse.parse import parse_schedule, parse_spec
 from ir.spec import Spec
+from ir.variant.narrow import require_range
 from ir.workload import Sizes
 from search import evaluator
 from search.core.candidate import Candidate
@@ -145,7 +145,7 @@ class Stages:
     ) -> Evaluated:
         """Takes a candidate through all stages. enter: is told each as it begins.
 
-        The only place beside the sandbox where foreign code runs: whatever it raises becomes a
+        The only place beside the sandbox where untrusted code runs: whatever it raises becomes a
         Failure at the stage that was entered last.
         """
         stage = "verify"
@@ -165,7 +165,7 @@ class Stages:
             return Failure(stage, "wrong", str(error))
         except MemoryError:
             return Failure(stage, "memory", "it asked for more memory than it may have")
-        except Exception as error:  # foreign code: a fault there is data here
+        except Exception as error:  # untrusted code: a fault there is data here
             return Failure(stage, "crash", f"{type(error).__name__}: {error}")
 
     def _evaluate(
@@ -198,15 +198,15 @@ class Stages:
 
         Raises that fault where it may not be, or where nothing is left.
         """
-        formulation = self.spec
-        if candidate.formulation != self.bench.spec:
-            formulation = parse_spec(candidate.formulation)
+        variant = self.spec
+        if candidate.variant != self.bench.spec:
+            variant = parse_spec(candidate.variant)
         schedule, machine = parse_schedule(candidate.schedule), self.bench.machine
-        require_range(formulation, schedule, machine, self.spec)
+        require_range(variant, schedule, machine, self.spec)
         found, fault = [], None
         for one in self.timed:
             try:
-                nest = lower(formulation, schedule, machine, one.shape.sizes)
+                nest = lower(variant, schedule, machine, one.shape.sizes)
                 found.append(_Fit(one, nest))
             except KernelError as error:
                 fault = fault or self._within(one, error)
@@ -283,7 +283,7 @@ class Stages:
         counted: Mapping[str, float] = {}
         if edited is not None and isinstance(self.backend, CountsSource):
             counted = self.backend.static_figures(edited)
-        guessed = character(nest, machine, sizes)
+        guessed = kernel_features(nest, machine, sizes)
         built = fit.built.figures if fit.built else {}
         return {**guessed, **built, **timing.figures, **facts, **counted}
 

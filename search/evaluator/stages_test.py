@@ -33,7 +33,7 @@ GATHER = '''def gather(x: f32[M], i: i32[M]) -> f32[M]:
     y[m] = x[i[m]]
     return y
 '''
-DEFERRED = '''def scaled(x: f16[M, K], g: f16[K], w: f16[K, N]) -> f16[M, N]:
+HOISTED = '''def scaled(x: f16[M, K], g: f16[K], w: f16[K, N]) -> f16[M, N]:
     """Multiply scaled rows."""
     h[m, k] = f32(x[m, k]) * f32(g[k])
     c[m] = rsqrt(f32(x[m, 0]) ** 2 + 1.0)
@@ -117,20 +117,20 @@ def test_every_evaluation_draws_other_inputs_too(tmp_path):
 
 def test_a_rewrite_does_not_hide_an_operand_that_f16_may_not_hold(tmp_path):
     """What may be rounded are operands of the equations that were given."""
-    rewritten = DEFERRED.replace("sum(h[m, k] * c[m] * f32(w[k, n]), k)", "a1[m, n] * c[m]")
+    rewritten = HOISTED.replace("sum(h[m, k] * c[m] * f32(w[k, n]), k)", "a1[m, n] * c[m]")
     rewritten = rewritten.replace(
         "    a[m", "    a1[m, n] = sum(h[m, k] * f32(w[k, n]), k)\n    a[m"
     )
     schedule = "schedule(scaled)\nprecision({}, dtype=f16)\n"
     sizes = {"M": 4, "K": 4, "N": 4}
-    bench = Bench(DEFERRED, CHIP, Tongue, sizes, ({"M": 2, "K": 3, "N": 2},))
+    bench = Bench(HOISTED, CHIP, Tongue, sizes, ({"M": 2, "K": 3, "N": 2},))
     stages = Stages.of(bench)
 
     def evaluated(text, name):
         asked = Candidate(text, schedule.format(name), "chip", "tongue")
         return stages.evaluate(asked, tmp_path, lambda stage: None)
 
-    assert isinstance(evaluated(DEFERRED, "a"), Evaluation)
+    assert isinstance(evaluated(HOISTED, "a"), Evaluation)
     found = evaluated(spec_text(parse_spec(rewritten)), "a1")
     assert (found.stage, found.kind) == ("verify", "refused")
     assert "`a1` may not round `h[m, k]` to f16" in found.reason

@@ -48,8 +48,8 @@ def test_another_bench_has_another_digest(change):
 
 
 def test_the_order_of_sizes_does_not_matter():
-    turned = replace(BENCH, sizes={"K": 4, "M": 8})
-    assert toolchain.bench_digest(turned, HERE) == toolchain.bench_digest(BENCH, HERE)
+    transposed = replace(BENCH, sizes={"K": 4, "M": 8})
+    assert toolchain.bench_digest(transposed, HERE) == toolchain.bench_digest(BENCH, HERE)
 
 
 @pytest.mark.parametrize("name, counts", [("toolchain", True), ("device", True), ("clocks", False)])

@@ -54,7 +54,7 @@ class Breaker:
         self._since = 0.0  # when the first of them was asked
         self._last: ModelError | None = None  # None while nothing keeps requests back
         self._rests = 0
-        self._trying = False  # after a rest, one request is under way
+        self._trying = False  # after a rest, one request is in flight
         self._closed_until = 0.0
 
     @property

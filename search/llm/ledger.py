@@ -1,4 +1,4 @@
-"""The ledger: what models were paid, what is set aside for exchanges under way, what is left."""
+"""The ledger: what models were paid, what is set aside for exchanges in flight, what is left."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class Ledger:
     def reserve(self, request: Request) -> Reserve:
         """Sets aside what an exchange may take, its answer cut down to what is left.
 
-        Waits for exchanges under way where these may leave more. ModelError where what is left
+        Waits for exchanges in flight where these may leave more. ModelError where what is left
         does not allow an answer.
         """
         with self._changed:

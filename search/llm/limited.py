@@ -1,4 +1,4 @@
-"""Limits: how many requests are under way at once, and how much is asked in a minute."""
+"""Limits: how many requests are in flight at once, and how much is asked in a minute."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MINUTE = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """at_once: requests under way.  requests, tokens: in any minute; None for no limit."""
+    """at_once: requests in flight.  requests, tokens: in any minute; None for no limit."""
 
     at_once: int = 4
     requests: int | None = None

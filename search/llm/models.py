@@ -29,7 +29,7 @@ class Models:
     """A client (see `client.Client`) with all that belongs to it.
 
     ensemble: draws the model that a request names.  ledger: tokens and money so far.  breaking:
-    breaks off what is under way.
+    breaks off what is in flight.
 
     waiting: lets time pass until an endpoint may be asked again.  time_left: for answers.
     """
@@ -62,7 +62,7 @@ class Models:
         self.waiting()
 
     def close(self) -> None:
-        """Breaks off what is under way, and lets go of connections."""
+        """Breaks off what is in flight, and lets go of connections."""
         self.breaking()
 
 

@@ -19,8 +19,8 @@ from search.llm.models import asked, replayed
 from search.llm.patient import Patience
 from search.llm.testing import request
 from search.store.store import Store
-from tests.model_server.scripted import Scripted
-from tests.model_server.server import ModelServer
+from testing.model_server.scripted import Scripted
+from testing.model_server.server import ModelServer
 
 KEY = "sk-0123456789-abcdef"
 SETTINGS = Settings("rows", "def rows", "chip", "tongue", {"M": 8})

@@ -69,7 +69,7 @@ class Remote:
         raise found.passing() if found.kind == "protocol" and self._answered else found
 
     def close(self) -> None:
-        """Breaks off what is under way."""
+        """Breaks off what is in flight."""
         self._closed = True
         self._client.close()
 

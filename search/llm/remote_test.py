@@ -14,8 +14,8 @@ from search.llm.exchange import Message, ModelError, Request
 from search.llm.remote import Remote
 from search.llm.testing import request
 from search.llm.tokens import request_tokens
-from tests.model_server.scripted import Scripted
-from tests.model_server.server import ModelServer
+from testing.model_server.scripted import Scripted
+from testing.model_server.server import ModelServer
 
 KEY = "sk-0123456789-abcdef"
 GUARD = 1800.0  # seconds: only what hangs waits so long

@@ -20,11 +20,11 @@ from search.core.candidate import Candidate, Origin
 from search.core.evaluation import Evaluated, Evaluation
 from search.core.graph import Graph
 from search.core.lowered import (
-    formulation_text,
     nest_of,
     schedule_of,
     schedule_text,
     spec_of,
+    variant_text,
 )
 from search.core.transferred import Transferred
 from search.core.workload import Shape, mean
@@ -45,16 +45,16 @@ class Parent:
         return schedule_of(self.candidate.schedule)
 
     @property
-    def formulation(self) -> Spec:
+    def variant(self) -> Spec:
         """The candidate's equations as a value."""
-        return spec_of(self.candidate.formulation)
+        return spec_of(self.candidate.variant)
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
     """The problem, the parents (at least one) and all that was tried before.
 
-    spec: what must be computed; a parent's formulation may say it in other equations.
+    spec: what must be computed; a parent's variant may say it in other equations.
     outcomes: what became of all that was tried, by key.  hint: a policy's words for an operator
     that reads.  workload: shapes beside `sizes` that a child must fit at, with weights; empty
     where there is one.  transferred: what other machines and earlier runs found for the same kernel.
@@ -86,43 +86,43 @@ class Context:
         return parent if found is None else Parent(found, self.outcomes.get(found.key))
 
     def offer(self, schedule: Schedule, operator: str, note: str) -> Candidate | GaveUp:
-        """The first parent's formulation with another schedule, its decisions in their order.
+        """The first parent's variant with another schedule, its decisions in their order.
 
         Gives up where that does not lower, or comes to what was tried before.
         """
-        formulation = self.parents[0].candidate.formulation
-        return self._offer(formulation, schedule_text(canonical(schedule)), None, operator, note)
+        variant = self.parents[0].candidate.variant
+        return self._offer(variant, schedule_text(canonical(schedule)), None, operator, note)
 
-    def offer_formulation(
-        self, formulation: Spec, operator: str, note: str, schedule: Schedule | None = None
+    def offer_variant(
+        self, variant: Spec, operator: str, note: str, schedule: Schedule | None = None
     ) -> Candidate | GaveUp:
         """Other equations for the spec, with `schedule` (None: the first parent's) as far as it
         lowers there.
 
-        Gives up where the formulation takes or returns something else than the spec, where
+        Gives up where the variant takes or returns something else than the spec, where
         nothing lowers, or where it was tried before.
         """
-        if (formulation.inputs, formulation.outputs) != (self.spec.inputs, self.spec.outputs):
+        if (variant.inputs, variant.outputs) != (self.spec.inputs, self.spec.outputs):
             return GaveUp("it takes or returns other tensors than the spec does")
         wanted = self.parents[0].schedule if schedule is None else schedule
         try:
-            found = adapted(formulation, wanted, self.machine, self.sizes)
+            found = adapted(variant, wanted, self.machine, self.sizes)
         except KernelError as error:
             return GaveUp(error.what)
         text = schedule_text(canonical(found))
-        return self._offer(formulation_text(formulation), text, None, operator, note)
+        return self._offer(variant_text(variant), text, None, operator, note)
 
     def offer_source(self, source: str, operator: str, note: str) -> Candidate | GaveUp:
         """The first parent with a source of its own, which no longer follows from its schedule."""
         first = self.parents[0].candidate
-        return self._offer(first.formulation, first.schedule, source, operator, note)
+        return self._offer(first.variant, first.schedule, source, operator, note)
 
     def _offer(
-        self, formulation: str, schedule: str, source: str | None, operator: str, note: str
+        self, variant: str, schedule: str, source: str | None, operator: str, note: str
     ) -> Candidate | GaveUp:
         first = self.parents[0].candidate
         child = Candidate(
-            formulation=formulation,
+            variant=variant,
             schedule=schedule,
             target=first.target,
             backend=first.backend,

@@ -46,7 +46,7 @@ def test_what_was_told_corrects_the_estimate_of_its_like():
 
 
 def test_a_source_of_its_own_is_not_what_the_estimate_is_of():
-    edited = Candidate(FIRST.formulation, FIRST.schedule, "chip", "tongue", source="edited")
+    edited = Candidate(FIRST.variant, FIRST.schedule, "chip", "tongue", source="edited")
     here = context()
     here.graph.add(edited)
     told = Context(SPEC, CHIP, SIZES, (), here.graph, {edited.key: time(1e-3)})
@@ -56,11 +56,11 @@ def test_a_source_of_its_own_is_not_what_the_estimate_is_of():
 def test_what_was_edited_freely_gives_way_to_what_it_was_edited_from():
     def edit(parent, source):
         origin = Origin("universal", (parent.key,))
-        return Candidate(FIRST.formulation, FIRST.schedule, "chip", "tongue", source, origin)
+        return Candidate(FIRST.variant, FIRST.schedule, "chip", "tongue", source, origin)
 
     once = edit(FIRST, "edited")
     twice = edit(once, "edited again")
-    alone = Candidate(PLAIN.formulation, PLAIN.schedule, "chip", "tongue", source="brought")
+    alone = Candidate(PLAIN.variant, PLAIN.schedule, "chip", "tongue", source="brought")
     given = context(first=time(5.0))
     for candidate in (once, twice, alone):
         given.graph.add(candidate)

@@ -43,7 +43,7 @@ def correction(candidate: Candidate, neighbours: Sequence[Neighbour]) -> float:
 
 def apart(one: Candidate, other: Candidate) -> float:
     """How many decisions two candidates differ in; a decision that is changed counts once."""
-    equations = 0.0 if one.formulation == other.formulation else APART
+    equations = 0.0 if one.variant == other.variant else APART
     return equations + len(_decisions(one.schedule) ^ _decisions(other.schedule)) / 2
 
 

@@ -10,8 +10,8 @@ from search.core.candidate import Candidate
 from search.loop.forecast import APART, Neighbour, apart, correction, neighbours
 
 
-def candidate(*decisions, formulation="spec", source=None):
-    return Candidate(formulation, "\n".join(("schedule(k)", *decisions)), "chip", "tongue", source)
+def candidate(*decisions, variant="spec", source=None):
+    return Candidate(variant, "\n".join(("schedule(k)", *decisions)), "chip", "tongue", source)
 
 
 A, B, FAR = candidate("a", "b"), candidate("a", "c"), candidate("x", "y", "z", "u", "v", "w")
@@ -24,7 +24,7 @@ def test_without_neighbours_the_estimate_stands():
 def test_a_decision_that_is_changed_counts_once_and_other_equations_count_more():
     assert apart(A, A) == 0 and apart(A, B) == 1
     assert apart(A, candidate("a")) == 0.5
-    assert apart(A, candidate("a", "b", formulation="other")) == APART
+    assert apart(A, candidate("a", "b", variant="other")) == APART
 
 
 def test_a_twin_weighs_more_than_what_is_far():

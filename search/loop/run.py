@@ -137,7 +137,7 @@ class Search:
         self._began = 0.0
         self._fault: KernelError | None = None
         self._unmade: list[GaveUp | Halted] = []  # of the generation that is being asked
-        self._spent = Spent()  # before the generation that is under way
+        self._spent = Spent()  # before the generation that is in progress
 
     def run(self, on_event: Callable[[Event], None] = lambda event: None) -> Outcome:
         """Searches until a rule stops it, or the user does (it can then be resumed)."""

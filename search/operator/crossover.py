@@ -18,7 +18,7 @@ class Crossover:
     """Takes for each (verb, subject) the decision of one of two parents, or its absence.
 
     The mixtures that do not lower, or are known, are thrown away, up to `tries` of them. Where the
-    parents have different formulations, the first one's stays, and of the second are taken
+    parents have different variants, the first one's stays, and of the second are taken
     decisions on what both have; failing that, its whole schedule as far as it lowers.
     """
 
@@ -30,12 +30,12 @@ class Crossover:
     def propose(self, context: Context, rng: random.Random) -> Candidate | GaveUp:
         """A child of the first two parents."""
         one, two = (p.schedule for p in context.parents[:2])
-        formulation, other = (p.formulation for p in context.parents[:2])
-        names = {*facts(formulation).ranges, *facts(formulation).tensors}
+        variant, other = (p.variant for p in context.parents[:2])
+        names = {*facts(variant).ranges, *facts(variant).tensors}
         differing = [
             g
             for g in _differing(_genes(one), _genes(two))
-            if formulation == other or g[1].removesuffix(".outer") in names
+            if variant == other or g[1].removesuffix(".outer") in names
         ]
         fault = GaveUp("the parents differ in fewer than two decisions")
         for _ in range(self.tries if len(differing) > 1 else 0):
@@ -45,10 +45,10 @@ class Crossover:
                 return found
             reason = f"none of {self.tries} mixtures is new and legal; the last: {found.reason}"
             fault = GaveUp(reason)
-        if formulation == other:
+        if variant == other:
             return fault
         note = "the second parent's schedule, as far as it lowers on the first one's equations"
-        return context.offer_formulation(formulation, self.name, note, two)
+        return context.offer_variant(variant, self.name, note, two)
 
 
 def mix(one: Schedule, two: Schedule, taken: frozenset[Gene]) -> Schedule:

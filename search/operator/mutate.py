@@ -69,8 +69,8 @@ class Mutate:
         return context.offer(schedule, self.name, "; ".join(str(e) for e in edits))
 
     def _edits(self, context: Context, schedule: Schedule) -> tuple[Edit, ...]:
-        formulation = context.parents[0].formulation
-        return neighbours(formulation, schedule, context.machine, context.sizes)
+        variant = context.parents[0].variant
+        return neighbours(variant, schedule, context.machine, context.sizes)
 
     def _draw(self, edits: Sequence[Edit], rng: random.Random) -> Edit:
         """An edit: first what it decides on, then which of its values, each equally likely."""

@@ -48,7 +48,7 @@ def test_a_child_is_new_and_lowers(name, seed):
     assert child.origin.operator == name
     assert child.origin.parents[0] == FIRST.key
     assert child.origin.note
-    lower(parse_spec(child.formulation), parse_schedule(child.schedule), CHIP, SIZES)
+    lower(parse_spec(child.variant), parse_schedule(child.schedule), CHIP, SIZES)
 
 
 @pytest.mark.parametrize("name", OPERATORS)
@@ -84,8 +84,8 @@ def test_mutate_goes_through_all_neighbours_and_then_says_that_it_is_done():
 def test_another_wording_of_a_tried_schedule_is_not_offered():
     here = context(FIRST)
     decisions = parse_schedule(FIRST.schedule).decisions
-    turned = sorted(decisions, key=lambda d: d.verb, reverse=True)
-    found = here.offer(Schedule("scaled_matmul", tuple(turned)), "given", "")
+    transposed = sorted(decisions, key=lambda d: d.verb, reverse=True)
+    found = here.offer(Schedule("scaled_matmul", tuple(transposed)), "given", "")
     assert found == GaveUp("it was tried before")
     useless = Decision("precision", "acc", (("dtype", "f32"),))
     found = here.offer(Schedule("scaled_matmul", (*decisions, useless)), "given", "")

@@ -24,9 +24,9 @@ class Rewrite:
     """Applies up to `most` rewrites, each drawn from those that apply to the equations so far.
 
     Fewer are likelier: each further one is made with probability 1/2. A rewrite is drawn first and
-    its place then, so that one with many places is not drawn more often. A formulation that the
+    its place then, so that one with many places is not drawn more often. A variant that the
     graph has, by whatever names, is not made again. Each comes with the parent's schedule as far
-    as that lowers, and with the autoschedule. Of `looks` formulations the child is kept that the
+    as that lowers, and with the autoschedule. Of `looks` variants the child is kept that the
     estimate expects most of, give or take `doubt`. Where `tries` led to nothing new, the single
     rewrites are gone through one by one.
     """
@@ -40,9 +40,9 @@ class Rewrite:
     remote: bool = False
 
     def propose(self, context: Context, rng: random.Random) -> Candidate | GaveUp:
-        """A child with another formulation than any candidate has."""
-        start = context.parents[0].formulation
-        known = {_form(text) for text in dict.fromkeys(c.formulation for c in context.graph)}
+        """A child with another variant than any candidate has."""
+        start = context.parents[0].variant
+        known = {_form(text) for text in dict.fromkeys(c.variant for c in context.graph)}
         walks = (self._walk(start, rng) for _ in range(self.tries))
         found = self._best(context, walks, known, self.looks, rng)
         if found is None:
@@ -57,15 +57,15 @@ class Rewrite:
         looks: int,
         rng: random.Random,
     ) -> Candidate | None:
-        """The best child of the first formulations that have any, by the estimate."""
+        """The best child of the first variants that have any, by the estimate."""
         children: list[tuple[float, Candidate]] = []
         looked = 0
-        for formulation, note in steps:
-            digest = form_digest(formulation)
+        for variant, note in steps:
+            digest = form_digest(variant)
             if digest in known:
                 continue
             known.add(digest)
-            made = tuple(self._children(context, formulation, note))
+            made = tuple(self._children(context, variant, note))
             for child in made:
                 error = 1 + rng.uniform(-self.doubt, self.doubt)
                 children.append((error * context.expected_us(child), child))
@@ -75,7 +75,7 @@ class Rewrite:
         return min(children, key=lambda child: child[0])[1] if children else None
 
     def _walk(self, start: Spec, rng: random.Random) -> Step:
-        """A formulation a few rewrites away; the first itself where none applies."""
+        """A variant a few rewrites away; the first itself where none applies."""
         spec, words = start, []
         for _ in range(self.most):
             for name in rng.sample(sorted(REWRITES), len(REWRITES)):
@@ -87,23 +87,23 @@ class Rewrite:
                 break
         return spec, "; ".join(words)
 
-    def _children(self, context: Context, formulation: Spec, note: str) -> Iterator[Candidate]:
-        """The formulation under the parent's schedule, and under its own."""
-        kept = context.offer_formulation(formulation, self.name, note)
+    def _children(self, context: Context, variant: Spec, note: str) -> Iterator[Candidate]:
+        """The variant under the parent's schedule, and under its own."""
+        kept = context.offer_variant(variant, self.name, note)
         if isinstance(kept, Candidate):
             yield kept
         try:
-            anew = scheduled(formulation, context.machine, context.sizes)
+            anew = scheduled(variant, context.machine, context.sizes)
         except KernelError:
             return
         note = f"{note}; scheduled anew"
-        other = context.offer_formulation(formulation, self.name, note, anew)
+        other = context.offer_variant(variant, self.name, note, anew)
         if isinstance(other, Candidate):
             yield other
 
 
 def _singles(start: Spec, rng: random.Random) -> Iterator[Step]:
-    """Every formulation one rewrite away, in any order of the rewrites."""
+    """Every variant one rewrite away, in any order of the rewrites."""
     for name in rng.sample(sorted(REWRITES), len(REWRITES)):
         for spec in REWRITES[name](start):
             yield spec, _said(name, start, spec)

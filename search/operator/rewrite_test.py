@@ -52,7 +52,7 @@ def context(graph=None, parent=FIRST):
 @pytest.mark.parametrize("seed", range(4))
 def test_a_child_has_other_equations_that_compute_the_same(seed):
     child = Rewrite().propose(context(), random.Random(seed))
-    made = parse_spec(child.formulation)
+    made = parse_spec(child.variant)
     assert form_digest(made) != form_digest(SPEC)
     assert (made.inputs, made.outputs) == (SPEC.inputs, SPEC.outputs)
     nest = lower(made, parse_schedule(child.schedule), CHIP, SIZES)
@@ -69,13 +69,13 @@ def test_its_note_names_the_rewrites_and_what_they_made(seed):
     assert all(step.partition("(")[0] in REWRITES for step in steps)
 
 
-def test_no_formulation_is_made_twice_and_then_it_gives_up():
+def test_no_variant_is_made_twice_and_then_it_gives_up():
     here = context()
     operator = Rewrite(most=1, tries=3, looks=1)
     rng = random.Random(0)
     seen = {form_digest(SPEC)}
     while isinstance(child := operator.propose(here, rng), Candidate):
-        digest = form_digest(parse_spec(child.formulation))
+        digest = form_digest(parse_spec(child.variant))
         assert digest not in seen
         seen.add(digest)
         here.graph.add(child, nest_digest(child, CHIP, SIZES))
@@ -84,7 +84,7 @@ def test_no_formulation_is_made_twice_and_then_it_gives_up():
     assert "no rewrite leads" in child.reason
 
 
-def test_other_names_are_no_other_formulation():
+def test_other_names_are_no_other_variant():
     renamed = parse_spec(spec_text(SPEC).replace("t[m]", "total[m]"))
     graph = Graph()
     other = candidate(renamed)
@@ -92,7 +92,7 @@ def test_other_names_are_no_other_formulation():
     graph.add(other, "two")
     here = context(graph, other)
     child = Rewrite(most=1).propose(here, random.Random(1))
-    assert form_digest(parse_spec(child.formulation)) != form_digest(SPEC)
+    assert form_digest(parse_spec(child.variant)) != form_digest(SPEC)
 
 
 def test_the_parents_schedule_goes_with_the_equations_where_it_lowers():
@@ -124,6 +124,6 @@ def test_crossover_takes_decisions_of_a_parent_with_other_equations():
         children = [c for c in made if isinstance(c, Candidate)]
         assert children
         for child in children:
-            assert child.formulation == pair[0].formulation
+            assert child.variant == pair[0].variant
             assert child.origin.parents == tuple(p.key for p in pair)
-            lower(parse_spec(child.formulation), parse_schedule(child.schedule), CHIP, SIZES)
+            lower(parse_spec(child.variant), parse_schedule(child.schedule), CHIP, SIZES)

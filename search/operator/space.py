@@ -97,7 +97,7 @@ class Space:
             if parameter.verb != FIRST:
                 schedule = Edit(old, new).apply(schedule)
             elif new is not None:
-                schedule = _turned(schedule, new.subject)
+                schedule = _transposed(schedule, new.subject)
         return schedule
 
 
@@ -109,7 +109,7 @@ def _table(schedule: Schedule) -> dict[tuple[str, str], Decision]:
     return found
 
 
-def _turned(schedule: Schedule, loop: str) -> Schedule:
+def _transposed(schedule: Schedule, loop: str) -> Schedule:
     """The schedule with a loop placed before the others, if it has that loop."""
     front: Iterable[Decision] = [d for d in schedule.of("place") if d.subject == loop]
     rest = (d for d in schedule.decisions if d not in front)

@@ -79,8 +79,8 @@ def test_a_loop_comes_first():
     around = Space.of(SPEC, base, CHIP, SIZES)
     first = around.parameters["first()"]
     number = first.values.index(Decision("first", "n.outer"))
-    turned = around.schedule({"first()": number})
-    assert [d.subject for d in turned.of("place")] == ["n.outer", "m.outer"]
+    transposed = around.schedule({"first()": number})
+    assert [d.subject for d in transposed.of("place")] == ["n.outer", "m.outer"]
 
 
 def test_a_schedule_that_places_nothing_has_a_space_too():

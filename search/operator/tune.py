@@ -20,7 +20,7 @@ from search.operator.study import TPE, Axis, Trial, asked
 class Tune:
     """Asks a sampler for settings of what the verbs list for the first parent's schedule.
 
-    Each outcome of a candidate with the parent's formulation is a trial of the study. Of `looks`
+    Each outcome of a candidate with the parent's variant is a trial of the study. Of `looks`
     settings that lower and are new, the one is offered that the forecast expects most of: a
     forecast chooses among settings, but is never told to the study, whose times are obtained in
     one way.  sampler: `tpe`, or `cma` over the ordinal parameters.  width: how many parameters
@@ -42,8 +42,8 @@ class Tune:
         base = context.parents[0].schedule
         trials = tuple(_told(context))
         seen = [schedule for schedule, _ in trials]
-        formulation = context.parents[0].formulation
-        space = Space.of(formulation, base, context.machine, context.sizes, seen)
+        variant = context.parents[0].variant
+        space = Space.of(variant, base, context.machine, context.sizes, seen)
         if not space.parameters:
             return GaveUp("there is nothing to tune")
         offered = islice(self._offered(context, space, trials, rng), self.looks)
@@ -77,12 +77,12 @@ class Tune:
 
 
 def _told(context: Context) -> Iterator[tuple[Schedule, float | None]]:
-    """The schedules of the parent's formulation that were evaluated, in the order of telling;
+    """The schedules of the parent's variant that were evaluated, in the order of telling;
     None for the time of one that failed. A source of its own says nothing of its schedule."""
     first = context.parents[0].candidate
     for key, outcome in context.outcomes.items():
         candidate = context.graph.node(key)
-        same = (candidate.formulation, candidate.target) == (first.formulation, first.target)
+        same = (candidate.variant, candidate.target) == (first.variant, first.target)
         if same and candidate.source is None:
             us = outcome.us if isinstance(outcome, Evaluation) else None
             yield Parent(candidate).schedule, us

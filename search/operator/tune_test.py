@@ -130,7 +130,7 @@ def test_candidates_of_other_equations_or_with_a_source_are_no_trials(monkeypatc
     monkeypatch.setattr(
         "search.operator.tune.asked", lambda *given: iter(told.extend(given[2]) or ())
     )
-    own = Candidate(FIRST.formulation, PLAIN.schedule, "chip", "tongue", source="edited")
+    own = Candidate(FIRST.variant, PLAIN.schedule, "chip", "tongue", source="edited")
     found = Tune().propose(context((own, time(1.0))), random.Random(1))
     assert isinstance(found, GaveUp) and [t.value for t in told] == [5.0]
 

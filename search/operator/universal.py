@@ -19,7 +19,7 @@ from search.loop.context import Context, GaveUp, Parent
 from search.operator.halting import gave_up
 from search.prompt.answer import Edited, Refused, edited
 from search.prompt.archive import Prompts
-from search.prompt.brief import FORMULATION, RECALLS, SCHEDULE, SURFACES, Brief
+from search.prompt.brief import RECALLS, SCHEDULE, SURFACES, VARIANT, Brief
 from search.prompt.budget import excerpt
 from search.prompt.synthesis import Writer
 
@@ -100,11 +100,11 @@ class Universal:
         own = parent.candidate.source is not None
         surface = "source" if own else _drawn(self.surfaces, rng)
         texts = {
-            FORMULATION: parent.candidate.formulation,
+            VARIANT: parent.candidate.variant,
             SCHEDULE: parent.candidate.schedule,
             self.file: self.source(parent.candidate),
         }
-        may = {"schedule": (SCHEDULE,), "equations": (FORMULATION, SCHEDULE)}
+        may = {"schedule": (SCHEDULE,), "equations": (VARIANT, SCHEDULE)}
         files = may.get(surface, (self.file,))
         return context, Brief(
             kind=kind,
@@ -131,11 +131,11 @@ class Universal:
         schedule = None
         if SCHEDULE in found.files:
             schedule = parse_schedule(found.files[SCHEDULE])
-        if FORMULATION in found.files:
-            formulation = parse_spec(found.files[FORMULATION])
-            return context.offer_formulation(formulation, self.name, found.why, schedule)
+        if VARIANT in found.files:
+            variant = parse_spec(found.files[VARIANT])
+            return context.offer_variant(variant, self.name, found.why, schedule)
         assert schedule is not None, "an answer that edits nothing was refused"
-        require_legal(context.parents[0].formulation, schedule, context.machine)
+        require_legal(context.parents[0].variant, schedule, context.machine)
         return context.offer(schedule, self.name, found.why)
 
 

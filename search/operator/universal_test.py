@@ -94,9 +94,9 @@ def test_an_edit_of_the_source_is_a_child_of_its_own():
 
 def test_an_edit_of_the_equations_keeps_what_lowers_of_the_schedule():
     old = "    y[m, n] = acc[m, n] * g[n]"
-    model = Model(edit("formulation.kir", old, "    y[m, n] = g[n] * acc[m, n]"))
+    model = Model(edit("variant.kir", old, "    y[m, n] = g[n] * acc[m, n]"))
     child = universal(model, "equations").propose(context(ROOT), random.Random(1))
-    assert "g[n] * acc[m, n]" in child.formulation and "tile(m, size=16)" in child.schedule
+    assert "g[n] * acc[m, n]" in child.variant and "tile(m, size=16)" in child.schedule
 
 
 REFUSED = {
@@ -183,9 +183,7 @@ def user(model):
 def test_the_context_says_what_is_asked_for():
     child = child_of_root()
     fast = {child.key: Evaluation(3.0, "simulated", "simulator")}
-    transferred = Transferred(
-        "elsewhere", "dialect", ROOT.formulation, ROOT.schedule, 1.0, "measured"
-    )
+    transferred = Transferred("elsewhere", "dialect", ROOT.variant, ROOT.schedule, 1.0, "measured")
     here = {
         "Draft": (context(ROOT), {}),
         "faster on": (context(child, outcomes=fast), {}),

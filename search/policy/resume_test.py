@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from ir.edits.edits import neighbours
-from ir.estimate.character import character
 from ir.estimate.estimate import intensity
+from ir.estimate.kernel_features import kernel_features
 from ir.lower.lower import lower
 from ir.parse.parse import parse_schedule
 from ir.print import spec_text
@@ -73,7 +73,7 @@ class Drawn:
         if int(c.key, 16) % 5 == 0 and c.origin.parents:
             return Failure("check", "wrong", "as it happens")
         nest = lower(SPEC, parse_schedule(c.schedule), CHIP, SIZES)
-        figures = intensity(nest, CHIP, SIZES) | character(nest, CHIP, SIZES)
+        figures = intensity(nest, CHIP, SIZES) | kernel_features(nest, CHIP, SIZES)
         return Evaluation(100 + int(c.key, 16) % 40 / 4, "modelled", "emulator", figures=figures)
 
 

@@ -90,9 +90,9 @@ def _space(evaluation: Evaluation, roofline_us: float, machine: Machine) -> Iter
     figures = evaluation.figures
     scratch = figures.get("scratch_bytes", 0.0)
     if scratch and machine.scratch_bytes:
-        yield f"It uses {scratch / machine.scratch_bytes:.0%} of the scratch of a tile processor."
+        yield f"It uses {scratch / machine.scratch_bytes:.0%} of the scratch of a processor."
     if figures.get("spills"):
-        yield f"{figures['spills']:.0f} registers spill to memory: smaller tiles or more lanes."
+        yield f"{figures['spills']:.0f} registers spill to memory: smaller tiles or more threads."
     if "occupancy" in figures:
         registers = f" with {figures['registers']:.0f} registers" if "registers" in figures else ""
         yield f"Occupancy is {figures['occupancy']:.0%}{registers}."

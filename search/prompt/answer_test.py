@@ -116,7 +116,7 @@ WRAPPED = {
 @pytest.mark.parametrize(
     "body", ["def kernel(): ...\n", DOCUMENTED, DOCUMENTED.replace("```", "~~~")]
 )
-@pytest.mark.parametrize("file", ["schedule.sched", "formulation.kir", "kernel.py"])
+@pytest.mark.parametrize("file", ["schedule.sched", "variant.kir", "kernel.py"])
 def test_a_fence_round_a_whole_file_is_no_part_of_it(file, body, wrapped):
     answer = f"Why.\n>>>>>>> FILE {file}\n{wrapped.format(body)}<<<<<<< END\n"
     found = edited(answer, {file: "before\n"})

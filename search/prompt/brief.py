@@ -11,7 +11,7 @@ from search.core.transferred import Transferred
 KINDS = ("draft", "repair", "improve", "combine", "translate")
 SURFACES = ("schedule", "equations", "source")
 RECALLS = ("parent", "siblings", "both", "none")
-SCHEDULE, FORMULATION = "schedule.sched", "formulation.kir"
+SCHEDULE, VARIANT = "schedule.sched", "variant.kir"
 
 
 @dataclass(frozen=True, slots=True)

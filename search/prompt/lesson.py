@@ -147,7 +147,7 @@ def _pairs(outcome: Outcome) -> Iterator[tuple[Candidate, Candidate]]:
 
 def _verbs(parent: Candidate, child: Candidate) -> Iterator[str]:
     """A verb for each edit that sets a child apart from its parent."""
-    if parent.formulation != child.formulation:
+    if parent.variant != child.variant:
         yield EQUATIONS
     if parent.source != child.source:
         yield SOURCE

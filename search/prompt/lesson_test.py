@@ -7,7 +7,6 @@ import pytest
 
 from ir.errors import KernelError
 from ir.print import spec_text
-from ir.samples.samples import SMALL, workload
 from search.core.archive import Archive
 from search.core.candidate import Candidate, Origin
 from search.core.evaluation import Evaluation, Failure
@@ -17,11 +16,12 @@ from search.core.settings import Settings
 from search.prompt.document import Document, document
 from search.prompt.lesson import EQUATIONS, SOURCE, distil
 from search.prompt.lessons import MOST, Lessons, beside
+from testing.samples.samples import SMALL, workload
 
 TEXT = spec_text(workload("softmax").spec)
 HERE = replace(SMALL, name="small", backends=("tongue",))
 OTHER = replace(SMALL, name="large", backends=("tongue",))
-FOREIGN = replace(SMALL, name="small", backends=("voice",))
+EXTERNAL = replace(SMALL, name="small", backends=("voice",))
 FIRST = "tile(m, size=4)\n"
 
 
@@ -119,7 +119,7 @@ def test_times_of_two_kinds_are_not_compared():
 def test_other_equations_and_a_source_of_its_own_are_edits_too():
     other = TEXT.replace("e[m, k] / s[m]", "e[m, k] * (1.0 / s[m])")
     found = distil(
-        run((FIRST, 50.0, {"formulation": other}), (FIRST, 80.0, {"source": "x"})), "2026-01-31"
+        run((FIRST, 50.0, {"variant": other}), (FIRST, 80.0, {"source": "x"})), "2026-01-31"
     )
     assert list(found.tallies) == [EQUATIONS, SOURCE]
     assert found.tallies[EQUATIONS].speedup == pytest.approx(2.0)
@@ -164,7 +164,7 @@ def test_lessons_are_kept_and_those_of_the_machine_come_first(tmp_path):
     here = kept.add(distil(RUN, "2026-01-31"))
     assert [d.name for d in kept.documents(HERE)] == [here.stem, there.stem]
     assert [d.name for d in kept.documents(OTHER)] == [there.stem, here.stem]
-    assert kept.documents(FOREIGN) == ()
+    assert kept.documents(EXTERNAL) == ()
 
 
 def test_a_run_that_went_on_replaces_its_lesson(tmp_path):

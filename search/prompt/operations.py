@@ -13,7 +13,7 @@ OPERATIONS = (
     "product",  # a sum of products that a matrix unit takes
     "batched",  # of those, one that has indices of both operands and the result
     "chain",  # a product of what another product gave
-    "reduction",  # any other fold
+    "reduction",  # any other reduction
     "softmax",  # exponentials less a maximum
     "norm",  # a root of a sum
     "scan",
@@ -80,10 +80,14 @@ def _of_node(node: Expr) -> Iterator[str]:
 def _of_chains(spec: Spec) -> Iterator[str]:
     """What several equations make together."""
     maxima = {
-        e.target for e in spec.equations if isinstance(e.value, Reduce) and e.value.fold == "max"
+        e.target
+        for e in spec.equations
+        if isinstance(e.value, Reduce) and e.value.reduction == "max"
     }
     sums = {
-        e.target for e in spec.equations if isinstance(e.value, Reduce) and e.value.fold == "sum"
+        e.target
+        for e in spec.equations
+        if isinstance(e.value, Reduce) and e.value.reduction == "sum"
     }
     made: set[str] = set()  # products, and what is computed from them
     for e in spec.equations:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ir.samples.samples import KERNELS, RECURRENT, spec_of, workload
 from search.prompt.operations import OPERATIONS, operations
+from testing.samples.samples import KERNELS, RECURRENT, spec_of, workload
 
 EXPECTED = {
     "attention": "product batched chain reduction softmax special",

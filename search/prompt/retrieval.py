@@ -114,7 +114,7 @@ def query(
 
 def machine_words(machine: Machine) -> frozenset[str]:
     """What a document may call a machine: its name, its backends, words of its title (where an
-    architecture stands), and whether programs have lanes."""
+    architecture stands), and whether programs have threads."""
     title = (w.strip(",.").lower() for w in machine.title.split())
     return frozenset({machine.name, *machine.backends, *title, machine.model.word})
 

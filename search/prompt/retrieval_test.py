@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ir.samples.samples import SMALL, WITH_LANES, decisions, workload
 from search.prompt.document import Document
 from search.prompt.knowledge import Library
 from search.prompt.retrieval import Query, machine_words, query, rank, retrieve
+from testing.samples.samples import SMALL, WITH_THREADS, decisions, workload
 
 SOFTMAX = workload("softmax").spec
 
@@ -33,7 +33,7 @@ DOCS = Library(
         doc("rows", title="Rows that fit", operations=["softmax", "norm"]),
         doc("online", title="Online softmax", operations=["softmax"], tags=["stream"]),
         doc("products", operations=["product"], tags=["stage"]),
-        doc("spills", kind="guidance", title="Registers and spills", tags=["spill", "lanes"]),
+        doc("spills", kind="guidance", title="Registers and spills", tags=["spill", "threads"]),
         doc("waves", kind="hardware", title="Waves", machines=["gfx942"], operations=["softmax"]),
         doc("timing", kind="constraints", title="How a time is had"),
     )
@@ -97,7 +97,7 @@ def test_no_budget_takes_nothing():
 @given(
     st.permutations(DOCS.documents),
     st.lists(
-        st.sampled_from(["softmax", "rows", "spill", "lanes", "wave", "product", "time"]),
+        st.sampled_from(["softmax", "rows", "spill", "threads", "wave", "product", "time"]),
         max_size=4,
     ),
     st.integers(0, 400),
@@ -134,7 +134,7 @@ def test_many_words_of_a_place_count_less_each():
     assert set(asked.weights(asked.words["diagnosis"][0].split()).values()) == {1.5}
 
 
-@pytest.mark.parametrize(("machine", "kind"), [(SMALL, "tiles"), (WITH_LANES, "lanes")])
+@pytest.mark.parametrize(("machine", "kind"), [(SMALL, "tiles"), (WITH_THREADS, "threads")])
 def test_a_machine_is_called_by_its_name_and_the_words_of_its_title(machine, kind):
     found = machine_words(replace(machine, title="A Chip, 80 GB, sm_90a", backends=("tongue",)))
     assert found == {machine.name, "tongue", "a", "chip", "80", "gb", "sm_90a", kind}

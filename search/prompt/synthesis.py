@@ -13,7 +13,7 @@ from search.core.candidate import Candidate
 from search.core.evaluation import Evaluated, Evaluation, Failure
 from search.loop.context import Context
 from search.prompt.analysis import diagnosis
-from search.prompt.brief import FORMULATION, SCHEDULE, Brief
+from search.prompt.brief import SCHEDULE, VARIANT, Brief
 from search.prompt.budget import Fitted, Section, excerpt, fit, shortened
 from search.prompt.knowledge import Library
 from search.prompt.regions import Regions
@@ -24,7 +24,7 @@ TOKENS = 16_000  # of a prompt
 KNOWLEDGE = 5_000  # of them, for documents
 STEPS = 8  # of a history that are told
 FRAME = 40  # tokens that a text takes beside its own: its name and its fences
-FENCES = {SCHEDULE: "python", FORMULATION: "python"}
+FENCES = {SCHEDULE: "python", VARIANT: "python"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Writer:
         found = retrieve(
             self.library,
             query(
-                parent.formulation,
+                parent.variant,
                 self.machine,
                 parent.schedule,
                 " ".join(lines) or _result(parent.outcome),
@@ -119,7 +119,7 @@ class Writer:
             machine=self.machine,
             failure=brief.failure,
             reason=excerpt(brief.failure.reason) if brief.failure else "",
-            foreign=brief.transferred,
+            external=brief.transferred,
         )
         return Section("task", text, required=True)
 
@@ -140,7 +140,7 @@ class Writer:
             title = f"The other kernel: {_result(context.parents[1].outcome)}"
         elif brief.transferred is not None:
             found = {
-                FORMULATION: brief.transferred.formulation,
+                VARIANT: brief.transferred.variant,
                 SCHEDULE: brief.transferred.schedule,
             }
             source = {f"kernel of {brief.transferred.target}": brief.transferred.source}
@@ -207,7 +207,7 @@ def _combined(context: Context, brief: Brief) -> dict[str, str]:
     if brief.kind != "combine" or len(context.parents) < 2:
         return {}
     other = context.parents[1].candidate
-    texts = {FORMULATION: other.formulation, SCHEDULE: other.schedule}
+    texts = {VARIANT: other.variant, SCHEDULE: other.schedule}
     source = other.source or brief.other
     names = (name for name in (*brief.files, *brief.shown) if name not in texts)
     return texts | ({next(names, "source"): source} if source else {})

@@ -15,7 +15,7 @@ from search.core.graph import Graph
 from search.core.testing import CHIP, SIZES, SPEC
 from search.core.transferred import Transferred
 from search.loop.context import Context, Parent
-from search.prompt.brief import FORMULATION, SCHEDULE, Brief
+from search.prompt.brief import SCHEDULE, VARIANT, Brief
 from search.prompt.budget import tokens
 from search.prompt.document import Document
 from search.prompt.knowledge import Library
@@ -88,19 +88,19 @@ def context(*parents):
 
 
 def brief(kind, surface="schedule", parent=CHILD, **more):
-    texts = {FORMULATION: parent.formulation, SCHEDULE: parent.schedule}
+    texts = {VARIANT: parent.variant, SCHEDULE: parent.schedule}
     texts["kernel.tng"] = parent.source or "def kernel(): ...\n"
-    may = {"schedule": (SCHEDULE,), "equations": (FORMULATION, SCHEDULE)}
+    may = {"schedule": (SCHEDULE,), "equations": (VARIANT, SCHEDULE)}
     files = may.get(surface, ("kernel.tng",))
     shown = {n: t for n, t in texts.items() if n not in files}
     recall = more.pop("recall", "both")
     return Brief(kind, surface, recall, {n: texts[n] for n in files}, shown, **more)
 
 
-FOREIGN = Transferred(
+EXTERNAL = Transferred(
     "elsewhere",
     "dialect",
-    CHILD.formulation,
+    CHILD.variant,
     CHILD.schedule,
     1.0,
     "measured",
@@ -114,7 +114,7 @@ BRIEFS = {
         brief("combine", recall="parent", other="def kernel(): slowly()\n"),
         (CHILD, OTHER),
     ),
-    "translate": (brief("translate", "source", transferred=FOREIGN, recall="siblings"), (CHILD,)),
+    "translate": (brief("translate", "source", transferred=EXTERNAL, recall="siblings"), (CHILD,)),
 }
 
 

@@ -20,23 +20,23 @@ from ir.source import near
 from ir.workload import Sizes
 from search.core.evaluation import same_kind
 from search.core.toml_text import toml_text
-from search.record.variant import (
+from search.record.specialization import (
+    Specialization,
     Texts,
     Tuned,
-    Variant,
     digest_of,
     edited,
     guards,
     numbered,
     require_whole,
+    specializations,
     tuned,
-    variants,
 )
 
 SPEC = "spec.kir"
 BUILD = "BUILD.bazel"
 SCHEDULE = "schedule.sched"
-FORMULATION = "formulation.kir"
+VARIANT = "variant.kir"
 RECORD = "record.toml"
 BUILD_TEXT = 'load("//bazel:kernel.bzl", "kernel_records")\n\nkernel_records()\n'
 MEASURED = "measured"
@@ -47,7 +47,7 @@ _RENEW = "python3 -m tools.renew_records rewrites records that can be read"
 @dataclass(frozen=True, slots=True)
 class Digests:
     """What the kernel was made from. templates: of the backend, when the kernel was made.
-    toolchain: what the backend said of its own then, a name and a version.  formulation: of the
+    toolchain: what the backend said of its own then, a name and a version.  variant: of the
     equations that the schedule is for, None where they are the spec's own."""
 
     spec: str
@@ -55,7 +55,7 @@ class Digests:
     source: str
     templates: str
     toolchain: str
-    formulation: str | None = None
+    variant: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Record:
     the source says more than the schedule, so it cannot be emitted again.
 
     workload: the shapes it is tuned for, where there are several; `shape` is then the heaviest,
-    and all times are weighted geometric means.  variants: kernels that share the shapes with this
+    and all times are weighted geometric means.  specializations: kernels that share the shapes with this
     one, numbered from 1; guards: which of them is run near which shape, `within` a factor of its
     sizes, else this one.  single_us: the mean without them.
 
@@ -111,7 +111,7 @@ class Record:
     workload: tuple[Tuned, ...] = ()
     guards: tuple[Guard, ...] = ()
     within: float | None = None
-    variants: tuple[Variant, ...] = ()
+    specializations: tuple[Specialization, ...] = ()
     left_to_torch: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -128,7 +128,7 @@ class Record:
         ):
             if word not in known:
                 raise KernelError(f"field `{field}` is {word!r}", allowed=", ".join(known))
-        require_whole(self.variants, self.guards, self.workload, self.shape)
+        require_whole(self.specializations, self.guards, self.workload, self.shape)
 
     @property
     def tuned(self) -> list[tuple[dict[str, int], float]]:
@@ -139,7 +139,7 @@ class Record:
     def text(self) -> str:
         """What `record.toml` holds; `parse_record` gives an equal record back."""
         table = asdict(self)
-        several = ("workload", "guards", "variants", "left_to_torch")
+        several = ("workload", "guards", "specializations", "left_to_torch")
         return toml_text({k: v for k, v in table.items() if v or k not in several})
 
     def better_than(self, other: Record) -> bool:
@@ -155,21 +155,21 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A record with its texts. workload: the spec with its shapes.  formulation: the equations
-    that the schedule is for; None where they are the spec's own.  variants: the texts of those of
+    """A record with its texts. workload: the spec with its shapes.  variant: the equations
+    that the schedule is for; None where they are the spec's own.  specializations: the texts of those of
     the record."""
 
     record: Record
     workload: str
     schedule: str
     source: str
-    formulation: str | None = None
-    variants: tuple[Texts, ...] = ()
+    variant: str | None = None
+    specializations: tuple[Texts, ...] = ()
 
     @property
     def kernels(self) -> tuple[Texts, ...]:
         """The texts of all its kernels, by number."""
-        return (Texts(self.schedule, self.source, self.formulation), *self.variants)
+        return (Texts(self.schedule, self.source, self.variant), *self.specializations)
 
     def edited_by_hand(self) -> list[str]:
         """The files that are not what the record's digests say."""
@@ -179,10 +179,10 @@ class Stored:
             (SPEC, spec_digest(spec), digests.spec),
             (SCHEDULE, text_digest(self.schedule), digests.schedule),
             (self.record.source, text_digest(self.source), digests.source),
-            (FORMULATION, digest_of(self.formulation), digests.formulation),
+            (VARIANT, digest_of(self.variant), digests.variant),
         )
         first = [name for name, now, then in found if now != then]
-        return first + edited(self.record.variants, self.variants, SCHEDULE, FORMULATION)
+        return first + edited(self.record.specializations, self.specializations, SCHEDULE, VARIANT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,20 +222,20 @@ def read_record(folder: Path) -> Stored:
         workload=_read(folder.parent / SPEC),
         schedule=_read(folder / SCHEDULE),
         source=_read(folder / record.source),
-        formulation=_formulation(folder, 0),
-        variants=tuple(
+        variant=_variant(folder, 0),
+        specializations=tuple(
             Texts(
                 schedule=_read(folder / numbered(SCHEDULE, number)),
-                source=_read(folder / variant.source),
-                formulation=_formulation(folder, number),
+                source=_read(folder / specialization.source),
+                variant=_variant(folder, number),
             )
-            for number, variant in enumerate(record.variants, 1)
+            for number, specialization in enumerate(record.specializations, 1)
         ),
     )
 
 
-def _formulation(folder: Path, kernel: int) -> str | None:
-    file = folder / numbered(FORMULATION, kernel)
+def _variant(folder: Path, kernel: int) -> str | None:
+    file = folder / numbered(VARIANT, kernel)
     return _read(file) if file.exists() else None
 
 
@@ -278,7 +278,11 @@ def _record(table: dict[str, Any]) -> Record:
     table["lineage"] = tuple(table.get("lineage", ()))
     table["left_to_torch"] = tuple(table.get("left_to_torch", ()))
     table["us"] = float(table["us"])
-    for name, made in (("workload", tuned), ("guards", guards), ("variants", variants)):
+    for name, made in (
+        ("workload", tuned),
+        ("guards", guards),
+        ("specializations", specializations),
+    ):
         table[name] = made(table.get(name, []))
     return Record(**table)
 
@@ -320,14 +324,17 @@ def _place(folder: Path, stored: Stored, tested: bool) -> None:
     try:
         fresh = new / "new"
         fresh.mkdir()
-        names = [stored.record.source, *(variant.source for variant in stored.record.variants)]
+        names = [
+            stored.record.source,
+            *(specialization.source for specialization in stored.record.specializations),
+        ]
         for number, (name, texts) in enumerate(zip(names, stored.kernels, strict=True)):
             (fresh / name).write_text(texts.source, encoding="utf-8")
             schedule = fresh / numbered(SCHEDULE, number)
             schedule.write_text(texts.schedule, encoding="utf-8")
-            if texts.formulation is not None:
-                other = fresh / numbered(FORMULATION, number)
-                other.write_text(texts.formulation, encoding="utf-8")
+            if texts.variant is not None:
+                other = fresh / numbered(VARIANT, number)
+                other.write_text(texts.variant, encoding="utf-8")
         (fresh / RECORD).write_text(stored.record.text(), encoding="utf-8")
         _replace(new, kernel / SPEC, stored.workload)
         if tested:

@@ -21,7 +21,7 @@ from search.record.record import (
     record_folders,
     write_record,
 )
-from search.record.variant import Texts, Tuned, Variant
+from search.record.specialization import Specialization, Texts, Tuned
 
 WORKLOAD = (
     "def scale(x: f32[M, K]) -> f32[M, K]:\n"
@@ -95,8 +95,8 @@ def test_a_record_is_exactly_these_files(tmp_path):
     assert (tmp_path / "scale" / "BUILD.bazel").read_text() == BUILD_TEXT
 
 
-def test_another_formulation_is_kept_with_it(tmp_path):
-    given = dataclasses.replace(stored(), formulation="def scale...")
+def test_another_variant_is_kept_with_it(tmp_path):
+    given = dataclasses.replace(stored(), variant="def scale...")
     folder = write_record(tmp_path, given).folder
     assert read_record(folder) == given
     write_record(tmp_path, stored(us=5.0))
@@ -108,8 +108,8 @@ SHARED = {
     "workload": (Tuned({"M": 64, "K": 32}, 2.0, 9.0), Tuned({"M": 4, "K": 32}, 1.0, 1.5, 1)),
     "guards": (Guard({"M": 64, "K": 32}, 0), Guard({"M": 4, "K": 32}, 1)),
     "within": 4.0,
-    "variants": (
-        Variant(
+    "specializations": (
+        Specialization(
             "kernel_1.cc",
             text_digest(OTHER),
             text_digest("int other;\n"),
@@ -127,18 +127,18 @@ def shared(**changed):
     made = stored()
     record = dataclasses.replace(made.record, **{**SHARED, **changed})
     texts = Texts(OTHER, "int other;\n", "def scale...")
-    return dataclasses.replace(made, record=record, variants=(texts,))
+    return dataclasses.replace(made, record=record, specializations=(texts,))
 
 
 def test_kernels_that_share_shapes_are_one_record(tmp_path):
     folder = write_record(tmp_path, shared()).folder
     assert [p.name for p in sorted(folder.iterdir())] == [
-        "formulation_1.kir",
         "kernel.cc",
         "kernel_1.cc",
         "record.toml",
         "schedule.sched",
         "schedule_1.sched",
+        "variant_1.kir",
     ]
     assert read_record(folder) == shared()
     assert shared().edited_by_hand() == []
@@ -149,7 +149,7 @@ def test_kernels_that_share_shapes_are_one_record(tmp_path):
 
 def test_a_record_of_one_kernel_says_nothing_of_others():
     text = stored().record.text()
-    several = ("workload", "guards", "within", "variants", "single_us")
+    several = ("workload", "guards", "within", "specializations", "single_us")
     assert not any(word in text for word in several)
     assert "{ near = { M = 4, K = 32 }, kernel = 1 }" in shared().record.text()
 
@@ -246,16 +246,16 @@ def test_a_place_that_cannot_be_written_is_a_fault_with_a_remedy(tmp_path):
 def test_equations_of_its_own_that_changed_are_named(tmp_path):
     own = WORKLOAD.partition("\ntune")[0].replace("x[m, k] * 2.0", "x[m, k] + x[m, k]")
     plain = stored()
-    digests = dataclasses.replace(plain.record.digests, formulation=text_digest(own))
+    digests = dataclasses.replace(plain.record.digests, variant=text_digest(own))
     record = dataclasses.replace(plain.record, digests=digests)
-    made = dataclasses.replace(plain, record=record, formulation=own)
+    made = dataclasses.replace(plain, record=record, variant=own)
     folder = write_record(tmp_path, made).folder
     assert read_record(folder) == made
     assert read_record(folder).edited_by_hand() == []
-    (folder / "formulation.kir").write_text(own.replace("+", "-"))
-    assert read_record(folder).edited_by_hand() == ["formulation.kir"]
-    (folder / "formulation.kir").unlink()
-    assert read_record(folder).edited_by_hand() == ["formulation.kir"]
+    (folder / "variant.kir").write_text(own.replace("+", "-"))
+    assert read_record(folder).edited_by_hand() == ["variant.kir"]
+    (folder / "variant.kir").unlink()
+    assert read_record(folder).edited_by_hand() == ["variant.kir"]
 
 
 def test_what_was_there_comes_back_where_the_exchange_fails(tmp_path, monkeypatch):

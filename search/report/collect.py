@@ -22,6 +22,7 @@ from search.report.page import (
     Axis,
     Cell,
     Engine,
+    HeldOutRow,
     OperatorRow,
     PromptRow,
     Result,
@@ -29,7 +30,6 @@ from search.report.page import (
     Step,
     Text,
     Trial,
-    UnseenRow,
 )
 
 
@@ -39,10 +39,10 @@ def result(
     source: Text | None,
     facts: Mapping[str, str],
     others: tuple[Text, ...] = (),
-    unseen: Sequence[HeldOut] = (),
+    held_out: Sequence[HeldOut] = (),
 ) -> Result:
     """The result to show. source: of the winner, as text.  facts: what only the caller knows.
-    others: texts of the kernels that share its shapes.  unseen: where these were tried."""
+    others: texts of the kernels that share its shapes.  held_out: where these were tried."""
     settings = outcome.settings
     best = outcome.evaluation
     return Result(
@@ -67,8 +67,8 @@ def result(
         facts={**_facts(outcome, machine), **facts},
         shapes=tuple(_shape(row) for row in outcome.by_shape()),
         guards=guard_lines(outcome.dispatch),
-        unseen=tuple(_unseen(row) for row in unseen),
-        unseen_words=held_out_words(unseen),
+        held_out=tuple(_held_out(row) for row in held_out),
+        held_out_words=held_out_words(held_out),
         operators=tuple(
             OperatorRow(c.operator, c.children, c.correct, c.best, c.gain)
             for c in contributions(outcome.graph, outcome.outcomes)
@@ -98,9 +98,9 @@ def _shape(row: AtShape) -> ShapeRow:
     return ShapeRow(sizes, row.shape.weight, *times, row.kernel, row.roofline_us)
 
 
-def _unseen(row: HeldOut) -> UnseenRow:
+def _held_out(row: HeldOut) -> HeldOutRow:
     times = (row.us, row.single_us, row.first_us)
-    return UnseenRow(quantity.shape(row.sizes), row.kernel, *times, row.said)
+    return HeldOutRow(quantity.shape(row.sizes), row.kernel, *times, row.said)
 
 
 def _title(spec: str) -> str:
@@ -182,7 +182,7 @@ def _texts(outcome: Outcome, source: Text | None) -> tuple[Text, ...]:
 
 def _equations(outcome: Outcome) -> Text | None:
     """The equations of the winner, where they are not the spec's own."""
-    spec, made = outcome.settings.spec, outcome.best.formulation if outcome.best else ""
+    spec, made = outcome.settings.spec, outcome.best.variant if outcome.best else ""
     if made in ("", spec):
         return None
     own = set(spec.splitlines())

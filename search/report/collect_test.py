@@ -137,7 +137,7 @@ def test_the_winners_new_lines_are_marked(shown):
 
 def test_equations_that_are_not_the_specs_are_shown_with_what_is_new():
     words = SPEC.replace("x[m] * 2.0", "x[m] + x[m]")
-    other = replace(BEST, formulation=words, origin=BEST.origin)
+    other = replace(BEST, variant=words, origin=BEST.origin)
     graph = outcome().graph
     graph.add(other)
     told = {**OUTCOMES, other.key: OUTCOMES[BEST.key]}
@@ -168,20 +168,20 @@ def test_a_workload_is_shown_shape_by_shape_with_the_guards_that_share_it():
     settings = replace(found.settings, workload=shapes, dispatch=2)
     kernels = shape_dispatch(settings, BEST, found.graph, found.outcomes)
     found = replace(found, settings=settings, dispatch=kernels, bounds_us=(0.5, 2.0))
-    unseen = (HeldOut({"M": 9}, 1, 2.0, 3.0, 2.0, 4.0, True),)
-    shown = result(found, MACHINE, None, {}, (Text("Kernel 1: schedule", "text"),), unseen)
+    held_out = (HeldOut({"M": 9}, 1, 2.0, 3.0, 2.0, 4.0, True),)
+    shown = result(found, MACHINE, None, {}, (Text("Kernel 1: schedule", "text"),), held_out)
     assert shown.shape == "M=8 | M=64 (3 times the weight)"
     rows = [(r.shape, r.weight, r.single_us, r.us, r.kernel, r.roofline_us) for r in shown.shapes]
     assert rows == [("M=8", 1.0, 4.0, 1.0, 1, 0.5), ("M=64", 3.0, 4.0, 4.0, 0, 2.0)]
     assert shown.guards[0] == "nearest to M=8: kernel 1"
     assert shown.texts[-1].name == "Kernel 1: schedule"
-    assert (shown.unseen[0].shape, shown.unseen[0].said) == ("M=9", "correct")
-    assert shown.unseen_words.startswith("1 of 1 correct")
+    assert (shown.held_out[0].shape, shown.held_out[0].said) == ("M=9", "correct")
+    assert shown.held_out_words.startswith("1 of 1 correct")
 
 
 def test_one_shape_has_no_table_of_shapes():
     shown = result(outcome(), MACHINE, None, {})
-    assert (shown.shapes, shown.guards, shown.unseen) == ((), (), ())
+    assert (shown.shapes, shown.guards, shown.held_out) == ((), (), ())
 
 
 def test_a_kernel_of_fixed_sizes_without_words_leaves_no_field_blank():

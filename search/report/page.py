@@ -95,7 +95,7 @@ class ShapeRow:
 
 
 @dataclass(frozen=True, slots=True)
-class UnseenRow:
+class HeldOutRow:
     """A shape that nothing was tuned for. first_us: of the autoschedule there.  said: `correct`,
     or what is wrong."""
 
@@ -137,7 +137,7 @@ class Result:
     levels are `first` (the autoschedule), `plain` (the untiled schedule), `best` and
     `roofline` (the machine's bound); of several shapes weighted geometric means.  facts: how it
     was obtained, by name.  shapes: of a workload of several.  guards: by which kernels share them,
-    as lines.  unseen: other shapes that these were tried at, and what they come to in words.
+    as lines.  held_out: other shapes that these were tried at, and what they come to in words.
     models: what was asked of models, in words; empty where none was.  prompts: their versions.
     """
 
@@ -162,8 +162,8 @@ class Result:
     facts: Mapping[str, str]
     shapes: tuple[ShapeRow, ...] = ()
     guards: tuple[str, ...] = ()
-    unseen: tuple[UnseenRow, ...] = ()
-    unseen_words: str = ""
+    held_out: tuple[HeldOutRow, ...] = ()
+    held_out_words: str = ""
     operators: tuple[OperatorRow, ...] = ()
     models: str = ""
     prompts: tuple[PromptRow, ...] = ()

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from search.report.page import Engine, ShapeRow, UnseenRow
+from search.report.page import Engine, HeldOutRow, ShapeRow
 from search.report.render import render
 from search.report.testing import NOTHING, RESULT, page
 
@@ -158,17 +158,17 @@ SHARED = replace(
         ShapeRow("M=64", 1.0, None, 4.0, 4.0, 0, 2.0),
     ),
     guards=("near M=8: kernel 1", "otherwise: kernel 0"),
-    unseen=(UnseenRow("M=9", 1, 2.0, 3.0, None, "check: `y` is off by <1>"),),
-    unseen_words="0 of 1 correct",
+    held_out=(HeldOutRow("M=9", 1, 2.0, 3.0, None, "check: `y` is off by <1>"),),
+    held_out_words="0 of 1 correct",
 )
 
 
-def test_kernels_that_share_shapes_are_shown_with_guards_and_unseen_shapes():
+def test_kernels_that_share_shapes_are_shown_with_guards_and_held_out_shapes():
     reader = read(SHARED)
     assert {"At each shape", "At shapes that it was not tuned for"} < set(reader.headings)
     said = ("M=64", "near M=8: kernel 1", "50%", "check: `y` is off by <1>", "0 of 1 correct")
     for piece in said:
         assert piece in reader.text
-    alone = read(replace(SHARED, guards=(), unseen=(), unseen_words=""))
+    alone = read(replace(SHARED, guards=(), held_out=(), held_out_words=""))
     assert "At each shape" in alone.headings and "shared" not in alone.text
     assert "At each shape" not in read(RESULT).headings

@@ -1,4 +1,4 @@
-"""Adaptation: as much of a schedule as another formulation, or another machine, admits."""
+"""Adaptation: as much of a schedule as another variant, or another machine, admits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ir.machine import Machine
 from ir.schedule import Schedule
 from ir.spec import Spec
 from ir.workload import Sizes
-from search.core.lowered import fits_at, formulation_text, schedule_text
+from search.core.lowered import fits_at, schedule_text, variant_text
 from search.warm_start.autoscheduled import scheduled
 
 PASSES = 3  # over the decisions: one may need another that comes after it
@@ -19,10 +19,10 @@ def adapted(spec: Spec, schedule: Schedule, machine: Machine, sizes: Sizes) -> S
     Decisions are put in place of those that the autoschedule has on the same verb and subject,
     one by one; those with which it no longer lowers are left out.
     """
-    formulation = formulation_text(spec)
+    variant = variant_text(spec)
 
     def lowers(one: Schedule) -> bool:
-        return fits_at(formulation, schedule_text(one), machine, sizes)
+        return fits_at(variant, schedule_text(one), machine, sizes)
 
     if lowers(schedule):
         return schedule

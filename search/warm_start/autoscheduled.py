@@ -1,4 +1,4 @@
-"""The autoschedule of a formulation, found out once: operators ask for the same one again."""
+"""The autoschedule of a variant, found out once: operators ask for the same one again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ir.schedule import Schedule
 from ir.spec import Spec
 from ir.workload import Sizes
 
-KEPT = 512  # formulations; a schedule is small
+KEPT = 512  # variants; a schedule is small
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from ir.machine import Machine
 from ir.spec import Spec
 from ir.workload import Sizes
 from search.core.candidate import Candidate, Origin
-from search.core.lowered import fits_at, formulation_text, schedule_of, schedule_text, spec_of
+from search.core.lowered import fits_at, schedule_of, schedule_text, spec_of, variant_text
 from search.core.quantity import shape
 from search.core.settings import Settings
 from search.warm_start.adapt import adapted
@@ -40,7 +40,7 @@ def first_candidates(settings: Settings, spec: Spec, machine: Machine) -> tuple[
         schedules.append((ELSEWHERE, at, schedule_text(scheduled(spec, machine, other))))
     made = (
         Candidate(
-            formulation=formulation_text(spec),
+            variant=variant_text(spec),
             schedule=schedule,
             target=settings.target,
             backend=settings.backend,
@@ -61,11 +61,11 @@ def _autoscheduled_at(settings: Settings, spec: Spec, machine: Machine) -> list[
     if len(shapes) == 1:
         return [settings.sizes]
 
-    formulation = formulation_text(spec)
+    variant = variant_text(spec)
 
     def lacks(sizes: Sizes) -> bool:
         schedule = schedule_text(scheduled(spec, machine, sizes))
-        return not all(fits_at(formulation, schedule, machine, each.sizes) for each in shapes)
+        return not all(fits_at(variant, schedule, machine, each.sizes) for each in shapes)
 
     return sorted((s.sizes for s in shapes), key=lacks)
 
@@ -75,15 +75,15 @@ def _brought(settings: Settings, spec: Spec, machine: Machine) -> Iterator[Candi
     for this target's backend."""
     for found in settings.transferred:
         try:
-            formulation = spec_of(found.formulation)
-            schedule = adapted(formulation, schedule_of(found.schedule), machine, settings.sizes)
+            variant = spec_of(found.variant)
+            schedule = adapted(variant, schedule_of(found.schedule), machine, settings.sizes)
         except KernelError:
             continue  # what an earlier version wrote, or another spec of the same name
-        if (formulation.inputs, formulation.outputs) != (spec.inputs, spec.outputs):
+        if (variant.inputs, variant.outputs) != (spec.inputs, spec.outputs):
             continue
         same = (found.target, found.backend) == (settings.target, settings.backend)
         yield Candidate(
-            formulation=formulation_text(formulation),
+            variant=variant_text(variant),
             schedule=schedule_text(schedule),
             target=settings.target,
             backend=settings.backend,

@@ -59,8 +59,8 @@ def test_what_does_not_fit_is_left_out():
     text = 'def other(a: f32[M]) -> f32[M]:\n    """Doc."""\n    y[m] = a[m]\n    return y\n'
     other = spec_text(parse_spec(text))
     for found in (
-        transferred(schedule="schedule(scaled_matmul)\nfold(m)\n"),
-        transferred(formulation="def"),
-        transferred(formulation=other),
+        transferred(schedule="schedule(scaled_matmul)\nreduction(m)\n"),
+        transferred(variant="def"),
+        transferred(variant=other),
     ):
         assert [name for name, _ in operators(found)] == [FIRST, PLAIN]

@@ -64,7 +64,7 @@ def elite(record: StoredRun) -> Transferred | None:
     return Transferred(
         target=candidate.target,
         backend=candidate.backend,
-        formulation=candidate.formulation,
+        variant=candidate.variant,
         schedule=candidate.schedule,
         us=outcome.us,
         time_kind=outcome.time_kind,

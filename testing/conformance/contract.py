@@ -51,7 +51,7 @@ CASES = (  # name, spec, scheduler, sizes for which it is scheduled, sizes at wh
     (
         "names",  # words of the languages that are emitted, and what emission itself may call things
         "def launch(double: f32[BLOCK_N, K], tile: f32[K], float=0.5) -> f32[BLOCK_N]:\n"
-        '    """Fold."""\n    int[register, n] = double[register, n] * tile[n] * float\n'
+        '    """Reduction."""\n    int[register, n] = double[register, n] * tile[n] * float\n'
         "    new[register] = sum(int[register, n], n)\n    return new\n",
         plain,
         {"BLOCK_N": 32, "K": 64},

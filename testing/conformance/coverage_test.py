@@ -7,15 +7,15 @@ from collections.abc import Iterator
 import pytest
 
 from backends.registry import target
-from ir.functions import FOLDS, POINTWISE, SCANS
-from ir.nest.nest import Dot, Fold, Launch, Load, Loop, Map, Statement, Store, Tile
+from ir.functions import POINTWISE, REDUCTIONS, SCANS
+from ir.nest.nest import Dot, Launch, Load, Loop, Map, Reduction, Statement, Store, Tile
 from ir.spec import DTYPES, INNER, Apply, Bucketize, Cast, Range, Read, Reduce, Scan
 from testing.conformance.suite import language_cases, served
 
 SHARED = {  # forms that a nest for any machine has
-    *("Load", "Store", "Fill", "Map", "Fold", "Dot", "Scan", "Search", "Take", "Loop"),
+    *("Load", "Store", "Fill", "Map", "Reduction", "Dot", "Scan", "Search", "Take", "Loop"),
     *("load.pad", "slice.step", "slice.rows", "slice.point", "slice.offset"),
-    *("slice.window", "fold.onto", "fold.afresh", "dot.onto", "loop.data", "tile.window"),
+    *("slice.window", "reduction.onto", "reduction.afresh", "dot.onto", "loop.data", "tile.window"),
     *("launch.prologue", "launch.steps", "launch.steps backwards", "launch.grid", "value.stages"),
 }
 ON_TILES = SHARED | {"load.shared", "slice.whole", "tile.part", "dot.afresh"}
@@ -33,7 +33,7 @@ def forms(launch: Launch) -> Iterator[str]:
         "steps backwards": launch.repeat and launch.repeat.backwards,
         "grid": launch.grid,
         "order": launch.band,
-        "threads": launch.lanes,
+        "threads": launch.threads,
         "persistent": launch.resident,
         "specialized": launch.specialized,
     }
@@ -49,9 +49,9 @@ def statement_forms(s: Statement) -> Iterator[str]:
     if isinstance(s, Load):
         said = {"pad": s.pad is not None, "shared": s.shared, "bulk": s.bulk}
         yield from (f"load.{name}" for name, there in said.items() if there)
-    if isinstance(s, Store) and s.fold:
+    if isinstance(s, Store) and s.reduction:
         yield "store.add"
-    if isinstance(s, Fold | Dot):
+    if isinstance(s, Reduction | Dot):
         yield f"{type(s).__name__.lower()}.{'onto' if s.accumulate else 'afresh'}"
     if isinstance(s, Loop):
         yield "loop.data" if s.low.tensor else "loop.steps" if s.tile == 1 else "loop.tiles"
@@ -93,8 +93,8 @@ def nodes() -> list[object]:
 def test_every_word_of_the_language_occurs():
     found = nodes()
     assert set(POINTWISE) == {n.function for n in found if isinstance(n, Apply)}
-    assert set(FOLDS) == {n.fold for n in found if isinstance(n, Reduce)}
-    flags = {(n.fold, n.reverse, n.exclusive) for n in found if isinstance(n, Scan)}
+    assert set(REDUCTIONS) == {n.reduction for n in found if isinstance(n, Reduce)}
+    flags = {(n.reduction, n.reverse, n.exclusive) for n in found if isinstance(n, Scan)}
     both = (False, True)
     assert flags == {(f, r, e) for f in SCANS.values() for r in both for e in both}
     assert any(isinstance(n, Bucketize) for n in found)

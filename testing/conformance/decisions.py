@@ -33,14 +33,14 @@ def causal(q: bf16[H, M, D], k: bf16[H, N, D], v: bf16[H, N, D]) -> bf16[H, M, D
 check(H=2, M=21, N=37, D=16)
 check(H=1, M=1, N=1, D=1)
 '''
-STREAMED = """
+ONLINE = """
 tile(h, size=1)
 tile(m, size=8)
 tile(n, size=16)
 place(h.outer, level=grid)
 place(m.outer, level=grid)
 fuse(l, into=o)
-stream(mx, into=o)
+online(mx, into=o)
 compute(s, unit=matrix)
 compute(o, unit=matrix)
 precision(o, dtype=bf16)
@@ -71,8 +71,8 @@ def _matmuls() -> Iterator[Case]:
     yield Case("matmul of f64", _product("f64"), ("matmul",), TILES)
     for dtype in ("f8e4m3", "f8e5m2"):
         yield Case(f"matmul of {dtype}", _product(dtype), ("matmul",), "autoschedule")
-    turned = _product("bf16", "w[n, k]", "N, K")
-    yield Case("matmul of a transposed operand", turned, ("matmul",), MATRIX)
+    transposed = _product("bf16", "w[n, k]", "N, K")
+    yield Case("matmul of a transposed operand", transposed, ("matmul",), MATRIX)
     batched = (
         kernel(
             "x: f16[B, M, K], w: f16[B, K, N], b: f16[N]",
@@ -90,9 +90,13 @@ def _matmuls() -> Iterator[Case]:
         ({"M": 9, "K": 5, "J": 7, "N": 17}, {"M": 1, "K": 1, "J": 1, "N": 1}),
     )
     yield Case("matmul over two indices", two, ("matmul",))
-    yield Case("streamed softmax", CAUSAL, ("matmul", "reduction"), STREAMED)
+    yield Case("online softmax", CAUSAL, ("matmul", "reduction"), ONLINE)
     yield Case(
-        "streamed softmax, cut", CAUSAL, ("matmul",), f"{STREAMED}cut(n, at=m)\n", registers=True
+        "online softmax, cut",
+        CAUSAL,
+        ("matmul",),
+        f"{ONLINE}causal_bound(n, at=m)\n",
+        registers=True,
     )
 
 
@@ -100,16 +104,16 @@ def _mapping() -> Iterator[Case]:
     """How blocks lie on the machine; each is one more line for the same matmul."""
     text = _product("f32")
     lines = {
-        "grouped": "group(m, size=2, over=n)",
-        "threads": "lanes(y, count=64)",
-        "persistent": "persist(y, programs=1)",
+        "grouped": "rasterize(m, size=2, over=n)",
+        "threads": "threads(y, count=64)",
+        "persistent": "persistent(y, programs=1)",
         "specialized": "specialize(y)",
-        "split": "split(y, over=k, parts=2)",
-        "packed": "layout(w, order=n_k)",
+        "split_k": "split_k(y, over=k, parts=2)",
+        "packed": "pack(w, order=n_k)",
         "tf32x3": "precision(y, dtype=tf32x3)",
     }
     for name, line in lines.items():
-        first = line if line.startswith("split") else ""
+        first = line if line.startswith("split_k") else ""
         rest = "" if first else line
         schedule = f"{first}\n{MATRIX}{rest}"
         yield Case(f"matmul, {name}", text, ("matmul", "mapping"), schedule, registers=True)
@@ -118,7 +122,7 @@ def _mapping() -> Iterator[Case]:
         {"y": ("f32[B, P, Q]", "y[b, p, q] = sum(pad(x[b, p + i - 1, q], 0.0) * w[i], i)")},
         ({"B": 2, "P": 7, "Q": 5}, {"B": 1, "P": 1, "Q": 1}),
     )
-    for verb in ("unroll(i)", "collapse(p, inner=q)"):
+    for verb in ("unroll(i)", "flatten(p, inner=q)"):
         yield Case(f"a window, {verb}", image, ("window", "mapping"), verb, registers=True)
     once = kernel(
         "x: f32[M, K], g: f32[K]",
@@ -141,7 +145,7 @@ def _mapping() -> Iterator[Case]:
 
 
 def _staging() -> Iterator[Case]:
-    """Loads that run ahead, are shared by blocks, or are moved by a copy engine."""
+    """Loads that run ahead, are shared by blocks, or are moved by a DMA engine."""
     text = _product("bf16", checks=ALIGNED)
     deep = f"{MATRIX}stage(x, space=scratch, depth=3)\nstage(w, space=scratch, depth=2)\n"
     yield Case("staged operands", text, ("staging", "matmul"), deep)
@@ -149,7 +153,7 @@ def _staging() -> Iterator[Case]:
     yield Case("a staged store", text, ("staging", "matmul"), stored, compiled=False)
     bulk = f"{MATRIX}stage(x, depth=2, by=bulk)\nstage(w, depth=2, by=bulk)\n"
     yield Case("bulk copies", text, ("staging", "matmul"), bulk, registers=True)
-    shared = f"{MATRIX}share(x, over=n.outer)\nstage(x, space=scratch, depth=2)\n"
+    shared = f"{MATRIX}multicast(x, over=n.outer)\nstage(x, space=scratch, depth=2)\n"
     yield Case("a broadcast operand", text, ("staging", "matmul"), shared)
     softmax = kernel(
         "x: f32[M, K]",

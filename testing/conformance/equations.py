@@ -8,10 +8,10 @@ import numpy as np
 
 from ir.functions import SCANS
 from ir.print import workload_text
-from ir.samples.samples import RECURRENT, workload
 from ir.workload import Sizes
 from testing.conformance.case import Case
 from testing.conformance.kernels import check_lines, equations, kernel
+from testing.samples.samples import RECURRENT, workload
 
 ROWS = ({"M": 5, "K": 67}, {"M": 1, "K": 1}, {"M": 33, "K": 16})
 TILED = "tile(m, size=4)\ntile(k, size=16)\nplace(m.outer, level=grid)"
@@ -107,7 +107,7 @@ def _gathers() -> Iterator[Case]:
     for dtype in ("i32", "i64", "i16", "u8"):
         inputs = f"x: f32[V, D], i: {dtype}[N]"
         outputs = equations({"rows": "x[i[n], d]"}, "f32", "n, d", "N, D")
-        outputs |= equations({"turned": "x[i[n], d] * 2.0"}, "f32", "d, n", "D, N")
+        outputs |= equations({"transposed": "x[i[n], d] * 2.0"}, "f32", "d, n", "D, N")
         at = short
         if dtype in ("i32", "i64"):
             at, inputs = sizes, f"{inputs}, j: {dtype}[L]"
@@ -127,7 +127,7 @@ def _gathers() -> Iterator[Case]:
         {
             "mirrored": "x[m, K - 1 - k]",
             "halved": "x[m, k // 2]",
-            "folded": "x[m, (3 * k + 1) % K]",
+            "reduced": "x[m, (3 * k + 1) % K]",
             "diagonal": "x[m, m % K] + x[m, k]",
         },
         "f32",
@@ -224,9 +224,12 @@ def _scatters() -> Iterator[Case]:
     table = "tile(l, size=16)\ntile(d, size=32)\n"
     decided = {
         "gradient": (gradient, f"atomic(grad)\n{table}tile(grad_0, size=8)\ntile(v, size=4)"),
-        "whole rows": (rows, "atomic(y)\ntile(l, size=8)\ntile(y_0, size=8)\nlanes(y, count=128)"),
+        "whole rows": (
+            rows,
+            "atomic(y)\ntile(l, size=8)\ntile(y_0, size=8)\nthreads(y, count=128)",
+        ),
         "one by one": (rows, "atomic(y)\ntile(l, size=1)\ntile(y_0, size=1)"),
-        "persistent": (rows, f"atomic(y)\n{table}tile(y_0, size=8)\npersist(y, programs=1)"),
+        "persistent": (rows, f"atomic(y)\n{table}tile(y_0, size=8)\npersistent(y, programs=1)"),
         "counts": (counts, "atomic(y)\ntile(l, size=128)\ntile(y_0, size=32)"),
         "counts, whole": (counts, "atomic(y)"),
     }
@@ -244,7 +247,7 @@ def _scatters() -> Iterator[Case]:
 DECAYING = """
 def decaying(x: f32[T, D, N], z: f32[T, D]) -> f32[T, D]:
     \"\"\"Rows added up, scaled as they were before each.\"\"\"
-    a[t, d] = {fold}(x[t, d, n], n)
+    a[t, d] = {reduction}(x[t, d, n], n)
     s[t, d] = {onto}
     y[t, d] = z[t, d] * pad(s[t - 1, d], 0.0)
     return y
@@ -297,10 +300,10 @@ def _recurrences() -> Iterator[Case]:
     steps = tuple({"T": t, "B": 2, "I": 3, "H": 5} for t in (9, 1, 2, 17))
     text = workload_text(type(gru)(gru.spec, None, steps))
     yield Case("recurrence, any number of steps", text, ("recurrence",), "plain", everywhere=True)
-    for fold, onto in ONTO.items():
+    for reduction, onto in ONTO.items():
         yield Case(
-            f"recurrence, a {fold} is handed on",
-            DECAYING.format(fold=fold, onto=onto),
+            f"recurrence, a {reduction} is handed on",
+            DECAYING.format(reduction=reduction, onto=onto),
             ("recurrence",),
             "carry(s)\ntile(d, size=16)\nplace(d.outer, level=grid)",
             registers=True,

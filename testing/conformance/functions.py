@@ -8,7 +8,10 @@ import numpy as np
 
 from ir.print import spec_text
 from ir.reference.rounding import round_to
-from ir.samples.function_samples import (
+from ir.spec import DTYPES, FLOATS, INNER
+from testing.conformance.case import Case, Inputs
+from testing.conformance.kernels import check_lines, equations, kernel
+from testing.samples.function_samples import (
     float_inputs,
     float_spec,
     integer_inputs,
@@ -16,10 +19,7 @@ from ir.samples.function_samples import (
     short_inputs,
     short_spec,
 )
-from ir.samples.special_rows import NAMES, extremes, special_rows
-from ir.spec import DTYPES, FLOATS, INNER
-from testing.conformance.case import Case, Inputs
-from testing.conformance.kernels import check_lines, equations, kernel
+from testing.samples.special_rows import NAMES, extrema, special_rows
 
 COUNT = 400  # more than all pairs of special values
 FLAT = "tile(m, size=64)\nplace(m.outer, level=grid)"
@@ -31,10 +31,10 @@ CANCELS = ("y_gelu",)  # whose tail is a difference of numbers near 1
 OPEN_AT_MINUS_INFINITY = ("y_silu", "y_gelu")  # 0 in the limit, NaN in IEEE 754's arithmetic
 SPECIAL = {  # names, and the schedule
     "tiled": (NAMES, TILED),
-    "streamed": (("argmax",), f"{TILED}\nstream(y_argmax_top, into=y_argmax)"),
+    "online": (("argmax",), f"{TILED}\nonline(y_argmax_top, into=y_argmax)"),
     "found": (("argmin", "cummax", "max"), "autoschedule"),
 }
-SPLIT = {"split": (("max",), f"{TILED}\nsplit(y_max, over=k, parts=2)")}
+SPLIT = {"split_k": (("max",), f"{TILED}\nsplit_k(y_max, over=k, parts=2)")}
 
 
 def function_cases() -> Iterator[Case]:
@@ -70,7 +70,7 @@ def special_cases() -> Iterator[Case]:
             for dtype in ("f32", "bf16"):
                 yield Case(
                     f"special rows, {name}, {dtype}",
-                    spec_text(extremes(*names, dtype=dtype)) + check_lines(ROWS),
+                    spec_text(extrema(*names, dtype=dtype)) + check_lines(ROWS),
                     ("reduction", "scan"),
                     schedule,
                     _rows(dtype),

@@ -16,7 +16,7 @@ from backends.backend import BackendError, Built
 from backends.manifest import FEATURES, Manifest
 from backends.registry import REGISTRY, backend_names, target
 from ir.contraction import indices
-from ir.functions import FOLDS, POINTWISE, SCANS
+from ir.functions import POINTWISE, REDUCTIONS, SCANS
 from ir.nest.nest import Load, Loop, LoopNest, Scan, Search, Statement, Store
 from ir.reference.reference import evaluate
 from ir.reference.rounding import round_to
@@ -273,13 +273,13 @@ def test_a_backend_with_a_wrong_function_is_found(name):
     assert problems(Exact(wrong_function(name)), (*of("function"), *of("integer")))
 
 
-@pytest.mark.parametrize("name", FOLDS)
+@pytest.mark.parametrize("name", REDUCTIONS)
 def test_a_backend_with_a_wrong_reduction_is_found(name):
-    others = dict(zip(FOLDS, ("max", "min", "max", "sum", "all", "any", "argmin", "argmax")))
+    others = dict(zip(REDUCTIONS, ("max", "min", "max", "sum", "all", "any", "argmin", "argmax")))
 
     def change(expr: Expr) -> Expr:
-        if isinstance(expr, Reduce) and expr.fold == name:
-            return replace(expr, fold=others[name])
+        if isinstance(expr, Reduce) and expr.reduction == name:
+            return replace(expr, reduction=others[name])
         return expr
 
     assert problems(Exact(change), of("reduction"))
@@ -290,8 +290,8 @@ def test_a_backend_with_a_wrong_scan_is_found(scan):
     other = {"sum": "max", "prod": "sum", "max": "min", "min": "max"}
 
     def change(expr: Expr) -> Expr:
-        if isinstance(expr, ScanExpr) and expr.fold == SCANS[scan]:
-            return replace(expr, fold=other[expr.fold])
+        if isinstance(expr, ScanExpr) and expr.reduction == SCANS[scan]:
+            return replace(expr, reduction=other[expr.reduction])
         return expr
 
     assert problems(Exact(change), of("scan"))
@@ -337,7 +337,7 @@ LACKED = {
         lambda s: isinstance(s, Load) and any(len(o.terms) > 1 or o.step > 1 for o in s.region),
         "window",
     ),
-    "atomics": (lambda s: isinstance(s, Store) and bool(s.fold), "atomic"),
+    "atomics": (lambda s: isinstance(s, Store) and bool(s.reduction), "atomic"),
     "searches": (lambda s: isinstance(s, Search), "search"),
     "ranges": (lambda s: isinstance(s, Loop) and bool(s.low.tensor), "jagged"),
     "bulk copies": (lambda s: isinstance(s, Load) and s.bulk, "staging"),

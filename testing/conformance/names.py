@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from backends.backend import Backend, Reserves
 from ir.print import spec_text
-from ir.samples.named_specs import named_specs
 from ir.verify import facts
 from testing.conformance.case import Case
 from testing.conformance.kernels import check_lines, kernel
+from testing.samples.named_specs import named_specs
 
 # Forms that a text may give names of its own: suffixes, prefixes, and words of any language.
 FORMS = (

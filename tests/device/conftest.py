@@ -57,7 +57,7 @@ def searched(target: str, suite: Path, home: Path) -> Iterator[Launched]:
 
 @pytest.fixture(scope="session")
 def idle(searched: Launched) -> None:
-    """Entered when no search is under way: nothing else runs on the device then."""
+    """Entered when no search is in progress: nothing else runs on the device then."""
     searched.wait()
 
 

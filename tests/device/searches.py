@@ -38,7 +38,7 @@ SEARCHES = {
         "--shape=B=4@3",
         "--shape=B=64",
         "--dispatch=2",
-        "--unseen=1",
+        "--held-out=1",
     ),
     "task": ("--task=task.py",),
     "left to PyTorch": ("--problem=left.py", "--allow-torch=tanh"),

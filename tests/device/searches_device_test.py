@@ -49,7 +49,7 @@ def test_several_shapes_share_kernels(searched: Launched, note):
     (found,) = _measured(ran)
     note(command=ran.command, first_us=found["first_us"], best_us=found["best_us"])
     assert len(found["shapes"]) == 2 and found["dispatch"]
-    assert len(found["unseen"]["shapes"]) == 1
+    assert len(found["held_out"]["shapes"]) == 1
 
 
 def test_a_task_and_its_tests(searched: Launched, note):

@@ -227,8 +227,8 @@ inline float mod(float a, float b) {
 inline float floordiv(float a, float b) {
   if (b == 0) return a / b;
   const float rest = __builtin_fmodf(a, b);
-  const bool turned = rest != 0 && (rest < 0) != (b < 0);
-  const float quotient = (a - rest) / b - (turned ? 1.0f : 0.0f);
+  const bool transposed = rest != 0 && (rest < 0) != (b < 0);
+  const float quotient = (a - rest) / b - (transposed ? 1.0f : 0.0f);
   const float low = __builtin_floorf(quotient);
   return quotient - low > 0.5f ? low + 1 : low;
 }

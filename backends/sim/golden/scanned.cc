@@ -42,7 +42,7 @@ KERNEL(cumsum_0) {
       const Index k_n = least(256, K - k_at);
       const Box box_m_k{{axis::m, m_n}, {axis::k, k_n}};
       co_await pe.load(x_t.next(), x_g, {Slice{m_at, axis::m, m_n}, Slice{k_at, axis::k, k_n}});
-      co_await pe.scan(Fold::sum, y_t.next(), x_t.tile(), axis::k, y_carry_t.tile(), box_m_k);
+      co_await pe.scan(Reduction::sum, y_t.next(), x_t.tile(), axis::k, y_carry_t.tile(), box_m_k);
       co_await pe.store(y_g, {Slice{m_at, axis::m, m_n}, Slice{k_at, axis::k, k_n}}, y_t.tile());
     }
   }

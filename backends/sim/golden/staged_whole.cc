@@ -47,7 +47,7 @@ KERNEL(softmax_0) {
     for (Index k_at = 0; k_at < K; k_at += 128) {
       const Index k_n = least(128, K - k_at);
       const Box box_m_k{{axis::m, m_n}, {axis::k, k_n}};
-      co_await pe.reduce(Fold::max, mx_t.tile(), x_t.tile().shift(axis::k, k_at), box_m_k, accumulate);
+      co_await pe.reduce(Reduction::max, mx_t.tile(), x_t.tile().shift(axis::k, k_at), box_m_k, accumulate);
     }
     co_await pe.fill(s_t.next(), 0.0, box_m);
     for (Index k_at = 0; k_at < K; k_at += 128) {
@@ -55,7 +55,7 @@ KERNEL(softmax_0) {
       const Box box_m_k{{axis::m, m_n}, {axis::k, k_n}};
       co_await pe.map(Op::sub, e_t.next(), {x_t.tile().shift(axis::k, k_at), mx_t.tile()}, box_m_k);
       co_await pe.map(Op::exp, e_t.tile(), {e_t.tile()}, box_m_k);
-      co_await pe.reduce(Fold::sum, s_t.tile(), e_t.tile(), box_m_k, accumulate);
+      co_await pe.reduce(Reduction::sum, s_t.tile(), e_t.tile(), box_m_k, accumulate);
     }
     for (Index k_at = 0; k_at < K; k_at += 128) {
       const Index k_n = least(128, K - k_at);

@@ -22,8 +22,8 @@ float modulo(float a, float b) {
 float floor_divide(float a, float b) {
   if (b == 0) return a / b;
   const float rest = std::fmod(a, b);
-  const bool turned = rest != 0 && (rest < 0) != (b < 0);
-  const float quotient = (a - rest) / b - (turned ? 1.0f : 0.0f);
+  const bool transposed = rest != 0 && (rest < 0) != (b < 0);
+  const float quotient = (a - rest) / b - (transposed ? 1.0f : 0.0f);
   const float floor = std::floor(quotient);
   return quotient - floor > 0.5f ? floor + 1 : floor;
 }

@@ -11,7 +11,7 @@
 
 namespace sim {
 
-using device::Fold;
+using device::Reduction;
 using device::Op;
 
 // The engines of a processing element, each with a queue of its own.
@@ -35,8 +35,8 @@ struct CommandFields {
   Kind kind = Kind::load;
   Unit unit = Unit::dma_in;
   Op op = Op::copy;
-  Fold fold = Fold::sum;
-  bool folds = false;       // receive: combine with what is there
+  Reduction reduction = Reduction::sum;
+  bool reductions = false;       // receive: combine with what is there
   bool accumulate = false;  // reduce, matmul
   Element* element = nullptr;
   Time issued = 0;

@@ -44,7 +44,7 @@ class Element final : public device::Pe {
   device::Issued add(device::Tensor to, const device::Region& region, const Tile& from) override;
   device::Issued send(Index to_pe, const Tile& from, const Box& box) override;
   device::Issued receive(const Tile& to, Index from_pe, const Box& box) override;
-  device::Issued receive(const Tile& to, Index from_pe, const Box& box, Fold fold) override;
+  device::Issued receive(const Tile& to, Index from_pe, const Box& box, Reduction reduction) override;
   device::Issued map(Op op, const Tile& to, device::Operands from, const Box& box) override;
   device::Issued fill(const Tile& to, double value, const Box& box) override;
   device::Issued iota(const Tile& to, Axis axis, Index start, const Box& box) override;
@@ -52,9 +52,9 @@ class Element final : public device::Pe {
                            Index count, const Box& box) override;
   device::Issued take(const Tile& to, const Tile& table, Axis axis, Index count, const Tile& at,
                       const Box& box) override;
-  device::Issued reduce(Fold fold, const Tile& to, const Tile& from, const Box& box,
+  device::Issued reduce(Reduction reduction, const Tile& to, const Tile& from, const Box& box,
                         bool accumulate) override;
-  device::Issued scan(Fold fold, const Tile& to, const Tile& from, Axis axis, const Tile& carry,
+  device::Issued scan(Reduction reduction, const Tile& to, const Tile& from, Axis axis, const Tile& carry,
                       const Box& box) override;
   device::Issued matmul(const Tile& to, const Tile& a, const Tile& b, const Box& box,
                         bool accumulate) override;

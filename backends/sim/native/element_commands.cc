@@ -151,15 +151,15 @@ device::Issued Element::receive(const Tile& to, Index from_pe, const Box& box) {
   });
 }
 
-device::Issued Element::receive(const Tile& to, Index from_pe, const Box& box, Fold fold) {
+device::Issued Element::receive(const Tile& to, Index from_pe, const Box& box, Reduction reduction) {
   return issue(Kind::receive, Unit::mesh_in, [&](Command& c) {
     start_walk(c.walk, box);
     add_tile(c.walk, to, memory_);
     need_axes(c.walk, 0, memory_);
     check_peer(from_pe);
     c.peer = from_pe;
-    c.fold = fold;
-    c.folds = true;
+    c.reduction = reduction;
+    c.reductions = true;
   });
 }
 
@@ -240,10 +240,10 @@ device::Issued Element::take(const Tile& to, const Tile& table, Axis axis, Index
   });
 }
 
-device::Issued Element::reduce(Fold fold, const Tile& to, const Tile& from, const Box& box,
+device::Issued Element::reduce(Reduction reduction, const Tile& to, const Tile& from, const Box& box,
                                bool accumulate) {
   return issue(Kind::reduce, Unit::reduction, [&](Command& c) {
-    c.fold = fold;
+    c.reduction = reduction;
     c.accumulate = accumulate;
     start_walk(c.walk, box);
     add_tile(c.walk, to, memory_);
@@ -253,10 +253,10 @@ device::Issued Element::reduce(Fold fold, const Tile& to, const Tile& from, cons
   });
 }
 
-device::Issued Element::scan(Fold fold, const Tile& to, const Tile& from, Axis axis,
+device::Issued Element::scan(Reduction reduction, const Tile& to, const Tile& from, Axis axis,
                              const Tile& carry, const Box& box) {
   return issue(Kind::scan, Unit::reduction, [&](Command& c) {
-    c.fold = fold;
+    c.reduction = reduction;
     start_walk(c.walk, box);
     c.axis_loop = c.walk.find(axis);
     if (c.axis_loop == c.walk.loops) fail("the box lacks axis ", axis);

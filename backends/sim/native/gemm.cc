@@ -46,7 +46,7 @@ void micro(Index k, const T* a, const T* b, T* out) {
   __builtin_memcpy(out, sums, sizeof sums);
 }
 
-// Panels of `width` rows (or columns): for each step of k, their values side by side; the last
+// Panels of `width` rows (or columns): for each step of k, their values contiguous; the last
 // panel is filled with zeros.
 template <class T>
 void pack(const T* from, Index outer_stride, Index k_stride, Index count, Index k, Index width,

@@ -6,7 +6,7 @@
 #include "backends/sim/native/arithmetic.h"
 #include "backends/sim/native/error.h"
 #include "backends/sim/native/execute.h"
-#include "backends/sim/native/fold.h"
+#include "backends/sim/native/reduction.h"
 #include "backends/sim/native/value.h"
 
 namespace sim {
@@ -157,7 +157,7 @@ void execute_map(const Command& command, LocalMemory& memory, const Tables& tabl
 // The integer of a dtype that stands for a number: its least or largest for an infinity.
 std::int64_t integer_of(double value, Dtype dtype) {
   if (!is_index(dtype)) return 0;
-  if (std::isinf(value)) return integer_identity(value > 0 ? Fold::min : Fold::max, dtype);
+  if (std::isinf(value)) return integer_identity(value > 0 ? Reduction::min : Reduction::max, dtype);
   return static_cast<std::int64_t>(value);
 }
 

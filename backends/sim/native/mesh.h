@@ -39,7 +39,7 @@ class Mesh {
 
  private:
   enum Direction { kEast, kWest, kSouth, kNorth, kElement, kBank, kDirections };
-  // Takes one link of the broadcast under way, or finds that it was taken.
+  // Takes one link of the broadcast in flight, or finds that it was taken.
   void step(int node, Direction d, Ticks& head);
 
   MeshSpec spec_;
@@ -48,7 +48,7 @@ class Mesh {
   std::vector<Pipe> links_;
   Index bytes_ = 0;
 
-  // The broadcast under way.
+  // The broadcast in flight.
   int from_ = 0;
   Index length_bytes_ = 0;
   Ticks length_ = 0;

@@ -7,7 +7,7 @@
 #include "backends/sim/native/engine.h"
 #include "backends/sim/native/error.h"
 #include "backends/sim/native/execute.h"
-#include "backends/sim/native/fold.h"
+#include "backends/sim/native/reduction.h"
 #include "backends/sim/native/value.h"
 
 namespace sim {
@@ -38,7 +38,7 @@ void exchange_values(const Command& send, const Command& receive) {
   const Dtype dtype = send.walk.view[0].dtype;
   const int size = size_of(dtype);
   check_written(send.walk, 0, source);
-  if (receive.folds) check_written(receive.walk, 0, target);
+  if (receive.reductions) check_written(receive.walk, 0, target);
   std::vector<std::byte> values;
   values.reserve(static_cast<std::size_t>(send.walk.elements() * size));
   const Index none[kOperands] = {};
@@ -49,8 +49,8 @@ void exchange_values(const Command& send, const Command& receive) {
   std::byte* to = data_of(receive.walk, 0, target);
   const std::byte* value = values.data();
   for_positions(receive.walk, 0, receive.walk.loops, none, [&](const Index(&at)[kOperands]) {
-    if (receive.folds) {
-      fold_value(receive.fold, dtype, to + at[0] * size, value);
+    if (receive.reductions) {
+      reduction_value(receive.reduction, dtype, to + at[0] * size, value);
     } else {
       std::copy(value, value + size, to + at[0] * size);
     }
@@ -59,10 +59,10 @@ void exchange_values(const Command& send, const Command& receive) {
   mark_written(receive.walk, 0, target);
 }
 
-// Cycles for `elements` of a tile to pass: the link's, and the reduction's where they fold.
+// Cycles for `elements` of a tile to pass: the link's, and the reduction's where they reduce.
 Ticks pace(const Command& receive, Index elements, Index bytes, const Spec& spec) {
   Ticks length = ticks_for(static_cast<double>(bytes), spec.mesh.bytes_per_cycle);
-  if (!receive.folds) return length;
+  if (!receive.reductions) return length;
   const auto dtype = static_cast<std::size_t>(receive.walk.view[0].dtype);
   return std::max(length, ticks_for(static_cast<double>(elements), spec.reduction.lanes[dtype]));
 }
@@ -71,7 +71,7 @@ Ticks pace(const Command& receive, Index elements, Index bytes, const Spec& spec
 
 // A send and its receive meet at the heads of their queues; then the tile crosses the mesh in
 // pieces. The sender's slot is free when the last piece has left, the receiver's holds the tile
-// when it has come (and been folded).
+// when it has come (and been reduced).
 Process mesh_out(Engine& engine) {
   Chip& chip = engine.chip();
   const Spec& spec = chip.spec;
@@ -88,7 +88,7 @@ Process mesh_out(Engine& engine) {
     other->begin(receive);
     receive.element->at_command(receive, [&] {
       check_match(send, receive, from);
-      if (receive.folds && spec.reduction.lanes[static_cast<std::size_t>(
+      if (receive.reductions && spec.reduction.lanes[static_cast<std::size_t>(
                                receive.walk.view[0].dtype)] <= 0)
         fail("the reduction engine does not take ", name_of(receive.walk.view[0].dtype));
       if (chip.options.functional) exchange_values(send, receive);
@@ -105,13 +105,13 @@ Process mesh_out(Engine& engine) {
       co_await Until{chip.events, cycles(end)};
     }
     const Time now = chip.events.now();
-    const Time folded = receive.folds ? spec.reduction.startup_cycles : 0;
+    const Time reduced = receive.reductions ? spec.reduction.startup_cycles : 0;
     send.occupied = receive.occupied = now - send.started;
     engine.retire(send.occupied);
     other->retire(send.occupied);
     other->meet();
     chip.events.at(now, Element::completion(send));
-    chip.events.at(std::max(now, arrival) + folded, Element::completion(receive));
+    chip.events.at(std::max(now, arrival) + reduced, Element::completion(receive));
   }
 }
 

@@ -4,7 +4,7 @@
 
 #include "backends/sim/native/error.h"
 #include "backends/sim/native/execute.h"
-#include "backends/sim/native/fold.h"
+#include "backends/sim/native/reduction.h"
 #include "backends/sim/native/value.h"
 
 namespace sim {
@@ -12,11 +12,11 @@ namespace {
 
 constexpr Index kRun = 512;  // elements read at once
 
-// The type in which a command folds, and how its values are read and written.
+// The type in which a command reductions, and how its values are read and written.
 struct Floats {
   using Sum = double;
   using Item = float;
-  static Sum identity(Fold how, Dtype) { return float_identity(how); }
+  static Sum identity(Reduction how, Dtype) { return float_identity(how); }
   static void read(Dtype dtype, const std::byte* data, Index stride, Index n, Item* out) {
     read_floats(dtype, data, stride, n, out);
   }
@@ -25,7 +25,7 @@ struct Floats {
 struct Integers {
   using Sum = std::int64_t;
   using Item = std::int64_t;
-  static Sum identity(Fold how, Dtype dtype) { return integer_identity(how, dtype); }
+  static Sum identity(Reduction how, Dtype dtype) { return integer_identity(how, dtype); }
   static void read(Dtype dtype, const std::byte* data, Index stride, Index n, Item* out) {
     read_integers(dtype, data, stride, n, out);
   }
@@ -36,30 +36,30 @@ struct Integers {
 
 // The switch outside the loop, so that each loop does one thing.
 template <class Sum, class Item>
-Sum fold_run(Fold how, Sum sum, const Item* items, Index n) {
+Sum reduction_run(Reduction how, Sum sum, const Item* items, Index n) {
   switch (how) {
-    case Fold::sum:
-      for (Index i = 0; i < n; ++i) sum = fold(Fold::sum, sum, Sum{items[i]});
+    case Reduction::sum:
+      for (Index i = 0; i < n; ++i) sum = reduction(Reduction::sum, sum, Sum{items[i]});
       break;
-    case Fold::prod:
-      for (Index i = 0; i < n; ++i) sum = fold(Fold::prod, sum, Sum{items[i]});
+    case Reduction::prod:
+      for (Index i = 0; i < n; ++i) sum = reduction(Reduction::prod, sum, Sum{items[i]});
       break;
-    case Fold::max:
-      for (Index i = 0; i < n; ++i) sum = fold(Fold::max, sum, Sum{items[i]});
+    case Reduction::max:
+      for (Index i = 0; i < n; ++i) sum = reduction(Reduction::max, sum, Sum{items[i]});
       break;
-    case Fold::min:
-      for (Index i = 0; i < n; ++i) sum = fold(Fold::min, sum, Sum{items[i]});
+    case Reduction::min:
+      for (Index i = 0; i < n; ++i) sum = reduction(Reduction::min, sum, Sum{items[i]});
       break;
   }
   return sum;
 }
 
-// Splits the walk into loops that the result has and loops that are folded over; gives how many
+// Splits the walk into loops that the result has and loops that are reduced over; gives how many
 // are of the first kind.
 int split(Walk& walk) {
-  bool folded[device::kMaxRank] = {};
-  for (int i = 0; i < walk.loops; ++i) folded[i] = (walk.loop[i].has & 1) == 0;
-  int kept = walk.partition(folded);
+  bool reduced[device::kMaxRank] = {};
+  for (int i = 0; i < walk.loops; ++i) reduced[i] = (walk.loop[i].has & 1) == 0;
+  int kept = walk.partition(reduced);
   walk.join(kept, walk.loops);
   const int before = walk.loops;
   walk.join(0, kept);
@@ -82,7 +82,7 @@ void reduce(const Command& command, LocalMemory& memory) {
   const Index none[kOperands] = {};
   for_positions(walk, 0, kept, none, [&](const Index(&start)[kOperands]) {
     std::byte* place = to + start[0] * size_of(result);
-    typename Type::Sum sum = Type::identity(command.fold, result);
+    typename Type::Sum sum = Type::identity(command.reduction, result);
     if (command.accumulate) {
       typename Type::Item old;
       Type::read(result, place, 1, 1, &old);
@@ -92,7 +92,7 @@ void reduce(const Command& command, LocalMemory& memory) {
       for (Index i = 0; i < extent; i += kRun) {
         const Index n = std::min(kRun, extent - i);
         Type::read(source, from + (at[1] + i * stride) * size_of(source), stride, n, items);
-        sum = fold_run(command.fold, sum, items, n);
+        sum = reduction_run(command.reduction, sum, items, n);
       }
     });
     Type::write(result, place, sum);
@@ -118,7 +118,7 @@ void scan(const Command& command, LocalMemory& memory) {
     typename Type::Sum sum = item;
     for (Index i = 0; i < loop.extent; ++i) {
       Type::read(dtype[1], from + (at[1] + i * loop.stride[1]) * size_of(dtype[1]), 1, 1, &item);
-      sum = fold(command.fold, sum, typename Type::Sum{item});
+      sum = reduction(command.reduction, sum, typename Type::Sum{item});
       Type::write(dtype[0], to + (at[0] + i * loop.stride[0]) * size_of(dtype[0]), sum);
     }
     Type::write(dtype[2], place, sum);

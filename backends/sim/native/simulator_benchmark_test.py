@@ -16,10 +16,10 @@ KERNEL(k) {
   for (Index i = pe.id(); i < rows / 32; i += pe.count()) {
     Tile t = a.next(), s = r.next();
     co_await pe.load(t, args.tensor(0), {{i * 32, M, 32}, {0, N, 256}});
-    co_await pe.reduce(Fold::max, s, t, box, false);
+    co_await pe.reduce(Reduction::max, s, t, box, false);
     co_await pe.map(Op::sub, t, {t, s}, box);
     co_await pe.map(Op::exp, t, {t}, box);
-    co_await pe.reduce(Fold::sum, s, t, box, false);
+    co_await pe.reduce(Reduction::sum, s, t, box, false);
     co_await pe.map(Op::recip, s, {s}, {{M, 32}});
     co_await pe.map(Op::mul, t, {t, s}, box);
     co_await pe.store(args.tensor(1), {{i * 32, M, 32}, {0, N, 256}}, t);

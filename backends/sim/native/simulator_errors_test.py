@@ -235,23 +235,23 @@ _PROGRAMS = {
     "reduce_mixes_dtypes": (
         """auto a = pe.buffer("a", Dtype::i32, {{M, 8}}, 1);
         auto b = pe.buffer("b", Dtype::f32, {}, 1);
-        co_await pe.reduce(Fold::sum, b.tile(), a.tile(), {{M, 8}}, false);""",
+        co_await pe.reduce(Reduction::sum, b.tile(), a.tile(), {{M, 8}}, false);""",
         r"dtypes f32 and i32 do not mix in reduce",
     ),
     "scan_carry_has_axis": (
         """auto a = pe.buffer("a", Dtype::f32, {{M, 8}}, 1);
-        co_await pe.scan(Fold::sum, a.tile(), a.tile(), M, a.tile(), {{M, 8}});""",
+        co_await pe.scan(Reduction::sum, a.tile(), a.tile(), M, a.tile(), {{M, 8}});""",
         r"the carry has axis 0 of the scan",
     ),
     "scan_carry_lacks_axis": (
         """auto a = pe.buffer("a", Dtype::f32, {{M, 8}, {N, 2}}, 1);
         auto c = pe.buffer("c", Dtype::f32, {}, 1);
-        co_await pe.scan(Fold::sum, a.tile(), a.tile(), M, c.tile(), {{M, 8}, {N, 2}});""",
+        co_await pe.scan(Reduction::sum, a.tile(), a.tile(), M, c.tile(), {{M, 8}, {N, 2}});""",
         r"the carry lacks axis 1 of the box",
     ),
     "scan_without_axis": (
         """auto a = pe.buffer("a", Dtype::f32, {{M, 8}}, 1);
-        co_await pe.scan(Fold::sum, a.tile(), a.tile(), N, a.tile(), {{M, 8}});""",
+        co_await pe.scan(Reduction::sum, a.tile(), a.tile(), N, a.tile(), {{M, 8}});""",
         r"the box lacks axis 1",
     ),
     "bucketize_box_has_axis": (
@@ -324,11 +324,11 @@ _PROGRAMS = {
         if (pe.id() == 1) co_await pe.receive(a.tile(), 0, {{M, 3}});""",
         r"receives another box than PE 0 sends",
     ),
-    "fold_without_lanes": (
+    "reduction_without_lanes": (
         """auto a = pe.buffer("a", Dtype::i64, {{M, 4}}, 1);
         co_await pe.fill(a.tile(), 0, {{M, 4}});
         if (pe.id() == 0) co_await pe.send(1, a.tile(), {{M, 4}});
-        if (pe.id() == 1) co_await pe.receive(a.tile(), 0, {{M, 4}}, Fold::sum);""",
+        if (pe.id() == 1) co_await pe.receive(a.tile(), 0, {{M, 4}}, Reduction::sum);""",
         r"the reduction engine does not take i64",
     ),
     "group_size_out_of_range": (

@@ -164,7 +164,7 @@ def _latency(body: str, **changes) -> int:
         # by source elements
         (
             """Tile s = a.tile().fix(M, 0);
-            co_await pe.reduce(Fold::sum, s.fix(N, 0), a.tile(), {{M, 16}, {N, 16}}, false);""",
+            co_await pe.reduce(Reduction::sum, s.fix(N, 0), a.tile(), {{M, 16}, {N, 16}}, false);""",
             1 + 8 + 11,
         ),
         # 16 elements * ceil(log2(6 + 1)) / 32 lanes

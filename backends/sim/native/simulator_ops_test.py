@@ -17,7 +17,7 @@ _OPS = (
     "exp2 expm1 log2 log10 log1p erfc tan asin acos atan sinh cosh asinh acosh atanh atan2"
 ).split()
 _INTEGER = tuple("bit_not bit_and bit_or bit_xor shl shr ipow uniform".split())  # take no floats
-_FOLDS = ["sum", "max", "min", "prod"]
+_REDUCTIONS = ["sum", "max", "min", "prod"]
 _DTYPES = {"f32": 0, "f16": 1, "bf16": 2, "i32": 3, "i64": 4, "b8": 5}
 _NUMPY = {
     "f32": np.float32,
@@ -284,7 +284,7 @@ def test_atan2_at_its_limits() -> None:
 _REDUCE = """
 KERNEL(k) {
   const Index m = args.size(2), n = args.size(3), way = args.size(4);
-  const auto fold = static_cast<Fold>(args.size(0));
+  const auto reduction = static_cast<Reduction>(args.size(0));
   const auto dtype = static_cast<Dtype>(args.size(1));
   if (pe.id() != 0) co_return;
   auto a = pe.buffer("a", dtype, {{M, m}, {N, n}}, 1);
@@ -294,14 +294,14 @@ KERNEL(k) {
   co_await pe.load(a.tile(), args.tensor(0), {{0, M, m}, {0, N, n}});
   const Box box{{M, m}, {N, n}};
   if (way == 0) {
-    co_await pe.reduce(fold, r.tile(), a.tile(), box, false);
+    co_await pe.reduce(reduction, r.tile(), a.tile(), box, false);
     co_await pe.store(args.tensor(1), {{0, M, m}}, r.tile());
   } else if (way == 1) {
-    co_await pe.reduce(fold, c.tile(), a.tile(), box, false);
+    co_await pe.reduce(reduction, c.tile(), a.tile(), box, false);
     co_await pe.store(args.tensor(1), {{0, N, n}}, c.tile());
   } else {
-    co_await pe.reduce(fold, s.tile(), a.tile(), box, false);
-    co_await pe.reduce(fold, s.tile(), a.tile(), box, true);
+    co_await pe.reduce(reduction, s.tile(), a.tile(), box, false);
+    co_await pe.reduce(reduction, s.tile(), a.tile(), box, true);
     co_await pe.store(args.tensor(1), {{0}}, s.tile());
   }
 }
@@ -310,20 +310,20 @@ KERNEL(k) {
 
 @pytest.mark.parametrize("way", [0, 1, 2])
 @pytest.mark.parametrize("dtype", ["f32", "f16", "bf16", "i32"])
-@pytest.mark.parametrize("fold", _FOLDS)
-def test_reduce_equals_numpy(fold: str, dtype: str, way: int) -> None:
+@pytest.mark.parametrize("reduction", _REDUCTIONS)
+def test_reduce_equals_numpy(reduction: str, dtype: str, way: int) -> None:
     rng = np.random.default_rng(3)
     m, n = 5, 33
     a = _draw(rng, (m, n), dtype)
-    if fold == "prod":
+    if reduction == "prod":
         a = _stored(np.where(rng.random((m, n)) < 0.5, 1, -1) * 1.0, dtype)
     y = np.zeros({0: m, 1: n, 2: 1}[way], _NUMPY[dtype])
-    run(_REDUCE, {"a": a, "y": y}, [_FOLDS.index(fold), _DTYPES[dtype], m, n, way])
-    function = {"sum": np.sum, "max": np.max, "min": np.min, "prod": np.prod}[fold]
+    run(_REDUCE, {"a": a, "y": y}, [_REDUCTIONS.index(reduction), _DTYPES[dtype], m, n, way])
+    function = {"sum": np.sum, "max": np.max, "min": np.min, "prod": np.prod}[reduction]
     want = function(_values(a, dtype), axis={0: 1, 1: 0, 2: None}[way])
     scale = function(np.abs(_values(a, dtype)))  # the result of a sum may be near zero
     if way == 2:
-        want = 2 * want if fold == "sum" else want * want if fold == "prod" else want
+        want = 2 * want if reduction == "sum" else want * want if reduction == "prod" else want
     got = _values(y, dtype)
     tolerance = 3 * _ROUNDING.get(dtype, 0) * abs(float(scale))
     assert np.all(np.abs(got - want) <= tolerance)
@@ -332,17 +332,17 @@ def test_reduce_equals_numpy(fold: str, dtype: str, way: int) -> None:
 _SCAN = """
 KERNEL(k) {
   const Index m = args.size(2), n = args.size(3);
-  const auto fold = static_cast<Fold>(args.size(0));
+  const auto reduction = static_cast<Reduction>(args.size(0));
   const auto dtype = static_cast<Dtype>(args.size(1));
   if (pe.id() != 0) co_return;
   auto a = pe.buffer("a", dtype, {{M, m}, {N, 8}}, 2);
   auto c = pe.buffer("c", dtype, {{M, m}}, 1);
-  co_await pe.fill(c.tile(), fold == Fold::prod ? 1 : 0, {{M, m}});
+  co_await pe.fill(c.tile(), reduction == Reduction::prod ? 1 : 0, {{M, m}});
   for (Index j = 0; j < n; j += 8) {
     const Index some = least(8, n - j);
     Tile t = a.next();
     co_await pe.load(t, args.tensor(0), {{0, M, m}, {j, N, some}});
-    co_await pe.scan(fold, t, t, N, c.tile(), {{M, m}, {N, some}});
+    co_await pe.scan(reduction, t, t, N, c.tile(), {{M, m}, {N, some}});
     co_await pe.store(args.tensor(1), {{0, M, m}, {j, N, some}}, t);
   }
 }
@@ -350,15 +350,15 @@ KERNEL(k) {
 
 
 @pytest.mark.parametrize("dtype", ["f32", "i32"])
-@pytest.mark.parametrize("fold", ["sum", "prod", "max"])
-def test_scan_goes_on_over_tiles(fold: str, dtype: str) -> None:
+@pytest.mark.parametrize("reduction", ["sum", "prod", "max"])
+def test_scan_goes_on_over_tiles(reduction: str, dtype: str) -> None:
     rng = np.random.default_rng(4)
-    a = np.abs(_draw(rng, (3, 29), dtype)) if fold == "max" else _draw(rng, (3, 29), dtype)
-    if fold == "prod":
+    a = np.abs(_draw(rng, (3, 29), dtype)) if reduction == "max" else _draw(rng, (3, 29), dtype)
+    if reduction == "prod":
         a = np.sign(a).astype(a.dtype)
     y = np.zeros_like(a)
-    run(_SCAN, {"a": a, "y": y}, [_FOLDS.index(fold), _DTYPES[dtype], 3, 29])
-    function = {"sum": np.add, "prod": np.multiply, "max": np.maximum}[fold]
+    run(_SCAN, {"a": a, "y": y}, [_REDUCTIONS.index(reduction), _DTYPES[dtype], 3, 29])
+    function = {"sum": np.add, "prod": np.multiply, "max": np.maximum}[reduction]
     want = function.accumulate(_values(a, dtype), axis=1)
     np.testing.assert_allclose(_values(y, dtype), want, rtol=1e-6, atol=1e-5)
 

@@ -284,7 +284,7 @@ KERNEL(k) {
       break;
     }
     if (pe.id() % (2 * step) == 0)
-      co_await pe.receive(t.tile(), pe.id() + step, box, static_cast<Fold>(args.size(0)));
+      co_await pe.receive(t.tile(), pe.id() + step, box, static_cast<Reduction>(args.size(0)));
   }
   if (pe.id() == 0) co_await pe.store(args.tensor(1), {{0, M, 8}, {0, N, 32}}, t.tile());
   // Round the ring, both ways at once.
@@ -298,11 +298,11 @@ KERNEL(k) {
 """
 
 
-@pytest.mark.parametrize(("fold", "function"), [(0, np.sum), (1, np.max), (2, np.min)])
-def test_tiles_cross_the_mesh_and_fold(fold: int, function) -> None:
+@pytest.mark.parametrize(("reduction", "function"), [(0, np.sum), (1, np.max), (2, np.min)])
+def test_tiles_cross_the_mesh_and_reduction(reduction: int, function) -> None:
     x = np.random.default_rng(4).integers(-9, 9, (16, 8, 32)).astype(np.float32)
     y, ring = np.zeros((8, 32), np.float32), np.zeros((16, 8, 32), np.float16)
-    run(_RING, {"x": x, "y": y, "ring": ring}, [fold], machine=machine())
+    run(_RING, {"x": x, "y": y, "ring": ring}, [reduction], machine=machine())
     np.testing.assert_array_equal(y, function(x, axis=0))
     np.testing.assert_array_equal(ring[:, 0, 0], np.roll(np.arange(16), 1))
 
@@ -361,7 +361,7 @@ KERNEL(k) {
   auto s = pe.buffer("s", Dtype::f32, {{M, 4}}, 1);
   co_await pe.load(t.tile(), args.tensor(0), {{0, M, 4}, {4, N, 0}});
   co_await pe.map(Op::exp, t.tile(), {t.tile()}, {{M, 4}, {N, 0}});
-  co_await pe.reduce(Fold::sum, s.tile(), t.tile(), {{M, 4}, {N, 0}}, false);
+  co_await pe.reduce(Reduction::sum, s.tile(), t.tile(), {{M, 4}, {N, 0}}, false);
   co_await pe.store(args.tensor(0), {{0, M, 4}, {1}}, s.tile());
 }
 """

@@ -205,8 +205,8 @@ double Tables::sine(double angle, int quarter) const {
   const double cos_h = 1 - h * h * (0.5 - h * h * (1.0 / 24));
   const double value = swapped ? cos_[entry] * cos_h - sin_[entry] * sin_h
                                : sin_[entry] * cos_h + cos_[entry] * sin_h;
-  const double turned = quarter & 2 ? -value : value;
-  return swapped || angle >= 0 ? turned : -turned;
+  const double transposed = quarter & 2 ? -value : value;
+  return swapped || angle >= 0 ? transposed : -transposed;
 }
 
 double Tables::sin(float x) const {

@@ -255,7 +255,7 @@ class Pieces {
               outside || at[i] < 0);
   }
 
-  // Single elements; those that lie side by side along the box's last loop are one piece.
+  // Single elements; those that are contiguous along the box's last loop are one piece.
   void elements() {
     const Walk& box = transfer_.box;
     const std::vector<Index>& at = positions_.at[0];
@@ -375,15 +375,15 @@ void find_chunks(const Transfer& transfer, const Positions& positions, const Spe
   const TensorInfo& tensor = *transfer.tensor;
   const int size = size_of(tensor.dtype);
   const Index block = spec.shared.block_bytes;
-  const Index granule = std::min(spec.dma.chunk_bytes, block);
+  const Index sector = std::min(spec.dma.chunk_bytes, block);
   Index end = -1;  // where the piece before ended
   Pieces(transfer, positions, [&](Index n, Index element, Index) {
     if (element < 0) return;
     Index address = tensor.address + element * size;
     for (Index left = n * size; left > 0;) {
-      const Index bytes = std::min(left, granule - address % granule);
-      const bool same = !out.empty() && out.back().address / granule == address / granule &&
-                        out.back().bytes + bytes <= granule;
+      const Index bytes = std::min(left, sector - address % sector);
+      const bool same = !out.empty() && out.back().address / sector == address / sector &&
+                        out.back().bytes + bytes <= sector;
       if (!same) out.push_back({address, 0, 0, 0});
       Chunk& chunk = out.back();
       chunk.bytes += bytes;

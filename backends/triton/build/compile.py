@@ -75,7 +75,7 @@ def build(source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
 def compiled(file: Path, nest: LoopNest, table: Mapping[str, Any]) -> list[Compiled]:
     """All launches of a source file, in order. To be called in a child: it leaves Triton
     unusable."""
-    target = GPUTarget(table["backend"], table["arch"], table["wave"])
+    target = GPUTarget(table["backend"], table["arch"], table["warp"])
     driver.set_active(_Nowhere(target))
     knobs.cache.dir = str(file.parent / CACHE)
     launch = launcher(file, "build")
@@ -97,15 +97,15 @@ def _each_once(kernels: list[_Kernel], nest: LoopNest) -> list[_Kernel]:
 
 def warm(machine: Machine) -> None:
     """Does once in this process what each child would repeat: about a second of hashing, and
-    imports that Triton defers until it meets a tensor."""
+    imports that Triton hoists until it meets a tensor."""
     table = machine.details[NAME]
-    _warm(table["backend"], table["arch"], table["wave"])
+    _warm(table["backend"], table["arch"], table["warp"])
 
 
 @cache
-def _warm(backend: str, arch: int | str, wave: int) -> None:
+def _warm(backend: str, arch: int | str, warp: int) -> None:
     mangle_type(torch.empty(0))
-    make_backend(GPUTarget(backend, arch, wave)).hash()
+    make_backend(GPUTarget(backend, arch, warp)).hash()
     from triton.runtime import cache as triton_cache
 
     key = getattr(triton_cache, "triton_key", None)
@@ -215,22 +215,22 @@ def _check_launches(done: list[Compiled], nest: LoopNest) -> None:
 
 def _check_limits(one: Compiled, table: Mapping[str, Any]) -> None:
     """BackendError("build") for what the compiler accepts and a device refuses."""
-    most, lanes = table["shared_bytes_per_program"], one.warps * table["wave"]
+    most, threads = table["shared_bytes_per_program"], one.warps * table["warp"]
     if one.shared > most:
         raise BackendError(
             "build", f"{one.name} needs {one.shared} bytes of shared memory; there are {most}"
         )
-    if lanes > table["threads_per_program"]:
+    if threads > table["threads_per_program"]:
         raise BackendError(
             "build",
-            f"{one.name} has {one.warps} warps, {lanes} threads; "
+            f"{one.name} has {one.warps} warps, {threads} threads; "
             f"a program may have {table['threads_per_program']}",
         )
-    if one.code.registers > table["registers_per_lane"]:
+    if one.code.registers > table["registers_per_thread"]:
         raise BackendError(
             "build",
             f"{one.name} needs {one.code.registers} registers; "
-            f"a thread may have {table['registers_per_lane']}",
+            f"a thread may have {table['registers_per_thread']}",
         )
     if not programs_per_unit(table, one.code.registers, one.shared, one.warps).programs:
         raise BackendError(

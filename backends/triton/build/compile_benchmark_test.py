@@ -11,11 +11,11 @@ import pytest
 
 from backends.registry import target
 from backends.triton.build import compile as compiler
-from backends.triton.walks import emitted
+from backends.triton.testing.walks import emitted
 from ir.autoschedule.autoschedule import autoschedule
 from ir.lower.lower import lower
 from ir.nest.nest import LoopNest
-from ir.samples.samples import KERNELS, workload
+from testing.samples.samples import KERNELS, workload
 
 
 @cache

@@ -55,7 +55,7 @@ def test_the_figures_of_a_product(built, target, registers, copies):
     ("source", "sizes"),
     [("row_max", dict(M=64, N=100)), ("bag", dict(V=100, D=32, L=64, B=16))],
 )
-def test_figures_of_a_fold_and_a_gather(built, target, source, sizes):
+def test_figures_of_a_reduction_and_a_gather(built, target, source, sizes):
     figures = built(source, source, target, **sizes).figures
     assert figures[f"{source}_0.mix.load"] > 0
     assert figures[f"{source}_0.mix.matrix"] == 0
@@ -89,7 +89,7 @@ def test_equal_launches_are_compiled_once(built, monkeypatch, tmp_path):
     [
         ("aborts", "died of SIGABRT"),
         ("says_error", "reported an error and went on: kernel.s:1:2: error"),
-        ("unknown_option", "lanes"),
+        ("unknown_option", "threads"),
         ("too_many_warps", "warps"),
         ("refused", "unsupported AST node type: Dict"),
         ("bad_assembly", "no_such_instruction|ptxas"),

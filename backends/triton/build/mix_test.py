@@ -19,7 +19,7 @@ SASS = """
         /*0078*/             @!UPT UIADD3 URZ, URZ, URZ, URZ ;
         /*0080*/              @UP0 UIADD3 UR4, UR4, 0x1, URZ ;
         /*0090*/               @P0 BRA 0x30 ;
-        /*00a0*/                   BAR.SYNC.DEFER_BLOCKING 0x0 ;
+        /*00a0*/                   BAR.SYNC.HOIST_BLOCKING 0x0 ;
         /*00b0*/                   LDSM.16.M88.4 R4, [R4] ;
         /*00c0*/                   UTMALDG.2D [UR8], [UR4] ;
         /*00d0*/                   STG.E desc[UR4][R2.64], R4 ;

@@ -5,11 +5,11 @@ import pytest
 
 from backends.registry import target
 from backends.triton.interpret.interpreter import interpret
-from backends.triton.walks import emitted
+from backends.triton.testing.walks import emitted
 from ir.lower.lower import lower
 from ir.reference.reference import evaluate
-from ir.samples.samples import decisions, spec_of
-from ir.samples.special_rows import special_rows
+from testing.samples.samples import decisions, spec_of
+from testing.samples.special_rows import special_rows
 
 TILED = ("tile(m, size=4)", "tile(k, size=4)")
 SOFTMAX = (
@@ -20,7 +20,7 @@ SOFTMAX = (
 )
 
 
-@pytest.mark.parametrize("lines", [(), TILED, (*TILED, "stream(mx, into=s)")])
+@pytest.mark.parametrize("lines", [(), TILED, (*TILED, "online(mx, into=s)")])
 def test_softmax_of_a_row_with_nan_is_nan(lines, tmp_path):
     spec, machine, sizes = spec_of(*SOFTMAX), target("mi300"), {"M": 9, "K": 11}
     nest = lower(spec, decisions(spec, *lines), machine, sizes)

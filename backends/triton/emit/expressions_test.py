@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from backends.registry import target
-from backends.triton.walks import emitted, wrong
+from backends.triton.testing.walks import emitted, wrong
 from ir.lower.lower import lower
-from ir.samples.samples import decisions, spec_of
+from testing.samples.samples import decisions, spec_of
 
 H200 = target("h200")
 SIZES = dict(M=21, K=40)

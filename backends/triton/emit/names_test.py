@@ -6,7 +6,7 @@ from backends.gpu.tile import CONSTANTS, SORTS
 from backends.triton.emit.names import called, spelled
 from backends.triton.emit.spelling import HELPERS, templates
 from ir.parse.expression import RESERVED
-from ir.samples.samples import lowered, spec_of
+from testing.samples.samples import lowered, spec_of
 
 
 def named(name):

@@ -7,9 +7,9 @@ import re
 import pytest
 
 from backends.registry import target
-from backends.triton.walks import emitted, wrong
+from backends.triton.testing.walks import emitted, wrong
 from ir.lower.lower import lower
-from ir.samples.samples import decisions, spec_of
+from testing.samples.samples import decisions, spec_of
 
 H200 = target("h200")
 SPEC = spec_of(

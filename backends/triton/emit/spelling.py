@@ -84,8 +84,8 @@ def _helper(e: Expr) -> str | None:
             return own.get(function) or _BY_HELPER.get(function)
         case Reduced("prod"):
             return "multiply"
-        case Reduced(fold, nan=True) | Joined(fold, nan=True) | Scanned(fold):
-            return _COMBINERS.get(fold)
+        case Reduced(reduction, nan=True) | Joined(reduction, nan=True) | Scanned(reduction):
+            return _COMBINERS.get(reduction)
         case Ranked():
             return "rank"
     return None

@@ -22,9 +22,9 @@ from backends.gpu.tile import (
 )
 from backends.triton.emit.spelling import templates, titles
 from ir.functions import SCANS
-from ir.lower.limits import NEUTRAL
-from ir.samples.samples import spec_of
+from ir.lower.loop_bounds import IDENTITY_ELEMENTS
 from ir.spec import Apply, Index, Number, Size
+from testing.samples.samples import spec_of
 
 EXPRESSION = templates().environment.get_template("expressions.py.j2").module
 STATEMENT = templates().environment.get_template("statements.py.j2").module
@@ -187,27 +187,29 @@ def test_a_long_equation_is_parted_at_its_terms():
 NUMPY = {"sum": np.sum, "max": np.max, "min": np.min, "prod": np.prod, "any": np.any, "all": np.all}
 
 
-@pytest.mark.parametrize("fold", NUMPY)
-def test_an_identity_element_changes_nothing(fold):
-    values = np.array([0.0, 1.0, 1.0]) if fold in ("any", "all") else np.array([-2.0, 0.5, 3.0])
-    folded = NUMPY[fold](values)
-    assert NUMPY[fold]([*values, NEUTRAL[fold]]) == folded
-    truth = {"any": bool, "all": bool}.get(fold, float)
+@pytest.mark.parametrize("reduction", NUMPY)
+def test_an_identity_element_changes_nothing(reduction):
+    values = (
+        np.array([0.0, 1.0, 1.0]) if reduction in ("any", "all") else np.array([-2.0, 0.5, 3.0])
+    )
+    reduced = NUMPY[reduction](values)
+    assert NUMPY[reduction]([*values, IDENTITY_ELEMENTS[reduction]]) == reduced
+    truth = {"any": bool, "all": bool}.get(reduction, float)
 
     class tl:
         maximum, minimum = max, min
 
-    names = {"tl": tl, "x": truth(folded), "y": truth(NEUTRAL[fold])}
-    assert eval(size(Joined(fold, X, Y, False)), names) == folded
+    names = {"tl": tl, "x": truth(reduced), "y": truth(IDENTITY_ELEMENTS[reduction])}
+    assert eval(size(Joined(reduction, X, Y, False)), names) == reduced
 
 
-@pytest.mark.parametrize(("fold", "helper"), [("max", "larger"), ("min", "smaller")])
-def test_extremes_of_floats_give_nan_unless_it_is_not_needed(fold, helper):
-    assert size(Reduced(fold, X, 1, nan=True)) == f"tl.reduce(x, 1, {helper})"
-    assert size(Joined(fold, X, Y, nan=True)) == f"{helper}(x, y)"
-    assert size(Reduced(fold, X, 1, nan=False)) == f"tl.{fold}(x, 1)"
+@pytest.mark.parametrize(("reduction", "helper"), [("max", "larger"), ("min", "smaller")])
+def test_extrema_of_floats_give_nan_unless_it_is_not_needed(reduction, helper):
+    assert size(Reduced(reduction, X, 1, nan=True)) == f"tl.reduce(x, 1, {helper})"
+    assert size(Joined(reduction, X, Y, nan=True)) == f"{helper}(x, y)"
+    assert size(Reduced(reduction, X, 1, nan=False)) == f"tl.{reduction}(x, 1)"
 
 
-@pytest.mark.parametrize("fold", sorted(set(SCANS.values())))
-def test_every_scan_has_a_text(fold):
-    assert size(Scanned(fold, X, 1)).startswith("tl.")
+@pytest.mark.parametrize("reduction", sorted(set(SCANS.values())))
+def test_every_scan_has_a_text(reduction):
+    assert size(Scanned(reduction, X, 1)).startswith("tl.")

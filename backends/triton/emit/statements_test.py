@@ -1,4 +1,4 @@
-"""What a program does, line by line: folds, scans, loops, loads at their use."""
+"""What a program does, line by line: reductions, scans, loops, loads at their use."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import pytest
 
 from backends.backend import BackendError
 from backends.registry import target
-from backends.triton.walks import emitted, wrong
+from backends.triton.testing.walks import emitted, wrong
 from ir.errors import KernelError
 from ir.lower.lower import lower
-from ir.samples.samples import decisions, spec_of, workload
+from testing.samples.samples import decisions, spec_of, workload
 
 H200 = target("h200")
 SIZES = dict(M=21, K=70)
@@ -30,10 +30,10 @@ def text(tmp_path):
     return make
 
 
-@pytest.mark.parametrize("fold", ["sum", "max", "min"])
+@pytest.mark.parametrize("reduction", ["sum", "max", "min"])
 @pytest.mark.parametrize("lines", [GRID, LOOP])
-def test_folds_do_not_count_what_lies_outside(text, fold, lines):
-    text([f"y[m] = {fold}(x[m, k] - 3.0, k)"], *lines, result="f32[M]")
+def test_reductions_do_not_count_what_lies_outside(text, reduction, lines):
+    text([f"y[m] = {reduction}(x[m, k] - 3.0, k)"], *lines, result="f32[M]")
 
 
 def test_a_sum_of_what_was_loaded_needs_no_mask(text):
@@ -43,24 +43,24 @@ def test_a_sum_of_what_was_loaded_needs_no_mask(text):
     assert "tl.where(in_k" in text(["y[m] = sum(x[m, k] + 2.0, k)"], *LOOP, result="f32[M]")
 
 
-@pytest.mark.parametrize("fold", ["any", "all"])
+@pytest.mark.parametrize("reduction", ["any", "all"])
 @pytest.mark.parametrize("lines", [GRID, LOOP])
-def test_folds_of_truth_values(text, fold, lines):
-    text([f"y[m] = {fold}(x[m, k] < 2.5, k)"], *lines, result="b8[M]")
+def test_reductions_of_truth_values(text, reduction, lines):
+    text([f"y[m] = {reduction}(x[m, k] < 2.5, k)"], *lines, result="b8[M]")
 
 
-@pytest.mark.parametrize("fold", ["argmax", "argmin"])
-def test_positions_of_the_largest_and_the_least(text, fold):
-    spec = [f"y[m] = {fold}(x[m, k], k)"]
+@pytest.mark.parametrize("reduction", ["argmax", "argmin"])
+def test_positions_of_the_largest_and_the_least(text, reduction):
+    spec = [f"y[m] = {reduction}(x[m, k], k)"]
     assert text(spec, *LOOP, result="i32[M]").count("in tl.range(") == 2
-    found = text(spec, *LOOP, "stream(y_top, into=y)", result="i32[M]")
+    found = text(spec, *LOOP, "online(y_top, into=y)", result="i32[M]")
     assert found.count("in tl.range(") == 1
 
 
-@pytest.mark.parametrize("fold", ["sum", "prod", "max", "min"])
+@pytest.mark.parametrize("reduction", ["sum", "prod", "max", "min"])
 @pytest.mark.parametrize("lines", [GRID, LOOP])
-def test_scans(text, fold, lines):
-    text([f"y[m, k] = cum{fold}(x[m, k], k)"], *lines, sizes=dict(M=6, K=35))
+def test_scans(text, reduction, lines):
+    text([f"y[m, k] = cum{reduction}(x[m, k], k)"], *lines, sizes=dict(M=6, K=35))
 
 
 @pytest.mark.parametrize("options", ["reverse=True", "exclusive=True"])
@@ -70,7 +70,7 @@ def test_scans_from_the_other_end_and_without_the_own_entry(text, options, lines
 
 
 def test_a_scan_in_a_loop_carries_the_last_of_what_it_ran_through(text):
-    """A fold of what was loaded would be folded by each thread alone till the loop ends."""
+    """A reduction of what was loaded would be reduced by each thread alone till the loop ends."""
     found = text(["y[m, k] = cumsum(x[m, k], k)"], *LOOP)
     assert "y_carry += tl.sum(tl.where(offs_k[None, :] == k_at + 15, part_1, 0.0), 1)" in found
     assert "tl.sum(x" not in found
@@ -158,7 +158,7 @@ def test_products_in_every_precision(text, dtype):
 @pytest.mark.parametrize("bulk", ["", ", by=bulk"])
 @pytest.mark.parametrize("term", ["x[m, k]", "x[m + 1, k]"])
 def test_rows_beyond_an_index_that_the_tensor_has_do_not_count(text, bulk, term):
-    """The copy engine fills with 0 outside the tensor, which ends later here."""
+    """TMA fills with 0 outside the tensor, which ends later here."""
     found = text(
         [f"s[k] = sum({term}, m=M)", "y[k] = s[k] + w[0]"],
         "tile(k, size=8)",

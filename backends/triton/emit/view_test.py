@@ -13,7 +13,7 @@ from backends.triton.emit.view import kernel_view
 from backends.triton.rules import RULES
 from ir.lower.lower import lower
 from ir.nest.nest import LoopNest
-from ir.samples.samples import decisions, spec_of
+from testing.samples.samples import decisions, spec_of
 
 H200 = target("h200")
 PRODUCT = spec_of(
@@ -74,9 +74,9 @@ def test_only_what_is_used_is_passed():
     assert {a.arg for a in kernel.args.args} <= read
 
 
-@pytest.mark.parametrize(("lanes", "warps"), [(0, RULES.warps), (64, 2), (256, 8)])
-def test_warps_are_lanes_by_waves(lanes, warps):
-    given = (f"lanes(y, count={lanes})",) if lanes else ()
+@pytest.mark.parametrize(("threads", "warps"), [(0, RULES.warps), (64, 2), (256, 8)])
+def test_warps_are_threads_by_waves(threads, warps):
+    given = (f"threads(y, count={threads})",) if threads else ()
     (launch,) = launches(nest(PRODUCT, *TILES, *given))
     assert launch.warps == warps
 
@@ -90,7 +90,7 @@ def test_a_launch_has_the_stages_of_its_deepest_load():
 
 
 def test_a_persistent_launch_has_a_program_for_each_processor():
-    made = nest(PRODUCT, *TILES, "persist(y, programs=2)")
+    made = nest(PRODUCT, *TILES, "persistent(y, programs=2)")
     (launch,) = launches(made)
     assert launch.resident == 2 * H200.parallel
     assert f", {2 * H200.parallel}),)](" in text(made)

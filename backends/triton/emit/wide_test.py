@@ -8,9 +8,9 @@ import pytest
 
 from backends.gpu.wide import wide_tensors
 from backends.registry import target
-from backends.triton.walks import emitted, wrong
+from backends.triton.testing.walks import emitted, wrong
 from ir.lower.lower import lower
-from ir.samples.samples import decisions, spec_of, workload
+from testing.samples.samples import decisions, spec_of, workload
 
 H200 = target("h200")
 LARGE = {"M": 2**16, "K": 2**15}

@@ -20,13 +20,13 @@ from backends.registry import target
 from backends.triton.build.admission import require_admissible
 from backends.triton.build.module import load
 from backends.triton.tensors import DTYPES
-from backends.triton.walks import emitted
+from backends.triton.testing.walks import emitted
 from ir.autoschedule.autoschedule import plain
 from ir.lower.lower import lower
 from ir.parse.parse import parse_spec
-from ir.samples.samples import KERNELS, spec_of, workload
 from ir.sizes import bind, free_sizes, shape, value
 from ir.spec import Size, Spec
+from testing.samples.samples import KERNELS, spec_of, workload
 
 H200 = target("h200")
 SPECS = {

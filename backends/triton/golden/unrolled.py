@@ -1,6 +1,6 @@
 """conv1d: Convolve each row with kernels of width 3, padded by 1, and add a bias.
 
-Generated from spec a9ddf1487adb2982 and schedule 5e0a2b27c07376bc.
+Generated from spec a9ddf1487adb2982 and schedule 1bcb8f927a9a86fe.
 """
 
 import torch

@@ -164,8 +164,8 @@ class Guard:
 
     def _outside(self, at: np.ndarray, wrong: np.ndarray, size: int, verb: str, used: int) -> str:
         first = int(np.broadcast_to(at, wrong.shape)[wrong][0])
-        number, lanes = first >> APART, int(np.count_nonzero(wrong))
-        share = f"{lanes} of {used} lanes"
+        number, threads = first >> APART, int(np.count_nonzero(wrong))
+        share = f"{threads} of {used} threads"
         if not 0 < number <= len(self.regions):
             return f"{self.kernel} {verb} at no tensor's address ({share})"
         region = self.regions[number - 1]

@@ -77,7 +77,7 @@ def test_what_is_masked_off_may_lie_anywhere(guard):
 @pytest.mark.parametrize(
     ("offset", "words"),
     [
-        (61, r"k reads outside `x`: 4 bytes at byte 61; it has 64 \(1 of 2 lanes\)"),
+        (61, r"k reads outside `x`: 4 bytes at byte 61; it has 64 \(1 of 2 threads\)"),
         (-4, "outside `x`: 4 bytes at byte -4;"),
         (1 << 40, "outside `x`"),
         (-(1 << 40), "outside `x`"),
@@ -89,7 +89,7 @@ def test_the_nearest_tensor_is_named(guard, offset, words):
 
 
 def test_a_null_pointer_is_no_tensors(guard):
-    with pytest.raises(Stray, match=r"k reads at no tensor's address \(2 of 2 lanes\)"):
+    with pytest.raises(Stray, match=r"k reads at no tensor's address \(2 of 2 threads\)"):
         guard.load(np.zeros(2, np.uint64), ALL, OTHER, np.float32)
 
 

@@ -27,9 +27,9 @@ from triton.runtime.jit import JITFunction, mangle_type
 from backends.backend import Arrays, BackendError, Built, Sizes
 from backends.triton.build.child import in_child
 from backends.triton.build.module import launcher
-from backends.triton.interpret import folds, libdevice, repairs
+from backends.triton.interpret import libdevice, reductions, repairs
 from backends.triton.interpret.guard import Guard, Region, Stray
-from backends.triton.interpret.lockstep import same, trips, truth
+from backends.triton.interpret.lockstep import iterations, same, truth
 from backends.triton.interpret.programs import Programs
 from backends.triton.interpret.semantic import Semantic
 from backends.triton.signature import parameters
@@ -66,7 +66,7 @@ def interpret(
 
 @cache
 def warm() -> None:
-    """Does once in this process what each child would repeat: imports that Triton defers until it
+    """Does once in this process what each child would repeat: imports that Triton hoists until it
     meets a number or a tensor, and the search for Triton's own functions."""
     tl.str_to_ty(mangle_type(torch.empty(0)), None)
     _own()
@@ -127,7 +127,7 @@ def become(
 def _builder(machine: Machine) -> repairs.Builder:
     """The interpreter's operations, with the matmul precisions of the target's compiler."""
     table = machine.details[NAME]
-    target = GPUTarget(table["backend"], table["arch"], table["wave"])
+    target = GPUTarget(table["backend"], table["arch"], table["warp"])
     options = make_backend(target).parse_options({})
     return repairs.Builder(
         options.default_dot_input_precision, options.allowed_dot_input_precisions
@@ -172,19 +172,19 @@ def _patch(builder: repairs.Builder) -> None:
     interpreter._patch_lang = lambda function: scope
     tl.tensor.__index__ = lambda self: int(same(self.handle.data))
     tl.tensor.__bool__ = truth
-    tl.tensor.T = property(_turned)
+    tl.tensor.T = property(_transposed)
     tl.tensor.__init__ = _made
     for place in (tl, tl.core):
         place.range = _range
     for name in ("reduce", "associative_scan"):
         for place in (tl, tl.core):
-            setattr(place, name, getattr(folds, name))
+            setattr(place, name, getattr(reductions, name))
 
 
 def _range(first: Any, last: Any = None, step: Any = None, **hints: Any) -> Iterator[tl.tensor]:
     """`tl.range` with a tensor as its index, as on a device; Python's would be an int."""
     low, high = (0, first) if last is None else (first, last)
-    for at in trips(low, high, 1 if step is None else step):
+    for at in iterations(low, high, 1 if step is None else step):
         narrow = at.astype(np.int32)
         dtype = tl.int32 if (narrow == at).all() else tl.int64
         yield tl.tensor(repairs.Handle(narrow if dtype == tl.int32 else at, dtype), dtype)
@@ -202,7 +202,7 @@ def _constants(shape: tuple[int, ...]) -> tuple[tl.tuple, tl.constexpr]:
     return tl.tuple([tl.constexpr(n) for n in shape]), tl.constexpr(prod(shape))
 
 
-def _turned(self: tl.tensor) -> tl.tensor:
+def _transposed(self: tl.tensor) -> tl.tensor:
     """The transpose of a block's last two axes."""
     *rest, rows, columns = self.type.shape
     data = np.swapaxes(self.handle.data, -1, -2)

@@ -53,7 +53,7 @@ def test_a_product_of_bf16_is_right_to_bf16(results, source_of, order):
 
 
 @pytest.mark.parametrize("order", [0, 3])
-def test_a_fold_and_its_position(results, source_of, order):
+def test_a_reduction_and_its_position(results, source_of, order):
     got, exact = results(source_of("row_max"), "row_max", order, M=7, N=33)
     np.testing.assert_array_equal(got["y"], exact["y"])
     np.testing.assert_array_equal(got["p"], exact["p"])
@@ -242,7 +242,7 @@ def test_a_nan_is_no_maximum_unless_asked_for(probed):
     assert np.isnan(kept[0])
 
 
-def test_folds_and_scans_by_functions_of_the_kernel(probed):
+def test_reductions_and_scans_by_functions_of_the_kernel(probed):
     header = "@triton.jit\ndef both(a, b, c, d):\n    return a + c, tl.maximum(b, d)"
     lines = [
         "s, m = tl.reduce((u, u), 0, both)",

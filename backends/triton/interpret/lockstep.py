@@ -41,7 +41,7 @@ def truth(tensor: tl.tensor) -> bool:
     return several or bool(same(tensor.handle.data))
 
 
-def trips(first: Any, last: Any, step: Any) -> Any:
+def iterations(first: Any, last: Any, step: Any) -> Any:
     """The index of each iteration of a loop, as int64 per program; Split where programs have
     different iteration counts."""
     low, high, by = (_whole(x) for x in (first, last, step))

@@ -1,4 +1,4 @@
-"""Extents: the numbers of a launch at given sizes: padded widths, trips, tiles at once."""
+"""Extents: the numbers of a launch at given sizes: padded widths, iterations, tiles at once."""
 
 from __future__ import annotations
 
@@ -66,22 +66,22 @@ class Extents:
         """Programs of the launch: tiles of its grid."""
         return prod(self.grid.values())
 
-    def trips(self, loop: Loop) -> float:
+    def iterations(self, loop: Loop) -> float:
         """How often a loop's body runs, on average over the programs."""
         if loop.high.size is None:
             return max(1.0, ceil(self._segment(loop) / loop.tile))
         moves = _moving(loop.high.size) or (loop.low.size and _moving(loop.low.size))
         places = [(n + 0.5) / PLACES for n in range(PLACES)] if moves else [0.5]
-        return sum(self._trips(loop, place) for place in places) / len(places)
+        return sum(self._iterations(loop, place) for place in places) / len(places)
 
-    def _trips(self, loop: Loop, place: float) -> int:
-        """Trips of a program whose tiles lie at a share of the way along their indices."""
+    def _iterations(self, loop: Loop, place: float) -> int:
+        """Iterations of a program whose tiles lie at a share of the way along their indices."""
         low = number(self._mean(loop.low.size, place), self.sizes) if loop.low.size else 0
         high = number(self._mean(loop.high.size, place), self.sizes)
         return max(0, ceil((high - low) / loop.tile))
 
     def at_once(self, programs: int) -> dict[str, int]:
-        """Of each grid index, how many tiles are under way while `programs` programs run."""
+        """Of each grid index, how many tiles are in flight while `programs` programs run."""
         left = float(programs)
         found = {}
         band = self.launch.band

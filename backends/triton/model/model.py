@@ -60,15 +60,15 @@ SORTS = {  # what the figures `busy_<sort>` are of
 }
 KEPT = 0.6  # share of the cache that holds what is read again
 START_CYCLES = 1500  # from one program's end to the next one's first load
-REGISTERS_BESIDE = 24  # of a lane, for addresses and the like, where no build tells
+REGISTERS_BESIDE = 24  # of a thread, for addresses and the like, where no build tells
 ADDRESS_REGISTERS = 2  # that hold an address
 DEFAULT_WARPS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """What is known of a launch's build. spills: bytes of a lane. instructions: in its text;
-    barriers, exchanges: of them, those that go through shared memory or another lane."""
+    """What is known of a launch's build. spills: bytes of a thread. instructions: in its text;
+    barriers, exchanges: of them, those that go through shared memory or another thread."""
 
     registers: int
     shared_bytes: int
@@ -163,7 +163,7 @@ def terms(
         ext.programs
         * beyond
         * _missed(
-            build.spills * build.warps * table["wave"] * at_once,
+            build.spills * build.warps * table["warp"] * at_once,
             KEPT * machine.spaces["cache"].bytes,
         )
     )
@@ -196,10 +196,12 @@ def _build(
         return figures.get(f"{launch.name}.{name}", otherwise)
 
     table = machine.details["triton"]
-    lanes = launch.lanes or DEFAULT_WARPS * table["wave"]
-    warps = max(1, int(figure("warps", lanes / table["wave"])))
-    guess = register_bytes(launch, machine, sizes) / (4 * warps * table["wave"])
-    most = min(table["registers_per_lane"], table["registers_per_unit"] // (warps * table["wave"]))
+    threads = launch.threads or DEFAULT_WARPS * table["warp"]
+    warps = max(1, int(figure("warps", threads / table["warp"])))
+    guess = register_bytes(launch, machine, sizes) / (4 * warps * table["warp"])
+    most = min(
+        table["registers_per_thread"], table["registers_per_unit"] // (warps * table["warp"])
+    )
     depth = max((v.depth for v in launch.values if v.loaded), default=1)
     return Build(
         registers=int(min(figure("registers", guess + REGISTERS_BESIDE), most)),
@@ -216,13 +218,13 @@ def _build(
 def _with_addresses(
     build: Build, launch: Launch, ext: Extents, machine: Machine, table: Mapping[str, Any]
 ) -> Build:
-    """A guessed build with registers for the addresses of what a lane moves one by one, and with
+    """A guessed build with registers for the addresses of what a thread moves one by one, and with
     the spills of those that there are not."""
     done = work(launch, ext, machine, table, build.warps, build.stages, 0)
-    lanes = build.warps * table["wave"]
+    threads = build.warps * table["warp"]
     scattered = [m for m in done.moves if m.bytes <= 4 * m.requests]
-    each = sum(m.requests / lanes for m in scattered)
-    most = min(table["registers_per_lane"], table["registers_per_unit"] // lanes)
+    each = sum(m.requests / threads for m in scattered)
+    most = min(table["registers_per_thread"], table["registers_per_unit"] // threads)
     wanted = build.registers + build.spills / 4 + ADDRESS_REGISTERS * each
     return replace(build, registers=int(min(wanted, most)), spills=4 * max(0.0, wanted - most))
 
@@ -230,7 +232,7 @@ def _with_addresses(
 def _stages(
     launch: Launch, table: Mapping[str, Any], figures: Mapping[str, float], asked: int
 ) -> int:
-    """Iterations under way at once: one where the build shows that no load runs ahead."""
+    """Iterations in flight at once: one where the build shows that no load runs ahead."""
     copies = figures.get(f"{launch.name}.mix.copy_async")
     if not table["copies_async"] or copies is None:
         return asked
@@ -241,8 +243,8 @@ def _stages(
 def _of_build(build: Build, done: Work, table: Mapping[str, Any]) -> dict[str, float]:
     """Seconds of a unit for what only the compiler tells: instructions issued, and spills."""
     issue = build.instructions * done.repeats * build.warps
-    again = 2 * build.spills * build.warps * table["wave"] * done.repeats
-    bytes_exchanged = 4 * build.exchanges * build.warps * table["wave"] * done.repeats
+    again = 2 * build.spills * build.warps * table["warp"] * done.repeats
+    bytes_exchanged = 4 * build.exchanges * build.warps * table["warp"] * done.repeats
     return {
         "exchange": bytes_exchanged / (table["shared_bytes_per_cycle"] * table["clock_hz"]),
         "issue": issue / (table["partitions"] * table["clock_hz"]),
@@ -251,12 +253,12 @@ def _of_build(build: Build, done: Work, table: Mapping[str, Any]) -> dict[str, f
 
 
 def _guessed_text(build: Build, done: Work, table: Mapping[str, Any]) -> float:
-    """Instructions of a wave in a text that is not known: what keeps the engines busy as long."""
+    """Instructions of a warp in a text that is not known: what keeps the engines busy as long."""
     return done.text * table["clock_hz"] * table["partitions"] / build.warps
 
 
 def _steps(build: Build, done: Work, table: Mapping[str, Any]) -> float:
-    """Cycles of one wave that goes through a program with nothing else to wait for than its own
+    """Cycles of one warp that goes through a program with nothing else to wait for than its own
     last instruction, the other waves, and what it spilled."""
     there_and_back = 2 * build.spills / 4 * 1e-9 * table["shared_latency_ns"] * table["clock_hz"]
     each = table["step_cycles"] * build.instructions + table["barrier_cycles"] * build.barriers
@@ -266,7 +268,7 @@ def _steps(build: Build, done: Work, table: Mapping[str, Any]) -> float:
 def spilled(build: Build, done: Work, table: Mapping[str, Any], resident: int) -> float:
     """Bytes of a program's spills, written and read, that its unit's own cache has no room for:
     that is shared memory which no program takes."""
-    own = build.spills * build.warps * table["wave"]
+    own = build.spills * build.warps * table["warp"]
     room = table["shared_bytes_per_unit"] - resident * build.shared_bytes
     return 2 * own * done.repeats * _missed(resident * own, max(0, room))
 

@@ -8,8 +8,8 @@ from backends.registry import target
 from backends.triton.model.model import WEIGHTS, combine, modelled, terms
 from ir.autoschedule.autoschedule import autoschedule
 from ir.lower.lower import lower
-from ir.samples.samples import KERNELS, decisions, spec_of, workload
 from ir.sizes import bind
+from testing.samples.samples import KERNELS, decisions, spec_of, workload
 
 CHIP = target("h200")
 ROWS = {"M": 4096, "K": 1024}
@@ -105,7 +105,7 @@ def test_positions_of_two_dimensions_along_one_index_are_no_rectangle():
     sizes = {"B": 64, "P": 32, "Q": 32, "C": 64}
     nest = nest_of(
         spec,
-        "collapse(p, inner=q)",
+        "flatten(p, inner=q)",
         "tile(b, size=1)",
         "tile(pq, size=32)",
         "place(b.outer, level=grid)",
@@ -165,7 +165,7 @@ def single(order, *more, k=1024, machine=CHIP):
     return terms_of(nest, sizes, machine)
 
 
-def test_a_wide_right_operand_that_lies_the_other_way_is_turned():
+def test_a_wide_right_operand_that_lies_the_other_way_is_transposed():
     along, across = single("nk"), single("kn")
     assert across["shared_us"] > 2 * along["shared_us"]
     chip = target("mi300")
@@ -199,8 +199,8 @@ def test_what_a_product_reads_in_shared_memory_passes_it_less_often_than_what_is
     )
     ahead = ("stage(x, depth=3)", "stage(w, depth=3)")
     copies = (
-        "layout(x, order=m_k, dtype=tf32)",
-        "layout(w, order=n_k, dtype=tf32)",
+        "pack(x, order=m_k, dtype=tf32)",
+        "pack(w, order=n_k, dtype=tf32)",
         "stage(x_mk, depth=3)",
         "stage(w_nk, depth=3)",
     )
@@ -247,7 +247,7 @@ def test_spills_and_issued_instructions_take_time():
     slow = terms_of(nest, sizes, spills=400, instructions=2000, warps=4)
     assert slow["spill_us"] > 1 and slow["issue_us"] > 1
     assert combine(slow) > combine(terms_of(nest, sizes, warps=4))
-    loop = product(128, 128, 64)  # 16 trips, where most of the text lies
+    loop = product(128, 128, 64)  # 16 iterations, where most of the text lies
     once, twice = (terms_of(loop, PRODUCT, instructions=n, warps=4) for n in (2000, 4000))
     assert twice["issue_us"] == pytest.approx(2 * once["issue_us"])
     rounds = ceil(once["programs"] / 132) * 2000 * 4 / (4 * 1.98e9)
@@ -264,13 +264,13 @@ def test_spills_beyond_a_units_own_cache_go_to_memory():
 
 
 def test_loads_wait_more_often_where_registers_hold_few_of_them():
-    nest, sizes = copied(*row(32))  # 256 floats a lane
+    nest, sizes = copied(*row(32))  # 256 floats a thread
     few, many = (terms_of(nest, sizes, warps=4, registers=n) for n in (40, 255))
     assert few["wait_us"] / few["rounds"] > 2 * many["wait_us"] / many["rounds"]
 
 
 def test_a_guessed_build_has_registers_for_addresses_of_scattered_loads():
-    even = terms_of(*copied(*row(32), k=1024))  # 256 floats a lane, four at an address
+    even = terms_of(*copied(*row(32), k=1024))  # 256 floats a thread, four at an address
     odd = terms_of(*copied(*row(32), k=1023))
     assert odd["spill_us"] > even["spill_us"]
 
@@ -289,7 +289,7 @@ def test_a_build_without_copies_of_their_own_hides_no_wait():
     assert on_registers[0] == on_registers[1]
 
 
-def test_idle_lanes_do_not_make_it_faster():
+def test_idle_threads_do_not_make_it_faster():
     nest, sizes = copied("tile(m, size=1)", "place(m.outer, level=grid)", k=64)
     few, many = (terms_of(nest, sizes, warps=w)["vector_us"] for w in (2, 8))
     assert many > few

@@ -13,7 +13,7 @@ from ir.sizes import value as number
 from ir.spec import DTYPES
 
 NOT_KEPT = 0.3  # share of what a program reads again that its unit no longer has
-VECTOR_BYTES = 16  # what one lane moves at most with one instruction
+VECTOR_BYTES = 16  # what one thread moves at most with one instruction
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,9 +21,9 @@ class Move:
     """One execution of a load or a store, and how often a program does it.
 
     times: executions.  fresh: as many of them as would touch all its places just once.
-    requests: lane instructions, with padding.  sectors: bytes of whole sectors.  needs: grid
+    requests: thread instructions, with padding.  sectors: bytes of whole sectors.  needs: grid
     indices that the place depends on.  rows: bytes of one row where positions are data, else 0.
-    bytes: that registers hold while it is under way; 0 of a bulk copy.
+    bytes: that registers hold while it is in flight; 0 of a bulk copy.
     """
 
     tensor: str
@@ -43,19 +43,19 @@ class Move:
 
 
 def move(
-    s: Load | Store, ext: Extents, sector: int, lanes: int, around: Iterable[tuple[str, float]]
+    s: Load | Store, ext: Extents, sector: int, threads: int, around: Iterable[tuple[str, float]]
 ) -> Move:
-    """What a load or store does. around: the loops around it with their trips."""
+    """What a load or store does. around: the loops around it with their iterations."""
     shape = ext.shapes[s.tensor]
     width = DTYPES[next(p.dtype for p in ext.launch.parameters if p.name == s.tensor)]
     spread = _spread(s.region, ext)
     elements = ext.elements(spread) * _fixed(s, ext)
-    vector = _vector(s, width, ext, max(1, elements // lanes))
+    vector = _vector(s, width, ext, max(1, elements // threads))
     used = {i for one in s.region for i in _indices(one)}
     times = fresh = 1.0
-    for index, trips in around:
-        times *= trips
-        fresh *= _growth(s, ext, index, trips, width, sector)
+    for index, iterations in around:
+        times *= iterations
+        fresh *= _growth(s, ext, index, iterations, width, sector)
     run, runs, pitch = _runs(s.region, shape, ext.region(s))
     waste = 1 - gcd(_pitch(shape, width, sector), sector) / sector
     rows = width * run if any(one.rows is not None for one in s.region) else 0.0
@@ -64,7 +64,7 @@ def move(
         store=isinstance(s, Store),
         times=times,
         fresh=fresh,
-        requests=0.0 if s.bulk else max(elements / vector, min(lanes, elements)),
+        requests=0.0 if s.bulk else max(elements / vector, min(threads, elements)),
         sectors=runs
         * min(sector * (max(1.0, width * run / sector) + waste), max(width * run, width * pitch)),
         needs=frozenset(i for i in ext.grid if i in used or rows),
@@ -94,28 +94,28 @@ def _fixed(s: Load | Store, ext: Extents) -> int:
 
 
 def _growth(
-    s: Load | Store, ext: Extents, index: str, trips: float, width: int, sector: int
+    s: Load | Store, ext: Extents, index: str, iterations: float, width: int, sector: int
 ) -> float:
-    """By how much a loop makes what a region touches larger: by its trips where each is at other
+    """By how much a loop makes what a region touches larger: by its iterations where each is at other
     places, by little where it shifts a window or stays in its sectors, not at all where it is
     not in the region."""
     extents, shape = ext.region(s), ext.shapes[s.tensor]
     for dim, (one, extent) in enumerate(zip(s.region, extents, strict=True)):
         if one.rows is not None and one.axis == index:
-            return trips
+            return iterations
         steps = dict(one.terms)
         if one.rows is not None or index not in steps:
             continue
         each = abs(steps[index]) * ext.tiles.get(index, 1)
         if len(steps) > 1:
-            return min(trips, (extent + (trips - 1) * each) / max(extent, 1.0))
+            return min(iterations, (extent + (iterations - 1) * each) / max(extent, 1.0))
         step = width * each * prod(shape[dim + 1 :])
-        return min(trips, max(1.0, trips * step / sector))
+        return min(iterations, max(1.0, iterations * step / sector))
     return 1.0
 
 
 def _vector(s: Load | Store, width: int, ext: Extents, each: int) -> int:
-    """Elements that one lane moves at once: contiguous, and aligned for all that is known of the
+    """Elements that one thread moves at once: contiguous, and aligned for all that is known of the
     shape when the code is compiled."""
     if not s.region:
         return 1

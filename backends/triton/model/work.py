@@ -14,11 +14,11 @@ from ir.functions import POINTWISE
 from ir.machine import Machine
 from ir.nest.nest import (
     Dot,
-    Fold,
     Launch,
     Load,
     Loop,
     Map,
+    Reduction,
     Scan,
     Search,
     Statement,
@@ -30,7 +30,7 @@ from ir.nest.steps import Temporary, steps, tile_axes
 from ir.sizes import value as number
 from ir.spec import DTYPES, Number
 
-# Instructions a lane and element, where it is not one. A special one is counted apart.
+# Instructions a thread and element, where it is not one. A special one is counted apart.
 OPERATIONS = {
     "div": 6,
     "floordiv": 20,
@@ -65,19 +65,19 @@ OPERATIONS = {
     "acosh": 26,
     "atanh": 26,
 }
-ADDRESS = 3  # instructions beside each load or store of a lane: its address and mask
-FOLD_CYCLES = 120  # from the last element of a fold to its result
+ADDRESS = 3  # instructions beside each load or store of a thread: its address and mask
+REDUCTION_CYCLES = 120  # from the last element of a reduction to its result
 SCAN_CYCLES = 240
-SCAN = 8  # instructions an element of a running fold
+SCAN = 8  # instructions an element of a running reduction
 DOT_CYCLES = 60  # from the last operand of a product to its result
-LEAST_ALONG = 4  # lanes that a fold is spread over at the least
+LEAST_ALONG = 4  # threads that a reduction is spread over at the least
 # Instructions issued for each cycle that an engine is busy.
 ISSUED = {"vector": 1.0, "load": 1.0, "shared": 1 / 4, "matrix": 1 / 16}
-OUTSIDE = 80  # instructions of a wave that no statement stands for: origins, ranges
-MOST_UNROLLED = 4  # trips of a loop of a known size that the compiler writes out
-COPIED = 4  # bytes that a lane copies to shared memory at the least
-TURNED = 2.5  # elements a cycle that are put into shared memory the other way around
-SHUFFLE = 2  # instructions each time that halves of a wave are folded
+OUTSIDE = 80  # instructions of a warp that no statement stands for: origins, ranges
+MOST_UNROLLED = 4  # iterations of a loop of a known size that the compiler writes out
+COPIED = 4  # bytes that a thread copies to shared memory at the least
+TRANSPOSED = 2.5  # elements a cycle that are put into shared memory the other way around
+SHUFFLE = 2  # instructions each time that halves of a warp are reduced
 
 
 @dataclass(slots=True)
@@ -109,8 +109,8 @@ def work(
     stages: int,
     free: int,
 ) -> Work:
-    """What a program of `warps` warps does. stages: iterations of a loop under way at once.
-    free: bytes of a lane's registers that loads under way can be given."""
+    """What a program of `warps` warps does. stages: iterations of a loop in flight at once.
+    free: bytes of a thread's registers that loads in flight can be given."""
     counter = _Counter(launch, ext, machine, table, warps, stages, free)
     for block in (launch.once, launch.body):
         fetch, after, moving, alone = counter.block(block, ())
@@ -134,14 +134,14 @@ class _Counter:
     ):
         self.launch, self.ext, self.machine, self.table = launch, ext, machine, table
         self.warps, self.stages, self.free = warps, stages, max(free, VECTOR_BYTES)
-        self.lanes = warps * table["wave"]
+        self.threads = warps * table["warp"]
         self.values = {v.name: v for v in launch.values}
         self.tables = _searched(launch)
         products = [s for s in launch.statements() if isinstance(s, Dot)]
         self.taken = {t.value for s in products for t in (s.a, s.b)}  # by products
         outside = OUTSIDE * warps / table["partitions"] / table["clock_hz"]
         self.work = Work(text=outside, run=outside)
-        self.pipelined, self.together = False, 1.0  # trips whose loads are under way at once
+        self.pipelined, self.together = False, 1.0  # iterations whose loads are in flight at once
         self.copies: dict[str, float] = {}  # of each unrolled loop's body in the text
         self.ends: dict[str, str] = {}  # the index that values change along fastest in memory
         matrix = machine.units.get("matrix")
@@ -176,31 +176,31 @@ class _Counter:
         return fetch, after, moving, alone
 
     def _loop(self, s: Loop, around: tuple[tuple[str, float], ...]) -> tuple[float, float]:
-        """Seconds of all trips: waiting, and busy. With stages, loads run beside the rest."""
-        trips = self.ext.trips(s)
+        """Seconds of all iterations: waiting, and busy. With stages, loads run beside the rest."""
+        iterations = self.ext.iterations(s)
         inner = not any(isinstance(x, Loop) for x in s.body)
         literal = isinstance(s.low.size, Number) and isinstance(s.high.size, Number)
         pipelined = inner and self.stages > 1 and any(isinstance(x, Load) for x in s.body)
-        unrolled = inner and literal and trips <= MOST_UNROLLED and not pipelined
+        unrolled = inner and literal and iterations <= MOST_UNROLLED and not pipelined
         if unrolled:
-            self.copies[s.index] = trips
-        self.pipelined, self.together = pipelined, trips if unrolled else 1.0
-        fetch, after, moving, alone = self.block(s.body, (*around, (s.index, trips)))
+            self.copies[s.index] = iterations
+        self.pipelined, self.together = pipelined, iterations if unrolled else 1.0
+        fetch, after, moving, alone = self.block(s.body, (*around, (s.index, iterations)))
         self.pipelined, self.together = False, 1.0
         if unrolled:
-            return fetch + trips * after, trips * (moving + alone)
+            return fetch + iterations * after, iterations * (moving + alone)
         if not pipelined:
-            return trips * (fetch + after), trips * (moving + alone)
+            return iterations * (fetch + after), iterations * (moving + alone)
         busy = max(moving, alone)
         exposed = max(0.0, (fetch + after + busy) / self.stages - after - busy)
-        return fetch + trips * (exposed + after), trips * busy
+        return fetch + iterations * (exposed + after), iterations * busy
 
     def _batches(self) -> float:
-        """How many times the last load waits: as its lanes' registers hold what is under way."""
+        """How many times the last load waits: as its threads' registers hold what is in flight."""
         if self.pipelined:  # they lie in shared memory
             return 1.0
         last = self.work.moves[-1]
-        return max(1.0, self.together * last.bytes / self.lanes / self.free)
+        return max(1.0, self.together * last.bytes / self.threads / self.free)
 
     def _statement(
         self, s: Statement, around: tuple[tuple[str, float], ...]
@@ -219,10 +219,10 @@ class _Counter:
                 for known in (n for n in of if n in self.ends):
                     self.ends[s.value] = self.ends[known]
                 return self._map(s), 0.0
-            case Fold():
-                return self._fold(s, FOLD_CYCLES, 1)
+            case Reduction():
+                return self._reduction(s, REDUCTION_CYCLES, 1)
             case Scan():
-                return self._fold(s, SCAN_CYCLES, SCAN)
+                return self._reduction(s, SCAN_CYCLES, SCAN)
             case Search():
                 depth = ceil(log2(number(s.count, self.ext.sizes) + 1))
                 return self._gathered(s.source, depth), depth * self._latency("cache")
@@ -232,7 +232,7 @@ class _Counter:
                 return {}, 0.0
 
     def _moved(self, s: Load | Store, around: tuple[tuple[str, float], ...]) -> dict[str, float]:
-        found = move(s, self.ext, self.table["sector_bytes"], self.lanes, around)
+        found = move(s, self.ext, self.table["sector_bytes"], self.threads, around)
         self.work.moves.append(found)
         cycles = max(
             found.requests / self.table[self._asked_at(s, found)],
@@ -255,11 +255,11 @@ class _Counter:
         }
 
     def _asked_at(self, s: Load | Store, found: Move) -> str:
-        """The entry of the table that says how many lanes are served in a cycle: fewer where each
+        """The entry of the table that says how many threads are served in a cycle: fewer where each
         copies a few bytes to shared memory (of less than four, nothing is copied that way)."""
         each = found.bytes / max(found.requests, 1.0)
         narrow = COPIED <= each < VECTOR_BYTES
-        return "copy_lanes_per_cycle" if narrow and self._copied(s) else "load_lanes_per_cycle"
+        return "copy_threads_per_cycle" if narrow and self._copied(s) else "load_threads_per_cycle"
 
     def _copied(self, s: Load | Store) -> bool:
         """Whether a load runs ahead as a copy to shared memory."""
@@ -271,15 +271,15 @@ class _Counter:
 
     def _gathered(self, tile: Tile, depth: int) -> dict[str, float]:
         """Entries of a table in global memory, `depth` of them one after the other."""
-        lanes = depth * max(self._elements(tile_axes(tile, self.values)), 1)
-        sectors = lanes * self.table["sector_bytes"]
+        threads = depth * max(self._elements(tile_axes(tile, self.values)), 1)
+        sectors = threads * self.table["sector_bytes"]
         cycles = max(
-            lanes / self.table["load_lanes_per_cycle"],
+            threads / self.table["load_threads_per_cycle"],
             sectors / self.table["shared_bytes_per_cycle"],
         )
         return {
             "load": cycles * self.cycle,
-            "vector": (ADDRESS + 3) * lanes / self._rate("vector", "i32"),
+            "vector": (ADDRESS + 3) * threads / self._rate("vector", "i32"),
         }
 
     def _dot(self, s: Dot) -> dict[str, float]:
@@ -300,17 +300,17 @@ class _Counter:
         if full and self.from_shared:  # groups of warps need rows of their own
             groups = self.warps / self.table["matrix_warps"]
             part = min(1.0, rows / self.table["matrix_rows"] / groups)
-        part = part if fast else self.table["lane_product_share"]
+        part = part if fast else self.table["thread_product_share"]
         # How often the left operand is read from shared memory, and the right one.
         down = rows // self.table["matrix_rows"] if full else min(self.warps, max(1, rows // 16))
         across = 1 if full else max(1, self.warps // down)
         read = batch * depth * (rows * across * DTYPES[a] + columns * down * DTYPES[b])
-        turned = self._turned(s, batch * columns * depth) if fast else 0.0
+        transposed = self._transposed(s, batch * columns * depth) if fast else 0.0
         if self.from_shared and not self.values[s.b.value].loaded:
             read += 2 * batch * depth * columns * DTYPES[b]  # laid out for the unit, there and back
         return {
             "matrix": flops / (self._rate("matrix", a) * part),
-            "shared": (read / self.table["shared_bytes_per_cycle"] + turned) * self.cycle,
+            "shared": (read / self.table["shared_bytes_per_cycle"] + transposed) * self.cycle,
         }
 
     def _held_up(self, s: Dot, seconds: float) -> float:
@@ -319,19 +319,19 @@ class _Counter:
         made = self.from_shared and not self.values[s.b.value].loaded
         return seconds if made else 0.0
 
-    def _turned(self, s: Dot, elements: float) -> float:
-        """Cycles to put a right operand into shared memory with what is summed side by side, as
+    def _transposed(self, s: Dot, elements: float) -> float:
+        """Cycles to put a right operand into shared memory with what is summed in parallel, as
         the unit wants it in dtypes of four bytes, where memory has it otherwise."""
         wide = self.from_shared and DTYPES[self.values[s.b.value].dtype] >= 4
         if not wide or self.ends.get(s.b.value, s.over[-1]) in s.over:
             return 0.0
-        return elements / TURNED
+        return elements / TRANSPOSED
 
     def _map(self, s: Map) -> dict[str, float]:
         vector = special = 0.0
         for step in steps(s, self.values):
             to = step.to.axes if isinstance(step.to, Temporary) else self._axes(step.to)
-            count = max(self._elements(to), self.lanes)
+            count = max(self._elements(to), self.threads)
             vector += count * OPERATIONS.get(step.function, 1)
             known = POINTWISE.get(step.function)
             special += count if known and known.unit == "special" else 0
@@ -340,12 +340,14 @@ class _Counter:
             "special": special / self._rate("special", "f32"),
         }
 
-    def _fold(self, s: Fold | Scan, cycles: int, each: int) -> tuple[dict[str, float], float]:
+    def _reduction(
+        self, s: Reduction | Scan, cycles: int, each: int
+    ) -> tuple[dict[str, float], float]:
         source = tile_axes(s.source, self.values)
-        count = max(self._elements(source), self.lanes)
+        count = max(self._elements(source), self.threads)
         kept = max(1, self._elements(self.values[s.value].names))
-        # Lanes that hold parts of one result: more where there are fewer results than lanes.
-        along = min(self.table["wave"], max(LEAST_ALONG, self.lanes / kept))
+        # Threads that hold parts of one result: more where there are fewer results than threads.
+        along = min(self.table["warp"], max(LEAST_ALONG, self.threads / kept))
         shuffles = SHUFFLE * log2(along) * min(kept * along, count)
         shared = 4 * min(kept, count) * self.warps / self.table["shared_bytes_per_cycle"]
         return {
@@ -355,7 +357,7 @@ class _Counter:
 
     def _busy(self, seconds: dict[str, float], around: tuple[tuple[str, float], ...]) -> float:
         """Adds an execution to the program's sums; returns how long its own warps take."""
-        times = prod(trips for _, trips in around)
+        times = prod(iterations for _, iterations in around)
         every = sum(share * seconds.get(engine, 0.0) for engine, share in ISSUED.items())
         self.work.run += times * every
         self.work.text += every * prod(self.copies.get(index, 1.0) for index, _ in around)
@@ -364,7 +366,7 @@ class _Counter:
         return max(seconds.values(), default=0.0) / self.share
 
     def _rate(self, unit: str, dtype: str) -> float:
-        """Operations a second of one unit; i32's are single instructions of the lanes."""
+        """Operations a second of one unit; i32's are single instructions of the threads."""
         unit = unit if unit in self.machine.units else "vector"
         return self.machine.peak(unit, dtype) / self.machine.parallel
 

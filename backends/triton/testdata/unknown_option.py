@@ -15,4 +15,4 @@ def scale_0(x, y, M, N, BLOCK: tl.constexpr):
 def launch(x, y):
     """Runs the kernel on contiguous tensors of one device; writes workspace and outputs."""
     M, N = x.shape
-    scale_0[(triton.cdiv(M * N, 256),)](x, y, M, N, BLOCK=256, num_warps=4, lanes=7)
+    scale_0[(triton.cdiv(M * N, 256),)](x, y, M, N, BLOCK=256, num_warps=4, threads=7)

@@ -1,6 +1,6 @@
 """attention: Average the values v by the softmax of the scaled products of queries and keys.
 
-Generated from spec 0ff4dd0fe3eb9b35 and schedule b0b67f956254ae09.
+Generated from spec 0ff4dd0fe3eb9b35 and schedule 533360213ec46607.
 """
 
 import torch

@@ -1,5 +1,5 @@
 // attention: Average the values v by the softmax of the scaled products of queries and keys.
-// Generated from spec 0ff4dd0fe3eb9b35 and schedule d830d41c77eeed56.
+// Generated from spec 0ff4dd0fe3eb9b35 and schedule 5b7db595a5b88eac.
 #include "device.h"
 
 using namespace device;
@@ -70,10 +70,10 @@ KERNEL(attention_0) {
       co_await pe.matmul(s_t.tile(), q_t.tile(), k_t.tile(), box_h_m_n_d, accumulate);
     }
     co_await pe.map(Op::mul, a_t.next(), {s_t.tile(), 1.0 / __builtin_sqrt(double(D))}, box_h_m_n);
-    co_await pe.reduce(Fold::max, mx_t.next(), a_t.tile(), box_h_m_n, afresh);
+    co_await pe.reduce(Reduction::max, mx_t.next(), a_t.tile(), box_h_m_n, afresh);
     co_await pe.map(Op::sub, p_t.next(), {a_t.tile(), mx_t.tile()}, box_h_m_n);
     co_await pe.map(Op::exp, p_t.tile(), {p_t.tile()}, box_h_m_n);
-    co_await pe.reduce(Fold::sum, l_t.next(), p_t.tile(), box_h_m_n, afresh);
+    co_await pe.reduce(Reduction::sum, l_t.next(), p_t.tile(), box_h_m_n, afresh);
     for (Index d_at = 0; d_at < D; d_at += 32) {
       const Index d_n = least(32, D - d_at);
       const Box box_h_m_d_n{{axis::h, h_n}, {axis::m, m_n}, {axis::d, d_n}, {axis::n, n_n}};

@@ -1,5 +1,5 @@
 // attention: Average the values v by the softmax of the scaled products of queries and keys.
-// Generated from spec 0ff4dd0fe3eb9b35 and schedule f666cb7936c3ccc0.
+// Generated from spec 0ff4dd0fe3eb9b35 and schedule f51a374c6483d1ed.
 #include "device.h"
 
 using namespace device;
@@ -77,13 +77,13 @@ KERNEL(attention_0) {
       co_await pe.load(k_t.next(), k_g, {Slice{h_at, axis::h, h_n}, Slice{n_at, axis::n, n_n}, Slice{d_at, axis::d, d_n}});
       co_await pe.matmul(s_t.next(), q_t.tile(), k_t.tile(), box_h_m_n_d, afresh);
       co_await pe.map(Op::mul, a_t.next(), {s_t.tile(), 1.0 / __builtin_sqrt(double(D))}, box_h_m_n);
-      co_await pe.reduce(Fold::max, mx_t.tile(), a_t.tile(), box_h_m_n, accumulate);
+      co_await pe.reduce(Reduction::max, mx_t.tile(), a_t.tile(), box_h_m_n, accumulate);
       co_await pe.map(Op::sub, mx_scale_t.next(), {mx_before_t.tile(), mx_t.tile()}, box_h_m);
       co_await pe.map(Op::exp, mx_scale_t.tile(), {mx_scale_t.tile()}, box_h_m);
       co_await pe.map(Op::mul, l_t.tile(), {l_t.tile(), mx_scale_t.tile()}, box_h_m);
       co_await pe.map(Op::sub, p_t.next(), {a_t.tile(), mx_t.tile()}, box_h_m_n);
       co_await pe.map(Op::exp, p_t.tile(), {p_t.tile()}, box_h_m_n);
-      co_await pe.reduce(Fold::sum, l_t.tile(), p_t.tile(), box_h_m_n, accumulate);
+      co_await pe.reduce(Reduction::sum, l_t.tile(), p_t.tile(), box_h_m_n, accumulate);
       co_await pe.map(Op::mul, o_t.tile(), {o_t.tile(), mx_scale_t.tile()}, box_h_m_d);
       co_await pe.map(Op::copy, o_a_t.next(), {p_t.tile()}, box_m_h_n);
       co_await pe.load(v_t.next(), v_g, {Slice{h_at, axis::h, h_n}, Slice{n_at, axis::n, n_n}, Slice{d_at, axis::d, d_n}});

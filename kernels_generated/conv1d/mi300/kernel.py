@@ -1,6 +1,6 @@
 """conv1d: Convolve each row with kernels of width 3, padded by 1, and add a bias.
 
-Generated from spec a9ddf1487adb2982 and schedule d6a1d7672683e4bd.
+Generated from spec a9ddf1487adb2982 and schedule 093ebae066b15a26.
 """
 
 import torch

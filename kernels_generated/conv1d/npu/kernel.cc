@@ -1,5 +1,5 @@
 // conv1d: Convolve each row with kernels of width 3, padded by 1, and add a bias.
-// Generated from spec a9ddf1487adb2982 and schedule ff24d17e1442818d.
+// Generated from spec a9ddf1487adb2982 and schedule e33e67d58a6a2774.
 #include "device.h"
 
 using namespace device;

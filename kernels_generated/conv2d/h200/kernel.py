@@ -1,6 +1,6 @@
 """conv2d: Convolve images with 3x3 kernels, padded by 1, and add a bias.
 
-Generated from spec c28c2ece5cecb63c and schedule fa44eaf844357023.
+Generated from spec c28c2ece5cecb63c and schedule 8d866633a6ca9544.
 """
 
 import torch

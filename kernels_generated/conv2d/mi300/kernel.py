@@ -1,6 +1,6 @@
 """conv2d: Convolve images with 3x3 kernels, padded by 1, and add a bias.
 
-Generated from spec c28c2ece5cecb63c and schedule 2610cd47c10a60a3.
+Generated from spec c28c2ece5cecb63c and schedule ea88b60d1f50f558.
 """
 
 import torch

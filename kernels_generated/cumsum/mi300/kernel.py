@@ -1,6 +1,6 @@
 """cumsum: Add up each row from its start to every place.
 
-Generated from spec 66c4a252b85db64e and schedule f3d5299bb5ffa197.
+Generated from spec 66c4a252b85db64e and schedule dd94185ed743ce11.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """embedding_bag: Add up the rows of table that each bag names; bag b holds idx[offsets[b]:offsets[b + 1]].
 
-Generated from spec a43c77321c1f0d91 and schedule 8e4eb9affd99291b.
+Generated from spec a43c77321c1f0d91 and schedule 69fc1519d32e9986.
 """
 
 import torch

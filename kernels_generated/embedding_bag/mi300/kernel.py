@@ -1,6 +1,6 @@
 """embedding_bag: Add up the rows of table that each bag names; bag b holds idx[offsets[b]:offsets[b + 1]].
 
-Generated from spec a43c77321c1f0d91 and schedule a1013c970dbccd8f.
+Generated from spec a43c77321c1f0d91 and schedule 3afcae5a2031d251.
 """
 
 import torch

@@ -1,5 +1,5 @@
 // embedding_bag: Add up the rows of table that each bag names; bag b holds idx[offsets[b]:offsets[b + 1]].
-// Generated from spec a43c77321c1f0d91 and schedule 5cc6137fbe08bbc1.
+// Generated from spec a43c77321c1f0d91 and schedule 2d2ef9734e378d89.
 #include "device.h"
 
 using namespace device;
@@ -50,7 +50,7 @@ KERNEL(embedding_bag_0) {
       const Box box_b_d_l{{axis::b, b_n}, {axis::d, d_n}, {axis::l, l_n}};
       co_await pe.load(idx_t.next(), idx_g, {Slice{l_at, axis::l, l_n}});
       co_await pe.load(table_t.next(), table_g, {indirect(idx_t.tile(), axis::l, l_n), Slice{d_at, axis::d, d_n}});
-      co_await pe.reduce(Fold::sum, y_t.tile(), table_t.tile(), box_b_d_l, accumulate);
+      co_await pe.reduce(Reduction::sum, y_t.tile(), table_t.tile(), box_b_d_l, accumulate);
     }
     co_await pe.store(y_g, {Slice{b_at, axis::b, b_n}, Slice{d_at, axis::d, d_n}}, y_t.tile());
   }

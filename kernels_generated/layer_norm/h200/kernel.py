@@ -1,6 +1,6 @@
 """layer_norm: Bring each row to mean 0 and variance 1, then scale it by g and shift it by b.
 
-Generated from spec f12a38eb734fdc36 and schedule 0d5ffc8b41bfd305.
+Generated from spec f12a38eb734fdc36 and schedule ba0a0bad0cc1f224.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """layer_norm: Bring each row to mean 0 and variance 1, then scale it by g and shift it by b.
 
-Generated from spec f12a38eb734fdc36 and schedule 848348b37f61bcbf.
+Generated from spec f12a38eb734fdc36 and schedule 16f5d5dd8828f01b.
 """
 
 import torch

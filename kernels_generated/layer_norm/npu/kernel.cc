@@ -55,11 +55,11 @@ KERNEL(layer_norm_0) {
     const Box box_m_k{{axis::m, m_n}, {axis::k, k_n}};
     const Box box_m{{axis::m, m_n}};
     co_await pe.load(x_t.next(), x_g, {Slice{m_at, axis::m, m_n}, Slice{k_at, axis::k, k_n}});
-    co_await pe.reduce(Fold::sum, s_t.next(), x_t.tile(), box_m_k, afresh);
+    co_await pe.reduce(Reduction::sum, s_t.next(), x_t.tile(), box_m_k, afresh);
     co_await pe.map(Op::div, mean_t.next(), {s_t.tile(), K}, box_m);
     co_await pe.map(Op::sub, ss_term_t.next(), {x_t.tile(), mean_t.tile()}, box_m_k);
     co_await pe.map(Op::mul, ss_term_t.tile(), {ss_term_t.tile(), ss_term_t.tile()}, box_m_k);
-    co_await pe.reduce(Fold::sum, ss_t.next(), ss_term_t.tile(), box_m_k, afresh);
+    co_await pe.reduce(Reduction::sum, ss_t.next(), ss_term_t.tile(), box_m_k, afresh);
     co_await pe.map(Op::div, r_t.next(), {ss_t.tile(), K}, box_m);
     co_await pe.map(Op::add, r_t.tile(), {r_t.tile(), eps}, box_m);
     co_await pe.map(Op::rsqrt, r_t.tile(), {r_t.tile()}, box_m);

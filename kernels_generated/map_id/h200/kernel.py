@@ -1,6 +1,6 @@
 """map_id: Find each id among the sorted keys: its place counted from 1, or 0 where it is missing.
 
-Generated from spec 2a0b685e5976ff86 and schedule f9ecfecef2fed906.
+Generated from spec 2a0b685e5976ff86 and schedule 62cc0b8dcaf98ba7.
 """
 
 import torch

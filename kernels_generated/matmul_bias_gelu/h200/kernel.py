@@ -1,6 +1,6 @@
 """matmul_bias_gelu: Multiply two matrices, add a bias to each row and apply GELU.
 
-Generated from spec 035bab293e63640e and schedule 26e30cf84ac06f10.
+Generated from spec 035bab293e63640e and schedule 3314f084cbe6f919.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """max_pool2d: Take the maximum of every 3x3 window, two steps apart, padded by 1.
 
-Generated from spec 8157973b6de032a1 and schedule e4ca1479b12b1a69.
+Generated from spec 8157973b6de032a1 and schedule db11413b530fe87a.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """max_pool2d: Take the maximum of every 3x3 window, two steps apart, padded by 1.
 
-Generated from spec 8157973b6de032a1 and schedule 823e20f7c02ff7ba.
+Generated from spec 8157973b6de032a1 and schedule aea7442056861ef9.
 """
 
 import torch

@@ -49,7 +49,7 @@ KERNEL(max_pool2d_0) {
     const Index n_n = least(1, N - n_at);
     const Box box_n_c_p_q_i_j{{axis::n, n_n}, {axis::c, c_n}, {axis::p, p_n}, {axis::q, q_n}, {axis::i, i_n}, {axis::j, j_n}};
     co_await pe.load(x_t.next(), x_g, {Slice{n_at, axis::n, n_n}, Slice{c_at, axis::c, c_n}, Slice{2 * p_at + i_at - 1, axis::x_2, 2 * (p_n - 1) + (i_n - 1) + 1}, Slice{2 * q_at + j_at - 1, axis::x_3, 2 * (q_n - 1) + (j_n - 1) + 1}}, pad(-inf));
-    co_await pe.reduce(Fold::max, y_t.next(), x_t.tile().window(axis::x_2, {Step{axis::p, 2}, Step{axis::i, 1}}).window(axis::x_3, {Step{axis::q, 2}, Step{axis::j, 1}}), box_n_c_p_q_i_j, afresh);
+    co_await pe.reduce(Reduction::max, y_t.next(), x_t.tile().window(axis::x_2, {Step{axis::p, 2}, Step{axis::i, 1}}).window(axis::x_3, {Step{axis::q, 2}, Step{axis::j, 1}}), box_n_c_p_q_i_j, afresh);
     co_await pe.store(y_g, {Slice{n_at, axis::n, n_n}, Slice{c_at, axis::c, c_n}, Slice{p_at, axis::p, p_n}, Slice{q_at, axis::q, q_n}}, y_t.tile());
   }
 }

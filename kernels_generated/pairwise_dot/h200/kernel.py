@@ -1,6 +1,6 @@
 """pairwise_dot: Multiply every two features of a sample; keep the products below the diagonal.
 
-Generated from spec f1630f2e12cffdbd and schedule b3ce3d6f43848369.
+Generated from spec f1630f2e12cffdbd and schedule db90d8734918c5f6.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """pairwise_dot: Multiply every two features of a sample; keep the products below the diagonal.
 
-Generated from spec f1630f2e12cffdbd and schedule a8f78038a7a42d9d.
+Generated from spec f1630f2e12cffdbd and schedule 1a2df755261d5354.
 """
 
 import torch

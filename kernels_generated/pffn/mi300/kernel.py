@@ -1,6 +1,6 @@
 """pffn: Per-sample feed-forward: two batched products, each followed by an RMS normalisation.
 
-Generated from spec 3cc97ce2ceb59d96 and schedule 98d5c2f8725ed921.
+Generated from spec 3cc97ce2ceb59d96 and schedule c369505dcfe9e208.
 """
 
 import torch

@@ -91,7 +91,7 @@ KERNEL(pffn_0) {
       co_await pe.map(Op::add, h_t.next(), {u_2_t.tile(), b1_t.tile()}, box_b_n_k);
       co_await pe.map(Op::gelu, h_t.tile(), {h_t.tile()}, box_b_n_k);
       co_await pe.map(Op::mul, hs_term_t.next(), {h_t.tile(), h_t.tile()}, box_b_n_k);
-      co_await pe.reduce(Fold::sum, hs_t.tile(), hs_term_t.tile(), box_b_n_k, accumulate);
+      co_await pe.reduce(Reduction::sum, hs_t.tile(), hs_term_t.tile(), box_b_n_k, accumulate);
     }
     co_await pe.map(Op::div, r1_t.next(), {hs_t.tile(), K}, box_b_n);
     co_await pe.map(Op::add, r1_t.tile(), {r1_t.tile(), eps}, box_b_n);
@@ -114,7 +114,7 @@ KERNEL(pffn_0) {
       co_await pe.matmul(z_t.tile(), z_a_t.tile(), w2_t.tile(), box_b_n_e_k, accumulate);
     }
     co_await pe.map(Op::mul, zs_term_t.next(), {z_t.tile(), z_t.tile()}, box_b_n_e);
-    co_await pe.reduce(Fold::sum, zs_t.next(), zs_term_t.tile(), box_b_n_e, afresh);
+    co_await pe.reduce(Reduction::sum, zs_t.next(), zs_term_t.tile(), box_b_n_e, afresh);
     co_await pe.map(Op::div, r2_t.next(), {zs_t.tile(), D}, box_b_n);
     co_await pe.map(Op::add, r2_t.tile(), {r2_t.tile(), eps}, box_b_n);
     co_await pe.map(Op::rsqrt, r2_t.tile(), {r2_t.tile()}, box_b_n);

@@ -1,6 +1,6 @@
 """rmsnorm_matmul: Project the RMS-normalised rows of x through w, then gate with SiLU.
 
-Generated from spec f5929ec91dac39fc and schedule 369ab62f77a03500.
+Generated from spec f5929ec91dac39fc and schedule 076745d63cb8587f.
 """
 
 import torch

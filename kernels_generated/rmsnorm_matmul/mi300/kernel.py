@@ -1,6 +1,6 @@
 """rmsnorm_matmul: Project the RMS-normalised rows of x through w, then gate with SiLU.
 
-Generated from spec f5929ec91dac39fc and schedule b5c4c637818a1908.
+Generated from spec f5929ec91dac39fc and schedule 11081e6f4de685ae.
 """
 
 import torch

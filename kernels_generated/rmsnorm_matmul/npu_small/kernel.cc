@@ -1,5 +1,5 @@
 // rmsnorm_matmul: Project the RMS-normalised rows of x through w, then gate with SiLU.
-// Generated from spec f5929ec91dac39fc and schedule cc5157df8dda158a.
+// Generated from spec f5929ec91dac39fc and schedule 70eb565aed2ddca3.
 #include "device.h"
 
 using namespace device;
@@ -63,7 +63,7 @@ KERNEL(rmsnorm_matmul_0) {
       const Box box_m_n_k{{axis::m, m_n}, {axis::n, n_n}, {axis::k, k_n}};
       co_await pe.load(x_t.next(), x_g, {Slice{m_at, axis::m, m_n}, Slice{k_at, axis::k, k_n}});
       co_await pe.map(Op::mul, ss_term_t.next(), {x_t.tile(), x_t.tile()}, box_m_k);
-      co_await pe.reduce(Fold::sum, ss_t.tile(), ss_term_t.tile(), box_m_k, accumulate);
+      co_await pe.reduce(Reduction::sum, ss_t.tile(), ss_term_t.tile(), box_m_k, accumulate);
       co_await pe.load(g_t.next(), g_g, {Slice{k_at, axis::k, k_n}});
       co_await pe.map(Op::mul, acc_a_t.next(), {x_t.tile(), g_t.tile()}, box_m_k);
       co_await pe.load(w_t.next(), w_g, {Slice{k_at, axis::k, k_n}, Slice{n_at, axis::n, n_n}});

@@ -1,6 +1,6 @@
 """softmax: Turn each row into probabilities: exponentials over their sum, the maximum taken off first.
 
-Generated from spec a9c8fdf53ea478e6 and schedule 7c47d522206539d1.
+Generated from spec a9c8fdf53ea478e6 and schedule 794a5c4d741e0e2d.
 """
 
 import torch

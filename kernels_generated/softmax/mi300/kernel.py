@@ -1,6 +1,6 @@
 """softmax: Turn each row into probabilities: exponentials over their sum, the maximum taken off first.
 
-Generated from spec a9c8fdf53ea478e6 and schedule d33db3eb45e42c5c.
+Generated from spec a9c8fdf53ea478e6 and schedule 8ae95e0f3300fd4a.
 """
 
 import torch

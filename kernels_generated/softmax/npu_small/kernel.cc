@@ -44,10 +44,10 @@ KERNEL(softmax_0) {
     const Index m_n = least(1, M - m_at);
     const Box box_m_k{{axis::m, m_n}, {axis::k, k_n}};
     co_await pe.load(x_t.next(), x_g, {Slice{m_at, axis::m, m_n}, Slice{k_at, axis::k, k_n}});
-    co_await pe.reduce(Fold::max, mx_t.next(), x_t.tile(), box_m_k, afresh);
+    co_await pe.reduce(Reduction::max, mx_t.next(), x_t.tile(), box_m_k, afresh);
     co_await pe.map(Op::sub, e_t.next(), {x_t.tile(), mx_t.tile()}, box_m_k);
     co_await pe.map(Op::exp, e_t.tile(), {e_t.tile()}, box_m_k);
-    co_await pe.reduce(Fold::sum, s_t.next(), e_t.tile(), box_m_k, afresh);
+    co_await pe.reduce(Reduction::sum, s_t.next(), e_t.tile(), box_m_k, afresh);
     co_await pe.map(Op::div, y_t.next(), {e_t.tile(), s_t.tile()}, box_m_k);
     co_await pe.store(y_g, {Slice{m_at, axis::m, m_n}, Slice{k_at, axis::k, k_n}}, y_t.tile());
   }

@@ -1,6 +1,6 @@
 """wukong_fm: Interact the N embeddings of each sample: x times its transpose times y.
 
-Generated from spec 52228c1f379b2f9f and schedule c35a82819bf4c2e4.
+Generated from spec 52228c1f379b2f9f and schedule e35a062ef95efb02.
 """
 
 import torch

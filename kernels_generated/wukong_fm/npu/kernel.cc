@@ -1,5 +1,5 @@
 // wukong_fm: Interact the N embeddings of each sample: x times its transpose times y.
-// Generated from spec 52228c1f379b2f9f and schedule 28c27fdb2b80165b.
+// Generated from spec 52228c1f379b2f9f and schedule 678ac399a0ef5042.
 #include "device.h"
 
 using namespace device;

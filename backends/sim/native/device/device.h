@@ -2,7 +2,7 @@
 //
 // A kernel is one coroutine per processing element (PE). It issues commands; each command
 // goes to the in-order queue of one engine (DMA in, DMA out, matrix, vector, special,
-// reduction) and the engines run side by side. A command waits until the tiles it reads are
+// reduction) and the engines run in parallel. A command waits until the tiles it reads are
 // written and the tile it writes is no longer read: local memory carries the dependences, so
 // a program reads as if it ran in order. How far engines run ahead of one another is bounded
 // by the depth of the circular buffers and the length of the queues.
@@ -207,7 +207,7 @@ enum class Op : std::uint8_t {
   exp2, expm1, log2, log10, log1p, erfc, tan, asin, acos, atan, sinh, cosh, asinh, acosh, atanh,
   atan2,
 };
-enum class Fold : std::uint8_t { sum, max, min, prod };
+enum class Reduction : std::uint8_t { sum, max, min, prod };
 
 // An operand of a vector command: a tile or a constant.
 struct Operand {
@@ -284,13 +284,13 @@ class Pe {
   virtual Issued store(Tensor to, const Region& region, const Tile& from) = 0;
   virtual Issued add(Tensor to, const Region& region, const Tile& from) = 0;
 
-  // Mesh: a tile to another PE, and from one; `fold` combines it with what `to` holds. The n-th
+  // Mesh: a tile to another PE, and from one; `reduction` combines it with what `to` holds. The n-th
   // send from one PE to another meets the n-th receive there: same dtype, same extents in the
   // order of the box. Neither goes on before both are ready; sends and receives of a PE have
   // queues of their own.
   virtual Issued send(Index to_pe, const Tile& from, const Box& box) = 0;
   virtual Issued receive(const Tile& to, Index from_pe, const Box& box) = 0;
-  virtual Issued receive(const Tile& to, Index from_pe, const Box& box, Fold fold) = 0;
+  virtual Issued receive(const Tile& to, Index from_pe, const Box& box, Reduction reduction) = 0;
 
   // Vector core and special-function unit (which one is the operation's). All operands are read
   // before the result is written, so `to` may also be an operand.
@@ -309,10 +309,10 @@ class Pe {
   // Reduction unit: over the axes of the box that `to` lacks; with `accumulate`, onto `to`. Within
   // a command floats are summed in float64 and rounded once. Over nothing: 0, 1, or for max and
   // min the least and greatest value of the dtype.
-  virtual Issued reduce(Fold fold, const Tile& to, const Tile& from, const Box& box,
+  virtual Issued reduce(Reduction reduction, const Tile& to, const Tile& from, const Box& box,
                         bool accumulate) = 0;
   // Inclusive scan along `axis`, starting from and updating `carry` (which lacks the axis).
-  virtual Issued scan(Fold fold, const Tile& to, const Tile& from, Axis axis, const Tile& carry,
+  virtual Issued scan(Reduction reduction, const Tile& to, const Tile& from, Axis axis, const Tile& carry,
                       const Box& box) = 0;
 
   // Matrix engine: to += a * b, summed over the axes that `to` lacks; `to` is f32 (i32 for

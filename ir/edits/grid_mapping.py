@@ -1,0 +1,67 @@
+"""Changes of a dispatch: every other order, number of threads and residence of each launch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import permutations
+
+from ir.lower.launches import segments
+from ir.lower.verbs import thread_counts
+from ir.machine import Machine
+from ir.schedule import Decision, Schedule
+from ir.spec import Spec
+
+BAND_SIZES = (2, 4, 8, 16)
+RESIDENT = (1, 2, 3, 4)
+
+Change = tuple[Decision | None, Decision | None]  # old and new, None: not there
+
+
+def dispatch_changes(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator[Change]:
+    """Every single change of `rasterize`, `threads`, `persistent` and `specialize` that the machine has, in a
+    fixed order."""
+    verbs = machine.model.verbs
+    if "rasterize" in verbs:
+        yield from _bands(schedule)
+    for tensor in _named(spec, schedule, "threads") if "threads" in verbs else ():
+        yield from _values(schedule, "threads", tensor, "count", thread_counts(machine))
+    for tensor in _named(spec, schedule, "persistent") if "persistent" in verbs else ():
+        yield from _values(schedule, "persistent", tensor, "programs", RESIDENT)
+    for tensor in _named(spec, schedule, "specialize") if "specialize" in verbs else ():
+        there, decision = schedule.find("specialize", tensor), Decision("specialize", tensor, ())
+        yield (there, None) if there else (None, decision)
+
+
+def _bands(schedule: Schedule) -> Iterator[Change]:
+    """Grid tiles of one index walked a few at a time along another."""
+    loops = [d.subject for d in schedule.of("place") if d.option("level") == "grid"]
+    indices = [loop.removesuffix(".outer") for loop in loops]
+    for index, over in permutations(indices, 2):
+        old = schedule.find("rasterize", index)
+        for size in BAND_SIZES:
+            new = Decision("rasterize", index, (("size", size), ("over", over)))
+            if new != old:
+                yield old, new
+    for old in schedule.of("rasterize"):
+        yield old, None
+
+
+def _values(
+    schedule: Schedule, verb: str, tensor: str, option: str, counts: tuple[int, ...]
+) -> Iterator[Change]:
+    old = schedule.find(verb, tensor)
+    for count in counts:
+        new = Decision(verb, tensor, ((option, count),))
+        if new != old:
+            yield old, new
+    if old:
+        yield old, None
+
+
+def _named(spec: Spec, schedule: Schedule, verb: str) -> tuple[str, ...]:
+    """A tensor of each launch by which a decision on it names it: the last that it stores."""
+    names = []
+    for part in segments(spec, schedule):
+        decided = [t for t in part.stored if schedule.find(verb, t)]
+        names.append((*decided, *reversed(part.stored))[0])
+    return tuple(names)

@@ -1,0 +1,134 @@
+"""Changes of the variant: every other copy that a schedule admits on a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from ir.errors import KernelError
+from ir.lower.launches import segments
+from ir.machine import Machine
+from ir.schedule import Decision, Schedule
+from ir.spec import Spec
+from ir.variant.associate import associable
+from ir.variant.atomic import WIDE, scattered
+from ir.variant.derived import ends
+from ir.variant.flatten import flatten
+from ir.variant.masks import borders
+from ir.variant.pack import dimensions
+from ir.variant.split_k import REDUCTIONS
+from ir.variant.unroll import terms
+from ir.verify import facts
+
+PARTS = (2, 4, 8, 16, 32)
+
+Change = tuple[Decision | None, Decision | None]  # old and new, None: not there
+
+
+def variant_changes(
+    spec: Spec, formed: Spec, schedule: Schedule, machine: Machine
+) -> Iterator[Change]:
+    """Every single change of the decisions that bring tensors, in a fixed order.
+
+    formed: the spec with those that are there.
+    """
+    changes = {
+        "associate": _associations(spec, schedule),
+        "unroll": _unrolled(spec, schedule),
+        "flatten": _flattens(formed, schedule),
+        "split_k": _splits(spec, schedule),
+        "causal_bound": _cuts(spec, schedule),
+        "pack": _layouts(spec, formed, schedule),
+        "atomic": _atomics(spec, schedule, machine),
+    }
+    for verb, found in changes.items():
+        if verb in machine.model.verbs:
+            yield from found
+
+
+def _flattens(formed: Spec, schedule: Schedule) -> Iterator[Change]:
+    """Indices that are adjacent in what is returned."""
+    returned = [formed.equation(t.name).indices for t in formed.outputs]
+    for outer, inner in dict.fromkeys(pair for names in returned for pair in pairwise(names)):
+        new = Decision("flatten", outer, (("inner", inner),))
+        try:
+            facts(flatten(formed, new))
+        except KernelError:
+            continue
+        yield None, new
+    for old in schedule.of("flatten"):
+        yield old, None
+
+
+def _associations(spec: Spec, schedule: Schedule) -> Iterator[Change]:
+    """Products of three in the other order."""
+    for target in associable(spec):
+        new = Decision("associate", target)
+        old = schedule.find("associate", target)
+        yield (old, None) if old else (None, new)
+
+
+def _unrolled(spec: Spec, schedule: Schedule) -> Iterator[Change]:
+    """Reductions over a few numbers, written out or not."""
+    for index in facts(spec).ranges:
+        old = schedule.find("unroll", index)
+        if old or terms(spec, index):
+            yield (old, None) if old else (None, Decision("unroll", index))
+
+
+def _splits(spec: Spec, schedule: Schedule) -> Iterator[Change]:
+    """Reductions over an index with a tile, in more or fewer parts."""
+    ranges = facts(spec).ranges
+    for e in spec.equations:
+        old = schedule.find("split_k", e.target)
+        for over in e.reduced:
+            fine = schedule.find("tile", over) and not ranges[over].jagged
+            for parts in PARTS if fine and e.value.reduction in REDUCTIONS else ():
+                new = Decision("split_k", e.target, (("over", over), ("parts", parts)))
+                if new != old:
+                    yield old, new
+        if old:
+            yield old, None
+
+
+def _cuts(spec: Spec, schedule: Schedule) -> Iterator[Change]:
+    """Loops of reductions that a mask makes shorter."""
+    for index in dict.fromkeys(i for e in spec.equations for i in e.reduced):
+        old = schedule.find("causal_bound", index)
+        reductions = [e for e in spec.equations if index in e.reduced]
+        for at in reductions[0].indices:
+            tiled = schedule.find("tile", index) and schedule.find("tile", at)
+            new = Decision("causal_bound", index, (("at", at),))
+            if (
+                tiled
+                and new != old
+                and all(borders(spec, e.value.body, index, at) for e in reductions)
+            ):
+                yield old, new
+        if old:
+            yield old, None
+
+
+def _layouts(spec: Spec, formed: Spec, schedule: Schedule) -> Iterator[Change]:
+    """Another dimension contiguous: of inputs, and of what one launch leaves to another."""
+    apart = {t.name for t in formed.outputs} | set(ends(schedule))
+    passed = [t for s in segments(formed, schedule) for t in s.stored if t not in apart]
+    decided = [d.subject for d in schedule.of("pack")]
+    for name in dict.fromkeys((*(t.name for t in spec.inputs), *passed, *decided)):
+        if old := schedule.find("pack", name):
+            yield old, None
+            continue
+        names = dimensions(formed, name)
+        for last in names[:-1]:
+            order = "_".join((*(n for n in names if n != last), last))
+            yield None, Decision("pack", name, (("order", order),))
+
+
+def _atomics(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator[Change]:
+    """Scatters by additions to memory, or by gathering."""
+    tensors = facts(spec).tensors
+    for target in scattered(spec):
+        old = schedule.find("atomic", target)
+        dtype = tensors[target].dtype
+        if old or dtype in machine.atomics and dtype in WIDE:
+            yield (old, None) if old else (None, Decision("atomic", target))

@@ -1,0 +1,99 @@
+"""Grid mapping: number of threads, rasterisation order, and persistence of a launch's programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from ir.errors import KernelError
+from ir.lower.launches import GRID, Segment, Tiling
+from ir.nest.nest import Band
+from ir.schedule import Decision, Schedule
+
+OF_LAUNCH = (
+    "threads",
+    "persistent",
+    "specialize",
+)  # verbs that name a launch by a tensor it stores
+
+
+@dataclass(frozen=True, slots=True)
+class Dispatch:
+    """What a schedule decides on a launch as a whole; see `Launch` in `ir/nest/nest.py`."""
+
+    threads: int = 0  # threads per program, 0: the backend chooses
+    band: Band | None = None  # L2 swizzle of the grid, None: tiles in the order of the axes
+    resident: int = 0  # persistent programs per processor, 0: one program per tile
+    specialized: bool = False  # compiled anew for each set of sizes
+
+
+def dispatch(schedule: Schedule, segment: Segment, tilings: Mapping[str, Tiling]) -> Dispatch:
+    """The grid mapping of a launch; KernelError where two decisions on it disagree."""
+    threads = _one(schedule, "threads", segment)
+    persistent = _one(schedule, "persistent", segment)
+    grid = [c.index for c in tilings.values() if c.level == GRID]
+    if persistent and not grid:
+        raise KernelError(
+            f"`{segment.name}` has no grid, so its one program cannot walk through tiles",
+            place=persistent.place,
+            hint="place a loop on the grid",
+        )
+    return Dispatch(
+        threads=int(threads.option("count")) if threads else 0,
+        band=_band(schedule, segment, grid),
+        resident=int(persistent.option("programs")) if persistent else 0,
+        specialized=_one(schedule, "specialize", segment) is not None,
+    )
+
+
+def require_met(
+    schedule: Schedule, parts: Sequence[Segment], cut: Sequence[Mapping[str, Tiling]]
+) -> None:
+    """Raises KernelError at a decision on a launch that applies to no launch."""
+    stored = tuple(dict.fromkeys(t for s in parts for t in s.stored))
+    for decision in (d for verb in OF_LAUNCH for d in schedule.of(verb)):
+        if decision.subject not in stored:
+            raise KernelError(
+                f"no launch stores `{decision.subject}`, so `{decision.verb}` names none",
+                place=decision.place,
+                allowed=", ".join(stored),
+                hint="name a launch by a tensor that it stores",
+            )
+    grids = [tuple(c.index for c in one.values() if c.level == GRID) for one in cut]
+    for decision in schedule.of("rasterize"):
+        pair = {decision.subject, str(decision.option("over"))}
+        if not any(pair <= set(grid) for grid in grids):
+            raise KernelError(
+                f"no launch has tiles of both {' and '.join(f'`{i}`' for i in sorted(pair))} "
+                "on its grid",
+                place=decision.place,
+                allowed=", ".join(dict.fromkeys(i for grid in grids for i in grid)) or "none",
+                hint="place both loops on the grid",
+            )
+
+
+def _one(schedule: Schedule, verb: str, segment: Segment) -> Decision | None:
+    """The decision of a verb on a launch; any tensor that the launch stores names it."""
+    found = [d for d in schedule.of(verb) if d.subject in segment.stored]
+    if len(found) > 1:
+        raise KernelError(
+            f"`{verb}` is decided twice for `{segment.name}`, which stores "
+            f"{' and '.join(f'`{d.subject}`' for d in found)}",
+            place=found[1].place,
+            hint="decide it for one of them",
+        )
+    return found[0] if found else None
+
+
+def _band(schedule: Schedule, segment: Segment, grid: list[str]) -> Band | None:
+    found = [d for d in schedule.of("rasterize") if {d.subject, str(d.option("over"))} <= set(grid)]
+    if len(found) > 1:
+        raise KernelError(
+            f"the tiles of `{segment.name}` are grouped twice",
+            place=found[1].place,
+            hint="group them along one index",
+        )
+    if not found:
+        return None
+    (one,) = found
+    return Band(one.subject, str(one.option("over")), int(one.option("size")))

@@ -1,0 +1,43 @@
+"""Matrix-unit steps along each index of a contraction, and tiles that are multiples of them.
+
+Other tiles are legal and leave part of the unit idle. Most units step by powers of two, as do the
+sizes that are proposed anyway; a unit 24 wide gets 24, 48, 72.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain, count, takewhile
+from math import lcm
+
+from ir.contraction import contraction
+from ir.machine import Machine
+from ir.spec import Spec
+
+
+def sectors(spec: Spec, machine: Machine) -> dict[str, int]:
+    """By index: the matrix unit's step along it, where that is no power of two."""
+    step = machine.units["matrix"].step if "matrix" in machine.units else ()
+    found: dict[str, int] = {}
+    for product in filter(None, map(contraction, spec.equations if step else ())):
+        sides = (product.rows, product.columns, product.over)
+        for side, width in zip(sides, step, strict=True):
+            found |= {i: lcm(found.get(i, 1), width) for i in side}
+    return {i: n for i, n in found.items() if n & (n - 1)}
+
+
+def whole_steps(size: int, step: int) -> int:
+    """The multiple of `step` nearest to a size; a size below half a step stays."""
+    return size if 2 * size < step else max(1, (2 * size + step) // (2 * step)) * step
+
+
+def tile_sizes(limit: int, step: int = 1) -> Iterator[int]:
+    """Tile sizes up to the first that reaches `limit`: powers of two; for a step that is no power
+    of two, powers of two below the step and then its multiples by 2^n and 3 * 2^n."""
+    counts = (n for n in count(1) if n.bit_count() == 1 or n % 3 == 0 and (n // 3).bit_count() == 1)
+    whole = (1 << n for n in count()) if step == 1 else (step * n for n in counts)
+    below = takewhile(lambda size: size < step, (1 << n for n in count()))
+    for size in chain(below, whole):
+        yield size
+        if size >= limit:
+            return
