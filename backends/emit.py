@@ -24,6 +24,25 @@ _FAULTS = (
 )
 
 
+class _Speller:
+    """Spells a node by the macro of its type, once for each rendering: nodes share their parts."""
+
+    __slots__ = ("macros", "texts")
+
+    def __init__(self, macros: Mapping[str, Callable[..., str]]):
+        self.macros = macros
+        self.texts: dict[tuple[Any, ...], tuple[object, str]] = {}
+
+    def __call__(self, node: object, *words: Any) -> str:
+        # By identity: equal nodes may have unlike texts, as 1 and True. Holding the node keeps
+        # its address from being used again.
+        key = (id(node), *words)
+        found = self.texts.get(key)
+        if found is None:
+            found = self.texts[key] = (node, self.macros[type(node).__name__](node, *words))
+        return found[1]
+
+
 class Templates:
     """The templates under `templates/<backend>/`, with a backend's own filters and globals.
 
@@ -49,6 +68,8 @@ class Templates:
             auto_reload=False,
         )
         del self.environment.filters["random"], self.environment.globals["lipsum"]
+        self._spellers: list[_Speller] = []
+        self.environment.globals["speller"] = self._speller
         self.environment.filters.update(filters or {})
         self.environment.globals.update(values or {})
 
@@ -63,6 +84,14 @@ class Templates:
         except _FAULTS as e:
             name, line = self._line(e, template)
             raise self._fault(name, line, f"{type(e).__name__}: {e}") from e
+        finally:
+            for speller in self._spellers:
+                speller.texts.clear()
+
+    def _speller(self, macros: Mapping[str, Callable[..., str]]) -> _Speller:
+        """What a template calls as `speller(macros)(node)`, with a macro for each type of node."""
+        self._spellers.append(_Speller(macros))
+        return self._spellers[-1]
 
     def table(self, template: str, name: str) -> Mapping[str, str]:
         """A table that a template sets at its top."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
+from functools import cache
 from typing import Any
 
 from ir.nest.nest import Parameter, Repeat
@@ -453,8 +454,14 @@ def expressions(*nodes: Any) -> Iterator[Expr]:
             yield from node.walk()
         elif isinstance(node, tuple):
             yield from expressions(*node)
-        elif is_dataclass(node):
-            yield from expressions(*(getattr(node, f.name) for f in fields(node)))
+        elif names := _fields(type(node)):
+            yield from expressions(*(getattr(node, name) for name in names))
+
+
+@cache
+def _fields(kind: type) -> tuple[str, ...]:
+    """The fields of a dataclass; of any other type none."""
+    return tuple(f.name for f in fields(kind)) if is_dataclass(kind) else ()
 
 
 def statements(block: tuple[Statement, ...]) -> Iterator[Statement]:

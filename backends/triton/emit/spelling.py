@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import cache
 from typing import Any
 
@@ -16,8 +16,6 @@ from backends.gpu.tile import (
     Ranked,
     Reduced,
     Scanned,
-    TileProgram,
-    expressions,
 )
 from backends.triton.emit.lines import terms
 from ir.print import equation_text
@@ -62,18 +60,18 @@ def templates() -> Templates:
     return Templates("triton", filters=FILTERS)
 
 
-def helpers(program: TileProgram) -> tuple[str, ...]:
-    """The helpers that a program calls."""
-    found = {_helper(e) for e in expressions(program.launches)}
+def helpers(every: Collection[Expr]) -> tuple[str, ...]:
+    """The helpers that the expressions of a program call."""
+    found = {_helper(e) for e in every}
     return tuple(h for h in HELPERS if h in found)
 
 
-def by_library(program: TileProgram) -> bool:
-    """Whether a program calls libdevice, itself or in a helper."""
+def by_library(every: Collection[Expr]) -> bool:
+    """Whether the expressions of a program call libdevice, themselves or in a helper."""
     return any(
         isinstance(e, Compute)
         and (e.function in _OF_LIBRARY or e.floats and e.function in _OF_LIBRARY_ON_FLOATS)
-        for e in expressions(program.launches)
+        for e in every
     )
 
 

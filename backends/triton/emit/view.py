@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from backends.gpu.program import sizes_of, tile_program
-from backends.gpu.tile import TileProgram
+from backends.gpu.tile import TileProgram, expressions
 from backends.triton.emit.names import spelled
 from backends.triton.emit.spelling import by_library, helpers
 from backends.triton.emit.wrapper import size_lines, wrapper_lines
@@ -20,6 +20,7 @@ def kernel_view(nest: LoopNest, machine: Machine) -> dict[str, Any]:
     """The values of the template `kernel.py.j2`."""
     spec, nest = nest.spec, spelled(nest)
     program = tile_program(nest, machine, RULES)
+    every = tuple(expressions(program.launches))
     made = tuple(p for p in program.tensors if p.role != "input")
     inputs = tuple(p.name for p in program.tensors if p.role == "input")
     return {
@@ -29,8 +30,8 @@ def kernel_view(nest: LoopNest, machine: Machine) -> dict[str, Any]:
             "schedule": text_digest(str(nest.schedule)),
         },
         "program": program,
-        "helpers": helpers(program),
-        "libdevice": by_library(program),
+        "helpers": helpers(every),
+        "libdevice": by_library(every),
         "inputs": inputs,
         "asked": tuple(n for n, tensor, *_ in size_sources(nest) if tensor not in inputs),
         "made": made,
