@@ -27,24 +27,24 @@ Progress = Callable[[int, int, Spec], None]  # kernels built so far, of how many
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel for a target. source: its text.  sizes: at which it is the spec, where it is one
-    for several."""
+    """A kernel for a target."""
 
     spec: Spec
     nest: LoopNest
-    source: str
+    source: str  # its text
     built: Built
+    # At which it is the spec, where it is one for several.
     sizes: Sizes = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A network whose kernels are built. kernels: by spec."""
+    """A network whose kernels are built."""
 
     network: Network
     machine: Machine
     backend: Backend
-    kernels: Mapping[Spec, Kernel]
+    kernels: Mapping[Spec, Kernel]  # by spec
 
     def __call__(self, inputs: Arrays, calls: Calls = ()) -> list[np.ndarray]:
         """The outputs in order; raises BackendError where a step fails. calls: what the network

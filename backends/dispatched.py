@@ -19,13 +19,12 @@ from ir.spec import Spec
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One of the kernels. variant: equal in meaning to the spec.  sizes: those that it is
-    tuned for, at which it fits the machine."""
+    """One of the kernels."""
 
-    variant: Spec
+    variant: Spec  # equal in meaning to the spec
     schedule: Schedule
     source: str
-    sizes: Sizes
+    sizes: Sizes  # those that it is tuned for, at which it fits the machine
 
 
 class Dispatched:

@@ -38,31 +38,25 @@ _GUIDE = "docs/add_a_backend.md lists the fields of a backend.toml"
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One backend's facts; checked when made, KernelError names the field at fault.
+    """The facts of a backend; validated on construction, KernelError names the field at fault."""
 
-    name: its folder.  title: for people.  language: of its sources.  extension: of a source
-    file, without a dot.  object: `module:Class` in its folder; the class is called with this
-    manifest and gives the `Backend`.  correct_by, time_kind: the ways it can establish a
-    result and a time, best first.  dtypes: what its kernels can hold.  toolchain: what it
-    needs, for people.  refuses: what of the language its `emit` refuses, words of `FEATURES`.
-    tried_on: the targets that the language suite is run on, one for each sort of them; all where
-    empty.  for_tests: proves nothing about a kernel, so never a default.  table:
-    `module:function` that checks the backend's own table of a target file (`backends/table.py`);
-    empty where there is none.
-    """
-
-    name: str
-    title: str
-    language: str
-    extension: str
+    name: str  # its folder
+    title: str  # for people
+    language: str  # of its sources
+    extension: str  # of a source file, without a dot
+    # `module:Class` in its folder; the class is called with this manifest and gives the `Backend`.
     object: str
+    # How results are checked and times obtained, best first.
     correct_by: tuple[str, ...]
     time_kind: tuple[str, ...]
-    dtypes: tuple[str, ...]
-    toolchain: str
-    refuses: tuple[str, ...] = ()
+    dtypes: tuple[str, ...]  # that its kernels can hold
+    toolchain: str  # required, for people
+    refuses: tuple[str, ...] = ()  # those of `FEATURES` that its `emit` refuses
+    # Targets that the language suite runs on, one of each kind; empty: all.
     tried_on: tuple[str, ...] = ()
-    for_tests: bool = False
+    for_tests: bool = False  # proves nothing about a kernel, so it is never a default
+    # `module:function` that validates the backend's own table of a target file
+    # (`backends/table.py`); empty: no table.
     table: str = ""
 
     def __post_init__(self) -> None:

@@ -23,13 +23,11 @@ _ENDING = ".toml"
 
 @dataclass(frozen=True, slots=True)
 class Registry:
-    """What a folder holds: `<name>/backend.toml` is a backend, `targets/<name>.toml` a target.
-
-    package: the Python package of the folder.  Nothing of a backend is imported before
-    `backend` asks for it.
-    """
+    """What a folder holds: `<name>/backend.toml` is a backend, `targets/<name>.toml` a target."""
 
     folder: Path
+    # The Python package of the folder. Nothing of a backend is imported before `backend` asks for
+    # it.
     package: str
 
     def backend_names(self, for_tests: bool = False) -> tuple[str, ...]:

@@ -42,11 +42,11 @@ class Meta:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """A tensor: an input, or what an equation defines. shape: sizes, as expressions."""
+    """A tensor: an input, or what an equation defines."""
 
     name: str
     dtype: str
-    shape: Shape
+    shape: Shape  # sizes, as expressions
 
     @property
     def rank(self) -> int:

@@ -88,7 +88,7 @@ def _split(equation: Equation, parts: tuple[Expr, ...], a: Expr, b: Expr) -> Con
             return None
     of_a, of_b = set(indices(a)), set(indices(b))
     # The part index of a split-K bounds the range only: it is no dimension of the matmul.
-    apart = {i for r in equation.value.ranges if r.partial for i in indices(r)}
+    apart = {i for r in equation.reduce.ranges if r.partial for i in indices(r)}
     kept = [i for i in equation.indices if i in of_a | of_b or i not in apart]
     rows = tuple(i for i in kept if i in of_a and i not in of_b)
     columns = tuple(i for i in kept if i in of_b and i not in of_a)
@@ -96,5 +96,5 @@ def _split(equation: Equation, parts: tuple[Expr, ...], a: Expr, b: Expr) -> Con
     if not rows or len(rows) + len(columns) + len(batch) != len(kept):
         return None
     return Contraction(
-        product(tuple(left)), product(tuple(right)), batch, rows, columns, equation.value.over
+        product(tuple(left)), product(tuple(right)), batch, rows, columns, equation.reduce.over
     )

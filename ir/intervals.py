@@ -48,7 +48,7 @@ def ranged(spec: Spec) -> Facts:
     return replace(known, tensors=tensors)
 
 
-def of_tensor(tensor: Tensor, sizes: Mapping[str, int]) -> Interval:
+def of_tensor(tensor: Tensor, sizes: Mapping[str, float]) -> Interval:
     """The interval that a tensor's declaration gives."""
     if is_bool(tensor.dtype):
         return _TRUTH
@@ -59,14 +59,12 @@ def of_tensor(tensor: Tensor, sizes: Mapping[str, int]) -> Interval:
 
 
 class Intervals:
-    """The intervals of one spec at one set of sizes.
-
-    tensors: by tensor that is not float.
-    """
+    """The intervals of one spec at one set of sizes."""
 
     def __init__(self, spec: Spec, sizes: Mapping[str, int]):
         self.sizes = {**bind(spec, sizes), **dict(spec.attributes)}
         self.facts = facts(spec)
+        # Of inputs and of integer tensors; missing ones are unbounded.
         self.tensors = {t.name: of_tensor(t, self.sizes) for t in spec.inputs}
         for e in ordered(spec):
             kind = self.facts.tensors[e.target].dtype

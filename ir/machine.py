@@ -15,26 +15,20 @@ MOST_THREADS = 1024  # of one program, where a machine does not say
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """A memory. bytes: of one processor for scratch and register, of the chip for
-    global.  bytes_per_second: of the chip, 0 where it is not a bound of its own.  sector:
-    bytes of the shortest contiguous run that moves at full rate."""
+    """A memory."""
 
-    bytes: int
-    bytes_per_second: float = 0.0
-    sector: int = 1
+    bytes: int  # of one processor for scratch and register, of the chip for global
+    bytes_per_second: float = 0.0  # of the chip, 0 where it is not a bound of its own
+    sector: int = 1  # bytes of the shortest contiguous run that moves at full rate
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """An arithmetic unit. flops: operations a second of the whole chip, by operand dtype.
+    """An arithmetic unit."""
 
-    step: the multiples (rows, columns, depth) that fill a matrix unit.  reads: the space that its
-    operands come from as it runs.
-    """
-
-    flops: Mapping[str, float]
-    step: tuple[int, ...] = ()
-    reads: str = "register"
+    flops: Mapping[str, float]  # operations a second of the whole chip, by operand dtype
+    step: tuple[int, ...] = ()  # the multiples (rows, columns, depth) that fill a matrix unit
+    reads: str = "register"  # the space that its operands come from as it runs
 
 
 Nest = Any  # an `ir.nest` LoopNest, and one of its Launches: `ir.nest` imports this module

@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, TypeVar, TypeVarTuple
 
 MOST = 64  # results that a function keeps
 
 Value = TypeVar("Value")
 Result = TypeVar("Result")
-More = ParamSpec("More")
+More = TypeVarTuple("More")
 
 
 def by_identity(
-    function: Callable[Concatenate[Value, More], Result],
-) -> Callable[Concatenate[Value, More], Result]:
+    function: Callable[[Value, *More], Result],
+) -> Callable[[Value, *More], Result]:
     """Memoises a function of an immutable value by the value's identity, as hashing a large value
     can take as long as the work that it saves. Further arguments are small and are compared by
     equality."""
     kept: dict[tuple[Hashable, ...], tuple[Value, Result]] = {}
 
     @wraps(function)
-    def found(value: Value, *more: Any) -> Result:
+    def found(value: Value, *more: *More) -> Result:
         known = kept.get((id(value), *more))
         if known is not None and known[0] is value:
             return known[1]
@@ -41,6 +41,7 @@ class Keeping:
     neither compared nor pickled."""
 
     __slots__ = ("_kept",)
+    _kept: dict[str, Any]  # by method
 
 
 def kept(method: Callable[[Any], Result]) -> Callable[[Any], Result]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import cast
 
 from ir.errors import KernelError, Place
 from ir.linear import never_negative, polynomial, same, subtracted
@@ -13,18 +14,16 @@ Shape = list[Expr | None]
 
 
 class Ranges:
-    """The inferred ranges and shapes of one spec.
-
-    found: the range of each index. declared: the indices whose range the signature or the text
-    gives, with what gave it; only a read through one of these may leave part of its tensor unread.
-    shapes: of every tensor; None for a dimension that is not known yet.
-    """
+    """The inferred ranges and shapes of one spec."""
 
     def __init__(self, spec: Spec):
         self.spec = spec
         self.derived = dict(spec.derived)
-        self.found: dict[str, Range] = {}
+        self.found: dict[str, Range] = {}  # by index
+        # By index whose range the signature or the text declares: what declares it. Only a read
+        # through such an index may leave a part of its tensor unread.
         self.declared: dict[str, str] = {}
+        # By tensor; None for a dimension that is not known yet.
         self.shapes: dict[str, Shape] = {
             t.name: list(t.shape) for t in (*spec.inputs, *spec.outputs)
         }
@@ -49,6 +48,10 @@ class Ranges:
         """The size that an index runs to; None where it is jagged or unknown."""
         found = self.found.get(index)
         return None if found is None or found.jagged else found.high
+
+    def shape(self, tensor: str) -> tuple[Expr, ...]:
+        """The shape of a tensor, all of whose dimensions are inferred."""
+        return tuple(cast("list[Expr]", self.shapes[tensor]))
 
     def _written(self, e: Equation) -> None:
         for r in e.value.ranges if isinstance(e.value, Reduce) else ():
@@ -111,10 +114,11 @@ class Ranges:
         for k, expr in enumerate(at):
             if not isinstance(expr, Index):
                 continue
-            if shape[k] is None:
+            size = shape[k]
+            if size is None:
                 shape[k] = self.extent(expr.name)
             elif expr.name not in self.found:
-                self.found[expr.name] = Range(expr.name, Number(0), shape[k], place=expr.place)
+                self.found[expr.name] = Range(expr.name, Number(0), size, place=expr.place)
 
     def _check(self, e: Equation) -> None:
         names = {n.name: n for x in (*e.at, e.value) for n in x.walk() if isinstance(n, Index)}
@@ -140,7 +144,7 @@ class Ranges:
         self._left(e)
 
     def _left(self, e: Equation) -> None:
-        for expr, size in zip(e.at, self.shapes[e.target], strict=True):
+        for expr, size in zip(e.at, self.shape(e.target), strict=True):
             if isinstance(expr, Index):
                 known = self.extent(expr.name)
                 if known is None or not same(known, size, self.derived):
@@ -152,7 +156,9 @@ class Ranges:
                     )
 
     def _agree(self, read: Read, k: int, expr: Expr) -> None:
-        known = self.extent(expr.name) if isinstance(expr, Index) else None
+        if not isinstance(expr, Index):
+            return
+        known = self.extent(expr.name)
         size = self.shapes[read.tensor][k]
         if known is None or size is None or same(known, size, self.derived):
             return

@@ -159,14 +159,14 @@ def _stepped(members: list[Equation]) -> Recurrence | None:
 
 def _lags(read: Read, source: Equation) -> list[tuple[str, int]]:
     """The indices along which a read takes its source at an offset, with the offsets."""
-    found = []
+    found: list[tuple[str, int]] = []
     if len(read.at) != len(source.at):
         return found
     for own, position in zip(source.at, read.at, strict=True):
         form = affine(position)
         if isinstance(own, Index) and form and form.terms == ((own.name, 1),):
             if isinstance(form.offset, Number) and form.offset.value:
-                found.append((own.name, form.offset.value))
+                found.append((own.name, int(form.offset.value)))
     return found
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from typing import cast
 
 from ir.errors import Place
 from ir.memo import Keeping, kept
@@ -23,6 +24,10 @@ class Decision:
     def option(self, name: str, default: Argument | None = None) -> Argument | None:
         """The value of an option, or `default`."""
         return next((value for key, value in self.options if key == name), default)
+
+    def number(self, name: str, default: int | None = None) -> int:
+        """The value of an integer option, or `default`; TypeError where there is neither."""
+        return int(cast(int, self.option(name, default)))
 
     def __str__(self) -> str:
         rest = "".join(f", {k}={v}" for k, v in self.options)

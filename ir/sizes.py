@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from ir.errors import KernelError
 from ir.spec import Apply, Expr, Number, Size, Spec, Tensor
 
-_ARITHMETIC = {
+_ARITHMETIC: dict[str, Callable[..., int]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
     "mul": lambda a, b: a * b,
@@ -19,12 +19,16 @@ _ARITHMETIC = {
 }
 
 
-def value(expr: Expr, sizes: Mapping[str, int]) -> int:
-    """The value of a size expression; KeyError names a missing size."""
+def value(expr: Expr, sizes: Mapping[str, float]) -> int:
+    """The value of a size expression; KeyError names a missing size.
+
+    sizes: may hold the attributes of the spec too.
+    """
     if isinstance(expr, Number):
         return int(expr.value)
     if isinstance(expr, Size):
-        return sizes[expr.name]
+        # No size expression names a float attribute.
+        return sizes[expr.name]  # type: ignore[return-value]
     if isinstance(expr, Apply) and expr.function in _ARITHMETIC:
         try:
             return _ARITHMETIC[expr.function](*(value(a, sizes) for a in expr.args))
@@ -80,6 +84,6 @@ def free_sizes(spec: Spec) -> tuple[str, ...]:
     return tuple(n for n in dict.fromkeys((*names, *inner)) if n not in derived)
 
 
-def shape(tensor: Tensor, sizes: Mapping[str, int]) -> tuple[int, ...]:
+def shape(tensor: Tensor, sizes: Mapping[str, float]) -> tuple[int, ...]:
     """The shape of a tensor as numbers."""
     return tuple(value(e, sizes) for e in tensor.shape)

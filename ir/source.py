@@ -6,6 +6,7 @@ import ast
 import difflib
 import re
 from collections.abc import Iterable
+from typing import Any
 
 from ir.errors import KernelError, Place
 from ir.syntax import syntax_tree
@@ -49,7 +50,7 @@ class Source:
             hint="look at the brackets, the commas and the indentation near the caret",
         )
 
-    def place(self, node: ast.AST) -> Place:
+    def place(self, node: Any) -> Place:
         """The position of a node; a multi-line node ends with its first line."""
         line, column = node.lineno, self._column(node.lineno, node.col_offset)
         if node.end_lineno != line:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
+from typing import TypeAlias, cast
 
 from ir.errors import Place
 from ir.memo import Keeping, kept
@@ -32,7 +33,7 @@ DTYPES = {  # bytes of each
     "u8": 1,
     "b8": 1,
 }
-Operand = "Expr | float | int | bool"
+Operand: TypeAlias = "Expr | float | int | bool"
 INNER = ("tf32",)  # dtypes of intermediates only; tf32 is f32 with 10 fraction bits
 
 
@@ -49,7 +50,8 @@ class Expr(Keeping):
 
     def children(self) -> Iterator[Expr]:
         """The expressions directly inside this one, in order."""
-        for name in _inside(type(self)):
+        # mypy takes the `__hash__` of the instances for that of the class.
+        for name in _inside(type(self)):  # type: ignore[arg-type]
             value = getattr(self, name)
             for item in value if isinstance(value, tuple) else (value,):
                 if isinstance(item, Expr):
@@ -119,7 +121,7 @@ class Expr(Keeping):
         todo = [self]
         while todo:
             found.append(node := todo.pop())
-            if _inside(type(node)):
+            if _inside(type(node)):  # type: ignore[arg-type]  # as in `children`
                 todo.extend(reversed(tuple(node.children())))
         return tuple(found)
 
@@ -275,6 +277,16 @@ class Equation(Keeping):
     def indices(self) -> tuple[str, ...]:
         """The plain indices of the left side, in order."""
         return tuple(e.name for e in self.at if isinstance(e, Index))
+
+    @property
+    def reduce(self) -> Reduce:
+        """The right side of an equation that reduces."""
+        return cast(Reduce, self.value)
+
+    @property
+    def scan(self) -> Scan:
+        """The right side of an equation that scans."""
+        return cast(Scan, self.value)
 
     @property
     def reduced(self) -> tuple[str, ...]:

@@ -50,7 +50,7 @@ def _facts(spec: Spec, _: tuple[type, ...]) -> Facts:
     declared = {t.name: t for t in (*spec.inputs, *spec.outputs)}
     tensors = {t.name: t for t in spec.inputs}
     for e in spec.equations:
-        inner = Tensor(e.target, found[e.target], tuple(ranges.shapes[e.target]))
+        inner = Tensor(e.target, found[e.target], ranges.shape(e.target))
         tensors[e.target] = declared.get(e.target, inner)
     return Facts(ranges.found, tensors, free_sizes(spec))
 
@@ -190,21 +190,24 @@ def _inside(e: Equation, ranges: Ranges) -> None:
     """Raises KernelError where a position is certainly out of bounds at some sizes."""
     for node in (n for x in (*e.at, e.value) for n in x.walk()):
         if isinstance(node, Read) and node.pad is None:
-            for position, size in zip(node.at, ranges.shapes[node.tensor], strict=True):
+            for position, size in zip(node.at, ranges.shape(node.tensor), strict=True):
                 _position(position, size, node.tensor, ranges)
     if e.accumulate:
-        for position, size in zip(e.at, ranges.shapes[e.target], strict=True):
+        for position, size in zip(e.at, ranges.shape(e.target), strict=True):
             _position(position, size, e.target, ranges)
 
 
 def _position(position: Expr, size: Expr, tensor: str, ranges: Ranges) -> None:
     form = affine(position)
-    if form is None or any(ranges.extent(i) is None for i, _ in form.terms):
+    if form is None:
         return
     derived = ranges.derived
     low = high = polynomial(form.offset, derived)
     for index, c in form.terms:
-        last = scaled(subtracted(polynomial(ranges.extent(index), derived), {(): 1}), c)
+        extent = ranges.extent(index)
+        if extent is None:
+            return
+        last = scaled(subtracted(polynomial(extent, derived), {(): 1}), c)
         if c > 0:
             high = added(high, last)
         else:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from ir.spec import Bucketize, Equation, Expr, Index, Range, Read, Reduce, Scan, Spec
 
 
 def rebuilt(expr: Expr, visit: Callable[[Expr], Expr]) -> Expr:
     """The node with `visit` applied to its children."""
-    changes = {}
+    changes: dict[str, Any] = {}
     for name in expr.__dataclass_fields__:
         field = getattr(expr, name)
         if isinstance(field, Expr):
@@ -56,7 +57,7 @@ def inline(expr: Expr, equation: Equation) -> Expr:
     """The expression with reads of the equation's target replaced by its right side; padded reads
     stay."""
     if isinstance(expr, Read) and expr.tensor == equation.target and expr.pad is None:
-        names = {i.name: p for i, p in zip(equation.at, expr.at, strict=True)}
+        names = dict(zip(equation.indices, expr.at, strict=True))
         return renamed(equation.value, names)
     return rebuilt(expr, lambda e: inline(e, equation))
 

@@ -48,13 +48,10 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Language:
-    """How a language spells types and functions.
+    """How a language spells types and functions."""
 
-    types: of f32, i32, i64, i16, i8, u8 and b8.  functions: what calls of the prelude begin with.
-    """
-
-    types: Mapping[str, str]
-    functions: str
+    types: Mapping[str, str]  # of f32, i32, i64, i16, i8, u8 and b8
+    functions: str  # what calls of the prelude begin with
 
 
 CPP = Language(

@@ -10,12 +10,11 @@ from ir.nest.nest import LoopNest, Parameter
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One launch. tensors: numbers in the kernel's list.  sizes: its own, then the step of its
-    recurrence, where it has one."""
+    """One launch."""
 
     launch: str
-    tensors: tuple[int, ...]
-    sizes: tuple[int, ...]
+    tensors: tuple[int, ...]  # numbers in the kernel's list
+    sizes: tuple[int, ...]  # its own, then the step of its recurrence, where it has one
 
 
 def tensors(nest: LoopNest) -> tuple[Parameter, ...]:

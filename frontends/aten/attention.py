@@ -15,12 +15,12 @@ from ir.spec import Expr, Number
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """query [.., M, D], key [.., N, D], value [.., N, E]. mask: b8 (what takes part) or added."""
+    """query [.., M, D], key [.., N, D], value [.., N, E]."""
 
     query: Value
     key: Value
     value: Value
-    mask: Value | None = None
+    mask: Value | None = None  # b8 (what takes part) or added
     causal: bool = False
     scale: float | None = None
     grouped: bool = False  # a head of keys serves several heads of queries, side by side

@@ -21,13 +21,12 @@ Weigh = Callable[..., Expr]  # of the group, the channel of the result in it, th
 
 @dataclass(frozen=True, slots=True)
 class Slide:
-    """How windows lie, along each spatial dimension. low: how far the first begins before x.
-    inside: whether none leaves x."""
+    """How windows lie, along each spatial dimension."""
 
     stride: tuple[int, ...]
     dilation: tuple[int, ...]
-    low: tuple[int, ...]
-    inside: bool
+    low: tuple[int, ...]  # how far the first begins before x
+    inside: bool  # whether none leaves x
 
     def at(self, places: Sequence[Expr], window: Sequence[Expr]) -> tuple[Expr, ...]:
         return taps(places, window, self.stride, self.dilation, self.low)

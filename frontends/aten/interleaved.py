@@ -18,16 +18,14 @@ from ir.spec import Expr, Number
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One dimension. stride: 1 where results are not parted.  taps: how many j.  spread: how far
-    they lie apart in x.  low: how far results begin before the first one.  size: of the results.
-    kernel: of the weight."""
+    """One dimension."""
 
-    stride: int
-    taps: int
-    spread: int
-    low: int
-    size: Expr
-    kernel: int
+    stride: int  # 1 where results are not parted
+    taps: int  # how many j
+    spread: int  # how far they lie apart in x
+    low: int  # how far results begin before the first one
+    size: Expr  # of the results
+    kernel: int  # of the weight
 
     @property
     def shape(self) -> tuple[Expr, ...]:

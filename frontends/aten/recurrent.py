@@ -18,14 +18,13 @@ States = tuple[Value, ...]  # of all steps [T, B, H]
 @dataclass(frozen=True, slots=True)
 class _Net:
     """How layers are stacked, and the parameters of each: input weight [G * H, I], state weight
-    [G * H, H], both biases [G * H] where there are some, projection [P, H] where there is one.
-    dropout: the share of what goes from layer to layer that is dropped."""
+    [G * H, H], both biases [G * H] where there are some, projection [P, H] where there is one."""
 
     params: Sequence[Value]
     has_biases: bool
     num_layers: int
     bidirectional: bool
-    dropout: float = 0.0
+    dropout: float = 0.0  # the share of what goes from layer to layer that is dropped
 
     @property
     def directions(self) -> int:

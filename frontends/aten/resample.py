@@ -19,11 +19,11 @@ Scales = Sequence[float | None]
 
 @dataclass(frozen=True, slots=True)
 class Dim:
-    """One dimension of the source, and of the result. scale: of the result, where it is given."""
+    """One dimension of the source, and of the result."""
 
     size: Expr
     made: Expr
-    scale: float | None
+    scale: float | None  # of the result, where it is given
 
     def step(self, aligned: bool = False) -> Expr:
         """How far one element of the result is in the source; aligned: ends lie on ends."""

@@ -34,9 +34,9 @@ class Made:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A problem's text. name: the file's, without ending."""
+    """A problem's text."""
 
-    name: str
+    name: str  # the file's, without ending
     source: str
     path: str
 

@@ -34,9 +34,9 @@ _SIZE, _NO_NAME, _COUNT = 2, 3, 4  # kinds of numbers
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What a call of a model takes. elements: of the largest input or parameter."""
+    """What a call of a model takes."""
 
-    elements: int
+    elements: int  # of the largest input or parameter
     work: int
 
     @property

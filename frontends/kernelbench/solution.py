@@ -48,18 +48,14 @@ def local(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """What a problem says of its `ModelNew`, as code.
+    """What a problem says of its `ModelNew`, as code."""
 
-    source: the problem's own text, from which `ModelNew` has its parameters, drawn in the same order.
-    given: lines that name the network's inputs.  outputs: of the spec in order, name and PyTorch's
-    dtype.  after: lines below those that name `out_NAME` for each output.  result: what is returned.
-    """
-
+    # The problem's own text, from which `ModelNew` has its parameters, drawn in the same order.
     source: str
-    given: tuple[str, ...]
-    outputs: tuple[tuple[str, str], ...]
-    after: tuple[str, ...]
-    result: str
+    given: tuple[str, ...]  # lines that name the network's inputs
+    outputs: tuple[tuple[str, str], ...]  # of the spec in order, name and PyTorch's dtype
+    after: tuple[str, ...]  # lines below those that name `out_NAME` for each output
+    result: str  # what is returned
 
     def text(self, network: Network, sources: Mapping[str, str]) -> str:
         """The file's text.

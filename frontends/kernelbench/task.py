@@ -42,13 +42,12 @@ SEEDS = (0, 1)  # of the inputs that results are compared on
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """A task's text. name: the file's, without ending.  allow_torch: operators that are left to
-    PyTorch."""
+    """A task's text."""
 
-    name: str
+    name: str  # the file's, without ending
     source: str
     path: str
-    allow_torch: tuple[str, ...] = ()
+    allow_torch: tuple[str, ...] = ()  # operators that are left to PyTorch
 
     @staticmethod
     def read(path: str | Path, allow_torch: Sequence[str] = ()) -> Task:
@@ -117,14 +116,14 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A task whose file has run. given: inputs of the first seed, at the first shape.  shapes: what
-    is tuned for, with weights, the heaviest first.  tolerance: None by dtype."""
+    """A task whose file has run."""
 
     subject: torch.nn.Module | Callable[..., Any]
     inputs: Callable[..., Any]
-    given: tuple[Any, ...]
+    given: tuple[Any, ...]  # inputs of the first seed, at the first shape
+    # What is tuned for, with weights, the heaviest first.
     shapes: tuple[tuple[Mapping[str, int], float], ...]
-    tolerance: Mapping[str, float] | None
+    tolerance: Mapping[str, float] | None  # None by dtype
     tests: Mapping[str, Callable[..., Any]]
     allow_torch: tuple[str, ...] = ()
 

@@ -15,30 +15,28 @@ from ir.spec import Spec
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """A leaf of the call's arguments. name: the spec's input, None where nothing reads it.
-    tensor: whether it is one; else the graph holds for this value alone."""
+    """A leaf of the call's arguments."""
 
-    name: str | None
+    name: str | None  # the spec's input, None where nothing reads it
+    # Whether it is one; else the graph holds for this value alone.
     tensor: bool
     value: Any = None
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A parameter or buffer that the spec is given. path: its name in the module."""
+    """A parameter or buffer that the spec is given."""
 
     name: str
-    path: str
+    path: str  # its name in the module
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A leaf of what the call returns.
+    """A leaf of what the call returns."""
 
-    kind, key: `output`, the spec's output; `argument`, the place of the argument that is returned
-    as it is; `held`, the path of a parameter or buffer; `constant`, the value itself.
-    """
-
+    # `output`, the spec's output; `argument`, the place of the argument that is returned as it is;
+    # `held`, the path of a parameter or buffer; `constant`, the value itself.
     kind: str
     key: Any
 
@@ -60,38 +58,35 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class External:
-    """A call that is left to PyTorch. operator: with its overload, `aten.add.Tensor`.  args,
-    kwargs: with Operands for tensors.  outputs: of each leaf of its result the input of the spec
-    that it is, None where nothing reads it."""
+    """A call that is left to PyTorch."""
 
-    operator: str
+    operator: str  # with its overload, `aten.add.Tensor`
+    # With Operands for tensors.
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]
+    # Of each leaf of its result the input of the spec that it is, None where nothing reads it.
     outputs: tuple[str | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A module's call as equations.
+    """A module's call as equations."""
 
-    spec: all of them; its outputs are the results, the mutations' values, then the external calls'
-    operands, each once.  aliases: tensors that hold another's elements under another shape.
-    constants: inputs of the spec that the module fixes.  seed: the input that random numbers are
-    drawn from.  arguments, results: the leaves of the structures beside them, in order.  counts:
-    outputs of which only what lies below a count (an output too) along a dimension is the result.
-    external: calls that are left to PyTorch, in order (`frontends/pytorch/external.py`).
-    """
-
+    # All of them; its outputs are the results, the mutations' values, then the external calls'
+    # operands, each once.
     spec: Spec
-    aliases: Mapping[str, str]
+    aliases: Mapping[str, str]  # tensors that hold another's elements under another shape
+    # The leaves of the structures beside them, in order.
     arguments: tuple[Argument, ...]
     argument_structure: TreeSpec
     held: tuple[Held, ...]
-    constants: Mapping[str, torch.Tensor]
-    seed: str | None
+    constants: Mapping[str, torch.Tensor]  # inputs of the spec that the module fixes
+    seed: str | None  # the input that random numbers are drawn from
     results: tuple[Result, ...]
     structure: TreeSpec
     mutations: tuple[Mutation, ...] = ()
+    # Outputs of which only what lies below a count (an output too) along a dimension is the result.
     counts: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     sizes: tuple[OpenSize, ...] = ()
+    # Calls that are left to PyTorch, in order (`frontends/pytorch/external.py`).
     external: tuple[External, ...] = ()

@@ -28,13 +28,13 @@ _FUNCTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class OpenSize:
-    """A size that stays open. low, high: what the module takes, as PyTorch found it; high: None
-    where there is no limit.  example: what it was in the call that was traced."""
+    """A size that stays open."""
 
     name: str
+    # What the module takes, as PyTorch found it.
     low: int
-    high: int | None
-    example: int
+    high: int | None  # None where there is no limit
+    example: int  # what it was in the call that was traced
 
 
 class OpenSizes:

@@ -1,12 +1,10 @@
-"""The autoschedule: a good first schedule for any spec on any machine, and a plain one.
-
-The machine's class makes the first; a search starts from it.
-"""
+"""The seed schedules of any spec on any machine: the autoschedule and the plain schedule."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from itertools import product
+from typing import cast
 
 from ir.autoschedule.seeds import reduced_by, tiled
 from ir.errors import KernelError
@@ -25,27 +23,29 @@ def autoschedule(
     rounded: Collection[str] = (),
     cost: Cost | None = None,
 ) -> Schedule:
-    """The best of a set of schedules by the quick cost; raises KernelError where the spec cannot be
-    lowered at all.
+    """The best seed schedule by the quick cost, made by the machine's class; KernelError where the
+    spec cannot be lowered at all.
 
-    rounded: sums of products of f32 whose operands may be rounded to tf32, where the machine has
-    it; others are products of three there, about as exact as f32, where that is worth it.  cost:
-    judges nests in place of the quick cost, on machines whose class asks it: microseconds.
+    rounded: contractions of f32 whose operands may be rounded to tf32 where the machine has it;
+    others use 3xTF32 where that pays. cost: replaces the quick cost, in microseconds, on machines
+    whose class uses it.
     """
     return machine.model.seed(spec, machine, sizes, rounded, cost)
 
 
 def plain(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Schedule:
-    """What one would write first: a launch per equation, one row a tile, nothing staged ahead.
+    """A naive schedule: one launch per equation, one row per tile, nothing prefetched.
 
-    A row that does not fit is walked in a loop of tiles, along what is reduced first.
+    A row that does not fit becomes a loop over tiles, first along reduction axes.
     """
     ends = tuple(Decision("kernel", e.target) for e in spec.equations[:-1])
     taps = machine.model.single_indices(spec)
     facts = facts_with_places(spec)
     reduced = {i for e in spec.equations for i in reduced_by(e.value)}
     rows = {i for e in spec.equations for i in (e.indices[:-1] or e.indices) if i not in reduced}
-    legal, fault = None, None
+    legal: Schedule | None = None
+    fault: KernelError | None = None
+    # Tile sizes of the other and of the reduction axes; 0 leaves an axis whole.
     for kept, summed in product((0, 128, 32, 8, 1), (0, 128, 32, 8, 1)):
         tiles: list[Decision] = []
         for name, span in facts.ranges.items():
@@ -64,7 +64,7 @@ def plain(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Schedule:
             continue
         if machine.model.holds(nest, machine, sizes):
             return schedule
-        legal = legal or schedule
+        legal = legal or schedule  # too large for the machine; better than none
     if legal is None:
-        raise fault
+        raise cast(KernelError, fault)
     return legal

@@ -1,4 +1,4 @@
-"""Climb: from one choice for each of several things to the best, one thing after the other."""
+"""Coordinate descent over several discrete choices."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Protocol, Self, TypeVar
 
 
 class Comparable(Protocol):
-    """What comes of a choice."""
+    """The outcome of a point."""
 
     def beats(self, other: Self) -> bool:
-        """Whether it is better."""
+        """Whether this outcome is better."""
 
 
 Outcome = TypeVar("Outcome", bound=Comparable)
@@ -19,9 +19,9 @@ Outcome = TypeVar("Outcome", bound=Comparable)
 def climb(
     start: tuple[int, ...], lengths: Sequence[int], at: Callable[[tuple[int, ...]], Outcome]
 ) -> Outcome:
-    """From a point along one axis after the other to the best, until nothing gets better.
+    """The outcome at a local optimum: each axis is searched in turn until none improves.
 
-    lengths: how many choices there are along each axis.  at: what comes of a point.
+    lengths: the number of choices along each axis. at: the outcome of a point.
     """
     point, best = start, at(start)
     better = True

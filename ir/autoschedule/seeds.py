@@ -1,11 +1,10 @@
-"""Plans: what a first schedule decides beside tile sizes: ends of launches, streams,
-hoistings.
-"""
+"""Decisions of a seed schedule besides tile sizes: launch ends, streaming, factor hoisting."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import combinations, permutations
+from typing import cast
 
 from ir.contraction import Contraction, contraction
 from ir.errors import KernelError
@@ -32,7 +31,7 @@ from ir.verify import facts
 
 
 def launch_ends(spec: Spec) -> Iterator[Decision]:
-    """Launches end after what is read at other indices than it is computed at."""
+    """Launch ends after tensors that are read at other indices than they are computed at."""
     made = {e.target: e for e in spec.equations}
     ended = set()
     for e in spec.equations:
@@ -52,8 +51,8 @@ def launch_ends(spec: Spec) -> Iterator[Decision]:
 
 
 def _apart(spec: Spec, e: Equation, read: Read) -> bool:
-    """Whether what an equation reads is of another launch anyway: of an earlier step, or from
-    outside its recurrence."""
+    """Whether a read crosses launches anyway: it is of an earlier step of the recurrence, or of a
+    tensor outside it."""
     found = stepped(spec, e.target)
     if found != stepped(spec, read.tensor):
         return True
@@ -62,20 +61,21 @@ def _apart(spec: Spec, e: Equation, read: Read) -> bool:
 
 
 def alongside(spec: Spec) -> tuple[Decision, ...]:
-    """The sums of each recurrence over the same index share a loop."""
+    """Fusion of the sums of each recurrence over the same index into one loop."""
     made: list[Decision] = []
     for r in recurrences(spec):
         sums = [e for e in map(spec.equation, r.targets) if _reduces(e, "sum")]
         for n, e in enumerate(sums):
-            alike = [o for o in sums[n + 1 :] if o.value.over == e.value.over]
+            alike = [o for o in sums[n + 1 :] if o.reduce.over == e.reduce.over]
             if alike and not any(depends(spec, o.target, e.target) for o in alike):
                 made.append(_fused(e.target, alike[-1].target))
     return tuple(made)
 
 
 def walked(spec: Spec) -> tuple[Decision, ...]:
-    """Recurrences whose programs need nothing of each other are gone through in one launch, which
-    ends before what reads their tensors elsewhere; products before them have one of their own."""
+    """Loop-carried values for recurrences whose thread blocks are independent: all steps run in one
+    launch. It ends before equations that read its tensors at other indices. Contractions over its
+    index before it get launches of their own."""
     made: dict[Decision, None] = {}
     lines = ordered(spec)
     for r in recurrences(spec):
@@ -90,14 +90,14 @@ def walked(spec: Spec) -> tuple[Decision, ...]:
             if contraction(e) and r.index in e.indices:
                 made[Decision("kernel", e.target)] = None
             if any(_elsewhere(read, equations, "") for read in e.reads()):
-                made[Decision("kernel", before.target)] = None
+                made[Decision("kernel", cast(Equation, before).target)] = None
     known = {*launch_ends(spec), Decision("kernel", lines[-1].target)}
     return tuple(d for d in made if d not in known)
 
 
 def _elsewhere(read: Read, equations: Mapping[str, Equation], but: str) -> bool:
-    """Whether a read of one of these tensors is not at the indices that it is computed at, in
-    other dimensions than that of one index."""
+    """Whether one of these tensors is read at other indices than it is computed at, apart from the
+    dimension of index `but`."""
     if read.tensor not in equations:
         return False
     pairs = zip(read.at, equations[read.tensor].at, strict=True)
@@ -105,7 +105,7 @@ def _elsewhere(read: Read, equations: Mapping[str, Equation], but: str) -> bool:
 
 
 def tiled(index: str, size: int, level: str) -> tuple[Decision, Decision]:
-    """An index cut into tiles, and where their loop is placed."""
+    """The decisions that cut an index into tiles and place their loop."""
     return (
         Decision("tile", index, (("size", size),)),
         Decision("place", f"{index}.outer", (("level", level),)),
@@ -113,28 +113,28 @@ def tiled(index: str, size: int, level: str) -> tuple[Decision, Decision]:
 
 
 def eight(spec: Spec, machine: Machine, found: Contraction) -> bool:
-    """Whether both operands are inputs of one dtype of 8 bits that the matrix unit takes."""
+    """Whether both operands are inputs of one 8-bit dtype that the matrix unit takes."""
     dtype = together(of_input(spec, found.a), of_input(spec, found.b))
     return dtype in EIGHT and machine.has_matrix(dtype)
 
 
 def integers(spec: Spec, found: Contraction) -> bool:
-    """Whether a product is of integers, which go to no matrix unit."""
+    """Whether a contraction is of integers, which no matrix unit takes."""
     tensors, computed = facts(spec).tensors, {e.target for e in spec.equations}
     dtype = together(*(natural(side, tensors, computed) for side in (found.a, found.b)))
     return dtype in INTEGERS
 
 
 def of_input(spec: Spec, side: Expr) -> str:
-    """The dtype of a factor that is a read of an input, perhaps cast; f32 otherwise."""
+    """The dtype of a factor that is an input, perhaps cast; f32 for other factors."""
     inner = side.value if isinstance(side, Cast) else side
     inputs = {t.name: t.dtype for t in spec.inputs}
     return inputs.get(inner.tensor, "f32") if isinstance(inner, Read) else "f32"
 
 
 def online(spec: Spec) -> tuple[Decision, ...]:
-    """The sums after a maximum over the same index run along with it; where an extremum is, with
-    the extremum."""
+    """A running maximum shares the loop of the sums over the same index. An argmax takes
+    its maximum into its loop likewise."""
     for e in spec.equations:
         if _reduces(e, "argmax") or _reduces(e, "argmin"):
             return (Decision("online", top_of(e.target), (("into", e.target),)),)
@@ -149,8 +149,9 @@ def online(spec: Spec) -> tuple[Decision, ...]:
 
 
 def hoisted(spec: Spec) -> tuple[Decision, ...]:
-    """Factors leave the sums that they can leave; sums that are then independent share a loop."""
+    """Factor hoisting wherever it is legal, and fusion of the sums that it makes independent."""
     made: list[Decision] = []
+    # Legality is not decomposable: try each pair on top of the decisions made so far.
     for factor, reader in permutations((e.target for e in spec.equations), 2):
         trial = [*made, Decision("hoist", factor, (("into", reader),))]
         if all(d.subject != factor for d in made) and _legal(spec, trial):
@@ -175,7 +176,7 @@ def _reduces(equation: Equation, reduction: str) -> bool:
 
 
 def reduced(spec: Spec, decisions: tuple[Decision, ...]) -> set[str]:
-    """The indices that the reductions named in fuse and online decisions reduce."""
+    """The reduction axes of the equations that fuse and online decisions name."""
     into = {str(d.option("into")) for d in decisions if d.verb in ("fuse", "online")}
     return {i for e in spec.equations if e.target in into for i in e.reduced}
 

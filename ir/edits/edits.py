@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import cast
 
 from ir.contraction import contraction
 from ir.edits.grid_mapping import dispatch_changes
@@ -186,7 +187,7 @@ class _Front(Edit):
 
     def apply(self, schedule: Schedule) -> Schedule:
         rest = [d for d in schedule.decisions if d != self.old]
-        return canonical(Schedule(schedule.kernel, (self.new, *rest)))
+        return canonical(Schedule(schedule.kernel, (cast(Decision, self.new), *rest)))
 
     def __str__(self) -> str:
         return f"{self.new} first"
@@ -212,9 +213,9 @@ def _pairs(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
                 continue
             if depends(ground.spec, a.target, b.target):
                 continue
-            verb = "online" if a.value.reduction == "max" else "fuse"
+            verb = "online" if a.reduce.reduction == "max" else "fuse"
             yield _toggle(schedule, verb, a.target, b.target)
-        if a.value.reduction in ("argmax", "argmin"):
+        if a.reduce.reduction in ("argmax", "argmin"):
             yield _toggle(schedule, "online", top_of(a.target), a.target)
     targets = [e for e in ground.spec.equations if not isinstance(e.value, Reduce)]
     for r in targets:
@@ -255,7 +256,7 @@ def _units(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
 def _operands(ground: _Ground, schedule: Schedule, e: Equation) -> tuple[str, ...]:
     """The dtypes of operands that a matrix unit has for products of f32."""
     compute, found = schedule.find("compute", e.target), contraction(e)
-    if not ground.machine.has_matrix(NARROW) or compute is None:
+    if not ground.machine.has_matrix(NARROW) or compute is None or found is None:
         return ()
     computed = {x.target for x in ground.spec.equations}
     held = {natural(side, ground.facts.tensors, computed) for side in (found.a, found.b)}

@@ -47,7 +47,7 @@ def variant_changes(
 
 
 def _flattens(formed: Spec, schedule: Schedule) -> Iterator[Change]:
-    """Indices that are adjacent in what is returned."""
+    """Flattening of adjacent indices of outputs."""
     returned = [formed.equation(t.name).indices for t in formed.outputs]
     for outer, inner in dict.fromkeys(pair for names in returned for pair in pairwise(names)):
         new = Decision("flatten", outer, (("inner", inner),))
@@ -61,7 +61,7 @@ def _flattens(formed: Spec, schedule: Schedule) -> Iterator[Change]:
 
 
 def _associations(spec: Spec, schedule: Schedule) -> Iterator[Change]:
-    """Products of three in the other order."""
+    """Reassociation of chained contractions."""
     for target in associable(spec):
         new = Decision("associate", target)
         old = schedule.find("associate", target)
@@ -69,7 +69,7 @@ def _associations(spec: Spec, schedule: Schedule) -> Iterator[Change]:
 
 
 def _unrolled(spec: Spec, schedule: Schedule) -> Iterator[Change]:
-    """Reductions over a few numbers, written out or not."""
+    """Unrolling of short reductions."""
     for index in facts(spec).ranges:
         old = schedule.find("unroll", index)
         if old or terms(spec, index):
@@ -77,13 +77,13 @@ def _unrolled(spec: Spec, schedule: Schedule) -> Iterator[Change]:
 
 
 def _splits(spec: Spec, schedule: Schedule) -> Iterator[Change]:
-    """Reductions over an index with a tile, in more or fewer parts."""
+    """Split-K of reductions over a tiled index, with other numbers of parts."""
     ranges = facts(spec).ranges
     for e in spec.equations:
         old = schedule.find("split_k", e.target)
         for over in e.reduced:
             fine = schedule.find("tile", over) and not ranges[over].jagged
-            for parts in PARTS if fine and e.value.reduction in REDUCTIONS else ():
+            for parts in PARTS if fine and e.reduce.reduction in REDUCTIONS else ():
                 new = Decision("split_k", e.target, (("over", over), ("parts", parts)))
                 if new != old:
                     yield old, new
@@ -92,7 +92,7 @@ def _splits(spec: Spec, schedule: Schedule) -> Iterator[Change]:
 
 
 def _cuts(spec: Spec, schedule: Schedule) -> Iterator[Change]:
-    """Loops of reductions that a mask makes shorter."""
+    """Causal loop bounds of reductions with a mask."""
     for index in dict.fromkeys(i for e in spec.equations for i in e.reduced):
         old = schedule.find("causal_bound", index)
         reductions = [e for e in spec.equations if index in e.reduced]
@@ -102,7 +102,7 @@ def _cuts(spec: Spec, schedule: Schedule) -> Iterator[Change]:
             if (
                 tiled
                 and new != old
-                and all(borders(spec, e.value.body, index, at) for e in reductions)
+                and all(borders(spec, e.reduce.body, index, at) for e in reductions)
             ):
                 yield old, new
         if old:
@@ -110,7 +110,7 @@ def _cuts(spec: Spec, schedule: Schedule) -> Iterator[Change]:
 
 
 def _layouts(spec: Spec, formed: Spec, schedule: Schedule) -> Iterator[Change]:
-    """Another dimension contiguous: of inputs, and of what one launch leaves to another."""
+    """Other contiguous dimensions of inputs and of tensors that one launch passes to another."""
     apart = {t.name for t in formed.outputs} | set(ends(schedule))
     passed = [t for s in segments(formed, schedule) for t in s.stored if t not in apart]
     decided = [d.subject for d in schedule.of("pack")]

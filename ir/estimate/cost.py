@@ -1,4 +1,4 @@
-"""Cost: the bytes and operations that a spec cannot do without, and the bound they set."""
+"""The roofline: compulsory traffic and operations of a spec, and the bound that they set."""
 
 from __future__ import annotations
 
@@ -13,41 +13,37 @@ from ir.sizes import value as number
 from ir.spec import DTYPES, Read, Reduce, Spec
 from ir.verify import facts as facts_of
 
-TF32_PRODUCTS = 3  # in tf32 that make one accurate to f32
+TF32_PRODUCTS = 3  # tf32 matmuls in one of f32 accuracy (3xTF32)
 
 
 @dataclass(frozen=True, slots=True)
 class Roofline:
-    """A bound below which no kernel for the spec can go.
+    """A lower bound on the time of any kernel for the spec."""
 
-    us: microseconds.  bound: `memory` or `matrix`.  bytes: of all inputs and outputs, each
-    moved once.  flops: of the contractions, two for a product and its sum.
-    """
-
-    us: float
-    bound: str
-    bytes: int
-    flops: int
+    us: float  # microseconds
+    bound: str  # `memory` or `matrix`
+    bytes: int  # of all inputs and outputs, each moved once
+    flops: int  # of the largest contraction; a multiply-add is two
 
 
 def roofline(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Roofline:
     """The roofline of a spec: compulsory traffic over bandwidth, contractions over peak.
 
-    A tensor that is only gathered from counts the rows that as many evenly drawn positions hit
-    on average, so there the bound is one on average. Of a chain of
-    contractions only the cheapest can be certain, so flops are those of the largest one.
+    A tensor that is only gathered from counts the expected number of distinct rows for uniformly
+    drawn positions, so there the bound holds on average only.
     """
     bound = bind(spec, sizes)
     facts = facts_of(spec)
     moved = sum(_read_bytes(spec, t.name, bound) for t in spec.inputs)
     moved += sum(DTYPES[t.dtype] * prod(shape(t, bound)) for t in spec.outputs)
+    # A chain of contractions can be reassociated, which changes their sum; take the largest one.
     flops, us = 0, 0.0
     for e in spec.equations:
         if contraction(e) is None:
             continue
         names = dict.fromkeys((*e.indices, *e.reduced))
         work = 2 * prod(number(facts.ranges[i].high, bound) for i in names)
-        time = 1e6 * work / product_peak(machine, _operand_dtype(spec, e.value))
+        time = 1e6 * work / product_peak(machine, _operand_dtype(spec, e.reduce))
         if time > us:
             flops, us = work, time
     memory = 1e6 * moved / machine.bandwidth
@@ -55,8 +51,8 @@ def roofline(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> Roofline
 
 
 def product_peak(machine: Machine, dtype: str) -> float:
-    """Operations a second of products that are accurate to a dtype, on the unit made for them. Where
-    the matrix unit takes tf32, three of its products are as good as one of f32."""
+    """Operations a second of matmuls with the accuracy of a dtype, on the fastest unit. For f32 a
+    tensor core with tf32 can do 3xTF32."""
     unit = "matrix" if "matrix" in machine.units else "vector"
     peak = machine.peak(unit, dtype)
     if dtype == "f32" and machine.has_matrix("tf32"):
@@ -65,12 +61,13 @@ def product_peak(machine: Machine, dtype: str) -> float:
 
 
 def _operand_dtype(spec: Spec, value: Reduce) -> str:
-    """The narrowest dtype of the inputs that a product is made of."""
+    """The narrowest dtype of the inputs."""
     dtypes = [t.dtype for t in spec.inputs if t.dtype in DTYPES]
     return min(dtypes, key=lambda d: DTYPES[d])
 
 
 def _read_bytes(spec: Spec, name: str, sizes: Mapping[str, int]) -> int:
+    """Bytes of an input that a kernel must read."""
     tensor = next(t for t in spec.inputs if t.name == name)
     whole = DTYPES[tensor.dtype] * prod(shape(tensor, sizes))
     gathered = 0
@@ -84,11 +81,12 @@ def _read_bytes(spec: Spec, name: str, sizes: Mapping[str, int]) -> int:
             rows = next((t for t in spec.inputs if t.name == inner[0]), None)
             count = prod(shape(rows, sizes)) if rows else sizes_of(spec, inner[0], sizes)
             rows_there, *row = shape(tensor, sizes)
+            # Distinct rows that `count` uniform draws hit, on average.
             hit = rows_there * (1 - (1 - 1 / rows_there) ** count)
             gathered += int(DTYPES[tensor.dtype] * hit * prod(row))
     return gathered or whole
 
 
 def sizes_of(spec: Spec, tensor: str, sizes: Mapping[str, int]) -> int:
-    """How many elements an intermediate tensor has."""
+    """The number of elements of an intermediate tensor."""
     return prod(shape(facts_of(spec).tensors[tensor], sizes))

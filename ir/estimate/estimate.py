@@ -1,4 +1,4 @@
-"""Estimate: how long a loop nest would take, from its text; ranks schedules before they run."""
+"""The estimated time of a loop nest, to rank schedules before any of them runs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from ir.sizes import bind
 
 
 def estimate(nest: LoopNest, machine: Machine, sizes: Mapping[str, int]) -> float:
-    """A first estimate of a nest's time in microseconds, to rank schedules of one spec by: the
-    quick cost of the machine's class."""
+    """The estimated microseconds of a nest: the quick cost of the machine's class."""
     return machine.model.quick_us(nest, machine, sizes)
 
 
 def intensity(nest: LoopNest, machine: Machine, sizes: Mapping[str, int]) -> dict[str, float]:
-    """Facts of a nest by which candidates are told apart: launches, tiles and bytes moved, those
-    of every step, and scratch bytes."""
+    """Features that tell candidates apart: scratch bytes, and launches, tiles and bytes moved over
+    all steps of recurrences."""
     bound = bind(nest.spec, sizes)
     all_traffic = [
         (launch.times(bound), traffic(launch, machine, bound)) for launch in nest.launches

@@ -1,8 +1,8 @@
-"""Character: facts of a loop nest by which kernels are told apart, in words for all machines.
+"""Kernel features: what a loop nest does, in terms that hold for all machines.
 
-They say how a kernel goes about its memory (`coalesced`, `reused`, `ahead`), how often over its
-data (`passes`, `carried`), on which unit (`matrix_share`), where programs or their threads meet
-(`barriers`, `collectives`, `atomics`), and what bounds it by a first estimate (`busy_*`).
+They describe memory accesses (`coalesced`, `reused`, `ahead`), passes over the data (`passes`,
+`carried`), the unit (`matrix_share`), synchronisation (`barriers`, `collectives`, `atomics`) and
+the estimated bottleneck (`busy_*`).
 """
 
 from __future__ import annotations
@@ -35,17 +35,7 @@ VECTOR = ("vector", "special", "reduction")  # engines that count as one
 
 
 def kernel_features(nest: LoopNest, machine: Machine, sizes: Mapping[str, int]) -> dict[str, float]:
-    """The facts of a nest at sizes.
-
-    coalesced: bytes asked for, of those that are moved, runs being whole sectors.  reused,
-    ahead: the share of the bytes loaded that are read more than once, and that are loaded while
-    earlier ones are worked on.  passes: the most places from which one tensor is gone through,
-    as each store and each loop that loads it is one.  carried: reductions that go on from tile to
-    tile.  operations: all of them; matrix_share: those of the matrix unit.  barriers: loads that
-    programs share, and what threads hand to each other through scratch; collectives: reductions within
-    a program; atomics: reductions into global memory.  busy_memory, busy_vector, busy_matrix: the
-    share of the estimated time; what is left is launches and waiting.
-    """
+    """The features of a nest at sizes."""
     bound = bind(nest.spec, sizes)
     walks = [_Walk(launch, machine, bound) for launch in nest.launches]
     total = {
@@ -54,36 +44,42 @@ def kernel_features(nest: LoopNest, machine: Machine, sizes: Mapping[str, int]) 
     }
     operations = total["matrix"] + total["vector"]
     return {
+        # Bytes requested over bytes moved; memory moves whole sectors.
         "coalesced": _share(total["asked"], total["moved"]),
+        # Share of the loaded bytes that are read more than once.
         "reused": _share(total["reused"], total["loaded"]),
+        # Share of the loaded bytes that are prefetched.
         "ahead": _share(total["ahead"], total["loaded"]),
+        # Most passes over one tensor; each store of it and each loop that loads it is one.
         "passes": float(_passes(nest)),
+        # Loop-carried reductions.
         "carried": float(sum(_carried(launch) for launch in nest.launches)),
         "operations": operations,
         "matrix_share": _share(total["matrix"], operations),
+        # Loads that thread blocks share, and exchanges between threads through shared memory.
         "barriers": float(sum(_barriers(launch, machine) for launch in nest.launches)),
+        # Reductions and scans within a thread block.
         "collectives": float(sum(w.met for w in walks)),
+        # Reductions into global memory.
         "atomics": float(sum(s.reduction != "" for s in _all(nest) if isinstance(s, Store))),
+        # Shares of the estimated time; the rest is launches and latency.
         **_busy(walks, machine),
     }
 
 
 class _Walk(Counter):
-    """Adds up, beside a launch's time by engine, what its bytes and operations are for.
-
-    met: reductions and scans over more than one element.  found: of all its programs: bytes `asked`
-    for and `moved`, bytes `loaded` and of these those `reused` and loaded `ahead`, operations of
-    the `matrix` and the `vector` units.
-    """
+    """A counter that also classifies the bytes and operations of a launch."""
 
     def __init__(self, launch: Launch, machine: Machine, sizes: Mapping[str, int]):
         super().__init__(launch, machine, sizes)
         self.times = launch.times(sizes)
         self.tiles = prod(ceil(number(g.size, sizes) / g.tile) for g in launch.grid)
         own = machine.model.block_per_tile and not launch.resident
-        self.kept = frozenset(_reused(launch, 0 if own else -1))
+        self.kept = frozenset(_reused(launch, 0 if own else -1))  # loaded values that are reused
+        # Totals of the launch: bytes `asked` (requested) and `moved`; bytes `loaded`, and of these
+        # `reused` and `ahead` (prefetched); operations of the `matrix` and the `vector` units.
         self.found: dict[str, float] = {}
-        self.met = 0
+        self.met = 0  # reductions and scans over more than one element
         self.block(launch.body, self.tiles)
         self.block(launch.once, self.tiles if own else min(self.tiles, machine.parallel))
 
@@ -105,11 +101,11 @@ class _Walk(Counter):
         super().block(block, times)
 
     def us(self, engine: str) -> float:
-        """Busy time of one processor, of all of them alike, in one launch."""
+        """Busy microseconds of an engine of one SM in one launch."""
         return 1e6 * self.seconds.get(engine, 0.0) / min(self.tiles, self.machine.parallel)
 
     def memory_us(self) -> float:
-        """The longer of what memory and what its cache take for one launch."""
+        """Microseconds of memory or of its cache in one launch, whichever is longer."""
         cache = self.machine.spaces.get("cache", self.machine.spaces["global"])
         whole = sum(
             DTYPES[p.dtype] * prod(number(e, self.sizes) for e in p.shape)
@@ -141,7 +137,7 @@ class _Walk(Counter):
 
 
 def _busy(walks: list[_Walk], machine: Machine) -> dict[str, float]:
-    """The share of the estimated time that memory and each sort of unit is busy."""
+    """The shares of the estimated time in which memory and each kind of unit are busy."""
     parts = dict.fromkeys(BUSY, 0.0)
     total = 0.0
     for walk in walks:
@@ -159,10 +155,10 @@ def _busy(walks: list[_Walk], machine: Machine) -> dict[str, float]:
 
 
 def _reused(launch: Launch, once: int) -> Iterator[str]:
-    """Loaded values that are read more than once: by two statements, in a loop around which they
-    were loaded, by several programs, or against each row of another operand.
+    """Loaded values that are read more than once: by two statements, in a loop inside the one that
+    loads them, by several thread blocks, or as an operand of a matmul.
 
-    once: the depth of what is done first, -1 where a program goes through several tiles.
+    once: the loop depth of the prologue; -1 where a thread block processes several tiles.
     """
     deep = [*_within(launch.once, once), *_within(launch.body, 0)]
     outside = {s.value: depth for depth, s in deep if isinstance(s, Load)}
@@ -201,7 +197,7 @@ def _within(block: tuple[Statement, ...], depth: int) -> Iterator[tuple[int, Sta
 
 
 def _passes(nest: LoopNest) -> int:
-    """The most places where one global tensor is gone through."""
+    """The most passes over one global tensor."""
     places: dict[str, int] = {}
     for launch in nest.launches:
         for block in (launch.once, launch.body, *_bodies(launch)):
@@ -217,7 +213,7 @@ def _bodies(launch: Launch) -> Iterator[tuple[Statement, ...]]:
 
 
 def _carried(launch: Launch) -> int:
-    """Reductions and products of a launch that go on from one tile of a loop to the next."""
+    """Loop-carried reductions, scans and matmuls of a launch."""
     return sum(
         isinstance(s, Scan) or (isinstance(s, Reduction | Dot) and s.accumulate)
         for body in _bodies(launch)
@@ -226,7 +222,7 @@ def _carried(launch: Launch) -> int:
 
 
 def _barriers(launch: Launch, machine: Machine) -> int:
-    """Places where what others loaded is waited for: other programs, or other threads."""
+    """Synchronisations with other thread blocks or between threads."""
     shared = sum(isinstance(s, Load) and s.shared is not None for s in launch.statements())
     return shared + machine.model.exchanges(launch)
 

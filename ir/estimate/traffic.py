@@ -28,24 +28,22 @@ from ir.nest.steps import tile_axes
 from ir.sizes import value as number
 from ir.spec import DTYPES, Apply, Expr, Index, Number
 
-TYPICAL_SEGMENT = 16  # entries of a jagged range, where only its data could tell
+TYPICAL_SEGMENT = 16  # assumed length of a jagged range, which only the data tells
 
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What a launch does in all. tiles: of the grid.  moved: bytes over the memory system.
-    compulsory: bytes of its tensors, each once.  seconds: busy time of one processor by
-    engine, for one tile.  chain: steps of one tile that wait for a load."""
+    """The work of a whole launch."""
 
-    tiles: int
-    moved: int
-    compulsory: int
-    seconds: Mapping[str, float]
-    chain: float
+    tiles: int  # of the grid
+    moved: int  # bytes over the memory system
+    compulsory: int  # bytes of its tensors, each once
+    seconds: Mapping[str, float]  # by engine: the busy time of one SM for one tile
+    chain: float  # steps of one tile that wait for a load
 
 
 def traffic(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> Traffic:
-    """What a launch does, from its statements and how often each runs."""
+    """The work of a launch, from its statements and how often each runs."""
     counter = Counter(launch, machine, sizes)
     tiles = prod(ceil(number(g.size, sizes) / g.tile) for g in launch.grid)
     counter.block(launch.body, 1)
@@ -53,6 +51,7 @@ def traffic(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> Traff
     compulsory = sum(
         DTYPES[p.dtype] * prod(number(e, sizes) for e in p.shape) for p in launch.parameters
     )
+    # The prologue runs once per thread block, not once per tile; `moved` leaves it out.
     counter.block(launch.once, min(tiles, machine.parallel) / tiles)
     return Traffic(
         tiles, int(moved), int(min(compulsory, moved) or moved), counter.seconds, counter.chain
@@ -74,18 +73,23 @@ class Counter:
         self.whole_of = dict(launch.whole)
 
     def block(self, block: tuple[Statement, ...], times: float) -> None:
+        """Adds what a block does when it runs `times` times."""
         for s in block:
             match s:
                 case Loop():
                     iterations = self._iterations(s)
                     before = self.chain
                     self.block(s.body, times * iterations)
+                    # A load that is not prefetched stalls every iteration of its loop. This count
+                    # replaces what loops inside it added.
                     if any(isinstance(x, Load) and self.values[x.value].depth < 2 for x in s.body):
                         self.chain = before + times * iterations
                 case Load() | Store():
                     moved = self._moved(s)
                     alike = self._alike(s) if isinstance(s, Load) else 1
                     self.bytes += times * moved / alike
+                    # A tile that other tiles load too mostly comes from the cache. One SM can
+                    # draw about twice its share of the cache's bandwidth.
                     cache = self.machine.spaces.get("cache", self.machine.spaces["global"])
                     rate = 2 * cache.bytes_per_second / self.machine.parallel
                     self._busy("memory", times * moved / rate)
@@ -94,6 +98,7 @@ class Counter:
                 case Map():
                     self._map(s, times)
                 case Search():
+                    # Binary search: one comparison per bit of the number of borders.
                     depth = ceil(number(s.count, self.sizes).bit_length())
                     count = depth * self._elements(s.value)
                     self._busy("vector", times * count / self._rate("vector", "f32"))
@@ -105,14 +110,16 @@ class Counter:
                     self._busy("reduction", times * count / self._rate("vector", "f32"))
 
     def _moved(self, s: Load | Store) -> float:
-        """Bytes that a region moves; a contiguous run takes whole sectors."""
+        """Bytes that a region moves; a contiguous run occupies whole sectors."""
         value = self.values[s.value]
         width = DTYPES[value.dtype]
         shape = next(p.shape for p in self.launch.parameters if p.name == s.tensor)
+        # Positions over several axes are read element by element, one sector each.
         if any(one.rows and len(one.terms) > 1 for one in s.region):
             return self._elements(s.value) * self.machine.sector
         extents = [self._slice(one, value) for one in s.region]
-        run = 1
+        # A run grows over the innermost dimensions as long as each is covered whole.
+        run = 1.0
         for one, size, extent in zip(
             reversed(s.region), reversed(shape), reversed(extents), strict=True
         ):
@@ -120,23 +127,25 @@ class Counter:
             if one.rows or one.step > 1 or extent < number(size, self.sizes):
                 break
         if s.region and (s.region[-1].step > 1 or s.region[-1].rows):
-            run = 1
+            run = 1.0
         runs = prod(extents) / run
         return runs * _up(width * run, self.machine.sector)
 
-    def _slice(self, one: Slice, value: Value) -> int:
+    def _slice(self, one: Slice, value: Value) -> float:
+        """Elements along one dimension of a region."""
         if one.axis is None:
             return 1
         return number(next(a.extent for a in value.axes if a.name == one.axis), self.sizes)
 
     def _alike(self, load: Load) -> int:
-        """How many tiles that run at once take a load together."""
+        """How many concurrent tiles share a load."""
         if load.shared is None:
             return 1
         axis = self.launch.grid[-1]
         return min(self.machine.parallel, ceil(number(axis.size, self.sizes) / axis.tile))
 
     def _iterations(self, loop: Loop) -> float:
+        """The iterations of a loop, for the middle tile where its bounds depend on the tile."""
         if loop.high.size is None:
             return max(1.0, TYPICAL_SEGMENT / loop.tile)
         high = number(self._middle(loop.high.size), self.sizes)
@@ -144,11 +153,11 @@ class Counter:
         return max(1, ceil((high - low) / loop.tile))
 
     def _moving(self, bound: Expr) -> bool:
-        """Whether a bound follows the tile of another index."""
+        """Whether a bound depends on the tile of another index."""
         return any(isinstance(n, Index) for n in bound.walk())
 
     def _middle(self, bound: Expr) -> Expr:
-        """A bound as it is for the middle tile of the indices that it follows."""
+        """The bound for the middle tile of the indices that it depends on."""
         if isinstance(bound, Index):
             sizes = {g.index: g.size for g in self.launch.grid} | dict(self.launch.whole)
             half = number(sizes[bound.name], self.sizes) // 2 if bound.name in sizes else 0
@@ -158,6 +167,7 @@ class Counter:
         return bound
 
     def _dot(self, s: Dot) -> float:
+        """Seconds of one matmul on one SM; M and N are padded to the steps of the matrix unit."""
         a, b = tile_axes(s.a, self.values), tile_axes(s.b, self.values)
         step = (*self.machine.units["matrix"].step, 1, 1, 1)
         out = self.values[s.value].names
@@ -169,6 +179,7 @@ class Counter:
         return 2 * padded / self._rate("matrix", self.values[s.a.value].dtype)
 
     def _map(self, s: Map, times: float) -> None:
+        """Adds each operation of an expression on the unit that computes it."""
         count = self._elements(s.value)
         for step in map_steps(self.launch)[id(s)]:
             known = POINTWISE.get(step.function)
@@ -177,6 +188,7 @@ class Counter:
             self._busy(unit, times * count / self._rate(unit, "f32"))
 
     def _rate(self, unit: str, dtype: str) -> float:
+        """Operations a second of a unit of one SM."""
         return self.machine.peak(unit, dtype) / self.machine.parallel
 
     def _busy(self, engine: str, seconds: float) -> None:
@@ -191,5 +203,5 @@ class Counter:
         return number(self.whole_of[index], self.sizes)
 
 
-def _up(count: int, step: int) -> int:
+def _up(count: float, step: int) -> int:
     return ceil(count / step) * step

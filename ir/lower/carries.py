@@ -10,9 +10,8 @@ steps.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
 
 from ir.errors import KernelError
 from ir.lower.scope import Scope
@@ -34,8 +33,8 @@ class Demand(Protocol):
     """What `Carries` needs from the program that it is part of."""
 
     facts: Facts
-    equations: Mapping[str, Equation]
-    values: Mapping[str, Value]
+    equations: dict[str, Equation]
+    values: dict[str, Value]
 
     def needed(self, indices: tuple[str, ...]) -> set[str]:
         """Those of the indices that have a tile origin."""
@@ -96,7 +95,8 @@ class Carries:
             own == position or own == Index(step.index)
             for own, position in zip(equation.at, read.at, strict=True)
         )
-        if not there or not program.needed(kept) <= steps.parent.bound:
+        outside = cast(Scope, steps.parent)  # a loop over steps has a scope around it
+        if not there or not program.needed(kept) <= outside.bound:
             raise KernelError(
                 f"a program would need `{read.tensor}` of the step before from others: it is read "
                 "at other indices than it is computed at, or has a loop of its own in each step",
@@ -105,7 +105,6 @@ class Carries:
             )
         dtype = program.facts.tensors[read.tensor].dtype
         value = program.new(f"{read.tensor}_before", read.tensor, dtype, kept, depth=1)
-        steps.parent.statements.append(
-            Fill(value.name, read.pad if dtype in FLOATS else int(read.pad))
-        )
+        first = cast(float, read.pad)  # a recurrence pads the step before its first
+        outside.statements.append(Fill(value.name, first if dtype in FLOATS else int(first)))
         return _Carry(value.name, read.tensor, steps)

@@ -39,9 +39,9 @@ def dispatch(schedule: Schedule, segment: Segment, tilings: Mapping[str, Tiling]
             hint="place a loop on the grid",
         )
     return Dispatch(
-        threads=int(threads.option("count")) if threads else 0,
+        threads=threads.number("count") if threads else 0,
         band=_band(schedule, segment, grid),
-        resident=int(persistent.option("programs")) if persistent else 0,
+        resident=persistent.number("programs") if persistent else 0,
         specialized=_one(schedule, "specialize", segment) is not None,
     )
 
@@ -96,4 +96,4 @@ def _band(schedule: Schedule, segment: Segment, grid: list[str]) -> Band | None:
     if not found:
         return None
     (one,) = found
-    return Band(one.subject, str(one.option("over")), int(one.option("size")))
+    return Band(one.subject, str(one.option("over")), one.number("size"))

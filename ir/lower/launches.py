@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from ir.errors import KernelError
 from ir.memo import by_identity
@@ -44,7 +45,7 @@ class Segment:
     def reduced(self) -> frozenset[str]:
         """The indices that an equation here reduces or scans over. They cannot be spread over the
         grid."""
-        found = set()
+        found: set[str] = set()
         for e in self.equations:
             found.update(e.reduced)
             if isinstance(e.value, Scan):
@@ -88,7 +89,7 @@ def _segments(spec: Spec, schedule: Schedule) -> tuple[Segment, ...]:
     _require_whole(groups, walked)
     behind = _behind(spec, tuple(steps.values()))
     outputs = {t.name for t in spec.outputs}
-    made = []
+    made: list[Segment] = []
     for number, group in enumerate(groups):
         later = {s for g in groups[number + 1 :] for e in g for s in e.sources()}
         left = outputs | later | behind
@@ -178,7 +179,7 @@ def tilings(
         place = schedule.find("place", f"{followed[index]}.outer")
         span = facts.ranges[index]
         if index in parts:
-            size = int(tile.option("size")) if tile and index in segment.reduced else 1
+            size = tile.number("size") if tile and index in segment.reduced else 1
             level = LOOP if index in segment.reduced else GRID
             made[index] = Tiling(index, level, size, span)
             continue
@@ -194,7 +195,7 @@ def tilings(
         free = index not in segment.reduced and index in apart and not span.jagged
         wide = on_grid or spread and not segment.reduced
         level = GRID if wide and free else LOOP
-        made[index] = Tiling(index, level, int(tile.option("size")), span)
+        made[index] = Tiling(index, level, cast(Decision, tile).number("size"), span)
     return made
 
 

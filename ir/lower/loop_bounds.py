@@ -58,11 +58,11 @@ def _cut(
     rounded down to a whole tile of n.
     """
     index, at = decision.subject, str(decision.option("at"))
-    identity = IDENTITY_ELEMENTS.get(equation.value.reduction)
+    identity = IDENTITY_ELEMENTS.get(equation.reduce.reduction)
     low = high = None
-    for offset in borders(spec, equation.value.body, index, at):
+    for offset in borders(spec, equation.reduce.body, index, at):
         above, below = (
-            beyond(spec, equation.value.body, index, at, offset, side) == identity
+            beyond(spec, equation.reduce.body, index, at, offset, side) == identity
             for side in ("above", "below")
         )
         high = offset if above and high is None else high

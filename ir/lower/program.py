@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import cast
 
 from ir.affine import affine
 from ir.dtypes import Dtypes, is_integer, strong
@@ -185,13 +186,13 @@ class Program:
             self.reductions.scan(equation, home)
         else:
             self._pointwise(equation, home)
-        return home.tensor(name)
+        return cast(str, home.tensor(name))
 
     def _pointwise(self, equation: Equation, home: Scope) -> None:
         expression = self.expression(equation.value, home)
         name = equation.target
         if self._same(expression, equation):
-            home.tensors[name] = expression.value
+            home.tensors[name] = cast(Tile, expression).value
             return
         if name not in self._pointwise_values:
             value = self.new(name, name, self._dtype(equation), equation.indices)
@@ -246,7 +247,7 @@ class Program:
     def depth(self, tensor: str) -> int:
         """The number of pipeline stages of a tensor's tile."""
         stage = self.schedule.find("stage", tensor)
-        return int(stage.option("depth", 1)) if stage else 1
+        return stage.number("depth", 1) if stage else 1
 
     def touch(self, tensor: str) -> None:
         """Records that the launch uses a global tensor."""
@@ -417,9 +418,10 @@ class Program:
         return tensor in self._borders
 
     def _take(self, read: Read, found: Access, scope: Scope) -> Tile:
-        home = scope.home(set(found.needed))
+        # The scope is inside all loops that the positions need.
+        home = cast(Scope, scope.home(set(found.needed)))
         table, size = self._resident(read.tensor)
-        rows = self.rows(read.tensor, found.rows[0], home)
+        rows = self.rows(read.tensor, cast(Expr, found.rows[0]), home)
         indices = self.values[rows.value].names
         dtype = self.facts.tensors[read.tensor].dtype
         value = self.new(f"{read.tensor}_at", read.tensor, dtype, indices, depth=1)

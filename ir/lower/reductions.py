@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
 
 from ir.contraction import Contraction, factors
 from ir.errors import KernelError, Place
@@ -65,8 +65,8 @@ class Demand(Protocol):
     machine: Machine
     segment: Segment
     tilings: Mapping[str, Tiling]
-    equations: Mapping[str, Equation]
-    values: Mapping[str, Value]
+    equations: dict[str, Equation]
+    values: dict[str, Value]
 
     def needed(self, indices: tuple[str, ...]) -> set[str]:
         """Those of the indices that have a tile origin."""
@@ -139,7 +139,7 @@ class Reductions:
                 moved = self._advance(m, inner, [o.equation for o in members])
                 continue
             # Online softmax: earlier partial sums used an older maximum, so rescale them first.
-            if moved and depends(self.program.spec, m.equation.target, running.target):
+            if moved and running and depends(self.program.spec, m.equation.target, running.target):
                 inner.statements.append(Map(m.value, _kept(m, moved)))
             self._accumulate(m, inner, bool(loops))
         for m in members:
@@ -154,7 +154,7 @@ class Reductions:
         """
         if member.equation is scaled:
             return LOWEST
-        start = IDENTITY_ELEMENTS[member.equation.value.reduction]
+        start = IDENTITY_ELEMENTS[member.equation.reduce.reduction]
         dtype = self.program.values[member.value].dtype
         if dtype == "b8":
             return bool(start)
@@ -169,13 +169,13 @@ class Reductions:
         if found:
             self._dots(member, found, scope, onto)
             return
-        value = equation.value
+        value = equation.reduce
         source = self._body(equation, scope)
         scope.statements.append(Reduction(member.value, value.reduction, source, value.over, onto))
 
     def _body(self, equation: Equation, scope: Scope) -> Tile:
         dtype = self.program.accumulator_dtype(equation)
-        return self.program.operand(f"{equation.target}_term", equation.value.body, scope, dtype)
+        return self.program.operand(f"{equation.target}_term", equation.reduce.body, scope, dtype)
 
     def _dots(
         self, member: Member, found: tuple[Contraction, ...], scope: Scope, onto: bool
@@ -316,14 +316,14 @@ class Reductions:
         new) then corrects earlier terms."""
         if _places(other, running):
             return
-        body = undone(self.program.spec, other).value.body
+        body = undone(self.program.spec, other).reduce.body
         for e in reversed(self.program.spec.equations):
             if e.target != running.target and pointwise(e):
                 if depends(self.program.spec, e.target, running.target):
                     body = inline(body, e)
         known = [f for f in factors(body) if self._mentions(f, running.target)]
         fine = (
-            (running.value.reduction, other.value.reduction) == ("max", "sum")
+            (running.reduce.reduction, other.reduce.reduction) == ("max", "sum")
             and len(known) == 1
             and isinstance(known[0], Apply)
             and known[0].function == "exp"
@@ -371,11 +371,11 @@ class Reductions:
 
     def scan(self, equation: Equation, home: Scope) -> None:
         """Emits a scan; its carry is initialised outside the loop along it."""
-        value = equation.value
+        value = equation.scan
         program = self.program
         outer = home
         if value.along in program.needed((value.along,)):
-            outer = next(s for s in home.chain() if value.along in s.binds).parent
+            outer = cast(Scope, next(s for s in home.chain() if value.along in s.binds).parent)
             if home.bound - outer.bound != {value.along}:
                 raise KernelError(
                     f"the loop over `{value.along}` must be the innermost around its scan",
@@ -407,8 +407,8 @@ def _places(e: Equation, extremum: Equation) -> bool:
     top = Read(extremum.target, extremum.at)
     match e.value.body:
         case Apply("where", (found, place, count)):
-            same = Apply("eq", (extremum.value.body, top))
-            nan = Apply("isnan", (extremum.value.body,))
+            same = Apply("eq", (extremum.reduce.body, top))
+            nan = Apply("isnan", (extremum.reduce.body,))
             alone = not any(n == top for part in (place, count) for n in part.walk())
             return found in (same, Apply("or", (same, nan))) and alone
     return False
@@ -420,9 +420,9 @@ def _kept(member: Member, moved: Moved) -> Expr:
     own = Tile(member.value)
     if not _places(member.equation, moved.equation):
         return Apply("mul", (own, Tile(moved.scale)))
-    found, _, count = member.equation.value.body.args
+    found, _, count = cast(Apply, member.equation.reduce.body).args
     same: Expr = Apply("eq", (Tile(moved.before), Tile(moved.now)))
     # Once the maximum is NaN it stays so, and so does its first position.
-    if found.function == "or":
+    if cast(Apply, found).function == "or":
         same = Apply("or", (same, Apply("isnan", (Tile(moved.before),))))
     return Apply("where", (same, own, count))

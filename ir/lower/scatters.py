@@ -17,7 +17,7 @@ class Demand(Protocol):
     """What scatters need from the program that they are part of."""
 
     tilings: Mapping[str, Tiling]
-    values: Mapping[str, Value]
+    values: dict[str, Value]
     top: Scope
     grid: Scope
 

@@ -399,7 +399,7 @@ class _Checker:
                 )
 
     def _online(self, decision: Decision) -> None:
-        if self.reductions[decision.subject].value.reduction not in ("max", "min"):
+        if self.reductions[decision.subject].reduce.reduction not in ("max", "min"):
             raise KernelError(
                 f"`{decision.subject}` is no maximum or minimum, so it has no running form",
                 place=decision.place,
@@ -419,7 +419,7 @@ class _Checker:
 
     def _group(self, decision: Decision) -> None:
         self._of_class(decision)
-        if decision.option("size") < 2:
+        if decision.number("size") < 2:
             raise KernelError(
                 f"`size={decision.option('size')}` groups no tiles",
                 place=decision.place,
@@ -446,7 +446,7 @@ class _Checker:
 
     def _persistent(self, decision: Decision) -> None:
         self._of_class(decision)
-        if decision.option("programs") > MOST_RESIDENT:
+        if decision.number("programs") > MOST_RESIDENT:
             raise KernelError(
                 f"`programs={decision.option('programs')}` are more than a processor keeps",
                 place=decision.place,

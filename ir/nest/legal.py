@@ -58,7 +58,7 @@ def _renamed(node: Any, names: dict[str, str]) -> Any:
         return names.get(node, node)
     if isinstance(node, tuple):
         return tuple(_renamed(n, names) for n in node)
-    if not is_dataclass(node):
+    if not is_dataclass(node) or isinstance(node, type):
         return node
     kept = {*_OTHERS, "name"} if isinstance(node, Launch | Spec) else _OTHERS
     own = [f.name for f in fields(node) if f.name not in kept]

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
+from typing import cast
 
 from ir.memo import Keeping, kept
 from ir.schedule import Schedule
@@ -194,6 +195,11 @@ class Bound:
     tensor: str = ""
     position: Slice | None = None  # sum(coefficient * origin) + offset, where `tensor` is read
 
+    @property
+    def entry(self) -> Slice:
+        """The position of a bound that is an entry of a tensor."""
+        return cast(Slice, self.position)
+
 
 @dataclass(frozen=True, slots=True)
 class Loop(Statement):
@@ -236,7 +242,7 @@ class Repeat:
     of: str  # the first tensor of the recurrence
     backwards: bool = False  # from the last step to the first
 
-    def steps(self, sizes: Mapping[str, int]) -> range:
+    def steps(self, sizes: Mapping[str, float]) -> range:
         """The values of the index, in the order in which they run."""
         forwards = range(value(self.size, sizes))
         return forwards[::-1] if self.backwards else forwards

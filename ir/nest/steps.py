@@ -72,7 +72,9 @@ class _Maker:
         if any(isinstance(n, Tile) and n.value == self.value.name for n in expr.walk()):
             self.alive.add(_OLD)
         if isinstance(expr, Cast) and expr.dtype in _WHOLE and expr.dtype != self.value.dtype:
-            args, function = (self._operand(expr),), "copy"  # wrap to the narrow integer first
+            # Wrap to the narrow integer first.
+            args: tuple[Expr, ...] = (self._operand(expr),)
+            function = "copy"
         else:
             args, function = self._operands(expr)
         self._release(args)

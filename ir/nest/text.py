@@ -193,7 +193,7 @@ class _Writer:
     def _bound(self, bound: Bound) -> str:
         if bound.size is not None:
             return _text(bound.size)
-        return f"{bound.tensor}[{self._slice(bound.position, '')}]"
+        return f"{bound.tensor}[{self._slice(bound.entry, '')}]"
 
 
 def _affine(terms: tuple[tuple[str, int], ...], offset: Expr) -> str:

@@ -75,15 +75,12 @@ def is_name(name: str) -> bool:
 
 
 class Expressions:
-    """Reads the expressions of one spec.
-
-    attributes: the lower-case names that stand for a scalar.  tensors: the names that need
-    positions; the caller adds to it as equations define more.
-    """
+    """Reads the expressions of one spec."""
 
     def __init__(self, source: Source, attributes: Collection[str] = ()):
         self.source = source
-        self.attributes = attributes
+        self.attributes = attributes  # the lower-case names that stand for a scalar
+        # The names that need positions; the caller adds to it as equations define more.
         self.tensors: set[str] = set()
         self._depth = 0
 
@@ -212,8 +209,9 @@ class Expressions:
             isinstance(operand, ast.Name) and operand.id == "inf"
         )
         value = self.value(operand)
-        if function == "neg" and literal and type(value.value) is not bool:
-            return Number(-value.value, place=self.source.place(node))
+        if function == "neg" and literal and isinstance(value, Number):
+            if type(value.value) is not bool:
+                return Number(-value.value, place=self.source.place(node))
         return Apply(function, (value,), place=self.source.place(node))
 
     def _read(self, node: ast.Subscript, pad: float | None = None) -> Read:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
+from typing import cast
 
 from ir.dtypes import is_bool, is_float
 from ir.errors import KernelError
@@ -22,7 +23,8 @@ _ARGUMENT = "`x: f32[M, K]` (a tensor), `eps=1e-06` (an attribute), `P=H // 2` (
 def parse_spec(text: str, where: str = "") -> Spec:
     """The verified spec that a text of one `def` holds; KernelError at the first fault."""
     source = Source(text, where)
-    first, *rest = source.tree() or [None]
+    tree = source.tree()
+    first, rest = (tree[0], tree[1:]) if tree else (None, [])
     spec = _spec(source, first)
     if rest:
         raise source.fault(
@@ -37,7 +39,8 @@ def parse_spec(text: str, where: str = "") -> Spec:
 def parse_workload(text: str, where: str = "") -> Workload:
     """What a `.kir` file holds: one `def`, then `tune(M=...)` and `check(M=...)` lines."""
     source = Source(text, where)
-    first, *rest = source.tree() or [None]
+    tree = source.tree()
+    first, rest = (tree[0], tree[1:]) if tree else (None, [])
     spec = _spec(source, first)
     tune, checks = None, []
     for line in rest:
@@ -80,9 +83,11 @@ def _spec(source: Source, node: ast.stmt | None) -> Spec:
     return spec
 
 
-def _is_range(line: ast.stmt) -> bool:
+def _range_call(line: ast.stmt) -> ast.Call | None:
+    """The call of a line `range(...)`; None for other lines."""
     call = line.value if isinstance(line, ast.Expr) else None
-    return isinstance(call, ast.Call) and getattr(call.func, "id", "") == "range"
+    found = isinstance(call, ast.Call) and getattr(call.func, "id", "") == "range"
+    return cast(ast.Call, call) if found else None
 
 
 class _Reader:
@@ -100,8 +105,9 @@ class _Reader:
         self.expressions.tensors |= {t.name for t in inputs}
         doc, lines = self._docstring()
         equations, returned = [], None
-        while lines and _is_range(lines[0]):
-            inputs = self._with_range(lines.pop(0).value, inputs)
+        while lines and (call := _range_call(lines[0])):
+            inputs = self._with_range(call, inputs)
+            del lines[0]
         for line in lines:
             if returned is not None:
                 raise self.source.fault(
@@ -125,7 +131,8 @@ class _Reader:
         plain = len(args.args) - len(args.defaults)
         inputs, attributes, derived = [], [], []
         seen: set[str] = set()
-        for arg, default in zip(args.args, [None] * plain + args.defaults, strict=True):
+        defaults: list[ast.expr | None] = [*([None] * plain), *args.defaults]
+        for arg, default in zip(args.args, defaults, strict=True):
             if arg.arg in seen:
                 raise self.source.fault(
                     arg, f"`{arg.arg}` is declared twice", hint="give one of them another name"
@@ -222,12 +229,12 @@ class _Reader:
 
     def _equation(self, node: ast.stmt) -> Equation:
         accumulate = isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add)
-        sized = isinstance(node, ast.AnnAssign) and node.value is not None
-        if isinstance(node, ast.Assign) and len(node.targets) == 1:
-            target = node.targets[0]
-        else:
-            target = node.target if accumulate or sized else None
-        if not isinstance(target, ast.Subscript) or not isinstance(target.value, ast.Name):
+        target, right, written = _parts(node)
+        if (
+            right is None
+            or not isinstance(target, ast.Subscript)
+            or not isinstance(target.value, ast.Name)
+        ):
             raise self.source.fault(
                 node,
                 f"`{self.source.written(node)}` is no equation",
@@ -245,8 +252,8 @@ class _Reader:
                     allowed="an index; with `+=` also a computed position",
                     hint="define the tensor for every value of plain indices",
                 )
-        sizes = self._written_sizes(node.annotation, at) if sized else ()
-        value = self.expressions.right_side(node.value)
+        sizes = self._written_sizes(written, at) if written is not None else ()
+        value = self.expressions.right_side(right)
         self.expressions.tensors.add(name)
         return Equation(name, at, value, accumulate, place=self.source.place(target), sizes=sizes)
 
@@ -279,7 +286,19 @@ class _Reader:
                 hint="give every returned tensor its type",
             )
         pairs = zip(names, types, strict=True)
-        return tuple(self._tensor(name, name.id, type_) for name, type_ in pairs)
+        return tuple(self._tensor(n, cast(ast.Name, n).id, type_) for n, type_ in pairs)
+
+
+def _parts(node: ast.stmt) -> tuple[ast.expr | None, ast.expr | None, ast.expr | None]:
+    """The left side, the right side and the written sizes of an equation; None where missing."""
+    match node:
+        case ast.Assign(targets=[target], value=value):
+            return target, value, None
+        case ast.AnnAssign(target=target, value=value, annotation=written):
+            return target, value, written
+        case ast.AugAssign(target=target, op=ast.Add(), value=value):
+            return target, value, None
+    return None, None, None
 
 
 def _items(node: ast.expr) -> list[ast.expr]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+from typing import Any
 
 from ir.schedule import Argument, Decision, Schedule
 from ir.source import Source
@@ -22,15 +23,20 @@ def parse_schedule(text: str, where: str = "") -> Schedule:
 
 def _kernel(source: Source, line: ast.stmt | None) -> str:
     call = line.value if isinstance(line, ast.Expr) else None
-    named = isinstance(call, ast.Call) and getattr(call.func, "id", "") == "schedule"
-    if not named or call.keywords or len(call.args) != 1 or not isinstance(call.args[0], ast.Name):
+    if (
+        not isinstance(call, ast.Call)
+        or getattr(call.func, "id", "") != "schedule"
+        or call.keywords
+        or len(call.args) != 1
+        or not isinstance(call.args[0], ast.Name)
+    ):
         raise source.fault(
             line,
             "a schedule starts with the name of its kernel",
             allowed="`schedule(name)`",
             hint="name the spec of the kernel in the first line",
         )
-    return _value(source, call.args[0])
+    return _name(source, call.args[0])
 
 
 def _decision(source: Source, line: ast.stmt) -> Decision:
@@ -42,7 +48,7 @@ def _decision(source: Source, line: ast.stmt) -> Decision:
             allowed=_FORM,
             hint="write one call a line: the verb, what it is about, then named arguments",
         )
-    verb = _value(source, call.func)
+    verb = _name(source, call.func)
     if len(call.args) != 1:
         second = call.args[1] if call.args else call
         raise source.fault(
@@ -82,9 +88,14 @@ def _value(source: Source, node: ast.expr) -> Argument:
     inner = node
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         sign, inner = -1, node.operand
-    found = getattr(inner, "value", None)
-    if isinstance(inner, ast.Constant) and type(found) in (int, float) and _printable(found):
-        return sign * found
+    if isinstance(inner, ast.Constant):
+        found: Any = inner.value
+        if type(found) in (int, float) and _printable(found):
+            return sign * found
+    return _name(source, node)
+
+
+def _name(source: Source, node: ast.expr) -> str:
     name = _dotted(node)
     if name is None:
         raise source.fault(

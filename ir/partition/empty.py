@@ -52,7 +52,7 @@ def without_empty(spec: Spec) -> Spec:
     still = {i for i, r in ranges.found.items() if r.high == Number(0)}
     known = dtypes(spec)
     kept = tuple(
-        _equation(e, ranges.shapes[e.target], known, gone, still)
+        _equation(e, ranges.shape(e.target), known, gone, still)
         for e in spec.equations
         if e.target not in gone
     )
@@ -66,7 +66,7 @@ def with_empty(network: Network, whole: Spec) -> Network:
     """A network of `without_empty(whole)` with all inputs and outputs of `whole`. Nothing fills the
     empty ones."""
     held = {b.name: b for b in network.buffers}
-    inputs = [held.pop(t.name, None) or _buffer(t, "input") for t in whole.inputs]
+    inputs = [held.pop(t.name, _buffer(t, "input")) for t in whole.inputs]
     shown = {t.name: out for t, out in zip(_full(whole), network.outputs, strict=True)}
     empty = [_buffer(t, "output") for t in whole.outputs if t.name not in shown]
     outputs = tuple(shown.get(t.name, (t.name, shape(t, {}))) for t in whole.outputs)
@@ -95,7 +95,7 @@ def _buffer(t: Tensor, role: str) -> Buffer:
 
 def _equation(
     e: Equation,
-    sizes: list[Expr | None],
+    sizes: tuple[Expr, ...],
     known: Mapping[str, str],
     gone: Collection[str],
     still: Collection[str],
@@ -106,11 +106,11 @@ def _equation(
     free = {n.name for p in (*e.at, e.value) for n in p.walk() if isinstance(n, Index)} - reduced
     if e.accumulate and free & set(still):  # no updates: the target is zeros
         at = tuple(Index(f"{e.target}_{n}") for n in range(len(e.at)))
-        return replace(e, at=at, value=_constant(0, dtype), accumulate=False, sizes=tuple(sizes))
+        return replace(e, at=at, value=_constant(0, dtype), accumulate=False, sizes=sizes)
     nothing = isinstance(e.value, Reduce) and (reduced & set(still) or _nowhere(e.value, gone))
     if nothing:
-        return replace(e, value=_identity(e.value.reduction, dtype), sizes=tuple(sizes))
-    return replace(e, value=_unread(e.value, known, gone), sizes=tuple(sizes))
+        return replace(e, value=_identity(e.reduce.reduction, dtype), sizes=sizes)
+    return replace(e, value=_unread(e.value, known, gone), sizes=sizes)
 
 
 def _nowhere(value: Reduce, gone: Collection[str]) -> bool:

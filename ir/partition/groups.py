@@ -69,8 +69,10 @@ def recurring(equations: Sequence[Equation], facts: Facts) -> Group:
     for e in equations:
         places = {r.at for other in named.values() for r in other.reads() if r.tensor == e.target}
         names = _threads(e, facts)
-        if len(places) == 1 and not e.reduced and all(isinstance(p, Index) for p in (*places,)[0]):
-            names |= {i: p.name for i, p in zip(e.indices, (*places,)[0], strict=True)}
+        if len(places) == 1 and not e.reduced:
+            plain = [p.name for p in (*places,)[0] if isinstance(p, Index)]
+            if len(plain) == len(e.indices):
+                names |= dict(zip(e.indices, plain, strict=True))
         _added(made, e, names, {names[i]: facts.ranges[i].high for i in names})
     return made
 

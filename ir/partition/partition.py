@@ -95,7 +95,7 @@ def _copies(spec: Spec) -> dict[str, str]:
 
 
 class _Partition:
-    """One partition of `spec`. flat: the spec without views and dimensions of one element."""
+    """One partition of `spec`."""
 
     def __init__(
         self,
@@ -105,7 +105,8 @@ class _Partition:
         lowers: Lowers,
         outside: Sequence[Outside],
     ):
-        self.spec, self.flat, self.aliases, self.lowers = spec, flat, aliases, lowers
+        self.spec, self.aliases, self.lowers = spec, aliases, lowers
+        self.flat = flat  # the spec without views and dimensions of one element
         self.outside, self.stages = outside, stages(flat, outside)
         self.facts = ranged(flat)
         self.place = {e.target: n for n, e in enumerate(ordered(flat))}
@@ -165,7 +166,8 @@ class _Partition:
         """Whether an equation joins the last group that it reads from. The other maps that it reads
         join with it where they can; else it joins without them."""
         *others, last = homes
-        made, taken = groups[last], []
+        made = groups[last]
+        taken: list[int] = []
         for n in others:
             maps = [self.flat.equation(t) for t in groups[n].at]
             # Moving a map to the last group is legal only where no group in between reads it.
@@ -196,7 +198,7 @@ class _Partition:
         """A group whose kernel is refused, as several groups that are not; the error where one
         equation is refused."""
         if len(group.equations) == 1 or stepped(self.flat, group.equations[0].target):
-            raise self.seen[self.kernel(group).spec] or AssertionError("it can be had")
+            raise self.seen[self.kernel(group).spec] or AssertionError("it lowers")
         made: list[Group] = []
         for e in (self.flat.equation(e.target) for e in group.equations):
             if made and (wider := self.widened(made[-1], e)):
@@ -204,7 +206,7 @@ class _Partition:
                 continue
             alone = begun(e, self.facts)
             if not self.had(alone):
-                raise self.seen[self.kernel(alone).spec] or AssertionError("it can be had")
+                raise self.seen[self.kernel(alone).spec] or AssertionError("it lowers")
             made.append(alone)
         return made
 
@@ -377,7 +379,7 @@ def _spelled(
     if isinstance(value, Reduce):
         written = {r.index: r for r in value.ranges}
         spans = (
-            written.get(indices[i]) or replace(ranges[i], index=indices[i]) for i in e.value.over
+            written.get(indices[i]) or replace(ranges[i], index=indices[i]) for i in e.reduce.over
         )
         value = replace(value, ranges=tuple(spans))
     sizes = known.tensors[e.target].shape

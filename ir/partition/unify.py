@@ -64,7 +64,7 @@ def _merged(values: tuple[Any, ...], found: dict[Numbers, str]) -> Any:
         if any(len(value) != len(first) for value in values):
             raise _Differ
         return tuple(_merged(parts, found) for parts in zip(*values, strict=True))
-    if not is_dataclass(first):
+    if not is_dataclass(first) or isinstance(first, type):
         raise _Differ
     names = [f.name for f in fields(first) if f.compare]
     return replace(

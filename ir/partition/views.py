@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from typing import cast
 
 from ir.spec import Apply, Bucketize, Equation, Expr, Index, Range, Read, Reduce, Scan, Spec
 from ir.visit import pruned, rebuilt, renamed
@@ -63,11 +64,11 @@ def _seen(expr: Expr, views: Mapping[str, Equation]) -> Expr:
     if not isinstance(expr, Read) or expr.tensor not in views:
         return expr
     view = views[expr.tensor]
-    names = {i.name: p for i, p in zip(view.at, expr.at, strict=True)}
+    names = dict(zip(view.indices, expr.at, strict=True))
     if expr.pad is None:
         return renamed(view.value, names)
-    if isinstance(view.value, Read) and _turns(view):
-        return replace(renamed(view.value, names), pad=expr.pad)
+    if isinstance(view.value, Read) and _turns(view, view.value):
+        return replace(cast(Read, renamed(view.value, names)), pad=expr.pad)
     return expr
 
 
@@ -77,9 +78,8 @@ def _runs(expr: Reduce | Scan) -> bool:
     return set(along) <= {n.name for n in expr.body.walk() if isinstance(n, Index)}
 
 
-def _turns(view: Equation) -> bool:
+def _turns(view: Equation, value: Read) -> bool:
     """Whether a view is a permutation: its positions are its own indices, each once."""
-    value = view.value
     plain = [p.name for p in value.at if isinstance(p, Index)]
     return (
         value.pad is None

@@ -97,8 +97,8 @@ class _Finder:
     def equation(self, e: Equation) -> None:
         self._positions(e.target, e.at)
         for r in e.value.ranges if isinstance(e.value, Reduce) else ():
-            if r.jagged:
-                self._jagged(e.value, r.index, r.low.tensor, r.high.tensor)
+            if isinstance(r.low, Read) and isinstance(r.high, Read):
+                self._jagged(e.reduce, r.index, r.low.tensor, r.high.tensor)
         for node in (n for x in (*e.at, e.value) for n in x.walk()):
             match node:
                 case Read(tensor, at):

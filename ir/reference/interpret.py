@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -44,6 +45,7 @@ _REDUCTIONS = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.
 _REDUCTIONS |= {"any": np.logical_or, "all": np.logical_and}
 _ARGUMENTS = {"argmax": np.argmax, "argmin": np.argmin}
 _POISON = {"f": np.nan, "i": -(2**62), "b": True}
+_COMPUTING = Load | Fill | Map | Reduction | Dot | Scan | Search | Take  # these write a value
 _COMPUTED_IN = {"f": np.float64, "i": np.int64, "b": np.bool_}
 
 
@@ -89,7 +91,7 @@ class _Array:
     @staticmethod
     def poisoned(name: str, dtype: str, shape: tuple[int, ...]) -> _Array:
         """An array of which nothing was written."""
-        data = np.full(shape, _POISON[_kind(dtype)], _COMPUTED_IN[_kind(dtype)])
+        data: np.ndarray = np.full(shape, _POISON[_kind(dtype)], _COMPUTED_IN[_kind(dtype)])
         return _Array(name, dtype, data, np.zeros(shape, np.bool_))
 
     @staticmethod
@@ -104,14 +106,14 @@ class _Array:
         self.data[...] = _POISON[self.data.dtype.kind]
         self.written[...] = False
 
-    def read(self, at: object, unread: np.ndarray | bool = False) -> np.ndarray:
+    def read(self, at: Any, unread: np.ndarray | bool = False) -> np.ndarray:
         """The elements at some positions; NestFault where one was never written. unread: a mask of
         positions whose value is not used."""
         if not (self.written[at] | unread).all():
             raise NestFault(f"`{self.name}` is read where nothing was written")
         return self.data[at]
 
-    def write(self, at: object, data: np.ndarray, rounded: bool = False) -> None:
+    def write(self, at: Any, data: np.ndarray, rounded: bool = False) -> None:
         """Writes elements, wrapped or rounded to the dtype where asked; NestFault for floats into
         integers."""
         if data.dtype.kind == "f" and self.data.dtype.kind != "f":
@@ -146,7 +148,7 @@ class _Program:
     def run(self, rng: np.random.Generator | None) -> None:
         """Runs `once`, then every tile of the grid."""
         self._block(self.launch.once)
-        self.kept = {s.value for s in self.launch.once if not isinstance(s, Loop | Store)}
+        self.kept = {s.value for s in self.launch.once if isinstance(s, _COMPUTING)}
         tiles = list(product(*(range(0, self._size(g.size), g.tile) for g in self.launch.grid)))
         if rng is not None:
             tiles = [tiles[n] for n in rng.permutation(len(tiles))]
@@ -319,7 +321,7 @@ class _Program:
     def _bound(self, bound: Bound) -> int:
         if bound.size is not None:
             return self._size(renamed(bound.size, {i: Number(o) for i, o in self.origin.items()}))
-        at = self._places(bound.position, "").data
+        at = self._places(bound.entry, "").data
         return int(self.tensors[bound.tensor].read((at,)))
 
     def _size(self, expr: Expr) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -87,7 +88,7 @@ def _on_doubles(function: np.ufunc) -> Callable[[np.ndarray], np.ndarray]:
 
 
 _ON_TRUTH = ("and", "or", "xor", "not", "eq", "ne", "where", "minimum", "maximum")
-_NUMPY = {
+_NUMPY: dict[str, Callable[..., Any]] = {
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,

@@ -147,7 +147,7 @@ class _Run:
                 hint="the sizes given fix the shapes",
             )
         dtype = self.facts.tensors[name].dtype
-        held = array.astype(self._kind(dtype), copy=False)
+        held: np.ndarray = array.astype(self._kind(dtype), copy=False)
         if self.rows is not WHOLE:  # sampled rows have whole inputs: too many numbers to perturb
             return held
         return self._off(held, 53 if dtype == "f64" else 24)
@@ -288,12 +288,11 @@ class _Run:
 
 def _widest(e: Equation, spans: Spans) -> tuple[list[str], int]:
     """The indices of an equation's largest temporary array, and its number of elements."""
-    value = e.value
-    product = isinstance(value, Reduce) and value.reduction == "sum"
-    parts = factors(value.body) if product else [value]
+    product = isinstance(e.value, Reduce) and e.value.reduction == "sum"
+    parts = factors(e.reduce.body) if product else [e.value]
     found = [list(dict.fromkeys(n.name for n in p.walk() if isinstance(n, Index))) for p in parts]
     if product:
-        found.append([i for i in spans if i not in value.over])
+        found.append([i for i in spans if i not in e.reduced])
     if not product or len(parts) == 1 or any(s.piece is None for s in spans.values()):
         found = [list(spans)]
     sized = [(math.prod(spans[i].values.size for i in indices), indices) for indices in found]

@@ -39,7 +39,7 @@ def round_to(array: np.ndarray, dtype: str) -> np.ndarray:
     if dtype in INTEGERS and dtype != "b8":
         return whole(array, dtype).astype(HELD_AS[dtype])
     with np.errstate(over="ignore", invalid="ignore"):
-        held = np.asarray(array).astype(HELD_AS[dtype])
+        held: np.ndarray = np.asarray(array).astype(HELD_AS[dtype])
     if dtype in _EIGHT:
         return _eight(held, *_EIGHT[dtype])
     return _cut(held, _DROPPED[dtype]) if dtype in _DROPPED else held

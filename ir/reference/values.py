@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -39,10 +40,11 @@ class Span:
 
     def halves(self) -> tuple[Span, Span]:
         """The two halves of a contiguous span."""
-        middle = (self.piece.start + self.piece.stop) // 2
+        piece = cast(slice, self.piece)
+        middle = (piece.start + piece.stop) // 2
         return (
-            Span.between(self.axis, self.piece.start, middle),
-            Span.between(self.axis, middle, self.piece.stop),
+            Span.between(self.axis, piece.start, middle),
+            Span.between(self.axis, middle, piece.stop),
         )
 
 

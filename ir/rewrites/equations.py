@@ -111,7 +111,7 @@ def reduced(name: str, body: Expr, like: Equation, reduction: str = "") -> Equat
     """
     at = tuple(x for x in like.at if set(indices(x)) <= set(indices(body)))
     return Equation(
-        name, at, replace(like.value, body=body, reduction=reduction or like.value.reduction)
+        name, at, replace(like.reduce, body=body, reduction=reduction or like.reduce.reduction)
     )
 
 
@@ -135,7 +135,10 @@ def _as_parsed(spec: Spec) -> Spec:
 
 def _negative(expr: Expr) -> Expr:
     made = rebuilt(expr, _negative)
-    return Number(-made.args[0].value) if _negated(made) else made
+    match made:
+        case Apply("neg", (Number(value),)) if _negated(made):
+            return Number(-value)
+    return made
 
 
 def _negated(expr: Expr) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 
 from ir.contraction import factors, indices, product
 from ir.dtypes import is_float
@@ -34,7 +35,7 @@ def hoist_factor(spec: Spec) -> list[Spec]:
     found = []
     for e in spec.equations:
         order = _orders(spec, e)
-        for inner, outside, free in _hoisted(e.value) if order or sums(e) else ():
+        for inner, outside, free in _hoisted(e.reduce) if order or sums(e) else ():
             if sums(e) or positive(spec, free):
                 found.append(_with_part(spec, e, inner, outside))
     return kept(spec, found)
@@ -49,7 +50,7 @@ def hoist_term(spec: Spec) -> list[Spec]:
     found = []
     for e in spec.equations:
         if _orders(spec, e):
-            for inner, outside in _moved_terms(e.value):
+            for inner, outside in _moved_terms(e.reduce):
                 found.append(_with_part(spec, e, inner, outside))
     return kept(spec, found)
 
@@ -63,7 +64,7 @@ def sink_factor(spec: Spec) -> list[Spec]:
     found = []
     for e in spec.equations:
         for inner, body in _sunk(spec, e):
-            value = replace(inner.value, body=body)
+            value = replace(inner.reduce, body=body)
             found.append(replaced(spec, {inner.target: (), e.target: (replace(e, value=value),)}))
     return kept(spec, found)
 
@@ -120,7 +121,7 @@ def _moved_terms(value: Reduce) -> Iterator[tuple[Expr, Outside]]:
 
 def _with_part(spec: Spec, e: Equation, inner: Expr, outside: Outside) -> Spec:
     """The spec with `u = reduction(inner)` before `e`, and `e` computed from u."""
-    part = reduced(fresh(spec, f"{e.target}_{e.value.reduction}"), inner, e)
+    part = reduced(fresh(spec, f"{e.target}_{e.reduce.reduction}"), inner, e)
     whole = replace(e, value=outside(Read(part.target, part.at)))
     return replaced(spec, {e.target: (part, whole)})
 
@@ -133,10 +134,10 @@ def _sunk(spec: Spec, e: Equation) -> Iterator[tuple[Equation, Expr]]:
             continue
         mentioned = {n.tensor for n in rest.walk() if isinstance(n, Read)}
         alone = readers(spec, read.tensor) == [e] and read.tensor not in returned(spec) | mentioned
-        clash = set(inner.value.over) & {*e.indices, *indices(rest)}
+        clash = set(inner.reduce.over) & {*e.indices, *indices(rest)}
         own = read.at == inner.at and all(isinstance(x, Index) for x in e.at)
         if alone and own and not clash:
-            yield inner, outside(inner.value.body)
+            yield inner, outside(inner.reduce.body)
 
 
 def _scaled(value: Expr) -> Iterator[tuple[Read, Expr, Outside]]:
@@ -145,10 +146,13 @@ def _scaled(value: Expr) -> Iterator[tuple[Read, Expr, Outside]]:
         case Apply("div", (Read() as read, below)):
             yield read, below, lambda body: Apply("div", (body, below))
         case Apply("mul", sides):
-            for read, rest in (sides, sides[::-1]):
-                if isinstance(read, Read):
-                    parts = factors(rest)
-                    yield read, rest, lambda body, parts=parts: product((*parts, *factors(body)))
+            for one, rest in (sides, sides[::-1]):
+                if isinstance(one, Read):
+                    yield one, rest, partial(_times, factors(rest))
+
+
+def _times(parts: tuple[Expr, ...], body: Expr) -> Expr:
+    return product((*parts, *factors(body)))
 
 
 def _collected(node: Expr) -> Iterable[Expr]:
@@ -160,10 +164,10 @@ def _collected(node: Expr) -> Iterable[Expr]:
             ours, theirs = factors(left), list(factors(right))
             common = [p for p in ours if p in theirs and not isinstance(p, Number)]
             for c in common[:1]:
-                a, b = list(ours), theirs
-                a.remove(c)
-                b.remove(c)
-                sides = (product(tuple(s)) if s else Number(1) for s in (a, b))
+                rest = list(ours), theirs
+                for side in rest:
+                    side.remove(c)
+                sides = (product(tuple(s)) if s else Number(1) for s in rest)
                 yield Apply("mul", (Apply(function, tuple(sides)), c))
 
 

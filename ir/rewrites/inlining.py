@@ -108,7 +108,7 @@ def name_common(spec: Spec) -> list[Spec]:
             continue
         at = tuple(map(Index, indices(node)))
         made = Equation(fresh(spec, f"{users[0].target}_common"), at, node)
-        new = {
+        new: dict[str, tuple[Equation, ...]] = {
             e.target: (replace(e, value=substituted(e.value, {node: Read(made.target, at)})),)
             for e in users
         }

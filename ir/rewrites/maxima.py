@@ -41,22 +41,21 @@ def drop_maximum(spec: Spec) -> list[Spec]:
     When equal: nothing that is returned changes as all these exponentials are scaled alike. Only
     where x lies between -40 and 40 whatever the inputs are, as 30 * tanh(z) does.
     """
-    found = []
     if recurrences(spec):
-        return found
+        return []
+    found: list[Spec] = []
     tensors = facts(spec).tensors
     for top in spec.equations:
         if not isinstance(top.value, Reduce) or top.value.reduction != "max":
             continue
         low, high = interval(spec, _unmasked(top.value.body))
         if -LARGEST <= low and high <= LARGEST and tensors[top.target].dtype in ("f32", "f64"):
-            sites = {
-                node: Apply("exp", (node.args[0].args[0],))
-                for e in spec.equations
-                for node in e.value.walk()
-                if _less(node, top.target)
-            }
-            scales = {node: {node.args[0].args[1].at: 1} for node in sites}
+            sites: dict[Expr, Expr] = {}
+            scales: dict[Expr, dict[tuple[Expr, ...], int]] = {}
+            for node in (n for e in spec.equations for n in e.value.walk()):
+                if less := _less(node, top.target):
+                    sites[node] = Apply("exp", (less[0],))
+                    scales[node] = {less[1].at: 1}
             found += _changed(spec, sites, scales, top.target)
     return kept(spec, found)
 
@@ -109,14 +108,13 @@ def _changed(
     return [] if gone and any(gone in e.sources() for e in lines) else [made]
 
 
-def _less(node: Expr, tensor: str) -> bool:
-    """Whether a node is exp(f - tensor[...])."""
+def _less(node: Expr, tensor: str) -> tuple[Expr, Read] | None:
+    """f and the read of a node exp(f - tensor[...]); None for other nodes."""
     match node:
-        case Apply("exp", (Apply("sub", (f, Read(name))),)):
-            return name == tensor and all(
-                n.tensor != tensor for n in f.walk() if isinstance(n, Read)
-            )
-    return False
+        case Apply("exp", (Apply("sub", (f, Read() as top)),)) if top.tensor == tensor:
+            if all(n.tensor != tensor for n in f.walk() if isinstance(n, Read)):
+                return f, top
+    return None
 
 
 def _unmasked(expr: Expr) -> Expr:

@@ -40,7 +40,7 @@ def reassociate(spec: Spec) -> list[Spec]:
     """
     found = []
     for outer in spec.equations:
-        for part in factors(outer.value.body) if sums(outer) else ():
+        for part in factors(outer.reduce.body) if sums(outer) else ():
             inner = only_reader(spec, outer, part)
             if inner is not None:
                 name = fresh(spec, again(inner.target))
@@ -61,7 +61,7 @@ def split_reduction(spec: Spec) -> list[Spec]:
     for e in spec.equations:
         if not _plain(spec, e) or any(ranges[i].jagged for i in e.indices):
             continue
-        for over in e.value.over:
+        for over in e.reduce.over:
             size = ranges[over].high
             for length in LENGTHS:
                 if not isinstance(size, Number) or size.value > length:
@@ -77,24 +77,24 @@ def nest_reduction(spec: Spec) -> list[Spec]:
     """
     found = []
     for e in spec.equations:
-        if not _plain(spec, e) or len(e.value.over) < 2:
+        if not _plain(spec, e) or len(e.reduce.over) < 2:
             continue
-        for over in e.value.over:
-            rest = tuple(i for i in e.value.over if i != over)
-            ranges = e.value.ranges
+        for over in e.reduce.over:
+            rest = tuple(i for i in e.reduce.over if i != over)
+            ranges = e.reduce.ranges
             kept_at = (*e.at, *map(Index, rest))
             inner = replace(
                 e,
                 target=fresh(spec, f"{e.target}_inner"),
                 at=kept_at,
-                value=replace(e.value, over=(over,), ranges=_of(ranges, (over,))),
+                value=replace(e.reduce, over=(over,), ranges=_of(ranges, (over,))),
                 sizes=(),
             )
-            if not {i.name for i in kept_at} <= set(indices(e.value.body)):
+            if not {*e.indices, *rest} <= set(indices(e.reduce.body)):
                 continue
             body = Read(inner.target, kept_at)
             outer = replace(
-                e, value=replace(e.value, body=body, over=rest, ranges=_of(ranges, rest))
+                e, value=replace(e.reduce, body=body, over=rest, ranges=_of(ranges, rest))
             )
             found.append(replaced(spec, {e.target: (inner, outer)}))
     return kept(spec, found)
@@ -108,18 +108,18 @@ def merge_reductions(spec: Spec) -> list[Spec]:
     """
     found = []
     for e in spec.equations:
-        body = e.value.body if _plain(spec, e) else None
+        body = e.reduce.body if _plain(spec, e) else None
         if not isinstance(body, Read) or body.pad is not None or body.tensor in returned(spec):
             continue
         inner = next((x for x in spec.equations if x.target == body.tensor), None)
-        if inner is None or not _plain(spec, inner) or inner.value.reduction != e.value.reduction:
+        if inner is None or not _plain(spec, inner) or inner.reduce.reduction != e.reduce.reduction:
             continue
-        apart = not set(inner.value.over) & {*e.indices, *e.value.over}
+        apart = not set(inner.reduce.over) & {*e.indices, *e.reduce.over}
         if apart and body.at == inner.at and readers(spec, inner.target) == [e]:
             value = replace(
-                inner.value,
-                over=(*e.value.over, *inner.value.over),
-                ranges=(*e.value.ranges, *inner.value.ranges),
+                inner.reduce,
+                over=(*e.reduce.over, *inner.reduce.over),
+                ranges=(*e.reduce.ranges, *inner.reduce.ranges),
             )
             found.append(replaced(spec, {inner.target: (), e.target: (replace(e, value=value),)}))
     return kept(spec, found)
@@ -136,9 +136,9 @@ def part_sum(spec: Spec) -> list[Spec]:
     for e in spec.equations:
         if not sums(e) or not _plain(spec, e):
             continue
-        match e.value.body:
+        match e.reduce.body:
             case Apply("add" | "sub" as function, (a, b)):
-                over = set(e.value.over)
+                over = set(e.reduce.over)
                 if over <= set(indices(a)) and over <= set(indices(b)):
                     left = reduced(fresh(spec, f"{e.target}_left"), a, e)
                     right = reduced(fresh(spec, f"{e.target}_right"), b, e)
@@ -159,16 +159,16 @@ def join_sums(spec: Spec) -> list[Spec]:
     made = {e.target: e for e in spec.equations}
     for e in spec.equations:
         match e.value:
-            case Apply("add" | "sub" as function, (Read(a, at), Read(b, to))) if a != b:
+            case Apply("add" | "sub" as function, (Read(a, at, pad), Read(b, to, other))) if a != b:
                 one, two = made.get(a), made.get(b)
                 if not (one and two and _only(spec, one, e) and _only(spec, two, e)):
                     continue
-                alike = set(one.value.over) == set(two.value.over)
-                apart = not set(one.value.over) & set(e.indices)
-                plain = all(r.pad is None for r in e.value.args)
+                alike = set(one.reduce.over) == set(two.reduce.over)
+                apart = not set(one.reduce.over) & set(e.indices)
+                plain = pad is None and other is None
                 if alike and apart and plain and at == one.at and to == two.at:
-                    body = Apply(function, (one.value.body, two.value.body))
-                    whole = replace(e, value=replace(one.value, body=body))
+                    body = Apply(function, (one.reduce.body, two.reduce.body))
+                    whole = replace(e, value=replace(one.reduce, body=body))
                     found.append(replaced(spec, {a: (), b: (), e.target: (whole,)}))
     return kept(spec, found)
 
@@ -194,7 +194,7 @@ def _of(ranges: tuple[Range, ...], names: tuple[str, ...]) -> tuple[Range, ...]:
 
 def _in_parts(spec: Spec, e: Equation, over: str, size: Expr, length: int) -> Spec:
     """The spec with a reduction over parts of a range, and one of the parts."""
-    blocks, value = Blocks.of(spec, over, size, length), e.value
+    blocks, value = Blocks.of(spec, over, size, length), e.reduce
     vanishes = value.reduction == "sum" and _ends(spec, value.body, over, size)
     body = (
         blocks.at(value.body)

@@ -87,8 +87,8 @@ class _Scales:
             return self._alike(args[1:]) if self.of(args[0]) == _NONE else None
         if name in _LIKE_OPERANDS:
             return self._alike(args)
-        scales = [self.of(a) for a in args]
-        if None in scales:
+        scales = [s for a in args if (s := self.of(a)) is not None]
+        if len(scales) < len(args):
             return None
         if name in _LIKE_OPERAND:
             return scales[0]

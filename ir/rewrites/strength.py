@@ -33,7 +33,7 @@ def multiply_reciprocal(spec: Spec) -> list[Spec]:
                 at = tuple(map(Index, inside))
                 one = Apply("div", (Number(1.0), c))
                 made = Equation(fresh(spec, f"{e.target}_reciprocal"), at, one)
-                new = {
+                new: dict[Expr, Expr] = {
                     n: Apply("mul", (n.args[0], Read(made.target, at)))
                     for n in real(spec, e.value)
                     if isinstance(n, Apply) and n.function == "div" and n.args[1] == c

@@ -25,7 +25,7 @@ def expand_square(spec: Spec) -> list[Spec]:
     """
     found = []
     for e in spec.equations:
-        terms = _deviation(e.value) if sums(e) else None
+        terms = _deviation(e.reduce) if sums(e) else None
         if terms is not None:
             found.append(_expanded(spec, e, *terms))
     return kept(spec, found)
@@ -42,13 +42,13 @@ def shift_square(spec: Spec) -> list[Spec]:
     found = []
     inputs = {t.name for t in spec.inputs}
     for e in spec.equations:
-        terms = _deviation(e.value) if sums(e) and not e.value.ranges else None
+        terms = _deviation(e.reduce) if sums(e) and not e.reduce.ranges else None
         if terms is None:
             continue
         x, c = terms
         reads = [n for n in x.walk() if isinstance(n, Read)]
         if all(r.tensor in inputs and r.pad is None for r in reads) and floating(spec, x):
-            first = renamed(x, {i: Number(0) for i in e.value.over})
+            first = renamed(x, {i: Number(0) for i in e.reduce.over})
             at = tuple(p for p in e.at if set(indices(p)) <= set(indices(first)))
             origin = Equation(fresh(spec, f"{e.target}_origin"), at, first)
             from_origin = Read(origin.target, at)
@@ -70,10 +70,10 @@ def merge_deviations(spec: Spec) -> list[Spec]:
     found = []
     ranges = facts(spec).ranges
     for e in spec.equations:
-        terms = _deviation(e.value) if sums(e) and len(e.value.over) == 1 else None
+        terms = _deviation(e.reduce) if sums(e) and len(e.reduce.over) == 1 else None
         if terms is None or any(ranges[i].jagged for i in e.indices):
             continue
-        size = ranges[e.value.over[0]].high
+        size = ranges[e.reduce.over[0]].high
         whole = isinstance(size, Number) and size.value <= LENGTH
         if floating(spec, terms[0]) and set(e.indices) <= set(indices(terms[0])) and not whole:
             found.append(_merged(spec, e, size, *terms))
@@ -82,7 +82,7 @@ def merge_deviations(spec: Spec) -> list[Spec]:
 
 def _merged(spec: Spec, e: Equation, size: Expr, x: Expr, c: Expr) -> Spec:
     """The spec with the deviations of parts from their own means, brought together."""
-    blocks = Blocks.of(spec, e.value.over[0], size, LENGTH)
+    blocks = Blocks.of(spec, e.reduce.over[0], size, LENGTH)
     at = (*e.at, blocks.part)
     sizes = (*(facts(spec).ranges[i].high for i in e.indices), blocks.count)
 
@@ -128,7 +128,7 @@ def _expanded(spec: Spec, e: Equation, x: Expr, c: Expr, first: tuple[Equation, 
     parts = (squares,) if known else (squares, plain)
     plain = known[0] if known else plain
     ranges = facts(spec).ranges
-    count = product(tuple(ranges[i].high for i in e.value.over))
+    count = product(tuple(ranges[i].high for i in e.reduce.over))
     cross = product((Number(2), c, Read(plain.target, plain.at)))
     rest = product((count, Apply("pow", (c, Number(2)))))
     less = Apply("sub", (Read(squares.target, squares.at), cross))

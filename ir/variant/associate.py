@@ -24,7 +24,7 @@ def associate(spec: Spec, decision: Decision) -> Spec:
     name = again(decision.subject)
     require_free(spec, (name,), decision)
     for outer in spec.equations:
-        for part in factors(outer.value.body) if sums(outer) else ():
+        for part in factors(outer.reduce.body) if sums(outer) else ():
             inner = only_reader(spec, outer, part)
             if inner is not None and inner.target == decision.subject:
                 for made in reassociated(spec, outer, inner, part, name):
@@ -41,7 +41,7 @@ def associable(spec: Spec) -> tuple[str, ...]:
     """The contractions that `associate` can move behind the contraction that reads them."""
     found = []
     for outer in spec.equations:
-        for part in factors(outer.value.body) if sums(outer) else ():
+        for part in factors(outer.reduce.body) if sums(outer) else ():
             inner = only_reader(spec, outer, part)
             if inner and reassociated(spec, outer, inner, part, again(inner.target)):
                 found.append(inner.target)
@@ -73,7 +73,7 @@ def only_reader(spec: Spec, outer: Equation, part: Expr) -> Equation | None:
     returned = read.tensor in {t.name for t in spec.outputs}
     if returned or len(users) != 1 or len(reads) != 1 or not inner:
         return None
-    clash = set(inner[0].value.over) & set(indices(outer.value))
+    clash = set(inner[0].reduce.over) & set(indices(outer.value))
     same = read.at == inner[0].at  # same index names, so the bodies combine without renaming
     return inner[0] if same and not clash else None
 
@@ -85,26 +85,26 @@ def reassociated(spec: Spec, outer: Equation, inner: Equation, part: Expr, name:
     part: the factor of the outer sum that reads the inner one. name: of the contraction that runs
     first.
     """
-    over = set(outer.value.over)
+    over = set(outer.reduce.over)
 
     def meets(p: Expr) -> bool:
         return bool(over & set(indices(p)))
 
     # A factor with the outer reduction index must be in the first contraction; the rest can wait.
-    others = [p for p in factors(outer.value.body) if p is not part]
-    inside = factors(inner.value.body)
+    others = [p for p in factors(outer.reduce.body) if p is not part]
+    inside = factors(inner.reduce.body)
     early = tuple(p for p in (*others, *inside) if meets(p))
     late = tuple(p for p in (*others, *inside) if not meets(p))
     if not over <= set(indices(product(early))) or not any(p in late for p in inside):
         return []
     names = [i for i in indices(product(early)) if i not in over]
     first = Equation(name, tuple(map(Index, names)), outer.value)
-    first = replace(first, value=replace(outer.value, body=product(early)))
+    first = replace(first, value=replace(outer.reduce, body=product(early)))
     body = product((Read(first.target, first.at), *late))
     # Each inner reduction index must still occur in what the second contraction multiplies.
-    if not set(inner.value.over) <= set(indices(body)):
+    if not set(inner.reduce.over) <= set(indices(body)):
         return []
-    second = replace(outer, value=replace(inner.value, body=body))
+    second = replace(outer, value=replace(inner.reduce, body=body))
     new = {inner.target: (), outer.target: (first, second)}
     lines = (new.get(e.target, (e,)) for e in spec.equations)
     return [replace(spec, equations=tuple(e for line in lines for e in line))]

@@ -37,11 +37,13 @@ def places(e: Equation) -> tuple[Index, ...]:
     """One index per dimension of a scatter's target, used to fill it: the position itself where it
     is an index that no other position has, else a new index (`y_0` for the first dimension of `y`).
     """
-    found = []
+    found: list[Index] = []
     for dim, position in enumerate(e.at):
         others = {i for k, p in enumerate(e.at) if k != dim for i in indices(p)}
-        plain = isinstance(position, Index) and position.name not in others
-        found.append(position if plain else Index(f"{e.target}_{dim}"))
+        if isinstance(position, Index) and position.name not in others:
+            found.append(position)
+        else:
+            found.append(Index(f"{e.target}_{dim}"))
     return tuple(found)
 
 

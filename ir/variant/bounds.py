@@ -133,7 +133,7 @@ class _Bounds:
             return False
         if e.value.ranges or not all(isinstance(i, Index) for i in (*e.at, *top.at)):
             return False
-        own = {i.name: at for i, at in zip(e.at, top.at, strict=True)}
+        own = dict(zip(e.indices, top.at, strict=True))
         return self._whole(renamed(e.value.body, own)) == self._whole(value)
 
     def _whole(self, expr: Expr) -> Expr:

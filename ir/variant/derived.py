@@ -86,7 +86,7 @@ def _inherited(schedule: Schedule, flatten: Decision) -> Schedule:
     pair, one = (flatten.subject, str(flatten.option("inner"))), flattened(flatten)
     tiles = [t for i in pair if (t := schedule.find("tile", i))]
     # The flattened tile has as many elements as the two tiles had together, up to a limit.
-    size = prod(int(t.option("size", 1)) for t in tiles)
+    size = prod(t.number("size", 1) for t in tiles)
     made: dict[tuple[str, str], Decision] = {}
     for d in schedule.decisions:
         subject, *rest = d.subject.split(".")

@@ -85,7 +85,7 @@ def _extremum(spec: Spec, known: Facts, e: Equation) -> list[Equation]:
     The first position wins, as in the reference. A row with NaN has the maximum NaN, which equals
     nothing; so floats are tested with isnan, or such a row would have no position.
     """
-    value = e.value
+    value = e.reduce
     _require_free(known, e, top_of(e.target))
     # Cast 16-bit terms once, so that the maximum and the comparison see the same f32 values.
     body = Cast("f32", value.body) if _narrow(value.body, known) else value.body
@@ -141,7 +141,7 @@ def _scan(spec: Spec, known: Facts, e: Equation) -> list[Equation]:
     before: y[k] = cumsum(f[k], k, reverse=True)
     after:  y_back[k] = cumsum(f[K - 1 - k], k), which ends a launch; y[k] = y_back[K - 1 - k]
     """
-    value = e.value
+    value = e.scan
     along = Index(value.along)
     if value.exclusive and value.reduction in ("max", "min") and not _real(spec, known, value.body):
         raise KernelError(
@@ -180,7 +180,7 @@ def _padded(expr: Expr, index: str, to: Expr) -> Expr:
         return to if expr.name == index else expr
     moved = rebuilt(expr, lambda e: _padded(e, index, to))
     # The first step reads one element out of bounds. A `where` discards it, so any padding does.
-    if isinstance(expr, Read) and moved != expr and expr.pad is None:
+    if isinstance(moved, Read) and moved != expr and moved.pad is None:
         return replace(moved, pad=0.0)
     return moved
 

@@ -152,7 +152,7 @@ def _require_pair(spec: Spec, decision: Decision, known: Facts, outer: str, inne
     for e in spec.equations:
         along = (e.value.along,) if isinstance(e.value, Scan) else e.reduced
         both = isinstance(e.value, Reduce) and {outer, inner} <= set(along)
-        if {outer, inner} & set(along) and not (both and e.value.reduction in REDUCTIONS):
+        if {outer, inner} & set(along) and not (both and e.reduce.reduction in REDUCTIONS):
             raise _refused(decision, f"`{e.target}` runs over one of them")
         scattered = e.accumulate and any(
             n == Index(i) for p in e.at for n in p.walk() for i in (outer, inner)

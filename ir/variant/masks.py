@@ -96,8 +96,9 @@ class _Beyond:
         if 0 in known:
             # 0 * inf is NaN, not 0.
             return None if any(k is not None and math.isinf(k) for k in known) else 0.0
-        if None not in known:
-            return known[0] * known[1]
+        one, two = known
+        if one is not None and two is not None:
+            return one * two
         for k, other in ((known[0], args[1]), (known[1], args[0])):
             if k is not None and math.isinf(k) and self._positive(other):
                 return k
@@ -174,5 +175,5 @@ def _walk(expr: Expr, made: Mapping[str, Equation]):
 
 def _inner(read: Read, equation: Equation) -> Expr:
     """The right side of an equation at the positions of a read."""
-    names = {i.name: p for i, p in zip(equation.at, read.at, strict=True)}
+    names = dict(zip(equation.indices, read.at, strict=True))
     return renamed(equation.value, names)

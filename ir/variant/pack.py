@@ -102,9 +102,9 @@ def _fed(equation: Equation, name: str, to: str, turn: tuple[int, ...]) -> Equat
     """A contraction whose operands read the copy. Its other reads and other equations stay."""
     if contraction(equation) is None:
         return equation
-    parts = factors(equation.value.body)
+    parts = factors(equation.reduce.body)
     fed = [_transposed(p, name, to, turn) if isinstance(p, Read) else p for p in parts]
-    return replace(equation, value=replace(equation.value, body=product(tuple(fed))))
+    return replace(equation, value=replace(equation.reduce, body=product(tuple(fed))))
 
 
 def _require_operand(spec: Spec, decision: Decision, fed: tuple[Equation, ...]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
+from typing import cast
 
 from ir.contraction import Contraction, contraction, factors, indices, product
 from ir.errors import KernelError
@@ -51,7 +52,7 @@ def triple(spec: Spec, decision: Decision, target: str) -> Spec:
     body, *more = _pairs(*sides)
     for pair in more:
         body = Apply("add", (body, pair))
-    whole = replace(equation, value=replace(equation.value, body=body))
+    whole = replace(equation, value=replace(equation.reduce, body=body))
     at = spec.equations.index(equation)
     lines = (*spec.equations[:at], *made, whole, *spec.equations[at + 1 :])
     return replace(spec, equations=lines)
@@ -63,8 +64,8 @@ def widened(spec: Spec, target: str) -> Spec:
     if facts(spec).tensors[target].dtype != "f16":
         return spec
     e = spec.equation(target)
-    body = product(tuple(Cast("f32", f) for f in factors(e.value.body)))
-    wide = replace(e, value=replace(e.value, body=body))
+    body = product(tuple(Cast("f32", f) for f in factors(e.reduce.body)))
+    wide = replace(e, value=replace(e.reduce, body=body))
     return replace(spec, equations=tuple(wide if o is e else o for o in spec.equations))
 
 
@@ -80,7 +81,7 @@ def undone(spec: Spec, equation: Equation) -> Equation:
     if _pairs(a, b) != parts:
         return equation
     body = Apply("mul", tuple(_whole(made, s) for s in (a, b)))
-    return replace(equation, value=replace(equation.value, body=body))
+    return replace(equation, value=replace(equation.reduce, body=body))
 
 
 def terms(equation: Equation) -> tuple[Expr, ...]:
@@ -103,9 +104,10 @@ def products(equation: Equation) -> tuple[Contraction, ...]:
     none."""
     if whole := contraction(equation):
         return (whole,)
-    value = equation.value
-    found = [contraction(replace(equation, value=replace(value, body=t))) for t in terms(equation)]
-    return tuple(found) if found and all(found) else ()
+    parts = terms(equation)
+    alone = (replace(equation, value=replace(equation.reduce, body=t)) for t in parts)
+    found = tuple(c for one in alone if (c := contraction(one)))
+    return found if len(found) == len(parts) else ()
 
 
 def natural(expr: Expr, tensors: Mapping[str, Tensor], computed: Collection[str]) -> str:
@@ -163,14 +165,12 @@ def require_narrow(spec: Spec, machine: Machine) -> None:
 
 
 class _Side:
-    """One operand as the sum of two tf32 parts.
-
-    high: the operand rounded to tf32, or itself where tf32 holds it exactly. low: the rounded rest,
-    None where the operand is exact. equations: those that define the parts.
-    """
+    """One operand as the sum of two tf32 parts."""
 
     def __init__(self, high: Expr, low: Expr | None, equations: tuple[Equation, ...]):
-        self.high, self.low, self.equations = high, low, equations
+        self.high = high  # the operand rounded to tf32, or itself where tf32 holds it exactly
+        self.low = low  # the rounded rest; None where the operand is exact
+        self.equations = equations  # these define the parts
 
     @staticmethod
     def of(spec: Spec, name: str, expr: Expr, order: tuple[str, ...]) -> _Side:
@@ -208,16 +208,18 @@ def _pairs(a: _Side, b: _Side) -> tuple[Expr, ...]:
     """The products of two split operands, small ones first; low * low is too small to matter."""
     # Small terms first: added to a large sum one by one they would lose bits.
     pairs = ((a.low, b.high), (a.high, b.low), (a.high, b.high))
-    return tuple(Apply("mul", pair) for pair in pairs if None not in pair)
+    return tuple(Apply("mul", (x, y)) for x, y in pairs if x is not None and y is not None)
 
 
 def _whole(made: Mapping[str, Equation], side: _Side) -> Expr:
     """The operand before it was split."""
-    return made[side.high.tensor].value.value if side.low else side.high
+    if side.low is None:
+        return side.high
+    return cast(Cast, made[cast(Read, side.high).tensor].value).value
 
 
 def _require_even(equation: Equation, decision: Decision) -> None:
-    if any(r.jagged for r in equation.value.ranges):
+    if any(r.jagged for r in equation.reduce.ranges):
         raise KernelError(
             f"`{decision.subject}` runs over a jagged range, whose operands have no shape to split",
             place=decision.place,

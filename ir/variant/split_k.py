@@ -31,7 +31,7 @@ def split_k(spec: Spec, decision: Decision, schedule: Schedule) -> Spec:
     parts, s = parts_of(decision), part_of(decision)
     require_free(spec, (parts, s), decision)
     low, high = _bounds(spec, decision, schedule, over, int(count), Index(s))
-    value = equation.value
+    value = equation.reduce
     ranges = (*(r for r in value.ranges if r.index != over), Range(over, low, high))
     first = Equation(parts, (Index(s), *equation.at), replace(value, ranges=ranges))
     read = Read(parts, first.at)
@@ -41,7 +41,7 @@ def split_k(spec: Spec, decision: Decision, schedule: Schedule) -> Spec:
         return made
     # 16-bit parts would be rounded, and could overflow, before they are summed: make them f32.
     body = product(tuple(Cast("f32", f) for f in factors(value.body)))
-    first = replace(first, value=replace(first.value, body=body))
+    first = replace(first, value=replace(first.reduce, body=body))
     return _with(spec, equation, first, replace(equation, value=whole))
 
 
@@ -100,7 +100,7 @@ def _bounds(
             allowed="parts=2 or more",
             hint=f"tile({over}, size=32)",
         )
-    size, step = facts(spec).ranges[over].high, int(tile.option("size", 1))
+    size, step = facts(spec).ranges[over].high, tile.number("size", 1)
     round_up = fold_constants("add", size, Number(count * step - 1))
     if isinstance(round_up, Number):
         tiles: Expr = Number(round_up.value // (count * step))

@@ -24,7 +24,7 @@ def unroll(spec: Spec, decision: Decision) -> Spec:
     index = decision.subject
     found = [e for e in spec.equations if index in e.reduced]
     span = facts(spec).ranges.get(index)
-    parts = any(r.index == index and r.partial for e in found for r in e.value.ranges)
+    parts = any(r.index == index and r.partial for e in found for r in e.reduce.ranges)
     if not found or span is None or not terms(spec, index) or parts:
         raise KernelError(
             f"`{index}` is not reduced over a known range of at most {MOST}",
@@ -38,11 +38,12 @@ def unroll(spec: Spec, decision: Decision) -> Spec:
 def terms(spec: Spec, index: str) -> int:
     """How many terms a reduction over an index has; 0 where it cannot be unrolled."""
     span = facts(spec).ranges.get(index)
-    reductions = [e.value.reduction for e in spec.equations if index in e.reduced]
-    known = span is not None and not span.jagged and isinstance(span.high, Number)
-    if not reductions or not known or any(f not in _REDUCTIONS for f in reductions):
+    reductions = [e.reduce.reduction for e in spec.equations if index in e.reduced]
+    if span is None or span.jagged or not isinstance(span.high, Number):
         return 0
-    return span.high.value if 1 < span.high.value <= MOST else 0
+    if not reductions or any(f not in _REDUCTIONS for f in reductions):
+        return 0
+    return int(span.high.value) if 1 < span.high.value <= MOST else 0
 
 
 def _written_out(spec: Spec, equation: Equation, index: str) -> Equation:

@@ -50,7 +50,10 @@ class ThreadsCounter(Counter):
         searched = {s.borders.value for s in launch.statements() if isinstance(s, Search)}
         taken = {s.table.value for s in launch.statements() if isinstance(s, Take)}
         self.tables = searched | taken  # they stay in global memory
-        self._sizes = {g.index: g.size for g in launch.grid} | dict(launch.whole)
+        self._sizes: dict[str, Expr | None] = {
+            **{g.index: g.size for g in launch.grid},
+            **dict(launch.whole),
+        }
         self._tiles = dict(launch.tiles)
 
     def whole(self, tensor: str) -> float:

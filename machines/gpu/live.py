@@ -140,7 +140,7 @@ class _Live:
         if not value.axes:
             return 0.0
         extents = {a.name: number(a.extent, self.sizes) for a in value.axes}
-        run = width * extents.get(last.axis, 1)
+        run = width * extents.get(last.axis or "", 1)
         aligned = last.rows is None and last.offset == Number(0) and len(last.terms) < 2
         staged = width >= RUN and value.depth > 1
         if aligned and last.axis is not None and run >= (RUN + 1 if staged else RUN):

@@ -112,9 +112,7 @@ class _Plan:
     @property
     def parts(self) -> Mapping[str, int]:
         """Into how many parts a reduction over an index is split."""
-        return {
-            str(d.option("over")): int(d.option("parts")) for d in self.made if d.verb == "split_k"
-        }
+        return {str(d.option("over")): d.number("parts") for d in self.made if d.verb == "split_k"}
 
 
 def _parted_plan(spec: Spec, machine: Machine, made: tuple[Decision, ...]) -> _Plan:
@@ -176,7 +174,7 @@ def _several(parts: tuple[Decision, ...]) -> Iterator[tuple[Decision, ...]]:
     yield ()
     for share in (1, FEWER) if len(parts) == 1 else ():
         (split,) = parts
-        count = int(split.option("parts")) // share
+        count = split.number("parts") // share
         if count > 1:
             yield (replace(split, options=(split.options[0], ("parts", count))),)
 
@@ -317,7 +315,7 @@ class _Search:
         """The same with TMA moving what was made for products, where it can and that
         is not slower."""
         stages = {
-            d: stage(d.subject, int(d.option("depth")), by="bulk")
+            d: stage(d.subject, d.number("depth"), by="bulk")
             for d in found.schedule.of("stage")
             if d.subject in plan.apart
         }

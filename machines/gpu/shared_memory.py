@@ -183,10 +183,10 @@ def _fed(launch: Launch) -> set[str]:
 
 def _written_out(s: Loop) -> int:
     """The iterations of a loop that is unrolled; 0 for other loops."""
-    ends = (s.low.size, s.high.size)
+    low, high = s.low.size, s.high.size
     if s.tile != 1 or any(isinstance(x, Loop) for x in s.body):
         return 0
-    if not all(isinstance(e, Number) for e in ends):
+    if not isinstance(low, Number) or not isinstance(high, Number):
         return 0
-    iterations = ends[1].value - ends[0].value
+    iterations = int(high.value - low.value)
     return iterations if iterations <= WRITTEN_OUT else 0

@@ -55,11 +55,11 @@ def rounded(spec: Spec, sizes: Mapping[str, int], sums: Collection[str]) -> tupl
 
 
 def _convolution(spec: Spec, sizes: Mapping[str, int]) -> _Convolution | None:
-    found = [e for e in spec.equations if contraction(e)]
+    found = [(e, product) for e in spec.equations if (product := contraction(e))]
     ranges = facts(spec).ranges
-    if len(found) != 1 or not fills(product := contraction(found[0]), ranges):
+    if len(found) != 1 or not fills(found[0][1], ranges):
         return None
-    return _Convolution.of(spec, sizes, found[0], product)
+    return _Convolution.of(spec, sizes, *found[0])
 
 
 class _Convolution:
@@ -82,9 +82,9 @@ class _Convolution:
     def of(
         spec: Spec, sizes: Mapping[str, int], e: Equation, product: Contraction
     ) -> _Convolution | None:
-        sides = [_read(side) for side in (product.a, product.b)]
+        sides = [r for side in (product.a, product.b) if (r := _read(side))]
         given = {t.name for t in spec.inputs}
-        if None in sides or any(r.tensor not in given for r in sides):
+        if len(sides) < 2 or any(r.tensor not in given for r in sides):
             return None
         slid = [_slid(r, e.reduced, product.batch) for r in sides]
         order = [(bool(s), _size(spec, r.tensor, sizes)) for s, r in zip(slid, sides, strict=True)]

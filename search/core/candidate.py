@@ -12,35 +12,27 @@ from ir.digest import text_digest
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Which operator made a candidate of which parents, and in its words how.
-
-    parents: keys, the one that it resembles most first; empty for a first candidate.  tag: a
-    policy's own mark, such as the island that a candidate lives on.  prompt: digest of the
-    prompt's regions that a model made it under.
-    """
+    """The operator and the parents that a candidate comes from."""
 
     operator: str
+    # Keys, the parent that it resembles most first; empty for a seed candidate.
     parents: tuple[str, ...] = ()
-    note: str = ""
-    tag: str = ""
-    prompt: str = ""
+    note: str = ""  # how, in the words of the operator
+    tag: str = ""  # a label of the policy, such as the island of the candidate
+    prompt: str = ""  # digest of the prompt regions that the model saw
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A variant with a schedule for a target, through a backend.
+    """A variant with a schedule for a target, through a backend."""
 
-    variant: the text of a spec, equal in meaning to the one that the search is for.
-    schedule: the text of a schedule.  source: a backend's source where it was edited by hand or
-    by a model; None where the schedule says all.  origin: not part of what a candidate is, so
-    neither compared nor in the key.
-    """
-
-    variant: str
-    schedule: str
+    variant: str  # text of a spec that is equivalent to the one of the search
+    schedule: str  # text of a schedule
     target: str
     backend: str
+    # The source, where a person or a model edited it; None: emitted from the schedule.
     source: str | None = None
+    # No part of the identity of a candidate: neither compared nor in the key.
     origin: Origin = field(default=Origin("given"), compare=False)
     key: str = field(init=False, compare=False, repr=False)
 

@@ -11,14 +11,13 @@ from search.core.graph import Graph
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
-    """The children of one operator. correct: how many of them.  best: how many were the fastest
-    so far.  gain: the largest factor of a child's time under its first parent's; None where no
-    child can be compared."""
+    """The children of one operator."""
 
     operator: str
     children: int
-    correct: int
-    best: int
+    correct: int  # number of correct children
+    best: int  # number of children that were the fastest so far
+    # Largest speed-up of a child over its first parent; None: no child is comparable.
     gain: float | None
 
 

@@ -29,37 +29,34 @@ class ShapeError:
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """The time at one shape of a workload, microseconds, with what was seen there.
-
-    weight: of the shape in the workload.  figures, engines: as in `Evaluation`.
-    """
+    """The time at one shape of a workload in microseconds, with figures."""
 
     sizes: Mapping[str, int]
-    weight: float
+    weight: float  # of the shape in the workload
     us: float
+    # As in `Evaluation`.
     figures: Mapping[str, float] = field(default_factory=dict)
     engines: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """A candidate that is correct, and how long it takes.
+    """The result of a correct candidate."""
 
-    us: microseconds at the tuning sizes, obtained in the way `time_kind` says; of a workload of
-    several shapes the weighted geometric mean.  errors: at every sizes checked.  figures: facts
-    of the nest and of the run, by name.  engines: the busy share of each.  Of a workload both are
-    those at its heaviest shape.  seconds: what the evaluation itself took, by stage; not
-    compared.  times: at each shape of a workload, in its order; empty where there is one shape.
-    """
-
+    # Microseconds at the tuning sizes, obtained as `time_kind` says; for a workload of several
+    # shapes the weighted geometric mean.
     us: float
     time_kind: str
     correct_by: str
-    errors: tuple[ShapeError, ...] = ()
+    errors: tuple[ShapeError, ...] = ()  # at all checked sizes
+    # Features of the nest and of the run, by name; of a workload, at its heaviest shape.
     figures: Mapping[str, float] = field(default_factory=dict)
+    # Busy share by engine; of a workload, at its heaviest shape.
     engines: Mapping[str, float] = field(default_factory=dict)
     source_digest: str = ""
+    # Duration of the evaluation by stage; not compared.
     seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
+    # At each shape of a workload, in its order; empty for a single shape.
     times: tuple[Timed, ...] = ()
 
     def __post_init__(self) -> None:
@@ -91,16 +88,14 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A candidate that got stuck: at which stage, how, and why in words for a person.
-
-    partly: what it is at the shapes of a workload where it does fit the machine; None where that
-    is none, or where nobody asked.
-    """
+    """A candidate that failed: the stage, the kind and a readable reason."""
 
     stage: str
     kind: str
     reason: str
     seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
+    # Evaluation at the shapes of a workload where it fits the machine; None: it fits at none, or
+    # was not evaluated there.
     partly: Evaluation | None = None
 
     def __post_init__(self) -> None:

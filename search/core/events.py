@@ -13,62 +13,58 @@ from search.core.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A run begins, or goes on where it was stopped (`resumed`).
-
-    environment: what the evaluator says of itself: toolchain, sandbox, how times are obtained.
-    """
+    """A run starts, or resumes (`resumed`)."""
 
     run: str
     settings: Settings
     roofline_us: float
+    # Of the evaluator: toolchain, sandbox, how times are obtained.
     environment: Mapping[str, Any]
     resumed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A candidate is about to be evaluated. number: counts from 0 over the run."""
+    """A candidate is about to be evaluated."""
 
-    number: int
+    number: int  # counts from 0 over the run
     generation: int
     candidate: Candidate
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The search has learned what became of a candidate.
-
-    best_so_far: the fastest correct one, this included.  replayed: known from before a resume.
-    """
+    """The outcome of a candidate is known."""
 
     number: int
     generation: int
     candidate: Candidate
     outcome: Evaluated
-    best_so_far: Evaluation | None
+    best_so_far: Evaluation | None  # the fastest correct candidate, this one included
     seconds: float
-    replayed: bool = False
+    replayed: bool = False  # from before a resume
 
 
 @dataclass(frozen=True, slots=True)
 class Improved:
-    """A candidate is the fastest so far. speedup: over the first schedule; None without one."""
+    """A candidate is the fastest so far."""
 
     number: int
     candidate: Candidate
     evaluation: Evaluation
+    # Over the first schedule; None: there is none.
     speedup: float | None
     replayed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """The run ends, and why in words. resumable: whether more could be done later."""
+    """The run ends, with a readable reason."""
 
     reason: str
     evaluations: int
     seconds: float
-    resumable: bool = False
+    resumable: bool = False  # whether the run can continue later
 
 
 Event = Started | Asked | Told | Improved | Stopped

@@ -17,21 +17,17 @@ TRIES = 200  # for each shape
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """One such shape; times in microseconds, None where that kernel does not work.
-
-    kernel: the number of the one that is run.  us: its time.  single_us: of the best over all
-    tuned shapes.  least_us: of the fastest of the kernels, had the rules known.  first_us: of the
-    autoschedule for this very shape.  compared: whether results were compared with the reference
-    here, and not at smaller sizes only.  fault: what is wrong with the kernel; empty for nothing.
-    """
+    """The result at one held-out shape; times in microseconds, None where a kernel fails."""
 
     sizes: Sizes
-    kernel: int
-    us: float | None
-    single_us: float | None
-    least_us: float | None
-    first_us: float | None
+    kernel: int  # the number of the kernel that runs
+    us: float | None  # its time
+    single_us: float | None  # of the kernel that is best over all tuned shapes
+    least_us: float | None  # of the fastest of the kernels: a perfect choice
+    first_us: float | None  # of the autoschedule for this shape
+    # Whether results were compared with the reference here; else at smaller sizes only.
     compared: bool
+    # The fault of the kernel; empty: none.
     fault: str = ""
 
     @property

@@ -23,17 +23,14 @@ Figures = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One axis of the archive.
-
-    value: of a candidate, from its figures and the machine.  borders: ascending; the bin is the
-    number of borders at or below the value.  labels: of the bins, one more than the borders.
-    """
+    """One axis of the archive."""
 
     name: str
     title: str
-    value: Callable[[Figures, Machine], float]
+    value: Callable[[Figures, Machine], float]  # of a candidate, from its figures and the machine
+    # Ascending; the bin is the number of borders at or below the value.
     borders: tuple[float, ...]
-    labels: tuple[str, ...]
+    labels: tuple[str, ...]  # of the bins, one more than the borders
 
     def bin(self, figures: Figures, machine: Machine) -> int:
         """The bin of a candidate, from 0."""

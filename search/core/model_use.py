@@ -9,39 +9,36 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Spent:
-    """What models have taken. cost: in the currency of the prices; None where a price is not
-    known."""
+    """The consumption of models."""
 
     tokens: int = 0
+    # In the currency of the prices; None: a price is unknown.
     cost: float | None = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class PromptUse:
-    """A version of the prompts. parent: digest of the one that it was made of, by which move;
-    empty for the first.  children: made under it and evaluated, of which some failed.  gain: the
-    best factor of a child's time under its parent's, at least 1."""
+    """A version of the prompts."""
 
     digest: str
+    # Digest of the version that `move` was applied to; both empty for the first.
     parent: str
     move: str
-    children: int
+    children: int  # evaluated children that were made under it, `failed` included
     failed: int
-    gain: float
+    gain: float  # best speed-up of a child over its parent, at least 1
 
 
 @dataclass(frozen=True, slots=True)
 class ModelUse:
-    """What a run asked of models. answers: that came.  refused: those that were not taken, each
-    with a reason that is stored.  unanswered: requests to which none came, for a fault or for want
-    of budget.  prompts: in the order they were made.  failed: the unanswered, by why."""
+    """The requests of a run to models."""
 
     spent: Spent
     answers: int = 0
-    refused: int = 0
-    unanswered: int = 0
-    prompts: tuple[PromptUse, ...] = ()
-    failed: Mapping[str, int] = field(default_factory=dict)
+    refused: int = 0  # refused answers, each with a stored reason
+    unanswered: int = 0  # requests without an answer: a fault, or no budget
+    prompts: tuple[PromptUse, ...] = ()  # in the order in which they were made
+    failed: Mapping[str, int] = field(default_factory=dict)  # unanswered requests by reason
 
     def table(self) -> dict[str, Any]:
         """As plain data; the cost is None where it is not known, and `failed` is there where

@@ -18,15 +18,12 @@ from search.core.workload import Shape
 
 @dataclass(frozen=True, slots=True)
 class AtShape:
-    """One shape of a workload; times in microseconds, None where they are not known.
-
-    single_us: of the kernel that is best over all shapes.  us: of the one that is run here, with
-    its number among those of the dispatch (0: the best over all).
-    """
+    """One shape of a workload; times in microseconds, None where they are not known."""
 
     shape: Shape
     first_us: float | None
-    single_us: float | None
+    single_us: float | None  # of the kernel that is best over all shapes
+    # Of the kernel that runs here; `kernel` is its number in the dispatch (0: best over all).
     us: float | None
     kernel: int
     roofline_us: float
@@ -34,22 +31,17 @@ class AtShape:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run found.
-
-    evaluations: candidates told.  failures: how many of them, by stage.  first_us, plain_us: of
-    the autoschedule and of the untiled schedule; None where that failed.  best, evaluation: the
-    fastest that is correct; None where nothing is.  fault: what ended the run before its time;
-    None where it ended as it should.  models: what it asked of models; None where it asked none.
-    same_source: how many candidates took the outcome of another, as they come to its source.
-    """
+    """The result of a run."""
 
     run: str
     settings: Settings
-    evaluations: int
-    failures: Mapping[str, int]
+    evaluations: int  # number of candidates with an outcome
+    failures: Mapping[str, int]  # by stage
     first: Candidate
+    # Of the autoschedule and of the untiled schedule; None: it failed.
     first_us: float | None
     plain_us: float | None
+    # The fastest correct candidate; None: there is none.
     best: Candidate | None
     evaluation: Evaluation | None
     roofline_us: float
@@ -60,8 +52,11 @@ class Outcome:
     outcomes: Mapping[str, Evaluated]
     bounds_us: tuple[float, ...] = ()
     dispatch: ShapeDispatch | None = None
+    # The error that ended the run early; None: it ended normally.
     fault: KernelError | None = None
+    # None: no model was asked.
     models: ModelUse | None = None
+    # Number of candidates that took the outcome of another one with the same source.
     same_source: int = 0
 
     def by_shape(self) -> tuple[AtShape, ...]:

@@ -15,48 +15,43 @@ BATCH = 8  # candidates of a generation; part of what a seed means, so not the n
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """All that a search's result depends on, beside the machine and the toolchain.
+    """Everything that the result of a search depends on, besides the machine and the toolchain."""
 
-    kernel: its name, for a person.  spec: the text of its spec.  sizes: those that are timed.
-    checks: those at which results are compared with the reference.  evaluations, seconds: when
-    to stop; None for no limit.  stagnation: stop after so many evaluations without a gain.
-    roofline_share: stop when this share of the machine's bound is reached.  schedule: the text
-    of one that the search starts from too; empty for none.  operators: those that may make
-    children; empty for the usual ones.  workload: several shapes that are timed instead of
-    `sizes`, which are then those of the largest weight; empty for one.  dispatch: how many kernels
-    may share the shapes of a workload.  target_speedup: stop when the best is so many times
-    as fast as the first.  models: those that are asked, with their weights.  max_tokens,
-    max_cost: what their answers may take; None for no limit.  transferred: what other searches found
-    for the same kernel, which this one starts from too.  preferences: how much likelier a verb's
-    edits are drawn than they would be, by verb.  lessons: documents that models are told.
-    left_to_torch: operators of the kernel's module that PyTorch computes, as the user wished.
-    """
-
-    kernel: str
-    spec: str
+    kernel: str  # its name, for a person
+    spec: str  # the text of its spec
     target: str
     backend: str
-    sizes: Mapping[str, int]
+    sizes: Mapping[str, int]  # tuning sizes
+    # Check sizes, at which results are compared with the reference.
     checks: tuple[Mapping[str, int], ...] = ()
+    # Limits of the search; None: no limit.
     evaluations: int | None = 100
     seconds: float | None = None
-    stagnation: int | None = None
-    roofline_share: float = 0.95
+    stagnation: int | None = None  # stop after this many evaluations without a gain
+    roofline_share: float = 0.95  # stop at this share of the roofline
     policy: str = POLICY
     seed: int = 0
     batch: int = BATCH
     measures: tuple[str, ...] = ("scratch", "traffic")
+    # Text of an additional seed schedule; empty: none.
     schedule: str = ""
+    # Operators that may make children; empty: the default ones.
     operators: tuple[str, ...] = ()
+    # Shapes that are timed instead of `sizes`, which are then those of the largest weight; empty:
+    # one shape.
     workload: tuple[Shape, ...] = ()
-    dispatch: int = 1
-    target_speedup: float | None = None
-    models: tuple[str, ...] = ()
+    dispatch: int = 1  # how many kernels may share the shapes of a workload
+    target_speedup: float | None = None  # stop at this speed-up over the first candidate
+    models: tuple[str, ...] = ()  # with their weights
+    # Budget of the models; None: no limit.
     max_tokens: int | None = None
     max_cost: float | None = None
+    # Seed candidates that other searches found for the same kernel.
     transferred: tuple[Transferred, ...] = ()
+    # By verb: the factor on the probability of its edits.
     preferences: Mapping[str, float] = field(default_factory=dict)
-    lessons: tuple[str, ...] = ()
+    lessons: tuple[str, ...] = ()  # documents for the prompts
+    # Operators of the module that the user leaves to PyTorch.
     left_to_torch: tuple[str, ...] = ()
 
     @property

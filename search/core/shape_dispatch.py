@@ -28,21 +28,19 @@ Times = tuple[float, ...]  # of a kernel at each shape in microseconds, infinite
 
 @dataclass(frozen=True, slots=True)
 class SharedKernel:
-    """One of the kernels. times: at each shape of the workload, None where it does not fit."""
+    """One kernel of a dispatch."""
 
     candidate: Candidate
-    times: tuple[float | None, ...]
+    times: tuple[float | None, ...]  # at each shape of the workload, None where it does not fit
 
 
 @dataclass(frozen=True, slots=True)
 class ShapeDispatch:
-    """Kernels that share a workload. kernels: the fallback first, as `guards` number them.
-    chosen: the kernel of each shape.  us: the weighted geometric mean over the shapes, in
-    microseconds, and `single_us` that of the fallback alone."""
+    """The kernels that share a workload. Its times are weighted geometric means in microseconds."""
 
     shapes: tuple[Shape, ...]
-    kernels: tuple[SharedKernel, ...]
-    chosen: tuple[int, ...]
+    kernels: tuple[SharedKernel, ...]  # the fallback first, as `guards` number them
+    chosen: tuple[int, ...]  # the kernel of each shape
 
     @property
     def guards(self) -> tuple[Guard, ...]:

@@ -14,44 +14,36 @@ from search.core.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class StoredEvent:
-    """One line of a run's log. kind: started, asked, spent, same, told or stopped.
+    """One line of a run's log."""
 
-    seconds: of the run's working time.  detail: words, the generation of an
-    `asked`, or of a `same` the candidate whose source it has, and whose outcome it took.
-    """
-
-    kind: str
+    kind: str  # started, asked, spent, same, told or stopped
     key: str
-    seconds: float
+    seconds: float  # of the run's working time
+    # Words; of `asked` the generation; of `same` the candidate with the same source, whose outcome
+    # it took.
     detail: str
 
 
 @dataclass(frozen=True, slots=True)
 class StoredExchange:
-    """A request to a model and what came back, as texts of JSON.
+    """A request to a model and what came back, as texts of JSON."""
 
-    digest: of the request.  rank: how many equal ones the run had before.  seconds: it took.
-    """
-
-    digest: str
-    rank: int
+    digest: str  # of the request
+    rank: int  # number of earlier equal requests of the run
     request: str
     reply: str
-    seconds: float
+    seconds: float  # duration
 
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """A run as it is stored.
-
-    generations: the candidates that were asked, in order.  outcomes: what is known, by key.
-    """
+    """A run as it is stored."""
 
     run: str
     settings: Settings
     environment: Mapping[str, Any]
-    generations: tuple[tuple[Candidate, ...], ...]
-    outcomes: Mapping[str, Evaluated]
+    generations: tuple[tuple[Candidate, ...], ...]  # the candidates that were asked, in order
+    outcomes: Mapping[str, Evaluated]  # by key
     events: tuple[StoredEvent, ...]
 
     @property

@@ -7,19 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Transferred:
-    """An elite of another search.
-
-    us: its time there, at that search's sizes, had in the way `time_kind` says: never compared
-    with a time here.  source: as that backend emitted it, or as it was edited; empty where it
-    is not known.  edited: whether it was edited.  run: where it was found.
-    """
+    """An elite of another search."""
 
     target: str
     backend: str
     variant: str
     schedule: str
+    # Its time at the sizes of that search, obtained as `time_kind` says; never compared with a
+    # time here.
     us: float
     time_kind: str
-    run: str = ""
+    run: str = ""  # that found it
+    # Emitted by that backend, or edited; empty: unknown.
     source: str = ""
-    edited: bool = False
+    edited: bool = False  # freely

@@ -16,13 +16,11 @@ from search.core.workload import Shape, widest
 
 @dataclass(frozen=True, slots=True)
 class SourceIdentity:
-    """Emits a candidate's source without evaluating it.
-
-    shapes: those that are timed; the source is emitted for the widest, as when it is evaluated.
-    """
+    """Emits a candidate's source without evaluating it."""
 
     backend: Backend
     machine: Machine
+    # Those that are timed; the source is emitted for the widest, as when it is evaluated.
     shapes: tuple[Shape, ...]
 
     def __call__(self, candidate: Candidate) -> str:

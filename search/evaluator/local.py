@@ -38,15 +38,12 @@ _BOOT = (
 
 @dataclass(slots=True)
 class _Worker:
-    """A worker process, with a folder of its own.
-
-    doing: the position of the candidate that it has, None while it has none.
-    """
+    """A worker process, with a folder of its own."""
 
     process: subprocess.Popen
     connection: Connection
     home: Path
-    doing: int | None = None
+    doing: int | None = None  # the position of the candidate that it has, None while it has none
 
     def end(self) -> None:
         """Hangs up, at which the worker kills its child and ends."""

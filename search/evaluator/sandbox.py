@@ -43,20 +43,15 @@ _GRACE = 5  # seconds of processor time between the signal and the end
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one candidate may use.
+    """What one candidate may use."""
 
-    cpu: seconds of processor time of one process, which a busy machine does not change;
-    seconds: of wall-clock time, for what waits.  memory: bytes of address space beside what the
-    process had mapped before, file: bytes of one file, processes: of the user's at a time; None:
-    not limited.  devices: device files that it may write to and control; where there are some it
-    may also name its threads.
-    """
-
-    cpu: int | None = 60
-    seconds: float = 300.0
-    memory: int | None = 4 << 30
-    file: int | None = 256 << 20
-    processes: int | None = 4096
+    # None: not limited. Processor time does not depend on the load of the machine.
+    cpu: int | None = 60  # seconds of processor time of one process
+    seconds: float = 300.0  # of wall-clock time, for what waits
+    memory: int | None = 4 << 30  # bytes of address space beyond what was mapped before
+    file: int | None = 256 << 20  # bytes of one file
+    processes: int | None = 4096  # of the user at a time
+    # Device files that it may write to and control. With any, it may also name its threads.
     devices: tuple[str, ...] = ()
 
     def suited(self, can: Mapping[str, Any]) -> Limits:

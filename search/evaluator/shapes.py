@@ -46,12 +46,12 @@ class Drawn(Mapping):
 
 @dataclass(frozen=True, slots=True)
 class TimedShape:
-    """A shape that is timed. inputs: never changed, as each child has its own copy.  bound: what
-    no kernel can do without.  least_us: none can be faster; 0 where that depends on the data."""
+    """A shape that is timed."""
 
     shape: Shape
-    inputs: Drawn
-    bound: Roofline
+    inputs: Drawn  # never changed, as each child has its own copy
+    bound: Roofline  # what no kernel can do without
+    # None can be faster; 0 where that depends on the data.
     least_us: float
 
     @staticmethod

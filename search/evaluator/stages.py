@@ -40,23 +40,19 @@ class Impossible(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What candidates are tried on; plain data that travels to a worker.
-
-    open: gives the backend, called once in each worker.  sizes: those that are timed.  checks:
-    those at which results are compared, the first failure ends it.  limits: of a candidate,
-    suited to what the backend says that it needs.  workload: several shapes that are timed
-    instead of `sizes`, which are then those that figures are of.  partly: a candidate that
-    fits the machine at some of them only is evaluated there.
-    """
+    """What candidates are tried on; plain data that travels to a worker."""
 
     spec: str
     machine: Machine
-    open: Callable[[], Backend]
-    sizes: Sizes
-    checks: tuple[Sizes, ...] = ()
+    open: Callable[[], Backend]  # gives the backend, called once in each worker
+    sizes: Sizes  # those that are timed
+    checks: tuple[Sizes, ...] = ()  # those at which results are compared, the first failure ends it
     seed: int = SEED
+    # Of a candidate, suited to what the backend says that it needs.
     limits: Limits = field(default_factory=Limits)
+    # Several shapes that are timed instead of `sizes`, which are then those that figures are of.
     workload: tuple[Shape, ...] = ()
+    # A candidate that fits the machine at some of them only is evaluated there.
     partly: bool = False
 
     @property
@@ -67,42 +63,35 @@ class Bench:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What a worker says of itself once it is set up, as plain values.
+    """What a worker says of itself once it is set up, as plain values."""
 
-    limits: as suited to the backend.  here: how results and times are had, the device and the
-    toolchain, as far as the backend says.  sandbox: by layer, what holds.
-    """
-
-    limits: Limits
+    limits: Limits  # as suited to the backend
+    # How results and times are had, the device and the toolchain, as far as the backend says.
     here: Mapping[str, str]
-    sandbox: Mapping[str, str] = field(default_factory=dict)
+    sandbox: Mapping[str, str] = field(default_factory=dict)  # by layer, what holds
 
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
-    """A shape that a candidate fits at. built: what is timed there."""
+    """A shape that a candidate fits at."""
 
     where: TimedShape
     nest: LoopNest
-    built: Built | None = None
+    built: Built | None = None  # what is timed there
 
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """A bench set up in a process: everything that all candidates need was made once.
-
-    shapes: at which results are compared; the tuning sizes are the last, where affordable.
-    timed: in the order of the
-    workload.  turns: on the device, if there is one.
-    """
+    """A bench set up in a process: everything that all candidates need was made once."""
 
     bench: Bench
     backend: Backend
     spec: Spec
+    # At which results are compared; the tuning sizes are the last, where affordable.
     shapes: tuple[Sizes, ...]
-    timed: tuple[TimedShape, ...]
+    timed: tuple[TimedShape, ...]  # in the order of the workload
     setup: Setup
-    turns: Turns
+    turns: Turns  # on the device, if there is one
 
     @staticmethod
     def of(bench: Bench) -> Stages:

@@ -17,14 +17,12 @@ from ir.nest.nest import LoopNest
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """Turns by locks on two files that are there, for all processes of this machine.
+    """Turns by locks on two files that are there, for all processes of this machine."""
 
-    file: any that all of them can read. Empty: no turns are taken.  door: another such file. Everyone
-    passes it to get a turn, and who waits to be alone holds it: otherwise others could share the device
-    without end while one waits.
-    """
-
+    # Any that all of them can read. Empty: no turns are taken.
     file: str = ""
+    # Another such file. Everyone passes it to get a turn, and who waits to be alone holds it:
+    # otherwise others could share the device without end while one waits.
     door: str = ""
 
     @contextmanager

@@ -16,17 +16,14 @@ FOR_GOOD = ("key", "quota", "protocol")  # whatever is asked; `model` is for one
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """in_a_row: failures after which nothing is asked for a while.  rest: the longest such while
-    in seconds; first: the first one, each further one is twice as long (None: all are `rest`).
-    span: seconds over which the failures must have come, so that a server that is started again
-    is waited for.  patience: seconds; where the endpoint asks for a longer wait, it rests at once.
-    """
+    """When a client stops asking an endpoint for a while. Times are in seconds."""
 
-    in_a_row: int = 3
-    rest: float = 300.0
+    in_a_row: int = 3  # failures after which it rests
+    rest: float = 300.0  # the longest rest
+    # The first rest; each further one is twice as long. None: all are `rest`.
     first: float | None = None
-    span: float = 0.0
-    patience: float = 30.0
+    span: float = 0.0  # over which the failures must come, so that a restarting server is awaited
+    patience: float = 30.0  # it rests at once where the endpoint asks for a longer wait
 
 
 class Breaker:

@@ -16,17 +16,13 @@ DEFAULT_URL = "https://api.openai.com/v1"
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Any that speaks the OpenAI chat completions protocol.
-
-    silence: the longest wait for the next piece of an answer, in seconds; deadline: for all of
-    it.  stream: take answers piece by piece.
-    """
+    """Any that speaks the OpenAI chat completions protocol."""
 
     base_url: str
     key: str = field(repr=False)
-    silence: float = 180.0
-    deadline: float = 900.0
-    stream: bool = True
+    silence: float = 180.0  # the longest wait for the next piece of an answer, in seconds
+    deadline: float = 900.0  # for all of it
+    stream: bool = True  # take answers piece by piece
 
     @property
     def shown(self) -> str:

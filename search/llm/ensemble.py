@@ -14,10 +14,10 @@ OPTION = "--model"
 
 @dataclass(frozen=True, slots=True)
 class Ensemble:
-    """models: names as the endpoint knows them.  weights: of each, positive."""
+    """Models that requests are distributed over at random."""
 
-    models: tuple[str, ...]
-    weights: tuple[float, ...]
+    models: tuple[str, ...]  # names as the endpoint knows them
+    weights: tuple[float, ...]  # of each model, positive
 
     def __post_init__(self) -> None:
         if not self.models or len(self.models) != len(self.weights):

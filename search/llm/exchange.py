@@ -51,9 +51,9 @@ FAILED = {  # the same, as a summary counts them
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of a conversation. role: system, user or assistant."""
+    """One turn of a conversation."""
 
-    role: str
+    role: str  # system, user or assistant
     content: str
 
     def __post_init__(self) -> None:
@@ -63,16 +63,14 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a model is asked, and how.
-
-    max_tokens: the longest answer.  seed: part of what tells two requests apart, so that each
-    proposal draws one from its generator; endpoints that know seeds are given it.
-    """
+    """What a model is asked, and how."""
 
     model: str
     messages: tuple[Message, ...]
     temperature: float = 1.0
-    max_tokens: int = 4096
+    max_tokens: int = 4096  # the longest answer
+    # Part of what tells two requests apart, so that each proposal draws one from its generator;
+    # endpoints that know seeds are given it.
     seed: int | None = None
 
     def __post_init__(self) -> None:
@@ -100,19 +98,16 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a model said, and what that took.
-
-    finish: stop, length (it reached max_tokens) or refusal (`text` then says why).  tokens_in,
-    tokens_out: those paid for the exchange, attempts that failed included; as the endpoint says,
-    or `estimated` from above where it does not.  cost: in the currency of the prices; None where
-    they are not known.
-    """
+    """What a model said, and what that took."""
 
     text: str
+    # Those paid for the exchange, attempts that failed included; as the endpoint says, or
+    # `estimated` from above where it does not.
     tokens_in: int
     tokens_out: int
+    # In the currency of the prices; None where they are not known.
     cost: float | None
-    finish: str
+    finish: str  # stop, length (it reached max_tokens) or refusal (`text` then says why)
     seconds: float
     usage: str = "reported"
 

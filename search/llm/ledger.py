@@ -18,14 +18,14 @@ Paid = TypeVar("Paid", Answer, ModelError)
 
 @dataclass(frozen=True, slots=True)
 class Bill:
-    """What a model was paid. units: of the currency, each 10^-9 of it; None where its price is
-    not known.  estimated: some tokens were not counted by the endpoint."""
+    """What a model was paid."""
 
     model: str
     tokens_in: int = 0
     tokens_out: int = 0
+    # Of the currency, each 10^-9 of it; None where its price is not known.
     units: int | None = 0
-    estimated: bool = False
+    estimated: bool = False  # some tokens were not counted by the endpoint
 
     @property
     def tokens(self) -> int:

@@ -17,9 +17,10 @@ MINUTE = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """at_once: requests in flight.  requests, tokens: in any minute; None for no limit."""
+    """The limits of an endpoint."""
 
-    at_once: int = 4
+    at_once: int = 4  # concurrent requests
+    # In any minute; None: no limit.
     requests: int | None = None
     tokens: int | None = None
 

@@ -26,20 +26,15 @@ OUTAGE = Tolerance(in_a_row=3, first=15.0, span=10.0)
 
 @dataclass(frozen=True, slots=True)
 class Models:
-    """A client (see `client.Client`) with all that belongs to it.
+    """A client (see `client.Client`) with all that belongs to it."""
 
-    ensemble: draws the model that a request names.  ledger: tokens and money so far.  breaking:
-    breaks off what is in flight.
-
-    waiting: lets time pass until an endpoint may be asked again.  time_left: for answers.
-    """
-
-    ensemble: Ensemble
-    ledger: Ledger
+    ensemble: Ensemble  # draws the model that a request names
+    ledger: Ledger  # tokens and money so far
     recording: Recording
-    breaking: Callable[[], None]
+    breaking: Callable[[], None]  # breaks off what is in flight
+    # Lets time pass until an endpoint may be asked again.
     waiting: Callable[[], None] = lambda: None
-    time_left: TimeLeft = field(default_factory=TimeLeft)
+    time_left: TimeLeft = field(default_factory=TimeLeft)  # for answers
 
     def begin(self, run: str) -> None:
         """Exchanges from now on belong to this run; call it before the first."""

@@ -14,13 +14,12 @@ from search.llm.exchange import Answer, ModelError, Request, after
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """attempts: at most.  first, most: seconds before the second attempt and before any; each
-    wait may be twice the one before.  longest: a longer wait that an endpoint asks for is none."""
+    """How often and when a failed request is sent again. Waits are in seconds and double."""
 
-    attempts: int = 5
-    first: float = 1.0
-    most: float = 60.0
-    longest: float = 30.0
+    attempts: int = 5  # at most
+    first: float = 1.0  # wait before the second attempt
+    most: float = 60.0  # longest wait before any attempt
+    longest: float = 30.0  # where an endpoint asks for a longer wait, it is not asked again
 
 
 class Patient:

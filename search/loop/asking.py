@@ -21,16 +21,13 @@ Made = Candidate | GaveUp | Halted
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Makes the children of one generation.
-
-    context: of a proposal.  add: puts a child into the graph, False where it is there already.
-    unmade: is told of each proposal of which nothing came, in order, and why.
-    """
+    """Makes the children of one generation."""
 
     policy: Policy
     operators: Mapping[str, Operator]
-    context: Callable[[Proposal], Context]
-    add: Callable[[Candidate], bool]
+    context: Callable[[Proposal], Context]  # of a proposal
+    add: Callable[[Candidate], bool]  # puts a child into the graph, False where it is there already
+    # Is told of each proposal of which nothing came, in order, and why.
     unmade: Callable[[GaveUp | Halted], None] = lambda why: None
 
     def ask(

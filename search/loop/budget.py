@@ -24,11 +24,11 @@ TOKENS = 20_000  # of a model, that count as much as one evaluation
 
 @dataclass(slots=True)
 class Account:
-    """What an operator has gained and cost, faded. children: how many were told, not faded."""
+    """What an operator has gained and cost, faded."""
 
     gain: float = 0.0
     cost: float = 0.0
-    children: int = 0
+    children: int = 0  # how many were told, not faded
 
     @property
     def rate(self) -> float:

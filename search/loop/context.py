@@ -52,22 +52,20 @@ class Parent:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The problem, the parents (at least one) and all that was tried before.
+    """The problem, the parents (at least one) and the outcomes so far."""
 
-    spec: what must be computed; a parent's variant may say it in other equations.
-    outcomes: what became of all that was tried, by key.  hint: a policy's words for an operator
-    that reads.  workload: shapes beside `sizes` that a child must fit at, with weights; empty
-    where there is one.  transferred: what other machines and earlier runs found for the same kernel.
-    """
-
+    # The spec of the problem; the variant of a parent may have other equations.
     spec: Spec
     machine: Machine
     sizes: Sizes
     parents: tuple[Parent, ...]
     graph: Graph
+    # By key.
     outcomes: Mapping[str, Evaluated] = field(default_factory=dict)
-    hint: str = ""
+    hint: str = ""  # of the policy, for an operator that asks a model
+    # Weighted shapes besides `sizes` that a child must fit at; empty: one shape.
     workload: tuple[Shape, ...] = ()
+    # Results of other machines and earlier runs for the same kernel.
     transferred: tuple[Transferred, ...] = ()
     _neighbours: list[tuple[Neighbour, ...]] = field(
         default_factory=list, init=False, compare=False, repr=False
@@ -177,10 +175,10 @@ def nest_digest(candidate: Candidate, machine: Machine, sizes: Sizes) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GaveUp:
-    """An operator had nothing to offer, and why. unanswered: as a model gave no answer."""
+    """An operator had nothing to offer, and why."""
 
     reason: str
-    unanswered: bool = False
+    unanswered: bool = False  # as a model gave no answer
 
 
 class Halted(Exception):
@@ -198,8 +196,9 @@ class Halted(Exception):
 class Operator(Protocol):
     """Makes one child of the parents it is given.
 
-    Of those that ask a model several are asked at once, each with a generator of its own. The child is new to the context's graph, and its schedule is
-    one that lowers. The same context and generator (and model's answers) give the same child.
+    Operators that ask a model run concurrently, each with a generator of its own. The child is new
+    to the graph of the context, and its schedule lowers. The same context, generator and answers of
+    models give the same child.
     """
 
     @property

@@ -22,10 +22,10 @@ APART = 3.0  # decisions that other equations are apart, beside those that diffe
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A candidate that was evaluated. residual: the logarithm of its time over the estimate."""
+    """A candidate that was evaluated."""
 
     candidate: Candidate
-    residual: float
+    residual: float  # the logarithm of its time over the estimate
 
 
 def correction(candidate: Candidate, neighbours: Sequence[Neighbour]) -> float:

@@ -45,14 +45,11 @@ SAME = "/same"
 
 
 class Evaluator(Protocol):
-    """Finds out what becomes of candidates.
+    """Finds out what becomes of candidates."""
 
-    context: digest of all that an outcome depends on beside the candidate: sizes, machine,
-    toolchain.  environment: the same and more for a person, as plain data.
-    """
-
+    # Digest of all that an outcome depends on beside the candidate: sizes, machine, toolchain.
     context: str
-    environment: Mapping[str, Any]
+    environment: Mapping[str, Any]  # the same and more for a person, as plain data
 
     def evaluate(
         self, candidates: Sequence[Candidate], seconds: float | None = None

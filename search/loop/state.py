@@ -16,35 +16,28 @@ from search.core.measures import Measure
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A search between two generations.
-
-    roots: keys of the candidates that may be parents while the archive is empty.  outcomes:
-    what became of each candidate, by key, in the order of telling.  measures, machine: the axes
-    of the archive, and what they are relative to.  spent: tokens that each operator has used.
-    """
+    """A search between two generations."""
 
     generation: int
     graph: Graph
     archive: Archive
+    # By key, in the order of the evaluations.
     outcomes: Mapping[str, Evaluated]
-    roots: tuple[str, ...]
+    roots: tuple[str, ...]  # keys of the candidates that may be parents while the archive is empty
+    # The axes of the archive, and the machine that they are relative to.
     measures: tuple[Measure, ...] = ()
     machine: Machine | None = None
-    spent: Mapping[str, int] = field(default_factory=dict)
+    spent: Mapping[str, int] = field(default_factory=dict)  # tokens that each operator has used
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """Let an operator, by its name, make a child of these parents, by their keys.
+    """A request for a child: the name of an operator, and the keys of the parents."""
 
-    operator: empty where the budget chooses one that takes so many parents.  tag: is kept in
-    the child's origin.  hint: words for an operator that reads, such as where to look next.
-    """
-
-    operator: str
+    operator: str  # empty: the budget chooses one that takes this number of parents
     parents: tuple[str, ...]
-    tag: str = ""
-    hint: str = ""
+    tag: str = ""  # for the origin of the child
+    hint: str = ""  # words for an operator that asks a model
 
 
 class Policy(Protocol):

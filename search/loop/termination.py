@@ -11,21 +11,16 @@ from search.core.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a search has come.
+    """How far a search has come."""
 
-    evaluations: candidates told.  seconds: of all sessions of the run.  since_gain: evaluations
-    since the best was found.  best_us: None while nothing was correct.  nothing_new: no operator
-    had anything to try that was not tried.  first_us: of the first schedule, None where that
-    failed.  tokens, cost: of models' answers; a cost that is not known counts as none.
-    """
-
-    evaluations: int
-    seconds: float
-    since_gain: int
-    best_us: float | None
+    evaluations: int  # candidates told
+    seconds: float  # of all sessions of the run
+    since_gain: int  # evaluations since the best was found
+    best_us: float | None  # None while nothing was correct
     roofline_us: float
-    nothing_new: bool = False
-    first_us: float | None = None
+    nothing_new: bool = False  # no operator had anything to try that was not tried
+    first_us: float | None = None  # of the first schedule, None where that failed
+    # Of models' answers; a cost that is not known counts as none.
     tokens: int = 0
     cost: float = 0.0
 

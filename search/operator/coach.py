@@ -30,19 +30,17 @@ MOVES = {
 
 @dataclass(frozen=True, slots=True)
 class Coach:
-    """Grows the archive of prompts.
+    """Grows the archive of prompts."""
 
-    ask: sends a request.  refuse: is told of each answer that is not taken, and why.  model: draws
-    the name of one.  kernel, machine: names, for the model.
-    """
-
-    ask: Callable[[Request], Answer]
-    model: Callable[[random.Random], str]
+    ask: Callable[[Request], Answer]  # sends a request
+    model: Callable[[random.Random], str]  # draws the name of one
     prompts: Prompts
+    # Names, for the model.
     kernel: str
     machine: str
     every: int = EVERY
     temperature: float = 0.7
+    # Is told of each answer that is not taken, and why.
     refuse: Callable[[Request, str], None] = lambda request, reason: None
 
     def advance(

@@ -20,8 +20,6 @@ class Mutate:
     is drawn first and its value then, so that a verb with many values is not drawn more often.
     Of `looks` children the one is kept that the forecast expects most of, give or take `doubt`.
     Where `tries` led to nothing new, the single changes are gone through one by one.
-    by_name: the budget never chooses it, only a policy that names it.  prefer: how much likelier
-    than others a verb is drawn, where that is known.
     """
 
     name: str = "mutate"
@@ -31,7 +29,8 @@ class Mutate:
     doubt: float = 0.1
     parents: int = 1
     remote: bool = False
-    by_name: bool = False
+    by_name: bool = False  # the budget never chooses it, only a policy that names it
+    # How much likelier than others a verb is drawn, where that is known.
     prefer: tuple[tuple[str, float], ...] = ()
 
     def propose(self, context: Context, rng: random.Random) -> Candidate | GaveUp:

@@ -20,10 +20,11 @@ Setting = Mapping[str, int]  # by parameter, the number of one of its values
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """What one verb decides on one subject. values: None is no decision; numbers ascend."""
+    """What one verb decides on one subject."""
 
     verb: str
     subject: str
+    # None is no decision; numbers ascend.
     values: tuple[Decision | None, ...]
 
     @property
@@ -43,10 +44,10 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Space:
-    """The settings around a schedule. base: which they change.  parameters: by name."""
+    """The settings around a schedule."""
 
-    base: Schedule
-    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    base: Schedule  # which they change
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)  # by name
 
     @staticmethod
     def of(

@@ -23,17 +23,18 @@ _FEWEST = 10  # trials of a warm start, which takes the best tenth
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A parameter: the numbers from 0 below `count`. ordinal: near ones are alike."""
+    """A parameter: the numbers from 0 below `count`."""
 
     count: int
-    ordinal: bool
+    ordinal: bool  # near ones are alike
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A setting that was evaluated. value: less is better; None: it failed."""
+    """A setting that was evaluated."""
 
     setting: Mapping[str, int]
+    # Less is better; None: it failed.
     value: float | None
 
 

@@ -23,19 +23,19 @@ class Tune:
     Each outcome of a candidate with the parent's variant is a trial of the study. Of `looks`
     settings that lower and are new, the one is offered that the forecast expects most of: a
     forecast chooses among settings, but is never told to the study, whose times are obtained in
-    one way.  sampler: `tpe`, or `cma` over the ordinal parameters.  width: how many parameters
-    are swept at a time, drawn anew for each child, the others stay as the parent has them;
-    0: all.  tries: settings that are asked for at most.  by_name: no budget chooses it.
+    one way.
     """
 
     name: str = "tune:tpe"
-    sampler: str = TPE
+    sampler: str = TPE  # `tpe`, or `cma` over the ordinal parameters
     looks: int = 8
+    # How many parameters are swept at a time, drawn anew for each child, the others stay as the
+    # parent has them; 0: all.
     width: int = 6
-    tries: int = 48
+    tries: int = 48  # settings that are asked for at most
     parents: int = 1
     remote: bool = False
-    by_name: bool = False
+    by_name: bool = False  # no budget chooses it
 
     def propose(self, context: Context, rng: random.Random) -> Candidate | GaveUp:
         """A child with other settings of the first parent's decisions."""

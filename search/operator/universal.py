@@ -29,31 +29,26 @@ AGAIN = 40_000  # characters of a refused answer that are shown to its model aga
 
 @dataclass(frozen=True, slots=True)
 class Universal:
-    """Asks a model for a child, and again with what was wrong, up to `tries` times.
+    """Asks a model for a child, and again with what was wrong, up to `tries` times."""
 
-    ask: sends a request.  refuse: is told of each answer that is not taken, and why.  model: draws
-    the name of one.  writer: of prompts.  source: what a
-    candidate comes to in the backend's language, and `file` its name.  prompts: the evolving
-    regions.  surfaces, recalls: how often each is drawn, relative to the others.  repairs: how
-    often a failed child of the parent is repaired, where there is one; translations: how often
-    another machine's elite is translated.
-    """
-
-    ask: Callable[[Request], Answer]
-    model: Callable[[random.Random], str]
-    writer: Writer
+    ask: Callable[[Request], Answer]  # sends a request
+    model: Callable[[random.Random], str]  # draws the name of one
+    writer: Writer  # of prompts
+    # What a candidate comes to in the backend's language, and `file` its name.
     source: Callable[[Candidate], str]
     file: str
-    prompts: Prompts
+    prompts: Prompts  # the evolving regions
     name: str = "universal"
     parents: int = 1
     remote: bool = True
     tries: int = 2
     temperature: float = 0.7
-    repairs: float = 0.3
-    translations: float = 0.3
+    repairs: float = 0.3  # how often a failed child of the parent is repaired, where there is one
+    translations: float = 0.3  # how often another machine's elite is translated
+    # How often each is drawn, relative to the others.
     surfaces: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(SURFACES, 1.0))
     recalls: Mapping[str, float] = field(default_factory=lambda: dict.fromkeys(RECALLS, 1.0))
+    # Is told of each answer that is not taken, and why.
     refuse: Callable[[Request, str], None] = lambda request, reason: None
 
     def propose(self, context: Context, rng: random.Random) -> Candidate | GaveUp:

@@ -13,12 +13,10 @@ from search.policy.ranking import ranked
 
 @dataclass(frozen=True, slots=True)
 class EpsilonGreedy:
-    """With probability 1 - epsilon a child of the fastest, else of a correct one drawn evenly.
-
-    width: how many of the fastest have a spare proposal each, for when the best is used up.
-    """
+    """With probability 1 - epsilon a child of the fastest, else of a correct one drawn evenly."""
 
     epsilon: float = real(0.2, 0.0, 1.0)
+    # How many of the fastest have a spare proposal each, for when the best is used up.
     width: int = whole(4, 1, 64)
 
     def ask(self, state: State, count: int, rng: random.Random) -> Sequence[Proposal]:

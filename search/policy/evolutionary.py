@@ -14,16 +14,13 @@ from search.policy.parameters import real, whole
 
 @dataclass(frozen=True, slots=True)
 class Evolutionary:
-    """An elite of the archive wins a tournament and is changed, or crossed with another.
+    """An elite of the archive wins a tournament and is changed, or crossed with another."""
 
-    elitism: the share of proposals that are single steps from the best.  crossed: the share of
-    the others that cross two parents.  tournament: how many elites are drawn for each.  open: the
-    share of proposals whose operator the budget chooses; half of them where models are asked.
-    """
-
+    # The share of proposals that are single steps from the best.
     elitism: float = real(0.5, 0.0, 1.0)
-    crossed: float = real(0.25, 0.0, 1.0)
-    tournament: int = whole(3, 1, 64)
+    crossed: float = real(0.25, 0.0, 1.0)  # the share of the others that cross two parents
+    tournament: int = whole(3, 1, 64)  # how many elites are drawn for each
+    # The share of proposals whose operator the budget chooses; half of them where models are asked.
     open: float = real(0.0, 0.0, 1.0)
     step: str = "step"
     change: str = "mutate"

@@ -17,12 +17,12 @@ FITNESS, RATE, EXPLORATION, DECAY = 0.4, 0.4, 0.2, 0.95
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """A child's way from its first parent's cell. gain: in fitness.  entered: the archive."""
+    """A child's way from its first parent's cell."""
 
     start: Cell
     end: Cell
-    gain: float
-    entered: bool
+    gain: float  # in fitness
+    entered: bool  # the archive
 
 
 def transitions(state: State, found: Grid) -> list[Transition]:

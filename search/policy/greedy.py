@@ -14,15 +14,13 @@ from search.policy.ranking import ranked
 
 @dataclass(frozen=True, slots=True)
 class Greedy:
-    """Climbs the steepest way it has seen: every proposal is one step from the fastest.
-
-    width: how many of the fastest are offered in turn, so that the search goes on when all
-    neighbours of the best were tried.  open: the share of proposals whose operator the budget
-    chooses; half of them where models are asked.
-    """
+    """Climbs the steepest way it has seen: every proposal is one step from the fastest."""
 
     step: str = "step"
+    # How many of the fastest are offered in turn, so that the search goes on when all neighbours of
+    # the best were tried.
     width: int = whole(4, 1, 64)
+    # The share of proposals whose operator the budget chooses; half of them where models are asked.
     open: float = real(0.0, 0.0, 1.0)
 
     def ask(self, state: State, count: int, rng: random.Random) -> Sequence[Proposal]:

@@ -17,34 +17,32 @@ PACKAGE = "ribs"
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who holds a cell. fitness: 1 the fastest of all that are correct, towards 0 the slowest."""
+    """Who holds a cell."""
 
     key: str
     cell: Cell
-    fitness: float
+    fitness: float  # 1 the fastest of all that are correct, towards 0 the slowest
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A correct candidate in the order of telling. before: how fit the cell's holder was then,
-    0 where it had none.  entered: whether it became the holder."""
+    """A correct candidate in the order of telling."""
 
     key: str
     cell: Cell
     fitness: float
-    before: float
-    entered: bool
+    before: float  # how fit the cell's holder was then, 0 where it had none
+    entered: bool  # whether it became the holder
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """A filled archive. shape: bins of each measure.  failed: keys of what was told and is not
-    correct."""
+    """A filled archive."""
 
-    shape: tuple[int, ...]
+    shape: tuple[int, ...]  # bins of each measure
     holders: tuple[Holder, ...]
     arrivals: tuple[Arrival, ...]
-    failed: frozenset[str]
+    failed: frozenset[str]  # keys of what was told and is not correct
 
 
 def require() -> None:

@@ -14,21 +14,18 @@ from search.policy.ranking import ranked, starts
 
 @dataclass(frozen=True, slots=True)
 class Islands:
-    """Each child lives on the island that its origin's tag names; the roots live on all.
+    """Each child lives on the island that its origin's tag names; the roots live on all."""
 
-    count: of islands, in a ring.  every: so many generations the best of each island has a child
-    on the next, and lives there too from then on.  elitism: the share of the other parents that
-    are their island's best.  crossed: the share of children with two parents, both from one
-    island.  tournament: how many are drawn for each parent.  population: how many of the fastest
-    of an island can be drawn.
-    """
-
-    count: int = whole(4, 2, 64)
+    count: int = whole(4, 2, 64)  # of islands, in a ring
+    # So many generations the best of each island has a child on the next, and lives there too from
+    # then on.
     every: int = whole(3, 1, 1000)
+    # The share of the other parents that are their island's best.
     elitism: float = real(0.4, 0.0, 1.0)
+    # The share of children with two parents, both from one island.
     crossed: float = real(0.0, 0.0, 1.0)
-    tournament: int = whole(3, 1, 64)
-    population: int = whole(12, 2, 1000)
+    tournament: int = whole(3, 1, 64)  # how many are drawn for each parent
+    population: int = whole(12, 2, 1000)  # how many of the fastest of an island can be drawn
 
     def ask(self, state: State, count: int, rng: random.Random) -> Sequence[Proposal]:
         """`count` proposals, the islands taking turns."""

@@ -18,14 +18,13 @@ LEAST = 0.05  # weight of a cell that nothing speaks for
 
 @dataclass(frozen=True, slots=True)
 class MapElites:
-    """selection: who is drawn as a parent. `uniform`: each elite alike; `fitness`: the fitter the
-    likelier; `curiosity`: those whose children lately entered the archive; `gradient`: those from
-    where a step along a measure promises most, which the proposal's hint then names.
-    crossed: the share of children with two parents.
-    """
+    """Draws parents from the elites of the archive."""
 
+    # Which elites are drawn. `uniform`: all alike; `fitness`: the fitter the likelier; `curiosity`:
+    # those whose children lately entered the archive; `gradient`: those from which a step along a
+    # measure promises most. The hint of the proposal then names this step.
     selection: str = "uniform"
-    crossed: float = real(0.25, 0.0, 1.0)
+    crossed: float = real(0.25, 0.0, 1.0)  # the share of children with two parents
 
     def __post_init__(self) -> None:
         assert self.selection in SELECTIONS, f"no selection `{self.selection}`"

@@ -16,16 +16,15 @@ from search.policy.ranking import ranked, standing, starts
 
 @dataclass(slots=True)
 class _Node:
-    """A candidate in the tree. value: its own.  visits: of it and all that was made of it, as far
-    as evaluated.  total, best: of their values.  made: its children, with those of this ask.
-    children: those of them that are correct."""
+    """A candidate in the tree."""
 
-    value: float = 0.0
-    visits: int = 0
+    value: float = 0.0  # its own
+    visits: int = 0  # of it and all that was made of it, as far as evaluated
+    # Of their values.
     total: float = 0.0
     best: float = 0.0
-    made: int = 0
-    children: list[str] = field(default_factory=list)
+    made: int = 0  # its children, with those of this ask
+    children: list[str] = field(default_factory=list)  # those of them that are correct
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +33,16 @@ class Mcts:
 
     A candidate is a child of the parent that it resembles most. Its value is how it stands among
     all that are correct, 1 the fastest, 0 where it failed; a node's is the best or the mean of all
-    below it.  exploration: the c of value + c sqrt(ln N / n).  widening, power: a node of n
-    visits has up to widening n^power children (progressive widening).  width: how many of the
-    fastest stand by.  crossed: the share of proposals that name one of these as a second parent.
+    below it.
     """
 
-    exploration: float = real(0.5, 0.0, 10.0)
+    exploration: float = real(0.5, 0.0, 10.0)  # the c of value + c sqrt(ln N / n)
     value: str = word("best", "best", "mean")
+    # A node of n visits has up to widening n^power children (progressive widening).
     widening: float = real(1.5, 0.1, 100.0)
     power: float = real(0.6, 0.0, 1.0)
-    width: int = whole(4, 1, 64)
+    width: int = whole(4, 1, 64)  # how many of the fastest stand by
+    # The share of proposals that name one of these as a second parent.
     crossed: float = real(0.0, 0.0, 1.0)
 
     def ask(self, state: State, count: int, rng: random.Random) -> Sequence[Proposal]:

@@ -14,12 +14,10 @@ from search.policy.ranking import starts
 
 @dataclass(frozen=True, slots=True)
 class RandomWalk:
-    """Goes from a root to a child of a child, each drawn without a look at any time.
+    """Goes from a root to a child of a child, each drawn without a look at any time."""
 
-    onward: the chance to go on to one of the correct children; where the walk ends, an operator
-    changes decisions at random, without the estimate that others choose by.
-    """
-
+    # The chance to go on to one of the correct children; where the walk ends, an operator changes
+    # decisions at random, without the estimate that others choose by.
     onward: float = real(0.75, 0.0, 1.0)
     operator: str = "walk"
 

@@ -42,19 +42,18 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Edited:
-    """files: the new texts of those that changed.  why: the first line outside all blocks, cut
-    where it is long."""
+    """The edits of an answer."""
 
-    files: Mapping[str, str]
-    why: str
+    files: Mapping[str, str]  # new texts of the files that changed
+    why: str  # the first line outside all blocks, shortened
 
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """new takes the place of old in a file; old is None where it is the whole file."""
+    """One replacement in a file."""
 
     file: str
-    old: str | None
+    old: str | None  # None: `new` is the whole file
     new: str
     line: int
 

@@ -17,11 +17,11 @@ WANDER = 0.25  # how often any version is drawn, whatever it has shown
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """parent: digest of the version that it was made of, by which move; empty for the first."""
+    """A version of the evolving regions."""
 
     regions: Regions
-    parent: str = ""
-    move: str = ""
+    parent: str = ""  # digest of the version that it was made from; empty for the first
+    move: str = ""  # the coach's move that made it; empty for the first
 
     @property
     def digest(self) -> str:
@@ -31,14 +31,11 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What the children of a version came to.
-
-    gain: the best factor of a child's time under its parent's, at least 1.
-    """
+    """What the children of a version came to."""
 
     children: int
     failed: int
-    gain: float
+    gain: float  # the best factor of a child's time under its parent's, at least 1
 
 
 @dataclass(slots=True)

@@ -16,22 +16,18 @@ SCHEDULE, VARIANT = "schedule.sched", "variant.kir"
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """One request. kind, surface, recall: one of KINDS, SURFACES, RECALLS.
+    """One request."""
 
-    recall: whose history is told.  files: by name, those that may be edited.  shown: those to
-    read only.  hint: the policy's words.  failure: of what is to be repaired.  transferred: what is
-    to be translated.  other: the source of what is to be combined with it.
-    """
-
+    # One of KINDS, SURFACES, RECALLS.
     kind: str
     surface: str
-    recall: str
-    files: Mapping[str, str]
-    shown: Mapping[str, str] = field(default_factory=dict)
-    hint: str = ""
-    failure: Failure | None = None
-    transferred: Transferred | None = None
-    other: str = ""
+    recall: str  # whose history is told
+    files: Mapping[str, str]  # by name, those that may be edited
+    shown: Mapping[str, str] = field(default_factory=dict)  # those to read only
+    hint: str = ""  # the policy's words
+    failure: Failure | None = None  # of what is to be repaired
+    transferred: Transferred | None = None  # what is to be translated
+    other: str = ""  # the source of what is to be combined with it
 
     def __post_init__(self) -> None:
         for word, known in ((self.kind, KINDS), (self.surface, SURFACES), (self.recall, RECALLS)):

@@ -26,24 +26,22 @@ def tokens(text: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a prompt.
-
-    priority: what is higher is kept first.  required: never cut and never dropped.  cuttable:
-    may lose lines from its end; else it is there whole or not at all.
-    """
+    """A part of a prompt."""
 
     name: str
     text: str
-    priority: float = 0.0
-    required: bool = False
+    priority: float = 0.0  # what is higher is kept first
+    required: bool = False  # never cut and never dropped
+    # May lose lines from its end; else it is there whole or not at all.
     cuttable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """Sections that fit a budget, in the order they were given. dropped, cut: names."""
+    """Sections that fit a budget, in the order they were given."""
 
     sections: tuple[Section, ...]
+    # Names.
     dropped: tuple[str, ...]
     cut: tuple[str, ...]
 

@@ -40,23 +40,19 @@ _FORM = "`<!-- document`, lines of TOML, `-->`, an empty line, `# Title`, an emp
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One text of the knowledge base; checked when made, KernelError names what is wrong.
+    """One text of the knowledge base; checked when made, KernelError names what is wrong."""
 
-    name: of its file, without ending.  machines: words that a machine must have one of (see
-    `retrieval.machine_words`); empty: it holds for all.  operations: kinds of operations it is
-    about (`operations.OPERATIONS`).  sources: files of this repository, or titles of public
-    documents.  provenance, verbs: of a skill only, how it was had and what each verb did (see
-    `lesson`).
-    """
-
-    name: str
+    name: str  # of its file, without ending
     kind: str
     title: str
     body: str
-    sources: tuple[str, ...]
+    sources: tuple[str, ...]  # files of this repository, or titles of public documents
     tags: tuple[str, ...] = ()
+    # Words that a machine must have one of (see `retrieval.machine_words`); empty: it holds for
+    # all.
     machines: tuple[str, ...] = ()
-    operations: tuple[str, ...] = ()
+    operations: tuple[str, ...] = ()  # kinds of operations it is about (`operations.OPERATIONS`)
+    # Of a skill only, how it was had and what each verb did (see `lesson`).
     provenance: Mapping[str, Any] = field(default_factory=dict)
     verbs: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 

@@ -30,17 +30,13 @@ _LONGEST = 160  # characters of a reason
 
 @dataclass(slots=True)
 class Tally:
-    """What came of the edits of one verb.
+    """What came of the edits of one verb."""
 
-    tries: edits that were evaluated.  faster: those whose child was faster than its parent.
-    failed: whose child failed while its parent had not.  log_gain: sum of the logarithms of the
-    speed-ups over the parents, of `timed` edits.
-    """
-
-    tries: int = 0
-    faster: float = 0.0
-    failed: int = 0
+    tries: int = 0  # edits that were evaluated
+    faster: float = 0.0  # those whose child was faster than its parent
+    failed: int = 0  # whose child failed while its parent had not
     timed: float = 0.0
+    # Sum of the logarithms of the speed-ups over the parents, of `timed` edits.
     log_gain: float = 0.0
 
     @property
@@ -61,20 +57,17 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """What a run teaches.
+    """What a run teaches."""
 
-    outcome: the run.  operations: of its spec.  tallies: by verb, in alphabetical order.  reasons:
-    why edits failed, by (verb, reason), with how often.  single: edits that alone told a child
-    from its parent, with the speed-up, the best first.  winner: the best's difference to the first.
-    """
-
-    outcome: Outcome
+    outcome: Outcome  # the run
     date: str
-    operations: tuple[str, ...]
-    tallies: Mapping[str, Tally] = field(default_factory=dict)
+    operations: tuple[str, ...]  # of its spec
+    tallies: Mapping[str, Tally] = field(default_factory=dict)  # by verb, in alphabetical order
+    # Why edits failed, by (verb, reason), with how often.
     reasons: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    # Edits that alone told a child from its parent, with the speed-up, the best first.
     single: Mapping[str, float] = field(default_factory=dict)
-    winner: tuple[str, ...] = ()
+    winner: tuple[str, ...] = ()  # the best's difference to the first
 
     @property
     def document(self) -> Document:

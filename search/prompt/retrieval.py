@@ -77,11 +77,10 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """taken: documents, in the order they were chosen.  left: names of those that were relevant
-    and found no room."""
+    """The documents for one prompt."""
 
-    taken: tuple[Taken, ...]
-    left: tuple[str, ...]
+    taken: tuple[Taken, ...]  # in the order in which they were chosen
+    left: tuple[str, ...]  # names of relevant documents that did not fit
 
     @property
     def text(self) -> str:

@@ -29,32 +29,27 @@ FENCES = {SCHEDULE: "python", VARIANT: "python"}
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """system, user: the two messages.  knowledge: documents that were taken, by name.  dropped,
-    cut: sections that the budget took away, or shortened."""
+    """The two messages for a model, and what they contain."""
 
     system: str
     user: str
-    knowledge: tuple[str, ...]
-    dropped: tuple[str, ...]
-    cut: tuple[str, ...]
+    knowledge: tuple[str, ...]  # names of the documents
+    dropped: tuple[str, ...]  # sections that the budget removed
+    cut: tuple[str, ...]  # sections that the budget shortened
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Writes prompts for one search.
-
-    checks: sizes at which results are compared.  language: of the backend's sources.  library:
-    what is known.  tokens: of a prompt at most, of them `knowledge` for documents.
-    """
+    """Writes prompts for one search."""
 
     kernel: str
     machine: Machine
     sizes: Sizes
-    checks: tuple[Sizes, ...]
+    checks: tuple[Sizes, ...]  # sizes at which results are compared
     roofline_us: float
-    language: str
-    library: Library
-    tokens: int = TOKENS
+    language: str  # of the backend's sources
+    library: Library  # what is known
+    tokens: int = TOKENS  # of a prompt at most, of them `knowledge` for documents
     knowledge: int = KNOWLEDGE
 
     def write(self, context: Context, brief: Brief, regions: Regions) -> Prompt:

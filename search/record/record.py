@@ -46,15 +46,14 @@ _RENEW = "python3 -m tools.renew_records rewrites records that can be read"
 
 @dataclass(frozen=True, slots=True)
 class Digests:
-    """What the kernel was made from. templates: of the backend, when the kernel was made.
-    toolchain: what the backend said of its own then, a name and a version.  variant: of the
-    equations that the schedule is for, None where they are the spec's own."""
+    """What the kernel was made from."""
 
     spec: str
     schedule: str
     source: str
-    templates: str
-    toolchain: str
+    templates: str  # of the backend, when the kernel was made
+    toolchain: str  # what the backend said of its own then, a name and a version
+    # Of the equations that the schedule is for, None where they are the spec's own.
     variant: str | None = None
 
 
@@ -68,50 +67,45 @@ class Unfit:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Everything that is known of a kernel beside its texts.
-
-    source: name of the source file.  command: what made it.  lineage: one-line differences from
-    the first schedule to this one.  correct_by, time_kind: how these were obtained.  checked:
-    shapes at which it equals the reference.  shape: the one it is tuned for, where `us` is its
-    time in microseconds, `first_us` the first schedule's, `plain_us` an untiled one's and
-    `roofline_us` the machine's bound; None where not known.  device, clocks: what the times were
-    measured on, in the backend's words.  unfit: see `Unfit`.  freely_edited:
-    the source says more than the schedule, so it cannot be emitted again.
-
-    workload: the shapes it is tuned for, where there are several; `shape` is then the heaviest,
-    and all times are weighted geometric means.  specializations: kernels that share the shapes with this
-    one, numbered from 1; guards: which of them is run near which shape, `within` a factor of its
-    sizes, else this one.  single_us: the mean without them.
-
-    left_to_torch: operators of the kernel's module that are not kernels, as PyTorch computes them.
-    """
+    """Everything that is known of a kernel beside its texts."""
 
     kernel: str
     target: str
     backend: str
-    source: str
-    command: str
+    source: str  # name of the source file
+    command: str  # what made it
     digests: Digests
+    # How these were obtained.
     correct_by: str
     time_kind: str
+    # The one it is tuned for, where `us` is its time in microseconds, `first_us` the first
+    # schedule's, `plain_us` an untiled one's and `roofline_us` the machine's bound; None where not
+    # known.
     shape: Sizes
     us: float
-    checked: tuple[Sizes, ...] = ()
-    unfit: tuple[Unfit, ...] = ()
+    checked: tuple[Sizes, ...] = ()  # shapes at which it equals the reference
+    unfit: tuple[Unfit, ...] = ()  # see `Unfit`
     first_us: float | None = None
     plain_us: float | None = None
     roofline_us: float | None = None
     evaluations: int = 0
     seed: int = 0
-    lineage: tuple[str, ...] = ()
+    lineage: tuple[str, ...] = ()  # one-line differences from the first schedule to this one
+    # The source says more than the schedule, so it cannot be emitted again.
     freely_edited: bool = False
+    # What the times were measured on, in the backend's words.
     device: str | None = None
     clocks: str | None = None
-    single_us: float | None = None
+    single_us: float | None = None  # the mean without them
+    # The shapes it is tuned for, where there are several; `shape` is then the heaviest, and all
+    # times are weighted geometric means.
     workload: tuple[Tuned, ...] = ()
+    # Which of them is run near which shape, `within` a factor of its sizes, else this one.
     guards: tuple[Guard, ...] = ()
     within: float | None = None
+    # Kernels that share the shapes with this one, numbered from 1.
     specializations: tuple[Specialization, ...] = ()
+    # Operators of the kernel's module that are not kernels, as PyTorch computes them.
     left_to_torch: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -155,16 +149,15 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A record with its texts. workload: the spec with its shapes.  variant: the equations
-    that the schedule is for; None where they are the spec's own.  specializations: the texts of those of
-    the record."""
+    """A record with its texts."""
 
     record: Record
-    workload: str
+    workload: str  # the spec with its shapes
     schedule: str
     source: str
+    # The equations that the schedule is for; None where they are the spec's own.
     variant: str | None = None
-    specializations: tuple[Texts, ...] = ()
+    specializations: tuple[Texts, ...] = ()  # the texts of those of the record
 
     @property
     def kernels(self) -> tuple[Texts, ...]:
@@ -187,11 +180,11 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What `write_record` did. folder: of the record.  why: for a person, where it was kept."""
+    """What `write_record` did."""
 
-    folder: Path
+    folder: Path  # of the record
     written: bool
-    why: str = ""
+    why: str = ""  # for a person, where it was kept
 
 
 def parse_record(text: str, where: str = "") -> Record:

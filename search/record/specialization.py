@@ -13,24 +13,23 @@ from ir.guards import Guard
 
 @dataclass(frozen=True, slots=True)
 class Tuned:
-    """A shape of the workload that a record is for. us: the time there, microseconds, of the
-    kernel that is run there.  kernel: its number, 0 for the record's first."""
+    """A shape of the workload that a record is for."""
 
     shape: Mapping[str, int]
     weight: float
-    us: float
-    kernel: int = 0
+    us: float  # the time there, microseconds, of the kernel that is run there
+    kernel: int = 0  # its number, 0 for the record's first
 
 
 @dataclass(frozen=True, slots=True)
 class Specialization:
-    """A kernel beside the record's first, which is the fallback. source: name of its file.
-    schedule_digest, source_digest, variant_digest: of its texts, the last None where the
-    equations are the spec's own.  freely_edited, lineage: as in `Record`."""
+    """A kernel beside the record's first, which is the fallback."""
 
-    source: str
+    source: str  # name of its file
+    # Of its texts, the last None where the equations are the spec's own.
     schedule_digest: str
     source_digest: str
+    # As in `Record`.
     freely_edited: bool = False
     lineage: tuple[str, ...] = ()
     variant_digest: str | None = None
@@ -38,11 +37,11 @@ class Specialization:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """What a kernel is made of. variant: the equations that the schedule is for; None where
-    they are the spec's own."""
+    """What a kernel is made of."""
 
     schedule: str
     source: str
+    # The equations that the schedule is for; None where they are the spec's own.
     variant: str | None = None
 
 

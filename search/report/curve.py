@@ -14,16 +14,16 @@ SLOWEST = 2.0  # times the plain schedule's time; what is slower stands at the u
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """What is drawn on. left, right, top, bottom: margins.  marks: at most so many numbers along
-    the evaluations."""
+    """What is drawn on."""
 
     width: int
     height: int
+    # Margins.
     left: int
     right: int
     top: int
     bottom: int
-    marks: int
+    marks: int  # at most so many numbers along the evaluations
 
 
 WIDE = Sheet(width=860, height=330, left=62, right=176, top=14, bottom=62, marks=8)
@@ -41,9 +41,9 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A horizontal line with its label. name: plain, first, best or roofline."""
+    """A horizontal line with its label."""
 
-    name: str
+    name: str  # plain, first, best or roofline
     text: str
     y: float
     label_y: float
@@ -51,13 +51,13 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """One evaluation. hint: what is shown when one points at it.  beyond: slower than drawn."""
+    """One evaluation."""
 
     x: float
     y: float
-    hint: str
+    hint: str  # what is shown when one points at it
     gain: bool = False
-    beyond: bool = False
+    beyond: bool = False  # slower than drawn
 
 
 @dataclass(frozen=True, slots=True)

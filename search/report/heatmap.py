@@ -16,8 +16,9 @@ DARK = 0.62  # from here on the text in a cell is light
 
 @dataclass(frozen=True, slots=True)
 class Square:
-    """One cell. heat: 0 to 1, the fastest is 1; None where it is empty."""
+    """One cell."""
 
+    # 0 to 1, the fastest is 1; None where it is empty.
     heat: float | None = None
     text: str = ""
     hint: str = ""
@@ -27,10 +28,9 @@ class Square:
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """Rows from the top, each with its label; columns with theirs. title: the bins of the
-    axes that are not drawn."""
+    """Rows from the top, each with its label; columns with theirs."""
 
-    title: str
+    title: str  # the bins of the axes that are not drawn
     across: Axis
     upward: Axis
     rows: tuple[tuple[str, tuple[Square, ...]], ...]

@@ -10,25 +10,24 @@ from search.core.quantity import ratio
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One evaluation. us: None where it failed, at `stage` and for `reason`."""
+    """One evaluation."""
 
     number: int
     operator: str
-    us: float | None
+    us: float | None  # None where it failed, at `stage` and for `reason`
     stage: str = ""
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One ancestor of the winner, or the winner. edits: what sets it apart from the step
-    before, a line each.  others: what else it was crossed with, by number."""
+    """One ancestor of the winner, or the winner."""
 
     number: int
     operator: str
     us: float | None
-    edits: tuple[str, ...]
-    others: tuple[int, ...] = ()
+    edits: tuple[str, ...]  # what sets it apart from the step before, a line each
+    others: tuple[int, ...] = ()  # what else it was crossed with, by number
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +49,9 @@ class Axis:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A filled cell of an archive. at: its bin on each axis."""
+    """A filled cell of an archive."""
 
-    at: tuple[int, ...]
+    at: tuple[int, ...]  # its bin on each axis
     us: float
     number: int
     winner: bool = False
@@ -68,11 +67,11 @@ class Archive:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text to show. marked: the lines (from 0) that are not in the text it came from."""
+    """A text to show."""
 
     name: str
     body: str
-    marked: frozenset[int] = frozenset()
+    marked: frozenset[int] = frozenset()  # the lines (from 0) that are not in the text it came from
 
     @property
     def lines(self) -> tuple[tuple[str, bool], ...]:
@@ -82,52 +81,50 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class ShapeRow:
-    """One shape of a workload. single_us: of the kernel that is best over all shapes.  us: of
-    the one that is run here, `kernel` by its number."""
+    """One shape of a workload."""
 
     shape: str
     weight: float
     first_us: float | None
-    single_us: float | None
-    us: float | None
+    single_us: float | None  # of the kernel that is best over all shapes
+    us: float | None  # of the one that is run here, `kernel` by its number
     kernel: int
     roofline_us: float
 
 
 @dataclass(frozen=True, slots=True)
 class HeldOutRow:
-    """A shape that nothing was tuned for. first_us: of the autoschedule there.  said: `correct`,
-    or what is wrong."""
+    """A shape that nothing was tuned for."""
 
     shape: str
     kernel: int
     us: float | None
     single_us: float | None
-    first_us: float | None
-    said: str
+    first_us: float | None  # of the autoschedule there
+    said: str  # `correct`, or what is wrong
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorRow:
-    """What an operator's children came to. best: how many were the fastest so far.  gain: the
-    best factor of a child's time under its parent's; None where nothing can be compared."""
+    """What an operator's children came to."""
 
     name: str
     children: int
     correct: int
-    best: int
+    best: int  # how many were the fastest so far
+    # The best factor of a child's time under its parent's; None where nothing can be compared.
     gain: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class PromptRow:
-    """A version of the prompts. made: how it came about.  gain: as of an operator."""
+    """A version of the prompts."""
 
     name: str
-    made: str
+    made: str  # how it came about
     children: int
     failed: int
-    gain: float
+    gain: float  # as of an operator
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +132,7 @@ class Result:
     """What one run gave. us: microseconds; None where nothing of the sort was correct.
 
     levels are `first` (the autoschedule), `plain` (the untiled schedule), `best` and
-    `roofline` (the machine's bound); of several shapes weighted geometric means.  facts: how it
-    was obtained, by name.  shapes: of a workload of several.  guards: by which kernels share them,
-    as lines.  held_out: other shapes that these were tried at, and what they come to in words.
-    models: what was asked of models, in words; empty where none was.  prompts: their versions.
+    `roofline` (the machine's bound); of several shapes weighted geometric means.
     """
 
     run: str
@@ -159,14 +153,16 @@ class Result:
     engines: tuple[Engine, ...]
     archive: Archive
     texts: tuple[Text, ...]
-    facts: Mapping[str, str]
-    shapes: tuple[ShapeRow, ...] = ()
-    guards: tuple[str, ...] = ()
+    facts: Mapping[str, str]  # how it was obtained, by name
+    shapes: tuple[ShapeRow, ...] = ()  # of a workload of several
+    guards: tuple[str, ...] = ()  # by which kernels share them, as lines
+    # Other shapes that these were tried at, and what they come to in words.
     held_out: tuple[HeldOutRow, ...] = ()
     held_out_words: str = ""
     operators: tuple[OperatorRow, ...] = ()
+    # What was asked of models, in words; empty where none was.
     models: str = ""
-    prompts: tuple[PromptRow, ...] = ()
+    prompts: tuple[PromptRow, ...] = ()  # their versions
 
     @property
     def speedup(self) -> float | None:
@@ -191,10 +187,10 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """One report. command: what made it.  facts: the machine and versions, by name."""
+    """One report."""
 
     title: str
-    command: str
+    command: str  # what made it
     date: str
     results: tuple[Result, ...]
-    facts: Mapping[str, str]
+    facts: Mapping[str, str]  # the machine and versions, by name

@@ -20,33 +20,29 @@ REASONS = 3  # of each stage
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """The failures of a stage. part: of all failures.  reasons: the commonest, with counts."""
+    """The failures of a stage."""
 
     name: str
     count: int
-    part: float
-    reasons: tuple[tuple[str, int], ...]
+    part: float  # of all failures
+    reasons: tuple[tuple[str, int], ...]  # the commonest, with counts
     others: int
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A result with its drawings; the template only formats it.
-
-    narrow: the curve for a screen without room for the wide one.  idle: engines that neither the first nor the best kernel uses.  gains: of each step of the
-    lineage over the one before.
-    """
+    """A result with its drawings; the template only formats it."""
 
     result: Result
     anchor: str
     curve: drawing.Curve | None
-    narrow: drawing.Curve | None
+    narrow: drawing.Curve | None  # the curve for a screen without room for the wide one
     maps: tuple[heatmap.Map, ...]
     stages: tuple[Stage, ...]
     busy: tuple[Engine, ...]
-    idle: tuple[str, ...]
+    idle: tuple[str, ...]  # engines that neither the first nor the best kernel uses
     slowest_us: float
-    gains: tuple[float | None, ...]
+    gains: tuple[float | None, ...]  # of each step of the lineage over the one before
 
 
 def render(page: Page) -> str:

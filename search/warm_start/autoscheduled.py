@@ -17,10 +17,10 @@ KEPT = 512  # variants; a schedule is small
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """What a schedule follows from. chip: the machine in words, by which it is compared."""
+    """What a schedule follows from."""
 
     spec: Spec
-    chip: str
+    chip: str  # the machine in words, by which it is compared
     at: tuple[tuple[str, int], ...]
     machine: Machine = field(compare=False)
     sizes: Sizes = field(compare=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from hypothesis import assume
 from hypothesis import strategies as st
 
@@ -86,7 +88,7 @@ class _Maker:
             reduction = self.draw(st.sampled_from(("sum", "max", "min", "argmax", "argmin")))
             value, free = Reduce(reduction, value, over), free[len(over) :]
         elif kind == "scan" and free:
-            flags = {f: self.draw(st.booleans()) for f in ("reverse", "exclusive")}
+            flags: Any = {f: self.draw(st.booleans()) for f in ("reverse", "exclusive")}
             value = Scan(self.draw(st.sampled_from(("sum", "max"))), value, free[0], **flags)
         name = f"t{len(self.equations)}"
         self.equations.append(Equation(name, tuple(map(Index, free)), value))

@@ -120,5 +120,5 @@ def outline(block: tuple[Statement, ...]) -> list[object]:
         if isinstance(s, Loop):
             made.append([s.index, *outline(s.body)])
         else:
-            made.append(f"{type(s).__name__} {getattr(s, 'tensor', '') or s.value}")
+            made.append(f"{type(s).__name__} {getattr(s, 'tensor', '') or getattr(s, 'value', '')}")
     return made
