@@ -16,6 +16,7 @@ from testing.conformance.hostile import hostile_problems
 from testing.conformance.kernels import check_lines
 from testing.conformance.names import name_cases
 from testing.conformance.suite import language_cases, machines, served
+from testing.conformance.verbs import verb_problems
 from testing.samples.random_specs import sizes_for, specs
 
 TRIED = [
@@ -71,6 +72,18 @@ def test_a_source_that_is_no_kernel_is_refused(name, tmp_path):
     )
     found = list(hostile_problems(served, machine, one, other.nest(machine), tmp_path))
     assert found == []
+
+
+@pytest.mark.parametrize(
+    ("name", "machine"),
+    [
+        pytest.param(name, machine, id=f"{name}-{machine.name}")
+        for name in backend_names(for_tests=True)
+        for machine in machines(backend(name))
+    ],
+)
+def test_a_verb_of_the_manifest_has_an_effect_and_any_other_is_rejected(name, machine):
+    assert list(verb_problems(backend(name), machine)) == []
 
 
 @cache

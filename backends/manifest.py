@@ -8,6 +8,7 @@ from dataclasses import MISSING, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from ir.errors import KernelError
+from ir.machine import NOTED, Rendering
 from ir.provenance import CORRECT_BY, TIME_KINDS
 from ir.source import near
 from ir.spec import DTYPES
@@ -32,7 +33,15 @@ FEATURES = (  # of the language, that a backend may refuse; the conformance suit
         "names",
     ),
 )
-_WORDS = ("correct_by", "time_kind", "dtypes", "refuses", "tried_on")  # fields that are lists
+_WORDS = (
+    "correct_by",
+    "time_kind",
+    "dtypes",
+    "verbs",
+    "refuses",
+    "tried_on",
+)  # fields that are lists
+STAGES_OF = ("tensor", "loop")
 _GUIDE = "docs/add_a_backend.md lists the fields of a backend.toml"
 
 
@@ -51,6 +60,11 @@ class Manifest:
     time_kind: tuple[str, ...]
     dtypes: tuple[str, ...]  # that its kernels can hold
     toolchain: str  # required, for people
+    # Those that it renders, of the verbs that a loop nest only notes (`ir.machine.NOTED`);
+    # schedules with others are rejected.
+    verbs: tuple[str, ...]
+    # Whether each tensor has a number of pipeline stages of its own or each loop has one.
+    stages_of: str = "tensor"
     refuses: tuple[str, ...] = ()  # those of `FEATURES` that its `emit` refuses
     # Targets that the language suite runs on, one of each kind; empty: all.
     tried_on: tuple[str, ...] = ()
@@ -70,10 +84,19 @@ class Manifest:
         _require_words(self, "correct_by", CORRECT_BY)
         _require_words(self, "time_kind", TIME_KINDS)
         _require_words(self, "dtypes", tuple(DTYPES))
+        if self.verbs != ():
+            _require_words(self, "verbs", NOTED)
+        if self.stages_of not in STAGES_OF:
+            raise _fault("stages_of", f"is {self.stages_of!r}", " or ".join(STAGES_OF))
         if self.refuses:
             _require_words(self, "refuses", FEATURES)
         if not isinstance(self.for_tests, bool):
             raise _fault("for_tests", f"is {self.for_tests!r}", "true or false")
+
+    @property
+    def rendering(self) -> Rendering:
+        """What it renders of a schedule."""
+        return Rendering(self.name, self.verbs, self.stages_of)
 
     def lacks(self, nest: LoopNest) -> str:
         """A dtype of a nest's tensors that the backend's kernels cannot hold; empty: there is none."""

@@ -2,6 +2,7 @@ import pytest
 
 from backends.manifest import manifest
 from ir.errors import KernelError
+from ir.machine import Rendering
 from testing.samples.samples import lowered, spec_of
 
 GOOD = {
@@ -14,6 +15,7 @@ GOOD = {
     "time_kind": "measured",
     "dtypes": ["f32", "f16"],
     "toolchain": "a compiler",
+    "verbs": ["multicast", "pipeline"],
 }
 
 
@@ -23,6 +25,8 @@ def test_a_manifest_holds_its_table_and_a_word_stands_for_a_list():
     assert made.time_kind == ("measured",)
     assert made.object == "backend:X" and made.table == ""
     assert not made.for_tests
+    assert made.rendering == Rendering("x", ("multicast", "pipeline"), "tensor")
+    assert manifest(GOOD | {"verbs": []}).rendering.verbs == ()
 
 
 def test_a_dtype_that_a_kernel_cannot_hold_is_found():
@@ -53,6 +57,8 @@ def test_a_missing_field_is_named_with_its_file(field):
         ("time_kind", ["measured", "measured"], "field `time_kind` is ('measured', 'measured')"),
         ("dtypes", ["f8"], "field `dtypes` has 'f8'"),
         ("dtypes", 4, "field `dtypes` is 4"),
+        ("verbs", ["tile"], "field `verbs` has 'tile'"),
+        ("stages_of", "launch", "field `stages_of` is 'launch'"),
         ("toolchain", "", "field `toolchain` is ''"),
         ("for_tests", "yes", "field `for_tests` is 'yes'"),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -92,7 +92,7 @@ class Registry:
                     check(found)
                 except KernelError as error:
                     raise error.within(str(file)) from None
-        return found
+        return replace(found, rendering=self.manifest(found.backends[0]).rendering)
 
     def _target(self, name_or_path: str) -> tuple[Machine, Path]:
         """A target whose backends' own tables are not looked at, and its file."""
@@ -112,6 +112,10 @@ class Registry:
             if backend not in known:
                 raise _unknown("backend", backend, known, str(file))
         return found, file
+
+    def served_by(self, found: Machine, backend: Backend) -> Machine:
+        """The machine as a backend serves it; a target comes as its first backend does."""
+        return replace(found, rendering=backend.manifest.rendering)
 
     def backend_for(self, found: Machine, wanted: str | None = None) -> Backend:
         """The backend that serves a machine: `wanted`, else the first that the machine lists."""
@@ -154,5 +158,6 @@ REGISTRY = Registry(Path(__file__).parent, __package__ or "backends")
 backend_names = REGISTRY.backend_names
 backend = REGISTRY.backend
 backend_for = REGISTRY.backend_for
+served_by = REGISTRY.served_by
 target_names = REGISTRY.target_names
 target = REGISTRY.target

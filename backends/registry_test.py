@@ -23,6 +23,7 @@ correct_by = "device"
 time_kind = "measured"
 dtypes = ["f32"]
 toolchain = "a rare compiler"
+verbs = []
 """
 TARGET = """
 name = "{name}"

@@ -25,7 +25,7 @@ def cases() -> Iterator[Case]:
 
 
 def _stages(tensors: str, depth: int) -> list[str]:
-    return [f"stage({t}, space=scratch, depth={depth})" for t in tensors.split()]
+    return [f"pipeline({t}, stages={depth})" for t in tensors.split() if depth > 1]
 
 
 def _tiles(grid: dict[str, int], loop: dict[str, int] | None = None) -> list[str]:
@@ -65,7 +65,7 @@ def _conv(o: int, length: int, acc: int, y: int = 2) -> list[str]:
     tiles = _tiles({"b": 1, **({"o": o} if o else {})})
     tiles += [f"tile(l, size={length})"] if length else []
     unit = ["compute(acc, unit=matrix)", "precision(acc, dtype=f16)"]
-    kept = [f"stage(acc, space=scratch, depth={acc})"] if acc > 1 else []
+    kept = [f"pipeline(acc, stages={acc})"] if acc > 1 else []
     return [*tiles, *unit, *_stages("x w bias", 2), *_stages("y", y), *kept]
 
 
@@ -240,7 +240,11 @@ _TOPICS: dict[str, tuple[str, dict[str, list[str]]]] = {
             "4 ids at a time": _bag(4, 2),
             "16 ids at a time": _bag(16, 2),
             "64 ids at a time": _bag(64, 2),
-            "64 ids at a time, offsets 3 ahead": [*_bag(64, 2), "stage(offsets, at=grid, depth=3)"],
+            "64 ids at a time, offsets 3 ahead": [
+                *_bag(64, 2),
+                "load(offsets, at=grid)",
+                "pipeline(offsets, stages=3)",
+            ],
             "512 ids at a time, not staged": _bag(512, 1),
         },
     ),

@@ -11,6 +11,9 @@ from ir.spec import Spec
 
 ATOMICS = ("f32", "i32")  # that memory adds to, where a machine does not say
 MOST_THREADS = 1024  # of one program, where a machine does not say
+# Verbs that a loop nest only notes, so that each backend has to render them itself. All other verbs
+# change the statements of the nest, and so the source of every backend.
+NOTED = ("multicast", "pipeline", "copy", "rasterize", "threads", "persistent", "specialize")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,15 @@ class Unit:
     flops: Mapping[str, float]  # operations a second of the whole chip, by operand dtype
     step: tuple[int, ...] = ()  # the multiples (rows, columns, depth) that fill a matrix unit
     reads: str = "register"  # the space that its operands come from as it runs
+
+
+@dataclass(frozen=True, slots=True)
+class Rendering:
+    """What the backend that serves a machine renders of a schedule; by default all of it."""
+
+    backend: str = ""
+    verbs: tuple[str, ...] = NOTED  # of these, those that it renders
+    stages_of: str = "tensor"  # what has a number of pipeline stages of its own: "tensor", "loop"
 
 
 Nest = Any  # an `ir.nest` LoopNest, and one of its Launches: `ir.nest` imports this module
@@ -127,7 +139,7 @@ class Machine:
     where boxes of tensors are moved beside the programs.  box: elements that such a box may have
     along one dimension, 0 where any number will do.  atomics: dtypes that memory adds to.
     launch_us: what a launch costs.  step_us: from a load to the result that needs it, when nothing
-    overlaps.  details: what only a backend reads, by backend.
+    overlaps.  details: what only a backend reads, by backend.  rendering: by its backend.
     """
 
     name: str
@@ -143,11 +155,21 @@ class Machine:
     box: int = 0
     atomics: tuple[str, ...] = ATOMICS
     details: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    rendering: Rendering = Rendering()
 
     @property
     def parallel(self) -> int:
         """How many grid tiles run at once."""
         return self.levels["grid"]
+
+    @property
+    def stages_of_loops(self) -> bool:
+        """Whether all loads of a loop have the same number of pipeline stages."""
+        return self.rendering.stages_of == "loop"
+
+    def renders(self, verb: str) -> bool:
+        """Whether decisions of a verb change what the backend emits."""
+        return verb not in NOTED or verb in self.rendering.verbs
 
     @property
     def reads_scratch(self) -> bool:

@@ -6,7 +6,8 @@ from ir.schedule import Decision, Schedule
 TEXT = """schedule(softmax)
 tile(m, size=4)
 place(m.outer, level=grid)
-stage(x, at=grid, space=scratch, depth=2)
+load(x, at=grid)
+pipeline(x, stages=2)
 """
 
 
@@ -35,9 +36,6 @@ def test_decisions_are_found_by_verb_and_the_last_one_by_verb_and_subject():
 
 
 def test_an_option_that_is_not_given_is_the_default():
-    decision = Decision("stage", "x", (("depth", 2),))
-    assert (decision.option("depth", 1), decision.option("at"), decision.option("at", "grid")) == (
-        2,
-        None,
-        "grid",
-    )
+    decision = Decision("precision", "y", (("dtype", "bf16"),))
+    assert (decision.option("dtype", "f32"), decision.option("acc")) == ("bf16", None)
+    assert decision.option("acc", "f32") == "f32"

@@ -11,7 +11,7 @@ from typing import Any
 
 from backends.backend import Backend
 from backends.dispatched import Dispatched, Part
-from backends.registry import backend_for, target
+from backends.registry import backend_for, served_by, target
 from ir.errors import KernelError
 from ir.guards import WITHIN
 from ir.lower.lower import fits, lower
@@ -188,9 +188,10 @@ def reproduction(stored: Stored) -> Reproduction:
     """The reproduction of a record; KernelError where its target or backend is not there, or
     its spec does not parse."""
     machine = target(stored.record.target)
+    backend = backend_for(machine, stored.record.backend)
     return Reproduction(
         stored=stored,
         workload=parse_workload(stored.workload, SPEC),
-        machine=machine,
-        backend=backend_for(machine, stored.record.backend),
+        machine=served_by(machine, backend),
+        backend=backend,
     )

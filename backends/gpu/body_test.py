@@ -117,7 +117,7 @@ def test_a_short_loop_of_scalars_is_unrolled_unless_it_prefetches():
     spec = ("y[m, k] = sum(x[m, k, i], i)",)
     (loop,) = of(to.Loop, made(spec, *GRID, "tile(i, size=1)", **kwargs)[1])
     assert loop.unrolled and not loop.stages
-    staged = "stage(x, space=scratch, depth=2)"
+    staged = "pipeline(x, stages=2)"
     (loop,) = of(to.Loop, made(spec, *GRID, "tile(i, size=1)", staged, **kwargs)[1])
     assert not loop.unrolled and loop.stages == 2
 
@@ -155,11 +155,11 @@ def test_a_causal_loop_is_peeled_and_its_first_part_has_no_mask():
 
 def test_a_copy_in_bulk_is_guarded_by_what_the_launcher_can_describe():
     lines = ("tile(m, size=16)", "tile(k, size=32)", "place(m.outer, level=grid)")
-    staged = "stage(x, space=scratch, depth=2, by=bulk)"
+    staged = "pipeline(x, stages=2)", "copy(x, by=bulk)"
     body, found = made(
         ("y[m] = sum(x[m, k], k)",),
         *lines,
-        staged,
+        *staged,
         result="f32[M]",
         machine=WITH_THREADS,
         sizes=dict(M=32, K=64),

@@ -23,7 +23,7 @@ TILES = (
     "place(m.outer, level=grid)",
     "place(n.outer, level=grid)",
     "compute(acc, unit=matrix)",
-    "stage(x, space=scratch, depth=3)",
+    "pipeline(x, stages=3)",
 )
 
 
@@ -54,7 +54,7 @@ def test_what_is_decided_can_be_read():
 
 
 def test_copies_in_bulk_can_be_read():
-    bulk = (*TILES[:-1], "stage(x, space=scratch, depth=3, by=bulk)")
+    bulk = (*TILES[:-1], "pipeline(x, stages=3)", "copy(x, by=bulk)")
     found = text(PRODUCT, *bulk, machine=WITH_THREADS, M=256, N=256, K=256)
     assert "if X_BULK:\n                x = copy x_descriptor[m_at, k_at] of [64, 32]\n" in found
     assert "    box x_descriptor of x: [64, 32]\n" in found

@@ -19,7 +19,7 @@ def test_tables_that_are_searched_are_not_held():
 
 def test_what_is_held_whole_and_read_tile_by_tile_is_not_held():
     spec = spec_of("mx[m] = max(x[m, k], k)", "y[m, k] = exp(x[m, k] - mx[m])")
-    (launch,) = nest(spec, *GRID, "tile(k, size=8)", "stage(x, at=grid, depth=1)").launches
+    (launch,) = nest(spec, *GRID, "tile(k, size=8)", "load(x, at=grid)").launches
     assert "x" in late_loads(launch)
 
 

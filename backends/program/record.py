@@ -17,7 +17,7 @@ from backends.parameters import parameters
 from backends.program.launcher import Launcher, launcher, takes_tensors
 from backends.program.linked import Contents, Linked
 from backends.program.sealed import Sealed
-from backends.registry import backend_for, target
+from backends.registry import backend_for, served_by, target
 from ir.errors import KernelError
 from ir.lower.lower import lower
 from ir.machine import Machine
@@ -72,6 +72,7 @@ def recorded(sealed: Sealed, built: Finds = lambda _: None) -> Linked:
     """
     machine = target(_fact(sealed, "target"))
     backend = backend_for(machine, _fact(sealed, "backend"))
+    machine = served_by(machine, backend)
     table = sealed.table(NETWORK)
     try:
         specs = {

@@ -31,8 +31,9 @@ SCHEDULES = {
         compute(acc, unit=matrix)
         precision(acc, dtype=bf16)
         multicast(x, over=n.outer)
-        stage(x, at=k.outer, space=scratch, depth=3)
-        stage(w, space=scratch, depth=3)
+        load(x, at=k.outer)
+        pipeline(x, stages=3)
+        pipeline(w, stages=3)
         """,
     ),
     "streamed": (
@@ -66,7 +67,7 @@ SCHEDULES = {
         tile(b, size=1)
         tile(l, size=32)
         place(b.outer, level=grid)
-        stage(table, space=scratch, depth=2)
+        pipeline(table, stages=2)
         """,
     ),
     "searched": ("map_id", "tile(b, size=64)\nplace(b.outer, level=grid)"),
@@ -86,7 +87,7 @@ SCHEDULES = {
         tile(k, size=128)
         place(m.outer, level=grid)
         place(k.outer, level=loop)
-        stage(x, at=grid, space=scratch, depth=1)
+        load(x, at=grid)
         """,
     ),
     "recurrent": (

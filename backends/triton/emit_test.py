@@ -70,7 +70,7 @@ ROWS = "tile(h, size=1)\ntile(m, size=128)\ntile(n, size=64)\n"
 ON_GRID = "place(h.outer, level=grid)\nplace(m.outer, level=grid)\nplace(n.outer, level=loop)\n"
 STREAMED = (
     "fuse(l, into=o)\nonline(mx, into=o)\n{}compute(s, unit=matrix)\ncompute(o, unit=matrix)\n"
-    "precision(o, dtype=bf16)\nstage(k, space=scratch, depth=2)\nstage(v, space=scratch, depth=2)\n"
+    "precision(o, dtype=bf16)\npipeline(k, stages=2)\npipeline(v, stages=2)\n"
     "threads(y, count=256)"
 )
 TILES = (
@@ -88,8 +88,10 @@ CASES = {
         place(n.outer, level=grid)
         place(k.outer, level=loop)
         compute(acc, unit=matrix)
-        stage(x, space=scratch, depth=3, by=bulk)
-        stage(w, space=scratch, depth=3, by=bulk)
+        pipeline(x, stages=3)
+        pipeline(w, stages=3)
+        copy(x, by=bulk)
+        copy(w, by=bulk)
         rasterize(m, size=8, over=n)
         threads(y, count=256)
         persistent(y, programs=1)
@@ -148,7 +150,7 @@ CASES = {
         compute(af, unit=matrix)
         compute(ag, unit=matrix)
         compute(ao, unit=matrix)
-        stage(wh, space=scratch, depth=2)
+        pipeline(wh, stages=2)
         """,
     ),
     "carried": Case(
@@ -159,10 +161,10 @@ CASES = {
         tile(d, size=64)
         place(b.outer, level=grid)
         place(d.outer, level=grid)
-        stage(x, space=scratch, depth=3)
-        stage(dt, space=scratch, depth=3)
-        stage(wb, space=scratch, depth=3)
-        stage(wc, space=scratch, depth=3)
+        pipeline(x, stages=3)
+        pipeline(dt, stages=3)
+        pipeline(wb, stages=3)
+        pipeline(wc, stages=3)
         threads(y, count=128)
         """,
     ),
@@ -185,8 +187,10 @@ CASES = {
         TILES
         + """
         compute(acc, unit=matrix)
-        stage(x, space=scratch, depth=3, by=bulk)
-        stage(w, space=scratch, depth=3, by=bulk)
+        pipeline(x, stages=3)
+        pipeline(w, stages=3)
+        copy(x, by=bulk)
+        copy(w, by=bulk)
         """,
         ("h200",),
     ),
@@ -264,7 +268,9 @@ def test_what_a_bulk_copy_cannot_move_is_refused():
     """A tile of 48 is held in 64, so its box would be none of the tile's."""
     work, machine = workload("softmax"), target("h200")
     lines = "tile(m, size=4)\ntile(k, size=48)\nplace(m.outer, level=grid)\n"
-    lines += "place(k.outer, level=loop)\nstage(x, at=k.outer, depth=2, space=scratch, by=bulk)\n"
+    lines += (
+        "place(k.outer, level=loop)\nload(x, at=k.outer)\npipeline(x, stages=2)\ncopy(x, by=bulk)\n"
+    )
     schedule = parse_schedule(f"schedule(softmax)\n{lines}")
     with pytest.raises((BackendError, KernelError), match="`x` cannot be moved in bulk|box"):
         triton().emit(lower(work.spec, schedule, machine, work.tune), machine)

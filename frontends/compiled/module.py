@@ -25,7 +25,7 @@ from backends.program.linked import Linked
 from backends.program.program import Tensors
 from backends.program.record import linked
 from backends.program.tensors import require_no_gradients
-from backends.registry import backend_for
+from backends.registry import backend_for, served_by
 from backends.registry import target as machine_of
 from frontends.compiled.source import Source
 from frontends.pytorch.call import given, left_behind, paths_of, returned, state_of
@@ -179,6 +179,7 @@ def compile_module(
     own = None if folder else tempfile.TemporaryDirectory(prefix="compiled-")
     place = folder or Path(own.name)
     served = backend_for(machine, backend)
+    machine = served_by(machine, served)
     run = compiled(
         made.spec, {}, made.aliases, machine, served, place, guessed=True, calls=outside(made)
     )

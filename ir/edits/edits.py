@@ -6,7 +6,7 @@ found by lowering it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -41,6 +41,8 @@ class Edit:
 
     old: Decision | None
     new: Decision | None
+    # Subjects whose decision of this verb, where they have one, must be the same: it changes too.
+    alike: tuple[str, ...] = ()
 
     @property
     def decision(self) -> Decision:
@@ -60,11 +62,20 @@ class Edit:
             decisions[at : at + 1] = [self.new] if self.new else []
         elif self.new is not None:
             decisions.append(self.new)
+        if self.alike:
+            decisions = list(self._with_alike(decisions))
         if self.old is not None and self.old.verb == "kernel" and self.new is None:
             lost = {(verb, self.old.subject) for verb in OF_LAUNCH}
             decisions = [d for d in decisions if (d.verb, d.subject) not in lost]
         changed = Schedule(schedule.kernel, tuple(decisions))
         return canonical(_without_dangling(after(changed, self.old, self.new)))
+
+    def _with_alike(self, decisions: Iterable[Decision]) -> Iterator[Decision]:
+        for d in decisions:
+            if d.verb != self.decision.verb or d.subject not in self.alike:
+                yield d
+            elif self.new is not None:
+                yield replace(self.new, subject=d.subject)
 
     def __str__(self) -> str:
         if self.old and self.new:
@@ -194,15 +205,16 @@ class _Front(Edit):
 
 
 def _stages(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
-    """Depths of what is loaded, stored or accumulated, and which engine moves it."""
-    for old, new in stage_changes(ground.spec, schedule, ground.machine, ground.reduced):
-        yield Edit(old, new)
+    """Where tensors are loaded, their pipeline stages, and which engine moves them."""
+    for change in stage_changes(ground.spec, schedule, ground.machine, ground.reduced):
+        yield Edit(*change)
 
 
 def _pairs(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
     """share for inputs and loops, fuse and online for reductions over one index, hoist for what
     enters a sum."""
-    for tile in schedule.of("tile") if "multicast" in ground.machine.model.verbs else ():
+    shares = "multicast" in ground.machine.model.verbs and ground.machine.renders("multicast")
+    for tile in schedule.of("tile") if shares else ():
         for tensor in ground.spec.inputs:
             if tile.subject not in ground.reduced:
                 yield _toggle(schedule, "multicast", tensor.name, f"{tile.subject}.outer", "over")
@@ -298,8 +310,7 @@ def _without_dangling(schedule: Schedule) -> Schedule:
             continue
         if d.verb == "multicast" and d.option("over") not in loops:
             continue
-        at = d.option("at") if d.verb == "stage" else None
-        if at and at != "grid" and at not in loops:
-            d = replace(d, options=tuple(o for o in d.options if o[0] != "at"))
+        if d.verb == "load" and d.option("at") not in ("grid", *loops):
+            continue
         kept.append(d)
     return Schedule(schedule.kernel, tuple(kept))

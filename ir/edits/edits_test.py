@@ -1,15 +1,17 @@
 """Edits: single changes to a schedule, and the difference of two."""
 
+import dataclasses
 import random
 
 import pytest
 
 from ir.autoschedule.autoschedule import autoschedule, plain
 from ir.edits.edits import Edit, difference, neighbours
-from ir.edits.stages import DEPTHS, stage
+from ir.edits.stages import STAGES, pipeline
 from ir.errors import KernelError
 from ir.lower.lower import lower
 from ir.lower.verbs import VERBS, canonical
+from ir.machine import NOTED, Rendering
 from ir.parse.schedule import parse_schedule
 from ir.schedule import Decision, Schedule
 from testing.samples.samples import KERNELS, SMALL, WITH_THREADS, decisions, spec_of, workload
@@ -106,11 +108,41 @@ def test_a_placed_loop_can_be_moved_to_the_front():
     assert set(found.decisions) == set(start.decisions)
 
 
-def test_stages_have_every_depth_and_loops_a_place_at_the_grid():
-    found = texts("softmax", "tile(k, size=8)")
-    assert {f"+ stage(x, at=grid, space=scratch, depth={d})" for d in DEPTHS} <= found
-    assert "+ stage(x, space=scratch, depth=1)" not in found
-    assert "+ stage(x, space=scratch, depth=2)" in found
+def test_every_number_of_stages_is_offered_and_in_loops_a_load_at_the_grid():
+    found = texts("softmax", "tile(k, size=8)", "pipeline(y, stages=3)")
+    assert {f"+ pipeline(x, stages={n})" for n in STAGES} <= found
+    assert {"- pipeline(y, stages=3)", "+ load(x, at=grid)"} <= found
+    assert "+ pipeline(x, stages=1)" not in found
+
+
+def rendered(machine, *verbs, stages_of="tensor"):
+    return dataclasses.replace(machine, rendering=Rendering("other", verbs, stages_of))
+
+
+def test_what_the_backend_does_not_render_is_not_offered():
+    spec = workload("matmul_bias_gelu").spec
+    start = decisions(spec, "tile(m, size=4)", "tile(n, size=4)", "tile(k, size=4)")
+    start = decisions(spec, *map(str, start.decisions), "place(m.outer, level=grid)")
+    sizes = {"M": 8, "K": 8, "N": 8}
+    for machine in (SMALL, WITH_THREADS):
+        found = {e.decision.verb for e in neighbours(spec, start, rendered(machine), sizes)}
+        assert found and not found & set(NOTED)
+    found = {e.decision.verb for e in neighbours(spec, start, rendered(SMALL, "multicast"), sizes)}
+    assert "multicast" in found and "pipeline" not in found
+
+
+def test_where_loops_have_stages_all_loads_of_one_change_together():
+    spec = workload("matmul_bias_gelu").spec
+    machine = rendered(WITH_THREADS, "pipeline", stages_of="loop")
+    lines = ("tile(m, size=4)", "tile(n, size=4)", "tile(k, size=4)")
+    both = decisions(spec, *lines, "pipeline(x, stages=2)", "pipeline(w, stages=2)")
+    found = {str(e): e for e in neighbours(spec, both, machine, {"M": 8, "K": 8, "N": 8})}
+    more = found["pipeline(x, stages=2) -> pipeline(x, stages=3)"].apply(both)
+    assert [str(d) for d in more.of("pipeline")] == [
+        "pipeline(x, stages=3)",
+        "pipeline(w, stages=3)",
+    ]
+    assert not found["- pipeline(w, stages=2)"].apply(both).of("pipeline")
 
 
 def test_a_maximum_streams_and_a_sum_is_fused_with_what_comes_after():
@@ -145,12 +177,14 @@ def test_dropping_a_tile_drops_what_was_decided_on_its_loop():
         "tile(k, size=8)",
         "place(m.outer, level=grid)",
         "multicast(x, over=m.outer)",
-        "stage(x, at=k.outer, space=scratch, depth=2)",
+        "load(x, at=k.outer)",
+        "pipeline(x, stages=2)",
     )
     without_m = Edit(start.find("tile", "m"), None).apply(start)
-    assert [d.verb for d in without_m.decisions] == ["tile", "stage"]
+    assert [d.verb for d in without_m.decisions] == ["tile", "load", "pipeline"]
     without_k = Edit(start.find("tile", "k"), None).apply(start)
-    assert without_k.find("stage", "x") == stage("x", 2)
+    assert without_k.find("pipeline", "x") == pipeline("x", 2)
+    assert without_k.find("load", "x") is None
 
 
 def test_an_edit_of_a_decision_that_is_gone_adds_the_new_one():
@@ -186,7 +220,9 @@ def test_where_programs_have_threads_neighbours_are_legal_or_say_why_not(name):
     found = neighbours(w.spec, start, WITH_THREADS, sizes)
     assert len(set(found)) == len(found)
     verbs = {(e.new or e.old).verb for e in found}
-    assert {"threads", "persistent", "stage"} <= verbs and "multicast" not in verbs
+    looped = any(not d.option("level") == "grid" for d in start.of("place"))
+    assert {"threads", "persistent"} <= verbs and "multicast" not in verbs
+    assert ("pipeline" in verbs) >= looped
     legal = 0
     for edit in found[::5]:
         changed = edit.apply(start)

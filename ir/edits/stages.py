@@ -1,67 +1,95 @@
-"""Changes of stages: the depth of each buffer, where it is filled, and by which engine."""
+"""Changes of how tensors move: the loop that loads them, pipeline stages, the kind of copy."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Set
-from itertools import product
+from collections.abc import Iterable, Iterator, Set
 
 from ir.machine import Machine
 from ir.schedule import Decision, Schedule
-from ir.spec import Reduce, Spec
+from ir.spec import Index, Read, Reduce, Spec
 
-DEPTHS = (1, 2, 3, 4)
-DEEPEST = 5  # of what is loaded in loops, where programs have threads
+STAGES = (2, 3, 4)
+MOST_STAGES = 5  # of what is loaded in loops, where programs have threads
 
-Change = tuple[Decision | None, Decision | None]  # old and new, None: not there
+# Old and new, None: not there; and the tensors whose decision of this verb changes with it.
+Change = tuple[Decision | None, Decision | None, tuple[str, ...]]
 
 
-def stage(tensor: str, depth: int, at: str = "", by: str = "") -> Decision:
-    """The decision that puts a tensor through a buffer in scratch."""
-    where = (("at", at),) if at else ()
-    engine = (("by", by),) if by else ()
-    return Decision("stage", tensor, (*where, ("space", "scratch"), ("depth", depth), *engine))
+def load(tensor: str, at: str) -> Decision:
+    """The decision that loads a tensor at a loop."""
+    return Decision("load", tensor, (("at", at),))
+
+
+def pipeline(tensor: str, stages: int) -> Decision:
+    """The decision that gives a tensor's tiles a number of buffers."""
+    return Decision("pipeline", tensor, (("stages", stages),))
+
+
+def copy(tensor: str, by: str) -> Decision:
+    """The decision that has an engine move a tensor."""
+    return Decision("copy", tensor, (("by", by),))
 
 
 def stage_changes(
     spec: Spec, schedule: Schedule, machine: Machine, reduced: Set[str]
 ) -> Iterator[Change]:
-    """Every other depth of what is loaded, stored or accumulated: what can be in flight more
-    than once. reduced: indices that are reduced or scanned over."""
-    if not machine.model.buffers_results:
-        yield from _pipelines(spec, schedule, machine, reduced)
-        return
-    ends = {d.subject for d in schedule.of("kernel")} | {t.name for t in spec.outputs}
-    tensors = [t.name for t in spec.inputs]
-    tensors += [e.target for e in spec.equations if e.target in ends or isinstance(e.value, Reduce)]
-    looped = any(_placed(schedule, d.subject) == "loop" for d in schedule.of("tile"))
-    inputs = {t.name for t in spec.inputs}
-    for name in tensors:
-        old = schedule.find("stage", name)
-        places = ["", "grid"] if looped and name in inputs else [""]
-        for at, depth in product(places, DEPTHS):
-            new = stage(name, depth, at)
-            if new != old and (old or depth > 1 or at):
-                yield old, new
-
-
-def _pipelines(
-    spec: Spec, schedule: Schedule, machine: Machine, reduced: Set[str]
-) -> Iterator[Change]:
-    """Depths of what is loaded in loops, and which engine moves that
-    or what is stored."""
+    """Every single change of `load`, `pipeline` and `copy` that the machine renders, in a fixed
+    order. reduced: indices that are reduced or scanned over."""
+    inputs = [t.name for t in spec.inputs]
     ends = {d.subject for d in schedule.of("kernel")}
-    loaded = [t.name for t in spec.inputs]
-    loaded += [e.target for e in spec.equations if e.target in ends]
     tiles = [d.subject for d in schedule.of("tile")]
-    looped = any(i in reduced or _placed(schedule, i) == "loop" for i in tiles)
-    depths = range(1, DEEPEST + 1) if looped else (1,)
-    stored = [t.name for t in spec.outputs]
-    for name, among in (*((t, depths) for t in loaded), *((t, (1,)) for t in stored)):
-        old = schedule.find("stage", name)
-        for depth, by in product(among, ("", *machine.engines)):
-            new = stage(name, depth, by=by)
-            if new != old and (old or depth > 1 or by):
-                yield old, new
+    looped = {i for i in tiles if _placed(schedule, i) == "loop"}
+    if machine.model.buffers_results:
+        ends |= {t.name for t in spec.outputs}
+        made = [e for e in spec.equations if e.target in ends or isinstance(e.value, Reduce)]
+        buffered, most = [*inputs, *(e.target for e in made)], max(STAGES)
+        for name in inputs if looped else ():
+            yield from _among(schedule, "load", name, (load(name, "grid"),))
+    else:
+        loops = looped | set(tiles) & reduced
+        loaded = [*inputs, *(e.target for e in spec.equations if e.target in ends)]
+        buffered, most = loaded if loops else [], MOST_STAGES
+        for name in dict.fromkeys((*loaded, *(t.name for t in spec.outputs))):
+            made_by = [copy(name, by) for by in machine.engines if machine.renders("copy")]
+            yield from _among(schedule, "copy", name, made_by)
+    if not machine.renders("pipeline"):
+        return
+    together = _together(spec, reduced & set(tiles)) if machine.stages_of_loops else {}
+    for name in buffered:
+        values = [pipeline(name, n) for n in range(min(STAGES), most + 1)]
+        alike = together.get(name, ())
+        yield from _among(schedule, "pipeline", name, values, alike)
+
+
+def _among(
+    schedule: Schedule,
+    verb: str,
+    name: str,
+    values: Iterable[Decision],
+    alike: tuple[str, ...] = (),
+) -> Iterator[Change]:
+    """Each other value of a decision, and none."""
+    old = schedule.find(verb, name)
+    for new in values:
+        if new != old:
+            yield old, new, alike
+    if old is not None:
+        yield old, None, alike
+
+
+def _together(spec: Spec, looped: Set[str]) -> dict[str, tuple[str, ...]]:
+    """For each tensor, the others that one loop most likely loads with it: those that are read
+    along the same of the loops of reductions, of their own equation where that has some."""
+    along: dict[str, Set[str]] = {}
+    for e in spec.equations:
+        for read in (n for n in e.value.walk() if isinstance(n, Read)):
+            inside = {n.name for at in read.at for n in at.walk() if isinstance(n, Index)} & looped
+            walked = inside & set(e.reduced) or inside
+            along[read.tensor] = along.get(read.tensor, frozenset()) | walked
+    return {
+        name: tuple(other for other in along if other != name and along[other] == walked)
+        for name, walked in along.items()
+    }
 
 
 def _placed(schedule: Schedule, index: str) -> str:

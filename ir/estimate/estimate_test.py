@@ -24,7 +24,7 @@ def test_traffic_counts_each_tile_and_each_pass():
     row = 64 * 128 * 4
     assert moved("softmax", *rows) == 2 * row
     assert moved("softmax", *rows, "tile(k, size=32)") == 4 * row
-    staged = moved("softmax", *rows, "tile(k, size=32)", "stage(x, at=grid, depth=1)")
+    staged = moved("softmax", *rows, "tile(k, size=32)", "load(x, at=grid)")
     assert staged == 2 * row
 
 

@@ -86,7 +86,7 @@ def test_a_row_that_is_reduced_and_then_used_is_reused():
 
 
 def test_a_second_slot_is_loaded_ahead():
-    found = facts(SOFTMAX, rows("softmax", "stage(x, space=scratch, depth=2)"))
+    found = facts(SOFTMAX, rows("softmax", "pipeline(x, stages=2)"))
     assert (found["reused"], found["ahead"]) == (1.0, 1.0)
 
 

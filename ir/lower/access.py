@@ -105,7 +105,7 @@ def _slice(
         return Slice(index, form.terms, form.offset, step=step, whole=bool(looped)), None
     if looped:
         raise KernelError(
-            f"a window over `{looped[0]}` cannot be staged outside its loop",
+            f"a window over `{looped[0]}` cannot be loaded outside its loop",
             place=position.place,
         )
     return Slice(name, form.terms, form.offset), Window(name, form.terms)

@@ -97,10 +97,11 @@ def test_a_window_is_loaded_inside_the_loops_of_its_indices():
         "conv1d",
         "tile(l, size=4)",
         "place(l.outer, level=loop)",
-        "stage(x, at=grid, depth=2)",
+        "load(x, at=grid)",
+        "pipeline(x, stages=2)",
         sizes={"B": 1, "C": 2, "O": 2, "L": 8},
     )
-    assert "a window over `l` cannot be staged outside its loop" in str(found)
+    assert "a window over `l` cannot be loaded outside its loop" in str(found)
 
 
 @pytest.mark.parametrize(

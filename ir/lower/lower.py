@@ -19,6 +19,7 @@ from ir.machine import Machine
 from ir.nest.bulk import require_boxes
 from ir.nest.footprint import require_fit
 from ir.nest.nest import GridAxis, Launch, LoopNest, Parameter, Repeat
+from ir.nest.pipelines import require_pipelines
 from ir.recurrence import Recurrence
 from ir.schedule import Schedule
 from ir.sizes import bind, free_sizes
@@ -48,6 +49,7 @@ def lower(spec: Spec, schedule: Schedule, machine: Machine, sizes: Mapping[str, 
         for segment, one in zip(parts, cut, strict=True)
     )
     require_boxes(launches, schedule, machine, bound)
+    require_pipelines(launches, schedule, machine)
     for launch in launches:
         require_fit(launch, machine, bound)
     return LoopNest(

@@ -161,8 +161,10 @@ MATMUL_NORM = (  # as in docs and LANGUAGE.md, smaller tiles
     "place(k.outer, level=loop)",
     "fuse(ss, into=acc)",
     "hoist(r, into=y)",
-    "stage(x, at=k.outer, space=scratch, depth=3)",
-    "stage(w, at=k.outer, space=scratch, depth=3)",
+    "load(x, at=k.outer)",
+    "pipeline(x, stages=3)",
+    "load(w, at=k.outer)",
+    "pipeline(w, stages=3)",
     "compute(acc, unit=matrix, acc=f32)",
 )
 
@@ -197,7 +199,7 @@ FLASH = (
 
 
 @pytest.mark.parametrize(
-    "more", [(), ("compute(s, unit=matrix)", "compute(o, unit=matrix)", "stage(k, depth=2)")]
+    "more", [(), ("compute(s, unit=matrix)", "compute(o, unit=matrix)", "pipeline(k, stages=2)")]
 )
 def test_online_attention_walks_the_keys_once(more):
     nest = require_right_when_checked("attention", *FLASH, *more)
@@ -261,7 +263,7 @@ def test_staging_at_the_grid_loads_the_row_once_for_all_passes():
         "tile(m, size=4)",
         "tile(k, size=32)",
         "place(m.outer, level=grid)",
-        "stage(x, at=grid, space=scratch, depth=1)",
+        "load(x, at=grid)",
     )
     (load,) = statements(nest, Load, "x")
     assert load in nest.launches[0].body
@@ -273,7 +275,7 @@ def test_one_tensor_may_be_staged_whole_for_one_loop_and_in_tiles_for_another():
         "def f(x: f32[M, K]) -> (f32[M], f32[K]):\n"
         '    """F."""\n    a[m] = sum(x[m, k], k)\n    b[k] = sum(x[m, k], m)\n    return a, b\n'
     )
-    lines = ("tile(k, size=2)", "tile(m, size=2)", "stage(x, at=k.outer, depth=1)")
+    lines = ("tile(k, size=2)", "tile(m, size=2)", "load(x, at=k.outer)")
     for order in (("place(k.outer, level=loop)",), ("place(m.outer, level=loop)",)):
         sizes = {"M": 5, "K": 7}
         require_right(lower(spec, decisions(spec, *lines, *order), SMALL, sizes), sizes)
@@ -282,7 +284,7 @@ def test_one_tensor_may_be_staged_whole_for_one_loop_and_in_tiles_for_another():
 def test_staging_deeper_changes_the_buffer_and_nothing_else():
     lines = ("tile(m, size=4)", "tile(k, size=32)", "place(m.outer, level=grid)")
     one = lowered("softmax", *lines)
-    three = require_right_when_checked("softmax", *lines, "stage(x, space=scratch, depth=3)")
+    three = require_right_when_checked("softmax", *lines, "pipeline(x, stages=3)")
     assert (one.launches[0].value("x").depth, three.launches[0].value("x").depth) == (1, 3)
     assert one.launches[0].body == three.launches[0].body
 

@@ -246,8 +246,8 @@ class Program:
 
     def depth(self, tensor: str) -> int:
         """The number of pipeline stages of a tensor's tile."""
-        stage = self.schedule.find("stage", tensor)
-        return stage.number("depth", 1) if stage else 1
+        pipeline = self.schedule.find("pipeline", tensor)
+        return pipeline.number("stages", 1) if pipeline else 1
 
     def touch(self, tensor: str) -> None:
         """Records that the launch uses a global tensor."""
@@ -401,11 +401,11 @@ class Program:
         return over
 
     def _outside(self, tensor: str, scope: Scope) -> frozenset[str]:
-        """The indices of enclosing loops outside of which a staged tensor is loaded."""
-        stage = self.schedule.find("stage", tensor)
-        at = str(stage.option("at", "")) if stage else ""
-        if not at:
+        """The indices of enclosing loops outside of which a tensor is loaded."""
+        load = self.schedule.find("load", tensor)
+        if load is None:
             return frozenset()
+        at = str(load.option("at"))
         inner: set[str] = set()
         for s in scope.chain():
             if s is self.grid or at.removesuffix(".outer") in s.binds:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ir.contraction import contraction
 from ir.dtypes import is_float
 from ir.errors import KernelError
+from ir.lower.available import require_of_class, require_rendered
 from ir.machine import Machine
 from ir.nest.steps import promote
 from ir.schedule import Decision, Schedule
@@ -160,12 +161,27 @@ _TABLE = (
         {},
     ),
     Verb(
-        "stage",
-        "a tensor read or written where it is used -> through a buffer of `depth` "
-        "tiles, filled at a loop",
+        "load",
+        "a tensor loaded in the innermost loop that it needs -> loaded in the loop `at`, with all "
+        "that the loops inside read of it",
         "tensor",
-        {"depth": "positive"},
-        {"at": "place", "space": "space", "by": "engine"},
+        {"at": "place"},
+        {},
+    ),
+    Verb(
+        "pipeline",
+        "a tile loaded (or computed), then used, in turn -> a circular buffer of `stages` tiles, "
+        "so that the next are in flight while one is used",
+        "tensor",
+        {"stages": "positive"},
+        {},
+    ),
+    Verb(
+        "copy",
+        "a tensor loaded or stored by the program itself -> moved by a DMA engine",
+        "tensor",
+        {"by": "engine"},
+        {},
     ),
     Verb(
         "rasterize",
@@ -262,7 +278,6 @@ class _Checker:
             "level": [n for n in ("grid", "loop") if n == "loop" or n in machine.levels],
             "unit": list(machine.units),
             "dtype": [*DTYPES, TRIPLE],
-            "space": ["scratch"],
             "engine": list(machine.engines),
             "place": ["grid", *(f"{i}.outer" for i in tiled)],
         }
@@ -295,6 +310,7 @@ class _Checker:
                 )
         if rule := _RULES.get(verb.name):
             rule(self, decision)
+        require_rendered(decision, self.machine)
 
     def _option(self, kind: str, name: str, value: object, decision: Decision) -> None:
         if kind == "positive":
@@ -407,14 +423,15 @@ class _Checker:
             )
 
     def _of_class(self, decision: Decision) -> None:
-        """Whether machines of this class have the verb."""
-        model = self.machine.model
-        if decision.verb not in model.verbs:
+        require_of_class(decision, self.machine)
+
+    def _pipeline(self, decision: Decision) -> None:
+        if decision.number("stages") < 2:
             raise KernelError(
-                f"`{self.machine.name}` is of class `{model.name}`, which has no `{decision.verb}`",
+                f"`stages={decision.option('stages')}` is no pipeline",
                 place=decision.place,
-                allowed=f"beside what every class has: {', '.join(sorted(model.verbs))}",
-                hint=f"drop {decision.verb}({decision.subject}, ...)",
+                allowed="2 or more",
+                hint=f"drop pipeline({decision.subject}, ...)",
             )
 
     def _group(self, decision: Decision) -> None:
@@ -472,6 +489,7 @@ _RULES: dict[str, Callable[[_Checker, Decision], None]] = {
     "pack": _Checker._layout,
     "precision": _Checker._precision,
     "online": _Checker._online,
+    "pipeline": _Checker._pipeline,
     "rasterize": _Checker._group,
     "threads": _Checker._threads,
     "persistent": _Checker._persistent,

@@ -7,7 +7,7 @@ import pytest
 from ir.errors import KernelError
 from ir.lower.lower import lower
 from ir.lower.verbs import RANK, VERBS, canonical
-from ir.machine import Unit
+from ir.machine import Rendering, Unit
 from ir.parse.schedule import parse_schedule
 from testing.samples.samples import SMALL, decisions, lowered, spec_of, workload
 
@@ -59,8 +59,20 @@ def test_a_tile_has_a_positive_whole_size(size):
     assert f"`size={size}` is not a positive integer" in str(fault(f"tile(m, size={size})"))
 
 
-def test_a_depth_is_a_positive_integer():
-    assert "`depth=0` is not a positive integer" in str(fault("stage(x, depth=0)"))
+def test_a_pipeline_has_two_stages_or_more():
+    assert "`stages=0` is not a positive integer" in str(fault("pipeline(x, stages=0)"))
+    found = fault("pipeline(x, stages=1)")
+    assert "`stages=1` is no pipeline" in str(found)
+    assert (found.allowed, found.hint) == ("2 or more", "drop pipeline(x, ...)")
+
+
+@pytest.mark.parametrize(
+    "line, needed",
+    [("load(x)", "at"), ("pipeline(x)", "stages"), ("copy(x)", "by")],
+)
+def test_how_a_tensor_moves_is_said_in_full(line, needed):
+    assert f"needs `{needed}=`" in str(fault(line))
+    assert "has no option `space`" in str(fault(f"{line[:-1]}, space=scratch)"))
 
 
 def test_an_unknown_index_is_named_with_those_there_are():
@@ -88,16 +100,20 @@ def test_an_unknown_unit_is_named_with_those_of_the_machine():
 
 
 def test_an_unknown_tensor_is_named_with_those_there_are():
-    found = fault("stage(w, depth=2)")
+    found = fault("pipeline(w, stages=2)")
     assert "`w` is no tensor here" in str(found)
     assert found.allowed == "x, mx, e, s, y"
 
 
-@pytest.mark.parametrize("space", ["register", "cache"])
-def test_a_tensor_is_staged_in_scratch_and_nowhere_else(space):
-    found = fault(f"stage(x, depth=2, space={space})")
-    assert f"`{space}` is no space here" in str(found)
-    assert found.allowed == "scratch"
+def test_a_verb_that_the_backend_does_not_render_is_refused_with_those_it_does():
+    machine = dataclasses.replace(SMALL, rendering=Rendering("other", ("multicast",)))
+    with pytest.raises(KernelError) as caught:
+        lower(SOFTMAX, decisions(SOFTMAX, "pipeline(x, stages=2)"), machine, {"M": 2, "K": 5})
+    assert "backend `other` of" in str(caught.value)
+    assert "does not render `pipeline`" in str(caught.value)
+    assert caught.value.allowed == "beside what every backend renders: share"
+    assert caught.value.hint == "drop pipeline(x, stages=2)"
+    assert caught.value.place
 
 
 def test_an_accumulator_that_lowering_would_not_use_is_refused():
@@ -106,8 +122,8 @@ def test_an_accumulator_that_lowering_would_not_use_is_refused():
     assert found.allowed == "f32"
 
 
-def test_a_stage_is_at_the_grid_or_at_a_loop():
-    found = fault("stage(x, depth=2, at=k.outer)")
+def test_a_tensor_is_loaded_at_the_grid_or_at_a_loop():
+    found = fault("load(x, at=k.outer)")
     assert "`k.outer` is no place here" in str(found)
     assert (found.allowed, found.hint) == ("grid", "tile its index first")
 
@@ -158,7 +174,7 @@ def test_only_a_maximum_is_online():
 def test_the_canonical_order_is_that_of_the_verbs_and_keeps_places_in_theirs():
     given = decisions(
         SOFTMAX,
-        "stage(x, depth=2)",
+        "pipeline(x, stages=2)",
         "place(m.outer, level=grid)",
         "place(k.outer, level=loop)",
         "tile(k, size=2)",

@@ -17,8 +17,8 @@ ALIGNED = 16  # bytes: rows of a box and of its tensor are multiples of it
 
 def bulk(schedule: Schedule, tensor: str) -> bool:
     """Whether a schedule has the DMA engine move a tensor."""
-    stage = schedule.find("stage", tensor)
-    return stage is not None and stage.option("by") == "bulk"
+    copy = schedule.find("copy", tensor)
+    return copy is not None and copy.option("by") == "bulk"
 
 
 def require_boxes(
@@ -26,9 +26,7 @@ def require_boxes(
 ) -> None:
     """Raises KernelError where a bulk copy is no box that the machine's engine moves, or where
     nothing loads or stores its tensor."""
-    for decision in schedule.of("stage"):
-        if decision.option("by") != "bulk":
-            continue
+    for decision in schedule.of("copy"):
         moves = [
             (launch, s)
             for launch in launches
@@ -39,7 +37,7 @@ def require_boxes(
             raise KernelError(
                 f"`{decision.subject}` is neither loaded nor stored, so nothing moves it in bulk",
                 place=decision.place,
-                hint=f"drop stage({decision.subject}, ..., by=bulk)",
+                hint=f"drop {decision}",
             )
         for launch, move in moves:
             if fault := _fault(launch, move, sizes) or _shape(launch, move, machine, sizes):
@@ -51,7 +49,7 @@ def _refused(decision: Decision, fault: str) -> KernelError:
         f"`{decision.subject}` cannot be moved in bulk: {fault}",
         place=decision.place,
         allowed="boxes of a tensor, padded by nothing but zeros",
-        hint="drop by=bulk",
+        hint=f"drop {decision}",
     )
 
 

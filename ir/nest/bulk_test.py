@@ -40,8 +40,9 @@ def test_loads_and_stores_of_a_staged_tensor_are_moved_in_bulk():
     nest = lowered(
         "matmul_bias_gelu",
         *TILED,
-        "stage(x, depth=3, by=bulk)",
-        "stage(y, depth=1, by=bulk)",
+        "pipeline(x, stages=3)",
+        "copy(x, by=bulk)",
+        "copy(y, by=bulk)",
         sizes=SIZES,
         machine=CHIP,
     )
@@ -54,7 +55,7 @@ def test_loads_and_stores_of_a_staged_tensor_are_moved_in_bulk():
 
 
 def test_a_machine_without_the_engine_says_which_it_has():
-    caught = fault("softmax", "stage(x, depth=2, by=bulk)", machine=WITH_REGISTERS)
+    caught = fault("softmax", "pipeline(x, stages=2)", "copy(x, by=bulk)", machine=WITH_REGISTERS)
     assert "`bulk` is no engine here" in str(caught)
     assert caught.allowed == "none"
 
@@ -68,13 +69,29 @@ def test_a_machine_without_the_engine_says_which_it_has():
                 "tile(b, size=1)",
                 "tile(l, size=8)",
                 "place(b.outer, level=grid)",
-                "stage(table, depth=2, by=bulk)",
+                "pipeline(table, stages=2)",
+                "copy(table, by=bulk)",
             ),
             "where another tensor says",
         ),
-        ("conv1d", ("tile(l, size=8)", "stage(x, depth=2, by=bulk)"), "a window over l, i"),
-        ("max_pool2d", ("stage(x, depth=2, by=bulk)",), "a window over p, i"),
-        ("cumsum", ("tile(k, size=2)", "stage(x, depth=2, by=bulk)"), "a row of its tile has 8 "),
+        (
+            "conv1d",
+            ("tile(l, size=8)", "pipeline(x, stages=2)", "copy(x, by=bulk)"),
+            "a window over l, i",
+        ),
+        (
+            "max_pool2d",
+            (
+                "pipeline(x, stages=2)",
+                "copy(x, by=bulk)",
+            ),
+            "a window over p, i",
+        ),
+        (
+            "cumsum",
+            ("tile(k, size=2)", "pipeline(x, stages=2)", "copy(x, by=bulk)"),
+            "a row of its tile has 8 ",
+        ),
     ],
 )
 def test_what_is_no_box_is_refused(kernel, lines, what):
@@ -82,21 +99,21 @@ def test_what_is_no_box_is_refused(kernel, lines, what):
     assert "cannot be moved in bulk" in str(caught) and what in str(caught)
     assert (caught.allowed, caught.hint) == (
         "boxes of a tensor, padded by nothing but zeros",
-        "drop by=bulk",
+        f"drop {lines[-1]}",
     )
 
 
 def test_rows_of_the_tensor_are_aligned_too():
-    caught = fault("cumsum", "stage(x, depth=1, by=bulk)", sizes={"M": 4, "K": 7})
+    caught = fault("cumsum", "copy(x, by=bulk)", sizes={"M": 4, "K": 7})
     assert "a row of it has 28 bytes, which is no multiple of 16" in str(caught)
 
 
 def test_steps_and_other_paddings_are_refused():
     sizes = {"M": 4, "K": 64}
     spec = spec_of("y[m] = max(x[m, 2 * k], k=32)", result="f32[M]")
-    assert "in steps of 2" in str(fault(spec, "stage(x, depth=1, by=bulk)", sizes=sizes))
+    assert "in steps of 2" in str(fault(spec, "copy(x, by=bulk)", sizes=sizes))
     spec = spec_of("y[m, k] = pad(x[m, k + 4], -inf)")
-    assert "lies outside is -inf" in str(fault(spec, "stage(x, depth=1, by=bulk)", sizes=sizes))
+    assert "lies outside is -inf" in str(fault(spec, "copy(x, by=bulk)", sizes=sizes))
 
 
 @pytest.mark.parametrize(
@@ -111,43 +128,59 @@ def test_boxes_that_the_engine_does_not_take_are_refused(size, what):
     sizes = {"M": 256, "N": 64, "K": 64}
     lines = tuple(t.replace("tile(m, size=16)", f"tile(m, size={size})") for t in TILED)
     caught = fault(
-        "matmul_bias_gelu", *lines, "stage(x, depth=2, by=bulk)", sizes=sizes, machine=chip
+        "matmul_bias_gelu",
+        *lines,
+        "pipeline(x, stages=2)",
+        "copy(x, by=bulk)",
+        sizes=sizes,
+        machine=chip,
     )
     assert what in str(caught)
 
 
 def test_an_untiled_index_is_as_wide_as_it_is():
     spec = spec_of("y[m, k] = x[m, k] * 2.0")
-    lines = ("tile(m, size=1)", "stage(x, depth=1, by=bulk)")
+    lines = ("tile(m, size=1)", "copy(x, by=bulk)")
     lowered(spec, *lines, sizes={"M": 4, "K": 200}, machine=WITH_THREADS)
     caught = fault(spec, *lines, sizes={"M": 4, "K": 260}, machine=WITH_THREADS)
     assert "its box has 512 elements along k, more than 256" in str(caught)
 
 
 def test_what_is_never_moved_is_not_moved_in_bulk():
-    caught = fault("softmax", "stage(e, depth=1, by=bulk)")
+    caught = fault("softmax", "copy(e, by=bulk)")
     assert "`e` is neither loaded nor stored" in str(caught)
 
 
 def test_the_engine_is_a_neighbour_where_there_is_one():
     spec = workload("matmul_bias_gelu").spec
-    start = decisions(spec, *TILED, "stage(x, space=scratch, depth=2)")
+    start = decisions(spec, *TILED, "pipeline(x, stages=2)")
     found = {str(e) for e in neighbours(spec, start, CHIP, SIZES)}
-    change = "stage(x, space=scratch, depth=2) -> stage(x, space=scratch, depth=2, by=bulk)"
+    change = "+ copy(x, by=bulk)"
     assert change in found
-    assert "+ stage(y, space=scratch, depth=1, by=bulk)" in found
-    assert not {t for t in found if "depth=6" in t or "multicast" in t or "at=grid" in t}
+    assert "+ copy(y, by=bulk)" in found
+    assert not {t for t in found if "stages=6" in t or "multicast" in t or "at=grid" in t}
     plain = {str(e) for e in neighbours(spec, start, WITH_REGISTERS, SIZES)}
-    assert not {t for t in plain if "bulk" in t} and "+ stage(w, space=scratch, depth=5)" in plain
+    assert not {t for t in plain if "bulk" in t} and "+ pipeline(w, stages=5)" in plain
 
 
 def test_rows_that_begin_aside_are_not_moved_in_bulk():
-    decisions = ("unroll(i)", "tile(b, size=1)", "tile(l, size=16)", "stage(x, depth=2, by=bulk)")
+    decisions = (
+        "unroll(i)",
+        "tile(b, size=1)",
+        "tile(l, size=16)",
+        "pipeline(x, stages=2)",
+        "copy(x, by=bulk)",
+    )
     caught = fault("conv1d", *decisions, sizes={"B": 1, "C": 32, "O": 32, "L": 64})
     assert "its rows begin -2 bytes aside" in str(caught)
 
 
 def test_rows_that_begin_where_data_say_are_not_moved_in_bulk():
-    decisions = ("tile(b, size=1)", "tile(l, size=16)", "stage(idx, depth=2, by=bulk)")
+    decisions = (
+        "tile(b, size=1)",
+        "tile(l, size=16)",
+        "pipeline(idx, stages=2)",
+        "copy(idx, by=bulk)",
+    )
     caught = fault("embedding_bag", *decisions, sizes={"V": 8, "D": 8, "L": 64, "B": 4})
     assert "its rows begin where `offsets` says" in str(caught)

@@ -77,7 +77,7 @@ def _too_much(
         f"`{launch.name}` needs {taken} bytes of `{space}`, the machine has "
         f"{machine.spaces[space].bytes}; the largest value is `{largest.name}`: "
         f"{largest.dtype}[{axes}]{slots}, {parts[largest.name]} bytes",
-        hint="use a smaller tile" + (" or a smaller depth" if slots else ""),
+        hint="use a smaller tile" + (" or fewer stages" if slots else ""),
     )
 
 

@@ -29,7 +29,7 @@ TIGHT = replace(WITH_REGISTERS, spaces={**WITH_REGISTERS.spaces, "scratch": Spac
 
 
 def test_a_value_takes_all_its_slots():
-    (launch,) = lowered("softmax", *ROW, "stage(x, depth=3)").launches
+    (launch,) = lowered("softmax", *ROW, "pipeline(x, stages=3)").launches
     assert value_bytes(launch.value("x"), SIZES) == 3 * TILE
     assert value_bytes(launch.value("mx"), SIZES) == 4 * 4
 
@@ -51,7 +51,7 @@ def test_with_registers_nothing_does_that_no_product_needs():
 PRODUCT = (
     "compute(acc, unit=matrix)",
     "precision(acc, dtype=bf16)",
-    "stage(x, depth=3)",
+    "pipeline(x, stages=3)",
     "tile(m, size=8)",
     "place(m.outer, level=grid)",
     "tile(n, size=33)",
@@ -118,7 +118,7 @@ def test_what_does_not_fit_is_said_with_the_sizes():
     text = str(caught.value)
     assert f"`softmax_0` needs {3 * 4 * 8192 * 4 + 32} bytes of `scratch`" in text
     assert "the machine has 262144; the largest value is `x`: f32[m=4, k=8192] x 1, 131072" in text
-    assert caught.value.hint == "use a smaller tile or a smaller depth"
+    assert caught.value.hint == "use a smaller tile or fewer stages"
 
 
 def test_what_fits_on_the_last_byte_fits():

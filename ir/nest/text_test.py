@@ -33,14 +33,15 @@ ATOMIC = spec_of(
 GOLDEN = {  # kernel, decisions, machine
     "staged": (
         "rmsnorm_matmul",
-        ("hoist(r, into=y)", "fuse(ss, into=acc)", *PRODUCT, "stage(x, depth=3)"),
+        ("hoist(r, into=y)", "fuse(ss, into=acc)", *PRODUCT, "pipeline(x, stages=3)"),
         SMALL,
     ),
     "mapped": (
         "matmul_bias_gelu",
         (
             *PRODUCT,
-            "stage(x, depth=3, by=bulk)",
+            "pipeline(x, stages=3)",
+            "copy(x, by=bulk)",
             "rasterize(m, size=4, over=n)",
             "threads(y, count=128)",
             "persistent(y, programs=2)",

@@ -21,14 +21,16 @@ place(n.outer, level=grid)
 place(k.outer, level=loop)
 fuse(ss, into=acc)
 hoist(r, into=y)
-stage(x, at=k.outer, space=scratch, depth=3)
-stage(w, at=k.outer, space=scratch, depth=3)
+load(x, at=k.outer)
+load(w, at=k.outer)
+pipeline(x, stages=3)
+pipeline(w, stages=3)
 compute(acc, unit=matrix, acc=f32)
 """
 
 
 def test_reading_a_schedule(benchmark):
-    assert len(benchmark(parse_schedule, SCHEDULE).decisions) == 11
+    assert len(benchmark(parse_schedule, SCHEDULE).decisions) == 13
 
 
 def test_reading_and_verifying_a_schedule(benchmark):

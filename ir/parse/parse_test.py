@@ -19,7 +19,8 @@ SCHEDULE = """schedule(rmsnorm_matmul)
 tile(m, size=128)
 place(m.outer, level=grid)
 fuse(ss, into=acc)
-stage(x, at=k.outer, space=scratch, depth=3)
+load(x, at=k.outer)
+pipeline(x, stages=3)
 compute(acc, unit=matrix, acc=f32)
 scale(y, by=-0.5)
 """
@@ -48,7 +49,7 @@ def test_a_schedule_prints_as_it_was_written():
     schedule = parse_schedule(SCHEDULE)
     assert str(schedule) == SCHEDULE
     assert parse_schedule(str(schedule)) == schedule
-    assert schedule.find("stage", "x").option("at") == "k.outer"
+    assert schedule.find("load", "x").option("at") == "k.outer"
     assert schedule.decisions[0].place.line == 2
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from ir.schedule import Argument, Decision, Schedule
 from ir.source import Source
 
-_FORM = "`tile(m, size=128)`, `stage(x, at=k.outer, depth=3)`"
+_FORM = "`tile(m, size=128)`, `load(x, at=k.outer)\npipeline(x, stages=3)`"
 _VALUES = "a name, a dotted name such as `k.outer`, an integer, a decimal number"
 
 

@@ -47,7 +47,10 @@ def test_what_is_read_again_stays():
 
 def test_sums_are_held_through_a_loop_with_what_passes():
     sums, loaded = 4 * 64 * 64, 2 * 32 * 64
-    plain, staged = PRODUCT + LOOP, (*PRODUCT, *LOOP, "stage(x, depth=3)", "stage(w, depth=3)")
+    plain, staged = (
+        PRODUCT + LOOP,
+        (*PRODUCT, *LOOP, "pipeline(x, stages=3)", "pipeline(w, stages=3)"),
+    )
     assert live("matmul_bias_gelu", *plain) == sums + loaded * (1 + ADDRESSES)
     assert live("matmul_bias_gelu", *staged) == pytest.approx(sums + loaded * ADDRESSES, rel=0.1)
 
@@ -81,7 +84,7 @@ def test_elements_that_are_copied_to_scratch_by_themselves_hold_addresses():
         inputs="x: f32[M, K, 3], w: f32[K, N]",
         result="f32[M, N]",
     )
-    staged = (*PRODUCT, *LOOP, "stage(x, depth=3)", "stage(w, depth=3)")
+    staged = (*PRODUCT, *LOOP, "pipeline(x, stages=3)", "pipeline(w, stages=3)")
     assert live(spec, *staged) >= STAGED * 64 * 32
 
 

@@ -49,7 +49,7 @@ def test_tiles_are_padded_to_powers_of_two():
 
 
 def test_a_load_that_is_under_way_is_not_waited_for():
-    staged = ("stage(x, depth=3)", "stage(w, depth=3)")
+    staged = ("pipeline(x, stages=3)", "pipeline(w, stages=3)")
     assert us(128, 128, 64, *staged) < us(128, 128, 64)
 
 

@@ -22,7 +22,7 @@ from ir.autoschedule.seeds import (
     walked,
 )
 from ir.contraction import contraction
-from ir.edits.stages import stage
+from ir.edits.stages import copy, pipeline
 from ir.errors import KernelError
 from ir.lower.lower import fits, lower
 from ir.lower.verbs import canonical, thread_counts
@@ -314,14 +314,14 @@ class _Search:
     def _in_bulk(self, found: _Found, plan: _Plan, us: float) -> _Found:
         """The same with TMA moving what was made for products, where it can and that
         is not slower."""
-        stages = {
-            d: stage(d.subject, d.number("depth"), by="bulk")
-            for d in found.schedule.of("stage")
+        moved = [
+            copy(d.subject, "bulk")
+            for d in found.schedule.of("pipeline")
             if d.subject in plan.apart
-        }
-        moved = tuple(stages.get(d, d) for d in found.schedule.decisions)
-        schedule = Schedule(found.schedule.kernel, moved)
-        if not stages:
+        ]
+        decided = (*found.schedule.decisions, *moved)
+        schedule = canonical(Schedule(found.schedule.kernel, decided))
+        if not moved:
             return found
         legal = self.cost or fits(self.spec, schedule, self.machine, self.sizes)
         us = self._costs(schedule, us) if legal else inf
@@ -370,7 +370,7 @@ class _Search:
             )
             taken = scratch_bytes(deep, self.machine, self.bound)
             if names and taken <= AHEAD * self.machine.scratch_bytes:
-                return deep, [stage(t, depth) for t in sorted(tensors)]
+                return deep, [pipeline(t, depth) for t in sorted(tensors)]
         return launch, []
 
     def _band(self, launch: Launch, plan: _Plan) -> Iterator[Decision]:

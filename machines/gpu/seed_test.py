@@ -114,11 +114,11 @@ def test_rows_are_whole_where_they_fit_and_the_sums_between_products_too():
     assert not schedule.of("kernel") and not scheduled("wukong_fm").of("kernel")
 
 
-def test_only_operands_in_loops_are_staged():
-    assert not scheduled("softmax").of("stage")
-    found = scheduled("matmul_bias_gelu").of("stage")
+def test_only_operands_in_loops_are_pipelined():
+    assert not scheduled("softmax").of("pipeline")
+    found = scheduled("matmul_bias_gelu").of("pipeline")
     assert {d.subject for d in found} == {"x", "w"}
-    assert all(d.option("depth") in (2, 3, 4) for d in found)
+    assert all(d.option("stages") in (2, 3, 4) for d in found)
 
 
 def test_a_product_of_three_is_done_in_the_cheaper_order():
@@ -180,7 +180,7 @@ def test_parts_of_a_large_product_of_three_are_made_beforehand_and_moved_in_bulk
         spec, machine, {"M": 4096, "N": 4096, "K": 4096}, cost=lambda nest: 1 / len(nest.launches)
     )
     assert {d.subject for d in found.of("kernel")} == {"y_al", "y_bl"}
-    assert {d.subject for d in found.of("stage") if d.option("by") == "bulk"} == {
+    assert {d.subject for d in found.of("copy")} == {
         f"y_{part}" for part in ("ah", "al", "bh", "bl")
     }
 

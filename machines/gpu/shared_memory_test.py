@@ -16,7 +16,7 @@ TILED = (
     "place(n.outer, level=grid)",
     "compute(acc, unit=matrix)",
 )
-LOOP = ("tile(k, size=64)", "place(k.outer, level=loop)", "stage(w, depth=4)")
+LOOP = ("tile(k, size=64)", "place(k.outer, level=loop)", "pipeline(w, stages=4)")
 REGISTERS = replace(
     WITH_THREADS,
     units={
@@ -77,7 +77,7 @@ def test_taps_have_as_many_slots_as_their_loop_loads_ahead(tiled):
         inputs="x: f32[L + 2, C], w: f32[3, C, O]",
         result="f32[O, L]",
     )
-    lines = (*tiled, *TAPPED, "stage(x, depth=3)", "stage(w, depth=3)")
+    lines = (*tiled, *TAPPED, "pipeline(x, stages=3)", "pipeline(w, stages=3)")
     found = parts(spec, *lines, sizes={"C": 64 if tiled else 32, "O": 32, "L": 64})
     assert found == {"x": 3 * ONE_X, "w": 3 * ONE_W}
 
@@ -89,7 +89,7 @@ def test_taps_that_are_written_out_in_a_loop_that_loads_ahead_have_slots_each():
         inputs="x: f32[L + 2, C], w: f32[3, C, O]",
         result="f32[O, L]",
     )
-    lines = (*IN_LOOP, *TAPPED, "stage(w, depth=3, at=c.outer)")
+    lines = (*IN_LOOP, *TAPPED, "load(w, at=c.outer)", "pipeline(w, stages=3)")
     found = parts(spec, *lines, sizes={"C": 64, "O": 32, "L": 64})
     assert found == {"x": 3 * 2 * ONE_X, "w": 3 * ONE_W}
 

@@ -24,7 +24,7 @@ from ir.autoschedule.seeds import (
     walked,
 )
 from ir.contraction import contraction
-from ir.edits.stages import stage
+from ir.edits.stages import pipeline
 from ir.errors import KernelError
 from ir.lower.launches import segments
 from ir.lower.lower import lower
@@ -134,8 +134,8 @@ def _base(spec: Spec, machine: Machine) -> tuple[Decision, ...]:
             continue
         if narrow and machine.has_matrix(narrow[0]):
             made.append(Decision("precision", e.target, (("dtype", narrow[0]),)))
-    made += [stage(t.name, 2) for t in spec.inputs]
-    made += [stage(t.name, 2) for t in spec.outputs]
+    if machine.renders("pipeline"):
+        made += [pipeline(t.name, 2) for t in (*spec.inputs, *spec.outputs)]
     return tuple(made)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from backends.backend import Backend
-from backends.registry import backend_for, target
+from backends.registry import backend_for, served_by, target
 from ir.autoschedule.autoschedule import plain
 from ir.errors import KernelError
 from ir.lower.lower import lower
@@ -132,6 +132,7 @@ def _module(asked: Arguments, path: Callable[[str], Path]) -> Suite:
     machines = [machine(name, path) for name in asked.targets]
     _require_distinct("--target", [m.name for m, _ in machines])
     backends = {m.name: usable(m, asked.backend) for m, _ in machines}
+    machines = [(served_by(m, backends[m.name]), own) for m, own in machines]
     if asked.model_new is not None:
         require_imported(backends)
         require_own(asked.allow_torch)
@@ -278,6 +279,7 @@ def _problem(
             hint="add lines such as `check(M=7, N=13)` below its `def`",
         )
     backend = usable(found, asked.backend)
+    found = served_by(found, backend)
     chosen = asked.policy or POLICY
     policy(chosen)
     operators = named_operators(asked.operators, bool(asked.models))

@@ -29,7 +29,7 @@ def _how(after: Candidate) -> str:
 
 
 def line(edit: Edit) -> str:
-    """One change: `tile(m): size 32 -> 64`, `+ hoist(r, into=y)`, `- stage(x, depth=2)`."""
+    """One change: `tile(m): size 32 -> 64`, `+ hoist(r, into=y)`, `- pipeline(x, stages=2)`."""
     old, new = edit.old, edit.new
     if old is None or new is None:
         return f"- {old}" if old else f"+ {new}"

@@ -10,21 +10,21 @@ def candidate(*decisions, variant="f", source=None):
 
 
 def test_a_changed_option_is_shown_alone():
-    before = candidate("tile(m, size=32)", "stage(x, depth=2)")
-    after = candidate("tile(m, size=64)", "stage(x, depth=2)")
+    before = candidate("tile(m, size=32)", "pipeline(x, stages=2)")
+    after = candidate("tile(m, size=64)", "pipeline(x, stages=2)")
     assert difference.lines(before, after) == ("tile(m): size 32 → 64",)
 
 
 def test_an_option_that_came_or_went_is_shown_with_none():
-    before = candidate("stage(x, depth=2)")
-    after = candidate("stage(x, at=grid, depth=3)")
-    assert difference.lines(before, after) == ("stage(x): depth 2 → 3, at none → grid",)
-    assert difference.lines(after, before) == ("stage(x): at grid → none, depth 3 → 2",)
+    before = candidate("pack(w, order=n_k)")
+    after = candidate("pack(w, dtype=tf32, order=k_n)")
+    assert difference.lines(before, after) == ("layout(w): order n_k → k_n, dtype none → tf32",)
+    assert difference.lines(after, before) == ("layout(w): dtype tf32 → none, order k_n → n_k",)
 
 
 def test_a_decision_that_came_or_went_has_a_sign():
-    before, after = candidate("tile(m, size=32)"), candidate("stage(x, depth=2)")
-    assert difference.lines(before, after) == ("- tile(m, size=32)", "+ stage(x, depth=2)")
+    before, after = candidate("tile(m, size=32)"), candidate("pipeline(x, stages=2)")
+    assert difference.lines(before, after) == ("- tile(m, size=32)", "+ pipeline(x, stages=2)")
 
 
 def test_equal_candidates_have_no_difference():

@@ -60,6 +60,7 @@ MANIFEST = Manifest(
     time_kind=("modelled",),
     dtypes=("f32",),
     toolchain="none",
+    verbs=(),
 )
 
 

@@ -65,6 +65,7 @@ class Tongue:
         time_kind=("measured",),
         dtypes=("f32",),
         toolchain="none",
+        verbs=(),
     )
 
     def __init__(self, us=5.0, **can):

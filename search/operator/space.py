@@ -48,6 +48,8 @@ class Space:
 
     base: Schedule  # which they change
     parameters: Mapping[str, Parameter] = field(default_factory=dict)  # by name
+    # By parameter: the subjects whose decisions change with it.
+    alike: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @staticmethod
     def of(
@@ -59,10 +61,12 @@ class Space:
     ) -> Space:
         """What one change of `base` reaches, and all values that the schedules `seen` have."""
         found: dict[tuple[str, str], dict[Decision | None, None]] = {}
+        alike: dict[str, tuple[str, ...]] = {}
         for edit in neighbours(spec, base, machine, sizes):
             decision = edit.decision
             if edit.new == edit.old:  # a loop that comes first: see below
                 continue
+            alike[f"{decision.verb}({decision.subject})"] = edit.alike
             values = found.setdefault((decision.verb, decision.subject), {})
             values[base.find(decision.verb, decision.subject)] = values[edit.new] = None
         tables = [_table(s) for s in (base, *seen)]
@@ -77,7 +81,7 @@ class Space:
             for key in sorted(found, key=lambda key: (RANK.get(key[0], len(RANK)), key[1]))
             if len(found[key]) > 1
         )
-        return Space(base, {p.name: p for p in made})
+        return Space(base, {p.name: p for p in made}, alike)
 
     def setting(self, schedule: Schedule) -> Setting:
         """Where a schedule lies in the space: `base`, or one of those `seen`."""
@@ -96,7 +100,7 @@ class Space:
             if old == new:
                 continue
             if parameter.verb != FIRST:
-                schedule = Edit(old, new).apply(schedule)
+                schedule = Edit(old, new, self.alike.get(name, ())).apply(schedule)
             elif new is not None:
                 schedule = _transposed(schedule, new.subject)
         return schedule

@@ -65,10 +65,10 @@ def test_words_are_not_ordinal():
     values = tuple(Decision("compute", "y", (("unit", u),)) for u in ("matrix", "vector"))
     assert not Parameter("compute", "y", values).ordinal
     both = (
-        Decision("stage", "a", (("depth", 1), ("at", "m.outer"))),
-        Decision("stage", "a", (("depth", 2),)),
+        Decision("pack", "a", (("order", "k_m"), ("dtype", "tf32"))),
+        Decision("pack", "a", (("order", "k_m"),)),
     )
-    assert not Parameter("stage", "a", both).ordinal
+    assert not Parameter("pack", "a", both).ordinal
 
 
 def test_a_loop_comes_first():

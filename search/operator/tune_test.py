@@ -105,7 +105,7 @@ def test_the_narrow_sweep_leaves_the_other_decisions():
     differing = set(parse_schedule(child.schedule).decisions) ^ set(
         parse_schedule(FIRST.schedule).decisions
     )
-    verbs = {(d.verb, d.subject) for d in differing if d.verb in ("tile", "compute", "stage")}
+    verbs = {(d.verb, d.subject) for d in differing if d.verb in ("tile", "compute", "pipeline")}
     assert len({s for v, s in verbs if v == "tile"}) <= 1
     assert differing
 

@@ -64,19 +64,19 @@ def run(*children, name="run-1", target="small"):
 
 
 WRONG = Failure("check", "wrong", "y is off by 3\n  at [0, 1]")
-STAGE = FIRST + "stage(x, depth=2)\n"
+STAGE = FIRST + "pipeline(x, stages=2)\n"
 RUN = run(
     (STAGE, 50.0),
-    (FIRST + "stage(x, depth=3)\n", 200.0),
-    ("tile(m, size=8)\nstage(x, depth=2)\n", 25.0),
+    (FIRST + "pipeline(x, stages=3)\n", 200.0),
+    ("tile(m, size=8)\npipeline(x, stages=2)\n", 25.0),
     ("tile(m, size=16)\n", WRONG),
 )
 
 
 def test_the_mean_gain_of_a_verb_is_over_its_edits_and_an_edit_shares_its_childs():
     tallies = distil(RUN, "2026-01-31").tallies
-    assert list(tallies) == ["stage", "tile"]
-    stage, tile = tallies["stage"], tallies["tile"]
+    assert list(tallies) == ["pipeline", "tile"]
+    stage, tile = tallies["pipeline"], tallies["tile"]
     # Gains of 2 and 1/2, and half of the gain of 4 that two edits made.
     assert (stage.tries, stage.timed, stage.faster, stage.failed) == (3, 2.5, 1.5, 0)
     assert stage.speedup == pytest.approx(math.exp(math.log(2) / 2.5))
@@ -90,9 +90,9 @@ def test_failures_are_counted_with_the_first_line_of_their_reason():
 
 def test_single_edits_are_told_with_their_gain_the_best_first():
     found = distil(RUN, "2026-01-31")
-    assert found.single == {"+ stage(x, depth=2)": 2.0, "+ stage(x, depth=3)": 0.5}
-    assert list(found.single) == ["+ stage(x, depth=2)", "+ stage(x, depth=3)"]
-    assert "- `+ stage(x, depth=3)`: 0.50 times as fast" in found.document.body
+    assert found.single == {"+ pipeline(x, stages=2)": 2.0, "+ pipeline(x, stages=3)": 0.5}
+    assert list(found.single) == ["+ pipeline(x, stages=2)", "+ pipeline(x, stages=3)"]
+    assert "- `+ pipeline(x, stages=3)`: 0.50 times as fast" in found.document.body
 
 
 def test_a_parent_that_failed_teaches_nothing():
@@ -112,7 +112,7 @@ def test_times_of_two_kinds_are_not_compared():
     first = made(graph, outcomes, FIRST, 100.0)
     child = made(graph, outcomes, STAGE, 1.0, first)
     outcomes[child.key] = Evaluation(1.0, "measured", "device")
-    tally = distil(replace(RUN, graph=graph, outcomes=outcomes), "2026-01-31").tallies["stage"]
+    tally = distil(replace(RUN, graph=graph, outcomes=outcomes), "2026-01-31").tallies["pipeline"]
     assert (tally.tries, tally.timed, tally.faster, tally.speedup) == (1, 0, 0, 1.0)
 
 
@@ -128,7 +128,7 @@ def test_other_equations_and_a_source_of_its_own_are_edits_too():
 def test_the_winner_is_told_apart_from_the_first():
     assert distil(RUN, "2026-01-31").winner == (
         "tile(m): size 4 \N{RIGHTWARDS ARROW} 8",
-        "+ stage(x, depth=2)",
+        "+ pipeline(x, stages=2)",
     )
 
 
@@ -175,24 +175,24 @@ def test_a_run_that_went_on_replaces_its_lesson(tmp_path):
 
 def test_verbs_that_paid_are_preferred(tmp_path):
     kept = Lessons(tmp_path)
-    good = [(FIRST + f"stage(x, depth={n})\n", 50.0) for n in range(2, 40)]
+    good = [(FIRST + f"pipeline(x, stages={n})\n", 50.0) for n in range(2, 40)]
     bad = [(f"tile(m, size={n})\n", 200.0) for n in range(5, 40)]
     kept.add(distil(run(*good, *bad), "2026-01-31"))
     found = kept.preferences(HERE, ("reduction", "softmax", "special"))
-    assert 1 < found["stage"] <= MOST
+    assert 1 < found["pipeline"] <= MOST
     assert 1 / MOST <= found["tile"] < 1
-    assert set(found) == {"stage", "tile"}
+    assert set(found) == {"pipeline", "tile"}
 
 
 def test_other_kernels_and_other_targets_count_less(tmp_path):
     kept = Lessons(tmp_path)
-    good = [(FIRST + f"stage(x, depth={n})\n", 50.0) for n in range(2, 12)]
+    good = [(FIRST + f"pipeline(x, stages={n})\n", 50.0) for n in range(2, 12)]
     bad = [(f"tile(m, size={n})\n", 200.0) for n in range(5, 15)]
     kept.add(distil(run(*good, *bad), "2026-01-31"))
     alike = ("reduction", "softmax", "special")
-    same = kept.preferences(HERE, alike)["stage"]
-    assert same > kept.preferences(OTHER, alike)["stage"] > 1
-    assert same > kept.preferences(HERE, ("softmax", "scan"))["stage"] > 1
+    same = kept.preferences(HERE, alike)["pipeline"]
+    assert same > kept.preferences(OTHER, alike)["pipeline"] > 1
+    assert same > kept.preferences(HERE, ("softmax", "scan"))["pipeline"] > 1
     assert kept.preferences(HERE, ("scan",)) == {}
 
 

@@ -32,7 +32,7 @@ DOCS = Library(
     (
         doc("rows", title="Rows that fit", operations=["softmax", "norm"]),
         doc("online", title="Online softmax", operations=["softmax"], tags=["stream"]),
-        doc("products", operations=["product"], tags=["stage"]),
+        doc("products", operations=["product"], tags=["pipeline"]),
         doc("spills", kind="guidance", title="Registers and spills", tags=["spill", "threads"]),
         doc("waves", kind="hardware", title="Waves", machines=["gfx942"], operations=["softmax"]),
         doc("timing", kind="constraints", title="How a time is had"),
@@ -65,7 +65,7 @@ def test_a_document_of_another_machine_is_not_found():
 
 
 def test_a_diagnosis_counts_for_more_than_the_verbs():
-    asked = ask("spill", verbs=("stage",))
+    asked = ask("spill", verbs=("pipeline",))
     assert [t.document.name for t in rank(DOCS, asked)][:2] == ["spills", "products"]
 
 
@@ -124,9 +124,9 @@ def test_a_query_says_what_a_candidate_is():
 
 
 def test_a_word_of_two_places_counts_as_the_one_that_counts_most():
-    asked = Query({"verbs": ("stage",), "diagnosis": ("stages",)})
-    assert asked.weights({"stage"}) == {"stage": 3.0}
-    assert asked.weights(()) == {"stage": 0.25}
+    asked = Query({"verbs": ("pipeline",), "diagnosis": ("pipelines",)})
+    assert asked.weights({"pipeline"}) == {"pipeline": 3.0}
+    assert asked.weights(()) == {"pipeline": 0.25}
 
 
 def test_many_words_of_a_place_count_less_each():

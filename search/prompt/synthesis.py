@@ -66,7 +66,8 @@ class Writer:
             ),
             self.knowledge,
         )
-        verbs = () if brief.surface == "source" else tuple(VERBS.values())
+        verbs = [v for v in VERBS.values() if self.machine.renders(v.name)]
+        verbs = [] if brief.surface == "source" else verbs
         brief, combined = self._fitting(brief, _combined(context, brief))
         sections = [
             self._task(brief),

@@ -89,7 +89,12 @@ def test_the_page_says_how_correctness_and_time_were_obtained():
 
 def test_the_lineage_has_a_step_for_each_ancestor_with_its_edits():
     text = read(RESULT).text
-    steps = ["where it began", "tile(m): size 32 → 64", "crossover with #4", "- stage(x, depth=2)"]
+    steps = [
+        "where it began",
+        "tile(m): size 32 → 64",
+        "crossover with #4",
+        "- pipeline(x, stages=2)",
+    ]
     places = [text.index(step) for step in steps]
     assert places == sorted(places)
     assert "1.60×" in text and "1.25×" in text

@@ -44,7 +44,7 @@ RESULT = Result(
     lineage=(
         Step(0, "first", 40.0, ()),
         Step(3, "mutate", 25.0, ("tile(m): size 32 → 64",)),
-        Step(5, "crossover", 20.0, ("+ hoist(r, into=y)", "- stage(x, depth=2)"), (4,)),
+        Step(5, "crossover", 20.0, ("+ hoist(r, into=y)", "- pipeline(x, stages=2)"), (4,)),
     ),
     engines=(Engine("dma", 0.91, 0.64), Engine("matrix", 0.22, 0.81)),
     archive=Archive(

@@ -45,6 +45,7 @@ class Case:
     near: Near | None = None  # how near each element of an output must be; else the usual check
     free: Callable[[Mapping[str, np.ndarray], str], np.ndarray | bool] | None = None  # or 0 or NaN
     registers: bool = False  # whether its decisions are legal only on machines that have them
+    of_tensors: bool = False  # whether it needs stages of each tensor, not of each loop
     compiled: bool = False  # whether it is built on every target that the backend is tried on
     everywhere: bool = False  # whether it is run on all of these targets
     orders: int = 1  # how often it is run: blocks may take turns in another order each time
@@ -70,6 +71,14 @@ class Case:
         if self.schedule in SCHEDULERS:
             return SCHEDULERS[self.schedule](spec, machine, sizes)
         return parse_schedule(f"schedule({spec.name})\n{self.schedule.strip()}\n", self.name)
+
+    @property
+    def verbs(self) -> frozenset[str]:
+        """The verbs of its own decisions."""
+        if self.schedule in SCHEDULERS:
+            return frozenset()
+        made = parse_schedule(f"schedule(any)\n{self.schedule.strip()}\n", self.name)
+        return frozenset(d.verb for d in made.decisions)
 
     def given(self, sizes: Sizes) -> Reference:
         """Inputs and what must come out."""

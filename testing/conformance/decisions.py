@@ -1,4 +1,4 @@
-"""Cases of what schedules decide: matmuls on the matrix unit, the order of blocks, staged loads."""
+"""Cases of what schedules decide: matmuls on the matrix unit, the order of blocks, loads."""
 
 from __future__ import annotations
 
@@ -147,13 +147,13 @@ def _mapping() -> Iterator[Case]:
 def _staging() -> Iterator[Case]:
     """Loads that run ahead, are shared by blocks, or are moved by a DMA engine."""
     text = _product("bf16", checks=ALIGNED)
-    deep = f"{MATRIX}stage(x, space=scratch, depth=3)\nstage(w, space=scratch, depth=2)\n"
-    yield Case("staged operands", text, ("staging", "matmul"), deep)
-    stored = f"{deep}stage(y, space=scratch, depth=2)\n"
-    yield Case("a staged store", text, ("staging", "matmul"), stored, compiled=False)
-    bulk = f"{MATRIX}stage(x, depth=2, by=bulk)\nstage(w, depth=2, by=bulk)\n"
+    deep = f"{MATRIX}pipeline(x, stages=3)\npipeline(w, stages=3)\n"
+    yield Case("pipelined operands", text, ("staging", "matmul"), deep)
+    each = f"{MATRIX}pipeline(x, stages=3)\npipeline(w, stages=2)\npipeline(y, stages=2)\n"
+    yield Case("stages of each tensor", text, ("staging", "matmul"), each, of_tensors=True)
+    bulk = f"{MATRIX}pipeline(x, stages=2)\ncopy(x, by=bulk)\npipeline(w, stages=2)\ncopy(w, by=bulk)\n"
     yield Case("bulk copies", text, ("staging", "matmul"), bulk, registers=True)
-    shared = f"{MATRIX}multicast(x, over=n.outer)\nstage(x, space=scratch, depth=2)\n"
+    shared = f"{MATRIX}multicast(x, over=n.outer)\npipeline(x, stages=2)\n"
     yield Case("a broadcast operand", text, ("staging", "matmul"), shared)
     softmax = kernel(
         "x: f32[M, K]",
@@ -163,5 +163,5 @@ def _staging() -> Iterator[Case]:
         "e[m, k] = exp(x[m, k] - t[m])",
         "s[m] = sum(e[m, k], k)",
     )
-    whole = "tile(m, size=4)\ntile(k, size=16)\nplace(m.outer, level=grid)\nstage(x, at=grid, space=scratch, depth=1)\n"
-    yield Case("rows that are staged whole", softmax, ("staging", "reduction"), whole)
+    whole = "tile(m, size=4)\ntile(k, size=16)\nplace(m.outer, level=grid)\nload(x, at=grid)\n"
+    yield Case("rows that are loaded whole", softmax, ("staging", "reduction"), whole)

@@ -1,5 +1,5 @@
 // rmsnorm_matmul: Project the RMS-normalised rows of x through w, then gate with SiLU.
-// Generated from spec f5929ec91dac39fc and schedule 1b1f52350c5a8e80.
+// Generated from spec f5929ec91dac39fc and schedule 03bcc5dba65a776d.
 #include "device.h"
 
 using namespace device;

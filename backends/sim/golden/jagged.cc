@@ -1,5 +1,5 @@
 // embedding_bag: Add up the rows of table that each bag names; bag b holds idx[offsets[b]:offsets[b + 1]].
-// Generated from spec a43c77321c1f0d91 and schedule dc2185ceb6589ea8.
+// Generated from spec a43c77321c1f0d91 and schedule 0ec9cd487d74257a.
 #include "device.h"
 
 using namespace device;

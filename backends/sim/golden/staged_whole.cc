@@ -1,5 +1,5 @@
 // softmax: Turn each row into probabilities: exponentials over their sum, the maximum taken off first.
-// Generated from spec a9c8fdf53ea478e6 and schedule d867e1c00a8b1afe.
+// Generated from spec a9c8fdf53ea478e6 and schedule 55a9c24af16588f7.
 #include "device.h"
 
 using namespace device;

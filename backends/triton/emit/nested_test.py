@@ -27,7 +27,7 @@ LINES = (
     "compute(y, unit=matrix)",
     "precision(y, dtype=tf32)",
 )
-AHEAD = ("stage(x, space=scratch, depth=3)", "stage(w, space=scratch, depth=3)")
+AHEAD = ("pipeline(x, stages=3)", "pipeline(w, stages=3)")
 
 
 def text(tmp_path, *lines, sizes):

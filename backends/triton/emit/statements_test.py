@@ -90,14 +90,14 @@ def test_a_loop_of_few_known_scalars_is_written_out(text):
     kwargs = dict(inputs="x: f32[M, K, 3]", result="f32[M, K]")
     assert "for i_at in tl.static_range(0, 3):" in text(spec, *GRID, "tile(i, size=1)", **kwargs)
     assert "static_range" not in text(spec, *GRID, "tile(i, size=2)", **kwargs)
-    staged = text(spec, *GRID, "tile(i, size=1)", "stage(x, space=scratch, depth=2)", **kwargs)
+    staged = text(spec, *GRID, "tile(i, size=1)", "pipeline(x, stages=2)", **kwargs)
     assert "tl.range(0, 3, num_stages=2):" in staged
 
 
 def test_loops_say_how_deep_their_loads_are_staged(text):
     spec = ["y[m] = sum(x[m, k], k)"]
     assert "num_stages=1)" in text(spec, *LOOP, result="f32[M]")
-    staged = text(spec, *LOOP, "stage(x, space=scratch, depth=3)", result="f32[M]")
+    staged = text(spec, *LOOP, "pipeline(x, stages=3)", result="f32[M]")
     assert "for k_at in tl.range(0, K, 16, num_stages=3):" in staged
 
 
@@ -155,7 +155,7 @@ def test_products_in_every_precision(text, dtype):
     text(spec, *lines, *decided, inputs=inputs, result="f32[M, N]", sizes=dict(M=21, N=18, K=37))
 
 
-@pytest.mark.parametrize("bulk", ["", ", by=bulk"])
+@pytest.mark.parametrize("bulk", [(), ("copy(x, by=bulk)",)])
 @pytest.mark.parametrize("term", ["x[m, k]", "x[m + 1, k]"])
 def test_rows_beyond_an_index_that_the_tensor_has_do_not_count(text, bulk, term):
     """TMA fills with 0 outside the tensor, which ends later here."""
@@ -164,7 +164,8 @@ def test_rows_beyond_an_index_that_the_tensor_has_do_not_count(text, bulk, term)
         "tile(k, size=8)",
         "tile(m, size=16)",
         "place(k.outer, level=grid)",
-        f"stage(x, space=scratch, depth=2{bulk})",
+        "pipeline(x, stages=2)",
+        *bulk,
         inputs="x: f32[M + 5, K], w: f32[M]",
         result="f32[K]",
         sizes=dict(M=21, K=40),

@@ -11,6 +11,7 @@ from backends.registry import target
 from backends.triton.emit.spelling import templates
 from backends.triton.emit.view import kernel_view
 from backends.triton.rules import RULES
+from ir.errors import KernelError
 from ir.lower.lower import lower
 from ir.nest.nest import LoopNest
 from testing.samples.samples import decisions, spec_of
@@ -81,10 +82,11 @@ def test_warps_are_threads_by_waves(threads, warps):
     assert launch.warps == warps
 
 
-def test_a_launch_has_the_stages_of_its_deepest_load():
-    staged = ("stage(x, space=scratch, depth=4)", "stage(w, space=scratch, depth=2)")
-    (launch,) = launches(nest(PRODUCT, *TILES, *staged))
+def test_a_launch_has_the_stages_of_its_loop():
+    (launch,) = launches(nest(PRODUCT, *TILES, "pipeline(x, stages=4)"))
     assert launch.stages == 4
+    with pytest.raises(KernelError, match="`x` has 4 pipeline stages and `w` 2 in the loop over"):
+        nest(PRODUCT, *TILES, "pipeline(x, stages=4)", "pipeline(w, stages=2)")
     (launch,) = launches(nest(PRODUCT, *TILES))
     assert launch.stages == 1
 

@@ -1,6 +1,6 @@
 """matmul_bias_gelu: Multiply two matrices, add a bias to each row and apply GELU.
 
-Generated from spec 035bab293e63640e and schedule 843253c7db1fad54.
+Generated from spec 035bab293e63640e and schedule 8a77413f9135aefc.
 """
 
 import torch

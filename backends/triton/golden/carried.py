@@ -1,6 +1,6 @@
 """ssm: The scan of a selective state space model.
 
-Generated from spec 413d6e3ec78773f4 and schedule 56ad74b082c641e1.
+Generated from spec 413d6e3ec78773f4 and schedule f9e22a6f1080b0c9.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """causal: Average values by a softmax over the keys up to each query's own place.
 
-Generated from spec 36ace2157074c073 and schedule 227742206478a413.
+Generated from spec 36ace2157074c073 and schedule c9b195f53514f994.
 """
 
 import torch

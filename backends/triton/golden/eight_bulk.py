@@ -1,6 +1,6 @@
 """eight: Multiply two matrices of 8-bit floats, the second one by its rows.
 
-Generated from spec 282865e2c12e1a93 and schedule 37c2df941e5e8cdd.
+Generated from spec 282865e2c12e1a93 and schedule a4d261b2b411d0c6.
 """
 
 import torch

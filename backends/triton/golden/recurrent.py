@@ -1,6 +1,6 @@
 """lstm: One layer of an LSTM: its states at all steps, and both states at the end.
 
-Generated from spec 2aa1d681b225d99a and schedule eb6885466cb31918.
+Generated from spec 2aa1d681b225d99a and schedule 309f4c1eb1d9e90b.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """attention: Average the values v by the softmax of the scaled products of queries and keys.
 
-Generated from spec 0ff4dd0fe3eb9b35 and schedule 0f19d6131ee1d7bc.
+Generated from spec 0ff4dd0fe3eb9b35 and schedule cb93c0c4634b368d.
 """
 
 import torch

@@ -47,8 +47,8 @@ def product(m, n, k, *more):
         "place(k.outer, level=loop)",
         "compute(acc, unit=matrix)",
         "precision(acc, dtype=bf16)",
-        "stage(x, depth=3)",
-        "stage(w, depth=3)",
+        "pipeline(x, stages=3)",
+        "pipeline(w, stages=3)",
         *more,
         sizes=PRODUCT,
     )
@@ -174,7 +174,7 @@ def test_a_wide_right_operand_that_lies_the_other_way_is_transposed():
 
 
 def test_what_runs_ahead_a_few_bytes_at_a_time_takes_longer_than_loads_do():
-    ahead = ("stage(x, depth=3)", "stage(w, depth=3)")
+    ahead = ("pipeline(x, stages=3)", "pipeline(w, stages=3)")
     assert single("nk", *ahead)["load_us"] == single("nk")["load_us"]
     assert single("nk", *ahead, k=1023)["load_us"] > 10 * single("nk", k=1023)["load_us"]
 
@@ -197,12 +197,12 @@ def test_what_a_product_reads_in_shared_memory_passes_it_less_often_than_what_is
         "place(k.outer, level=loop)",
         "compute(acc, unit=matrix)",
     )
-    ahead = ("stage(x, depth=3)", "stage(w, depth=3)")
+    ahead = ("pipeline(x, stages=3)", "pipeline(w, stages=3)")
     copies = (
         "pack(x, order=m_k, dtype=tf32)",
         "pack(w, order=n_k, dtype=tf32)",
-        "stage(x_mk, depth=3)",
-        "stage(w_nk, depth=3)",
+        "pipeline(x_mk, stages=3)",
+        "pipeline(w_nk, stages=3)",
     )
     sizes = {"M": 4096, "N": 4096, "K": 1024}
     found = []

@@ -1,6 +1,6 @@
 """attention: Average the values v by the softmax of the scaled products of queries and keys.
 
-Generated from spec 0ff4dd0fe3eb9b35 and schedule e049fd5820b9a8b7.
+Generated from spec 0ff4dd0fe3eb9b35 and schedule 1b5789c0275e745f.
 """
 
 import torch

@@ -1,5 +1,5 @@
 // attention: Average the values v by the softmax of the scaled products of queries and keys.
-// Generated from spec 0ff4dd0fe3eb9b35 and schedule 5b7db595a5b88eac.
+// Generated from spec 0ff4dd0fe3eb9b35 and schedule 797ba50237681306.
 #include "device.h"
 
 using namespace device;

@@ -1,5 +1,5 @@
 // attention: Average the values v by the softmax of the scaled products of queries and keys.
-// Generated from spec 0ff4dd0fe3eb9b35 and schedule f51a374c6483d1ed.
+// Generated from spec 0ff4dd0fe3eb9b35 and schedule b7ee30ccd38fbca3.
 #include "device.h"
 
 using namespace device;

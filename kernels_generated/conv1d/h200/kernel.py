@@ -1,6 +1,6 @@
 """conv1d: Convolve each row with kernels of width 3, padded by 1, and add a bias.
 
-Generated from spec a9ddf1487adb2982 and schedule e8a6ed6aa3e2e555.
+Generated from spec a9ddf1487adb2982 and schedule 489ab08d1211600f.
 """
 
 import torch

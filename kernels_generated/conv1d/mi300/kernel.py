@@ -1,6 +1,6 @@
 """conv1d: Convolve each row with kernels of width 3, padded by 1, and add a bias.
 
-Generated from spec a9ddf1487adb2982 and schedule 093ebae066b15a26.
+Generated from spec a9ddf1487adb2982 and schedule 29c205dfdc8f5663.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """conv2d: Convolve images with 3x3 kernels, padded by 1, and add a bias.
 
-Generated from spec c28c2ece5cecb63c and schedule ea88b60d1f50f558.
+Generated from spec c28c2ece5cecb63c and schedule 13f46c184c43245a.
 """
 
 import torch

@@ -1,5 +1,5 @@
 // conv2d: Convolve images with 3x3 kernels, padded by 1, and add a bias.
-// Generated from spec c28c2ece5cecb63c and schedule 90e0cd9e5bcd708f.
+// Generated from spec c28c2ece5cecb63c and schedule 979d36db118304b5.
 #include "device.h"
 
 using namespace device;

@@ -1,5 +1,5 @@
 // cumsum: Add up each row from its start to every place.
-// Generated from spec 66c4a252b85db64e and schedule 47d97943315f8637.
+// Generated from spec 66c4a252b85db64e and schedule 3a304c1c0fa4fbb4.
 #include "device.h"
 
 using namespace device;

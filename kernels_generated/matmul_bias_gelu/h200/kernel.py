@@ -1,6 +1,6 @@
 """matmul_bias_gelu: Multiply two matrices, add a bias to each row and apply GELU.
 
-Generated from spec 035bab293e63640e and schedule 3314f084cbe6f919.
+Generated from spec 035bab293e63640e and schedule 7c1923a956d2b5ca.
 """
 
 import torch

@@ -1,6 +1,6 @@
 """matmul_bias_gelu: Multiply two matrices, add a bias to each row and apply GELU.
 
-Generated from spec 035bab293e63640e and schedule f08e11302afa1c78.
+Generated from spec 035bab293e63640e and schedule 1170d99941cd6ce9.
 """
 
 import torch

@@ -1,5 +1,5 @@
 // matmul_bias_gelu: Multiply two matrices, add a bias to each row and apply GELU.
-// Generated from spec 035bab293e63640e and schedule 4f6d933a81ff1ef7.
+// Generated from spec 035bab293e63640e and schedule bd9a5d56335591a8.
 #include "device.h"
 
 using namespace device;

@@ -1,5 +1,5 @@
 // matmul_bias_gelu: Multiply two matrices, add a bias to each row and apply GELU.
-// Generated from spec 035bab293e63640e and schedule 336635132c34c59d.
+// Generated from spec 035bab293e63640e and schedule 59c9db650a752a2f.
 #include "device.h"
 
 using namespace device;

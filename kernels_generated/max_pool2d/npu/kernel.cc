@@ -1,5 +1,5 @@
 // max_pool2d: Take the maximum of every 3x3 window, two steps apart, padded by 1.
-// Generated from spec 8157973b6de032a1 and schedule 3526750c7fa06dc9.
+// Generated from spec 8157973b6de032a1 and schedule 2a8ef748037890cc.
 #include "device.h"
 
 using namespace device;

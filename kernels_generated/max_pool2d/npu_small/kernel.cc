@@ -1,5 +1,5 @@
 // max_pool2d: Take the maximum of every 3x3 window, two steps apart, padded by 1.
-// Generated from spec 8157973b6de032a1 and schedule 102d2fa20e2e4b50.
+// Generated from spec 8157973b6de032a1 and schedule 833f011eefc71baa.
 #include "device.h"
 
 using namespace device;

@@ -1,5 +1,5 @@
 // pairwise_dot: Multiply every two features of a sample; keep the products below the diagonal.
-// Generated from spec f1630f2e12cffdbd and schedule 3b48c7fff1e45bed.
+// Generated from spec f1630f2e12cffdbd and schedule 6410117b85e9242e.
 #include "device.h"
 
 using namespace device;

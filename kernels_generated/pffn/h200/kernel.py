@@ -1,6 +1,6 @@
 """pffn: Per-sample feed-forward: two batched products, each followed by an RMS normalisation.
 
-Generated from spec 3cc97ce2ceb59d96 and schedule 28e43bed14ab0cf4.
+Generated from spec 3cc97ce2ceb59d96 and schedule b63fe19e8ec21198.
 """
 
 import torch

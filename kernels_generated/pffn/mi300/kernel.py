@@ -1,6 +1,6 @@
 """pffn: Per-sample feed-forward: two batched products, each followed by an RMS normalisation.
 
-Generated from spec 3cc97ce2ceb59d96 and schedule c369505dcfe9e208.
+Generated from spec 3cc97ce2ceb59d96 and schedule f014ff9238b30f3c.
 """
 
 import torch

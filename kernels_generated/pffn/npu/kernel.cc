@@ -1,5 +1,5 @@
 // pffn: Per-sample feed-forward: two batched products, each followed by an RMS normalisation.
-// Generated from spec 3cc97ce2ceb59d96 and schedule 28bcbbd679a6b8c7.
+// Generated from spec 3cc97ce2ceb59d96 and schedule 51b30c7b499db66a.
 #include "device.h"
 
 using namespace device;

@@ -1,6 +1,6 @@
 """rmsnorm_matmul: Project the RMS-normalised rows of x through w, then gate with SiLU.
 
-Generated from spec f5929ec91dac39fc and schedule 076745d63cb8587f.
+Generated from spec f5929ec91dac39fc and schedule 40889769d20d17d5.
 """
 
 import torch

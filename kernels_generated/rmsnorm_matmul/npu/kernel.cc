@@ -1,5 +1,5 @@
 // rmsnorm_matmul: Project the RMS-normalised rows of x through w, then gate with SiLU.
-// Generated from spec f5929ec91dac39fc and schedule e7cf22b51e023f9b.
+// Generated from spec f5929ec91dac39fc and schedule 10607edefef894ac.
 #include "device.h"
 
 using namespace device;

@@ -1,5 +1,5 @@
 // rmsnorm_matmul: Project the RMS-normalised rows of x through w, then gate with SiLU.
-// Generated from spec f5929ec91dac39fc and schedule 70eb565aed2ddca3.
+// Generated from spec f5929ec91dac39fc and schedule eb894ba30c787fc5.
 #include "device.h"
 
 using namespace device;

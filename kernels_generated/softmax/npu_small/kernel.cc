@@ -1,5 +1,5 @@
 // softmax: Turn each row into probabilities: exponentials over their sum, the maximum taken off first.
-// Generated from spec a9c8fdf53ea478e6 and schedule 4e645e32896563ba.
+// Generated from spec a9c8fdf53ea478e6 and schedule 6f9f69352e8164cd.
 #include "device.h"
 
 using namespace device;

@@ -1,6 +1,6 @@
 """wukong_fm: Interact the N embeddings of each sample: x times its transpose times y.
 
-Generated from spec 52228c1f379b2f9f and schedule 143dbb9e5f55dd4d.
+Generated from spec 52228c1f379b2f9f and schedule 8b160c617e981852.
 """
 
 import torch

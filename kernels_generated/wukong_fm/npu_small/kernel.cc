@@ -1,5 +1,5 @@
 // wukong_fm: Interact the N embeddings of each sample: x times its transpose times y.
-// Generated from spec 52228c1f379b2f9f and schedule 567f56c6e35f3ef8.
+// Generated from spec 52228c1f379b2f9f and schedule 779e1dc64a3b8374.
 #include "device.h"
 
 using namespace device;

@@ -1,0 +1,33 @@
+"""Which verbs a machine has: those of its class that its backend renders."""
+
+from __future__ import annotations
+
+from ir.errors import KernelError
+from ir.machine import NOTED, Machine
+from ir.schedule import Decision
+
+
+def require_of_class(decision: Decision, machine: Machine) -> None:
+    """Raises KernelError where machines of this class do not have the verb."""
+    model = machine.model
+    if decision.verb not in model.verbs:
+        raise KernelError(
+            f"`{machine.name}` is of class `{model.name}`, which has no `{decision.verb}`",
+            place=decision.place,
+            allowed=f"beside what every class has: {', '.join(sorted(model.verbs))}",
+            hint=f"drop {decision.verb}({decision.subject}, ...)",
+        )
+
+
+def require_rendered(decision: Decision, machine: Machine) -> None:
+    """Raises KernelError where the machine's backend does not render the verb."""
+    if machine.renders(decision.verb):
+        return
+    rendered = [v for v in NOTED if machine.renders(v)]
+    raise KernelError(
+        f"backend `{machine.rendering.backend}` of `{machine.name}` does not render "
+        f"`{decision.verb}`, so `{decision}` would change nothing",
+        place=decision.place,
+        allowed=f"beside what every backend renders: {', '.join(rendered) or 'nothing'}",
+        hint=f"drop {decision}",
+    )
