@@ -70,7 +70,7 @@ class Manifest:
     tried_on: tuple[str, ...] = ()
     for_tests: bool = False  # proves nothing about a kernel, so it is never a default
     # `module:function` that validates the backend's own table of a target file
-    # (`backends/table.py`); empty: no table.
+    # (`machines/fields/fields.py`); empty: no table.
     table: str = ""
 
     def __post_init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Backends' own tables of target files: every figure that is no figure is refused by its name."""
+"""The tables of backends and machine classes in target files: every figure that is no figure is refused by its name."""
 
 import copy
 import math
@@ -84,7 +84,11 @@ def test_a_figure_of_a_backend_must_be_there(name, path, tmp_path):
     backend = path.partition(".")[0]
     optional = path.endswith(("programs_of_one_warp", ".i64", ".b8")) or backend == "null"
     peaks = ("lanes.", "depth_per_cycle.")  # of dtypes for which no peak is stated
-    if backend not in TABLES[name]["backends"] or optional or any(p in path for p in peaks):
+    if (
+        backend not in (*TABLES[name]["backends"], TABLES[name]["class"])
+        or optional
+        or any(p in path for p in peaks)
+    ):
         return
     error, _ = refused(tmp_path, name, path, None)
     assert f"field `{path}` is missing" in str(error)
@@ -113,26 +117,24 @@ def test_a_figure_of_a_backend_must_be_there(name, path, tmp_path):
         ("h200", "units.matrix.step", [24, 24, 24], "powers of two"),
         ("npu", "sim.queue_length", 2.5, "a whole number, 1 or more"),
         ("h200", "triton", None, "field `triton` is missing"),
-        ("h200", "triton.warp", 48, "32 or 64"),
-        ("h200", "triton.warp", 64, "for backend 'cuda'"),
-        ("mi300", "triton.warp", 32, "makes levels.warp 32, where it is 64"),
+        ("h200", "gpu", None, "field `gpu` is missing"),
+        ("h200", "levels.warp", 64, "for backend 'cuda'"),
+        ("mi300", "levels.warp", 128, "for backend 'hip'"),
         ("mi300", "triton.arch", 90, "for backend 'hip'"),
         ("h200", "triton.arch", "gfx942", "for backend 'cuda'"),
         ("h200", "triton.backend", "metal", "'cuda' or 'hip'"),
-        ("h200", "triton.clock", 1e9, "did you mean `clock_hz`?"),
-        ("h200", "triton.copies_async", 1, "true or false"),
-        ("h200", "triton.copy_threads_per_cycle", None, "is missing"),
-        ("h200", "triton.matrix_share_below", 1.5, "1 at most"),
-        ("h200", "triton.matrix_dtypes", ["f16", "f15"], "a list of"),
-        ("h200", "triton.matrix_dtypes", ["i8"], "`units.matrix.flops.i8` is missing"),
-        ("h200", "triton.shared_bytes_per_program", 65536, "spaces.scratch.bytes"),
-        ("h200", "triton.shared_bytes_per_unit", 65536, "field `triton.shared_bytes_per_program`"),
-        ("h200", "triton.registers_per_unit", 32768, "spaces.register.bytes"),
-        ("h200", "triton.threads_per_program", 512, "levels.thread"),
-        ("h200", "triton.warps_per_unit", 16, "`triton.warps_per_unit`"),
-        ("h200", "triton.device_name", "", "the whole name of the device"),
-        ("h200", "triton.device_name", [], "the whole name of the device"),
-        ("h200", "triton.device_name", ["A", 3], "the whole name of the device"),
+        ("h200", "gpu.clock", 1e9, "did you mean `clock_hz`?"),
+        ("h200", "gpu.copies_async", 1, "true or false"),
+        ("h200", "gpu.copy_threads_per_cycle", None, "is missing"),
+        ("h200", "gpu.matrix_share_below", 1.5, "1 at most"),
+        ("h200", "gpu.matrix_dtypes", ["f16", "f15"], "a list of"),
+        ("h200", "gpu.matrix_dtypes", ["i8"], "`units.matrix.flops.i8` is missing"),
+        ("h200", "gpu.shared_bytes_per_unit", 65536, "less than `spaces.scratch.bytes`"),
+        ("h200", "gpu.warps_per_unit", 16, "less than `levels.thread`"),
+        ("h200", "gpu.programs_per_unit", 128, "more than `gpu.warps_per_unit`"),
+        ("h200", "gpu.device_name", "", "the whole name of the device"),
+        ("h200", "gpu.device_name", [], "the whole name of the device"),
+        ("h200", "gpu.device_name", ["A", 3], "the whole name of the device"),
         ("h200", "spaces.register", None, "`spaces.register` is missing"),
         ("null", "null.launch", 1.0, "did you mean `launch_us`?"),
         ("npu", "triton", {"warp": 32}, "field `triton` is not known"),

@@ -92,6 +92,13 @@ class MachineClass(Protocol):
     def block_per_tile(self) -> bool:
         """Whether each grid tile runs its prologue anew, unless the launch is persistent."""
 
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The class's own tables of a target file."""
+
+    def check(self, machine: Machine) -> None:
+        """KernelError where the class's own table of a target file is wrong."""
+
     def single_indices(self, spec: Spec) -> Collection[str]:
         """The indices that a plain schedule takes one at a time."""
 
@@ -139,7 +146,7 @@ class Machine:
     where boxes of tensors are moved beside the programs.  box: elements that such a box may have
     along one dimension, 0 where any number will do.  atomics: dtypes that memory adds to.
     launch_us: what a launch costs.  step_us: from a load to the result that needs it, when nothing
-    overlaps.  details: what only a backend reads, by backend.  rendering: by its backend.
+    overlaps.  details: the tables of backends and of the class, by name.  rendering: by its backend.
     """
 
     name: str

@@ -27,4 +27,8 @@ def read(table: Mapping[str, Any], where: str = "") -> Machine:
             allowed=f"`spaces.register` where `class` is {GPU.name!r}, and only there",
             hint=GUIDE,
         )
+    try:
+        found.model.check(found)
+    except KernelError as error:
+        raise error.within(where) from None
     return found

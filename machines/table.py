@@ -29,7 +29,8 @@ def machine(
     """
     read = _Reader(table, where)
     backends = read.backends()
-    read.known("", (*_FIELDS, *backends))
+    model = classes[read.one_of("class", tuple(classes))]
+    read.known("", (*_FIELDS, *backends, *model.tables))
     read.known("overheads", ("launch_us", "step_us"))
     spaces = {
         name: _space(read, f"spaces.{name}")
@@ -54,13 +55,13 @@ def machine(
         levels=levels,
         spaces=spaces,
         units=units,
-        model=classes[read.one_of("class", tuple(classes))],
+        model=model,
         engines=read.words("engines", ENGINES),
         box=read.number("box", int, default=0),
         atomics=read.words("atomics", tuple(DTYPES), ATOMICS),
         launch_us=read.number("overheads.launch_us", float, default=0.0),
         step_us=read.number("overheads.step_us", float, default=0.0),
-        details={k: v for k, v in table.items() if k in backends},
+        details={k: v for k, v in table.items() if k in (*backends, *model.tables)},
     )
 
 

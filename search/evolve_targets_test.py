@@ -20,8 +20,8 @@ H200 = (REGISTRY.folder / "targets" / "h200.toml").read_text(encoding="utf-8")
         (NPU, "hop_cycles = 2", "", "field `sim.mesh.hop_cycles` is missing"),
         (NPU, "launch_us = 0.52", "launch_us = -1", "field `overheads.launch_us` is -1"),
         (NPU, "grid = 64", "grid = 63", "field `sim.rows` makes levels.grid 64, where it is 63"),
-        (H200, "warp = 32                         # levels", "warp = 48 #", "`triton.warp` is 48"),
-        (H200, "sector_bytes = 32", "sector_bytes = 0", "field `triton.sector_bytes` is 0"),
+        (H200, "warp = 32                         # threads", "warp = 64 #", "`levels.warp` is 64"),
+        (H200, "sector_bytes = 32", "sector_bytes = 0", "field `gpu.sector_bytes` is 0"),
     ],
 )
 def test_a_wrong_field_is_said_before_anything_starts(tmp_path, text, old, new, what):

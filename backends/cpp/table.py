@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from backends.table import Checked
 from ir.machine import Machine
+from machines.fields.fields import Checked
 
 
 def check(machine: Machine) -> None:

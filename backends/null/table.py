@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from backends.table import AMOUNT, Checked
 from ir.machine import Machine
+from machines.fields.fields import AMOUNT, Checked
 
 _OPTIONAL = replace(AMOUNT, optional=True)
 

@@ -24,9 +24,9 @@ from backends.triton.interpret.interpreter import interpret
 from backends.triton.interpret.launch import launcher as interpreted_launcher
 from backends.triton.model.model import modelled
 from backends.triton.static import static_figures
-from backends.triton.table import device_names
 from ir.machine import Machine
 from ir.nest.nest import LoopNest, Parameter
+from machines.gpu.facts import device_names
 
 
 class Triton:

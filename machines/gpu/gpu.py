@@ -10,7 +10,7 @@ from ir.nest.footprint import tables
 from ir.nest.nest import Launch, LoopNest, Value
 from ir.schedule import Schedule
 from ir.spec import Spec
-from machines.gpu import quick_cost, registers, shared_memory
+from machines.gpu import facts, quick_cost, registers, shared_memory
 from machines.gpu.index_roles import roles
 from machines.gpu.seed import seed
 
@@ -37,6 +37,7 @@ class Gpu:
     """Facts of GPUs; see `ir.machine.MachineClass`."""
 
     name: str = "gpu"
+    tables: tuple[str, ...] = ("gpu",)
     word: str = "threads"
     verbs: frozenset[str] = VERBS
     largest_tile: int = 4096
@@ -45,6 +46,11 @@ class Gpu:
     matmul_needs_columns: bool = True
     boxes_are_powers_of_two: bool = True
     block_per_tile: bool = True
+
+    def check(self, machine: Machine) -> None:
+        """Holds the table `[gpu]` of a target file to the chip's other figures."""
+        if "gpu" in machine.details:
+            facts.check(machine)
 
     def single_indices(self, spec: Spec) -> Collection[str]:
         """Filter taps: padded to a power of two, a tile of them would be mostly padding."""

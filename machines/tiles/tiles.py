@@ -20,6 +20,7 @@ class Tiles:
     """Facts of processing elements; see `ir.machine.MachineClass`."""
 
     name: str = "tiles"
+    tables: tuple[str, ...] = ()
     word: str = "tiles"
     verbs: frozenset[str] = frozenset({"multicast"})
     largest_tile: int = 1024
@@ -28,6 +29,9 @@ class Tiles:
     matmul_needs_columns: bool = False
     boxes_are_powers_of_two: bool = False
     block_per_tile: bool = False
+
+    def check(self, machine: Machine) -> None:
+        """The class has no table of its own."""
 
     def single_indices(self, spec: Spec) -> Collection[str]:
         """None: a processing element takes a row as it comes."""

@@ -29,17 +29,17 @@ from backends.triton.build import amdgcn, cubin, sass
 from backends.triton.build.child import in_child
 from backends.triton.build.mix import Code
 from backends.triton.build.module import launcher
-from backends.triton.occupancy import programs_per_unit
 from backends.triton.signature import parameters
+from backends.triton.table import table as table_of
 from backends.triton.tensors import unplaced
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
 from ir.sizes import bind
+from machines.gpu.occupancy import programs_per_unit
 
 FILE = "kernel.py"
 CACHE = "triton"  # folder of Triton's cache; a later run on a device finds its entries
 SECONDS = 60.0  # limit for all launches of one source
-NAME = "triton"  # table of the target file
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def build(source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
     """
     file = folder / FILE
     file.write_text(source, encoding="utf-8")
-    table = machine.details[NAME]
+    table = table_of(machine)
     warm(machine)
     done = in_child(lambda: compiled(file, nest, table), SECONDS, "build", folder)
     _check_launches(done, nest)
@@ -98,7 +98,7 @@ def _each_once(kernels: list[_Kernel], nest: LoopNest) -> list[_Kernel]:
 def warm(machine: Machine) -> None:
     """Does once in this process what each child would repeat: about a second of hashing, and
     imports that Triton hoists until it meets a tensor."""
-    table = machine.details[NAME]
+    table = table_of(machine)
     _warm(table["backend"], table["arch"], table["warp"])
 
 

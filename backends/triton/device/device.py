@@ -24,17 +24,18 @@ from triton.runtime.jit import JITFunction
 
 from backends.backend import Arrays, BackendError, Built, Sizes, Timing
 from backends.triton.build.child import fault, in_child
-from backends.triton.build.compile import CACHE, NAME
+from backends.triton.build.compile import CACHE
 from backends.triton.build.module import launcher
 from backends.triton.device import timing
 from backends.triton.device.gpu import DEVICE, Gpu, alone, lack
 from backends.triton.device.nvml import clocks
 from backends.triton.signature import parameters
-from backends.triton.table import device_names
+from backends.triton.table import table as table_of
 from backends.triton.tensors import array, placed, poisoned, same_bits
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
 from ir.sizes import bind
+from machines.gpu.facts import device_names
 
 SECONDS = 0.3  # of measured calls
 LOOK_SECONDS = 60.0  # limit for the child that looks for the GPU
@@ -51,7 +52,7 @@ def present(machine: Machine) -> str:
     does not touch the GPU, so that children need not compile it. A process that has opened the GPU
     already looks for itself, since its children cannot.
     """
-    table = machine.details[NAME]
+    table = table_of(machine)
     return _present(table["backend"], table["arch"], device_names(machine))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import torch
 
-from backends.triton.table import own_name
+from machines.gpu.facts import own_name
 
 DEVICE = "cuda"  # what torch calls a GPU of any vendor
 OVER_CACHE = 4  # size of the flush buffer in multiples of the L2 cache

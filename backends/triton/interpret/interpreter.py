@@ -33,13 +33,13 @@ from backends.triton.interpret.lockstep import iterations, same, truth
 from backends.triton.interpret.programs import Programs
 from backends.triton.interpret.semantic import Semantic
 from backends.triton.signature import parameters
+from backends.triton.table import table as table_of
 from backends.triton.tensors import array, placed, poisoned
 from ir.machine import Machine
 from ir.nest.nest import LoopNest, Parameter
 from ir.sizes import bind
 
 SECONDS = 120.0  # limit for one run
-NAME = "triton"  # table of the target file
 
 
 def interpret(
@@ -126,7 +126,7 @@ def become(
 
 def _builder(machine: Machine) -> repairs.Builder:
     """The interpreter's operations, with the matmul precisions of the target's compiler."""
-    table = machine.details[NAME]
+    table = table_of(machine)
     target = GPUTarget(table["backend"], table["arch"], table["warp"])
     options = make_backend(target).parse_options({})
     return repairs.Builder(

@@ -9,7 +9,8 @@ from backends.backend import BackendError, Built
 from backends.registry import backend
 from backends.triton.build.child import in_child
 from backends.triton.build.compile import compiled
-from backends.triton.interpret.interpreter import NAME, SECONDS, interpret, interpreted
+from backends.triton.interpret.interpreter import SECONDS, interpret, interpreted
+from backends.triton.table import table
 from ir.reference.inputs import random_inputs
 from ir.reference.reference import evaluate
 
@@ -76,7 +77,7 @@ def test_a_child_imports_nothing_of_triton(nest_of, machine_of, source_of, tmp_p
         return in_child(new, SECONDS, "check", tmp_path)
 
     assert imported(lambda: interpreted(Built(file), nest, machine, SHAPE, inputs, 0)) == set()
-    assert imported(lambda: compiled(file, nest, machine.details[NAME])) == set()
+    assert imported(lambda: compiled(file, nest, table(machine))) == set()
 
 
 def test_bounds_from_data(results, source_of):

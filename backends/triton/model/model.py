@@ -16,12 +16,13 @@ from backends.backend import Timing
 from backends.triton.model.extents import Extents
 from backends.triton.model.transactions import Move
 from backends.triton.model.work import Work, work
-from backends.triton.occupancy import programs_per_unit
 from ir.machine import Machine
 from ir.nest.footprint import register_bytes, scratch_bytes
 from ir.nest.nest import Launch, LoopNest, Store
 from ir.sizes import bind
 from ir.spec import DTYPES
+from machines.gpu.facts import facts
+from machines.gpu.occupancy import programs_per_unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,7 @@ def terms(
 ) -> dict[str, float]:
     """The terms of a launch, `<term>_us`, with `programs`, `resident` (a unit holds at once),
     `rounds`, `occupancy` and the bytes moved beside them."""
-    table = machine.details["triton"]
+    table = facts(machine)
     build = _build(launch, machine, sizes, figures)
     ext = Extents(launch, sizes)
     if not {f"{launch.name}.registers", f"{launch.name}.spills"} & set(figures):
@@ -195,7 +196,7 @@ def _build(
     def figure(name: str, otherwise: float) -> float:
         return figures.get(f"{launch.name}.{name}", otherwise)
 
-    table = machine.details["triton"]
+    table = facts(machine)
     threads = launch.threads or DEFAULT_WARPS * table["warp"]
     warps = max(1, int(figure("warps", threads / table["warp"])))
     guess = register_bytes(launch, machine, sizes) / (4 * warps * table["warp"])

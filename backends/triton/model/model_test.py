@@ -210,7 +210,7 @@ def test_what_a_product_reads_in_shared_memory_passes_it_less_often_than_what_is
         nest = nest_of(spec, *tiles, *lines, sizes=sizes)
         found.append(terms(nest.launches[-1], CHIP, bind(nest.spec, sizes), {})["shared_us"])
     steps = ceil(32 * 32 / CHIP.parallel) * 32  # of the busiest multiprocessor
-    tile, cycle = 128 * 32 * 4 / 128, 1e6 / CHIP.details["triton"]["clock_hz"]
+    tile, cycle = 128 * 32 * 4 / 128, 1e6 / CHIP.details["gpu"]["clock_hz"]
     # Rounded in the loop: two tiles are copied, there and back; the right one is laid out, there
     # and back; and the product reads the left one once, the right one for each 64 rows.
     read = 1 + 2

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from backends.triton.occupancy import programs_per_unit
+from machines.gpu.facts import facts
+from machines.gpu.occupancy import programs_per_unit
+from machines.registry import read
 
-TARGETS = Path(__file__).parent.parent / "targets"
+TARGETS = Path(__file__).parents[2] / "backends" / "targets"
 
 
 def table(name):
-    return tomllib.loads((TARGETS / f"{name}.toml").read_text())["triton"]
+    return facts(read(tomllib.loads((TARGETS / f"{name}.toml").read_text())))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Fields of the tables in target files: what each may hold, and errors that name them."""

@@ -1,0 +1,130 @@
+"""The table `[gpu]` of a target file: limits of a multiprocessor, and the time model's figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ir.machine import Machine
+from ir.spec import DTYPES
+from machines.fields.fields import (
+    AMOUNT,
+    COUNT,
+    FLAG,
+    RATE,
+    SHARE,
+    SIZE,
+    Checked,
+    Kind,
+    words,
+)
+
+WORD = 4  # bytes of a register
+VENDORS = ("NVIDIA ", "AMD ")
+
+
+def _names(value: object) -> bool:
+    """Whether a value names devices: one name, or several."""
+    names = value if isinstance(value, list) else [value]
+    return bool(names) and all(isinstance(n, str) and n.strip() == n != "" for n in names)
+
+
+FIELDS = {
+    "device_name": Kind("the whole name of the device, or a list of such names", _names),
+    **dict.fromkeys(
+        (
+            "partitions",
+            "shared_bytes_per_unit",
+            "shared_granularity",
+            "register_granularity",
+            "registers_per_thread",
+            "warps_per_unit",
+            "programs_per_unit",
+            "sector_bytes",
+            "matrix_rows",
+            "matrix_warps",
+        ),
+        SIZE,
+    ),
+    "shared_reserved": COUNT,
+    "programs_of_one_warp": replace(SIZE, optional=True),
+    **dict.fromkeys(
+        (
+            "clock_hz",
+            "memory_latency_ns",
+            "cache_latency_ns",
+            "shared_latency_ns",
+            "shared_bytes_per_cycle",
+            "load_threads_per_cycle",
+            "cache_bytes_per_cycle",
+        ),
+        RATE,
+    ),
+    "copy_threads_per_cycle": replace(RATE, optional=True),
+    "step_cycles": AMOUNT,
+    "barrier_cycles": AMOUNT,
+    "copies_async": FLAG,
+    "matrix_dtypes": words(tuple(DTYPES)),
+    "matrix_share_below": SHARE,
+    "thread_product_share": SHARE,
+}
+
+
+def device_names(machine: Machine) -> tuple[str, ...]:
+    """What the driver calls the devices that are this machine, without the vendor's name."""
+    found = machine.details["gpu"]["device_name"]
+    return tuple(map(own_name, [found] if isinstance(found, str) else found))
+
+
+def own_name(device: str) -> str:
+    """A device's name without its vendor's, which drivers put before it or do not."""
+    return next((device.removeprefix(v) for v in VENDORS if device.startswith(v)), device)
+
+
+def facts(machine: Machine) -> Mapping[str, Any]:
+    """The table, with what the general part says of a multiprocessor: threads of a warp, the
+    limits of a thread block, and registers."""
+    return {
+        **machine.details["gpu"],
+        "warp": machine.warp,
+        "threads_per_program": machine.threads,
+        "shared_bytes_per_program": machine.scratch_bytes,
+        "registers_per_unit": machine.spaces["register"].bytes // WORD,
+    }
+
+
+def check(machine: Machine) -> None:
+    """KernelError at the first field that is wrong, or that the general part contradicts."""
+    found = Checked(machine, "gpu", FIELDS)
+    table = found.table
+    if table["copies_async"] and "copy_threads_per_cycle" not in table:
+        found.refuse("copy_threads_per_cycle", "is missing", RATE.allowed)
+    shared = table["shared_bytes_per_unit"]
+    if machine.scratch_bytes > shared:
+        found.refuse(
+            "shared_bytes_per_unit",
+            f"is {shared:g}, less than `spaces.scratch.bytes`",
+            f"{machine.scratch_bytes:g} at least",
+        )
+    threads = table["warps_per_unit"] * machine.warp
+    if machine.threads > threads:
+        found.refuse(
+            "warps_per_unit",
+            f"makes {threads} threads, less than `levels.thread`",
+            f"{-(-machine.threads // machine.warp)} at least",
+        )
+    found.at_most(
+        "programs_per_unit",
+        table["programs_per_unit"],
+        "gpu.warps_per_unit",
+        table["warps_per_unit"],
+    )
+    peaks = machine.units["matrix"].flops if "matrix" in machine.units else {}
+    for dtype in table["matrix_dtypes"]:
+        if dtype not in peaks:
+            found.refuse(
+                "matrix_dtypes",
+                f"has {dtype!r}, and `units.matrix.flops.{dtype}` is missing",
+                ", ".join(peaks),
+            )
