@@ -71,6 +71,13 @@ def test_a_backend_shows_levels_of_its_own_before_the_source():
         shown(one, "tile")
 
 
+def test_a_gpu_kernel_shows_what_each_thread_block_does(capsys):
+    code, out, _ = run(capsys, "kernel=softmax", "target=h200", "level=tile")
+    assert code == 0 and out.startswith("program softmax\n\nlaunch softmax_0(x, y): ")
+    assert "\n    for each tile:\n" in out and "\n        x = load x_pointer[" in out
+    assert list(levels(lowered(named("softmax"), target("h200"))))[-2:] == ["tile", "source"]
+
+
 @pytest.mark.parametrize(
     "arguments, said",
     [

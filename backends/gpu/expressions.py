@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator as op
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ from ir.spec import FLOATS, SHORT, Apply, Cast, Expr, Index, Number, Size
 
 _WHOLE = {"floordiv": "quotient", "mod": "remainder"}  # where rounding down is toward zero
 _ROUNDING = ("floor", "ceil", "round", "trunc")
+_COMPARED = {"lt": op.lt, "le": op.le, "gt": op.gt, "ge": op.ge, "eq": op.eq, "ne": op.ne}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,8 @@ class Expressions:
         if function in rules.typed or dtype == "f64" and function in rules.typed_but_f32:
             met = [t if t.axes else Typed(Converted(t.value, dtype, True), dtype) for t in met]
         kept = "b8" if kind in ("compare", "test") else dtype
+        if (known := _known(function, [t.value for t in met])) is not None:
+            return Typed(Number(known), "b8")
         return Typed(self._compute(function, met, dtype), kept, axes)
 
     def _power(self, exponent: Expr, over: tuple[str, ...]) -> Typed | None:
@@ -162,3 +166,14 @@ def _constant(value: float | int | bool) -> str:
     if isinstance(value, float):
         return "f32"
     return "i64" if is_long(value) else "i32"
+
+
+def _known(function: str, args: list[Expr]) -> bool | None:
+    """What a comparison of constants or its opposite is; None where that is not known. Python
+    would take the bits of a constant for its opposite: ~True == -2."""
+    match function, args:
+        case "not", [Number(bool(value))]:
+            return not value
+        case _, [Number(a), Number(b)] if function in _COMPARED:
+            return _COMPARED[function](a, b)
+    return None

@@ -114,9 +114,8 @@ def _tensor(e: Expr) -> str:
             bound = f"< {text(below)}" if below is not None else ">= 0"
             return f"({text(at)} {bound if equal is None else f'== {text(equal)}'})"
         case to.Term(value, stride, wide):
-            wide = "i64" if wide else ""
-            factors = [f"{wide}({text(value)})", *(f"({text(s)})" for s in stride)]
-            return " * ".join(factors) if stride or wide else text(value)
+            first = f"i64({text(value)})" if wide else text(value)
+            return " * ".join([first, *map(text, stride)])
         case to.Place(tensor, terms):
             return f"{text(tensor)}[{' + '.join(map(text, terms)) or '0'}]"
         case to.Entry(place, other):

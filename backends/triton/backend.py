@@ -11,18 +11,21 @@ from typing import Any
 import numpy as np
 
 from backends.backend import Arrays, BackendError, Built, Sizes, Timing
+from backends.gpu.program import tile_program
+from backends.gpu.text import program_text
 from backends.manifest import Manifest
 from backends.triton.build import compile as compiler
 from backends.triton.build.admission import require_admissible
 from backends.triton.device import device
 from backends.triton.device.gpu import DEVICE, nodes
-from backends.triton.emit.names import WORDS
+from backends.triton.emit.names import WORDS, spelled
 from backends.triton.emit.spelling import templates
 from backends.triton.emit.view import kernel_view
 from backends.triton.interpret import interpreter
 from backends.triton.interpret.interpreter import interpret
 from backends.triton.interpret.launch import launcher as interpreted_launcher
 from backends.triton.model.model import modelled
+from backends.triton.rules import RULES
 from backends.triton.static import static_figures
 from ir.machine import Machine
 from ir.nest.nest import LoopNest, Parameter
@@ -44,6 +47,10 @@ class Triton:
         """One module: a jit function for each launch, `launch`, and a function of the kernel's
         name."""
         return self.templates.render("kernel.py.j2", **kernel_view(nest, machine))
+
+    def levels(self, nest: LoopNest, machine: Machine) -> Mapping[str, str]:
+        """The tile program, under the names that the source has."""
+        return {"tile": program_text(tile_program(spelled(nest), machine, RULES))}
 
     def build(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
         """Compiles every launch for the target, in a child; a source that is more than kernels and

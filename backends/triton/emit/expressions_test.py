@@ -129,3 +129,11 @@ def test_other_exponents_are_left_alone(lines):
 def test_what_has_fewer_axes_is_spread(lines):
     found = lines("y[m, k] = w[m] * 2.0 + x[m, k]", inputs="w: f32[M], x: f32[M, K]")
     assert last(found) == "(w[:, None] * 2.0) + x"
+
+
+@pytest.mark.parametrize(
+    ("condition", "known"), [("~(0 <= 0)", "False"), ("~(1 < 0)", "True"), ("2 != 2", "False")]
+)
+def test_a_comparison_of_constants_is_its_result(lines, condition, known):
+    found = lines(f"y[m, k] = where({condition}, x[m, k], 1.0)")
+    assert last(found) == f"tl.where({known}, x, 1.0)" and "~" not in "".join(found)
