@@ -89,6 +89,10 @@ class MachineClass(Protocol):
         """Whether the DMA engine moves only tiles whose sizes are powers of two."""
 
     @property
+    def box_slot_bytes(self) -> int:
+        """Bytes that each tile of a pipelined bulk copy is a multiple of."""
+
+    @property
     def block_per_tile(self) -> bool:
         """Whether each grid tile runs its prologue anew, unless the launch is persistent."""
 

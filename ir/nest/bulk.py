@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 
 from ir.errors import KernelError
 from ir.machine import Machine
@@ -79,6 +80,20 @@ def _shape(launch: Launch, move: Load | Store, machine: Machine, sizes: Mapping[
         width = power_of_two(_extent(launch, move, one, sizes))
         if machine.box and width > machine.box:
             return f"its box has {width} elements along {one.axis}, more than {machine.box}"
+    return _slots(launch, move, machine, sizes)
+
+
+def _slots(launch: Launch, move: Load | Store, machine: Machine, sizes: Mapping[str, int]) -> str:
+    """Why the stages of a pipelined box do not all start where the engine can write; empty where
+    they do: they lie one after the other."""
+    if launch.value(move.value).depth == 1:
+        return ""
+    dtype = next(p.dtype for p in launch.parameters if p.name == move.tensor)
+    held = DTYPES[dtype] * prod(
+        power_of_two(_extent(launch, move, one, sizes)) for one in move.region
+    )
+    if held % machine.model.box_slot_bytes:
+        return f"a stage of it has {held} bytes, no multiple of {machine.model.box_slot_bytes}"
     return ""
 
 

@@ -184,3 +184,17 @@ def test_rows_that_begin_where_data_say_are_not_moved_in_bulk():
     )
     caught = fault("embedding_bag", *decisions, sizes={"V": 8, "D": 8, "L": 64, "B": 4})
     assert "its rows begin where `offsets` says" in str(caught)
+
+
+def test_stages_of_a_pipelined_box_start_where_the_engine_can_write():
+    spec = spec_of(
+        "y[m] = sum(x[m, k] * g[k], k)", inputs="x: f32[M, K], g: f32[K]", result="f32[M]"
+    )
+    lines = ("tile(m, size=16)", "place(m.outer, level=grid)", "place(k.outer, level=loop)")
+    moved = ("pipeline(g, stages=2)", "copy(g, by=bulk)")
+    sizes = {"M": 64, "K": 64}
+    caught = fault(spec, "tile(k, size=8)", *lines, *moved, sizes=sizes)
+    assert "`g` cannot be moved in bulk: a stage of it has 32 bytes, no multiple of 128" in str(
+        caught
+    )
+    assert lowered(spec, "tile(k, size=32)", *lines, *moved, sizes=sizes, machine=CHIP)
