@@ -27,13 +27,13 @@ from ir.lower.lower import lower
 from ir.machine import Machine
 from ir.parse.parse import parse_schedule, parse_workload
 from ir.reference.inputs import random_inputs
-from search.cli.suite import ENDING, LIBRARY
 
 EXAMPLES = """
 examples:
   python3 -m benchmarks.schedule_effects --target=npu --out=benchmarks/results/npu/effects.json
   python3 -m benchmarks.schedule_effects --target=npu_small --topics=depth,tiles --out=x.json
 """
+LIBRARY = Path(__file__).parents[1] / "ir" / "library"
 SEED = 20  # of inputs
 
 
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def effect(case: Case, machine: Machine) -> Table:
     """The row of a case: its time, the busy and the stalled share of each engine, bytes."""
-    file = LIBRARY / f"{case.kernel}{ENDING}"
+    file = LIBRARY / f"{case.kernel}.kir"
     work = parse_workload(file.read_text(encoding="utf-8"), case.kernel)
     spec, sizes = work.spec, dict(work.tune)
     schedule = parse_schedule("\n".join((f"schedule({spec.name})", *case.lines)) + "\n")

@@ -111,7 +111,7 @@ def test_a_verb_that_the_backend_does_not_render_is_refused_with_those_it_does()
         lower(SOFTMAX, decisions(SOFTMAX, "pipeline(x, stages=2)"), machine, {"M": 2, "K": 5})
     assert "backend `other` of" in str(caught.value)
     assert "does not render `pipeline`" in str(caught.value)
-    assert caught.value.allowed == "beside what every backend renders: share"
+    assert caught.value.allowed == "beside what every backend renders: multicast"
     assert caught.value.hint == "drop pipeline(x, stages=2)"
     assert caught.value.place
 

@@ -18,8 +18,8 @@ def test_a_changed_option_is_shown_alone():
 def test_an_option_that_came_or_went_is_shown_with_none():
     before = candidate("pack(w, order=n_k)")
     after = candidate("pack(w, dtype=tf32, order=k_n)")
-    assert difference.lines(before, after) == ("layout(w): order n_k → k_n, dtype none → tf32",)
-    assert difference.lines(after, before) == ("layout(w): dtype tf32 → none, order k_n → n_k",)
+    assert difference.lines(before, after) == ("pack(w): order n_k → k_n, dtype none → tf32",)
+    assert difference.lines(after, before) == ("pack(w): dtype tf32 → none, order k_n → n_k",)
 
 
 def test_a_decision_that_came_or_went_has_a_sign():
