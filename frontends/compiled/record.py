@@ -181,7 +181,7 @@ def _structure(structure: TreeSpec) -> str:
 
 
 def _written(item: Any) -> Any:
-    """An argument of a external call as JSON: a list as it is, a leaf with its sort."""
+    """An argument of an external call as JSON: a list as it is, a leaf with its sort."""
     if isinstance(item, list | tuple):
         return [_written(one) for one in item]
     if isinstance(item, Operand):
@@ -242,13 +242,13 @@ def _imported(call: Mapping[str, Any], memory: bytes) -> Imported:
         treespec_loads(call["structure"]),
         tuple(Mutation(target, result(row)) for target, row in call["mutations"]),
         {name: (count, dim) for name, (count, dim) in call["counts"].items()},
-        external=tuple(  # records of before there were such calls have none
+        external=tuple(
             External(
                 operator,
                 tuple(map(_read, args)),
                 {n: _read(v) for n, v in kwargs.items()},
                 tuple(made),
             )
-            for operator, args, kwargs, made in call.get("external", ())
+            for operator, args, kwargs, made in call["external"]
         ),
     )

@@ -61,9 +61,7 @@ class Settings:
 
     def to_json(self) -> str:
         """One line of JSON; `settings` reads it."""
-        table = asdict(self)
-        table["external"] = table.pop("transferred")  # its name in every store that there is
-        return json.dumps(table, sort_keys=True)
+        return json.dumps(asdict(self), sort_keys=True)
 
 
 def settings(text: str) -> Settings:
@@ -73,5 +71,5 @@ def settings(text: str) -> Settings:
         table[name] = tuple(table[name])
     table["left_to_torch"] = tuple(table.get("left_to_torch", ()))  # older runs left none
     table["workload"] = tuple(Shape(**shape) for shape in table["workload"])
-    table["transferred"] = tuple(Transferred(**f) for f in table.pop("external"))
+    table["transferred"] = tuple(Transferred(**f) for f in table["transferred"])
     return Settings(**table)

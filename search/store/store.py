@@ -22,8 +22,10 @@ from search.core.stored import StoredEvent, StoredExchange, StoredRun
 from search.store.rows import edge_rows, event_row, generations, node_row
 
 BUSY_SECONDS = 30.0  # how long to wait for another writer
+FORMAT = 2  # of the texts in columns; runs of format 1 name verbs and settings by retired words
 
 _meta = sql.MetaData()
+_format = sql.Table("format", _meta, sql.Column("number", sql.Integer, primary_key=True))
 _runs = sql.Table(
     "runs",
     _meta,
@@ -94,7 +96,7 @@ class Store:
         self.url = url if "://" in url else f"sqlite:///{Path(url).expanduser().absolute()}"
         self._engine = self._open()
         with self._transaction() as connection:
-            _meta.create_all(connection)
+            self._prepare(connection)
 
     def start(self, chosen: Settings, environment: Mapping[str, Any]) -> str:
         """A new run; its name."""
@@ -245,6 +247,28 @@ class Store:
         except SQLAlchemyError as error:
             cause = getattr(error, "orig", None) or error
             raise self._fault(f"the store cannot be used: {cause}") from error
+
+    def _prepare(self, connection: Connection) -> None:
+        """Makes the tables that are missing; KernelError where there are runs of another format."""
+        tables = sql.inspect(connection).get_table_names()
+        numbered = _format.name in tables
+        found = connection.scalar(sql.select(_format.c.number)) if numbered else None
+        if (
+            found is None
+            and "runs" in tables
+            and connection.scalar(sql.select(_runs.c.id).limit(1))
+        ):
+            found = 1
+        if found not in (None, FORMAT):
+            raise KernelError(
+                f"the store has runs of format {found}, which are not read any more",
+                where=self.url,
+                allowed=f"a new store, or one of format {FORMAT}",
+                hint="move it away, or give another with --store",
+            )
+        _meta.create_all(connection)
+        if found is None:
+            connection.execute(_format.insert().values(number=FORMAT))
 
     def _fault(self, what: str) -> KernelError:
         return KernelError(

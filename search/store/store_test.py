@@ -128,6 +128,28 @@ def test_a_store_that_was_made_before_exchanges_takes_them(store):
     assert later.exchanges(run) == (exchange,)
 
 
+def test_a_store_with_runs_of_an_earlier_format_is_refused_and_left_as_it_is(store):
+    store.start(SETTINGS, {})
+    file = store.url.removeprefix("sqlite:///")
+    with sqlite3.connect(file) as connection:
+        connection.execute("DROP TABLE format")
+    with pytest.raises(KernelError) as caught:
+        Store(store.url)
+    assert "runs of format 1" in str(caught.value) and caught.value.where == store.url
+    assert "--store" in caught.value.hint
+    with sqlite3.connect(file) as connection:
+        names = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+        assert "format" not in names
+        assert connection.execute("SELECT count(*) FROM runs").fetchone() == (1,)
+
+
+def test_a_store_of_an_earlier_format_without_runs_is_taken(store):
+    with sqlite3.connect(store.url.removeprefix("sqlite:///")) as connection:
+        connection.execute("DROP TABLE format")
+    again = Store(store.url)
+    assert again.load(again.start(SETTINGS, {})).settings == SETTINGS
+
+
 def test_folders_of_the_store_are_made(tmp_path):
     Store(str(tmp_path / "a" / "b" / "store.db")).close()
     assert (tmp_path / "a" / "b" / "store.db").exists()
