@@ -57,23 +57,33 @@ class Renewal:
         return f"{self.record}: {source}, {self.before_us:.4g} -> {self.us:.4g} us"
 
 
-def renew(root: Path, folder: Path) -> Renewal:
-    """Renews one record under a root."""
+def renew(root: Path, folder: Path, digests_only: bool = False) -> Renewal:
+    """Renews one record under a root. digests_only: nothing is run and figures stay; a source that
+    differs in more than the digests that it quotes is a fault."""
     stored = read_record(folder)
     name, before = f"{folder.parent.name}/{folder.name}", stored.record.us
+
+    def left(why: str) -> Renewal:
+        return Renewal(name, before, before, False, why)
+
     try:
         made = reproduction(stored)
         sources = made.emit_all()
-        found = made.evaluate_all(sources)
-        if isinstance(found, Failure):
-            return Renewal(name, before, before, False, f"{found.stage}: {found.reason}")
-        if stored.record.time_kind == MEASURED != found.time_kind:
-            why = f"its time was {MEASURED}, and here it could only be {found.time_kind}"
-            return Renewal(name, before, before, False, why)
+        if digests_only:
+            if not _same_programs(made, sources):
+                return left("its program changed; renew it whole")
+            record = _with_digests(made, sources)
+        else:
+            found = made.evaluate_all(sources)
+            if isinstance(found, Failure):
+                return left(f"{found.stage}: {found.reason}")
+            if stored.record.time_kind == MEASURED != found.time_kind:
+                return left(f"its time was {MEASURED}, and here it could only be {found.time_kind}")
+            record = _record(made, sources, found)
         fresh = replace(
             stored,
             source=sources[0],
-            record=_record(made, sources, found),
+            record=record,
             specializations=tuple(
                 replace(texts, source=source)
                 for texts, source in zip(stored.specializations, sources[1:], strict=True)
@@ -81,78 +91,60 @@ def renew(root: Path, folder: Path) -> Renewal:
         )
         write_record(root, fresh, replace=True)
     except KernelError as error:
-        return Renewal(name, before, before, False, str(error))
+        return left(str(error))
     except BackendError as error:
-        return Renewal(name, before, before, False, f"{error.stage}: {error.reason}")
+        return left(f"{error.stage}: {error.reason}")
     changed = list(sources) != [kernel.source for kernel in stored.kernels]
-    return Renewal(name, before, found.us, changed)
+    return Renewal(name, before, record.us, changed)
 
 
-def renew_digests(root: Path, folder: Path) -> Renewal:
-    """Renews the digests of one record, and its sources where they quote these. Nothing is run:
-    a source that differs in anything else is a fault."""
-    stored = read_record(folder)
-    old = stored.record
-    name = f"{folder.parent.name}/{folder.name}"
-    try:
-        made = reproduction(stored)
-        sources = made.emit_all()
-    except KernelError as error:
-        return Renewal(name, old.us, old.us, False, str(error))
-    digests = replace(
-        old.digests,
-        spec=spec_digest(made.workload.spec),
-        schedule=text_digest(stored.schedule),
-        source=text_digest(sources[0]),
-        templates=template_digest(old.backend),
-        variant=digest_of(stored.variant),
+def _same_programs(made: Reproduction, sources: Sequence[str]) -> bool:
+    """Whether sources differ from the stored ones only in the digests that these quote."""
+    old, spec = made.stored.record, spec_digest(made.workload.spec)
+    quoted = (old.digests.schedule, *(s.schedule_digest for s in old.specializations))
+    return all(
+        kernel.source.replace(old.digests.spec, spec).replace(was, text_digest(kernel.schedule))
+        == source
+        for kernel, was, source in zip(made.stored.kernels, quoted, sources, strict=True)
     )
-    before = (old.digests.schedule, *(s.schedule_digest for s in old.specializations))
-    for kernel, earlier, source in zip(stored.kernels, before, sources, strict=True):
-        text = kernel.source.replace(old.digests.spec, digests.spec)
-        if text.replace(earlier, text_digest(kernel.schedule)) != source:
-            return Renewal(name, old.us, old.us, False, "its program changed; renew it whole")
-    specializations = tuple(
-        replace(
-            one,
-            source_digest=text_digest(source),
-            schedule_digest=text_digest(texts.schedule),
-            variant_digest=digest_of(texts.variant),
-        )
-        for one, texts, source in zip(
-            old.specializations, stored.specializations, sources[1:], strict=True
-        )
-    )
-    fresh = replace(
-        stored,
-        source=sources[0],
-        record=replace(old, digests=digests, specializations=specializations),
+
+
+def _with_digests(made: Reproduction, sources: Sequence[str]) -> Record:
+    """The record with every digest of now."""
+    stored, old = made.stored, made.stored.record
+    return replace(
+        old,
+        digests=replace(
+            old.digests,
+            spec=spec_digest(made.workload.spec),
+            schedule=text_digest(stored.schedule),
+            source=text_digest(sources[0]),
+            templates=template_digest(old.backend),
+            variant=digest_of(stored.variant),
+        ),
         specializations=tuple(
-            replace(texts, source=source)
-            for texts, source in zip(stored.specializations, sources[1:], strict=True)
+            replace(
+                one,
+                source_digest=text_digest(source),
+                schedule_digest=text_digest(texts.schedule),
+                variant_digest=digest_of(texts.variant),
+            )
+            for one, source, texts in zip(
+                old.specializations, sources[1:], stored.specializations, strict=True
+            )
         ),
     )
-    write_record(root, fresh, replace=True)
-    changed = list(sources) != [kernel.source for kernel in stored.kernels]
-    return Renewal(name, old.us, old.us, changed)
 
 
 def _record(made: Reproduction, sources: Sequence[str], found: Evaluation) -> Record:
     """The record with every figure and digest of now."""
-    old, spec = made.stored.record, made.workload.spec
+    old, spec = _with_digests(made, sources), made.workload.spec
     machine, shape = made.machine, old.shape
-    digests = replace(
-        old.digests,
-        spec=spec_digest(spec),
-        schedule=text_digest(made.stored.schedule),
-        source=text_digest(sources[0]),
-        templates=template_digest(old.backend),
-        toolchain=_said(made, "toolchain") or made.backend.manifest.toolchain,
-    )
+    toolchain = _said(made, "toolchain") or made.backend.manifest.toolchain
     measured = found.time_kind == MEASURED
     return replace(
         old,
-        digests=digests,
+        digests=replace(old.digests, toolchain=toolchain),
         device=_said(made, "device") if measured else None,
         clocks=_said(made, "clocks") if measured else None,
         correct_by=found.correct_by,
@@ -166,16 +158,6 @@ def _record(made: Reproduction, sources: Sequence[str], found: Evaluation) -> Re
         workload=tuple(
             replace(tuned, us=time.us)
             for tuned, time in zip(old.workload, found.times, strict=True)
-        ),
-        specializations=tuple(
-            replace(
-                specialization,
-                source_digest=text_digest(source),
-                schedule_digest=text_digest(texts.schedule),
-            )
-            for specialization, source, texts in zip(
-                old.specializations, sources[1:], made.stored.specializations, strict=True
-            )
         ),
     )
 
@@ -227,7 +209,7 @@ def main(words: Sequence[str], checkout: Path) -> int:
     done = []
     for number, folder in enumerate(folders, 1):
         print(f"{number}/{len(folders)} {folder.relative_to(root)}", file=sys.stderr)
-        done.append((renew_digests if asked.digests else renew)(root, folder))
+        done.append(renew(root, folder, asked.digests))
         if not asked.json:
             print(done[-1].line(), flush=True)
     if asked.json:

@@ -80,6 +80,25 @@ def test_renewing_again_changes_nothing(tree, capsys):
     assert said["records"][0]["us"] == said["records"][0]["before_us"] == first.record.us
 
 
+def test_digests_alone_follow_a_schedule_that_says_the_same(tree, capsys):
+    main([], tree)
+    first, folder = kept(tree), tree / "kernels_generated" / "scale" / TARGET
+    source = f"{first.record.digests.schedule} {first.source}"
+    record = replace(first.record, us=5.0, digests=replace(first.record.digests, templates="old"))
+    stored = replace(first, record=record)
+    write_record(tree / "kernels_generated", stored, replace=True)
+    assert main(["--digests"], tree) == 0
+    after = kept(tree)
+    assert after.record.us == 5.0, "nothing was timed"
+    assert after.record.digests == first.record.digests
+    assert (after.source, after.edited_by_hand()) == (first.source, [])
+    assert f"scale/{TARGET}: same source, 5 -> 5 us" in capsys.readouterr().out
+    (folder / "kernel.txt").write_text(source)
+    assert main(["--digests"], tree) == 1, "a source that says more"
+    assert kept(tree).source == source
+    assert "its program changed; renew it whole" in capsys.readouterr().out
+
+
 def test_a_freely_edited_source_is_kept(tree):
     stored = kept(tree)
     main([], tree)
