@@ -1,4 +1,4 @@
-"""The tables of backends and machine classes in target files: every figure that is no figure is refused by its name."""
+"""Tables of backends and machine classes: every figure that is no figure is refused by its name."""
 
 import copy
 import math

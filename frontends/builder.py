@@ -195,8 +195,8 @@ class Builder:
         kind: str = "sum",
         step: Index | None = None,
     ) -> None:
-        """The equation of a declared tensor; with `over`, a reduction as of `reduction`. step: the index of
-        the first dimension, which all equations of a recurrence share; see `indices`."""
+        """The equation of a declared tensor; with `over`, a reduction as of `reduction`. step: the
+        index of the first dimension, which all equations of a recurrence share; see `indices`."""
         at, reduced = self.indices(value.rank), self.indices(len(over))
         at = (step, *at[1:]) if step else at
         made = expr(body(*at, *reduced))

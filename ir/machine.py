@@ -150,7 +150,8 @@ class Machine:
     where boxes of tensors are moved beside the programs.  box: elements that such a box may have
     along one dimension, 0 where any number will do.  atomics: dtypes that memory adds to.
     launch_us: what a launch costs.  step_us: from a load to the result that needs it, when nothing
-    overlaps.  details: the tables of backends and of the class, by name.  rendering: by its backend.
+    overlaps.  details: the tables of backends and of the class, by name.  rendering: by its
+    backend.
     """
 
     name: str

@@ -214,7 +214,8 @@ class Statements:
         return both, identity.format(CPP.types[dtype]), name
 
     def _reduction(self, s: Reduction) -> tuple[Elements, ...]:
-        """Over the axes as they lie in memory; the innermost is reduced in registers, if it goes."""
+        """Over the axes as they lie in memory; the innermost is reduced in registers, if it
+        goes."""
         dtype = _wide(self.values[s.value].dtype)
         both, identity, name = self._folding(s.reduction, dtype)
         axes = tile_axes(s.source, self.values)

@@ -15,7 +15,8 @@ PADDED = "x: f32[M, K], w: f32[M], v: f32[K]"
 
 
 def outside(term, reduction="sum", inputs="x: f32[M, K], w: f32[M]"):
-    """What is known after a launch was written that reduces a term over k; and that term's value."""
+    """What is known after a launch was written that reduces a term over k; and that term's
+    value."""
     rest = "".join(f" + 0.0 * {t}" for t in ("w[m]",) if t not in term)
     spec = spec_of(
         f"t[m, k] = {term}",

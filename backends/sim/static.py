@@ -67,7 +67,8 @@ class _Kernel:
 
 
 def static_figures(source: str) -> Mapping[str, float]:
-    """The facts of `ir.estimate.kernel_features` that the text shows; nothing where it has no kernel."""
+    """The facts of `ir.estimate.kernel_features` that the text shows; nothing where it has no
+    kernel."""
     kernels = [_read(body, n) for n, body in enumerate(_bodies(_tokens(source)))]
     commands = [c for k in kernels for c in k.commands]
     if not commands:

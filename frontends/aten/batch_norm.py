@@ -172,15 +172,15 @@ def native_batch_norm_backward(
         return grad_out.wide(*at) * normal(*at)
 
     plain = reduce(b, "sum", small, input, dims, grad_out.wide, "sum")
-    turned = reduce(b, "sum", small, input, dims, along, "sum")
+    projected = reduce(b, "sum", small, input, dims, along, "sum")
 
     def body(n: Expr, c: Expr, *at: Expr) -> Expr:
         grad = grad_out.wide(n, c, *at)
         if train:
-            grad = grad - (plain.at(c) + normal(n, c, *at) * turned.at(c)) / count
+            grad = grad - (plain.at(c) + normal(n, c, *at) * projected.at(c)) / count
         return scaled(grad * kept[1].wide(c), weight, None, c)
 
     first = b.define(out[0], body, "grad") if output_mask[0] else None
-    second = b.define(out[1], turned.at, "grad") if output_mask[1] else None
+    second = b.define(out[1], projected.at, "grad") if output_mask[1] else None
     third = b.define(out[2], plain.at, "grad") if output_mask[2] else None
     return first, second, third

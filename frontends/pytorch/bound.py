@@ -99,7 +99,7 @@ def tensor(made: np.ndarray, dtype: str) -> torch.Tensor:
 def _through_arrays(
     call: Call, dtypes: Sequence[str], arrays: Sequence[np.ndarray]
 ) -> list[np.ndarray | None]:
-    """A external call on arrays. dtypes: of its operands, in order."""
+    """An external call on arrays. dtypes: of its operands, in order."""
     found = call([tensor(a, dtype) for a, dtype in zip(arrays, dtypes, strict=True)])
     return [None if t is None else array(t) for t in found]
 

@@ -51,7 +51,7 @@ class Mutation:
 
 @dataclass(frozen=True, slots=True)
 class Operand:
-    """A tensor in a external call's arguments: an output of the spec."""
+    """A tensor in an external call's arguments: an output of the spec."""
 
     name: str
 

@@ -221,7 +221,7 @@ class _Walk:
         return tree_unflatten(made, structure)
 
     def _operand(self, item: Any) -> Any:
-        """A tensor that a external call is given: an output of the spec. What the spec is given is
+        """A tensor that an external call is given: an output of the spec. What the spec is given is
         copied, by an equation that no kernel is made of."""
         if not isinstance(item, Value):
             return item

@@ -55,7 +55,7 @@ def sizes_of(made: Imported, tensors: Mapping[str, torch.Tensor]) -> dict[str, i
     free = free_sizes(made.spec)
     found: dict[str, int] = {}
     for t in made.spec.inputs:
-        if t.name not in tensors:  # what a external call gives
+        if t.name not in tensors:  # what an external call gives
             continue
         for size, length in zip(t.shape, tensors[t.name].shape, strict=True):
             if isinstance(size, Size) and size.name in free:

@@ -18,8 +18,8 @@ Change = tuple[Decision | None, Decision | None]  # old and new, None: not there
 
 
 def dispatch_changes(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator[Change]:
-    """Every single change of `rasterize`, `threads`, `persistent` and `specialize` that the machine has, in a
-    fixed order."""
+    """Every single change of `rasterize`, `threads`, `persistent` and `specialize` that the machine
+    has, in a fixed order."""
     verbs = {v for v in machine.model.verbs if machine.renders(v)}
     if "rasterize" in verbs:
         yield from _bands(schedule)

@@ -52,7 +52,8 @@ def _require_alike(
 
 
 def _loads(launch: Launch) -> Iterator[tuple[str, list[str]]]:
-    """What is loaded in each loop. The loops of a persistent launch are one with that over tiles."""
+    """What is loaded in each loop. The loops of a persistent launch are one with that over
+    tiles."""
     found = [
         (f"the loop over `{s.index}`", [x.tensor for x in s.body if isinstance(x, Load)])
         for s in launch.statements()

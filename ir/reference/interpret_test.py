@@ -208,4 +208,4 @@ def test_sizes_are_checked_as_everywhere():
 def test_a_map_onto_its_own_value_keeps_what_it_reads():
     nest = softmax()
     own = [m for m in statements(nest, Map) if m.value == "s"]
-    assert own, "a online sum is scaled in place"
+    assert own, "an online sum is scaled in place"

@@ -1,7 +1,7 @@
 """Packing: an input copied into another order of its dimensions.
 
-On machines that have it, the verb `pack` is the same decision in the schedule, of what lies
-between launches too. The order of a tensor in between is a rewrite everywhere.
+On machines that have it, the verb `pack` is the same decision in the schedule, for intermediate
+tensors too. The order of an intermediate tensor is a rewrite everywhere.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Reductions: in another order, in parts, inside each other, and as several.
 
-A reduction in parts in parallel is also the verb `split_k`, on machines that have it; there it is
+A reduction in parallel parts is also the verb `split_k`, on machines that have it; there it is
 one decision of the schedule, and its parts follow the tiles.
 """
 

@@ -21,7 +21,7 @@ from machines.gpu.registers import register_parts
 from machines.gpu.shared_memory import LEAST_SIDE, padded_bytes
 
 ADDRESSES = 0.5  # bytes of addresses for each byte that is moved, in runs of 16
-SHARED = 3  # times that an operand is held, by waves in parallel along the other one
+SHARED = 3  # times that an operand is held, by warps in parallel along the other one
 ALONE = 20  # bytes for each element that is loaded by itself: address, check, number, and the next
 STAGED = 16  # bytes for each element that is copied to scratch by itself
 RUN = 4  # bytes of the shortest run that is copied to scratch without the threads
@@ -37,8 +37,8 @@ def live_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> fl
 
 
 def too_deep(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> float:
-    """By how much products that are left to the threads, as the matrix unit has no such operands, are
-    deeper than their registers suffice for; 0: they are not."""
+    """By how much products that are left to the threads, as the matrix unit has no such operands,
+    are deeper than their registers suffice for; 0: they are not."""
     units = machine.units
     if "matrix" not in units:
         return 0.0

@@ -24,8 +24,8 @@ SHORT = 4  # parts too few by so much that another index is split
 
 
 def parted(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> tuple[Decision, ...]:
-    """A `split_k` of each reduction that has fewer elements than the machine has multiprocessors and
-    many terms for each of them, with the tile in which its parts are reduced again.
+    """A `split_k` of each reduction that has fewer elements than the machine has multiprocessors
+    and many terms for each of them, with the tile in which its parts are reduced again.
 
     sizes: the free and the derived ones.
     """

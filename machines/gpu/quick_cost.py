@@ -42,9 +42,9 @@ class Residence:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a launch does, whatever its threads. taken: bytes of registers that are live at once, and
-    of scratch, of one program.  tiles: of the grid.  deep: by how much products of its threads are
-    too deep."""
+    """What a launch does, whatever its threads. taken: bytes of registers that are live at once,
+    and of scratch, of one program.  tiles: of the grid.  deep: by how much products of its threads
+    are too deep."""
 
     counter: ThreadsCounter
     machine: Machine

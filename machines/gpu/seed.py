@@ -116,7 +116,8 @@ class _Plan:
 
 
 def _parted_plan(spec: Spec, machine: Machine, made: tuple[Decision, ...]) -> _Plan:
-    """Reductions in two stages: what is decided on the spec's own equations holds for their parts."""
+    """Reductions in two stages: what is decided on the spec's own equations holds for their
+    parts."""
     base = (*launch_ends(spec), *units(spec, machine))
     return _Plan(made, spec, roles(spec), base, False)
 
@@ -152,8 +153,8 @@ def _apart(plan: _Plan) -> _Plan | None:
 
 
 def _stepwise(spec: Spec, machine: Machine) -> _Plan | None:
-    """The products of a recurrence's steps on the threads: few rows leave the matrix unit idle, and a
-    step waits for its slowest program. None where it has no product."""
+    """The products of a recurrence's steps on the threads: few rows leave the matrix unit idle, and
+    a step waits for its slowest program. None where it has no product."""
     inside = {t for r in recurrences(spec) for t in r.targets if contraction(spec.equation(t))}
     outside = (d for d in units(spec, machine) if d.subject not in inside)
     base = (*launch_ends(spec), *outside)
@@ -163,7 +164,7 @@ def _stepwise(spec: Spec, machine: Machine) -> _Plan | None:
 def _copied(
     spec: Spec, machine: Machine, made: tuple[Decision, ...], parts: tuple[Decision, ...]
 ) -> _Plan:
-    """An plan with copies that products load as they are, the products perhaps in parts."""
+    """A plan with copies that products load as they are, the products perhaps in parts."""
     copies = frozenset(copy_of(d) for d in made if d.verb == "pack")
     return replace(_plan(spec, machine, made), made=(*made, *parts), apart=copies)
 
@@ -261,7 +262,7 @@ class _Search:
         return [f for f in found if f.us < inf and not f.spilled] or found
 
     def _under(self, plan: _Plan) -> Iterator[_Found]:
-        """What was tried under an plan: every combination, or a climb to the best."""
+        """What was tried under a plan: every combination, or a climb to the best."""
         choices = tile_choices(plan.formed, plan.roles, self.bound, plan.parts, plan.cut)
         tried: dict[tuple[int, ...], _Found] = {}
 
@@ -338,8 +339,8 @@ class _Search:
             return inf
 
     def _threads(self, launch: Launch, counted: Work) -> int:
-        """The fastest number of threads of those whose registers suffice; of equally fast ones, that
-        with the usual share each."""
+        """The fastest number of threads of those whose registers suffice; of equally fast ones,
+        that with the usual share each."""
         products = [s.value for s in launch.statements() if isinstance(s, Dot)]
         tables = counted.counter.tables
         names = products or [v.name for v in launch.values if v.name not in tables]

@@ -177,8 +177,8 @@ def _read(side: Expr) -> Read | None:
 
 
 def _slid(read: Read, reduced: Collection[str], batch: Collection[str]) -> set[str]:
-    """The reduced indices that move a window over what is read: forwards, beside another index. What
-    is added to a batch, of which a program has one, are the channels of a group."""
+    """The reduced indices that move a window over what is read: forwards, beside another index.
+    What is added to a batch, of which a program has one, are the channels of a group."""
     forms = (affine(p) for p in read.at)
     terms = ({i: by for i, by in f.terms if i not in batch} for f in forms if f)
     return {i for one in terms if len(one) > 1 for i, by in one.items() if i in reduced and by > 0}

@@ -1,4 +1,5 @@
-"""Specializations: the kernels that a record has beside its first, and the shapes that they share."""
+"""Specializations: the kernels that a record has beside its first, and the shapes that they
+share."""
 
 from __future__ import annotations
 

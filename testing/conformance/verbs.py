@@ -1,4 +1,5 @@
-"""The verbs of a manifest: each one listed changes the source, any other is rejected with a reason."""
+"""The verbs of a manifest: each one listed changes the source, any other is rejected with a
+reason."""
 
 from __future__ import annotations
 

@@ -96,8 +96,8 @@ def _fixed(s: Load | Store, ext: Extents) -> int:
 def _growth(
     s: Load | Store, ext: Extents, index: str, iterations: float, width: int, sector: int
 ) -> float:
-    """By how much a loop makes what a region touches larger: by its iterations where each is at other
-    places, by little where it shifts a window or stays in its sectors, not at all where it is
+    """By how much a loop makes what a region touches larger: by its iterations where each is at
+    other places, by little where it shifts a window or stays in its sectors, not at all where it is
     not in the region."""
     extents, shape = ext.region(s), ext.shapes[s.tensor]
     for dim, (one, extent) in enumerate(zip(s.region, extents, strict=True)):
