@@ -74,6 +74,9 @@ class Cpp:
         for name, fenced in held.items():
             if not fenced.whole():
                 raise BackendError("check", f"the kernel writes outside `{name}`")
+        for t in nest.spec.inputs:
+            if held[t.name].array.tobytes() != to_device(inputs[t.name], t.dtype).tobytes():
+                raise BackendError("check", f"the kernel changed its input `{t.name}`")
         return {t.name: from_device(held[t.name].array, t.dtype) for t in nest.spec.outputs}
 
     def time(

@@ -3,6 +3,9 @@
 #define BACKENDS_CPP_KERNEL_H_
 
 #include <omp.h>
+#ifdef __AVX512BF16__
+#include <immintrin.h>
+#endif
 #include <stdlib.h>
 
 #include "functions.h"
@@ -74,24 +77,72 @@ constexpr int kVectorBytes = 32, kRows = 6;
 #endif
 constexpr Index kDepth = 256;  // of a block: its columns of b stay in the first-level cache
 
-// c[m, n] = the sum of a[m, k] * b[k, n]; whoever makes it fills a and b, calls run and reads c, or
-// has the rows of an array written or added to.
+// How elements of a type are multiplied and summed: `wide` is a vector of b, of as many of its rows
+// as one step takes; `added` is a sum with its products with as many of a.
 template <class T>
-struct Product {
+struct Multiplied {
+  using Sum = T;
   typedef T Vector __attribute__((vector_size(kVectorBytes), aligned(sizeof(T)), may_alias));
+  typedef Vector Wide;
+  static constexpr int kTogether = 1;  // values of k in one step
+  static Wide wide(const T* row, Index) { return *reinterpret_cast<const Vector*>(row); }
+  static Vector added(Vector sum, const T* one, Wide b) { return sum + *one * b; }
+};
+
+// Products of bf16 are exact in f32. The processor multiplies pairs of them where it can.
+template <>
+struct Multiplied<bf16> {
+  using Sum = float;
+  typedef float Vector __attribute__((vector_size(kVectorBytes), aligned(4), may_alias));
+  typedef u32 Wide __attribute__((vector_size(kVectorBytes), aligned(4), may_alias));
+  typedef u16 Half __attribute__((vector_size(kVectorBytes / 2), aligned(2), may_alias));
+  static Wide wide(const bf16* row) {
+    return __builtin_convertvector(*reinterpret_cast<const Half*>(row), Wide);
+  }
+#ifdef __AVX512BF16__
+  static constexpr int kTogether = 2;
+  static Wide wide(const bf16* row, Index stride) { return wide(row) | wide(row + stride) << 16; }
+  static Vector added(Vector sum, const bf16* pair, Wide b) {
+    const __m512i a = _mm512_set1_epi32(i32(u32(pair[0].held) | u32(pair[1].held) << 16));
+    return Vector(_mm512_dpbf16_ps(__m512(sum), (__m512bh)a, (__m512bh)b));
+  }
+#else
+  static constexpr int kTogether = 1;
+  static Wide wide(const bf16* row, Index) { return wide(row) << 16; }
+  static Vector added(Vector sum, const bf16* one, Wide b) { return sum + float(*one) * Vector(b); }
+#endif
+};
+
+// c[m, n] = the sum of a[m, k] * b[k, n]; whoever makes it fills a and b, calls run and reads c, or
+// has the rows of an array written or added to. E: the type of the operands.
+template <class E>
+struct Product {
+  using Of = Multiplied<E>;
+  using T = typename Of::Sum;
+  using Vector = typename Of::Vector;
   static constexpr Index kWide = kVectorBytes / sizeof(T), kColumns = 2 * kWide;
-  Index rows, columns, depth, stride;
-  T *left, *right, *result;
+  static constexpr int kTogether = Of::kTogether;
+  Index rows, columns, depth, across, stride;
+  E *left, *right;
+  T* result;
 
   // Rows of b and c are a little longer than a power of two, so that they share no cache set.
   Product(Index m, Index n, Index k)
-      : rows(m), columns(n), depth(k), stride(tiles(n, kColumns) * kColumns + kWide) {
-    left = static_cast<T*>(product_blocks[0].room((m * k + 1) * Index(sizeof(T))));
-    right = static_cast<T*>(product_blocks[1].room((k + 1) * stride * Index(sizeof(T))));
+      : rows(m),
+        columns(n),
+        depth(k),
+        across(tiles(k, kTogether) * kTogether),
+        stride(tiles(n, kColumns) * kColumns + kWide) {
+    left = static_cast<E*>(product_blocks[0].room((m * across + 1) * Index(sizeof(E))));
+    right = static_cast<E*>(product_blocks[1].room((across + 1) * stride * Index(sizeof(E))));
     result = static_cast<T*>(product_blocks[2].room((m + 1) * stride * Index(sizeof(T))));
+    for (k = depth; k < across; ++k) {
+      for (m = 0; m < rows; ++m) a(m, k) = E(0);
+      for (n = 0; n < stride; ++n) b(k, n) = E(0);
+    }
   }
-  T& a(Index m, Index k) const { return left[m * depth + k]; }
-  T& b(Index k, Index n) const { return right[k * stride + n]; }
+  E& a(Index m, Index k) const { return left[m * across + k]; }
+  E& b(Index k, Index n) const { return right[k * stride + n]; }
   T& c(Index m, Index n) const { return result[m * stride + n]; }
 
   void run() const { run_onto(result, stride, false, true); }
@@ -117,29 +168,39 @@ struct Product {
       }
   }
 
-  void column(T* onto, Index row, Index n, Index k, bool add) const {
+  // Two vectors of columns of b: `steps` steps from row `first` on.
+  struct Columns {
+    const typename Of::Wide (*wide)[2];
+    Index first, steps;
+  };
+
+  void column(T* onto, Index row, Index n, Index first, bool add) const {
+    typename Of::Wide block[kDepth / kTogether][2];
+    const Index end = least(across, first + kDepth), steps = (end - first) / kTogether;
+    for (Index i = 0; i < steps; ++i)
+      for (int v = 0; v < 2; ++v)
+        block[i][v] = Of::wide(&b(first + i * kTogether, n + v * kWide), stride);
     Index m = 0;
-    for (; m + kRows <= rows; m += kRows) part<kRows>(onto + m * row, row, m, n, k, add);
-    for (; m + 2 <= rows; m += 2) part<2>(onto + m * row, row, m, n, k, add);
-    for (; m < rows; ++m) part<1>(onto + m * row, row, m, n, k, add);
+    const Columns these{block, first, steps};
+    for (; m + kRows <= rows; m += kRows) part<kRows>(onto + m * row, row, m, add, these);
+    for (; m + 2 <= rows; m += 2) part<2>(onto + m * row, row, m, add, these);
+    for (; m < rows; ++m) part<1>(onto + m * row, row, m, add, these);
   }
 
   // A few rows and columns, which are summed in registers.
   template <int kPart>
-  void part(T* onto, Index row, Index m, Index n, Index first, bool add) const {
+  void part(T* onto, Index row, Index m, bool add, const Columns& block) const {
     Vector sum[kPart][2];
     for (int r = 0; r < kPart; ++r)
       for (int v = 0; v < 2; ++v)
         sum[r][v] = add ? *reinterpret_cast<const Vector*>(onto + r * row + v * kWide) : Vector{};
-    const Index end = least(depth, first + kDepth);
-    for (Index k = first; k < end; ++k) {
-      const Vector* wide = reinterpret_cast<const Vector*>(&b(k, n));
-      const Vector low = wide[0], high = wide[1];
+    for (Index i = 0; i < block.steps; ++i) {
+      const auto low = block.wide[i][0], high = block.wide[i][1];
 #pragma GCC unroll 8
       for (int r = 0; r < kPart; ++r) {
-        const T one = a(m + r, k);
-        sum[r][0] += one * low;
-        sum[r][1] += one * high;
+        const E* some = &a(m + r, block.first + i * kTogether);
+        sum[r][0] = Of::added(sum[r][0], some, low);
+        sum[r][1] = Of::added(sum[r][1], some, high);
       }
     }
     for (int r = 0; r < kPart; ++r)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import platform
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from backends.backend import BackendError
-from backends.cpp.backend import Cpp
+from backends.cpp.backend import FLAGS, Cpp
 from backends.measure import check, check_draws, draw_sizes
 from backends.registry import REGISTRY, target
+from backends.shared.compiler import Compiler
 from ir.autoschedule.autoschedule import autoschedule, plain
 from ir.edits.edits import neighbours
 from ir.errors import KernelError
@@ -55,6 +57,21 @@ def test_a_kernel_of_the_library_is_right(kernel, tmp_path):
     check_draws(backend(), made, nest, MACHINE, w.spec, draw_sizes(w.spec, w.checks), 5)
 
 
+@pytest.mark.parametrize("architecture", ["x86-64-v3", "x86-64-v4", "native"])
+@pytest.mark.parametrize("kernel", ["matmul_bias_gelu", "attention"])
+def test_products_of_bf16_are_right_on_other_vectors(kernel, architecture, tmp_path, monkeypatch):
+    """Processors differ in the length of vectors and in whether they multiply pairs of bf16."""
+    if platform.machine() != "x86_64" and architecture != "native":
+        pytest.skip("the names are those of x86-64")
+    compiler = Compiler("g++", (*FLAGS, f"-march={architecture}"))
+    monkeypatch.setattr("backends.cpp.backend.COMPILER", compiler)
+    w = workload(kernel)
+    nest = lower(w.spec, autoschedule(w.spec, MACHINE, w.tune), MACHINE, w.tune)
+    for number, sizes in enumerate(w.checks):
+        made = built(nest, tmp_path / str(number))
+        check(backend(), made, nest, MACHINE, w.spec, sizes, seed=5)
+
+
 @pytest.mark.parametrize("kernel", ["attention", "conv1d", "rmsnorm_matmul"])
 def test_edited_schedules_are_right(kernel, tmp_path):
     """Some of the single edits of a first schedule."""
@@ -69,6 +86,17 @@ def test_edited_schedules_are_right(kernel, tmp_path):
         check(backend(), built(nest, tmp_path / str(number)), nest, MACHINE, w.spec, sizes, seed=5)
         tried += 1
     assert tried > 0
+
+
+def test_a_kernel_that_changes_its_input_is_refused(tmp_path):
+    w = workload("softmax")
+    nest = lower(w.spec, autoschedule(w.spec, MACHINE, w.tune), MACHINE, w.tune)
+    source = backend().emit(nest, MACHINE)
+    spoiled = source.replace("y_g(", "x_g(", 1)
+    made = backend().build(spoiled, nest, MACHINE, tmp_path)
+    inputs = random_inputs(w.spec, w.checks[1], np.random.default_rng(1))
+    with pytest.raises(BackendError, match="changed its input `x`"):
+        backend().run(made, nest, MACHINE, w.checks[1], inputs)
 
 
 @pytest.mark.parametrize("name", RECURRENT)

@@ -36,6 +36,7 @@ REDUCTIONS = {  # of two texts; its identity text; its name in OpenMP
     "any": ("{} || {}", "false", "||"),
     "all": ("{} && {}", "true", "&&"),
 }
+SHORT = 16  # a constant extent below that of a vector
 OF_INTEGERS = {"max": ("least_of<{}>()", "max"), "min": ("most_of<{}>()", "min")}
 
 
@@ -68,7 +69,7 @@ class Product:
     """A matmul: operands packed, multiplied, and the result put where it belongs."""
 
     name: str
-    dtype: str
+    type: str  # of its operands
     rows: str
     columns: str
     depth: str
@@ -85,7 +86,7 @@ class Statements:
         self.launch = launch
         self.values = {v.name: v for v in launch.values}
         self.shapes = {p.name: tuple(map(size, p.shape)) for p in launch.parameters}
-        self.one = {i for i, tile in launch.tiles if tile == 1}
+        self.short = {i for i, e in launch.whole if size(e).isdigit() and int(size(e)) < SHORT}
 
     def block(self, statements: tuple[Statement, ...], once: bool = False) -> tuple[object, ...]:
         """What a block does, in order. once: in the prologue, where one thread stores."""
@@ -214,12 +215,17 @@ class Statements:
         return both, identity.format(CPP.types[dtype]), name
 
     def _reduction(self, s: Reduction) -> tuple[Elements, ...]:
-        """Over the axes as they lie in memory; the innermost is reduced in registers, if it
-        goes."""
+        """Over the axes as they lie in memory; the innermost is reduced in registers, if it goes.
+
+        Where all reduced axes are short, a kept axis is the innermost: its elements fill vectors.
+        """
         dtype = _wide(self.values[s.value].dtype)
         both, identity, name = self._folding(s.reduction, dtype)
         axes = tile_axes(s.source, self.values)
         kept = tuple(n for n in self.values[s.value].names if n not in axes)
+        own = tuple(n for n in axes if n not in s.over)
+        if own and self.short.issuperset(s.over):
+            axes = (*own[:-1], *s.over, own[-1])
         order = (*kept, *axes)
         item, element = self._computed(s.source, dtype), self._element(s.value)
         held = f"{CPP.types[dtype]}({element})"
@@ -266,11 +272,12 @@ class Statements:
         rows = tuple(n for n in names if n in axes[id(a)] and n not in batch)
         columns = tuple(n for n in names if n in axes[id(b)] and n not in batch)
         dtype, name = _wide(self.values[s.value].dtype), f"{s.value}_p"
+        pairs = dtype == "f32" and {self.values[t.value].dtype for t in (a, b)} == {"bf16"}
 
         def packed(part: str, tile: Tile, first: tuple, second: tuple) -> Elements:
             order = tuple(n for n in axes[id(tile)] if n not in batch)
             line = f"{name}.{part}({_along(first)}, {_along(second)}) = "
-            text = self._computed(tile, dtype)
+            text = self._read(tile, set(axes[id(tile)])) if pairs else self._computed(tile, dtype)
             return Elements(self._over(order), (f"{line}{text};",), "omp simd" if order else "")
 
         found = f"{name}.c({_along(rows)}, {_along(columns)})"
@@ -285,7 +292,7 @@ class Statements:
             onto = ""
         return Product(
             name,
-            CPP.types[dtype],
+            CPP.types["bf16" if pairs else dtype],
             *(" * ".join(map(count, part)) or "1" for part in (rows, columns, s.over)),
             self._over(batch),
             (packed("a", a, rows, s.over), packed("b", b, s.over, columns)),

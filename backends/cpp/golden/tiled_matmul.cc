@@ -54,17 +54,17 @@ KERNEL(matmul_bias_gelu_0_launch) {
             }
           }
           {
-            const Product<float> acc_p(m_n, n_n, k_n);
+            const Product<bf16> acc_p(m_n, n_n, k_n);
             for (Index m_i = 0; m_i < m_n; ++m_i) {
 #pragma omp simd
               for (Index k_i = 0; k_i < k_n; ++k_i) {
-                acc_p.a(m_i, k_i) = float(x_t(m_i * 256 + k_i));
+                acc_p.a(m_i, k_i) = x_t(m_i * 256 + k_i);
               }
             }
             for (Index k_i = 0; k_i < k_n; ++k_i) {
 #pragma omp simd
               for (Index n_i = 0; n_i < n_n; ++n_i) {
-                acc_p.b(k_i, n_i) = float(w_t(k_i * 128 + n_i));
+                acc_p.b(k_i, n_i) = w_t(k_i * 128 + n_i);
               }
             }
             acc_p.run(acc_t, 0, 128, true);

@@ -227,8 +227,8 @@ inline float mod(float a, float b) {
 inline float floordiv(float a, float b) {
   if (b == 0) return a / b;
   const float rest = __builtin_fmodf(a, b);
-  const bool transposed = rest != 0 && (rest < 0) != (b < 0);
-  const float quotient = (a - rest) / b - (transposed ? 1.0f : 0.0f);
+  const bool opposite = rest != 0 && (rest < 0) != (b < 0);
+  const float quotient = (a - rest) / b - (opposite ? 1.0f : 0.0f);
   const float low = __builtin_floorf(quotient);
   return quotient - low > 0.5f ? low + 1 : low;
 }
@@ -286,10 +286,13 @@ inline float uniform(i64 seed, i64 counter) {
 
 }  // namespace fn
 
-// Held in 16 bits, computed with as f32.
+// Held in 16 bits, computed with as f32. The assignments are written out because compilers vectorise
+// that of a member, and not the one that they make for a struct.
 struct bf16 {
   u16 held;
   bf16() = default;
+  bf16(const bf16&) = default;
+  bf16& operator=(const bf16& x) { return held = x.held, *this; }
   explicit bf16(float x) : held(fn::bf16_bits(x)) {}
   explicit operator float() const { return fn::from_bits(u32(held) << 16); }
 };
@@ -297,6 +300,8 @@ struct bf16 {
 struct f16 {
   u16 held;
   f16() = default;
+  f16(const f16&) = default;
+  f16& operator=(const f16& x) { return held = x.held, *this; }
   explicit f16(float x) : held(fn::f16_bits(x)) {}
   explicit operator float() const { return float(__builtin_bit_cast(_Float16, held)); }
 };
