@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from backends import registry
 from benchmarks import device
 from benchmarks.results import save
 from frontends.kernelbench.apart import apart
@@ -25,7 +26,11 @@ _HEAD = pytest.StashKey[dict[str, Any]]()
 def target(home: Path) -> str:
     """The one target whose GPU this machine has, as `--list-targets` says."""
     rows = run(home, "-m", "search.evolve", "--list-targets", "--json").json["targets"]
-    ours = [row["target"] for row in rows if row["time_kind"] == "measured"]
+    ours = [
+        row["target"]
+        for row in rows
+        if row["time_kind"] == "measured" and registry.target(row["target"]).model.name == "gpu"
+    ]
     why = [f"{row['target']}: {row['why']}" for row in rows if row["why"]]
     assert len(ours) == 1, f"this machine measures for {ours or 'no target'}: {'; '.join(why)}"
     return ours[0]
