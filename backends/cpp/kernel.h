@@ -212,7 +212,8 @@ struct Product {
 // The ends of an integer type.
 template <class T>
 constexpr T least_of() {
-  return sizeof(T) == 8 ? T(INT64_MIN) : sizeof(T) == 4 ? T(INT32_MIN) : T(T(-1) < 0 ? -(1 << (8 * sizeof(T) - 1)) : 0);
+  if (sizeof(T) >= 4) return sizeof(T) == 8 ? T(INT64_MIN) : T(INT32_MIN);
+  return T(T(-1) < 0 ? -(1 << (8 * sizeof(T) - 1)) : 0);
 }
 template <class T>
 constexpr T most_of() {
