@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from backends.registry import backend_for
+from backends.registry import backend_for, target
 from ir.errors import KernelError
 from ir.machine import Machine
 
@@ -30,6 +30,11 @@ def require(machine: Machine, hint: str = "run it where that chip is") -> Mappin
             f"there is no `{machine.name}` in this computer: {why}", where="--target", hint=hint
         )
     return available
+
+
+def is_gpu(name: str) -> bool:
+    """Whether a target is a GPU; the processor of this computer is a target, too."""
+    return target(name).model.name == "gpu"
 
 
 def prepare(folder: Path | None = None) -> None:

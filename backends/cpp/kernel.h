@@ -77,39 +77,46 @@ constexpr int kVectorBytes = 32, kRows = 6;
 #endif
 constexpr Index kDepth = 256;  // of a block: its columns of b stay in the first-level cache
 
-// How elements of a type are multiplied and summed: `wide` is a vector of b, of as many of its rows
-// as one step takes; `added` is a sum with its products with as many of a.
-template <class T>
-struct Multiplied {
-  using Sum = T;
-  typedef T Vector __attribute__((vector_size(kVectorBytes), aligned(sizeof(T)), may_alias));
-  typedef Vector Wide;
-  static constexpr int kTogether = 1;  // values of k in one step
-  static Wide wide(const T* row, Index) { return *reinterpret_cast<const Vector*>(row); }
-  static Vector added(Vector sum, const T* one, Wide b) { return sum + *one * b; }
+// How a matmul multiplies operands of type E into sums of type Sum. A K step takes kStep values of
+// k; Word: those of one column of b. kPacked: rows of b hold no words, so `operand` makes them.
+template <class E>
+struct MultiplyAdd {
+  using Sum = E;
+  using Word = E;
+  typedef E Vector __attribute__((vector_size(kVectorBytes), aligned(sizeof(E)), may_alias));
+  typedef Vector Operand;
+  static constexpr bool kPacked = false;
+  static constexpr int kStep = 1;
+  static Vector multiply_add(Vector sum, const E* a, Operand b) { return sum + *a * b; }
 };
 
-// Products of bf16 are exact in f32. The processor multiplies pairs of them where it can.
+// Products of bf16 are exact in f32. A K step is two values of k where the processor has dpbf16.
 template <>
-struct Multiplied<bf16> {
+struct MultiplyAdd<bf16> {
   using Sum = float;
+  using Word = u32;
   typedef float Vector __attribute__((vector_size(kVectorBytes), aligned(4), may_alias));
-  typedef u32 Wide __attribute__((vector_size(kVectorBytes), aligned(4), may_alias));
+  typedef u32 Operand __attribute__((vector_size(kVectorBytes), aligned(4), may_alias));
   typedef u16 Half __attribute__((vector_size(kVectorBytes / 2), aligned(2), may_alias));
-  static Wide wide(const bf16* row) {
-    return __builtin_convertvector(*reinterpret_cast<const Half*>(row), Wide);
+  static constexpr bool kPacked = true;
+  static Operand extended(const bf16* row) {
+    return __builtin_convertvector(*reinterpret_cast<const Half*>(row), Operand);
   }
 #ifdef __AVX512BF16__
-  static constexpr int kTogether = 2;
-  static Wide wide(const bf16* row, Index stride) { return wide(row) | wide(row + stride) << 16; }
-  static Vector added(Vector sum, const bf16* pair, Wide b) {
-    const __m512i a = _mm512_set1_epi32(i32(u32(pair[0].held) | u32(pair[1].held) << 16));
-    return Vector(_mm512_dpbf16_ps(__m512(sum), (__m512bh)a, (__m512bh)b));
+  static constexpr int kStep = 2;
+  static Operand operand(const bf16* row, Index stride) {
+    return extended(row) | extended(row + stride) << 16;
+  }
+  static Vector multiply_add(Vector sum, const bf16* a, Operand b) {
+    const __m512i pair = _mm512_set1_epi32(i32(u32(a[0].held) | u32(a[1].held) << 16));
+    return Vector(_mm512_dpbf16_ps(__m512(sum), (__m512bh)pair, (__m512bh)b));
   }
 #else
-  static constexpr int kTogether = 1;
-  static Wide wide(const bf16* row, Index) { return wide(row) << 16; }
-  static Vector added(Vector sum, const bf16* one, Wide b) { return sum + float(*one) * Vector(b); }
+  static constexpr int kStep = 1;
+  static Operand operand(const bf16* row, Index) { return extended(row) << 16; }
+  static Vector multiply_add(Vector sum, const bf16* a, Operand b) {
+    return sum + float(*a) * Vector(b);
+  }
 #endif
 };
 
@@ -117,12 +124,16 @@ struct Multiplied<bf16> {
 // has the rows of an array written or added to. E: the type of the operands.
 template <class E>
 struct Product {
-  using Of = Multiplied<E>;
+  using Of = MultiplyAdd<E>;
   using T = typename Of::Sum;
+  using Word = typename Of::Word;
+  using Operand = typename Of::Operand;
   using Vector = typename Of::Vector;
   static constexpr Index kWide = kVectorBytes / sizeof(T), kColumns = 2 * kWide;
-  static constexpr int kTogether = Of::kTogether;
-  Index rows, columns, depth, across, stride;
+  static constexpr int kStep = Of::kStep;
+  Index rows, columns, depth;
+  Index padded;  // depth, up to whole K steps
+  Index stride;
   E *left, *right;
   T* result;
 
@@ -131,17 +142,17 @@ struct Product {
       : rows(m),
         columns(n),
         depth(k),
-        across(tiles(k, kTogether) * kTogether),
+        padded(tiles(k, kStep) * kStep),
         stride(tiles(n, kColumns) * kColumns + kWide) {
-    left = static_cast<E*>(product_blocks[0].room((m * across + 1) * Index(sizeof(E))));
-    right = static_cast<E*>(product_blocks[1].room((across + 1) * stride * Index(sizeof(E))));
+    left = static_cast<E*>(product_blocks[0].room((m * padded + 1) * Index(sizeof(E))));
+    right = static_cast<E*>(product_blocks[1].room((padded + 1) * stride * Index(sizeof(E))));
     result = static_cast<T*>(product_blocks[2].room((m + 1) * stride * Index(sizeof(T))));
-    for (k = depth; k < across; ++k) {
+    for (k = depth; k < padded; ++k) {
       for (m = 0; m < rows; ++m) a(m, k) = E(0);
       for (n = 0; n < stride; ++n) b(k, n) = E(0);
     }
   }
-  E& a(Index m, Index k) const { return left[m * across + k]; }
+  E& a(Index m, Index k) const { return left[m * padded + k]; }
   E& b(Index k, Index n) const { return right[k * stride + n]; }
   T& c(Index m, Index n) const { return result[m * stride + n]; }
 
@@ -168,39 +179,48 @@ struct Product {
       }
   }
 
-  // Two vectors of columns of b: `steps` steps from row `first` on.
-  struct Columns {
-    const typename Of::Wide (*wide)[2];
-    Index first, steps;
+  // kColumns words for each of `steps` K steps, from row `first` of b on.
+  struct Panel {
+    const Word* words;
+    Index stride, first, steps;
   };
 
   void column(T* onto, Index row, Index n, Index first, bool add) const {
-    typename Of::Wide block[kDepth / kTogether][2];
-    const Index end = least(across, first + kDepth), steps = (end - first) / kTogether;
-    for (Index i = 0; i < steps; ++i)
-      for (int v = 0; v < 2; ++v)
-        block[i][v] = Of::wide(&b(first + i * kTogether, n + v * kWide), stride);
+    const Index steps = (least(padded, first + kDepth) - first) / kStep;
+    if constexpr (Of::kPacked) {
+      alignas(64) Word packed[kDepth / kStep * kColumns];
+      for (Index i = 0; i < steps; ++i)
+        for (Index v = 0; v < kColumns; v += kWide)
+          *reinterpret_cast<Operand*>(packed + i * kColumns + v) =
+              Of::operand(&b(first + i * kStep, n + v), stride);
+      multiply(onto, row, add, {packed, kColumns, first, steps});
+    } else {
+      multiply(onto, row, add, {&b(first, n), stride, first, steps});
+    }
+  }
+
+  void multiply(T* onto, Index row, bool add, const Panel& panel) const {
     Index m = 0;
-    const Columns these{block, first, steps};
-    for (; m + kRows <= rows; m += kRows) part<kRows>(onto + m * row, row, m, add, these);
-    for (; m + 2 <= rows; m += 2) part<2>(onto + m * row, row, m, add, these);
-    for (; m < rows; ++m) part<1>(onto + m * row, row, m, add, these);
+    for (; m + kRows <= rows; m += kRows) part<kRows>(onto + m * row, row, m, add, panel);
+    for (; m + 2 <= rows; m += 2) part<2>(onto + m * row, row, m, add, panel);
+    for (; m < rows; ++m) part<1>(onto + m * row, row, m, add, panel);
   }
 
   // A few rows and columns, which are summed in registers.
   template <int kPart>
-  void part(T* onto, Index row, Index m, bool add, const Columns& block) const {
+  void part(T* onto, Index row, Index m, bool add, const Panel& panel) const {
     Vector sum[kPart][2];
     for (int r = 0; r < kPart; ++r)
       for (int v = 0; v < 2; ++v)
         sum[r][v] = add ? *reinterpret_cast<const Vector*>(onto + r * row + v * kWide) : Vector{};
-    for (Index i = 0; i < block.steps; ++i) {
-      const auto low = block.wide[i][0], high = block.wide[i][1];
+    for (Index i = 0; i < panel.steps; ++i) {
+      const Operand* operands = reinterpret_cast<const Operand*>(panel.words + i * panel.stride);
+      const Operand low = operands[0], high = operands[1];
 #pragma GCC unroll 8
       for (int r = 0; r < kPart; ++r) {
-        const E* some = &a(m + r, block.first + i * kTogether);
-        sum[r][0] = Of::added(sum[r][0], some, low);
-        sum[r][1] = Of::added(sum[r][1], some, high);
+        const E* at = &a(m + r, panel.first + i * kStep);
+        sum[r][0] = Of::multiply_add(sum[r][0], at, low);
+        sum[r][1] = Of::multiply_add(sum[r][1], at, high);
       }
     }
     for (int r = 0; r < kPart; ++r)

@@ -36,7 +36,7 @@ REDUCTIONS = {  # of two texts; its identity text; its name in OpenMP
     "any": ("{} || {}", "false", "||"),
     "all": ("{} && {}", "true", "&&"),
 }
-SHORT = 16  # a constant extent below that of a vector
+SHORT = 16  # elements of a vector of f32: an axis with fewer does not fill one
 OF_INTEGERS = {"max": ("least_of<{}>()", "max"), "min": ("most_of<{}>()", "min")}
 
 
@@ -218,13 +218,14 @@ class Statements:
         """Over the axes as they lie in memory; the innermost is reduced in registers, if it goes.
 
         Where all reduced axes are short, a kept axis is the innermost: its elements fill vectors.
+        Not where the value is narrower than its sums: each step would round to the narrow dtype.
         """
         dtype = _wide(self.values[s.value].dtype)
         both, identity, name = self._folding(s.reduction, dtype)
         axes = tile_axes(s.source, self.values)
         kept = tuple(n for n in self.values[s.value].names if n not in axes)
         own = tuple(n for n in axes if n not in s.over)
-        if own and self.short.issuperset(s.over):
+        if own and self.short.issuperset(s.over) and dtype == self.values[s.value].dtype:
             axes = (*own[:-1], *s.over, own[-1])
         order = (*kept, *axes)
         item, element = self._computed(s.source, dtype), self._element(s.value)
@@ -272,12 +273,12 @@ class Statements:
         rows = tuple(n for n in names if n in axes[id(a)] and n not in batch)
         columns = tuple(n for n in names if n in axes[id(b)] and n not in batch)
         dtype, name = _wide(self.values[s.value].dtype), f"{s.value}_p"
-        pairs = dtype == "f32" and {self.values[t.value].dtype for t in (a, b)} == {"bf16"}
+        of_bf16 = dtype == "f32" and {self.values[t.value].dtype for t in (a, b)} == {"bf16"}
 
         def packed(part: str, tile: Tile, first: tuple, second: tuple) -> Elements:
             order = tuple(n for n in axes[id(tile)] if n not in batch)
             line = f"{name}.{part}({_along(first)}, {_along(second)}) = "
-            text = self._read(tile, set(axes[id(tile)])) if pairs else self._computed(tile, dtype)
+            text = self._read(tile, set(axes[id(tile)])) if of_bf16 else self._computed(tile, dtype)
             return Elements(self._over(order), (f"{line}{text};",), "omp simd" if order else "")
 
         found = f"{name}.c({_along(rows)}, {_along(columns)})"
@@ -292,7 +293,7 @@ class Statements:
             onto = ""
         return Product(
             name,
-            CPP.types["bf16" if pairs else dtype],
+            CPP.types["bf16" if of_bf16 else dtype],
             *(" * ".join(map(count, part)) or "1" for part in (rows, columns, s.over)),
             self._over(batch),
             (packed("a", a, rows, s.over), packed("b", b, s.over, columns)),

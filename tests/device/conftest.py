@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from backends import registry
 from benchmarks import device
 from benchmarks.results import save
 from frontends.kernelbench.apart import apart
@@ -29,7 +28,7 @@ def target(home: Path) -> str:
     ours = [
         row["target"]
         for row in rows
-        if row["time_kind"] == "measured" and registry.target(row["target"]).model.name == "gpu"
+        if row["time_kind"] == "measured" and device.is_gpu(row["target"])
     ]
     why = [f"{row['target']}: {row['why']}" for row in rows if row["why"]]
     assert len(ours) == 1, f"this machine measures for {ours or 'no target'}: {'; '.join(why)}"
