@@ -91,7 +91,8 @@ class Backend(Protocol):
 
     def available(self, machine: Machine) -> Mapping[str, Any]:
         """What can be done here: {"correct_by": word or None, "time_kind": word or None,
-        "why": what is lacking, "toolchain": its name and version}."""
+        "why": what is lacking, "toolchain": its name and version}. "own_cores": True where times
+        are measured on the cores of this machine, so that builds would disturb them."""
 
 
 @runtime_checkable

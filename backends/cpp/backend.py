@@ -118,6 +118,7 @@ class Cpp:
         return {
             "correct_by": "device",
             "time_kind": "measured",
+            "own_cores": True,
             "why": "",
             "toolchain": version,
             "device": f"{processor()}, {cores()} cores",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,8 @@ class Stages:
     timed: tuple[TimedShape, ...]  # in the order of the workload
     setup: Setup
     turns: Turns  # on the device, if there is one
+    # Times are measured on the cores that also build and check candidates: all of that takes a turn.
+    own_cores: bool = False
 
     @staticmethod
     def of(bench: Bench) -> Stages:
@@ -127,6 +130,7 @@ class Stages:
             timed=timed,
             setup=Setup(bench.limits.suited(can).times(len(timed)), here),
             turns=_turns(can),
+            own_cores=bool(can.get("own_cores")),
         )
 
     def evaluate(
@@ -160,6 +164,19 @@ class Stages:
     def _evaluate(
         self, candidate: Candidate, folder: Path, begin: Callable[[str], None]
     ) -> Evaluated:
+        with self._working():
+            fitting, fault, source, errors = self._checked(candidate, folder, begin)
+        begin("time")
+        found = self._evaluation(fitting, errors, source, candidate.source)
+        if fault is None:
+            return found
+        return Failure("verify", "refused", str(fault), partly=found)
+
+    def _checked(
+        self, candidate: Candidate, folder: Path, begin: Callable[[str], None]
+    ) -> tuple[list[_Fit], KernelError | None, str, tuple[ShapeError, ...]]:
+        """The shapes that a candidate fits at, each built; the first fault at another; its source;
+        and its errors, all of which are small enough."""
         machine = self.bench.machine
         begin("verify")
         fitting, fault = self._lowered(candidate)
@@ -176,11 +193,16 @@ class Stages:
         lacking = [t.shape.sizes for t in self.timed if t.shape.sizes not in fits]
         errors = tuple(self._check(built, nest, s) for s in self.shapes if s not in lacking)
         self._check_draws(built, nest, lacking)
-        begin("time")
-        found = self._evaluation(fitting, errors, source, candidate.source)
-        if fault is None:
-            return found
-        return Failure("verify", "refused", str(fault), partly=found)
+        return fitting, fault, source, errors
+
+    def _working(self) -> AbstractContextManager[None]:
+        """A turn for what comes before a time, where it runs on the cores that are timed."""
+        return self.turns.together() if self.own_cores else nullcontext()
+
+    def _runs(self) -> ByTurns:
+        """The backend for checks. Within a turn of `_working` each run takes none of its own: a
+        second one would wait behind who waits for the first to end."""
+        return ByTurns(self.backend, Turns() if self.own_cores else self.turns)
 
     def _lowered(self, candidate: Candidate) -> tuple[list[_Fit], KernelError | None]:
         """The nests at the shapes where there are any, and the first fault at another.
@@ -279,7 +301,7 @@ class Stages:
     def _check(self, built: Built, nest: LoopNest, sizes: Sizes) -> ShapeError:
         bench = self.bench
         found = check(
-            ByTurns(self.backend, self.turns),
+            self._runs(),
             built,
             nest,
             bench.machine,
@@ -295,8 +317,7 @@ class Stages:
         bench = self.bench
         if fitting := [s for s in bench.checks or self.shapes if s not in lacking]:
             sizes = draw_sizes(self.spec, fitting)
-            backend = ByTurns(self.backend, self.turns)
-            check_draws(backend, built, nest, bench.machine, self.spec, sizes, bench.seed)
+            check_draws(self._runs(), built, nest, bench.machine, self.spec, sizes, bench.seed)
 
 
 def _warm(backend: Backend, spec: Spec, bench: Bench) -> None:

@@ -93,11 +93,12 @@ def made(backend, text=SCALE, **more):
     return Stages.of(Bench(text, CHIP, lambda: backend, more.pop("sizes", {"M": 64}), **more))
 
 
-def outcome(backend, folder, text=SCALE):
+def outcome(backend, folder, text=SCALE, **changed):
     spec = parse_spec(text)
     schedule = str(autoschedule(spec, CHIP, {"M": 64}))
     asked = Candidate(spec_text(spec), schedule, "chip", "tongue")
-    return made(backend, spec_text(spec)).evaluate(asked, folder, lambda stage: None)
+    stages = replace(made(backend, spec_text(spec)), **changed)
+    return stages.evaluate(asked, folder, lambda stage: None)
 
 
 class Overflowing(Tongue):
@@ -232,6 +233,27 @@ def test_a_device_compares_all_sizes_where_there_are_no_others():
 def test_turns_are_taken_where_times_are_measured():
     assert made(Tongue()).turns.file
     assert made(Tongue(time_kind="modelled")).turns == Turns()
+
+
+@pytest.mark.parametrize("own_cores", [True, False])
+def test_builds_and_checks_take_a_turn_where_they_would_disturb_a_time(turns, tmp_path, own_cores):
+    free = {}
+
+    class Watched(Tongue):
+        def build(self, *args):
+            free["build"] = _free(turns.file)
+            return super().build(*args)
+
+        def run(self, *args):
+            free["run"] = _free(turns.file)
+            return super().run(*args)
+
+        def time(self, *args):
+            free["door"] = _free(turns.door)
+            return super().time(*args)
+
+    assert outcome(Watched(own_cores=own_cores), tmp_path, turns=turns).us == 5.0
+    assert free == {"build": not own_cores, "run": False, "door": False}
 
 
 @pytest.fixture

@@ -329,12 +329,18 @@ def _place(folder: Path, stored: Stored, tested: bool) -> None:
                 other = fresh / numbered(VARIANT, number)
                 other.write_text(texts.variant, encoding="utf-8")
         (fresh / RECORD).write_text(stored.record.text(), encoding="utf-8")
-        _replace(new, kernel / SPEC, stored.workload)
+        if not _means(kernel / SPEC, stored.workload):
+            _replace(new, kernel / SPEC, stored.workload)
         if tested:
             _replace(new, kernel / BUILD, BUILD_TEXT)
         _exchange(folder, fresh, new / "old")
     finally:
         shutil.rmtree(new, ignore_errors=True)
+
+
+def _means(file: Path, workload: str) -> bool:
+    """Whether a file is there and says the same workload; its layout is then its author's."""
+    return file.exists() and parse_workload(_read(file), str(file)) == parse_workload(workload)
 
 
 def _exchange(folder: Path, fresh: Path, old: Path) -> None:

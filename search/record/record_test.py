@@ -234,6 +234,14 @@ def test_other_shapes_of_the_same_spec_may_be_written(tmp_path):
     assert (tmp_path / "scale" / "spec.kir").read_text() == text
 
 
+def test_a_file_that_says_the_same_keeps_its_layout(tmp_path):
+    write_record(tmp_path, stored(target="other_chip"))
+    file = tmp_path / "scale" / "spec.kir"
+    file.write_text(text := WORKLOAD.replace("check(M=7, K=3)", "check(K=3, M=7)  # odd"))
+    assert write_record(tmp_path, stored()).written
+    assert file.read_text() == text
+
+
 def test_a_place_that_cannot_be_written_is_a_fault_with_a_remedy(tmp_path):
     (tmp_path / "scale").write_text("a file in the way")
     with pytest.raises(KernelError) as caught:
