@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from triton import knobs
 
+from backends.gpu.device.gpu import DEVICE, Gpu
+from backends.gpu.device.timing import measure
 from backends.triton.build.compile import CACHE
 from backends.triton.build.module import launcher
-from backends.triton.device.gpu import DEVICE, Gpu
-from backends.triton.device.timing import measure
 from backends.triton.signature import parameters
 from benchmarks.inputs import draw, poisoned
 from benchmarks.stopwatch import Job, Reading

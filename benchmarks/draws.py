@@ -8,8 +8,9 @@ from pathlib import Path
 from random import Random
 
 from backends.backend import BackendError
+from backends.gpu.model.model import modelled
 from backends.registry import backend_for
-from backends.triton.model.model import modelled
+from backends.triton.rules import RULES
 from ir.autoschedule.autoschedule import autoschedule
 from ir.digest import text_digest
 from ir.edits.edits import neighbours
@@ -83,14 +84,14 @@ def draws(kernel: str, machine: Machine, count: int, seed: int) -> list[Draw]:
     first = _draw(spec, autoschedule(spec, machine, sizes), machine)
     if first is None:
         return []
-    limit = SLOWEST * modelled(first.nest, machine, sizes, {}).us
+    limit = SLOWEST * modelled(first.nest, machine, RULES, sizes, {}).us
     found = {first.code: first}
     starts = [first]
     for _ in range(MOST_WALKS * count):
         if len(found) >= count:
             break
         end = _walk(spec, rng.choice(starts), machine, rng)
-        if end.code in found or modelled(end.nest, machine, sizes, {}).us > limit:
+        if end.code in found or modelled(end.nest, machine, RULES, sizes, {}).us > limit:
             continue
         found[end.code] = end
         starts.append(end)

@@ -240,11 +240,6 @@ _TOPICS: dict[str, tuple[str, dict[str, list[str]]]] = {
             "4 ids at a time": _bag(4, 2),
             "16 ids at a time": _bag(16, 2),
             "64 ids at a time": _bag(64, 2),
-            "64 ids at a time, offsets 3 ahead": [
-                *_bag(64, 2),
-                "load(offsets, at=grid)",
-                "pipeline(offsets, stages=3)",
-            ],
             "512 ids at a time, not staged": _bag(512, 1),
         },
     ),

@@ -2,7 +2,8 @@
 
 Each kernel is raced at its tuning sizes, by the schedule of its record where there is one, else by
 the autoschedule's. Both sides use the same cores and the same clock (`backends/shared/clock.py`):
-warm-up calls, then the median; data stay in caches as far as they fit. Nothing else should run
+warm-up calls, then the median; data stay in caches as far as they fit. They take turns for some
+rounds, each with new arrays of ours, and a row has the median round. Nothing else should run
 meanwhile: `load` of a row says how busy the machine was.
 """
 
@@ -10,13 +11,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
+import platform
 import sys
 import tempfile
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
+from statistics import geometric_mean, median
 from typing import Any
 
 import numpy as np
@@ -35,6 +37,8 @@ from ir.reference.inputs import random_inputs
 
 ROOT = Path(__file__).parent.parent
 LIBRARY = ROOT / "ir" / "library"
+OURS = "ours"
+ROUNDS = 5
 EXAMPLES = """
 examples:
   python3 -m search.evolve --target=cpu --evaluations=60      # first, for each kernel: --kernel=NAME
@@ -58,30 +62,54 @@ def raced(name: str, machine_name: str, baselines: list[str]) -> dict[str, Any]:
         built = backend.build(backend.emit(nest, machine), nest, machine, Path(folder))
         for sizes in work.checks:
             check(backend, built, nest, machine, work.spec, sizes, seed=5)
-        ours = backend.time(built, nest, machine, work.tune, inputs)
-    tensors = [torch.from_numpy(inputs[t.name]).to(TORCH[t.dtype]) for t in work.spec.inputs]
-    times = {b: _torch_us(BASELINES[name].call, b, tensors) for b in baselines}
+        tensors = [torch.from_numpy(inputs[t.name]).to(TORCH[t.dtype]) for t in work.spec.inputs]
+        calls = {b: _called(BASELINES[name].call, b, tensors) for b in baselines}
+        rounds: dict[str, list[float]] = {who: [] for who in (OURS, *calls)}
+        for _ in range(ROUNDS):
+            ours = backend.time(built, nest, machine, work.tune, inputs)
+            rounds[OURS].append(ours.us)
+            for baseline, call in calls.items():
+                rounds[baseline].append(measured(call).us)
+    times = {who: round(median(found), 2) for who, found in rounds.items()}
+    fastest = min(calls, key=times.__getitem__)
     return {
         "kernel": name,
         "sizes": dict(work.tune),
         "schedule": "record" if record.exists() else "autoschedule",
-        "us": round(ours.us, 2),
-        "spread": round(ours.figures["spread"], 3),
-        "baselines_us": {b: round(us, 2) for b, us in times.items()},
+        "us": times[OURS],
+        "baselines_us": {baseline: times[baseline] for baseline in calls},
+        "rounds_us": {who: [round(us, 2) for us in found] for who, found in rounds.items()},
+        "fastest": fastest,
+        "speedup": times[fastest] / times[OURS],
+        "correct_by": "device",
+        "time_kind": ours.kind,
         "load": round(os.getloadavg()[0], 2),
     }
 
 
-def _torch_us(call: Callable[..., Any], mode: str, tensors: list[torch.Tensor]) -> float:
+def _called(call: Callable[..., Any], mode: str, tensors: list[torch.Tensor]) -> Callable[[], None]:
+    """A call of PyTorch's form that has been compiled."""
     made = call if mode == "eager" else torch.compile(call, dynamic=False)
-    with torch.no_grad():
-        made(*tensors)
-        return measured(lambda: made(*tensors)).us
+
+    def called() -> None:
+        with torch.no_grad():
+            made(*tensors)
+
+    called()
+    return called
 
 
-def over_fastest(row: dict[str, Any]) -> float:
-    """How many times faster than the fastest baseline a row is."""
-    return min(row["baselines_us"].values()) / row["us"]
+def summary(rows: list[dict[str, Any]]) -> dict[str, float]:
+    """What the speed-ups over the fastest baseline come to."""
+    found = [row["speedup"] for row in rows]
+    return {
+        "rows": len(rows),
+        "faster": sum(ratio > 1 for ratio in found),
+        "geometric_mean": geometric_mean(found),
+        "median": median(found),
+        "min": min(found),
+        "max": max(found),
+    }
 
 
 def main() -> int:
@@ -106,22 +134,26 @@ def main() -> int:
     if can["time_kind"] != "measured":
         raise KernelError(f"nothing is measured here: {can['why'] or can['time_kind']}")
     head = {
-        "target": given.target,
+        "command": f"python3 -m benchmarks.local --target={given.target} --out={given.out.name}",
         "date": date.today().isoformat(),
-        "device": can["device"],
-        "compiler": can["toolchain"],
-        "torch": torch.__version__,
+        "machine": can["device"],
+        "versions": {
+            "compiler": can["toolchain"],
+            "torch": torch.__version__,
+            "python": platform.python_version(),
+        },
         "threads": torch.get_num_threads(),
+        "rounds": ROUNDS,
     }
     given.out.parent.mkdir(parents=True, exist_ok=True)
     rows: list[dict[str, Any]] = []
     for name in names:
-        rows.append(raced(name, given.target, given.baselines.split(",")))
-        mean = math.exp(sum(math.log(over_fastest(r)) for r in rows) / len(rows))
-        table = head | {"geometric_mean": round(mean, 3), "rows": rows}
+        rows.append(row := raced(name, given.target, given.baselines.split(",")))
+        found = summary(rows)
+        table = head | {"summary": found, "rows": rows}
         given.out.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
-        print(f"{name}: {rows[-1]['us']} us, {over_fastest(rows[-1]):.2f}x the fastest", flush=True)
-    print(f"geometric mean over the fastest: {mean:.3f}")
+        print(f"{name}: {row['us']} us, {row['speedup']:.2f}x the fastest", flush=True)
+    print(f"geometric mean over the fastest: {found['geometric_mean']:.3f}")
     return 0
 
 

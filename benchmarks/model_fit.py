@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from backends.triton.model.model import CHAIN, ENGINES, MEMORY, WEIGHTS, Weights
+from backends.gpu.model.model import CHAIN, ENGINES, MEMORY, WEIGHTS, Weights
 from benchmarks.rank import geometric_mean, regret, relative, spearman
 from benchmarks.rank_table import Row
 from ir.errors import KernelError

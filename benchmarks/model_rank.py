@@ -21,9 +21,10 @@ from pathlib import Path
 from typing import Any
 
 from backends.backend import BackendError
+from backends.gpu.model.model import modelled
 from backends.registry import backend_for, target
 from backends.triton.build.compile import FILE, warm
-from backends.triton.model.model import modelled
+from backends.triton.rules import RULES
 from benchmarks.draws import SIZES, Draw, draws
 from benchmarks.rank_table import Row, read, summary, write
 from benchmarks.remodel import remodel
@@ -207,7 +208,7 @@ def built_row(task: Task) -> Row:
         "correct": None,
         "correct_by": None,
         "reason": "",
-        "guessed_us": modelled(draw.nest, machine, sizes, {}).us,
+        "guessed_us": modelled(draw.nest, machine, RULES, sizes, {}).us,
         "estimated_us": estimate(draw.nest, machine, sizes),
         "roofline_us": roofline(draw.nest.spec, machine, sizes).us,
         "modelled_us": None,
@@ -219,7 +220,7 @@ def built_row(task: Task) -> Row:
         return row | {"correct": False, "reason": f"{error.stage}: {_short(error.reason)}"}
     except Exception as error:  # a fault of ours in one schedule is a row, not the end
         return row | {"correct": False, "reason": f"{type(error).__name__}: {_short(str(error))}"}
-    timing = modelled(draw.nest, machine, sizes, built.figures)
+    timing = modelled(draw.nest, machine, RULES, sizes, built.figures)
     return row | {
         "us": timing.us,
         "modelled_us": timing.us,

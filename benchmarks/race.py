@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from backends.triton.device.gpu import DEVICE
-from backends.triton.device.timing import Device
+from backends.gpu.device.gpu import DEVICE
+from backends.gpu.device.timing import Device
 from benchmarks import device as machine_room
 from benchmarks.baselines import BASELINES, COMPILE_MODES, Baseline
 from benchmarks.entrant import Entrant

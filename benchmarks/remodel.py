@@ -13,7 +13,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from backends.triton.model.model import modelled
+from backends.gpu.model.model import modelled
+from backends.triton.rules import RULES
 from benchmarks.draws import spec_of
 from benchmarks.rank_table import Row, write
 from ir.errors import KernelError
@@ -51,12 +52,12 @@ def remodelled(row: Row, machine: Machine) -> Row:
     except KernelError as error:
         return kept | {"not_remodelled": str(error).splitlines()[0]}
     new: dict[str, Any] = {
-        "guessed_us": modelled(nest, machine, sizes, {}).us,
+        "guessed_us": modelled(nest, machine, RULES, sizes, {}).us,
         "estimated_us": estimate(nest, machine, sizes),
         "roofline_us": roofline(spec, machine, sizes).us,
     }
     if row.get("figures"):
-        timing = modelled(nest, machine, sizes, row["figures"])
+        timing = modelled(nest, machine, RULES, sizes, row["figures"])
         if not _built_so(nest, row["figures"], timing.figures):
             return kept | {"not_remodelled": "its nest is not the one that was built"}
         new |= {"modelled_us": timing.us, "terms": dict(timing.figures)}

@@ -23,10 +23,12 @@ from benchmarks.results import Table, save
 from ir.errors import KernelError
 from ir.estimate.cost import roofline
 from ir.estimate.estimate import intensity
-from ir.lower.lower import lower
+from ir.lower.lower import lower, settled
 from ir.machine import Machine
 from ir.parse.parse import parse_schedule, parse_workload
 from ir.reference.inputs import random_inputs
+from ir.schedule import Schedule
+from ir.workload import Workload
 
 EXAMPLES = """
 examples:
@@ -62,10 +64,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def effect(case: Case, machine: Machine) -> Table:
     """The row of a case: its time, the busy and the stalled share of each engine, bytes."""
-    file = LIBRARY / f"{case.kernel}.kir"
-    work = parse_workload(file.read_text(encoding="utf-8"), case.kernel)
+    work = _workload(case)
     spec, sizes = work.spec, dict(work.tune)
-    schedule = parse_schedule("\n".join((f"schedule({spec.name})", *case.lines)) + "\n")
+    schedule = schedule_of(case, machine)
     row: Table = {
         "topic": case.topic,
         "variant": case.variant,
@@ -94,6 +95,21 @@ def effect(case: Case, machine: Machine) -> Table:
     row["engines"] = _rounded(timing.engines)
     row["figures"] = _rounded({**timing.figures, **facts})
     return row
+
+
+def schedule_of(case: Case, machine: Machine) -> Schedule:
+    """The schedule of a case, without stages of what is moved once: cases of a kernel share lines."""
+    work = _workload(case)
+    schedule = parse_schedule("\n".join((f"schedule({work.spec.name})", *case.lines)) + "\n")
+    try:
+        return settled(work.spec, schedule, machine, work.tune).schedule
+    except KernelError:  # the reason is told where it is lowered
+        return schedule
+
+
+def _workload(case: Case) -> Workload:
+    file = LIBRARY / f"{case.kernel}.kir"
+    return parse_workload(file.read_text(encoding="utf-8"), case.kernel)
 
 
 def _rounded(table: dict[str, Any]) -> dict[str, float]:

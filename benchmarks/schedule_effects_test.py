@@ -7,8 +7,7 @@ import pytest
 
 from backends.registry import target
 from benchmarks.effect_cases import cases
-from benchmarks.schedule_effects import effect, main
-from ir.parse.parse import parse_schedule
+from benchmarks.schedule_effects import effect, main, schedule_of
 
 RESULTS = Path(__file__).parent / "results"
 TARGETS = ("npu", "npu_small")
@@ -21,10 +20,7 @@ def rows(name):
 @pytest.mark.parametrize("name", TARGETS)
 def test_every_case_is_recorded(name):
     found = [(r["topic"], r["variant"], r["schedule_text"]) for r in rows(name)]
-    assert found == [
-        (c.topic, c.variant, str(parse_schedule(f"schedule({c.kernel})\n" + "\n".join(c.lines))))
-        for c in cases()
-    ]
+    assert found == [(c.topic, c.variant, str(schedule_of(c, target(name)))) for c in cases()]
 
 
 @pytest.mark.parametrize("name", TARGETS)

@@ -15,8 +15,8 @@ from contextlib import closing
 from datetime import date
 from pathlib import Path
 
+from backends.gpu.device.gpu import Gpu
 from backends.registry import backend_for, target
-from backends.triton.device.gpu import Gpu
 from benchmarks import device as machine_room
 from benchmarks.baselines import BASELINES, MODES
 from benchmarks.race import Track, race

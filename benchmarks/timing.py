@@ -1,6 +1,6 @@
 """Timing: how long one call keeps the device busy, the same for every kernel and baseline.
 
-Runs are as `backends/triton/device/timing.py` makes them: cold, between device events, with what
+Runs are as `backends/gpu/device/timing.py` makes them: cold, between device events, with what
 launching costs hidden for everyone alike (it is reported on its own, as `host_us`). The result
 is a median over many runs, more of them than a search takes.
 
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from backends.triton.device.timing import (
+from backends.gpu.device.timing import (
     FIRST_RUNS,
     SLACK,
     SLACK_US,

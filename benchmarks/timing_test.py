@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from backends.triton.device.timing import SLACK_US
+from backends.gpu.device.timing import SLACK_US
 from benchmarks.timing import LEAST_RUNS, MOST_RUNS, measure
 
 

@@ -15,7 +15,7 @@ NOT_READ = ("CHANGELOG.md", "docs/device_suite.md", "docs/glossary.md", "tests/v
 SIMD = (
     "*/sim/*",
     "backends/targets/npu*",
-    "backends/triton/build/amdgcn*",
+    "backends/gpu/assembly/amdgcn*",
     "backends/table_test.py",
 )
 

@@ -16,6 +16,7 @@ from typing import Any
 from benchmarks.results import settle, summary
 from tools.coverage_table import coverage
 from tools.device_table import device
+from tools.local_table import local
 from tools.markdown import cut, line
 from tools.pages import command
 from tools.ranking_table import ranking
@@ -71,6 +72,8 @@ def table(result: Mapping[str, Any]) -> str:
 
     Ratios are cut after two digits and not rounded.
     """
+    if "rounds" in result:
+        return "\n\n".join(local(result)) + "\n"
     if "suite" in result:
         return "\n\n".join(suite(result)) + "\n"
     if "skipped" in result:

@@ -1,1 +1,2 @@
-"""What the languages of GPUs share: a loop nest as a tile program, decided and not yet spelled."""
+"""What the languages of GPUs share: tile programs, and in folders the time model, the analysis of
+compiled code, and devices."""

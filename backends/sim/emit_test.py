@@ -31,7 +31,6 @@ SCHEDULES = {
         compute(acc, unit=matrix)
         precision(acc, dtype=bf16)
         multicast(x, over=n.outer)
-        load(x, at=k.outer)
         pipeline(x, stages=3)
         pipeline(w, stages=3)
         """,

@@ -11,20 +11,20 @@ from typing import Any
 import numpy as np
 
 from backends.backend import Arrays, BackendError, Built, Sizes, Timing
+from backends.gpu.device.gpu import DEVICE, nodes
+from backends.gpu.model.model import modelled
 from backends.gpu.program import tile_program
 from backends.gpu.text import program_text
 from backends.manifest import Manifest
 from backends.triton.build import compile as compiler
 from backends.triton.build.admission import require_admissible
 from backends.triton.device import device
-from backends.triton.device.gpu import DEVICE, nodes
 from backends.triton.emit.names import WORDS, spelled
 from backends.triton.emit.spelling import templates
 from backends.triton.emit.view import kernel_view
 from backends.triton.interpret import interpreter
 from backends.triton.interpret.interpreter import interpret
 from backends.triton.interpret.launch import launcher as interpreted_launcher
-from backends.triton.model.model import modelled
 from backends.triton.rules import RULES
 from backends.triton.static import static_figures
 from ir.machine import Machine
@@ -92,7 +92,7 @@ class Triton:
                 f"the compiler spills {spilled:g} bytes of a thread, which is measured but not "
                 "modelled: use smaller tiles or more threads",
             )
-        return modelled(nest, machine, sizes, built.figures)
+        return modelled(nest, machine, RULES, sizes, built.figures)
 
     def profile(
         self,
@@ -106,7 +106,7 @@ class Triton:
         """As `time`, with a timeline of the launches."""
         if not device.present(machine):
             return device.profile(built, nest, machine, sizes, inputs, trace)
-        timing = modelled(nest, machine, sizes, built.figures)
+        timing = modelled(nest, machine, RULES, sizes, built.figures)
         bars, start = [], 0.0
         for launch in nest.launches:
             us = timing.figures[f"{launch.name}.us"]
@@ -128,7 +128,7 @@ class Triton:
 
     def guess(self, nest: LoopNest, machine: Machine, sizes: Sizes) -> float:
         """Microseconds by the time model, of a nest that was not built: what it needs most."""
-        return modelled(nest, machine, sizes, {}).us
+        return modelled(nest, machine, RULES, sizes, {}).us
 
     def place(self, machine: Machine) -> str:
         """Where tensors for the kernels lie: on the target's GPU, else on the CPU."""

@@ -268,9 +268,7 @@ def test_what_a_bulk_copy_cannot_move_is_refused():
     """A tile of 48 is held in 64, so its box would be none of the tile's."""
     work, machine = workload("softmax"), target("h200")
     lines = "tile(m, size=4)\ntile(k, size=48)\nplace(m.outer, level=grid)\n"
-    lines += (
-        "place(k.outer, level=loop)\nload(x, at=k.outer)\npipeline(x, stages=2)\ncopy(x, by=bulk)\n"
-    )
+    lines += "place(k.outer, level=loop)\npipeline(x, stages=2)\ncopy(x, by=bulk)\n"
     schedule = parse_schedule(f"schedule(softmax)\n{lines}")
     with pytest.raises((BackendError, KernelError), match="`x` cannot be moved in bulk|box"):
         triton().emit(lower(work.spec, schedule, machine, work.tune), machine)

@@ -2,9 +2,10 @@
 
 import pytest
 
+from backends.gpu.model.model import modelled
 from backends.registry import REGISTRY, target
 from backends.triton.backend import Triton
-from backends.triton.model.model import modelled
+from backends.triton.rules import RULES
 from ir.autoschedule.autoschedule import autoschedule, plain
 from ir.lower.lower import lower
 from testing.samples.samples import RECURRENT, workload
@@ -43,7 +44,7 @@ def test_the_model_counts_each_step_and_reads_weights_from_the_cache_after_the_f
     (step,) = (launch.name for launch in nest.launches if launch.repeat)
 
     def us(steps):
-        return modelled(nest, machine, w.tune | {"T": steps}, {}).figures[f"{step}.us"]
+        return modelled(nest, machine, RULES, w.tune | {"T": steps}, {}).figures[f"{step}.us"]
 
     later = us(2) - us(1)
     assert 0 < later <= us(1)

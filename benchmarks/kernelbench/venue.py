@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from backends.triton.device.gpu import DEVICE, Gpu
+from backends.gpu.device.gpu import DEVICE, Gpu
 from benchmarks import device as machine_room
 from benchmarks.baselines import COMPILE_MODES
 from benchmarks.timing import Times, measure

@@ -9,6 +9,7 @@ without a buffer between them is computed in both.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from ir.errors import KernelError
 from ir.lower.grid_mapping import dispatch, require_met
@@ -17,6 +18,7 @@ from ir.lower.program import Program
 from ir.lower.verbs import require_legal
 from ir.machine import Machine
 from ir.nest.bulk import require_boxes
+from ir.nest.effects import idle
 from ir.nest.footprint import require_fit
 from ir.nest.nest import GridAxis, Launch, LoopNest, Parameter, Repeat
 from ir.nest.pipelines import require_pipelines
@@ -34,6 +36,24 @@ def lower(spec: Spec, schedule: Schedule, machine: Machine, sizes: Mapping[str, 
 
     sizes: the free sizes that the kernel is tuned for. Memory capacity is checked at them.
     """
+    nest = _lowered(spec, schedule, machine, sizes)
+    for _, error in idle(nest.launches, schedule):
+        raise error
+    return nest
+
+
+def settled(spec: Spec, schedule: Schedule, machine: Machine, sizes: Mapping[str, int]) -> LoopNest:
+    """As `lower`, but decisions that change nothing are left out of the nest's schedule. For
+    schedules that are made up, where one decision may take the effect from another."""
+    nest = _lowered(spec, schedule, machine, sizes)
+    dropped = [decision for decision, _ in idle(nest.launches, schedule)]
+    kept = tuple(d for d in schedule.decisions if d not in dropped)
+    return replace(nest, schedule=replace(schedule, decisions=kept)) if dropped else nest
+
+
+def _lowered(
+    spec: Spec, schedule: Schedule, machine: Machine, sizes: Mapping[str, int]
+) -> LoopNest:
     require_legal(spec, schedule, machine)
     require_range(spec, schedule, machine)
     variant = formulate(spec, schedule)

@@ -161,9 +161,7 @@ MATMUL_NORM = (  # as in docs and LANGUAGE.md, smaller tiles
     "place(k.outer, level=loop)",
     "fuse(ss, into=acc)",
     "hoist(r, into=y)",
-    "load(x, at=k.outer)",
     "pipeline(x, stages=3)",
-    "load(w, at=k.outer)",
     "pipeline(w, stages=3)",
     "compute(acc, unit=matrix, acc=f32)",
 )

@@ -27,7 +27,7 @@ from ir.contraction import contraction
 from ir.edits.stages import pipeline
 from ir.errors import KernelError
 from ir.lower.launches import segments
-from ir.lower.lower import lower
+from ir.lower.lower import settled
 from ir.lower.verbs import canonical
 from ir.machine import Machine
 from ir.schedule import Decision, Schedule
@@ -112,11 +112,11 @@ class _Search:
                 continue
             schedule = canonical(Schedule(self.spec.name, (*base, *tiles, *extra)))
             try:
-                nest = lower(self.spec, schedule, self.machine, self.sizes)
+                nest = settled(self.spec, schedule, self.machine, self.sizes)
             except KernelError as error:
                 self.fault = self.fault or error
                 continue
-            found = _Found(quick_us(nest, self.machine, self.sizes), schedule)
+            found = _Found(quick_us(nest, self.machine, self.sizes), nest.schedule)
             best = found if found.beats(best) else best
         return best
 

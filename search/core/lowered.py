@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
 from ir.errors import KernelError
-from ir.lower.lower import lower
+from ir.lower.lower import lower, settled
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
 from ir.parse.parse import parse_schedule, parse_spec
@@ -105,6 +105,17 @@ def lowered(variant: str, schedule: str, machine: Machine, sizes: Sizes) -> Loop
     if isinstance(found, KernelError):
         raise found.with_traceback(None)
     return found
+
+
+def settled_schedule(variant: str, schedule: Schedule, machine: Machine, sizes: Sizes) -> Schedule:
+    """A schedule without its decisions that change nothing; itself where it does not lower."""
+    try:
+        nest = settled(spec_of(variant), schedule, machine, sizes)
+    except KernelError:
+        return schedule
+    key = (variant, schedule_text(nest.schedule), tuple(sizes.items()), id(machine))
+    lowered_nests.put(key, (machine, nest))
+    return nest.schedule
 
 
 def fits_at(variant: str, schedule: str, machine: Machine, sizes: Sizes) -> bool:

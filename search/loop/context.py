@@ -23,6 +23,7 @@ from search.core.lowered import (
     nest_of,
     schedule_of,
     schedule_text,
+    settled_schedule,
     spec_of,
     variant_text,
 )
@@ -89,7 +90,8 @@ class Context:
         Gives up where that does not lower, or comes to what was tried before.
         """
         variant = self.parents[0].candidate.variant
-        return self._offer(variant, schedule_text(canonical(schedule)), None, operator, note)
+        found = settled_schedule(variant, canonical(schedule), self.machine, self.sizes)
+        return self._offer(variant, schedule_text(found), None, operator, note)
 
     def offer_variant(
         self, variant: Spec, operator: str, note: str, schedule: Schedule | None = None

@@ -7,7 +7,7 @@ from ir.machine import Machine
 from ir.schedule import Schedule
 from ir.spec import Spec
 from ir.workload import Sizes
-from search.core.lowered import fits_at, schedule_text, variant_text
+from search.core.lowered import fits_at, schedule_text, settled_schedule, variant_text
 from search.warm_start.autoscheduled import scheduled
 
 PASSES = 3  # over the decisions: one may need another that comes after it
@@ -24,6 +24,7 @@ def adapted(spec: Spec, schedule: Schedule, machine: Machine, sizes: Sizes) -> S
     def lowers(one: Schedule) -> bool:
         return fits_at(variant, schedule_text(one), machine, sizes)
 
+    schedule = settled_schedule(variant, schedule, machine, sizes)
     if lowers(schedule):
         return schedule
     found = scheduled(spec, machine, sizes)

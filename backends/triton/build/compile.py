@@ -25,9 +25,9 @@ from triton.runtime import driver
 from triton.runtime.jit import JITFunction, mangle_type
 
 from backends.backend import BackendError, Built
-from backends.triton.build import amdgcn, cubin, sass
+from backends.gpu.assembly import amdgcn, cubin, sass
+from backends.gpu.assembly.mix import Code
 from backends.triton.build.child import in_child
-from backends.triton.build.mix import Code
 from backends.triton.build.module import launcher
 from backends.triton.signature import parameters
 from backends.triton.table import table as table_of
@@ -38,6 +38,7 @@ from ir.sizes import bind
 from machines.gpu.occupancy import programs_per_unit
 
 FILE = "kernel.py"
+CUOBJDUMP = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
 CACHE = "triton"  # folder of Triton's cache; a later run on a device finds its entries
 SECONDS = 60.0  # limit for all launches of one source
 
@@ -184,7 +185,7 @@ def _code(asm: Mapping[str, Any], file: Path, arch: int | str) -> Code:
         return cubin.parsed(asm["cubin"], int(arch))
     except cubin.Unknown:
         file.write_bytes(asm["cubin"])
-        return sass.code(file)
+        return sass.code(file, CUOBJDUMP)
 
 
 def _compiled(one: _Kernel, code: Code) -> Compiled:

@@ -4,8 +4,8 @@ import pytest
 import triton
 
 from backends.backend import BackendError
+from backends.gpu.assembly.mix import CLASSES
 from backends.triton.build import compile
-from backends.triton.build.mix import CLASSES
 
 SHAPE = dict(M=64, N=100)
 PRODUCT = dict(M=512, N=256, K=512)

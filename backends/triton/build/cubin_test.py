@@ -4,8 +4,9 @@ import struct
 
 import pytest
 
-from backends.triton.build import compile, cubin, sass
-from backends.triton.build.mix import CLASSES
+from backends.gpu.assembly import cubin, sass
+from backends.gpu.assembly.mix import CLASSES
+from backends.triton.build import compile
 
 PRODUCT = dict(M=512, N=256, K=512)
 
@@ -23,7 +24,7 @@ def compiled(request, nest_of, machine_of, source_of, tmp_path):
 def test_it_agrees_with_the_disassembler(compiled):
     file, arch, figures = compiled
     code = cubin.parsed(file.read_bytes(), arch)
-    assert code == sass.code(file)
+    assert code == sass.code(file, compile.CUOBJDUMP)
     assert code.loops and code.mix()["matrix"]
     assert code.mix() == {name: figures[f"matmul_0.mix.{name}"] for name in CLASSES}
 

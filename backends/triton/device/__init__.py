@@ -1,1 +1,1 @@
-"""The device: kernels run and timed on the GPU."""
+"""The device: Triton kernels run and timed on the GPU."""

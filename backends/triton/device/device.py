@@ -23,12 +23,12 @@ from triton import knobs
 from triton.runtime.jit import JITFunction
 
 from backends.backend import Arrays, BackendError, Built, Sizes, Timing
+from backends.gpu.device import timing
+from backends.gpu.device.gpu import DEVICE, Gpu, alone, lack
+from backends.gpu.device.nvml import clocks
 from backends.triton.build.child import fault, in_child
 from backends.triton.build.compile import CACHE
 from backends.triton.build.module import launcher
-from backends.triton.device import timing
-from backends.triton.device.gpu import DEVICE, Gpu, alone, lack
-from backends.triton.device.nvml import clocks
 from backends.triton.signature import parameters
 from backends.triton.table import table as table_of
 from backends.triton.tensors import array, placed, poisoned, same_bits

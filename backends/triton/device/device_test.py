@@ -11,8 +11,9 @@ import torch
 from triton.runtime.jit import JITFunction
 
 from backends.backend import BackendError, Built
-from backends.triton.device import device, gpu, nvml, timing
-from backends.triton.device.fake import Fake
+from backends.gpu.device import gpu, nvml, timing
+from backends.gpu.device.fake import Fake
+from backends.triton.device import device
 from ir.reference.inputs import random_inputs
 
 SIZES = dict(M=4, N=8)

@@ -1,5 +1,5 @@
 // conv1d: Convolve each row with kernels of width 3, padded by 1, and add a bias.
-// Generated from spec a9ddf1487adb2982 and schedule e3ae3945a7a54470.
+// Generated from spec a9ddf1487adb2982 and schedule 451cd74454448511.
 #include "device.h"
 
 using namespace device;

@@ -1,5 +1,5 @@
 // conv2d: Convolve images with 3x3 kernels, padded by 1, and add a bias.
-// Generated from spec c28c2ece5cecb63c and schedule 9e6685f78a0c0fac.
+// Generated from spec c28c2ece5cecb63c and schedule 9aebcd59a4faa029.
 #include "device.h"
 
 using namespace device;

@@ -1,5 +1,5 @@
 // conv2d: Convolve images with 3x3 kernels, padded by 1, and add a bias.
-// Generated from spec c28c2ece5cecb63c and schedule 979d36db118304b5.
+// Generated from spec c28c2ece5cecb63c and schedule e263c2c112f454a9.
 #include "device.h"
 
 using namespace device;

@@ -1,5 +1,5 @@
 // embedding_bag: Add up the rows of table that each bag names; bag b holds idx[offsets[b]:offsets[b + 1]].
-// Generated from spec a43c77321c1f0d91 and schedule 851f5b8a577049dd.
+// Generated from spec a43c77321c1f0d91 and schedule a77683cb67b9c15a.
 #include "device.h"
 
 using namespace device;

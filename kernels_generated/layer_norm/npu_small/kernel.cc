@@ -1,5 +1,5 @@
 // layer_norm: Bring each row to mean 0 and variance 1, then scale it by g and shift it by b.
-// Generated from spec f12a38eb734fdc36 and schedule 558fe3466d68d345.
+// Generated from spec f12a38eb734fdc36 and schedule 67913257778154ae.
 #include "device.h"
 
 using namespace device;

@@ -1,5 +1,5 @@
 // map_id: Find each id among the sorted keys: its place counted from 1, or 0 where it is missing.
-// Generated from spec 2a0b685e5976ff86 and schedule 720392fddc3c56f2.
+// Generated from spec 2a0b685e5976ff86 and schedule d3139552897bf97c.
 #include "device.h"
 
 using namespace device;

@@ -1,5 +1,5 @@
 // map_id: Find each id among the sorted keys: its place counted from 1, or 0 where it is missing.
-// Generated from spec 2a0b685e5976ff86 and schedule c6247e7792f9a8e5.
+// Generated from spec 2a0b685e5976ff86 and schedule 8cb1befd12209079.
 #include "device.h"
 
 using namespace device;

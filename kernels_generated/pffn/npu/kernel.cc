@@ -1,5 +1,5 @@
 // pffn: Per-sample feed-forward: two batched products, each followed by an RMS normalisation.
-// Generated from spec 3cc97ce2ceb59d96 and schedule 51b30c7b499db66a.
+// Generated from spec 3cc97ce2ceb59d96 and schedule 517333d71c6cad02.
 #include "device.h"
 
 using namespace device;

@@ -1,5 +1,5 @@
 // pffn: Per-sample feed-forward: two batched products, each followed by an RMS normalisation.
-// Generated from spec 3cc97ce2ceb59d96 and schedule 664b20d357023531.
+// Generated from spec 3cc97ce2ceb59d96 and schedule a26c07300d0143a6.
 #include "device.h"
 
 using namespace device;

@@ -2,8 +2,8 @@
 
 import pytest
 
-from backends.triton.build import amdgcn, sass
-from backends.triton.build.mix import CLASSES, Classifier
+from backends.gpu.assembly import amdgcn, sass
+from backends.gpu.assembly.mix import CLASSES, Classifier
 
 SASS = """
  Function k:

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from math import ceil, log2, prod
 from typing import Any
 
-from backends.triton.emit.blocks import sides
-from backends.triton.model.extents import Extents
-from backends.triton.model.transactions import VECTOR_BYTES, Move, move
+from backends.gpu.blocks import sides
+from backends.gpu.model.extents import Extents
+from backends.gpu.model.transactions import VECTOR_BYTES, Move, move
 from ir.functions import POINTWISE
 from ir.machine import Machine
 from ir.nest.nest import (

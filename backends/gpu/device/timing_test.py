@@ -3,8 +3,8 @@
 import pytest
 
 from backends.backend import BackendError
-from backends.triton.device import timing
-from backends.triton.device.fake import Fake
+from backends.gpu.device import timing
+from backends.gpu.device.fake import Fake
 
 
 def test_the_median_of_cold_calls_without_the_host(monkeypatch):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from backends.triton.build.mix import Classifier, Code
+from backends.gpu.assembly.mix import Classifier, Code
 
 _LABEL = re.compile(r"^(\.L\w+):")
 _LINE = re.compile(r"^\t([sv]_\w+|ds_\w+|buffer_\w+|global_\w+|flat_\w+|scratch_\w+)\s*([^;\n]*)")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import gcd, inf, prod
 
-from backends.triton.model.extents import Extents
+from backends.gpu.model.extents import Extents
 from ir.nest.nest import Load, Slice, Store
 from ir.sizes import power_of_two
 from ir.sizes import value as number

@@ -11,8 +11,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from backends.triton.build.mix import Code
-from backends.triton.build.sass import classified
+from backends.gpu.assembly.mix import Code
+from backends.gpu.assembly.sass import classified
 
 OPERATIONS = """
 002 MOV  003 P2R  004 R2P  005 CS2R  006 VOTE  007 SEL  008 FSEL  009 FMNMX  00b FSETP

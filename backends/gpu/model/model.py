@@ -13,9 +13,10 @@ from math import ceil, prod
 from typing import Any
 
 from backends.backend import Timing
-from backends.triton.model.extents import Extents
-from backends.triton.model.transactions import Move
-from backends.triton.model.work import Work, work
+from backends.gpu.model.extents import Extents
+from backends.gpu.model.transactions import Move
+from backends.gpu.model.work import Work, work
+from backends.gpu.rules import Rules
 from ir.machine import Machine
 from ir.nest.footprint import register_bytes, scratch_bytes
 from ir.nest.nest import Launch, LoopNest, Store
@@ -63,7 +64,6 @@ KEPT = 0.6  # share of the cache that holds what is read again
 START_CYCLES = 1500  # from one program's end to the next one's first load
 REGISTERS_BESIDE = 24  # of a thread, for addresses and the like, where no build tells
 ADDRESS_REGISTERS = 2  # that hold an address
-DEFAULT_WARPS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,11 +84,12 @@ class Build:
 def modelled(
     nest: LoopNest,
     machine: Machine,
+    rules: Rules,
     sizes: Mapping[str, int],
     figures: Mapping[str, float],
     weights: Weights = WEIGHTS,
 ) -> Timing:
-    """The time of a nest. figures: of its build, as `Built.figures`; without any, they are
+    """The time of a nest. rules: those of its language. figures: of its build, as `Built.figures`; without any, they are
     guessed from the nest. The result's figures hold the terms, `<launch>.<term>_us`, and the sum
     of all steps of a recurrence, `<launch>.us`, of which the terms are the first. A nest with jagged ranges is taken to have them all of the mean length."""
     bound = bind(nest.spec, sizes)
@@ -96,7 +97,7 @@ def modelled(
     total = 0.0
     sums: dict[str, float] = {}
     for _, launches in nest.groups():
-        step = [terms(launch, machine, bound, figures) for launch in launches]
+        step = [terms(launch, machine, rules, bound, figures) for launch in launches]
         later = _again(step, machine)
         for launch, found, again in zip(launches, step, later, strict=True):
             more = launch.times(bound) - 1
@@ -133,13 +134,17 @@ def combine(found: Mapping[str, float], weights: Weights = WEIGHTS) -> float:
 
 
 def terms(
-    launch: Launch, machine: Machine, sizes: Mapping[str, int], figures: Mapping[str, float]
+    launch: Launch,
+    machine: Machine,
+    rules: Rules,
+    sizes: Mapping[str, int],
+    figures: Mapping[str, float],
 ) -> dict[str, float]:
     """The terms of a launch, `<term>_us`, with `programs`, `resident` (a unit holds at once),
     `rounds`, `occupancy` and the bytes moved beside them."""
     table = facts(machine)
-    build = _build(launch, machine, sizes, figures)
-    ext = Extents(launch, sizes)
+    build = _build(launch, machine, rules, sizes, figures)
+    ext = Extents(launch, sizes, rules)
     if not {f"{launch.name}.registers", f"{launch.name}.spills"} & set(figures):
         build = _with_addresses(build, launch, ext, machine, table)
     held = programs_per_unit(table, build.registers, build.shared_bytes, build.warps)
@@ -189,7 +194,11 @@ def terms(
 
 
 def _build(
-    launch: Launch, machine: Machine, sizes: Mapping[str, int], figures: Mapping[str, float]
+    launch: Launch,
+    machine: Machine,
+    rules: Rules,
+    sizes: Mapping[str, int],
+    figures: Mapping[str, float],
 ) -> Build:
     """A launch's build as its figures say, or a guess from the nest."""
 
@@ -197,7 +206,7 @@ def _build(
         return figures.get(f"{launch.name}.{name}", otherwise)
 
     table = facts(machine)
-    threads = launch.threads or DEFAULT_WARPS * table["warp"]
+    threads = launch.threads or rules.warps * table["warp"]
     warps = max(1, int(figure("warps", threads / table["warp"])))
     guess = register_bytes(launch, machine, sizes) / (4 * warps * table["warp"])
     most = min(

@@ -4,8 +4,9 @@ from math import ceil
 
 import pytest
 
+from backends.gpu.model.model import WEIGHTS, combine, modelled, terms
+from backends.gpu.samples import RULES
 from backends.registry import target
-from backends.triton.model.model import WEIGHTS, combine, modelled, terms
 from ir.autoschedule.autoschedule import autoschedule
 from ir.lower.lower import lower
 from ir.sizes import bind
@@ -24,7 +25,7 @@ def nest_of(name, *lines, sizes, machine=CHIP):
 def terms_of(nest, sizes, machine=CHIP, **figures):
     (launch,) = nest.launches
     named = {f"{launch.name}.{k}": v for k, v in figures.items()}
-    return terms(launch, machine, bind(nest.spec, sizes), named)
+    return terms(launch, machine, RULES, bind(nest.spec, sizes), named)
 
 
 def copied(*lines, k=1024):
@@ -208,7 +209,7 @@ def test_what_a_product_reads_in_shared_memory_passes_it_less_often_than_what_is
     found = []
     for lines in ((*ahead, "precision(acc, dtype=tf32)"), copies):
         nest = nest_of(spec, *tiles, *lines, sizes=sizes)
-        found.append(terms(nest.launches[-1], CHIP, bind(nest.spec, sizes), {})["shared_us"])
+        found.append(terms(nest.launches[-1], CHIP, RULES, bind(nest.spec, sizes), {})["shared_us"])
     steps = ceil(32 * 32 / CHIP.parallel) * 32  # of the busiest multiprocessor
     tile, cycle = 128 * 32 * 4 / 128, 1e6 / CHIP.details["gpu"]["clock_hz"]
     # Rounded in the loop: two tiles are copied, there and back; the right one is laid out, there
@@ -300,9 +301,9 @@ def test_idle_threads_do_not_make_it_faster():
 def test_every_kernel_has_a_time_that_is_found_fast_and_is_the_same_again(name, chip, calls):
     machine, found = target(chip), workload(name)
     nest = lower(found.spec, autoschedule(found.spec, machine, found.tune), machine, found.tune)
-    first = modelled(nest, machine, found.tune, {})
-    assert modelled(nest, machine, found.tune, {}) == first
-    assert calls(lambda: modelled(nest, machine, found.tune, {})) < 20_000
+    first = modelled(nest, machine, RULES, found.tune, {})
+    assert modelled(nest, machine, RULES, found.tune, {}) == first
+    assert calls(lambda: modelled(nest, machine, RULES, found.tune, {})) < 20_000
     assert first.kind == "modelled"
     assert machine.launch_us < first.us < 1e5
     assert all(0 <= share <= 1 for share in first.engines.values())
@@ -310,7 +311,7 @@ def test_every_kernel_has_a_time_that_is_found_fast_and_is_the_same_again(name, 
 
 def test_the_time_is_that_of_the_terms():
     found = terms_of(product(128, 128, 64), PRODUCT)
-    timing = modelled(product(128, 128, 64), CHIP, PRODUCT, {})
+    timing = modelled(product(128, 128, 64), CHIP, RULES, PRODUCT, {})
     assert timing.us == combine(found, WEIGHTS)
     (launch,) = product(128, 128, 64).launches
     named = {f"{launch.name}.{k}": v for k, v in found.items()}

@@ -7,7 +7,8 @@ from dataclasses import fields, replace
 from functools import cached_property
 from math import ceil, gcd, prod
 
-from backends.triton.emit.blocks import Blocks
+from backends.gpu.blocks import Blocks
+from backends.gpu.rules import Rules
 from ir.nest.nest import Launch, Load, Loop, Slice, Store
 from ir.sizes import power_of_two
 from ir.sizes import value as number
@@ -19,12 +20,13 @@ TYPICAL_SEGMENT = 16.0  # entries of a jagged range, where no shape tells
 
 
 class Extents:
-    """What a launch's indices amount to. sizes: all of the spec, derived ones included."""
+    """What a launch's indices amount to. sizes: all of the spec, derived ones included. rules: those
+    of the language that the launch is written in."""
 
-    def __init__(self, launch: Launch, sizes: Mapping[str, int]):
+    def __init__(self, launch: Launch, sizes: Mapping[str, int], rules: Rules):
         self.launch = launch
         self.sizes = sizes
-        self.blocks = Blocks(launch)
+        self.blocks = Blocks(launch, rules)
         self.tiles = dict(launch.tiles)
         self.whole = {name: number(e, sizes) for name, e in launch.whole}
         self.shapes = {p.name: tuple(number(e, sizes) for e in p.shape) for p in launch.parameters}
@@ -42,7 +44,7 @@ class Extents:
         return 1 if number(size, self.sizes) % KNOWN_MULTIPLE else KNOWN_MULTIPLE
 
     def width(self, index: str) -> int:
-        """Elements of the axis of an index in Triton's tensors: a power of two."""
+        """Elements of the axis of an index in the tensors of a tile program: a power of two."""
         if index not in self._width:
             block = self.blocks[index]
             known = block.width or power_of_two(self.whole.get(index, 1))

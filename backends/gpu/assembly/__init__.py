@@ -1,0 +1,1 @@
+"""Assembly: what compiled code of a GPU holds, counted by class of instruction."""

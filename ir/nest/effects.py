@@ -1,0 +1,41 @@
+"""Effects: decisions on how tensors move that change nothing in the nest they are made for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ir.errors import KernelError
+from ir.nest.nest import Launch, Load
+from ir.schedule import Decision, Schedule
+
+
+def idle(
+    launches: tuple[Launch, ...], schedule: Schedule
+) -> Iterator[tuple[Decision, KernelError]]:
+    """Each `load` and `pipeline` without which the launches would be the same, with the reason."""
+    ahead = {tensor for launch in launches for tensor in _loaded_ahead(launch)}
+    for decision in schedule.of("load"):
+        if decision.subject not in ahead:
+            why = f"no loop inside `{decision.option('at')}` walks through `{decision.subject}`"
+            yield decision, _nothing(decision, why, ahead)
+    staged = {v.tensor for launch in launches for v in launch.values if v.depth > 1}
+    for decision in schedule.of("pipeline"):
+        if decision.number("stages") > 1 and decision.subject not in staged:
+            why = f"`{decision.subject}` is moved once in a program, with nothing to prefetch"
+            yield decision, _nothing(decision, why, staged)
+
+
+def _nothing(decision: Decision, why: str, others: set[str]) -> KernelError:
+    return KernelError(
+        f"`{decision}` would change nothing: {why}",
+        place=decision.place,
+        allowed=", ".join(sorted(others)) or "none",
+        hint=f"drop {decision}",
+    )
+
+
+def _loaded_ahead(launch: Launch) -> Iterator[str]:
+    """The tensors that are loaded whole along an index whose loop is further inside."""
+    for s in launch.statements():
+        if isinstance(s, Load) and any(one.whole and one.terms for one in s.region):
+            yield s.tensor
