@@ -31,7 +31,7 @@ WORDS = (
     "--model=tiny",
     "--evaluations=144",
     "--operators=universal,combine,mutate",
-    "--seed=4",
+    "--seed=6",
     "--target=null",
     "--json",
 )
@@ -233,7 +233,7 @@ def test_sizes_in_another_order_than_the_signature_are_replayed_and_go_on(shape,
     words = ("--kernel=map_id", *shape, "--model=tiny", "--operators=universal,mutate")
     kept = ("--store=runs.db", "--json")
     with served() as server:
-        more = ("--target=null", "--seed=1", "--evaluations=10")
+        more = ("--target=null", "--seed=6", "--evaluations=10")
         code, said, noise = place.run(*words, *more, *kept, **at(server))
         assert code == 0 and server.seen, noise
     code, again, noise = place.run("--replay=map_id-null-1", *kept)

@@ -1,5 +1,5 @@
 // rmsnorm_matmul: Project the RMS-normalised rows of x through w, then gate with SiLU.
-// Generated from spec f5929ec91dac39fc and schedule 03bcc5dba65a776d.
+// Generated from spec f5929ec91dac39fc and schedule e2b09703719877f3.
 #include "device.h"
 
 using namespace device;
