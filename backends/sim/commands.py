@@ -31,59 +31,119 @@ from ir.spec import SHORT, Expr, Number
 
 
 @dataclass(frozen=True, slots=True)
-class View:
-    """A tile of a buffer. fresh: its next slot.  fixed: axes of which the first place is meant.
-    shifts: (axis, start).  windows: (axis, its parts as (axis, stride))."""
+class Axis:
+    """An axis as an argument."""
 
-    buffer: str
-    fresh: bool = False
-    shifts: tuple[tuple[str, str], ...] = ()
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A global tensor as an argument."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Op:
+    """An operation on elements."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Combining:
+    """What a reduction or a scan combines elements with."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """Whether a command adds to what its result holds."""
+
+    accumulates: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The processors along a grid index, which share a load."""
+
+    index: str
+
+
+@dataclass(frozen=True, slots=True)
+class Pad:
+    """What a load holds outside of its tensor."""
+
+    number: str
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """sum(coefficient * origin of index) + offset; the offset is empty where it adds nothing."""
+
+    terms: tuple[tuple[str, int], ...] = ()
+    offset: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A tile of a value's buffer."""
+
+    value: str
+    fresh: bool = False  # its next slot
+    shifts: tuple[tuple[str, str], ...] = ()  # (axis, the index whose tile's origin it starts at)
+    # (axis, its parts as (axis, stride)).
     windows: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = ()
-    fixed: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()  # axes of which the first place is meant
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """One dimension of a region; see `device::Slice`. along: (axis, extent) of scattered rows."""
+    """One dimension of a region; see `device::Slice`."""
 
-    start: str
-    axis: str = ""
-    extent: str = ""
+    start: Affine = Affine()
+    axis: str = ""  # empty: one position
+    counted: str = ""  # the index whose elements inside are the extent
+    extent: str = ""  # otherwise
     step: int = 1
-    rows: View | None = None
-    along: tuple[tuple[str, str], ...] = ()
+    rows: View | None = None  # what holds the positions instead
+    along: tuple[tuple[str, str], ...] = ()  # of scattered rows: (axis, index)
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One command: `pe.method(...)`; args in the order of the device's signature, each a View,
-    a text, or a tuple of Views and texts; region, box: None: takes none."""
+    """One command, `pe.method(...)`, for a statement."""
 
-    method: str
+    statement: str  # its sort; the template knows the method
+    # In the order of the device's signature, each a record of the above, a text, or a tuple of them.
     args: tuple[object, ...] = ()
-    region: tuple[Position, ...] | None = None
-    box: tuple[str, ...] | None = None
-    tail: tuple[str, ...] = ()
-    condition: str = ""
+    region: tuple[Position, ...] | None = None  # None: it takes none
+    box: tuple[str, ...] | None = None  # the indices that it walks; None: it takes no box
+    tail: tuple[object, ...] = ()
+    first: bool = False  # only the first processor does it
+    once: tuple[str, ...] = ()  # only at the first tile of these indices
 
-    @property
-    def walk(self) -> str:
-        """The box's name; an empty one needs none."""
-        return spelling.box(self.box) if self.box else "{}"
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """A bound that is read from a tensor."""
+
+    tensor: str
+    at: Affine
 
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """A loop over the tiles of an index; a bound is a text or a number read from a tensor."""
+    """A loop over the tiles of an index; a bound is a text or read from a tensor."""
 
-    origin: str
-    count: str
+    index: str
     tile: int
     low: str
     high: str
-    low_read: tuple[str, str] | None
-    high_read: tuple[str, str] | None
-    index: str
+    low_read: Read | None
+    high_read: Read | None
     body: tuple[object, ...]
     boxes: tuple[Box, ...]
     backwards: bool
@@ -91,20 +151,19 @@ class Walk:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """A named box: what a command walks. spans: (axis, extent)."""
+    """A named box over the insides of indices' tiles: what a command walks."""
 
-    name: str
-    spans: tuple[tuple[str, str], ...]
+    indices: tuple[str, ...]
+    spans: tuple[tuple[str, str], ...]  # (axis, index)
 
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """A circular buffer: its variable, name, dtype, (axis, extent) outermost first, depth."""
+    """The circular buffer of a value."""
 
-    variable: str
     name: str
     dtype: str
-    box: tuple[tuple[str, str], ...]
+    box: tuple[tuple[str, str], ...]  # (axis, extent), outermost first
     depth: int
 
 
@@ -120,7 +179,6 @@ class Commands:
         extents = {a.name: a.extent for v in self.launch.values for a in v.axes}
         made = [
             Storage(
-                spelling.buffer(v.name),
                 v.name,
                 v.dtype,
                 tuple((spelling.axis(a.name), texts.size(a.extent)) for a in v.axes),
@@ -130,14 +188,14 @@ class Commands:
         ]
         for t in temporaries(self.launch):
             box = tuple((spelling.axis(a), texts.size(extents[a])) for a in t.axes)
-            made.append(Storage(spelling.buffer(t.name), t.name, t.dtype, box, 1))
+            made.append(Storage(t.name, t.dtype, box, 1))
         return tuple(made)
 
     def axes(self) -> tuple[str, ...]:
         """Every axis that occurs, indices and windows."""
         names = dict.fromkeys(i for i, _ in (*self.launch.tiles, *self.launch.whole))
         names.update(dict.fromkeys(n for v in self.launch.values for n in v.names))
-        return tuple(spelling.axis(n).removeprefix("axis::") for n in names)
+        return tuple(map(spelling.axis, names))
 
     def block(self, statements: tuple[Statement, ...], once: bool = False) -> tuple[object, ...]:
         """Calls and walks of a block; in the prologue one processor does the stores."""
@@ -152,10 +210,7 @@ class Commands:
         for c in _calls(block):
             if c.box and set(c.box) <= bound and (not needing or set(c.box) & needing):
                 found[c.box] = None
-        return tuple(
-            Box(spelling.box(names), tuple((spelling.axis(n), texts.count(n)) for n in names))
-            for names in found
-        )
+        return tuple(Box(names, tuple((spelling.axis(n), n) for n in names)) for names in found)
 
     def _commands(self, s: Statement, once: bool) -> Iterator[object]:
         match s:
@@ -164,11 +219,11 @@ class Commands:
             case Map():
                 yield from self._map(s)
             case Load():
-                outside = () if s.pad is None else (f"pad({texts.number(s.pad)})",)
-                group = () if s.shared is None else (spelling.group(s.shared),)
+                outside = () if s.pad is None else (Pad(texts.number(s.pad)),)
+                group = () if s.shared is None else (Group(s.shared),)
                 yield Call(
-                    "load_shared" if group else "load",
-                    (self._fresh(s.value), spelling.tensor(s.tensor)),
+                    "SharedLoad" if group else "Load",
+                    (self._fresh(s.value), Tensor(s.tensor)),
                     region=self._region(s.region, s.value),
                     tail=(*group, *outside),
                 )
@@ -181,24 +236,24 @@ class Commands:
         match s:
             case Fill():
                 return Call(
-                    "fill",
+                    "Fill",
                     (self._fresh(s.value), texts.number(s.number)),
                     box=self.values[s.value].names,
                 )
             case Reduction():
                 return Call(
-                    "reduce",
+                    "Reduction",
                     (self._reduction(s.reduction), self._onto(s), self._view(s.source)),
                     box=self._reduction_box(s),
-                    tail=(self._flag(s),),
+                    tail=(Flag(s.accumulate),),
                 )
             case Dot():
                 names = dict.fromkeys((*self.values[s.value].names, *s.over))
                 return Call(
-                    "matmul",
+                    "Dot",
                     (self._onto(s), self._view(s.a), self._view(s.b)),
                     box=tuple(names),
-                    tail=(self._flag(s),),
+                    tail=(Flag(s.accumulate),),
                 )
         return self._call_along_an_axis(s)
 
@@ -206,36 +261,36 @@ class Commands:
         match s:
             case Scan():
                 return Call(
-                    "scan",
+                    "Scan",
                     (
                         self._reduction(s.reduction),
                         self._fresh(s.value),
                         self._view(s.source),
-                        spelling.axis(s.along),
-                        View(spelling.buffer(s.carry)),
+                        Axis(spelling.axis(s.along)),
+                        View(s.carry),
                     ),
                     box=self.values[s.value].names,
                 )
             case Search():
                 axis = self.values[s.borders.value].names[0]
                 return Call(
-                    "bucketize",
+                    "Search",
                     (
                         self._fresh(s.value),
                         self._view(s.source),
                         self._view(s.borders),
-                        spelling.axis(axis),
+                        Axis(spelling.axis(axis)),
                         texts.size(s.count),
                     ),
                     box=self.values[s.value].names,
                 )
             case Take():
                 return Call(
-                    "take",
+                    "Take",
                     (
                         self._fresh(s.value),
                         self._view(s.table),
-                        spelling.axis(s.axis),
+                        Axis(spelling.axis(s.axis)),
                         texts.size(s.count),
                         self._view(s.at),
                     ),
@@ -249,16 +304,16 @@ class Commands:
         fresh = not any(isinstance(n, Tile) and n.value == s.value for n in s.expression.walk())
         for step in steps(s, self.values):
             if isinstance(step.to, Temporary):
-                yield self._step(step, View(spelling.buffer(step.to.name)), step.to.axes)
+                yield self._step(step, View(step.to.name), step.to.axes)
                 continue
-            to = View(spelling.buffer(s.value), fresh=fresh)
+            to = View(s.value, fresh=fresh)
             yield self._step(step, to, self.values[s.value].names)
             fresh = False
 
     def _step(self, step: Step, to: View, names: tuple[str, ...]) -> Call:
         if step.function == "iota":
             index = step.args[0].name
-            return Call("iota", (to, spelling.axis(index), texts.origin(index)), box=names)
+            return Call("Iota", (to, Axis(spelling.axis(index)), Affine(((index, 1),))), box=names)
         function, args = step.function, step.args
         if function == "relu":
             function, args = "maximum", (*args, Number(0.0))
@@ -269,7 +324,7 @@ class Commands:
         whole = self._dtype(step.to) in ("i32", "i64", *SHORT)
         found = whole and spelling.OF_INTEGERS.get(function) or spelling.OPS[function]
         operands = tuple(self._operand(a, names) for a in args)
-        return Call("map", (f"Op::{found}", to, operands), box=names)
+        return Call("Map", (Op(found), to, operands), box=names)
 
     def _dtype(self, of: Tile | Temporary) -> str:
         return of.dtype if isinstance(of, Temporary) else self.values[of.value].dtype
@@ -280,17 +335,17 @@ class Commands:
             lost = [i for i in tile_axes(arg, self.values) if i not in names]
             return replace(self._view(arg), fixed=tuple(map(spelling.axis, lost)))
         if isinstance(arg, Temporary):
-            return View(spelling.buffer(arg.name))
+            return View(arg.name)
         return texts.scalar(arg)
 
     def _store(self, s: Store, once: bool) -> Call:
-        origins = " && ".join(f"{texts.origin(i)} == 0" for i in s.once)
         return Call(
-            "store",
-            (spelling.tensor(s.tensor),),
+            "Store",
+            (Tensor(s.tensor),),
             region=self._region(s.region, s.value),
-            tail=(View(spelling.buffer(s.value)),),
-            condition="pe.id() == 0" if once and self.launch.grid else origins,
+            tail=(View(s.value),),
+            first=once and bool(self.launch.grid),
+            once=s.once,
         )
 
     def _walk(self, s: Loop, once: bool) -> Walk:
@@ -300,8 +355,6 @@ class Commands:
         boxes = self.boxes(body, bound, needing=frozenset({s.index}))
         return Walk(
             index=s.index,
-            origin=texts.origin(s.index),
-            count=texts.count(s.index),
             tile=s.tile,
             low=self._bound(s.low),
             high=self._bound(s.high),
@@ -315,11 +368,10 @@ class Commands:
     def _bound(self, bound: Bound) -> str:
         return texts.size(bound.size) if bound.size is not None else ""
 
-    def _read(self, bound: Bound) -> tuple[str, str] | None:
+    def _read(self, bound: Bound) -> Read | None:
         if bound.position is None:
             return None
-        at = texts.affine(bound.position.terms, bound.position.offset)
-        return spelling.tensor(bound.tensor), at
+        return Read(bound.tensor, _affine(bound.position.terms, bound.position.offset))
 
     def _region(self, region: tuple[Slice, ...], value: str) -> tuple[Position, ...]:
         walked = [
@@ -334,43 +386,40 @@ class Commands:
 
     def _position(self, one: Slice, value: str, together: bool) -> Position:
         if one.axis is None and one.rows is not None:
-            return Position("", "kNoAxis", "1", 1, self._view(one.rows))
+            return Position(rows=self._view(one.rows))
         if one.axis is None:
-            return Position(texts.affine(one.terms, one.offset))
+            return Position(_affine(one.terms, one.offset))
         name = spelling.axis(one.axis)
         if one.rows is not None:
-            box = tuple((spelling.axis(i), texts.count(i)) for i, _ in one.terms)
-            rows = self._view(one.rows)
-            return Position("", name, texts.count(one.axis), 1, rows, box if together else ())
+            box = tuple((spelling.axis(i), i) for i, _ in one.terms) if together else ()
+            return Position(axis=name, counted=one.axis, rows=self._view(one.rows), along=box)
         if one.whole:
             extent = next(a.extent for a in self.values[value].axes if a.name == one.axis)
-            return Position(texts.size(one.offset), name, texts.size(extent), one.step)
-        start = texts.affine(one.terms, one.offset)
+            start = Affine(offset=texts.size(one.offset))
+            return Position(start, name, extent=texts.size(extent), step=one.step)
+        start = _affine(one.terms, one.offset)
         if len(one.terms) == 1 and one.axis == one.terms[0][0]:
-            return Position(start, name, texts.count(one.axis), one.step)
-        return Position(start, name, texts.span(one.terms))
+            return Position(start, name, counted=one.axis, step=one.step)
+        return Position(start, name, extent=texts.span(one.terms))
 
     def _view(self, tile: Tile) -> View:
         windows = tuple(
             (spelling.axis(w.axis), tuple((spelling.axis(i), c) for i, c in w.terms))
             for w in tile.windows
         )
-        shifts = tuple((spelling.axis(a), texts.origin(a)) for a in tile.shifted)
-        return View(spelling.buffer(tile.value), shifts=shifts, windows=windows)
+        shifts = tuple((spelling.axis(a), a) for a in tile.shifted)
+        return View(tile.value, shifts=shifts, windows=windows)
 
     def _fresh(self, value: str) -> View:
-        return View(spelling.buffer(value), fresh=True)
+        return View(value, fresh=True)
 
     def _onto(self, s: Reduction | Dot) -> View:
-        return View(spelling.buffer(s.value), fresh=not s.accumulate)
+        return View(s.value, fresh=not s.accumulate)
 
-    def _flag(self, s: Reduction | Dot) -> str:
-        return "accumulate" if s.accumulate else "afresh"
-
-    def _reduction(self, name: str) -> str:
+    def _reduction(self, name: str) -> Combining:
         if name not in spelling.REDUCTIONS:
             raise BackendError("emit", f"`{name}` has no reduction on this device")
-        return f"Reduction::{spelling.REDUCTIONS[name]}"
+        return Combining(spelling.REDUCTIONS[name])
 
     def _reduction_box(self, s: Reduction) -> tuple[str, ...]:
         names = (*self.values[s.value].names, *tile_axes(s.source, self.values))
@@ -379,6 +428,11 @@ class Commands:
     def _indices(self) -> set[str]:
         """Every index of the launch."""
         return {i for i, _ in (*self.launch.tiles, *self.launch.whole)}
+
+
+def _affine(terms: tuple[tuple[str, int], ...], offset: Expr) -> Affine:
+    held = "" if terms and offset == Number(0) else texts.size(offset)
+    return Affine(terms, held)
 
 
 def _calls(block: tuple[object, ...]) -> Iterator[Call]:

@@ -120,7 +120,7 @@ def launch(name: str) -> str:
 
 def axis(name: str) -> str:
     """The enumerator of an axis."""
-    return f"axis::{name}_" if name in KEYWORDS else f"axis::{name}"
+    return f"{name}_" if name in KEYWORDS else name
 
 
 def buffer(name: str) -> str:
@@ -136,8 +136,3 @@ def tensor(name: str) -> str:
 def group(index: str) -> str:
     """The variable that holds who shares loads along a grid index."""
     return f"{index}_group"
-
-
-def box(indices: tuple[str, ...]) -> str:
-    """The variable of the box over the insides of indices' tiles."""
-    return f"box_{'_'.join(indices)}"

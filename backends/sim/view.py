@@ -40,32 +40,20 @@ def _launch(nest: LoopNest, launch: Launch) -> dict[str, Any]:
         "title": [equation_text(e) for e in equations],
         "axes": commands.axes(),
         "sizes": launch.sizes,
-        "step": _step(launch),
+        "step": launch.repeat.index if launch.repeat else "",
         "attributes": [(n, texts.number(v)) for n, v in nest.spec.attributes],
-        "tensors": [spelling.tensor(p.name) for p in launch.parameters],
+        "tensors": [p.name for p in launch.parameters],
         "grid": [_grid(g) for g in launch.grid],
         "shared": sorted(
             {s.shared for s in launch.statements() if isinstance(s, Load) and s.shared}
         ),
-        "tiles": " * ".join(f"{g.index}_tiles" for g in launch.grid) or "1",
-        "whole": [
-            {"origin": texts.origin(i), "count": texts.count(i), "size": texts.size(e)}
-            for i, e in launch.whole
-        ],
+        "whole": [(i, texts.size(e)) for i, e in launch.whole],
         "storage": commands.storage(),
         "once_boxes": commands.boxes((*once, *body), whole, needing=frozenset()),
         "once": once,
         "boxes": commands.boxes(body, whole | grid, needing=grid) if grid else (),
         "body": body,
     }
-
-
-def _step(launch: Launch) -> dict[str, str] | None:
-    """What a launch is given beside its sizes: the step of its recurrence."""
-    if launch.repeat is None:
-        return None
-    index = launch.repeat.index
-    return {"origin": texts.origin(index), "count": texts.count(index)}
 
 
 def _grid(g: GridAxis) -> dict[str, Any]:
@@ -75,6 +63,4 @@ def _grid(g: GridAxis) -> dict[str, Any]:
         "tile": g.tile,
         "size": size,
         "size_factor": f"({size})" if isinstance(g.size, Apply) else size,
-        "origin": texts.origin(g.index),
-        "count": texts.count(g.index),
     }
