@@ -59,7 +59,7 @@ def test_a_string_stays_what_it_is_however_it_is_put_in(tmp_path, text):
     assert len(marked) == 5
 
 
-@pytest.mark.parametrize("machine", ["h200", "mi300", "npu", "npu_small"])
+@pytest.mark.parametrize("machine", ["h200", "mi300", "npu", "npu_small", "cpu"])
 def test_templates_spell_what_is_emitted(machine):
     texts = dict(records(ROOT, machine))
     assert texts and shares(list(texts.values()))["strings"] <= MOST

@@ -1,4 +1,4 @@
-"""Statements of a launch as loops over elements, resolved so that the template only formats."""
+"""Statements of a launch as loops over elements, resolved so that the template only spells them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from backends.backend import BackendError
-from backends.shared.expressions import CPP, Expressions
-from backends.shared.texts import affine, count, flat, number, origin, size, span
+from backends.shared.expressions import Constant, Converted, Expressions
+from backends.shared.places import At, Count, Element, Place, Row, affine, flat
+from backends.shared.texts import number, size, span
 from ir.nest.nest import (
     Bound,
     Dot,
@@ -26,40 +27,121 @@ from ir.nest.nest import (
     Tile,
 )
 from ir.nest.steps import tile_axes
-from ir.spec import Number
 
-REDUCTIONS = {  # of two texts; its identity text; its name in OpenMP
-    "sum": ("{} + {}", "{}(0)", "+"),
-    "prod": ("{} * {}", "{}(1)", "*"),
-    "max": ("fn::maximum({}, {})", "-fn::kInfinity", "larger"),
-    "min": ("fn::minimum({}, {})", "fn::kInfinity", "smaller"),
-    "any": ("{} || {}", "false", "||"),
-    "all": ("{} && {}", "true", "&&"),
-}
+REDUCTIONS = frozenset("sum prod max min any all".split())
+FLOATS = ("f32", "tf32", "f16", "bf16")
 SHORT = 16  # elements of a vector of f32: an axis with fewer does not fill one
-OF_INTEGERS = {"max": ("least_of<{}>()", "max"), "min": ("most_of<{}>()", "min")}
+ACC, RUN = "acc", "run"  # the variables of a reduction and of a scan
+
+Loops = tuple[tuple[str, str | Count], ...]  # (index, extent), outermost first
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """A variable."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Combined:
+    """Two values by a reduction."""
+
+    reduction: str
+    a: object
+    b: object
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """The identity element of a reduction."""
+
+    reduction: str
+    dtype: str
+
+    @property
+    def of_integers(self) -> bool:
+        """Whether the dtype has no infinity."""
+        return self.dtype not in FLOATS
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """A value where all positions are inside their sizes, else a number."""
+
+    tests: tuple[tuple[At | Row, str], ...]
+    value: Element
+    dtype: str
+    pad: Constant | Converted
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """How many of the first entries of a sorted table are less than a key."""
+
+    table: str
+    count: str
+    key: Element
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """An element of an operand or of the result of a matmul."""
+
+    product: str
+    part: str
+    row: Place
+    column: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Assign:
+    """A value put to an element or a variable."""
+
+    to: object
+    value: object
+    accumulates: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Declare:
+    """A new variable."""
+
+    dtype: str
+    name: str
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Scatter:
+    """A value added to an element in memory, atomically."""
+
+    to: Element
+    value: object
 
 
 @dataclass(frozen=True, slots=True)
 class Elements:
     """A nest of loops over elements."""
 
-    loops: tuple[tuple[str, str], ...]  # (variable, extent), outermost first
-    lines: tuple[str, ...]  # the body of the innermost
-    pragma: str = ""  # of the innermost
-    before: tuple[str, ...] = ()  # in the loop around the innermost
-    after: tuple[str, ...] = ()
-    condition: str = ""  # of the whole
+    loops: Loops
+    body: tuple[object, ...]  # of the innermost
+    simd: bool = False  # whether the innermost has no order
+    reduces: Identity | None = None  # what it reduces to the variable `acc`
+    before: tuple[object, ...] = ()  # in the loop around the innermost
+    after: tuple[object, ...] = ()
+    first: bool = False  # only one thread does it
+    once: tuple[str, ...] = ()  # only at the first tile of these indices
 
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """A loop over the tiles of an index. low, high: the bounds as texts."""
+    """A loop over the tiles of an index; a bound is a text or an element in memory."""
 
     index: str
     tile: int
-    low: str
-    high: str
+    low: str | Element
+    high: str | Element
     backwards: bool
     body: tuple[object, ...]
 
@@ -68,15 +150,16 @@ class Walk:
 class Product:
     """A matmul: operands packed, multiplied, and the result put where it belongs."""
 
-    name: str
-    type: str  # of its operands
-    rows: str
-    columns: str
-    depth: str
-    batch: tuple[tuple[str, str], ...]
+    value: str
+    dtype: str  # of its operands
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    over: tuple[str, ...]
+    batch: Loops
     parts: tuple[Elements, ...]  # what packs a and b
-    onto: str  # the arguments of `run`; empty where the result is copied
-    result: Elements
+    onto: tuple[Place, str] | None  # where the result begins, and the length of its rows
+    accumulates: bool
+    result: Elements  # what copies the result where there is no `onto`
 
 
 class Statements:
@@ -102,8 +185,8 @@ class Statements:
             case Store():
                 yield self._store(s, once)
             case Fill():
-                text = number(s.number)
-                yield self._each(s.value, text if "inf" not in text else f"float({text})")
+                found = Constant(number(s.number))
+                yield self._each(s.value, Converted("f32", found) if "inf" in found.text else found)
             case Map():
                 dtype = self.values[s.value].dtype
                 expressions = self._expressions(set(self.values[s.value].names))
@@ -115,104 +198,84 @@ class Statements:
             case Scan():
                 yield self._scan(s)
             case Search():
-                called = f"rank({s.borders.value}_t, {size(s.count)}, {self._read(s.source)})"
-                yield self._each(s.value, called)
+                key = self._read(s.source)
+                yield self._each(s.value, Ranked(s.borders.value, size(s.count), key))
             case Take():
-                yield self._each(s.value, f"{s.table.value}_t({self._read(s.at)})")
+                yield self._each(s.value, Element(s.table.value, self._read(s.at)))
             case _:
                 raise BackendError("emit", f"a {type(s).__name__} has no loops here")
 
-    def _each(self, value: str, text: str) -> Elements:
+    def _each(self, value: str, found: object) -> Elements:
         names = self.values[value].names
-        return Elements(self._over(names), (f"{self._element(value)} = {text};",), "omp simd")
+        return Elements(_over(names), (Assign(self._element(value), found),), simd=True)
 
-    def _over(self, names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-        return tuple((local(n), count(n)) for n in names)
-
-    def _element(self, value: str) -> str:
+    def _element(self, value: str) -> Element:
         """An element of a value at the places of its own axes."""
         return self._read(Tile(value))
 
-    def _read(self, tile: Tile, known: set[str] | None = None) -> str:
+    def _read(self, tile: Tile, known: set[str] | None = None) -> Element:
         """An element of a tile. known: the indices that are walked; others have one element."""
         windows = {w.axis: w.terms for w in tile.windows}
-
-        def place(index: str) -> str:
-            return local(index) if known is None or index in known else "0"
-
         at = []
         for axis in self.values[tile.value].names:
-            found = affine(windows.get(axis, ((axis, 1),)), Number(0), place)
-            at.append(f"{origin(axis)} + {found}" if axis in tile.shifted else found)
-        return f"{tile.value}_t({flat(tuple(at), self._extents(tile.value))})"
+            terms = windows.get(axis, ((axis, 1),))
+            places = tuple((i if known is None or i in known else "", by) for i, by in terms)
+            at.append(At(((axis, 1),) if axis in tile.shifted else (), places=places))
+        return Element(tile.value, flat(at, self._extents(tile.value)))
 
     def _extents(self, value: str) -> tuple[str, ...]:
         return tuple(size(a.extent) for a in self.values[value].axes)
 
     def _expressions(self, known: set[str]) -> Expressions:
         return Expressions(
-            CPP,
             lambda tile: (self._read(tile, known), self.values[tile.value].dtype),
-            lambda index: local(index) if index in known else "0",
+            lambda index: index if index in known else "",
         )
 
-    def _computed(self, tile: Tile, dtype: str) -> str:
+    def _computed(self, tile: Tile, dtype: str) -> object:
         """An element of a tile, as a value of a dtype that is computed with."""
         known = set(tile_axes(tile, self.values))
         return self._expressions(known).assigned(tile, dtype)
 
     def _load(self, s: Load) -> Elements:
-        names = self.values[s.value].names
-        loops = tuple((local(n), self._extent(s, n)) for n in names)
+        loops = tuple((n, self._extent(s, n)) for n in self.values[s.value].names)
         positions = tuple(self._position(one) for one in s.region)
         shape = self.shapes[s.tensor]
-        text = f"{s.tensor}_g({flat(positions, shape)})"
+        found: object = Element(s.tensor, flat(positions, shape), in_memory=True)
         if s.pad is not None:
-            held = CPP.types[self.values[s.value].dtype]
-            pad = "float(" + number(s.pad) + ")" if held in ("f16", "bf16") else number(s.pad)
-            tests = " & ".join(f"inside({p}, {n})" for p, n in zip(positions, shape, strict=True))
-            text = f"{tests} ? {text} : {held}({pad})"
-        return Elements(loops, (f"{self._element(s.value)} = {text};",), "omp simd")
+            dtype, pad = self.values[s.value].dtype, Constant(number(s.pad))
+            held = Converted("f32", pad) if dtype in ("f16", "bf16") else pad
+            found = Guarded(tuple(zip(positions, shape, strict=True)), found, dtype, held)
+        return Elements(loops, (Assign(self._element(s.value), found),), simd=True)
 
-    def _extent(self, s: Load, axis: str) -> str:
+    def _extent(self, s: Load, axis: str) -> str | Count:
         """How many elements of an axis are loaded."""
         for one in (x for x in s.region if x.axis == axis and x.rows is None):
             if one.whole:
                 extents = dict(zip(self.values[s.value].names, self._extents(s.value), strict=True))
                 return extents[axis]
-            return count(axis) if axis in dict(one.terms) else span(one.terms)
-        return count(axis)
+            return Count(axis) if axis in dict(one.terms) else span(one.terms)
+        return Count(axis)
 
-    def _position(self, one: Slice) -> str:
+    def _position(self, one: Slice) -> At | Row:
         if one.rows is not None:
-            return f"Index({self._read(one.rows)})"
-        start = size(one.offset) if one.whole else affine(one.terms, one.offset)
+            return Row(self._read(one.rows))
+        start = At(offset=size(one.offset)) if one.whole else affine(one.terms, one.offset)
         if one.axis is None:
             return start
-        step = local(one.axis) if one.step == 1 else f"{one.step} * {local(one.axis)}"
-        return step if start == "0" else f"{start} + {step}"
+        return At(start.origins, "" if start.zero else start.offset, ((one.axis, one.step),))
 
     def _store(self, s: Store, once: bool) -> Elements:
         at = flat(tuple(self._position(one) for one in s.region), self.shapes[s.tensor])
-        element = self._element(s.value)
-        line = f"{s.tensor}_g({at}) = {element};"
-        if s.reduction:
-            line = f"add_to({s.tensor}_g, {at}, {element});"
-        condition = " && ".join(f"{origin(i)} == 0" for i in s.once)
-        if once and self.launch.grid:
-            condition = "first"
-        loops = self._over(self.values[s.value].names)
-        scattered = s.reduction or any(one.rows for one in s.region)
-        return Elements(loops, (line,), "" if scattered else "omp simd", condition=condition)
-
-    def _folding(self, reduction: str, dtype: str) -> tuple[str, str, str]:
-        """A reduction: of two texts, its identity text, its name in OpenMP."""
-        if reduction not in REDUCTIONS:
-            raise BackendError("emit", f"`{reduction}` has no reduction in this language")
-        both, identity, name = REDUCTIONS[reduction]
-        if reduction in OF_INTEGERS and dtype not in ("f32", "tf32", "f16", "bf16"):
-            identity, name = OF_INTEGERS[reduction]
-        return both, identity.format(CPP.types[dtype]), name
+        to, element = Element(s.tensor, at, in_memory=True), self._element(s.value)
+        scattered = bool(s.reduction) or any(one.rows for one in s.region)
+        return Elements(
+            _over(self.values[s.value].names),
+            (Scatter(to, element) if s.reduction else Assign(to, element),),
+            simd=not scattered,
+            first=once and bool(self.launch.grid),
+            once=s.once,
+        )
 
     def _reduction(self, s: Reduction) -> tuple[Elements, ...]:
         """Over the axes as they lie in memory; the innermost is reduced in registers, if it goes.
@@ -221,44 +284,43 @@ class Statements:
         Not where the value is narrower than its sums: each step would round to the narrow dtype.
         """
         dtype = _wide(self.values[s.value].dtype)
-        both, identity, name = self._folding(s.reduction, dtype)
+        identity = _identity(s.reduction, dtype)
         axes = tile_axes(s.source, self.values)
         kept = tuple(n for n in self.values[s.value].names if n not in axes)
         own = tuple(n for n in axes if n not in s.over)
         if own and self.short.issuperset(s.over) and dtype == self.values[s.value].dtype:
             axes = (*own[:-1], *s.over, own[-1])
-        order = (*kept, *axes)
-        item, element = self._computed(s.source, dtype), self._element(s.value)
-        held = f"{CPP.types[dtype]}({element})"
+        item, held = self._computed(s.source, dtype), Converted(dtype, self._element(s.value))
         alone = not s.accumulate and s.over == axes[-1:]  # nothing else is reduced onto the value
         fresh = (self._each(s.value, identity),) if not (s.accumulate or alone) else ()
-        if axes and axes[-1] in s.over:
-            found = Elements(
-                self._over(order),
-                (f"acc = {both.format('acc', item)};",),
-                f"omp simd reduction({name} : acc)",
-                before=(f"{CPP.types[dtype]} acc = {identity};",),
-                after=(self._put(s.value, "acc" if alone else both.format(held, "acc")),),
-            )
-        else:
-            line = self._put(s.value, both.format(held, item))
-            found = Elements(self._over(order), (line,), "omp simd" if order else "")
+        loops = _over((*kept, *axes))
+        if not axes or axes[-1] not in s.over:
+            put = self._put(s.value, Combined(s.reduction, held, item))
+            return (*fresh, Elements(loops, (put,), simd=bool(loops)))
+        acc = Local(ACC)
+        whole = acc if alone else Combined(s.reduction, held, acc)
+        found = Elements(
+            loops,
+            (Assign(acc, Combined(s.reduction, acc, item)),),
+            reduces=identity,
+            before=(Declare(dtype, ACC, identity),),
+            after=(self._put(s.value, whole),),
+        )
         return (*fresh, found)
 
-    def _put(self, value: str, text: str) -> str:
-        return f"{self._element(value)} = {CPP.types[self.values[value].dtype]}({text});"
+    def _put(self, value: str, found: object) -> Assign:
+        return Assign(self._element(value), Converted(self.values[value].dtype, found))
 
     def _scan(self, s: Scan) -> Elements:
-        dtype = _wide(self.values[s.value].dtype)
-        both, _, _ = self._folding(s.reduction, dtype)
+        dtype, run = _wide(self.values[s.value].dtype), Local(RUN)
+        _identity(s.reduction, dtype)
         others = tuple(n for n in self.values[s.value].names if n != s.along)
-        held, item = CPP.types[dtype], self._computed(s.source, dtype)
-        carry = self._element(s.carry)
+        step = Combined(s.reduction, run, self._computed(s.source, dtype))
         return Elements(
-            self._over((*others, s.along)),
-            (f"run = {both.format('run', item)};", self._put(s.value, "run")),
-            before=(f"{held} run = {held}({carry});",),
-            after=(self._put(s.carry, "run"),),
+            _over((*others, s.along)),
+            (Assign(run, step), self._put(s.value, run)),
+            before=(Declare(dtype, RUN, Converted(dtype, self._element(s.carry))),),
+            after=(self._put(s.carry, run),),
         )
 
     def _product(self, s: Dot) -> Product:
@@ -272,50 +334,56 @@ class Statements:
         batch = tuple(n for n in names if n in both or n not in (*axes[id(a)], *axes[id(b)]))
         rows = tuple(n for n in names if n in axes[id(a)] and n not in batch)
         columns = tuple(n for n in names if n in axes[id(b)] and n not in batch)
-        dtype, name = _wide(self.values[s.value].dtype), f"{s.value}_p"
+        dtype = _wide(self.values[s.value].dtype)
         of_bf16 = dtype == "f32" and {self.values[t.value].dtype for t in (a, b)} == {"bf16"}
 
         def packed(part: str, tile: Tile, first: tuple, second: tuple) -> Elements:
             order = tuple(n for n in axes[id(tile)] if n not in batch)
-            line = f"{name}.{part}({_along(first)}, {_along(second)}) = "
-            text = self._read(tile, set(axes[id(tile)])) if of_bf16 else self._computed(tile, dtype)
-            return Elements(self._over(order), (f"{line}{text};",), "omp simd" if order else "")
+            to = Packed(s.value, part, _along(first), _along(second))
+            plain = self._read(tile, set(axes[id(tile)])) if of_bf16 else None
+            found = plain or self._computed(tile, dtype)
+            return Elements(_over(order), (Assign(to, found),), simd=bool(order))
 
-        found = f"{name}.c({_along(rows)}, {_along(columns)})"
-        element = self._element(s.value)
-        line = f"{element} += {found};" if s.accumulate else f"{element} = {found};"
-        inner, onto = (*rows, *columns), ""
-        if len(columns) == 1 and len(rows) < 2 and names[-len(inner) :] == inner:
-            places = tuple(local(n) if n in batch else "0" for n in names)
-            at, row = flat(places, self._extents(s.value)), self._extents(s.value)[-1]
-            onto = f"{s.value}_t, {at}, {row}, {str(s.accumulate).lower()}"
-        if dtype != self.values[s.value].dtype:
-            onto = ""
+        inner, onto = (*rows, *columns), None
+        in_place = len(columns) == 1 and len(rows) < 2 and names[-len(inner) :] == inner
+        if in_place and dtype == self.values[s.value].dtype:
+            places = tuple(At(places=((n if n in batch else "", 1),)) for n in names)
+            onto = flat(places, self._extents(s.value)), self._extents(s.value)[-1]
+        found = Packed(s.value, "c", _along(rows), _along(columns))
+        copied = Assign(self._element(s.value), found, s.accumulate)
         return Product(
-            name,
-            CPP.types["bf16" if of_bf16 else dtype],
-            *(" * ".join(map(count, part)) or "1" for part in (rows, columns, s.over)),
-            self._over(batch),
-            (packed("a", a, rows, s.over), packed("b", b, s.over, columns)),
-            onto,
-            Elements(self._over(inner), (line,), "omp simd" if inner else ""),
+            value=s.value,
+            dtype="bf16" if of_bf16 else dtype,
+            rows=rows,
+            columns=columns,
+            over=s.over,
+            batch=_over(batch),
+            parts=(packed("a", a, rows, s.over), packed("b", b, s.over, columns)),
+            onto=onto,
+            accumulates=s.accumulate,
+            result=Elements(_over(inner), (copied,), simd=bool(inner)),
         )
 
-    def _bound(self, bound: Bound) -> str:
+    def _bound(self, bound: Bound) -> str | Element:
         if bound.position is None:
             return size(bound.size)
         at = affine(bound.position.terms, bound.position.offset)
-        return f"Index({bound.tensor}_g({at}))"
+        return Element(bound.tensor, at, in_memory=True)
 
 
-def local(index: str) -> str:
-    """The variable that holds an element's place within its tile."""
-    return f"{index}_i"
+def _over(names: tuple[str, ...]) -> Loops:
+    return tuple((n, Count(n)) for n in names)
 
 
-def _along(indices: tuple[str, ...]) -> str:
+def _along(indices: tuple[str, ...]) -> Place:
     """Several indices as one, the last the innermost."""
-    return flat(tuple(map(local, indices)), tuple(map(count, indices)))
+    return flat([At(places=((i, 1),)) for i in indices], list(map(Count, indices)))
+
+
+def _identity(reduction: str, dtype: str) -> Identity:
+    if reduction not in REDUCTIONS:
+        raise BackendError("emit", f"`{reduction}` has no reduction in this language")
+    return Identity(reduction, dtype)
 
 
 def _wide(dtype: str) -> str:

@@ -6,7 +6,6 @@ import re
 from typing import Any
 
 from backends.cpp.statements import Statements
-from backends.shared.expressions import CPP
 from backends.shared.texts import number, size
 from backends.shared.words import KEYWORDS
 from ir.digest import spec_digest, text_digest
@@ -67,14 +66,10 @@ def _launch(nest: LoopNest, launch: Launch) -> dict[str, Any]:
         "sizes": launch.sizes,
         "step": launch.repeat.index if launch.repeat else "",
         "attributes": [(n, number(v)) for n, v in nest.spec.attributes],
-        "tensors": [(p.name, CPP.types[p.dtype]) for p in launch.parameters],
+        "tensors": [(p.name, p.dtype) for p in launch.parameters],
         "grid": [(g.index, g.tile, size(g.size)) for g in launch.grid],
-        "tiles": " * ".join(f"{g.index}_tiles" for g in launch.grid) or "1",
         "whole": [(i, size(e)) for i, e in launch.whole],
-        "held": [
-            (v.name, CPP.types[v.dtype], " * ".join(f"({size(a.extent)})" for a in v.axes) or "1")
-            for v in launch.values
-        ],
+        "held": [(v.name, v.dtype, [size(a.extent) for a in v.axes]) for v in launch.values],
         "once": statements.block(launch.once, once=True),
         "body": statements.block(launch.body),
     }

@@ -1,12 +1,16 @@
-"""Expressions as typed C-like text: the operands of an operation are converted to where they meet."""
+"""Typed C-like expressions as values: operands are converted to the dtype in which they meet.
+
+A language's template has a macro that spells each node.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from backends.backend import BackendError
-from backends.shared.texts import number, origin, scalar
+from backends.shared.places import At
+from backends.shared.texts import number, scalar
 from ir.functions import POINTWISE
 from ir.nest.nest import Tile
 from ir.nest.steps import constant_dtype, promote
@@ -15,145 +19,127 @@ from ir.spec import SHORT, Apply, Cast, Expr, Index, Number
 
 _NARROW = ("f16", "bf16", "tf32")  # floats that are computed with as f32
 _WHOLE = ("b8", *SHORT, "i32", "i64")
+_HELD = ("f32", *_NARROW, *_WHOLE)
 _CHOOSES = ("where", "minimum", "maximum")  # they give back an operand, so b8 stays b8
-OPERATORS = {
-    "add": "{} + {}",
-    "sub": "{} - {}",
-    "mul": "{} * {}",
-    "div": "{} / {}",
-    "neg": "-{}",
-    "lt": "{} < {}",
-    "le": "{} <= {}",
-    "gt": "{} > {}",
-    "ge": "{} >= {}",
-    "eq": "{} == {}",
-    "ne": "{} != {}",
-    "and": "{} & {}",
-    "or": "{} | {}",
-    "xor": "{} ^ {}",
-    "not": "~{}",
-    "where": "{} ? {} : {}",
-}
-TRUTH = {"and": "{} && {}", "or": "{} || {}", "xor": "{} != {}", "not": "!{}"}
+OPERATORS = frozenset("add sub mul div neg lt le gt ge eq ne and or xor not where".split())
+TRUTH = frozenset(("and", "or", "xor", "not"))  # others where the operands are b8
 IDENTITY = ("floor", "ceil", "round", "trunc")  # of integers
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
-    """A text and the dtype of its value, as it is computed with: never a narrow float."""
+class Constant:
+    """A number, or an expression over sizes and attributes."""
 
     text: str
-    dtype: str
+    single: bool = False  # a literal of f32
 
 
 @dataclass(frozen=True, slots=True)
-class Language:
-    """How a language spells types and functions."""
+class Converted:
+    """A value as one of another dtype."""
 
-    types: Mapping[str, str]  # of f32, i32, i64, i16, i8, u8 and b8
-    functions: str  # what calls of the prelude begin with
+    dtype: str
+    value: object
 
 
-CPP = Language(
-    types={
-        "f32": "float",
-        "tf32": "float",
-        "f16": "f16",
-        "bf16": "bf16",
-        "b8": "bool",
-        "i64": "i64",
-        "i32": "i32",
-        "i16": "i16",
-        "i8": "i8",
-        "u8": "u8",
-    },
-    functions="fn::",
-)
+@dataclass(frozen=True, slots=True)
+class Nonzero:
+    """Whether a value is not 0."""
+
+    value: object
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operator of the language."""
+
+    name: str
+    args: tuple[object, ...]
+    of_truth: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A function of the prelude."""
+
+    name: str
+    args: tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Typed:
+    """An expression and the dtype of its value, as it is computed with: never a narrow float."""
+
+    value: object
+    dtype: str
 
 
 class Expressions:
-    """Renders expressions. leaf: the text of a tile's element and the dtype that it is held in;
-    local: the text of an index's place within its tile."""
+    """Makes expressions. leaf: a tile's element and the dtype that it is held in; place: an index
+    within its tile, empty where the tile has one element."""
 
     def __init__(
-        self,
-        language: Language,
-        leaf: Callable[[Tile], tuple[str, str]],
-        local: Callable[[str], str],
-    ):
-        self.language, self.leaf, self.local = language, leaf, local
+        self, leaf: Callable[[Tile], tuple[object, str]], place: Callable[[str], str]
+    ) -> None:
+        self.leaf, self.place = leaf, place
 
-    def assigned(self, expr: Expr, dtype: str) -> str:
-        """The text of an expression as a value of a dtype."""
+    def assigned(self, expr: Expr, dtype: str) -> object:
+        """An expression as a value of a dtype."""
         return self.converted(self.of(expr), dtype)
 
-    def of(self, expr: Expr) -> Text:
-        """The text of an expression, in brackets where an operator could take it apart."""
+    def of(self, expr: Expr) -> Typed:
+        """An expression with its dtype."""
         match expr:
             case _ if is_scalar(expr):
                 dtype = constant_dtype(expr)
-                return Text(self._constant(expr, dtype), dtype)
+                return Typed(_constant(expr, dtype), dtype)
             case Tile():
-                text, dtype = self.leaf(expr)
-                if dtype in _NARROW:
-                    return Text(text if dtype == "tf32" else f"float({text})", "f32")
-                return Text(text, dtype)
+                return _widened(*self.leaf(expr))
             case Index(name):
-                return Text(f"i32({origin(name)} + {self.local(name)})", "i32")
+                at = At(origins=((name, 1),), places=((self.place(name), 1),))
+                return Typed(Converted("i32", at), "i32")
             case Cast(dtype, value):
-                found = self.converted(self.of(value), dtype)
-                if dtype in _NARROW:
-                    return Text(found if dtype == "tf32" else f"float({found})", "f32")
-                return Text(found, dtype)
+                return _widened(self.converted(self.of(value), dtype), dtype)
             case Apply():
                 return self._apply(expr)
         raise BackendError("emit", f"a {type(expr).__name__} has no text")
 
-    def converted(self, given: Text, dtype: str) -> str:
-        """A text as a value of another dtype."""
-        name = self.language.types.get(dtype)
-        if name is None:
+    def converted(self, given: Typed, dtype: str) -> object:
+        """A value as one of another dtype."""
+        if dtype not in _HELD:
             raise BackendError("emit", f"this language has no {dtype}")
         if given.dtype == dtype:
-            return given.text
+            return given.value
         if dtype == "b8":
-            return f"({given.text} != 0)"
+            return Nonzero(given.value)
         if dtype == "tf32":
-            return f"{self.language.functions}round_tf32({given.text})"
+            return Called("round_tf32", (given.value,))
         if dtype in _WHOLE and given.dtype not in _WHOLE:
             wide = "i64" if dtype == "i64" else "i32"  # narrower ones wrap
-            cut = f"{self.language.functions}{wide}_from({given.text})"
-            return cut if wide == dtype else f"{name}({cut})"
-        inner = given.text if given.dtype in ("f32", *_WHOLE) else f"float({given.text})"
-        return f"{name}({inner})"
+            cut = Called(f"{wide}_from", (given.value,))
+            return cut if wide == dtype else Converted(dtype, cut)
+        plain = given.dtype in ("f32", *_WHOLE)
+        return Converted(dtype, given.value if plain else Converted("f32", given.value))
 
-    def _constant(self, expr: Expr, dtype: str) -> str:
-        text = scalar(expr)
-        if dtype == "f32":
-            plain = isinstance(expr, Number) and "inf" not in text
-            return f"{number(float(expr.value))}f" if plain else f"float({text})"
-        return text if isinstance(expr, Number) and dtype == "i32" else f"{dtype}({text})"
-
-    def _apply(self, expr: Apply) -> Text:
+    def _apply(self, expr: Apply) -> Typed:
         name, kind = expr.function, POINTWISE[expr.function].kind
         args = [self.of(a) for a in expr.args]
         if name == "where":
             meet = self._meet(name, kind, args[1:])
-            texts = [self.converted(args[0], "b8"), *(self.converted(a, meet) for a in args[1:])]
-            return Text(f"({OPERATORS[name].format(*texts)})", meet)
+            chosen = (self.converted(a, meet) for a in args[1:])
+            return Typed(Operation(name, (self.converted(args[0], "b8"), *chosen)), meet)
         if name == "pow" and expr.args[1] == Number(2):
             name, args = "square", args[:1]
         meet = self._meet(name, kind, args)
-        texts = [self.converted(a, meet) for a in args]
+        values = tuple(self.converted(a, meet) for a in args)
         result = {"compare": "b8", "test": "b8", "random": "f32"}.get(kind, meet)
         if name in IDENTITY and meet in _WHOLE:
-            return Text(texts[0], meet)
-        table = OPERATORS | (TRUTH if meet == "b8" else {})
-        if name in table:
-            return Text(f"({table[name].format(*texts)})", result)
-        return Text(f"{self.language.functions}{name}({', '.join(texts)})", result)
+            return Typed(values[0], meet)
+        if name in OPERATORS:
+            return Typed(Operation(name, values, meet == "b8" and name in TRUTH), result)
+        return Typed(Called(name, values), result)
 
-    def _meet(self, name: str, kind: str, args: list[Text]) -> str:
+    def _meet(self, name: str, kind: str, args: list[Typed]) -> str:
         """The dtype in which the operands meet."""
         if kind in ("float", "test"):
             return "f32"
@@ -164,3 +150,20 @@ class Expressions:
             return "b8"
         meet = promote(dtypes)
         return "i32" if meet == "b8" and kind == "arithmetic" and name not in _CHOOSES else meet
+
+
+def _widened(value: object, dtype: str) -> Typed:
+    """A value of any dtype as it is computed with."""
+    if dtype not in _NARROW:
+        return Typed(value, dtype)
+    return Typed(value if dtype == "tf32" else Converted("f32", value), "f32")
+
+
+def _constant(expr: Expr, dtype: str) -> object:
+    text = scalar(expr)
+    if dtype == "f32":
+        if isinstance(expr, Number) and "inf" not in text:
+            return Constant(number(float(expr.value)), single=True)
+        return Converted("f32", Constant(text))
+    plain = isinstance(expr, Number) and dtype == "i32"
+    return Constant(text) if plain else Converted(dtype, Constant(text))

@@ -1,9 +1,8 @@
-"""Sizes, affine terms and constants of a nest as C-like text."""
+"""Sizes and constants of a nest as C-like text."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
 from backends.backend import BackendError
 from ir.spec import FLOATS, Apply, Cast, Expr, Index, Number, Size
@@ -94,16 +93,6 @@ def size(expr: Expr) -> str:
     raise BackendError("emit", f"a size of this sort has no spelling: {expr}")
 
 
-def affine(
-    terms: tuple[tuple[str, int], ...], offset: Expr, each: Callable[[str], str] = origin
-) -> str:
-    """`sum(coefficient * each(index)) + offset`."""
-    parts = [each(i) if c == 1 else f"{c} * {each(i)}" for i, c in terms]
-    if offset != Number(0) or not parts:
-        parts.append(size(offset))
-    return " + ".join(parts).replace("+ -", "- ")
-
-
 def span(terms: tuple[tuple[str, int], ...]) -> str:
     """How many positions a window over the inside of its indices' tiles has."""
     (index, step), *more = terms
@@ -111,20 +100,6 @@ def span(terms: tuple[tuple[str, int], ...]) -> str:
         return count(index)
     parts = [f"({count(i)} - 1)" if c == 1 else f"{c} * ({count(i)} - 1)" for i, c in terms]
     return " + ".join((*parts, "1"))
-
-
-def flat(positions: tuple[str, ...], extents: tuple[str, ...]) -> str:
-    """Where an element lies in an array whose last axis is contiguous; positions and extents: of
-    each axis, outermost first."""
-    found = ""
-    for position, extent in zip(positions, extents, strict=True):
-        if found in ("", "0"):
-            found = position
-            continue
-        inner = f"({found})" if " " in found else found
-        outer = f"({extent})" if " " in extent else extent
-        found = f"{inner} * {outer}" + ("" if position == "0" else f" + {position}")
-    return found or "0"
 
 
 def number(value: float | int | bool) -> str:

@@ -26,26 +26,8 @@ def test_a_size_is_grouped_as_it_must_be(expr, text):
     assert texts.size(expr) == text
 
 
-def test_an_affine_start_names_origins():
-    assert texts.affine((("p", 2), ("i", 1)), Number(-1)) == "2 * p_at + i_at - 1"
-    assert texts.affine((), Number(0)) == "0"
-
-
 def test_an_index_in_a_bound_is_the_origin_of_its_tile():
     assert texts.size(Apply("add", (Index("m"), Number(64)))) == "m_at + 64"
-
-
-@pytest.mark.parametrize(
-    ("positions", "extents", "text"),
-    [
-        ((), (), "0"),
-        (("m_i",), ("64",), "m_i"),
-        (("m_i", "k_i"), ("64", "K"), "m_i * K + k_i"),
-        (("b_at + b_i", "0", "k_i"), ("B", "M", "K + 1"), "((b_at + b_i) * M) * (K + 1) + k_i"),
-    ],
-)
-def test_the_last_axis_is_contiguous(positions, extents, text):
-    assert texts.flat(positions, extents) == text
 
 
 def test_a_window_spans_what_its_indices_reach():

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from backends.backend import BackendError
 from backends.shared import texts
+from backends.shared.places import At, affine
 from backends.sim import spelling
 from ir.nest.footprint import temporaries
 from ir.nest.nest import (
@@ -80,14 +81,6 @@ class Pad:
 
 
 @dataclass(frozen=True, slots=True)
-class Affine:
-    """sum(coefficient * origin of index) + offset; the offset is empty where it adds nothing."""
-
-    terms: tuple[tuple[str, int], ...] = ()
-    offset: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class View:
     """A tile of a value's buffer."""
 
@@ -103,7 +96,7 @@ class View:
 class Position:
     """One dimension of a region; see `device::Slice`."""
 
-    start: Affine = Affine()
+    start: At = At()
     axis: str = ""  # empty: one position
     counted: str = ""  # the index whose elements inside are the extent
     extent: str = ""  # otherwise
@@ -131,7 +124,7 @@ class Read:
     """A bound that is read from a tensor."""
 
     tensor: str
-    at: Affine
+    at: At
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,7 +306,9 @@ class Commands:
     def _step(self, step: Step, to: View, names: tuple[str, ...]) -> Call:
         if step.function == "iota":
             index = step.args[0].name
-            return Call("Iota", (to, Axis(spelling.axis(index)), Affine(((index, 1),))), box=names)
+            return Call(
+                "Iota", (to, Axis(spelling.axis(index)), At(origins=((index, 1),))), box=names
+            )
         function, args = step.function, step.args
         if function == "relu":
             function, args = "maximum", (*args, Number(0.0))
@@ -371,7 +366,7 @@ class Commands:
     def _read(self, bound: Bound) -> Read | None:
         if bound.position is None:
             return None
-        return Read(bound.tensor, _affine(bound.position.terms, bound.position.offset))
+        return Read(bound.tensor, affine(bound.position.terms, bound.position.offset))
 
     def _region(self, region: tuple[Slice, ...], value: str) -> tuple[Position, ...]:
         walked = [
@@ -388,16 +383,16 @@ class Commands:
         if one.axis is None and one.rows is not None:
             return Position(rows=self._view(one.rows))
         if one.axis is None:
-            return Position(_affine(one.terms, one.offset))
+            return Position(affine(one.terms, one.offset))
         name = spelling.axis(one.axis)
         if one.rows is not None:
             box = tuple((spelling.axis(i), i) for i, _ in one.terms) if together else ()
             return Position(axis=name, counted=one.axis, rows=self._view(one.rows), along=box)
         if one.whole:
             extent = next(a.extent for a in self.values[value].axes if a.name == one.axis)
-            start = Affine(offset=texts.size(one.offset))
+            start = At(offset=texts.size(one.offset))
             return Position(start, name, extent=texts.size(extent), step=one.step)
-        start = _affine(one.terms, one.offset)
+        start = affine(one.terms, one.offset)
         if len(one.terms) == 1 and one.axis == one.terms[0][0]:
             return Position(start, name, counted=one.axis, step=one.step)
         return Position(start, name, extent=texts.span(one.terms))
@@ -428,11 +423,6 @@ class Commands:
     def _indices(self) -> set[str]:
         """Every index of the launch."""
         return {i for i, _ in (*self.launch.tiles, *self.launch.whole)}
-
-
-def _affine(terms: tuple[tuple[str, int], ...], offset: Expr) -> Affine:
-    held = "" if terms and offset == Number(0) else texts.size(offset)
-    return Affine(terms, held)
 
 
 def _calls(block: tuple[object, ...]) -> Iterator[Call]:

@@ -1,0 +1,96 @@
+"""Places: where an element lies in an array whose last axis is contiguous, as values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from backends.shared.texts import size
+from ir.spec import Expr, Number
+
+Terms = tuple[tuple[str, int], ...]  # (index, coefficient)
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many elements of an index's tile are inside."""
+
+    index: str
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """A position along an axis: the sum of its parts."""
+
+    origins: Terms = ()  # where the tiles of indices start
+    offset: str = ""  # empty: nothing
+    places: Terms = ()  # within tiles; an empty index is the only element of its tile
+
+    @property
+    def several(self) -> bool:
+        """Whether it is more than one word."""
+        parts = (*self.origins, *self.places)
+        alone = len(parts) + bool(self.offset) < 2 and all(by == 1 for _, by in parts)
+        return not alone or " " in self.offset
+
+    @property
+    def zero(self) -> bool:
+        """Whether it is the first position."""
+        return not self.origins and self.offset in ("", "0") and self.places in ((), (("", 1),))
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A position that a value holds."""
+
+    element: Element
+    zero = False
+
+    @property
+    def several(self) -> bool:
+        """Whether it is more than one word."""
+        return self.element.place.several
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """`inner * extent + last`: the place in an array with one axis more."""
+
+    inner: Place
+    extent: str | Count
+    last: At | Row | None  # None: the first position
+    several = True
+    zero = False
+
+    @property
+    def wide(self) -> bool:
+        """Whether the extent is more than one word."""
+        return isinstance(self.extent, str) and " " in self.extent
+
+
+Place = At | Row | Nested
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """An element of an array."""
+
+    array: str
+    place: Place
+    in_memory: bool = False  # of a global tensor; else of a tile
+
+
+def affine(terms: Terms, offset: Expr) -> At:
+    """The sum of the origins of indices, each with its coefficient, and an offset."""
+    return At(terms, "" if terms and offset == Number(0) else size(offset))
+
+
+def flat(positions: Sequence[At | Row], extents: Sequence[str | Count]) -> Place:
+    """Where an element lies; positions and extents: of each axis, outermost first."""
+    found: Place = At()
+    for position, extent in zip(positions, extents, strict=True):
+        if found.zero:
+            found = position
+        else:
+            found = Nested(found, extent, None if position.zero else position)
+    return found

@@ -1,0 +1,63 @@
+"""A place is the row-major index of its positions."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backends.shared.places import At, Count, Element, Nested, Row, affine, flat
+from ir.spec import Apply, Number, Size
+
+INDICES = ("a", "b", "c", "d")
+
+
+def number(place, values):
+    """What a place comes to. values: of each index within its tile; origins are 100 times that."""
+    match place:
+        case Nested(inner, extent, last):
+            beyond = 0 if last is None else number(last, values)
+            return number(inner, values) * int(extent) + beyond
+        case At(origins, offset, places):
+            parts = [by * 100 * values[i] for i, by in origins]
+            parts += [by * values[i] for i, by in places if i]
+            return sum(parts) + int(offset or 0)
+
+
+@given(st.data())
+def test_the_last_axis_is_contiguous(data):
+    extents = data.draw(st.lists(st.integers(1, 5), max_size=4))
+    at = [data.draw(st.integers(0, e - 1)) for e in extents]
+    walked = [data.draw(st.booleans()) or bool(i) for i in at]
+    positions = [
+        At(places=((name if found else "", 1),))
+        for name, found in zip(INDICES, walked, strict=False)
+    ]
+    values = dict(zip(INDICES, at, strict=False))
+    found = number(flat(positions, [str(e) for e in extents]), values)
+    assert found == (np.ravel_multi_index(at, extents) if extents else 0)
+
+
+def test_a_start_is_the_sum_of_origins_and_an_offset_that_adds_something():
+    assert affine((("p", 2),), Number(0)) == At((("p", 2),))
+    assert affine((("p", 2), ("i", 1)), Number(-1)) == At((("p", 2), ("i", 1)), "-1")
+    assert affine((), Number(0)) == At(offset="0")
+
+
+def test_what_needs_brackets_is_known():
+    one, sum_of_two = At(places=(("m", 1),)), At((("m", 1),), places=(("m", 1),))
+    assert (one.several, sum_of_two.several) == (False, True)
+    assert At(offset="H - 1").several and At(places=(("m", 2),)).several
+    assert affine((), Apply("sub", (Size("H"), Number(1)))).several
+    assert flat((one, one), ("M", Count("k"))).several
+    assert Row(Element("ids", sum_of_two)).several and not Row(Element("ids", one)).several
+    assert Nested(one, "K + 1", None).wide and not Nested(one, Count("k"), None).wide
+
+
+def test_the_first_position_adds_nothing():
+    first = At(places=(("", 1),))
+    assert first.zero and At().zero and At(offset="0").zero
+    assert not At(offset="1").zero and not At((("m", 1),)).zero
+    assert flat((At(places=(("m", 1),)), first), ("M", "K")) == Nested(
+        At(places=(("m", 1),)), "K", None
+    )
