@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from ir.schedule import Schedule
+from ir.schedule import Decision, Schedule
 from ir.spec import Spec
 
 ATOMICS = ("f32", "i32")  # that memory adds to, where a machine does not say
@@ -46,6 +46,8 @@ class Rendering:
 Nest = Any  # an `ir.nest` LoopNest, and one of its Launches: `ir.nest` imports this module
 Launch = Any
 Value = Any
+Segment = Any  # of `ir.lower`: the equations of a launch, and how an index of it is tiled
+Tiling = Any
 Sizes = Mapping[str, int]
 Cost = Callable[[Nest], float]  # microseconds
 
@@ -105,6 +107,25 @@ class MachineClass(Protocol):
 
     def single_indices(self, spec: Spec) -> Collection[str]:
         """The indices that a plain schedule takes one at a time."""
+
+    def launch_fields(
+        self, schedule: Schedule, segment: Segment, tilings: Mapping[str, Tiling]
+    ) -> Mapping[str, Any]:
+        """What verbs of the class decide on a launch as a whole: fields of `ir.nest`'s Launch.
+        KernelError where two decisions disagree."""
+
+    def require_met(
+        self,
+        schedule: Schedule,
+        parts: Sequence[Segment],
+        cut: Sequence[Mapping[str, Tiling]],
+    ) -> None:
+        """KernelError at a decision on a launch as a whole that applies to no launch."""
+
+    def launch_changes(
+        self, spec: Spec, schedule: Schedule, machine: Machine
+    ) -> Iterator[tuple[Decision | None, Decision | None]]:
+        """Every single change of such decisions, old and new (None: not there), in a fixed order."""
 
     def scratch_bytes(self, launch: Launch, machine: Machine, sizes: Sizes) -> int:
         """Bytes of scratch that one tile of a launch takes."""

@@ -11,12 +11,10 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from ir.contraction import contraction
-from ir.edits.grid_mapping import dispatch_changes
 from ir.edits.stages import stage_changes
 from ir.edits.variant import variant_changes
 from ir.errors import KernelError
-from ir.lower.grid_mapping import OF_LAUNCH
-from ir.lower.verbs import canonical
+from ir.lower.verbs import OF_LAUNCH, canonical
 from ir.machine import Machine
 from ir.recurrence import recurrences
 from ir.schedule import Decision, Schedule
@@ -289,7 +287,7 @@ def _kernels(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
 
 def _launches(ground: _Ground, schedule: Schedule) -> Iterator[Edit]:
     """What is decided on a launch as a whole."""
-    for old, new in dispatch_changes(ground.spec, schedule, ground.machine):
+    for old, new in ground.machine.model.launch_changes(ground.spec, schedule, ground.machine):
         yield Edit(old, new)
 
 

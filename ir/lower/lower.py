@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ir.errors import KernelError
-from ir.lower.grid_mapping import dispatch, require_met
 from ir.lower.launches import Segment, Tiling, segments, tilings
 from ir.lower.program import Program
 from ir.lower.verbs import require_legal
@@ -63,7 +62,7 @@ def _lowered(
     cut = tuple(
         tilings(segment, facts, schedule, machine.model.copies_fill_grid) for segment in parts
     )
-    require_met(schedule, parts, cut)
+    machine.model.require_met(schedule, parts, cut)
     launches = tuple(
         _launch(variant, facts, schedule, machine, segment, one)
         for segment, one in zip(parts, cut, strict=True)
@@ -102,7 +101,6 @@ def _launch(
     program = Program(spec, facts, schedule, machine, segment, cut)
     program.build()
     grid = tuple(GridAxis(c.index, c.tile, c.range.high) for c in cut.values() if c.level == "grid")
-    on_machine = dispatch(schedule, segment, cut)
     return Launch(
         name=segment.name,
         parameters=_parameters(spec, facts, segment, program.touched),
@@ -113,10 +111,7 @@ def _launch(
         body=program.body,
         tiles=tuple((c.index, c.tile) for c in cut.values() if c.tile),
         whole=tuple((c.index, c.range.high) for c in cut.values() if not c.tile),
-        threads=on_machine.threads,
-        band=on_machine.band,
-        resident=on_machine.resident,
-        specialized=on_machine.specialized,
+        **machine.model.launch_fields(schedule, segment, cut),
         repeat=_repeat(segment.recurrence, facts),
     )
 

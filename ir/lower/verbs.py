@@ -22,6 +22,8 @@ from ir.variant.precision import NARROW, narrowest, require_narrow
 from ir.variant.variant import rewritten
 from ir.verify import facts as facts_of
 
+OF_LAUNCH = ("threads", "persistent", "specialize")  # verbs that name a launch by what it stores
+
 
 @dataclass(frozen=True, slots=True)
 class Verb:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from ir.lower.launches import Segment, Tiling
 from ir.machine import Cost, Machine
 from ir.nest.footprint import tables
 from ir.nest.nest import Launch, LoopNest, Value
-from ir.schedule import Schedule
+from ir.schedule import Decision, Schedule
 from ir.spec import Spec
-from machines.gpu import facts, quick_cost, registers, shared_memory
+from machines.gpu import facts, grid_mapping, quick_cost, registers, shared_memory
 from machines.gpu.index_roles import roles
+from machines.gpu.launch_changes import launch_changes
 from machines.gpu.seed import seed
 
 Sizes = Mapping[str, int]
@@ -56,6 +59,27 @@ class Gpu:
     def single_indices(self, spec: Spec) -> Collection[str]:
         """Filter taps: padded to a power of two, a tile of them would be mostly padding."""
         return roles(spec).taps
+
+    def launch_fields(
+        self, schedule: Schedule, segment: Segment, tilings: Mapping[str, Tiling]
+    ) -> Mapping[str, Any]:
+        """Threads, the order of tiles, residence, and whether sizes are constants."""
+        return grid_mapping.launch_fields(schedule, segment, tilings)
+
+    def require_met(
+        self,
+        schedule: Schedule,
+        parts: Sequence[Segment],
+        cut: Sequence[Mapping[str, Tiling]],
+    ) -> None:
+        """KernelError at a decision on a launch as a whole that applies to no launch."""
+        grid_mapping.require_met(schedule, parts, cut)
+
+    def launch_changes(
+        self, spec: Spec, schedule: Schedule, machine: Machine
+    ) -> Iterator[tuple[Decision | None, Decision | None]]:
+        """Other orders of tiles, numbers of threads and residences."""
+        return launch_changes(spec, schedule, machine)
 
     def scratch_bytes(self, launch: Launch, machine: Machine, sizes: Sizes) -> int:
         """Shared memory: what matmuls are loaded and laid out in, and what moves in bulk."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from ir.lower.launches import Segment, Tiling
 from ir.machine import Cost, Machine
 from ir.nest.nest import Launch, LoopNest, Value
-from ir.schedule import Schedule
+from ir.schedule import Decision, Schedule
 from ir.spec import Spec
 from machines.tiles import footprint, quick_cost
 from machines.tiles.seed import seed
@@ -37,6 +39,26 @@ class Tiles:
     def single_indices(self, spec: Spec) -> Collection[str]:
         """None: a processing element takes a row as it comes."""
         return ()
+
+    def launch_fields(
+        self, schedule: Schedule, segment: Segment, tilings: Mapping[str, Tiling]
+    ) -> Mapping[str, Any]:
+        """None: the class has no verb on a launch as a whole."""
+        return {}
+
+    def require_met(
+        self,
+        schedule: Schedule,
+        parts: Sequence[Segment],
+        cut: Sequence[Mapping[str, Tiling]],
+    ) -> None:
+        """There is no such decision."""
+
+    def launch_changes(
+        self, spec: Spec, schedule: Schedule, machine: Machine
+    ) -> Iterator[tuple[Decision | None, Decision | None]]:
+        """None."""
+        return iter(())
 
     def scratch_bytes(self, launch: Launch, machine: Machine, sizes: Sizes) -> int:
         """All values, and the temporaries between the steps of maps."""

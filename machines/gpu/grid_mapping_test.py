@@ -5,10 +5,9 @@ import dataclasses
 import pytest
 
 from ir.edits.edits import neighbours
-from ir.edits.grid_mapping import dispatch_changes
 from ir.errors import KernelError
-from ir.lower.grid_mapping import Dispatch
 from ir.nest.nest import Band
+from machines.gpu.launch_changes import launch_changes
 from testing.samples.samples import SMALL, WITH_REGISTERS, decisions, lowered, spec_of, workload
 
 TILED = (
@@ -41,16 +40,16 @@ def fault(*lines: str, kernel: str = "matmul_bias_gelu", machine=WITH_REGISTERS)
     return caught.value
 
 
-def dispatch_of(launch) -> Dispatch:
-    return Dispatch(launch.threads, launch.band, launch.resident)
+def mapping(launch):
+    return launch.threads, launch.band, launch.resident
 
 
 def test_a_launch_has_the_threads_order_and_residence_that_were_decided():
     lines = ("rasterize(m, size=4, over=n)", "threads(y, count=256)", "persistent(y, programs=2)")
     (launch,) = found(*lines)
-    assert dispatch_of(launch) == Dispatch(256, Band("m", "n", 4), 2)
+    assert mapping(launch) == (256, Band("m", "n", 4), 2)
     (launch,) = found()
-    assert dispatch_of(launch) == Dispatch()
+    assert mapping(launch) == (0, None, 0)
 
 
 def test_one_launch_may_be_compiled_for_its_sizes():
@@ -140,9 +139,7 @@ def test_the_tiles_of_a_launch_are_grouped_once():
 def test_changes_are_of_each_launch_and_only_where_programs_have_threads():
     spec = workload("matmul_bias_gelu").spec
     start = decisions(spec, "kernel(acc)", *TILED, "threads(acc, count=32)")
-    changes = [
-        (str(old or ""), str(new or "")) for old, new in dispatch_changes(spec, start, WAVES)
-    ]
+    changes = [(str(old or ""), str(new or "")) for old, new in launch_changes(spec, start, WAVES)]
     assert ("", "rasterize(m, size=8, over=n)") in changes
     assert ("threads(acc, count=32)", "") in changes
     assert ("", "threads(y, count=64)") in changes and ("", "threads(y, count=32)") not in changes

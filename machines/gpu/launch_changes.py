@@ -1,4 +1,4 @@
-"""Changes of a dispatch: every other order, number of threads and residence of each launch."""
+"""Changes of a grid mapping: every other order, number of threads and residence of each launch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RESIDENT = (1, 2, 3, 4)
 Change = tuple[Decision | None, Decision | None]  # old and new, None: not there
 
 
-def dispatch_changes(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator[Change]:
+def launch_changes(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator[Change]:
     """Every single change of `rasterize`, `threads`, `persistent` and `specialize` that the machine
     has, in a fixed order."""
     verbs = {v for v in machine.model.verbs if machine.renders(v)}

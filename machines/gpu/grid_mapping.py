@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 from ir.errors import KernelError
 from ir.lower.launches import GRID, Segment, Tiling
+from ir.lower.verbs import OF_LAUNCH
 from ir.nest.nest import Band
 from ir.schedule import Decision, Schedule
 
-OF_LAUNCH = (
-    "threads",
-    "persistent",
-    "specialize",
-)  # verbs that name a launch by a tensor it stores
 
-
-@dataclass(frozen=True, slots=True)
-class Dispatch:
-    """What a schedule decides on a launch as a whole; see `Launch` in `ir/nest/nest.py`."""
-
-    threads: int = 0  # threads per program, 0: the backend chooses
-    band: Band | None = None  # L2 swizzle of the grid, None: tiles in the order of the axes
-    resident: int = 0  # persistent programs per processor, 0: one program per tile
-    specialized: bool = False  # compiled anew for each set of sizes
-
-
-def dispatch(schedule: Schedule, segment: Segment, tilings: Mapping[str, Tiling]) -> Dispatch:
-    """The grid mapping of a launch; KernelError where two decisions on it disagree."""
+def launch_fields(
+    schedule: Schedule, segment: Segment, tilings: Mapping[str, Tiling]
+) -> Mapping[str, Any]:
+    """The grid mapping of a launch, as fields of `Launch` in `ir/nest/nest.py`; KernelError where
+    two decisions on it disagree."""
     threads = _one(schedule, "threads", segment)
     persistent = _one(schedule, "persistent", segment)
     grid = [c.index for c in tilings.values() if c.level == GRID]
@@ -38,12 +26,12 @@ def dispatch(schedule: Schedule, segment: Segment, tilings: Mapping[str, Tiling]
             place=persistent.place,
             hint="place a loop on the grid",
         )
-    return Dispatch(
-        threads=threads.number("count") if threads else 0,
-        band=_band(schedule, segment, grid),
-        resident=persistent.number("programs") if persistent else 0,
-        specialized=_one(schedule, "specialize", segment) is not None,
-    )
+    return {
+        "threads": threads.number("count") if threads else 0,
+        "band": _band(schedule, segment, grid),
+        "resident": persistent.number("programs") if persistent else 0,
+        "specialized": _one(schedule, "specialize", segment) is not None,
+    }
 
 
 def require_met(
