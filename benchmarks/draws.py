@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from random import Random
 
 from backends.backend import BackendError
@@ -21,8 +20,8 @@ from ir.nest.nest import LoopNest
 from ir.parse.parse import parse_workload
 from ir.schedule import Schedule
 from ir.spec import Spec
+from ir.workload import LIBRARY
 
-LIBRARY = Path(__file__).parent.parent / "ir" / "library"
 MOST_EDITS = 8  # of one walk
 MOST_WALKS = 40  # tries for each schedule that is wanted
 SLOWEST = 12.0  # times the guess for the first schedule: slower ones only take up the device

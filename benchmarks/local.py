@@ -34,9 +34,9 @@ from ir.errors import KernelError
 from ir.lower.lower import lower
 from ir.parse.parse import parse_schedule, parse_workload
 from ir.reference.inputs import random_inputs
+from ir.workload import LIBRARY
 
 ROOT = Path(__file__).parent.parent
-LIBRARY = ROOT / "ir" / "library"
 OURS = "ours"
 ROUNDS = 5
 EXAMPLES = """

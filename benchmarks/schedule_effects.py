@@ -28,14 +28,13 @@ from ir.machine import Machine
 from ir.parse.parse import parse_schedule, parse_workload
 from ir.reference.inputs import random_inputs
 from ir.schedule import Schedule
-from ir.workload import Workload
+from ir.workload import LIBRARY, Workload
 
 EXAMPLES = """
 examples:
   python3 -m benchmarks.schedule_effects --target=npu --out=benchmarks/results/npu/effects.json
   python3 -m benchmarks.schedule_effects --target=npu_small --topics=depth,tiles --out=x.json
 """
-LIBRARY = Path(__file__).parents[1] / "ir" / "library"
 SEED = 20  # of inputs
 
 

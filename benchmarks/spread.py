@@ -25,6 +25,7 @@ from ir.errors import KernelError
 from ir.machine import Machine
 from ir.parse.parse import parse_workload
 from ir.print import spec_text
+from ir.workload import LIBRARY
 from search.core.evaluation import Evaluation
 from search.core.measures import MEASURES, Cell
 from search.core.settings import Settings
@@ -36,7 +37,6 @@ from search.operator import local_operators
 from search.policy import policy
 from search.store.forgetful import Forgetful
 
-LIBRARY = Path(__file__).parents[1] / "ir" / "library"
 KERNELS = (
     "attention",
     "conv1d",

@@ -28,8 +28,8 @@ from ir.errors import KernelError
 from ir.estimate.cost import product_peak
 from ir.parse.parse import parse_workload
 from ir.spec import Spec
+from ir.workload import LIBRARY
 
-LIBRARY = Path(__file__).parent.parent / "ir" / "library"
 EXAMPLES = """
 examples:
   python3 -m benchmarks.starter --target=h200 --out=benchmarks/results/h200/starter.json

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from ir.schedule import Decision, Schedule
 from ir.spec import Spec
+from ir.workload import Sizes
 
 ATOMICS = ("f32", "i32")  # that memory adds to, where a machine does not say
 MOST_THREADS = 1024  # of one program, where a machine does not say
@@ -48,7 +49,6 @@ Launch = Any
 Value = Any
 Segment = Any  # of `ir.lower`: the equations of a launch, and how an index of it is tiled
 Tiling = Any
-Sizes = Mapping[str, int]
 Cost = Callable[[Nest], float]  # microseconds
 
 

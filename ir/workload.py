@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from ir.spec import Spec
 
+LIBRARY = Path(__file__).parent / "library"  # the starter kernels: a .kir file each
 Sizes = Mapping[str, int]
 
 

@@ -7,10 +7,9 @@ from pathlib import Path
 from ir.errors import KernelError
 from ir.parse.parse import parse_workload
 from ir.source import near
-from ir.workload import Workload
+from ir.workload import LIBRARY, Workload
 from search.cli.files import text_of
 
-LIBRARY = Path(__file__).parents[1] / "ir" / "library"
 ENDING = ".kir"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,11 +20,11 @@ from ir.parse.parse import parse_spec, parse_workload
 from ir.reference.inputs import random_inputs
 from ir.reference.reference import evaluate
 from ir.verify import facts
+from ir.workload import LIBRARY
 from testing.samples.named_specs import named_specs
 from testing.samples.samples import RECURRENT, decisions, spec_of, workload
 
 MACHINE = target("cpu")
-LIBRARY = Path(__file__).parents[2] / "ir" / "library"
 KERNELS = sorted(p.stem for p in LIBRARY.glob("*.kir"))
 FORMS = ("n_i", "n_at", "n_t", "n_p", "a__b", "_a", "a_", "exp", "fn", "acc", "run", "first", "M_")
 WORDS = ("double", "tile", "scratch", "least", "f16", "bf16", "i32", "NULL", "KERNEL", "rest")

@@ -1,6 +1,5 @@
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +11,8 @@ from ir.autoschedule.autoschedule import autoschedule, plain
 from ir.lower.lower import lower
 from ir.parse.parse import parse_workload
 from ir.reference.reference import evaluate_storage
+from ir.workload import LIBRARY
 
-LIBRARY = Path(__file__).parents[2] / "ir" / "library"
 MACHINE = target("null")
 NULL = backend("null")
 

@@ -1,7 +1,5 @@
 """What a kernel's text shows is what the nest says that it was made from."""
 
-from pathlib import Path
-
 import pytest
 
 from backends.backend import CountsSource
@@ -11,8 +9,8 @@ from ir.autoschedule.autoschedule import autoschedule, plain
 from ir.estimate.kernel_features import kernel_features
 from ir.lower.lower import lower
 from ir.parse.parse import parse_workload
+from ir.workload import LIBRARY
 
-LIBRARY = Path(__file__).parents[2] / "ir" / "library"
 KERNELS = sorted(p.stem for p in LIBRARY.glob("*.kir"))
 HEAD = """import triton
 import triton.language as tl

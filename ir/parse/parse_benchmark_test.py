@@ -1,16 +1,14 @@
 """How long reading takes: `bazel test --config=benchmark //ir/...`. A search reads one a step."""
 
-import pathlib
-
 import pytest
 
 from ir.lower.verbs import require_legal
 from ir.parse.parse import parse_schedule, parse_spec, parse_workload
 from ir.print import spec_text
 from ir.verify import _facts
+from ir.workload import LIBRARY
 from testing.samples.samples import SMALL
 
-LIBRARY = pathlib.Path(__file__).parents[1] / "library"
 NAMES = ("softmax", "rmsnorm_matmul", "attention", "pffn", "conv2d")
 SCHEDULE = """schedule(rmsnorm_matmul)
 tile(m, size=128)

@@ -1,8 +1,6 @@
 """The reference agrees with PyTorch in float64, and with plain loops where PyTorch has no
 equivalent."""
 
-import pathlib
-
 import numpy as np
 import pytest
 import torch
@@ -13,9 +11,9 @@ from ir.reference import reference
 from ir.reference.inputs import random_inputs
 from ir.reference.reference import evaluate, evaluate_storage, storage_dtype
 from ir.reference.rounding import round_to
+from ir.workload import LIBRARY
 
 F = torch.nn.functional
-LIBRARY = pathlib.Path(__file__).parents[1] / "library"
 WORKLOADS = {p.stem: parse_workload(p.read_text(), p.name) for p in sorted(LIBRARY.glob("*.kir"))}
 
 

@@ -12,12 +12,12 @@ from ir.nest.footprint import tables
 from ir.nest.nest import Launch, LoopNest, Value
 from ir.schedule import Decision, Schedule
 from ir.spec import Spec
+from ir.workload import Sizes
 from machines.gpu import facts, grid_mapping, quick_cost, registers, shared_memory
 from machines.gpu.index_roles import roles
 from machines.gpu.launch_changes import launch_changes
 from machines.gpu.seed import seed
 
-Sizes = Mapping[str, int]
 VERBS = frozenset(
     {
         "associate",

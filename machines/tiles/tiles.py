@@ -11,10 +11,9 @@ from ir.machine import Cost, Machine
 from ir.nest.nest import Launch, LoopNest, Value
 from ir.schedule import Decision, Schedule
 from ir.spec import Spec
+from ir.workload import Sizes
 from machines.tiles import footprint, quick_cost
 from machines.tiles.seed import seed
-
-Sizes = Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)

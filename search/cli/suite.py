@@ -18,7 +18,7 @@ from ir.parse.parse import parse_workload
 from ir.print import spec_text
 from ir.source import near
 from ir.spec import Spec
-from ir.workload import Sizes, Workload
+from ir.workload import LIBRARY, Sizes, Workload
 from search.cli.arguments import EVALUATIONS, Arguments
 from search.cli.files import given_schedule, text_of
 from search.cli.modules import (
@@ -43,7 +43,6 @@ from search.llm.ledger import Ledger
 from search.operator import MODEL_OPERATORS, local_operators
 from search.policy import policy
 
-LIBRARY = Path(__file__).parents[2] / "ir" / "library"
 ENDING = ".kir"
 
 

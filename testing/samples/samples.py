@@ -13,12 +13,11 @@ from ir.parse.parse import parse_spec, parse_workload
 from ir.parse.schedule import parse_schedule
 from ir.schedule import Schedule
 from ir.spec import Spec
-from ir.workload import Sizes, Workload
+from ir.workload import LIBRARY, Sizes, Workload
 from machines.gpu.gpu import GPU
 from machines.tiles.tiles import TILES
 
 _IR = Path(__file__).parents[2] / "ir"
-LIBRARY = _IR / "library"
 KERNELS = tuple(sorted(f.stem for f in LIBRARY.glob("*.kir")))
 RECURRENT_SPECS = _IR / "testdata" / "recurrent"
 RECURRENT = tuple(sorted(f.stem for f in RECURRENT_SPECS.glob("*.kir")))
