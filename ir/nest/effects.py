@@ -13,8 +13,10 @@ def idle(
     launches: tuple[Launch, ...], schedule: Schedule
 ) -> Iterator[tuple[Decision, KernelError]]:
     """Each `load` and `pipeline` without which the launches would be the same, with the reason."""
-    ahead = {tensor for launch in launches for tensor in _loaded_ahead(launch)}
-    for decision in schedule.of("load"):
+    loads = schedule.of("load")
+    # Not every lowering pays for a walk: few schedules have a `load`.
+    ahead = {t for launch in launches for t in _loaded_ahead(launch)} if loads else set()
+    for decision in loads:
         if decision.subject not in ahead:
             why = f"no loop inside `{decision.option('at')}` walks through `{decision.subject}`"
             yield decision, _nothing(decision, why, ahead)

@@ -65,6 +65,7 @@ parsed_schedules: Remembered[Schedule] = Remembered(SCHEDULES)
 parsed_specs: Remembered[Spec] = Remembered(SPECS)
 # With the machine, whose identity is part of the key: it lives as long as the entry.
 lowered_nests: Remembered[tuple[Machine, LoopNest | KernelError]] = Remembered(NESTS)
+settled_schedules: Remembered[tuple[Machine, Schedule]] = Remembered(SCHEDULES)
 
 
 def spec_of(text: str) -> Spec:
@@ -109,13 +110,24 @@ def lowered(variant: str, schedule: str, machine: Machine, sizes: Sizes) -> Loop
 
 def settled_schedule(variant: str, schedule: Schedule, machine: Machine, sizes: Sizes) -> Schedule:
     """A schedule without its decisions that change nothing; itself where it does not lower."""
+    key = (variant, schedule_text(schedule), tuple(sizes.items()), id(machine))
+    _, found = settled_schedules.get(
+        key, lambda: (machine, _settled(variant, schedule, machine, sizes))
+    )
+    return schedule if found == schedule else found
+
+
+def _settled(variant: str, schedule: Schedule, machine: Machine, sizes: Sizes) -> Schedule:
+    """The same, computed; what was lowered for it is remembered as `lowered` would."""
+    found: LoopNest | KernelError
     try:
-        nest = settled(spec_of(variant), schedule, machine, sizes)
-    except KernelError:
-        return schedule
-    key = (variant, schedule_text(nest.schedule), tuple(sizes.items()), id(machine))
-    lowered_nests.put(key, (machine, nest))
-    return nest.schedule
+        found = settled(spec_of(variant), schedule, machine, sizes)
+        schedule = found.schedule
+    except KernelError as error:
+        found = error
+    key = (variant, schedule_text(schedule), tuple(sizes.items()), id(machine))
+    lowered_nests.put(key, (machine, found))
+    return schedule
 
 
 def fits_at(variant: str, schedule: str, machine: Machine, sizes: Sizes) -> bool:
@@ -136,5 +148,5 @@ def _lowered(variant: str, schedule: str, machine: Machine, sizes: Sizes) -> Loo
 
 def forget() -> None:
     """Forgets all values, as a new process has none."""
-    for each in (parsed_schedules, parsed_specs, lowered_nests):
+    for each in (parsed_schedules, parsed_specs, lowered_nests, settled_schedules):
         each.clear()
