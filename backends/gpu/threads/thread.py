@@ -1,0 +1,353 @@
+"""A thread program: what each thread of a block does, as values that C-like GPU languages spell.
+
+    TileProgram -> ThreadProgram: an owner for each element, shared memory, barriers, instructions
+
+Scalars and elements are expressions of `ir.spec` and `backends.gpu.tile`. A tile of the tile program
+is a fragment here: registers that each thread holds. The layout of a fragment is a product of the
+layouts of its axes, so a fragment is an array with one dimension of registers for each axis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from backends.gpu.layout import Layout, Swizzle
+from backends.gpu.tile import Name, Place
+from ir.nest.nest import Parameter, Repeat
+from ir.spec import Equation, Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """How the positions of one axis of a tile are distributed over threads and registers.
+
+    position(t, r) = thread(t) + register(r % R) + (r // R) * span, where R = register.size() and
+    r < R * ceil(width / span). A thread mode with stride 0 makes copies.
+    """
+
+    index: str  # of the spec, or a name of its own
+    thread: Layout  # number of the thread in its block -> position
+    register: Layout  # number of the register -> position
+    span: int  # positions that one repetition of the registers covers
+    width: Expr  # positions of the axis: a number, or a constant of the launch
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """A tile in registers: an array with a dimension of registers for each axis. No axes: a scalar,
+    the same in all threads unless it was made from `Thread`."""
+
+    name: Name
+    dtype: str
+    axes: tuple[Axis, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """A tile in shared memory, row-major with the last axis contiguous."""
+
+    name: Name  # of sort "shared"
+    dtype: str
+    axes: tuple[str, ...]
+    extents: tuple[Expr, ...]  # elements along each axis
+    region: str  # tiles of one region overlap: they are never alive together
+    stages: int = 1  # copies of the tile, for software pipelining
+    padding: int = 0  # elements between rows
+    swizzle: Swizzle | None = None  # of the offset of an element in its stage
+
+
+# -- expressions ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Element(Expr):
+    """The element of a fragment at the current register of each of its axes."""
+
+    name: Name
+    axes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Thread(Expr):
+    """The number of the thread in its block."""
+
+
+@dataclass(frozen=True, slots=True)
+class All(Expr):
+    """Whether all conditions on launch constants hold."""
+
+    conditions: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Vector:
+    """Consecutive registers along an axis that are consecutive in memory, too."""
+
+    axis: str
+    count: int  # elements
+    aligned: Name | None  # the constant that tells whether they are; None: they always are
+
+
+# -- statements -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One step of all threads of a block."""
+
+
+@dataclass(frozen=True, slots=True)
+class Each(Statement):
+    """For every register of a fragment: name = value."""
+
+    name: Name
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Positions(Statement):
+    """For every register of a fragment with one axis: its position, after an origin."""
+
+    name: Name
+    origin: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class Load(Statement):
+    """For every register of a fragment: name = what lies at a place of global memory."""
+
+    name: Name
+    place: Place
+    other: Expr  # where the mask of the place does not hold
+    vector: Vector | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Store(Statement):
+    """For every register of axes: what lies at a place of global memory = value.
+
+    Of several threads that hold the same elements, those with `thread & copies == 0` store.
+    """
+
+    place: Place
+    value: Expr
+    axes: tuple[Axis, ...]
+    copies: int = 0
+    reduction: str = ""  # joined atomically with what is there
+    vector: Vector | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reduce(Statement):
+    """name = reduction of a value over the registers of one axis of each thread.
+
+    axes: of the value, the reduced one among them. Elements of `name` have the others.
+    """
+
+    name: Name
+    reduction: str
+    value: Expr
+    axes: tuple[Axis, ...]
+    over: str
+    nan: bool  # whether NaN in it must give NaN
+
+
+@dataclass(frozen=True, slots=True)
+class Shuffle(Statement):
+    """For every register of a fragment: joined with those of the threads at XOR distances."""
+
+    name: Name
+    reduction: str
+    distances: tuple[int, ...]  # less than a warp, one after the other
+    nan: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Scan(Statement):
+    """name = running reduction of a value along an axis, whose threads are in one warp.
+
+    The axis covers its positions in order: registers of a run, then threads, then repetitions.
+    """
+
+    name: Name
+    reduction: str
+    value: Expr
+    over: str
+    nan: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SharedStore(Statement):
+    """Every register of a fragment into a tile of shared memory, by its position."""
+
+    tile: Name
+    name: Name
+    stage: Expr | None = None
+    copies: int = 0  # as in `Store`
+
+
+@dataclass(frozen=True, slots=True)
+class SharedLoad(Statement):
+    """Every register of a fragment from a tile of shared memory, by its position."""
+
+    name: Name
+    tile: Name
+    stage: Expr | None = None
+    # The instruction: "", or "matrix" for 8 x 8 matrices of 16-bit elements whose rows are
+    # contiguous in the fragment's pairs of registers, or "transposed" where its columns are.
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Copy(Statement):
+    """A region of global memory into a tile of shared memory, past the registers.
+
+    axes: how the elements are distributed over threads. Where `vector` does not hold, elements are
+    stored one by one. Elements where the mask does not hold become 0.
+    """
+
+    tile: Name
+    place: Place
+    axes: tuple[Axis, ...]
+    stage: Expr | None = None
+    vector: Vector | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Commit(Statement):
+    """Closes the group of the copies that were started since the last one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wait(Statement):
+    """Waits until at most `pending` groups of this thread's copies are in flight."""
+
+    pending: int
+
+
+@dataclass(frozen=True, slots=True)
+class Barrier(Statement):
+    """All threads of the block wait for each other; what they wrote to shared memory is visible."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """A matrix instruction of a warp and how its operands' registers lie in fragments.
+
+    a, b, c: for each register of the instruction's operand, in order, the offsets of its element
+    among the registers of the fragment's two axes, (m, k), (k, n) and (m, n).
+    """
+
+    name: str  # of the target's table of matrix instructions
+    a: tuple[tuple[int, int], ...]
+    b: tuple[tuple[int, int], ...]
+    c: tuple[tuple[int, int], ...]
+    steps: tuple[int, int, int]  # registers of one thread along m, n and k that one issue covers
+
+
+@dataclass(frozen=True, slots=True)
+class Multiply(Statement):
+    """to[m, n] += sum over k of a[m, k] * b[k, n], of fragments with these axes in this order.
+
+    With an instruction, a warp does it together, for every multiple of `instruction.steps`. Without
+    one, each thread holds all of k for its own m and n, and uses fused multiply-adds.
+    """
+
+    to: Name
+    a: Name
+    b: Name
+    instruction: Instruction | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Regroup(Statement):
+    """The registers of a fragment under other axes: `axis` is several axes in the other, whose
+    registers count through those of the one, the last fastest. No element moves.
+
+    split: `source` has the one axis; else `name` has it.
+    """
+
+    name: Name
+    source: Name
+    axis: str
+    into: tuple[str, ...]
+    split: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Guard(Statement):
+    """The body where a condition holds, else the others. A condition without axes."""
+
+    condition: Expr
+    body: tuple[Statement, ...]
+    others: tuple[Statement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Loop(Statement):
+    """The body for each value of a scalar from low to high in steps."""
+
+    name: Name
+    low: Expr
+    high: Expr
+    step: int
+    body: tuple[Statement, ...]
+    unrolled: bool = False
+
+
+# -- launches -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A grid of thread blocks."""
+
+    name: str
+    equations: tuple[Equation, ...]  # that it computes
+    tensors: tuple[str, ...]
+    sizes: tuple[str, ...]  # that it reads
+    specialized: bool  # whether they are constants in it
+    step: Name | None  # of a recurrence, the argument that tells its step
+    attributes: tuple[tuple[str, float | int | bool], ...]  # constants of the spec
+    constants: tuple[tuple[Name, Expr], ...]  # with what the launcher computes
+    tiles: tuple[Expr, ...]  # how many there are, a product
+    resident: int  # thread blocks that walk through them; 0: one for each
+    threads: int  # of a block
+    warp: int  # threads that run in step
+    fragments: tuple[Fragment, ...]
+    shared: tuple[Shared, ...]
+    once: tuple[Statement, ...]  # before the first tile
+    body: tuple[Statement, ...]  # for each tile, whose number is the scalar `tile`
+
+    def fragment(self, name: Name) -> Fragment:
+        """The fragment of a name; KeyError where there is none."""
+        for f in self.fragments:
+            if f.name == name:
+                return f
+        raise KeyError(name)
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadProgram:
+    """A kernel: its launches in order, those of the same steps together."""
+
+    name: str
+    groups: tuple[tuple[Repeat | None, tuple[Launch, ...]], ...]
+    tensors: tuple[Parameter, ...]  # inputs, then what is made
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        """All launches."""
+        return tuple(one for _, launches in self.groups for one in launches)
+
+
+def statements(block: tuple[Statement, ...]) -> Iterator[Statement]:
+    """Every statement, outer ones first."""
+    for s in block:
+        yield s
+        match s:
+            case Loop(body=body):
+                yield from statements(body)
+            case Guard(body=body, others=others):
+                yield from statements((*body, *others))
