@@ -79,6 +79,7 @@ TABLE = {
     "backends/program": (("ir", "backends"), None),
     "backends/shared": (("ir", "backends"), ("numpy",)),
     "backends/gpu": (("ir", "backends"), ()),
+    "backends/gpu/layout": (("ir",), ()),
     "backends/gpu/model": (
         ("ir", "machines/fields", "machines/gpu", "backends", "backends/gpu"),
         (),
@@ -93,6 +94,7 @@ TABLE = {
             "backends",
             "backends/shared",
             "backends/gpu",
+            "backends/gpu/layout",
             "backends/gpu/model",
             "backends/gpu/device",
             "backends/gpu/assembly",
