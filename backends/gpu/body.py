@@ -120,7 +120,7 @@ class Body:
         if value.name in self.late:
             name, axes = self._load_here(tile)
         else:
-            name, axes = Name("value", value.name), self._axes(value.name)
+            name, axes = Name("value", value.name), self.axes_of(value.name)
         return name, axes, value.dtype
 
     # -- statements -------------------------------------------------------------------------
@@ -159,11 +159,11 @@ class Body:
 
     def _fill(self, s: Fill) -> None:
         dtype = self.values[s.value].dtype
-        shape = self.blocks.shape(self._axes(s.value))
+        shape = self.blocks.shape(self.axes_of(s.value))
         self._assign(s.value, to.Full(typed(s.number, dtype), shape, dtype))
 
     def _map(self, s: Map) -> None:
-        value, axes = self.values[s.value], self._axes(s.value)
+        value, axes = self.values[s.value], self.axes_of(s.value)
         waiting = self.scaled.get(s.value)
         if waiting and isinstance(waiting.of, Tile):
             return
@@ -189,7 +189,7 @@ class Body:
             return False
         inside = tuple(spread(Name("inside", i), (i,), axes) for i in lost)
         found, left = _reduced("sum", to.Masked(inside, source, typed(0, dtype)), axes, lost)
-        found = spread(found, left, self._axes(s.value))
+        found = spread(found, left, self.axes_of(s.value))
         self._assign(s.value, to.Converted(found, self.values[s.value].dtype))
         return True
 
@@ -210,14 +210,14 @@ class Body:
             found = to.Scaled(found, factor)
         if kind == "b8":
             found = to.Truth(found)
-        found = spread(found, left, self._axes(s.value))
+        found = spread(found, left, self.axes_of(s.value))
         if s.accumulate:
             found = to.Joined(s.reduction, Name("value", s.value), found, nan)
         self._assign(s.value, found)
 
     def _dot(self, s: Dot) -> None:
         a, b = (self._operand(t, s.over) for t in (s.a, s.b))
-        value, axes, name = self.values[s.value], self._axes(s.value), Name("value", s.value)
+        value, axes, name = self.values[s.value], self.axes_of(s.value), Name("value", s.value)
         if value.dtype != "f32":
             raise BackendError("emit", f"products are summed in f32, `{s.value}` is {value.dtype}")
         self._assign(s.value, matmul(self.blocks, name, axes, a, b, s.accumulate))
@@ -229,7 +229,7 @@ class Body:
 
     def _scan(self, s: Scan) -> None:
         source, axes, dtype = self.tile(s.source)
-        out = self._axes(s.value)
+        out = self.axes_of(s.value)
         found = self.masks.identity(s.source, source, axes, dtype, (s.along,), s.reduction)
         name = source
         if found != name or set(axes) == set(out) and axes != out:
@@ -341,7 +341,7 @@ class Body:
     # -- loads and stores -------------------------------------------------------------------
 
     def _load(self, s: Load) -> None:
-        axes = self._axes(s.value)
+        axes = self.axes_of(s.value)
         made = self._loaded(s, Name("value", s.value), axes)
         if s.bulk:
             descriptor, box = self._described(s)
@@ -370,7 +370,7 @@ class Body:
         return name, axes
 
     def _store(self, s: Store) -> None:
-        axes = self._axes(s.value)
+        axes = self.axes_of(s.value)
         once = tuple(to.Check(Name("origin", i), equal=ZERO) for i in s.once)
         place = self.places.place(s.tensor, s.region, axes, padded=False, extra=once)
         made = to.Store(place, Name("value", s.value), s.reduction)
@@ -383,7 +383,7 @@ class Body:
     def _described(self, s: Load | Store) -> tuple[to.Descriptor, to.Box]:
         dtype = self.values[s.value].dtype
         shape = self.places.parameters[s.tensor].shape
-        held = self.blocks.shape(self._axes(s.value))
+        held = self.blocks.shape(self.axes_of(s.value))
         descriptor, box = describe(s, dtype, shape, self.blocks, held)
         if descriptor not in self.descriptors:
             self.descriptors.append(descriptor)
@@ -395,7 +395,7 @@ class Body:
 
     # -- names ------------------------------------------------------------------------------
 
-    def _axes(self, value: str) -> tuple[str, ...]:
+    def axes_of(self, value: str) -> tuple[str, ...]:
         """The axes of a value's variable, in the order in which it holds them."""
         names = self.values[value].names
         return self.blocks.axes(self.transposed.get(value, names))

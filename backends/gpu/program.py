@@ -7,7 +7,15 @@ from collections.abc import Iterator
 from backends.gpu.body import Body
 from backends.gpu.grid import grid_statements, tile_counts
 from backends.gpu.rules import Rules
-from backends.gpu.tile import CONSTANTS, Launch, Name, Power, TileProgram, expressions
+from backends.gpu.tile import (
+    CONSTANTS,
+    Launch,
+    Name,
+    Power,
+    TileProgram,
+    Variable,
+    expressions,
+)
 from backends.gpu.wide import wide_tensors
 from backends.parameters import parameters
 from ir.machine import Machine
@@ -60,6 +68,10 @@ def _launch(
         body=each,
         stages=max((body.values[s.value].depth for s in _looped(launch.body)), default=1),
         warps=launch.threads // machine.warp if launch.threads else rules.warps,
+        variables=tuple(
+            Variable(Name("value", v.name), v.dtype, body.axes_of(v.name)) for v in launch.values
+        ),
+        widths=tuple((i, b.wide) for i, b in body.blocks.blocks.items() if not b.scalar),
     )
 
 

@@ -410,6 +410,15 @@ class Descriptor:
 
 
 @dataclass(frozen=True, slots=True)
+class Variable:
+    """A tensor of the nest, as a thread block holds it."""
+
+    name: Name
+    dtype: str
+    axes: tuple[str, ...]  # the index of each axis
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """A grid of thread blocks."""
 
@@ -430,6 +439,8 @@ class Launch:
     body: tuple[Statement, ...]
     stages: int
     warps: int
+    variables: tuple[Variable, ...]
+    widths: tuple[tuple[str, Expr], ...]  # elements along each index that has an axis
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from backends.gpu.layout import Layout, Swizzle
+from backends.gpu.layout.layout import Layout
+from backends.gpu.layout.swizzle import Swizzle
 from backends.gpu.tile import Name, Place
 from ir.nest.nest import Parameter, Repeat
 from ir.spec import Equation, Expr
@@ -22,7 +23,7 @@ from ir.spec import Equation, Expr
 class Axis:
     """How the positions of one axis of a tile are distributed over threads and registers.
 
-    position(t, r) = thread(t) + register(r % R) + (r // R) * span, where R = register.size() and
+    position(t, r) = thread(t) + register(r % R) + (r // R) * span, where R = register.size and
     r < R * ceil(width / span). A thread mode with stride 0 makes copies.
     """
 
@@ -189,11 +190,15 @@ class SharedStore(Statement):
 
 @dataclass(frozen=True, slots=True)
 class SharedLoad(Statement):
-    """Every register of a fragment from a tile of shared memory, by its position."""
+    """Every register of a fragment from a tile of shared memory, by its position.
+
+    at: along axes of the tile, where the fragment's positions begin.
+    """
 
     name: Name
     tile: Name
     stage: Expr | None = None
+    at: tuple[tuple[str, Expr], ...] = ()
     # The instruction: "", or "matrix" for 8 x 8 matrices of 16-bit elements whose rows are
     # contiguous in the fragment's pairs of registers, or "transposed" where its columns are.
     by: str = ""
@@ -251,13 +256,16 @@ class Multiply(Statement):
     """to[m, n] += sum over k of a[m, k] * b[k, n], of fragments with these axes in this order.
 
     With an instruction, a warp does it together, for every multiple of `instruction.steps`. Without
-    one, each thread holds all of k for its own m and n, and uses fused multiply-adds.
+    one, each thread holds all of k for its own m and n, and uses fused multiply-adds. Fragments may
+    have one more axis in front, the same in all three and in registers alone: a batch.
     """
 
     to: Name
     a: Name
     b: Name
     instruction: Instruction | None = None
+    # Where a has more of k than b: the register along k at which the part of b begins.
+    first: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)
