@@ -69,7 +69,9 @@ def _launch(
         stages=max((body.values[s.value].depth for s in _looped(launch.body)), default=1),
         warps=launch.threads // machine.warp if launch.threads else rules.warps,
         variables=tuple(
-            Variable(Name("value", v.name), v.dtype, body.axes_of(v.name)) for v in launch.values
+            Variable(Name("value", v.name), v.dtype, body.axes_of(v.name))
+            for v in launch.values
+            if v.name not in body.late
         ),
         widths=tuple((i, b.wide) for i, b in body.blocks.blocks.items() if not b.scalar),
     )

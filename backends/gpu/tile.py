@@ -411,7 +411,7 @@ class Descriptor:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A tensor of the nest, as a thread block holds it."""
+    """A tensor of the nest that a thread block holds; those loaded at their use are not among them."""
 
     name: Name
     dtype: str
