@@ -13,8 +13,8 @@ from itertools import zip_longest
 from backends.backend import BackendError
 from backends.gpu import tile as of
 from backends.gpu.tile import CONSTANTS, Name
-from ir.visit import rebuilt
 from ir.spec import Apply, Expr, Index, Number, Size
+from ir.visit import rebuilt
 
 Axes = tuple[str | None, ...]  # the index of each axis; None: an axis of one element
 _BOOLEAN = frozenset("lt le gt ge eq ne isnan isinf isfinite".split())

@@ -241,21 +241,24 @@ class Instruction:
     """A matrix instruction of a warp and how its operands' registers lie in fragments.
 
     a, b, c: for each register of the instruction's operand, in order, the offsets of its element
-    among the registers of the fragment's two axes, (m, k), (k, n) and (m, n).
+    among the registers of the fragment's two axes, (m, k), (k, n) and (m, n). a_steps, b_steps,
+    c_steps: how many registers along these axes one issue covers; an axis repeats them.
     """
 
     name: str  # of the target's table of matrix instructions
     a: tuple[tuple[int, int], ...]
     b: tuple[tuple[int, int], ...]
     c: tuple[tuple[int, int], ...]
-    steps: tuple[int, int, int]  # registers of one thread along m, n and k that one issue covers
+    a_steps: tuple[int, int]
+    b_steps: tuple[int, int]
+    c_steps: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Multiply(Statement):
     """to[m, n] += sum over k of a[m, k] * b[k, n], of fragments with these axes in this order.
 
-    With an instruction, a warp does it together, for every multiple of `instruction.steps`. Without
+    With an instruction, a warp does it together, for every multiple of its steps. Without
     one, each thread holds all of k for its own m and n, and uses fused multiply-adds. Fragments may
     have one more axis in front, the same in all three and in registers alone: a batch.
     """

@@ -1,0 +1,218 @@
+"""Facts of a launch's tile program that decide who owns what: which tiles share their axes, what is
+reduced, what goes to shared memory past the registers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from backends.gpu import tile as of
+from backends.gpu.threads.expressions import Axes, Typing, leaves
+from backends.gpu.tile import Launch, Name, statements
+from backends.gpu.values import product
+from ir.spec import Expr
+
+FRAGMENTS = ("value", "part", "factor")  # the sorts of names that hold tiles
+Held = tuple[Name, str]  # one axis of one variable
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """An operand of a matmul: a tensor whose axes are in groups, each of which is one axis."""
+
+    value: Expr
+    groups: tuple[tuple[str, ...], ...]  # (batch), then M and K, or K and N
+
+
+@dataclass(frozen=True, slots=True)
+class Matmul:
+    """A matmul whose result is put to a variable."""
+
+    name: Name
+    a: Operand
+    b: Operand
+    adds: bool  # onto what the variable holds
+    dtype: str  # of the operands
+
+    @property
+    def batch(self) -> tuple[str, ...]:
+        """The axes that both operands and the result have."""
+        return self.a.groups[0] if len(self.a.groups) == 3 else ()
+
+    @property
+    def m(self) -> tuple[str, ...]:
+        """The axes of the rows."""
+        return self.a.groups[-2]
+
+    @property
+    def n(self) -> tuple[str, ...]:
+        """The axes of the columns."""
+        return self.b.groups[-1]
+
+    @property
+    def k(self) -> tuple[str, ...]:
+        """The axes that are summed."""
+        return self.a.groups[-1]
+
+
+@dataclass(slots=True)
+class Facts:
+    """What is known of a launch."""
+
+    typing: Typing
+    matmuls: dict[int, Matmul] = field(default_factory=dict)  # by the statement's identity
+    loads: dict[Name, of.Load] = field(default_factory=dict)
+    places: list[tuple[Name, of.Place]] = field(default_factory=list)  # read and written
+    staged: frozenset[Name] = frozenset()  # loaded for matmuls alone
+    reduced: set[Held] = field(default_factory=set)
+    scanned: set[Held] = field(default_factory=set)
+    parent: dict[Held, Held] = field(default_factory=dict)  # of the classes of axes
+
+    def root(self, held: Held) -> Held:
+        """The representative of all axes that are distributed alike."""
+        while (above := self.parent.get(held, held)) != held:
+            held = above
+        return held
+
+    def join(self, names: list[Name]) -> None:
+        """Makes axes of one index one class."""
+        first: dict[str, Held] = {}
+        for name in names:
+            for index in self.indices(name):
+                a = self.root((name, index))
+                b = self.root(first.setdefault(index, a))
+                if a != b:
+                    self.parent[a] = b
+
+    def indices(self, name: Name) -> tuple[str, ...]:
+        """The indices of a variable's axes."""
+        return tuple(i for i in self.typing.axes(name) if i is not None)
+
+
+def facts(launch: Launch, dtypes: Mapping[str, str]) -> Facts:
+    """The facts of a launch. dtypes: of global tensors."""
+    found = Facts(Typing(dtypes))
+    for v in launch.variables:
+        found.typing.known[v.name] = (v.dtype, v.axes)
+    widths = dict(launch.widths)
+    block = (*launch.once, *launch.body)
+    uses: Counter[Name] = Counter()
+    operands: Counter[Name] = Counter()
+    for s in statements(block):
+        uses.update(n for e in _read(s) for n in leaves(e))
+        match s:
+            case of.Assign(name, value) if (made := matmul(name, value, found.typing, widths)):
+                found.matmuls[id(s)] = made
+                _define(found, name, value)
+                operands.update(n for n in map(_bare, (made.a, made.b)) if n)
+                found.join([n for n in (name, *_onto(value)) if n.sort in FRAGMENTS])
+            case of.Assign(name, value):
+                _define(found, name, value)
+                _relate(found, name, value)
+            case of.Load(name, place):
+                found.loads[name] = s
+                if name not in found.typing.known:
+                    found.typing.known[name] = _loaded(found.typing, place)
+                found.places.append((name, place))
+                found.join([name, *_fragments(place)])
+            case of.Store(place, value):
+                found.places += [(n, place) for n in _fragments(value)]
+                found.join([*_fragments(value), *_fragments(place)])
+    found.staged = frozenset(
+        n for n in found.loads if operands[n] and operands[n] == uses[n] and not _moved(found, n)
+    )
+    return found
+
+
+def matmul(name: Name, value: Expr, typing: Typing, widths: Mapping[str, Expr]) -> Matmul | None:
+    """The matmul that an expression is: a product, maybe added onto a variable; None for others."""
+    adds = False
+    if isinstance(value, of.Joined) and value.reduction == "sum":
+        adds, value = True, value.value
+    while isinstance(value, of.Permuted | of.Reshaped):
+        value = value.value
+    if not isinstance(value, of.Product):
+        return None
+    adds = adds or value.onto is not None
+    a, b = (_operand(e, typing, widths) for e in (value.a, value.b))
+    return Matmul(name, a, b, adds, value.dtype)
+
+
+def _operand(expr: Expr, typing: Typing, widths: Mapping[str, Expr]) -> Operand:
+    """An operand with the axes of each group."""
+    if not isinstance(expr, of.Reshaped):
+        return Operand(expr, tuple((i,) for i in typing.axes(expr) if i))
+    axes = [i for i in typing.axes(expr.value) if i]
+    groups = []
+    for extent in expr.shape:
+        group: list[str] = []
+        while product([widths[i] for i in group]) != extent:
+            group.append(axes.pop(0))
+        groups.append(tuple(group))
+    return Operand(expr.value, tuple(groups))
+
+
+def _bare(operand: Operand) -> Name | None:
+    """The variable that an operand is, in any order of its axes."""
+    value = operand.value
+    while isinstance(value, of.Permuted):
+        value = value.value
+    return value if isinstance(value, Name) else None
+
+
+def _onto(value: Expr) -> list[Name]:
+    """The variables that a matmul is added onto."""
+    return [n for e in value.walk() if isinstance(e, of.Joined) for n in leaves(e.onto)]
+
+
+def _define(found: Facts, name: Name, value: Expr) -> None:
+    """Notes a temporary at its first value."""
+    if name not in found.typing.known and name.sort in (*FRAGMENTS, "dim"):
+        found.typing.known[name] = (found.typing.dtype(value), found.typing.axes(value))
+
+
+def _relate(found: Facts, name: Name, value: Expr) -> None:
+    """Notes that an expression's variables are distributed as its result is."""
+    related = _fragments(value)
+    if name.sort in FRAGMENTS:
+        related.append(name)
+    found.join(related)
+    for e in value.walk():
+        if isinstance(e, of.Reduced | of.Scanned):
+            index = found.typing.axes(e.value)[e.axis]
+            marks = found.reduced if isinstance(e, of.Reduced) else found.scanned
+            marks |= {(n, index) for n in _fragments(e.value) if index in found.indices(n)}
+
+
+def _fragments(expr: Expr) -> list[Name]:
+    """The variables in an expression that are tiles."""
+    return [n for n in leaves(expr) if n.sort in FRAGMENTS]
+
+
+def _loaded(typing: Typing, place: of.Place) -> tuple[str, Axes]:
+    """The dtype and axes of what is loaded at its use."""
+    return typing.dtypes[place.tensor.stem], typing.axes(place)  # type: ignore[attr-defined]
+
+
+def _moved(found: Facts, name: Name) -> bool:
+    """Whether a loaded variable takes its positions from another one."""
+    return bool(_fragments(found.loads[name].place))
+
+
+def _read(s: of.Statement) -> Iterator[Expr]:
+    """The expressions that a statement reads, but for those inside it."""
+    match s:
+        case of.Assign(_, value):
+            yield value
+        case of.Load(_, place):
+            yield place
+        case of.Store(place, value):
+            yield from (place, value)
+        case of.Bounds(_, _, end):
+            yield end
+        case of.Guard(condition):
+            yield condition
+        case of.Loop(_, low, high):
+            yield from (low, high)

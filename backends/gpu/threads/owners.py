@@ -1,0 +1,134 @@
+"""Owners: which thread holds which elements of each tile.
+
+A tile's distribution is a product of distributions of its axes. Axes that meet in an expression have
+one distribution, so values need no exchange. The result of a matmul has that of the instruction;
+other axes share the bits of a thread's number that are left, the contiguous axis of memory first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from math import prod
+
+from backends.gpu import tile as of
+from backends.gpu.threads.distribution import Spread, replicated, split, spread
+from backends.gpu.threads.facts import Facts, Held, Matmul
+from backends.gpu.threads.vectors import contiguous
+from backends.gpu.tile import Name
+
+LANES = 5  # bits of a thread's number within a warp of 32
+VECTOR_BYTES = 16
+
+
+@dataclass(slots=True)
+class Owners:
+    """The distribution of each axis of each variable."""
+
+    facts: Facts
+    widths: Mapping[str, int]  # of each index, at the sizes that the kernel is tuned for
+    bits: int  # of a thread's number in its block
+    lanes: int  # of these, within a warp
+    bytes_of: Mapping[str, int]  # of dtypes
+    found: dict[Held, Spread] = field(default_factory=dict)  # by class
+
+    def of(self, name: Name, index: str) -> Spread:
+        """The distribution of an axis."""
+        return self.found.get(self.facts.root((name, index))) or replicated()
+
+    def anchored(self, matmul: Matmul, m: Spread, n: Spread) -> bool:
+        """Gives a result the distribution of its instruction; False where its axes have others."""
+        parts = self._parts(matmul.m, m) | self._parts(matmul.n, n)
+        parts |= {i: replicated() for i in matmul.batch}
+        held = {i: self.facts.root((matmul.name, i)) for i in parts}
+        if any(self.found.get(held[i], s) != s for i, s in parts.items()):
+            return False
+        self.found |= {held[i]: s for i, s in parts.items()}
+        return True
+
+    def _parts(self, group: tuple[str, ...], whole: Spread) -> dict[str, Spread]:
+        if len(group) == 1:
+            return {group[0]: whole}
+        return split(whole, {i: self.widths[i] for i in group})
+
+    def rest(self) -> None:
+        """Gives all other axes the bits that are left, large tiles first."""
+        tiles = [n for n in self._tiles()]
+        together: dict[Held, set[Held]] = {}
+        for name in tiles:
+            classes = {self.facts.root((name, i)) for i in self.facts.indices(name)}
+            for one in classes:
+                together.setdefault(one, set()).update(classes - {one})
+        for name in sorted(tiles, key=self._elements, reverse=True):
+            self._tile(name, together)
+
+    def _tiles(self) -> list[Name]:
+        held = self.facts.typing.known
+        return [
+            n
+            for n in held
+            if n.sort != "dim" and n not in self.facts.staged and self.facts.indices(n)
+        ]
+
+    def _elements(self, name: Name) -> int:
+        return prod(self.widths[i] for i in self.facts.indices(name))
+
+    def _tile(self, name: Name, together: Mapping[Held, set[Held]]) -> None:
+        """Distributes those axes of a tile that have no owner yet."""
+        roots = {i: self.facts.root((name, i)) for i in self.facts.indices(name)}
+        fresh = [i for i, held in roots.items() if held not in self.found]
+        along = self._along(name, fresh)
+        order = [*([along] if along else []), *(i for i in reversed(fresh) if i != along)]
+        for place, index in enumerate(order):
+            held = roots[index]
+            taken = {b for o in together[held] if o in self.found for b in _bits(self.found[o])}
+            free = [b for b in range(self.bits) if b not in taken]
+            if self._is(held, self.facts.scanned):
+                free = [b for b in free if b < self.lanes]
+            others = sum(self.widths[i].bit_length() - 1 for i in order[place + 1 :])
+            vector = self._vector(name, index, len(free)) if index == along else 1
+            most = max(0, (self.widths[index] // vector).bit_length() - 1)
+            count = min(len(free), most)
+            if self._is(held, self.facts.reduced) and count > self.lanes:
+                count = min(count, max(self.lanes, len(free) - others))
+            self.found[held] = spread(free[:count], vector)
+
+    def _along(self, name: Name, fresh: Iterable[str]) -> str:
+        """The axis along which a tile is contiguous in global memory; empty: none that is known."""
+        fresh = list(fresh)
+        for place in self._places(name):
+            axis = contiguous(place)
+            if axis in fresh:
+                return axis
+        return fresh[-1] if fresh else ""
+
+    def _places(self, name: Name) -> list[of.Place]:
+        """Where variables that are distributed as this one is are loaded and stored."""
+        roots = {self.facts.root((name, i)) for i in self.facts.indices(name)}
+        found = []
+        for n, place in self.facts.places:
+            if {self.facts.root((n, i)) for i in self.facts.indices(n)} & roots:
+                found.append((n != name, place))
+        return [place for _, place in sorted(found, key=lambda pair: pair[0])]
+
+    def _vector(self, name: Name, index: str, free: int) -> int:
+        """Elements of a thread's run along the contiguous axis: 16 bytes, less where threads would
+        have nothing to do."""
+        root = self.facts.root((name, index))
+        kinds = [
+            self.bytes_of[self.facts.typing.known[n][0]]
+            for n, _ in self.facts.places
+            if index in self.facts.indices(n) and self.facts.root((n, index)) == root
+        ]
+        most = VECTOR_BYTES // max(kinds, default=4)
+        whole = self._elements(name)
+        while most > 1 and (self.widths[index] % most or whole < most << free):
+            most //= 2
+        return max(1, most)
+
+    def _is(self, held: Held, marks: set[Held]) -> bool:
+        return any(self.facts.root(m) == held for m in marks)
+
+
+def _bits(one: Spread) -> frozenset[int]:
+    return one.thread_bits()

@@ -1,0 +1,118 @@
+"""Vectors: which axis of a place is contiguous in global memory, and when whole runs are aligned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from backends.gpu import tile as of
+from backends.gpu.threads.thread import All
+from backends.gpu.tile import Even, Name, Place
+from backends.gpu.values import product
+from ir.spec import Apply, Expr, Index, Number
+
+
+def contiguous(place: Place) -> str:
+    """The index along which neighbours are neighbours in memory; empty where there is none."""
+    for term in place.terms:
+        if isinstance(term, of.Term) and not term.stride:
+            for name in positions(term.value):
+                if coefficient(term.value, name.stem) == 1:
+                    return name.stem
+    return ""
+
+
+def positions(expr: Expr) -> list[Name]:
+    """The positions in an expression."""
+    return [n for n in expr.walk() if isinstance(n, Name) and n.sort == "positions"]
+
+
+def coefficient(expr: Expr, index: str) -> int | None:
+    """What an index's position counts in a sum; None where it is in something else."""
+    match expr:
+        case Name(sort="positions", stem=stem):
+            return int(stem == index)
+        case of.Spread(value):
+            return coefficient(value, index)
+        case Apply("add", (a, b)):
+            left, right = coefficient(a, index), coefficient(b, index)
+            return None if left is None or right is None else left + right
+        case Apply("mul", (a, Number(by))):
+            inner = coefficient(a, index)
+            return None if inner is None else inner * int(by)
+    return None if any(n.stem == index for n in positions(expr)) else 0
+
+
+def aligned(
+    place: Place, index: str, count: int, tiles: Mapping[str, int], ends: Mapping[str, Expr]
+) -> Expr | None:
+    """The condition on sizes that runs of `count` elements along an index are aligned and masked as
+    a whole; None where no size makes them so.
+
+    tiles: of each tiled index; ends: the size that bounds an index's positions.
+    """
+    needed: list[Expr] = []
+    for term in place.terms:
+        if not isinstance(term, of.Term):
+            return None
+        if term.stride:
+            if not _multiple(term.value, count, tiles):
+                needed.append(Even(product(list(term.stride)), Number(count)))
+        elif not _multiple(_without(term.value, index), count, tiles):
+            return None
+    for check in place.mask:
+        named = [n for n in check.walk() if isinstance(n, Name) and n.stem == index]
+        if not named:
+            continue
+        if any(n.sort != "inside" for n in named) or index not in ends:
+            return None
+        needed.append(Even(ends[index], Number(count)))
+    needed = [n for n in dict.fromkeys(needed) if not _certain(n)]
+    if any(_never(n) for n in needed):
+        return None
+    return All(tuple(needed))
+
+
+def _without(expr: Expr, index: str) -> Expr:
+    """A sum without an index's positions; where that index is tiled, its origin stays."""
+    match expr:
+        case Name(sort="positions", stem=stem) if stem == index:
+            return Index(index)
+        case of.Spread(value):
+            return _without(value, index)
+        case Apply("add", (a, b)):
+            return Apply("add", (_without(a, index), _without(b, index)))
+    return expr
+
+
+def _multiple(expr: Expr, count: int, tiles: Mapping[str, int]) -> bool:
+    """Whether a number is certainly a multiple of another."""
+    match expr:
+        case Number(value):
+            return int(value) % count == 0
+        case Index(name):
+            return tiles.get(name, 0) % count == 0
+        case Name(sort="origin", stem=stem):
+            return tiles.get(stem, 0) % count == 0
+        case Apply("add" | "sub", args):
+            return all(_multiple(a, count, tiles) for a in args)
+        case Apply("mul", args):
+            return any(_multiple(a, count, tiles) for a in args)
+    return False
+
+
+def _certain(condition: Expr) -> bool:
+    """Whether a condition holds at all sizes."""
+    match condition:
+        case Even(Number(size), Number(width)):
+            return size % width == 0
+        case Even(Apply("mul", args), width):
+            return any(_certain(Even(a, width)) for a in args)
+    return False
+
+
+def _never(condition: Expr) -> bool:
+    """Whether a condition holds at no size."""
+    match condition:
+        case Even(Number(size), Number(width)):
+            return size % width != 0
+    return False
