@@ -142,7 +142,7 @@ TABLE = {
     "benchmarks/kernelbench": (ALL, None),
     "benchmarks/search": (ALL, None),
     "examples": (ALL, None),
-    "tools": (ALL, ()),
+    "tools": (ALL, ("pycute",)),
     "testing": (("ir",), None),
     "testing/conformance": (("ir", "backends", "testing/samples"), None),
     "tests": (ALL, None),
