@@ -40,7 +40,7 @@ def apply(function: str, args: list[Labelled], real: type[np.floating]) -> Label
         return Labelled(axes, np.asarray(uniform(*data)).astype(real))
     condition = data[:1] if function == "where" else []
     data = _alike(data[len(condition) :], function, real)
-    return Labelled(axes, np.asarray(_NUMPY[function](*condition, *data)))
+    return Labelled(axes, np.asarray(NUMPY[function](*condition, *data)))
 
 
 def counted(data: np.ndarray) -> np.ndarray:
@@ -53,7 +53,7 @@ def _alike(data: list[np.ndarray], function: str, real: type[np.floating]) -> li
     kinds = {d.dtype.kind for d in data}
     if "f" in kinds or POINTWISE[function].kind in ("float", "test"):
         return [d.astype(real, copy=False) for d in data]
-    return data if kinds == {"b"} and function in _ON_TRUTH else [counted(d) for d in data]
+    return data if kinds == {"b"} and function in ON_TRUTH else [counted(d) for d in data]
 
 
 def _power(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -87,8 +87,8 @@ def _on_doubles(function: np.ufunc) -> Callable[[np.ndarray], np.ndarray]:
     return lambda x: np.asarray(function(x.astype(np.float64))).astype(x.dtype)
 
 
-_ON_TRUTH = ("and", "or", "xor", "not", "eq", "ne", "where", "minimum", "maximum")
-_NUMPY: dict[str, Callable[..., Any]] = {
+ON_TRUTH = ("and", "or", "xor", "not", "eq", "ne", "where", "minimum", "maximum")
+NUMPY: dict[str, Callable[..., Any]] = {
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,
@@ -153,4 +153,4 @@ _NUMPY: dict[str, Callable[..., Any]] = {
     "silu": lambda x: x / (1 + np.exp(-x)),
     "gelu": _gelu,
 }
-assert _NUMPY.keys() == POINTWISE.keys(), "every function of the language has a numpy form"
+assert NUMPY.keys() == POINTWISE.keys(), "every function of the language has a numpy form"
