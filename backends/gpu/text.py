@@ -21,7 +21,7 @@ def program_text(program: TileProgram) -> str:
     """A program, a launch after the other."""
     lines = [f"program {program.name}"]
     for repeat, launches in program.groups:
-        lines += [_repeat_text(repeat)] if repeat else []
+        lines += [repeat_text(repeat)] if repeat else []
         lines += [line for one in launches for line in ("", *_launch(one))]
     return "\n".join(lines) + "\n"
 
@@ -174,7 +174,7 @@ def _launch(one: Launch) -> Iterator[str]:
     yield from statement_lines((*one.grid, *one.body), 2)
 
 
-def _repeat_text(repeat: Repeat) -> str:
+def repeat_text(repeat: Repeat) -> str:
     order = " backwards" if repeat.backwards else ""
     return f"\nfor {repeat.index}_at in 0..{scalar_text(repeat.size)}{order}, each after the last"
 

@@ -1,0 +1,181 @@
+"""The text of a thread program, for people and models; no code reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from backends.gpu.text import repeat_text, scalar_text
+from backends.gpu.threads import thread as to
+from backends.gpu.threads.expressions import rewritten
+from backends.gpu.tile import Name, Place
+from ir.spec import DTYPES, Expr, Number
+
+
+def program_text(program: to.ThreadProgram) -> str:
+    """A program, a launch after the other."""
+    lines = [f"program {program.name}"]
+    for repeat, launches in program.groups:
+        lines += [repeat_text(repeat)] if repeat else []
+        lines += [line for one in launches for line in ("", *_launch(one))]
+    return "\n".join(lines) + "\n"
+
+
+def statement_lines(block: Iterable[to.Statement], depth: int = 0) -> Iterator[str]:
+    """The lines of statements."""
+    pad = "    " * depth
+    for s in block:
+        yield pad + statement_text(s)
+        match s:
+            case to.Loop(body=body):
+                yield from statement_lines(body, depth + 1)
+            case to.Guard(_, body, others):
+                yield from statement_lines(body, depth + 1)
+                if others:
+                    yield f"{pad}else:"
+                    yield from statement_lines(others, depth + 1)
+
+
+def expression_text(e: Expr) -> str:
+    """An expression of elements: `acc[m, n]` is the element at the current registers."""
+    return scalar_text(rewritten(e, _spelled))
+
+
+def statement_text(s: to.Statement) -> str:
+    """The line of a statement, without those inside it."""
+    text = expression_text
+    match s:
+        case to.Loop(name, low, high, step):
+            notes = [f"by {step}"] if step != 1 else []
+            notes += ["unrolled"] if s.unrolled else []
+            ends = f"{text(name)} in {text(low)}..{text(high)}"
+            return f"for {', '.join([ends, *notes])}:"
+        case to.Guard(condition):
+            return f"if {text(condition)}:"
+        case to.Each(name, value):
+            return f"{text(name)} = {text(value)}"
+        case to.Positions(name, origin):
+            start = f"{text(origin)} + " if origin is not None else ""
+            return f"{text(name)} = {start}positions"
+        case to.Reduce(name, reduction, value, _, over, nan):
+            return f"{text(name)} = {reduction}({text(value)} over {over}{_nan(nan)})"
+        case to.Shuffle(name, reduction, distances, nan):
+            how = f"over threads ^ {', ^ '.join(map(str, distances))}"
+            return f"{text(name)} = {reduction}({text(name)} {how}{_nan(nan)})"
+        case to.Scan(name, reduction, value, over, nan):
+            return f"{text(name)} = cum{reduction}({text(value)} along {over}{_nan(nan)})"
+        case to.Multiply(name, a, b, instruction, first):
+            start = f"[{text(first)}:]" if first is not None else ""
+            how = f" by {instruction.name}" if instruction is not None else ""
+            return f"{text(name)} += {text(a)}{start} @ {text(b)}{how}"
+        case to.Regroup(name, source, axis, into, split):
+            parts = ", ".join(into)
+            one, other = (axis, parts) if split else (parts, axis)
+            return f"{text(name)} = {text(source)}, ({one}) as ({other})"
+        case to.Commit():
+            return "commit"
+        case to.Wait(pending):
+            return f"wait until {pending} in flight"
+        case to.Barrier():
+            return "barrier"
+    return _access(s)
+
+
+def _access(s: to.Statement) -> str:
+    """What loads, stores and copies."""
+    text = expression_text
+    match s:
+        case to.Load(name, place, other, vector):
+            return f"{text(name)} = load {_place(place, other)}{_by(vector)}"
+        case to.Store(place, value, _, copies, reduction, vector):
+            how = f" by atomic {reduction}" if reduction else ""
+            return f"store {_place(place)} = {text(value)}{how}{_by(vector)}{_copies(copies)}"
+        case to.SharedStore(tile, name, stage, copies):
+            return f"{text(tile)}{_stage(stage)} = {text(name)}{_copies(copies)}"
+        case to.SharedLoad(name, tile, stage, at, by):
+            starts = "".join(f", {index} from {text(first)}" for index, first in at)
+            how = f" by {by}" if by else ""
+            return f"{text(name)} = {text(tile)}{_stage(stage)}{starts}{how}"
+        case to.Copy(tile, place, _, stage, vector):
+            return f"copy {text(tile)}{_stage(stage)} = {_place(place)}{_by(vector)}"
+    raise AssertionError(f"no text for {type(s).__name__}")
+
+
+def _launch(one: to.Launch) -> Iterator[str]:
+    yield f"launch {one.name}({', '.join(one.tensors)}): {one.threads} threads, warps of {one.warp}"
+    yield f"    grid {' * '.join(f'({expression_text(t)})' for t in one.tiles) or '1'}" + (
+        f", {one.resident} resident" if one.resident else ""
+    )
+    if one.sizes:
+        yield f"    sizes {', '.join(one.sizes)}{' as constants' if one.specialized else ''}"
+    yield from (f"    constant {n} = {value}" for n, value in one.attributes)
+    for name, value in one.constants:
+        yield f"    constant {expression_text(name)} = {expression_text(value)}"
+    for f in one.fragments:
+        yield f"    {f.dtype} {expression_text(f.name)}" + (":" if f.axes else "")
+        yield from (f"        {axis_text(a)}" for a in f.axes)
+    yield from (f"    shared {shared_text(s)}" for s in one.shared)
+    yield from statement_lines(one.once, 1)
+    yield "    for each tile:"
+    yield from statement_lines(one.body, 2)
+
+
+def axis_text(a: to.Axis) -> str:
+    """An axis: its layouts in CuTe's notation."""
+    wide = f"{expression_text(a.width)} positions, {a.span} at once"
+    return f"{a.index}: thread {a.thread}, register {a.register}, {wide}"
+
+
+def shared_text(s: to.Shared) -> str:
+    """A tile of shared memory: its extents, bytes where they are known, and how it is swizzled."""
+    axes = ", ".join(f"{i}={expression_text(e)}" for i, e in zip(s.axes, s.extents))
+    notes = [f"{s.stages} stages"] if s.stages != 1 else []
+    notes += [f"rows padded by {s.padding}"] if s.padding else []
+    notes += [str(s.swizzle)] if s.swizzle is not None else []
+    notes += [f"region {s.region}"]
+    elements = s.stages
+    for n, e in enumerate(s.extents):
+        if not isinstance(e, Number):
+            break
+        elements *= int(e.value) + (s.padding if n == len(s.extents) - 1 else 0)
+    else:
+        notes += [f"{elements * DTYPES[s.dtype]} bytes"]
+    return f"{s.dtype} {expression_text(s.name)}[{axes}]: {', '.join(notes)}"
+
+
+def _spelled(e: Expr) -> Expr | None:
+    """What only thread programs have, as a name that is its text."""
+    match e:
+        case to.Element(name, axes):
+            return Name("value", scalar_text(name) + (f"[{', '.join(axes)}]" if axes else ""))
+        case to.Thread():
+            return Name("value", "thread")
+        case to.All(conditions):
+            return Name("value", " and ".join(map(expression_text, conditions)) or "True")
+    return None
+
+
+def _place(place: Place, other: Expr | None = None) -> str:
+    masked = "".join(
+        f" {'&' if n else 'if'} {expression_text(m)}" for n, m in enumerate(place.mask)
+    )
+    rest = f" else {expression_text(other)}" if place.mask and other is not None else ""
+    return f"{expression_text(place)}{masked}{rest}"
+
+
+def _by(vector: to.Vector | None) -> str:
+    if vector is None:
+        return ""
+    when = f" if {expression_text(vector.aligned)}" if vector.aligned is not None else ""
+    return f", {vector.count} along {vector.axis} at once{when}"
+
+
+def _copies(copies: int) -> str:
+    return f", by threads & {copies} == 0" if copies else ""
+
+
+def _stage(stage: Expr | None) -> str:
+    return f"[{expression_text(stage)}]" if stage is not None else ""
+
+
+def _nan(nan: bool) -> str:
+    return ", nan" if nan else ""
