@@ -80,6 +80,21 @@ TABLE = {
     "backends/shared": (("ir", "backends"), ("numpy",)),
     "backends/gpu": (("ir", "backends"), ()),
     "backends/gpu/layout": (("ir",), ()),
+    "backends/gpu/threads": (
+        ("ir", "machines/gpu", "backends", "backends/gpu", "backends/gpu/layout"),
+        (),
+    ),
+    "backends/gpu/threads/interpreter": (
+        (
+            "ir",
+            "backends",
+            "backends/shared",
+            "backends/gpu",
+            "backends/gpu/layout",
+            "backends/gpu/threads",
+        ),
+        ("numpy",),
+    ),
     "backends/gpu/model": (
         ("ir", "machines/fields", "machines/gpu", "backends", "backends/gpu"),
         (),

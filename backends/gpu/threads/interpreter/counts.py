@@ -1,0 +1,126 @@
+"""Counts of a run: what accesses cost in banks of shared memory and sectors of global memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from backends.gpu.layout.access import Banks
+from backends.gpu.threads.interpreter.faults import BANK_CONFLICT, ThreadFault
+from backends.gpu.threads.text import statement_text
+from backends.gpu.threads.thread import Statement
+from backends.gpu.tile import Name
+
+BANKS = Banks(32)
+SECTOR_BYTES = 32
+IDLE = -1  # the address of a thread that accesses nothing
+MEASURED = 16  # executions of an access to global memory whose sectors are counted
+
+
+@dataclass(slots=True)
+class Traffic:
+    """What one statement moved through one memory."""
+
+    launch: str
+    statement: Statement
+    memory: str  # "shared" or "global"
+    name: Name  # of the tile, or of the tensor's pointer
+    executions: int = 0
+    # Of executions: all of shared memory, the first `MEASURED` of global memory.
+    measured: int = 0
+    transactions: int = 0  # wavefronts of shared memory, sectors of global memory
+    least: int = 0  # as few as move as many bytes
+
+    def add(self, cost: tuple[int, int]) -> None:
+        """Adds the transactions of one execution, and the least."""
+        self.measured += 1
+        self.transactions += cost[0]
+        self.least += cost[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """What a run moved, a row for each statement that accesses memory."""
+
+    rows: tuple[Traffic, ...]
+
+    def conflicts(self, tile: Name, launch: str = "") -> int:
+        """Wavefronts beyond the least of all accesses of a tile of shared memory."""
+        return sum(
+            r.transactions - r.least
+            for r in self.rows
+            if r.memory == "shared" and r.name == tile and launch in ("", r.launch)
+        )
+
+    def __str__(self) -> str:
+        return "\n".join(
+            f"{r.executions:8} x {r.transactions:8} / {r.least:8} {r.memory:6} "
+            f"{r.launch}: {statement_text(r.statement)}"
+            for r in self.rows
+        )
+
+
+def require_no_conflicts(counts: Counts, *tiles: Name, launch: str = "") -> None:
+    """ThreadFault where an access of one of the tiles has bank conflicts."""
+    for tile in tiles:
+        for r in counts.rows:
+            if r.memory == "shared" and r.name == tile and launch in ("", r.launch):
+                if r.transactions > r.least:
+                    raise ThreadFault(
+                        BANK_CONFLICT,
+                        f"`{tile.stem}` takes {r.transactions} wavefronts where {r.least} move as "
+                        "many bytes",
+                        "swizzle the tile, or pad its rows: `choose_swizzle` finds one",
+                        r.launch,
+                        None,
+                        (),
+                        statement_text(r.statement),
+                    )
+
+
+def wavefronts(
+    addresses: np.ndarray, width: int, together: int = 0, banks: Banks = BANKS
+) -> tuple[int, int]:
+    """The wavefronts of accesses of shared memory, and how few there are without conflicts.
+
+    addresses: [accesses, threads], first bytes, or IDLE. width: bytes of each thread. together:
+    threads that are served at once; 0: as many as all banks have bytes for.
+    """
+    count, threads = addresses.shape
+    together = together or max(1, banks.count * banks.width // max(width, banks.width))
+    phases = -(-threads // together)
+    group = np.arange(count)[:, None] * phases + np.arange(threads)[None, :] // together
+    words = addresses[:, :, None] // banks.width + np.arange(max(1, width // banks.width))
+    group = np.broadcast_to(group[:, :, None], words.shape)[addresses != IDLE]
+    words = words[addresses != IDLE]
+    if not words.size:
+        return 0, 0
+    span = int(words.max()) + 1
+    distinct = np.unique(group * span + words)
+    banked, times = np.unique(
+        distinct // span * banks.count + distinct % span % banks.count, return_counts=True
+    )
+    groups, first = np.unique(banked // banks.count, return_index=True)
+    return int(np.maximum.reduceat(times, first).sum()), len(groups)
+
+
+def sectors(addresses: np.ndarray, width: int) -> tuple[int, int]:
+    """The sectors that accesses of global memory touch, and how few hold as many bytes.
+
+    addresses: [accesses, threads], first bytes, or IDLE. width: bytes of each thread.
+    """
+    used = addresses != IDLE
+    access = np.broadcast_to(np.arange(len(addresses))[:, None], addresses.shape)[used]
+    starts = addresses[used].astype(np.int64)
+    if not starts.size:
+        return 0, 0
+    span = int(starts.max()) + width + SECTOR_BYTES
+    ends = (starts % SECTOR_BYTES + width - 1) // SECTOR_BYTES
+    touched = [
+        access[ends >= n] * span + starts[ends >= n] // SECTOR_BYTES + n
+        for n in range(int(ends.max()) + 1)
+    ]
+    moved = np.unique(access * span + starts)
+    bytes_of = np.bincount(moved // span) * width
+    return len(np.unique(np.concatenate(touched))), int((-(-bytes_of // SECTOR_BYTES)).sum())

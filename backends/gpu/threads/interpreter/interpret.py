@@ -1,0 +1,126 @@
+"""Runs thread programs: every thread of a block at once, statement by statement, in numpy.
+
+Blocks run one after the other. Of all registers and all shared memory it is known whether they were
+written; of each element of shared memory, who wrote and read it since the last barrier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+import numpy as np
+
+from backends.gpu.threads.interpreter.counts import Counts, Traffic
+from backends.gpu.threads.interpreter.expressions import Compiler
+from backends.gpu.threads.interpreter.places import Places, Tensor
+from backends.gpu.threads.interpreter.products import MatrixInstruction
+from backends.gpu.threads.interpreter.registers import require_owners
+from backends.gpu.threads.interpreter.shared import SharedMemory, require_room
+from backends.gpu.threads.interpreter.state import Block, Variable
+from backends.gpu.threads.interpreter.statements import Statements, run_all
+from backends.gpu.threads.interpreter.values import held_as
+from backends.gpu.threads.thread import Launch, ThreadProgram
+from backends.gpu.tile import Name
+from backends.shared.arrays import from_device, to_device
+
+_TILE = Name("tile")
+
+
+def interpret(
+    program: ThreadProgram,
+    sizes: Mapping[str, int],
+    tensors: Mapping[str, np.ndarray],
+    instructions: Mapping[str, MatrixInstruction],
+    shared_bytes_limit: int,
+    seed: int = 0,
+) -> Counts:
+    """Runs a program on arrays, which it writes in place, and counts what it moves.
+
+    sizes: all of them, derived ones too. tensors: by name, contiguous, in the device's form
+    (`backends/shared/arrays.py`). instructions: the target's table, by name. shared_bytes_limit:
+    what a block may have. seed: of the order of the blocks. Raises ThreadFault for the first fault.
+    """
+    dtypes = {p.name: p.dtype for p in program.tensors}
+    memory = {
+        name: Tensor(name, dtypes[name], _held(array, dtypes[name]))
+        for name, array in tensors.items()
+        if name in dtypes
+    }
+    made: dict[Launch, _Running] = {}
+    draw = np.random.default_rng(seed)
+    with np.errstate(all="ignore"):
+        for repeat, launches in program.groups:
+            for step in repeat.steps(sizes) if repeat else (0,):
+                for launch in launches:
+                    if launch not in made:
+                        made[launch] = _Running(
+                            launch, sizes, memory, instructions, shared_bytes_limit
+                        )
+                    made[launch].run(step, draw)
+    for name, tensor in memory.items():
+        if tensor.stored:
+            found = tensor.data.reshape(tensors[name].shape)
+            tensors[name][...] = to_device(found, tensor.dtype)
+    return Counts(tuple(row for one in made.values() for row in one.rows))
+
+
+def _held(array: np.ndarray, dtype: str) -> np.ndarray:
+    """A tensor as the interpreter holds it, flat."""
+    return from_device(array, dtype).astype(held_as(dtype)).reshape(-1)
+
+
+class _Running:
+    """One launch at some sizes: its closures, and the block that they run on."""
+
+    def __init__(
+        self,
+        launch: Launch,
+        sizes: Mapping[str, int],
+        tensors: dict[str, Tensor],
+        instructions: Mapping[str, MatrixInstruction],
+        limit: int,
+    ):
+        self.launch = launch
+        self.block = Block(launch.name, launch.threads, launch.warp)
+        dtypes = {t.name: t.dtype for t in tensors.values()}
+        compiler = Compiler(launch, sizes, dtypes, self.block)
+        scalars = [n for n in (_TILE, launch.step) if n is not None]
+        self.block.variables = {n: Variable(n, "i32", (), (launch.threads,)) for n in scalars}
+        for f in launch.fragments:
+            axes = tuple(map(compiler.axis, f.axes))
+            name = f"{f.name.stem or f.name.sort}{f.name.copy or ''}"
+            require_owners(name, axes, launch.threads, launch.name)
+            shape = (launch.threads, *(a.count for a in axes))
+            self.block.variables[f.name] = Variable(f.name, f.dtype, axes, shape)
+        shared = {s.name: s for s in launch.shared}
+        self.memory = SharedMemory(shared, compiler.number, self.block)
+        require_room(self.memory, limit, launch.name)
+        places = Places(compiler, tensors)
+        compiler.entry = places.entry
+        made = Statements(compiler, places, self.memory, instructions)
+        self.once, self.body = made.all(launch.once), made.all(launch.body)
+        self.rows: list[Traffic] = made.rows
+        self.tiles = prod(compiler.number(t) for t in launch.tiles)
+        self.block.statement = None
+
+    def run(self, step: int, draw: np.random.Generator) -> None:
+        """All blocks of a launch at one step of its recurrence."""
+        blocks = min(self.launch.resident, self.tiles) if self.launch.resident else self.tiles
+        for number in draw.permutation(blocks):
+            self.block.number = int(number)
+            self.memory.begin()
+            for v in self.block.variables.values():
+                v.value, v.partly = None, None
+            if self.launch.step is not None:
+                self._put(self.launch.step, step)
+            run_all(self.block, self.once)
+            kept = {n: (v.value, v.partly) for n, v in self.block.variables.items()}
+            for tile in range(int(number), self.tiles, blocks):
+                for name, v in self.block.variables.items():
+                    v.value, v.partly = kept.get(name, (None, None))
+                self._put(_TILE, tile)
+                run_all(self.block, self.body)
+
+    def _put(self, name: Name, number: int) -> None:
+        self.block.variables[name].value = np.int32(number)

@@ -1,0 +1,215 @@
+"""Matmuls: fragments as the matrices that their registers hold, by the layouts of an instruction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from backends.backend import BackendError
+from backends.gpu.layout.layout import Layout
+from backends.gpu.threads.interpreter.expressions import Run
+from backends.gpu.threads.interpreter.faults import FRAGMENT, OUT_OF_BOUNDS
+from backends.gpu.threads.interpreter.registers import require_same
+from backends.gpu.threads.interpreter.state import Block, Variable
+from backends.gpu.threads.thread import Instruction
+from ir.spec import FLOATS
+
+Steps = tuple[int, int]
+
+
+class MatrixInstruction(Protocol):
+    """A row of the table of matrix instructions.
+
+    a, b, c: (thread of the warp, register) -> m + M * k, n + N * k, m + M * n.
+    """
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """M, N and K of one issue."""
+
+    @property
+    def a(self) -> Layout:
+        """Of operand A."""
+
+    @property
+    def b(self) -> Layout:
+        """Of operand B."""
+
+    @property
+    def c(self) -> Layout:
+        """Of the accumulator."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Matrix:
+    """The matrices of the warps that a fragment holds."""
+
+    at: np.ndarray  # [warps, rows, columns] -> number of the element in the fragment's array
+    home: np.ndarray  # (the fragment's array, flat) -> number of the element in the matrices
+    rows: np.ndarray  # [warps, rows, columns] -> position along the first axis
+    columns: np.ndarray  # along the second axis
+
+
+def multiply(
+    block: Block,
+    variables: tuple[Variable, Variable, Variable],
+    instruction: Instruction | None,
+    table: Mapping[str, MatrixInstruction],
+    first: Run | None,
+) -> Run:
+    """The closure of to += a @ b. first: the register along K of a where b begins."""
+    onto, a, b = variables
+    if instruction is None:
+        return _of_threads(block, variables, first)
+    row = table.get(instruction.name)
+    if row is None:
+        raise BackendError("emit", f"the table has no matrix instruction `{instruction.name}`")
+    m, n, k = row.shape
+    of_a = _matrix(block, a, (instruction.a, instruction.a_steps), row.a, (m, k))
+    of_b = _matrix(block, b, (instruction.b, instruction.b_steps), row.b, (n, k), turned=True)
+    of_c = _matrix(block, onto, (instruction.c, instruction.c_steps), row.c, (m, n))
+    _require_fit(block, (of_c, of_a, of_b), first is not None)
+    batch = len(onto.axes) > 2
+    depth = of_b.at.shape[1]
+    kind = _computed_in(onto)
+    shape = (block.threads, *onto.shape[-2:])
+
+    def run() -> None:
+        block.require_warps("a matrix instruction")
+        start = 0
+        if first is not None:
+            start = int(block.alike(first())) * k // instruction.a_steps[1]
+        at = of_a.at[:, :, start : start + depth]
+        if at.shape[2] != depth or start % k:
+            raise block.fault(
+                OUT_OF_BOUNDS,
+                f"the part of `{a.name.stem}` along K begins at {start} of {of_a.at.shape[2]}",
+                "let `first` be the first register of an issue",
+            )
+        left, right = (_flat(block.whole(v), batch).astype(kind, copy=False) for v in (a, b))
+        sums = np.matmul(left[:, at], right[:, of_b.at]).reshape(len(left), -1)
+        found = sums[:, of_c.home].reshape(-1, *shape)
+        _add(block, onto, np.moveaxis(found, 0, 1) if batch else found[0])
+
+    return run
+
+
+def _computed_in(onto: Variable) -> type[np.generic]:
+    """What products are computed in: f64 holds sums of small integers exactly."""
+    return np.float32 if onto.dtype in FLOATS and onto.dtype != "f64" else np.float64
+
+
+def _add(block: Block, onto: Variable, found: np.ndarray) -> None:
+    before = block.read(onto)
+    if onto.dtype in FLOATS:
+        block.write(onto, before + found, "f64" if onto.dtype == "f64" else "f32")
+    else:
+        block.write(onto, before.astype(np.int64) + found.astype(np.int64), "i64")
+
+
+def _flat(data: np.ndarray, batch: bool) -> np.ndarray:
+    """[entries of the batch, elements of all threads]."""
+    return np.moveaxis(data, 1, 0).reshape(data.shape[1], -1) if batch else data.reshape(1, -1)
+
+
+def _matrix(
+    block: Block,
+    v: Variable,
+    registers: tuple[tuple[Steps, ...], Steps],
+    layout: Layout,
+    shape: tuple[int, int],
+    turned: bool = False,
+) -> _Matrix:
+    """The matrices of a fragment's last two axes.
+
+    registers: offsets of the instruction's among the fragment's, and how many one issue covers.
+    layout: (thread, register) -> first + shape[0] * second. turned: `first` is along the
+    fragment's second axis.
+    """
+
+    def unfit(what: str) -> Exception:
+        hint = "derive the fragment's axes from the instruction's operand layout"
+        return block.fault(FRAGMENT, f"`{v.name.stem}` has {what}", hint)
+
+    offsets, steps = registers
+    own, values = (mode.size for mode in layout)
+    counts = (v.axes[-2].count, v.axes[-1].count)
+    if values != len(offsets) or block.threads % own:
+        raise unfit(f"{len(offsets)} registers for `{layout}`")
+    if counts[0] % steps[0] or counts[1] % steps[1]:
+        raise unfit(f"{counts[0]} x {counts[1]} registers, which {steps} do not divide")
+    if any(not 0 <= o < s for pair in offsets for o, s in zip(pair, steps)):
+        raise unfit(f"no registers at {offsets} in an issue of {steps}")
+    warps, issues = block.threads // own, (counts[0] // steps[0], counts[1] // steps[1])
+    second, first = np.divmod(np.array(layout.indices()).reshape(values, own), shape[0])
+    (r, c), sides = ((second, first), shape[::-1]) if turned else ((first, second), shape)
+    at = np.full((warps, issues[0] * sides[0], issues[1] * sides[1]), -1, np.int64)
+    places = np.arange(at.size).reshape(at.shape)
+    home = np.full(block.threads * counts[0] * counts[1], -1, np.int64)
+    threads = np.arange(block.threads).reshape(warps, own) * counts[0] * counts[1]
+    for i, j in np.ndindex(issues):
+        for value, (row, column) in enumerate(offsets):
+            number = threads + (i * steps[0] + row) * counts[1] + j * steps[1] + column
+            where = (slice(None), i * sides[0] + r[value], j * sides[1] + c[value])
+            at[where] = number
+            home[number] = places[where]
+    if (at < 0).any() or (home < 0).any():
+        raise unfit(f"elements that `{layout}` at {offsets} leaves out")
+    thread, register = np.divmod(at, counts[0] * counts[1])
+    rows = v.axes[-2].positions[thread, register // counts[1]]
+    return _Matrix(at, home, rows, v.axes[-1].positions[thread, register % counts[1]])
+
+
+def _require_fit(block: Block, matrices: tuple[_Matrix, _Matrix, _Matrix], part: bool) -> None:
+    """ThreadFault where the matrices do not lie at the same positions of M, N and K.
+
+    part: B begins at a register of A that only the run knows.
+    """
+    c, a, b = matrices
+    of_a, of_b = np.swapaxes(a.columns[:, :1], 1, 2), b.rows[:, :, :1]
+    if part and of_a.shape[1] % of_b.shape[1] == 0:  # every part of A is like B, from its start
+        of_a = np.moveaxis(of_a.reshape(len(of_a), -1, of_b.shape[1]), 1, 2)
+        of_a, of_b = of_a - of_a[:, :1], of_b - of_b[:, :1]
+    for what, one, other in (
+        ("rows of A", a.rows, a.rows[:, :, :1]),
+        ("K of A", a.columns, a.columns[:, :1]),
+        ("K of B", b.rows, b.rows[:, :, :1]),
+        ("columns of B", b.columns, b.columns[:, :1]),
+        ("rows of A and of the result", a.rows[:, :, :1], c.rows),
+        ("columns of B and of the result", b.columns[:, :1], c.columns),
+        ("K of A and B", of_a, of_b),
+    ):
+        if any(p != q and 1 not in (p, q) for p, q in zip(one.shape, other.shape)):
+            found = f"{what}: {one.shape[1:]} elements of a warp meet {other.shape[1:]}"
+        else:
+            one, other = np.broadcast_arrays(one, other)
+            if (one == other).all():
+                continue
+            warp, row, column = np.argwhere(one != other)[0]
+            meet = f"{one[warp, row, column]} and {other[warp, row, column]}"
+            found = f"{what}: positions {meet} meet in element ({row}, {column}) of warp {warp}"
+        hint = "derive the axes of all three fragments from the instruction's operand layouts"
+        raise block.fault(FRAGMENT, found, hint)
+
+
+def _of_threads(
+    block: Block, variables: tuple[Variable, Variable, Variable], first: Run | None
+) -> Run:
+    """Each thread multiplies what it holds."""
+    onto, a, b = variables
+    require_same(f"rows of `{a.name.stem}`", onto.axes[-2], a.axes[-2])
+    require_same(f"columns of `{b.name.stem}`", onto.axes[-1], b.axes[-1])
+    if first is None:
+        require_same(f"K of `{a.name.stem}` and `{b.name.stem}`", a.axes[-1], b.axes[-2])
+    depth = b.axes[-2].count
+    kind = _computed_in(onto) if onto.dtype in FLOATS else np.int64
+
+    def run() -> None:
+        start = int(block.alike(first())) if first is not None else 0
+        left, right = (block.whole(v).astype(kind, copy=False) for v in (a, b))
+        _add(block, onto, np.matmul(left[..., start : start + depth], right))
+
+    return run

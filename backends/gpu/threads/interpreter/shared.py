@@ -1,0 +1,304 @@
+"""Shared memory: what lies in it, and who read and wrote each element since the last barrier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from operator import mul
+from typing import Any
+
+import numpy as np
+
+from backends.gpu.threads.interpreter import faults
+from backends.gpu.threads.interpreter.faults import ThreadFault
+from backends.gpu.threads.interpreter.state import Block
+from backends.gpu.threads.interpreter.values import held_as, unknown
+from backends.gpu.threads.thread import Shared
+from backends.gpu.tile import Name
+from ir.spec import DTYPES, Expr
+
+ALIGNED = 16  # bytes: regions begin at their multiples
+_NEVER, _SEVERAL = -1, -1
+_IN_FLIGHT = 1 << 30  # the epoch of an element that a copy will write
+
+
+@dataclass(slots=True)
+class Region:
+    """Memory that tiles share: for each unit who accessed it last, and in which epoch."""
+
+    units: int
+    unit_bytes: int
+    written: np.ndarray = field(init=False)  # epoch
+    writer: np.ndarray = field(init=False)  # thread, or _SEVERAL
+    dtype: np.ndarray = field(init=False)  # number of the dtype that was written
+    read: np.ndarray = field(init=False)  # epoch
+    reader: np.ndarray = field(init=False)
+    data: dict[str, np.ndarray] = field(init=False, default_factory=dict)  # elements by dtype
+
+    def __post_init__(self) -> None:
+        self.written, self.read = (np.full(self.units, _NEVER, np.int32) for _ in range(2))
+        self.writer, self.reader = (np.full(self.units, _SEVERAL, np.int32) for _ in range(2))
+        self.dtype = np.zeros(self.units, np.int8)
+
+    def clear(self) -> None:
+        """Forgets everything, as for a new block."""
+        self.written.fill(_NEVER)
+        self.read.fill(_NEVER)
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A tile of shared memory at the sizes of a launch."""
+
+    shared: Shared
+    region: Region
+    extents: tuple[int, ...]
+    strides: tuple[int, ...]  # elements between positions along each axis
+    stage: int  # elements of one stage
+
+    @property
+    def elements(self) -> int:
+        """Elements of all stages."""
+        return self.stage * self.shared.stages
+
+    def offsets(self, positions: Sequence[np.ndarray]) -> np.ndarray:
+        """Offsets in a stage of the elements at positions along each axis."""
+        found = sum((p * s for p, s in zip(positions, self.strides)), np.zeros((), np.int64))
+        return self.shared.swizzle(found) if self.shared.swizzle else found  # type: ignore[arg-type,return-value]
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The elements of a tile that threads access, in one order."""
+
+    elements: np.ndarray  # offsets in the tile, of all stages
+    threads: np.ndarray  # of each
+    units: np.ndarray  # [elements, units of each]
+    owners: np.ndarray  # the thread of each unit, or one for all units of an element
+
+    @staticmethod
+    def of(tile: Tile, elements: np.ndarray, threads: np.ndarray) -> Access:
+        """The access of some elements by some threads, in flat arrays."""
+        each = DTYPES[tile.shared.dtype] // tile.region.unit_bytes
+        if each == 1:
+            return Access(elements, threads, elements, threads)
+        units = elements[:, None] * each + np.arange(each)
+        return Access(elements, threads, units, np.broadcast_to(threads[:, None], units.shape))
+
+    def where(self, mask: np.ndarray) -> Access:
+        """The part of it that a mask holds for."""
+        return Access(self.elements[mask], self.threads[mask], self.units[mask], self.owners[mask])
+
+
+@dataclass(slots=True)
+class _Flight:
+    """A copy that was started and has not arrived."""
+
+    tile: Tile
+    access: Access
+    values: np.ndarray
+
+
+class SharedMemory:
+    """The shared memory of one block."""
+
+    def __init__(self, tiles: Mapping[Name, Shared], number: Callable[[Expr], int], block: Block):
+        self.block = block
+        self.epoch = 0  # how many barriers there were
+        self.regions: dict[str, Region] = {}
+        self.tiles: dict[Name, Tile] = {}
+        self.started: list[_Flight] = []
+        self.groups: list[list[_Flight]] = []
+        self.dtypes = sorted({s.dtype for s in tiles.values()})
+        shapes = {n: _shape(s, number) for n, s in tiles.items()}
+        self.bytes = 0
+        for name in dict.fromkeys(s.region for s in tiles.values()):
+            own = {n: s for n, s in tiles.items() if s.region == name}
+            room = max(shapes[n][1] * s.stages * DTYPES[s.dtype] for n, s in own.items())
+            unit = min(DTYPES[s.dtype] for s in own.values())
+            region = self.regions[name] = Region(-(-room // unit), unit)
+            self.bytes += -(-room // ALIGNED) * ALIGNED
+            for n, s in own.items():
+                extents, stage, strides = shapes[n]
+                self.tiles[n] = Tile(s, region, extents, strides, stage)
+                count = -(-room // DTYPES[s.dtype])
+                region.data[s.dtype] = np.full(count, unknown(s.dtype), held_as(s.dtype))
+
+    def begin(self) -> None:
+        """What a new block finds: nothing."""
+        self.started, self.groups = [], []
+        for region in self.regions.values():
+            region.clear()
+
+    def barrier(self) -> None:
+        """Makes what threads wrote visible to all."""
+        self.epoch += 1
+
+    # -- accesses -----------------------------------------------------------------------------
+
+    def read(self, tile: Tile, access: Access) -> np.ndarray:
+        """The elements, in the order of the access."""
+        region, units, now = tile.region, access.units, self.epoch
+        written = region.written[units]
+        if written.size and written.max() >= now:
+            self._require_landed(tile, access, written, faults.COPY_IN_FLIGHT, "reads")
+            wrong = (written == now) & (region.writer[units] != access.owners)
+            self._refuse(
+                faults.READ_AFTER_WRITE,
+                "reads what thread {other} wrote since the last barrier",
+                "put a barrier between the write and this read",
+                (tile, access, wrong, region.writer),
+            )
+        lacking = (written < 0) | (region.dtype[units] != self._number(tile))
+        self._refuse(
+            faults.UNINITIALISED,
+            "reads what no thread wrote to this tile",
+            "store all of the tile first; another tile of the region may have overwritten it",
+            (tile, access, lacking, None),
+        )
+        many = (region.read[units] == now) & (region.reader[units] != access.owners)
+        region.read[units], region.reader[units] = now, access.owners
+        many |= region.reader[units] != access.owners
+        if many.any():
+            region.reader[units[many]] = _SEVERAL
+        return tile.region.data[tile.shared.dtype][access.elements]
+
+    def write(self, tile: Tile, access: Access, values: np.ndarray) -> None:
+        """Stores the values of an access."""
+        same = self._may_write(tile, access, values, faults.WRITE_AFTER_READ, "writes")
+        self._put(tile, access, values, same)
+
+    def start(self, tile: Tile, access: Access, values: np.ndarray) -> None:
+        """Starts a copy, whose values arrive when its group is waited for."""
+        self._may_write(tile, access, values, faults.STAGE_IN_USE, "copies to")
+        region, units = tile.region, access.units
+        region.written[units], region.writer[units] = _IN_FLIGHT, access.owners
+        self.started.append(_Flight(tile, access, values))
+
+    def commit(self) -> None:
+        """Closes the group of the copies that were started."""
+        self.groups.append(self.started)
+        self.started = []
+
+    def wait(self, pending: int) -> None:
+        """Until at most so many groups are in flight, the oldest arrive."""
+        while len(self.groups) > pending:
+            for flight in self.groups.pop(0):
+                self._put(flight.tile, flight.access, flight.values, None)
+
+    def _may_write(
+        self, tile: Tile, access: Access, values: np.ndarray, after_read: str, verb: str
+    ) -> np.ndarray | None:
+        """Faults of a write; what else was written to the same elements since the last barrier."""
+        region, units, now = tile.region, access.units, self.epoch
+        used = (region.read[units] == now) & (region.reader[units] != access.owners)
+        self._refuse(
+            after_read,
+            f"{verb} what thread {{other}} read since the last barrier",
+            "put a barrier between the read and this one, or use another stage",
+            (tile, access, used, region.reader),
+        )
+        written = region.written[units]
+        if not written.size or written.max() < now:
+            return None
+        self._require_landed(tile, access, written, faults.STAGE_IN_USE, verb)
+        others = (written == now) & (region.writer[units] != access.owners)
+        differ = _differ(region.data[tile.shared.dtype][access.elements], values)
+        if units.ndim > 1:
+            differ = differ[:, None]
+        differ = differ | (region.dtype[units] != self._number(tile))
+        self._refuse(
+            faults.WRITE_AFTER_WRITE,
+            f"{verb} what thread {{other}} wrote since the last barrier, with another value",
+            "let one thread write each element, or put a barrier between the writes",
+            (tile, access, others & differ, region.writer),
+        )
+        return others
+
+    def _put(
+        self, tile: Tile, access: Access, values: np.ndarray, shared: np.ndarray | None
+    ) -> None:
+        region, units = tile.region, access.units
+        data = region.data[tile.shared.dtype]
+        data[access.elements] = values
+        region.written[units], region.writer[units] = self.epoch, access.owners
+        region.dtype[units] = self._number(tile)
+        again = region.writer[units] != access.owners
+        if again.any():
+            lost = _differ(data[access.elements], values)
+            self._refuse(
+                faults.WRITE_AFTER_WRITE,
+                "writes an element to which thread {other} writes another value",
+                "let one thread write each element: `copies` names the bits of those that do not",
+                (tile, access, again & (lost[:, None] if units.ndim > 1 else lost), region.writer),
+            )
+        if shared is not None:
+            again |= shared
+        if again.any():
+            region.writer[units[again]] = _SEVERAL
+
+    # -- faults -------------------------------------------------------------------------------
+
+    def _number(self, tile: Tile) -> int:
+        return self.dtypes.index(tile.shared.dtype)
+
+    def _require_landed(
+        self, tile: Tile, access: Access, written: np.ndarray, kind: str, verb: str
+    ) -> None:
+        self._refuse(
+            kind,
+            f"{verb} what a copy of thread {{other}} has in flight",
+            "wait for the copy's group, then put a barrier",
+            (tile, access, written == _IN_FLIGHT, tile.region.writer),
+        )
+
+    def _refuse(
+        self,
+        kind: str,
+        what: str,
+        hint: str,
+        of: tuple[Tile, Access, np.ndarray, np.ndarray | None],
+    ) -> None:
+        """Raises ThreadFault for the first element at which a mask holds, if there is one."""
+        tile, access, wrong, others = of
+        if not wrong.any():
+            return
+        first = int(np.flatnonzero(wrong.reshape(-1))[0])
+        unit = access.units.reshape(-1)[first]
+        element = int(access.elements[first // max(1, wrong.size // access.elements.size)])
+        thread = int(access.owners.reshape(-1)[first])
+        threads: list[Any] = [thread]
+        if others is not None:
+            other = int(others[unit])
+            what = what.format(other="several" if other == _SEVERAL else other)
+            threads += [other] if other not in (_SEVERAL, thread) else []
+        stage, offset = divmod(element, tile.stage)
+        where = f"`{tile.shared.name.stem}` at offset {offset} of stage {stage}"
+        raise self.block.fault(kind, f"thread {thread} {what}: {where}", hint, threads)
+
+
+def require_room(memory: SharedMemory, limit: int, launch: str) -> None:
+    """ThreadFault where a block needs more shared memory than it may have."""
+    if memory.bytes > limit:
+        raise ThreadFault(
+            faults.SHARED_MEMORY,
+            f"a block needs {memory.bytes} bytes of shared memory and may have {limit}",
+            "use smaller tiles or fewer stages, or let tiles that are never alive together overlap",
+            launch,
+        )
+
+
+def _shape(
+    s: Shared, number: Callable[[Expr], int]
+) -> tuple[tuple[int, ...], int, tuple[int, ...]]:
+    """Extents, elements of a stage, and strides."""
+    extents = tuple(number(e) for e in s.extents)
+    row = (*extents[:-1], *((extents[-1] + s.padding,) if extents else ()))
+    below = tuple(accumulate(row[::-1], mul, initial=1))[::-1]
+    return extents, below[0], below[1:]
+
+
+def _differ(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    unlike = one != other
+    return unlike & ~((one != one) & (other != other)) if unlike.any() else unlike

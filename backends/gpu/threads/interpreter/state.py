@@ -1,0 +1,112 @@
+"""The state of a thread block: registers, which threads are active, where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from backends.gpu.threads.interpreter.faults import DIVERGENT, UNINITIALISED, ThreadFault
+from backends.gpu.threads.interpreter.registers import Held
+from backends.gpu.threads.interpreter.values import converted, held_as
+from backends.gpu.threads.text import statement_text
+from backends.gpu.threads.thread import Statement
+from backends.gpu.tile import Name
+
+
+@dataclass(slots=True)
+class Variable:
+    """A fragment: its registers, and which threads wrote them."""
+
+    name: Name
+    dtype: str
+    axes: tuple[Held, ...]
+    shape: tuple[int, ...]  # (threads, registers of each axis)
+    value: Any = None  # (threads, registers of each axis), or one number that all threads have
+    partly: np.ndarray | None = None  # the threads that wrote it, where not all did
+
+
+@dataclass(slots=True)
+class Block:
+    """One thread block of a launch."""
+
+    launch: str
+    threads: int
+    warp: int
+    variables: dict[Name, Variable] = field(default_factory=dict)
+    active: np.ndarray | None = None  # threads; None: all
+    number: int = 0
+    statement: Statement | None = None  # that is run
+
+    def fault(
+        self, kind: str, what: str, hint: str, threads: Sequence[int] | np.ndarray = ()
+    ) -> ThreadFault:
+        """A fault of the current statement."""
+        text = statement_text(self.statement) if self.statement is not None else ""
+        found = tuple(int(t) for t in threads)
+        return ThreadFault(kind, what, hint, self.launch, self.number, found, text)
+
+    def read(self, v: Variable) -> Any:
+        """What a variable holds; ThreadFault where a thread that reads it never wrote it."""
+        if v.value is None:
+            raise self._unwritten(v, ())
+        if v.partly is not None:
+            lacks = ~v.partly if self.active is None else self.active & ~v.partly
+            if lacks.any():
+                raise self._unwritten(v, np.flatnonzero(lacks)[:1])
+        return v.value
+
+    def _unwritten(self, v: Variable, threads: Sequence[int] | np.ndarray) -> ThreadFault:
+        what = f"`{v.name.stem or v.name.sort}` ({v.name.sort}) is read before it is written"
+        return self.fault(UNINITIALISED, what, "give it a value on every path to here", threads)
+
+    def write(self, v: Variable, value: Any, dtype: str) -> None:
+        """Puts a value to the active threads of a variable, rounded to its dtype."""
+        value = converted(value, dtype, v.dtype)
+        whole = v.shape if v.axes else v.shape if np.ndim(value) else ()
+        if whole and np.shape(value) != whole:
+            value = np.broadcast_to(value, whole)
+        if self.active is None:
+            v.value, v.partly = value, None
+            return
+        before = np.zeros((), held_as(v.dtype)) if v.value is None else v.value
+        threads = self.active.reshape(-1, *[1] * (len(v.shape) - 1))
+        if v.value is None:
+            v.partly = self.active
+        elif v.partly is not None:
+            v.partly = v.partly | self.active
+        v.value = np.where(threads, value, before)
+
+    def whole(self, v: Variable) -> np.ndarray:
+        """What a variable holds, with an entry for each thread."""
+        return np.broadcast_to(self.read(v), v.shape)
+
+    def require_all(self, what: str) -> None:
+        """ThreadFault where some threads of the block are not here."""
+        if self.active is not None:
+            raise self._diverged(what, self.active, "block")
+
+    def require_warps(self, what: str) -> None:
+        """ThreadFault where some threads of a warp are here and others are not."""
+        if self.active is not None:
+            warps = self.active.reshape(-1, self.warp)
+            wrong = warps.any(axis=1) & ~warps.all(axis=1)
+            if wrong.any():
+                raise self._diverged(what, self.active & np.repeat(wrong, self.warp), "warp")
+
+    def _diverged(self, what: str, active: np.ndarray, group: str) -> ThreadFault:
+        return self.fault(
+            DIVERGENT,
+            f"{what} is reached by {int(active.sum())} threads and not by others of their {group}",
+            f"move it out of the guard or loop whose condition differs between threads of a {group}",
+            np.flatnonzero(active)[:1],
+        )
+
+    def alike(self, value: Any) -> Any:
+        """One number, where all active threads have the same; else one for each thread."""
+        if np.ndim(value) == 0:
+            return value
+        shown = value if self.active is None else value[self.active]
+        return shown.flat[0] if (shown == shown.flat[0]).all() else value

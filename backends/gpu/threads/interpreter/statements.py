@@ -1,0 +1,305 @@
+"""The statements of a launch as closures, made once for all of its blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from backends.backend import BackendError
+from backends.gpu.threads import thread as to
+from backends.gpu.threads.interpreter import accesses, places, products
+from backends.gpu.threads.interpreter.counts import Traffic
+from backends.gpu.threads.interpreter.expressions import Code, Compiler, Run
+from backends.gpu.threads.interpreter.faults import FRAGMENT, ThreadFault
+from backends.gpu.threads.interpreter.registers import require_same
+from backends.gpu.threads.interpreter.shared import SharedMemory
+from backends.gpu.threads.interpreter.state import Block, Variable
+from backends.gpu.threads.interpreter.values import joining
+from backends.gpu.threads.text import statement_text
+from backends.gpu.tile import Name
+
+Steps = tuple[tuple[to.Statement, Run], ...]
+
+
+def run_all(block: Block, steps: Steps) -> None:
+    """Runs statements one after the other."""
+    for statement, run in steps:
+        block.statement = statement
+        run()
+
+
+class Statements:
+    """Makes the closures of one launch."""
+
+    def __init__(
+        self,
+        compiler: Compiler,
+        found: places.Places,
+        memory: SharedMemory,
+        table: Mapping[str, products.MatrixInstruction],
+    ):
+        self.compiler = compiler
+        self.block = compiler.block
+        self.places = found
+        self.memory = memory
+        self.table = table
+        self.rows: list[Traffic] = []
+
+    def all(self, block: Sequence[to.Statement]) -> Steps:
+        """The closures of statements."""
+        return tuple((s, self._one(s)) for s in block)
+
+    def _one(self, s: to.Statement) -> Run:
+        self.block.statement = s
+        try:
+            return getattr(self, f"_{type(s).__name__.lower()}")(s)
+        except ThreadFault as fault:
+            if not fault.statement:
+                fault.launch, fault.statement = self.block.launch, statement_text(s)
+            raise
+
+    def _row(self, s: to.Statement, memory: str, name: Name) -> Traffic:
+        row = Traffic(self.block.launch, s, memory, name)
+        self.rows.append(row)
+        return row
+
+    def _copies(self, copies: int) -> np.ndarray | None:
+        """The threads that store, where others hold the same."""
+        return np.arange(self.block.threads) & copies == 0 if copies else None
+
+    def _variable(self, name: Name) -> Variable:
+        return self.compiler.variable(name)
+
+    # -- registers ----------------------------------------------------------------------------
+
+    def _each(self, s: to.Each) -> Run:
+        block, v = self.block, self._variable(s.name)
+        value = self.compiler.of(s.value, v.axes)
+        return lambda: block.write(v, value.run(), value.dtype)
+
+    def _positions(self, s: to.Positions) -> Run:
+        block, v = self.block, self._variable(s.name)
+        (axis,) = v.axes
+        if s.origin is None:
+            return lambda: block.write(v, axis.positions, "i32")
+        origin = self.compiler.cast(self.compiler.of(s.origin, v.axes), "i32")
+        return lambda: block.write(v, axis.positions + origin.run(), "i32")
+
+    def _reduce(self, s: to.Reduce) -> Run:
+        block, v = self.block, self._variable(s.name)
+        axes = [self.compiler.axis(a) for a in s.axes]
+        names = [a.index for a in axes]
+        along = names.index(s.over)
+        rest = [n for n in names if n != s.over]
+        own = [a.index for a in v.axes]
+        if sorted(rest) != sorted(own):
+            raise BackendError("emit", f"a reduction of {names} over {s.over} gives {own}")
+        for axis in v.axes:
+            require_same(f"`{s.name.stem}`", axis, axes[names.index(axis.index)])
+        order = (0, *(1 + rest.index(n) for n in own))
+        shape = (block.threads, *(a.count for a in axes))
+        value = self._summed(self.compiler.of(s.value, axes), s.reduction, v)
+        joined = joining(s.reduction, s.nan)
+
+        def run() -> None:
+            data = np.broadcast_to(value.run(), shape)
+            block.write(v, joined.reduce(data, axis=along + 1).transpose(order), value.dtype)
+
+        return run
+
+    def _summed(self, value: Code, reduction: str, v: Variable) -> Code:
+        """A value in what its reduction is computed in."""
+        if value.dtype == "b8" and reduction in ("sum", "prod"):
+            return self.compiler.cast(value, "i32")
+        return self.compiler.cast(value, "i64") if v.dtype == "i64" else value
+
+    def _shuffle(self, s: to.Shuffle) -> Run:
+        block, v = self.block, self._variable(s.name)
+        joined = joining(s.reduction, s.nan)
+        if not all(0 < d < block.warp for d in s.distances):
+            hint = "let threads of different warps exchange through shared memory"
+            raise block.fault(FRAGMENT, f"a shuffle reaches threads ^ {s.distances}", hint)
+        partners = [np.arange(block.threads) ^ d for d in s.distances]
+
+        def run() -> None:
+            block.require_warps("a shuffle")
+            data = block.whole(v)
+            for other in partners:
+                block.write(v, joined(data, data[other]), v.dtype)
+                data = block.whole(v)
+
+        return run
+
+    def _scan(self, s: to.Scan) -> Run:
+        block, v = self.block, self._variable(s.name)
+        along = [a.index for a in v.axes].index(s.over) + 1
+        value = self._summed(self.compiler.of(s.value, v.axes), s.reduction, v)
+        threads, registers = _in_order(block, v, along - 1)
+        joined = joining(s.reduction, s.nan)
+
+        def run() -> None:
+            block.require_warps("a scan")
+            data = np.moveaxis(np.broadcast_to(value.run(), v.shape), along, 1)
+            found = np.empty_like(data)
+            found[threads, registers] = joined.accumulate(data[threads, registers], axis=1)
+            block.write(v, np.moveaxis(found, 1, along), value.dtype)
+
+        return run
+
+    def _multiply(self, s: to.Multiply) -> Run:
+        onto, a, b = (self._variable(n) for n in (s.to, s.a, s.b))
+        first = None if s.first is None else self.compiler.of(s.first, ()).run
+        return products.multiply(self.block, (onto, a, b), s.instruction, self.table, first)
+
+    def _regroup(self, s: to.Regroup) -> Run:
+        block, v, source = self.block, self._variable(s.name), self._variable(s.source)
+        whole, parts = (source, v) if s.split else (v, source)
+        axis = next(a for a in whole.axes if a.index == s.axis)
+        into = [a for a in parts.axes if a.index in s.into]
+        found = np.zeros((block.threads, 1), np.int64)
+        for a in into:
+            found = found[:, :, None] * a.width + a.positions[:, None, :]
+            found = found.reshape(block.threads, -1)
+        if found.shape != axis.positions.shape or (found != axis.positions).any():
+            hint = (
+                "let the registers of one axis count through those of the several, the last fastest"
+            )
+            raise block.fault(FRAGMENT, f"`{s.axis}` is not {' x '.join(s.into)}", hint)
+        return lambda: block.write(v, block.whole(source).reshape(v.shape), source.dtype)
+
+    # -- memory -------------------------------------------------------------------------------
+
+    def _load(self, s: to.Load) -> Run:
+        block, v = self.block, self._variable(s.name)
+        found = self.places.accessor(s.place, v.axes, s.vector)
+        other = self.compiler.cast(self.compiler.of(s.other, v.axes), found.tensor.dtype)
+        row = self._row(s, "global", s.place.tensor)  # type: ignore[arg-type]
+
+        def run() -> None:
+            at = found.find()
+            data = found.take(at, other)
+            block.write(v, data if v.axes else block.alike(data), found.tensor.dtype)
+            found.traffic(at, row)
+
+        return run
+
+    def _store(self, s: to.Store) -> Run:
+        axes = [self.compiler.axis(a) for a in s.axes]
+        found = self.places.accessor(s.place, axes, s.vector)
+        value, copies = self.compiler.of(s.value, axes), self._copies(s.copies)
+        row = self._row(s, "global", s.place.tensor)  # type: ignore[arg-type]
+        return lambda: found.traffic(places.store(found, value, copies, s.reduction), row)
+
+    def _sharedstore(self, s: to.SharedStore) -> Run:
+        v = self._variable(s.name)
+        view = accesses.view_of(self.compiler, self.memory, s, v.axes, self._copies(s.copies))
+        return accesses.shared_store(view, v, self._row(s, "shared", s.tile))
+
+    def _sharedload(self, s: to.SharedLoad) -> Run:
+        v = self._variable(s.name)
+        view = accesses.view_of(self.compiler, self.memory, s, v.axes, None)
+        return accesses.shared_load(view, v, self._row(s, "shared", s.tile))
+
+    def _copy(self, s: to.Copy) -> Run:
+        axes = [self.compiler.axis(a) for a in s.axes]
+        view = accesses.view_of(self.compiler, self.memory, s, axes, None)
+        source = self.places.accessor(s.place, axes, s.vector)
+        taken = self._row(s, "global", s.place.tensor)  # type: ignore[arg-type]
+        return accesses.copy(view, source, (taken, self._row(s, "shared", s.tile)))
+
+    def _commit(self, s: to.Commit) -> Run:
+        return self._by_all("a commit", self.memory.commit)
+
+    def _wait(self, s: to.Wait) -> Run:
+        return self._by_all("a wait", lambda: self.memory.wait(s.pending))
+
+    def _barrier(self, s: to.Barrier) -> Run:
+        return self._by_all("a barrier", self.memory.barrier)
+
+    def _by_all(self, what: str, act: Callable[[], None]) -> Run:
+        def run() -> None:
+            self.block.require_all(what)
+            act()
+
+        return run
+
+    # -- control ------------------------------------------------------------------------------
+
+    def _guard(self, s: to.Guard) -> Run:
+        condition = self.compiler.cast(self.compiler.of(s.condition, ()), "b8")
+        body, others = self.all(s.body), self.all(s.others)
+        block = self.block
+
+        def run() -> None:
+            holds = block.alike(condition.run())
+            if np.ndim(holds) == 0:
+                run_all(block, body if holds else others)
+                return
+            before = block.active
+            for mask, steps in ((holds, body), (~holds, others)):
+                block.active = mask if before is None else mask & before
+                if block.active.any():
+                    run_all(block, steps)
+            block.active = before
+
+        return run
+
+    def _loop(self, s: to.Loop) -> Run:
+        block = self.block
+        if s.name not in block.variables:
+            block.variables[s.name] = Variable(s.name, "i32", (), (block.threads,))
+        v = self._variable(s.name)
+        low, high = (self.compiler.cast(self.compiler.of(e, ()), "i32") for e in (s.low, s.high))
+        body = self.all(s.body)
+
+        def run() -> None:
+            first, last = block.alike(low.run()), block.alike(high.run())
+            if np.ndim(first) == np.ndim(last) == 0:
+                for at in range(int(first), int(last), s.step):
+                    block.write(v, np.int32(at), "i32")
+                    run_all(block, body)
+                return
+            before, at = block.active, np.broadcast_to(first, block.threads).astype(np.int32)
+            while True:
+                left = at < last if before is None else (at < last) & before
+                if not left.any():
+                    break
+                block.active = None if left.all() else left
+                block.write(v, at, "i32")
+                run_all(block, body)
+                at = at + np.int32(s.step)
+            block.active = before
+
+        return run
+
+
+def _in_order(block: Block, v: Variable, along: int) -> tuple[np.ndarray, np.ndarray]:
+    """[groups of threads, places along an axis] -> thread and register, by position.
+
+    Threads of a group hold the same part of the other axes. ThreadFault where a group has threads
+    of several warps.
+    """
+    axis = v.axes[along]
+    others = [a.positions[:, 0] for n, a in enumerate(v.axes) if n != along]
+    threads = np.arange(block.threads)
+    # Copies of one element are in different groups: the n-th copy of a position is in the n-th.
+    keys = np.stack([*others, axis.positions[:, 0], threads // block.warp], 1)
+    seen: dict[tuple[int, ...], int] = {}
+    groups: dict[tuple[int, ...], list[int]] = {}
+    for t in threads:
+        one = tuple(keys[t])
+        copy = seen[one] = seen.get(one, -1) + 1
+        groups.setdefault((*one[:-2], one[-1], copy), []).append(int(t))
+    members = {len(g) for g in groups.values()}
+    owners = len(np.unique(axis.positions[:, 0]))
+    if members != {owners}:
+        hint = "distribute an axis that is scanned over the threads of one warp"
+        raise block.fault(FRAGMENT, f"`{axis.index}` is held by threads of several warps", hint)
+    found_threads, found_registers = [], []
+    for group in groups.values():
+        flat = np.argsort(axis.positions[group].reshape(-1), kind="stable")
+        number, register = np.divmod(flat, axis.count)
+        found_threads.append(np.array(group)[number])
+        found_registers.append(register)
+    return np.stack(found_threads), np.stack(found_registers)

@@ -1,0 +1,108 @@
+"""Values of dtypes as numpy holds them here, and the functions of expressions.
+
+Floats narrower than f32 are held as f32, integers narrower than i32 as i32. Arithmetic is in what a
+value is held in; a value is rounded where it is put to a fragment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ir.functions import POINTWISE
+from ir.reference.labelled import NUMPY, ON_TRUTH
+from ir.reference.rounding import round_to, whole
+from ir.spec import FLOATS, SHORT
+
+_HELD = {"f64": np.float64, "i64": np.int64, "b8": np.bool_}
+_LOG2_E = np.float32(np.log2(np.e))
+
+
+def held_as(dtype: str) -> type[np.generic]:
+    """The numpy type that holds a dtype."""
+    if dtype in _HELD:
+        return _HELD[dtype]
+    return np.float32 if dtype in FLOATS else np.int32
+
+
+def unknown(dtype: str) -> Any:
+    """What stands where there is no element."""
+    if dtype in FLOATS:
+        return held_as(dtype)(np.nan)
+    return held_as(dtype)(dtype == "b8" or -1_234_567)
+
+
+def converted(value: Any, source: str, dtype: str) -> Any:
+    """A value of one dtype in another: rounded to nearest even, wrapped, or cut toward zero."""
+    if source == dtype or (source, dtype) == ("tf32", "f32"):
+        return value
+    if dtype == "b8":
+        return np.not_equal(value, 0)
+    if dtype in FLOATS:
+        if source in FLOATS and dtype in ("f32", "f64"):
+            return value.astype(held_as(dtype))
+        return np.asarray(round_to(value, dtype)).astype(held_as(dtype))[()]
+    if source in FLOATS:
+        value = whole(value, "i64" if dtype == "i64" else "i32")
+    if dtype in SHORT:
+        value = whole(value, dtype)
+    return np.asarray(value).astype(held_as(dtype))[()]
+
+
+def common(dtypes: list[str], function: str = "") -> str:
+    """The dtype in which the operands of a function meet; b8 stays where the function takes it."""
+    kind = POINTWISE[function].kind if function in POINTWISE else ""
+    if kind in ("float", "test") or any(d in FLOATS for d in dtypes):
+        return "f64" if "f64" in dtypes else "f32"
+    if all(d == "b8" for d in dtypes) and function in ON_TRUTH:
+        return "b8"
+    return "i64" if "i64" in dtypes else "i32"
+
+
+def result(function: str, met: str) -> str:
+    """The dtype of a function of operands that met in a dtype."""
+    kind = POINTWISE[function].kind if function in POINTWISE else ""
+    return {"compare": "b8", "test": "b8", "random": "f32"}.get(kind, met)
+
+
+def function_of(name: str) -> Callable[..., Any]:
+    """The numpy form of a function of the language or of tile programs; KeyError: there is none."""
+    return _OF_TILES[name] if name in _OF_TILES else NUMPY[name]
+
+
+def power(value: Any, less: Any, factor: Any) -> Any:
+    """exp(value * factor - less) as a power of two."""
+    scale = _LOG2_E if factor is None else factor * _LOG2_E
+    return np.exp2(value * scale - less * _LOG2_E)
+
+
+def joining(reduction: str, nan: bool) -> np.ufunc:
+    """The operation of a reduction; nan: whether NaN in it must give NaN."""
+    return _JOINED[reduction][nan]
+
+
+def _quotient(a: Any, b: Any) -> Any:
+    return (a - np.fmod(a, b)) // b
+
+
+def _uniform(seed: Any, counter: Any) -> Any:
+    return np.asarray(NUMPY["uniform"](seed, counter)).astype(np.float32)[()]
+
+
+_OF_TILES: dict[str, Callable[..., Any]] = {
+    "quotient": _quotient,
+    "remainder": np.fmod,
+    "powi": NUMPY["pow"],
+    "round_tf32": lambda x: round_to(x, "tf32"),
+    "uniform": _uniform,
+}
+_JOINED: dict[str, tuple[np.ufunc, np.ufunc]] = {
+    "sum": (np.add, np.add),
+    "prod": (np.multiply, np.multiply),
+    "max": (np.fmax, np.maximum),
+    "min": (np.fmin, np.minimum),
+    "any": (np.logical_or, np.logical_or),
+    "all": (np.logical_and, np.logical_and),
+}
