@@ -47,17 +47,17 @@ def interpret(
         for name, array in tensors.items()
         if name in dtypes
     }
-    made: dict[Launch, _Running] = {}
+    made: dict[int, _Running] = {}
     draw = np.random.default_rng(seed)
     with np.errstate(all="ignore"):
         for repeat, launches in program.groups:
             for step in repeat.steps(sizes) if repeat else (0,):
                 for launch in launches:
-                    if launch not in made:
-                        made[launch] = _Running(
+                    if id(launch) not in made:
+                        made[id(launch)] = _Running(
                             launch, sizes, memory, instructions, shared_bytes_limit
                         )
-                    made[launch].run(step, draw)
+                    made[id(launch)].run(step, draw)
     for name, tensor in memory.items():
         if tensor.stored:
             found = tensor.data.reshape(tensors[name].shape)
