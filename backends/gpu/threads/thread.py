@@ -273,16 +273,16 @@ class Multiply(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Regroup(Statement):
-    """The registers of a fragment under other axes: `axis` is several axes in the other, whose
-    registers count through those of the one, the last fastest. No element moves.
+    """The registers of a fragment under other axes, in any order: each of `groups` is one axis of
+    the one fragment and several of the other, whose registers count through those of the one, the
+    last fastest. No element moves.
 
-    split: `source` has the one axis; else `name` has it.
+    split: `source` has the one axis of each group; else `name` has it.
     """
 
     name: Name
     source: Name
-    axis: str
-    into: tuple[str, ...]
+    groups: tuple[tuple[str, tuple[str, ...]], ...]
     split: bool
 
 

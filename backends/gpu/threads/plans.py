@@ -1,0 +1,172 @@
+"""Plans of matmuls: which instruction multiplies, and which warps take which rows and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import log2, prod
+from typing import Protocol
+
+from backends.backend import BackendError
+from backends.gpu.layout.layout import Layout
+from backends.gpu.threads.distribution import Spread, spread
+from backends.gpu.threads.facts import Facts, Matmul
+from backends.gpu.threads.thread import Instruction
+
+CHUNK = 4  # steps of K that a thread without matrix instruction holds at once
+RUN = 4  # neighbouring rows and columns of such a thread
+
+
+class MatrixInstruction(Protocol):
+    """A row of a target's table of matrix instructions, as far as plans read it."""
+
+    name: str
+    shape: tuple[int, int, int]  # M, N, K
+    a_dtype: str
+    b_dtype: str
+    # (thread, register) -> position: row + M * column of A and D, column + N * row of B.
+    a: Layout
+    b: Layout
+    c: Layout
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a matmul is computed: the distributions of M, N and K of its fragments."""
+
+    a: tuple[Spread, Spread]  # M, K
+    b: tuple[Spread, Spread]  # K, N
+    c: tuple[Spread, Spread]  # M, N
+    depth: int  # elements along K of one issue
+    instruction: Instruction | None
+
+
+def plans(
+    facts: Facts,
+    widths: Mapping[str, int],
+    warps: int,
+    lanes: int,
+    table: Sequence[MatrixInstruction],
+) -> dict[int, Plan]:
+    """A plan for each matmul, by the statement's identity.
+
+    Where a matmul takes the result of another, each warp has whole rows, so that the result stays
+    in its registers.
+    """
+    chained = _chained(facts)
+    found = {}
+    for key, one in facts.matmuls.items():
+        rows, columns = (prod(widths[i] for i in g) for g in (one.m, one.n))
+        row = next((i for i in table if i.a_dtype == i.b_dtype == one.dtype), None)
+        if row is None:
+            found[key] = _by_threads(rows, columns, warps, lanes)
+        else:
+            found[key] = _by_warps(row, rows, columns, warps, lanes, chained)
+    return found
+
+
+def _chained(facts: Facts) -> bool:
+    results = {facts.root((m.name, i)) for m in facts.matmuls.values() for i in (*m.m, *m.n)}
+    return any(
+        facts.root((name, i)) in results
+        for m in facts.matmuls.values()
+        for name in _names(facts, m)
+        for i in facts.indices(name)
+    )
+
+
+def _names(facts: Facts, m: Matmul) -> list:  # type: ignore[type-arg]
+    operands = (n for o in (m.a, m.b) for n in o.value.walk())
+    return [n for n in operands if n in facts.typing.known and n not in facts.staged]
+
+
+def _by_warps(
+    row: MatrixInstruction, rows: int, columns: int, warps: int, lanes: int, chained: bool
+) -> Plan:
+    m, n, k = row.shape
+    if rows < m or columns < n:
+        raise BackendError("emit", f"{row.name} multiplies {m} rows and {n} columns at least")
+    count = int(log2(warps))
+    most_m, most_n = int(log2(rows // m)), int(log2(columns // n))
+    if chained:
+        along_m = min(count, most_m)
+    else:
+        choices = [w for w in range(count + 1) if w <= most_m and count - w <= most_n]
+        choices = choices or [min(count, most_m)]
+        along_m = min(choices, key=lambda w: rows / (1 << w) + columns / (1 << count - w))
+    along_n = min(count - along_m, most_n)
+    of_m = tuple((lanes + b, m << b) for b in range(along_m))
+    of_n = tuple((lanes + along_m + b, n << b) for b in range(along_n))
+    a, a_registers = factored(row.a, m)
+    b, b_registers = factored(row.b, n)
+    c, c_registers = factored(row.c, m)
+    return Plan(
+        a=(_with(a[0], of_m), a[1]),
+        b=(b[1], _with(b[0], of_n)),
+        c=(_with(c[0], of_m), _with(c[1], of_n)),
+        depth=k,
+        instruction=Instruction(
+            row.name,
+            a_registers,
+            tuple((y, x) for x, y in b_registers),
+            c_registers,
+            _registers(a),
+            _registers(b)[::-1],
+            _registers(c),
+        ),
+    )
+
+
+def _by_threads(rows: int, columns: int, warps: int, lanes: int) -> Plan:
+    """Each thread multiplies some neighbouring rows by some neighbouring columns."""
+    bits = lanes + int(log2(warps))
+    run_m, run_n = min(RUN, rows), min(RUN, columns)
+    along_n = min(int(log2(columns // run_n)), bits, max(lanes - 1, bits - int(log2(rows // run_m))))
+    along_m = min(int(log2(rows // run_m)), bits - along_n)
+    m = spread(range(along_n, along_n + along_m), run_m)
+    n = spread(range(along_n), run_n)
+    k = Spread((), ((CHUNK, 1),))
+    return Plan((m, k), (k, n), (m, n), CHUNK, None)
+
+
+def factored(
+    operand: Layout, first: int
+) -> tuple[tuple[Spread, Spread], tuple[tuple[int, int], ...]]:
+    """An operand of an instruction as distributions of its two axes, and for each of its registers
+    the number of it along each axis.
+
+    operand: (thread, register) -> position along the first axis + first * position along the other.
+    """
+    threads, registers = operand
+    bits: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
+    modes: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
+    for bit, step in enumerate(_binary(threads)):
+        axis = int(step >= first)
+        bits[axis].append((bit, step // first if axis else step))
+    places: list[tuple[int, int]] = []  # of each binary mode of registers: axis, weight
+    for step in _binary(registers):
+        axis = int(step >= first)
+        places.append((axis, 1 << len(modes[axis])))
+        modes[axis].append((2, step // first if axis else step))
+    numbers = []
+    for register in range(registers.size):
+        at = [0, 0]
+        for bit, (axis, weight) in enumerate(places):
+            at[axis] += weight * (register >> bit & 1)
+        numbers.append((at[0], at[1]))
+    spreads = tuple(Spread(tuple(b), tuple(m)) for b, m in zip(bits, modes, strict=True))
+    return (spreads[0], spreads[1]), tuple(numbers)
+
+
+def _binary(layout: Layout) -> list[int]:
+    """The step of each bit of a coordinate."""
+    return [layout(1 << bit) for bit in range(layout.size.bit_length() - 1)]
+
+
+def _with(one: Spread, warps: tuple[tuple[int, int], ...]) -> Spread:
+    return Spread((*one.bits, *warps), one.modes)
+
+
+def _registers(pair: tuple[Spread, Spread]) -> tuple[int, int]:
+    first, second = (prod(extent for extent, _ in s.modes) for s in pair)
+    return first, second
