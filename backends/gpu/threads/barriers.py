@@ -41,7 +41,7 @@ class Barriers:
                     self.pending = _Pending()
                     found.append(s)
                 case to.Loop():
-                    found.append(self._loop(s))
+                    found += self._loop(s)
                 case to.Guard(_, body, others):
                     before = self.pending
                     first = self.block(body)
@@ -53,31 +53,41 @@ class Barriers:
                     found += self._one(s)
         return tuple(found)
 
-    def _loop(self, s: to.Loop) -> to.Loop:
-        """A loop: what its end leaves pending meets its beginning."""
-        before = self.pending
-        self.block(s.body)
-        self.pending = self.pending.joined(before)
-        body = self.block(s.body)
-        self.pending = self.pending.joined(before)
-        return replace(s, body=body)
-
-    def _one(self, s: to.Statement) -> list[to.Statement]:
-        tile, writes = _access(s)
-        if tile is None:
-            return [s]
-        region = self.shared[tile].region
-        met = region in self.pending.written or writes and region in self.pending.read
-        if met and self.shared[tile].stages > 1:
-            met = False
+    def _loop(self, s: to.Loop) -> list[to.Statement]:
+        """A loop: what its end leaves pending meets its beginning. What was pending before it is
+        settled before it, once."""
+        touched = _Pending()
+        for one in to.statements(s.body):
+            touched = touched.joined(self._of(one))
+        met = self._met(touched)
         if met:
             self.pending = _Pending()
-        own = _Pending(
-            frozenset() if writes else frozenset({region}),
-            frozenset({region}) if writes else frozenset(),
-        )
-        self.pending = self.pending.joined(own)
+        before, self.pending = self.pending, _Pending()
+        self.block(s.body)
+        body = self.block(s.body)
+        self.pending = self.pending.joined(before)
+        loop = replace(s, body=body)
+        return [to.Barrier(), loop] if met else [loop]
+
+    def _one(self, s: to.Statement) -> list[to.Statement]:
+        own = self._of(s)
+        met = self._met(own)
+        self.pending = own if met else self.pending.joined(own)
         return [to.Barrier(), s] if met else [s]
+
+    def _of(self, s: to.Statement) -> _Pending:
+        """The regions that a statement touches, but for stages, whose loop has its own barriers."""
+        tile, writes = _access(s)
+        if tile is None or self.shared[tile].stages > 1:
+            return _Pending()
+        region = frozenset({self.shared[tile].region})
+        return _Pending(written=region) if writes else _Pending(read=region)
+
+    def _met(self, own: _Pending) -> bool:
+        """Whether what is pending has to be settled before regions are touched."""
+        return bool(
+            self.pending.written & (own.read | own.written) or self.pending.read & own.written
+        )
 
 
 def _access(s: to.Statement) -> tuple[Name | None, bool]:

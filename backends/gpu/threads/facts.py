@@ -103,7 +103,7 @@ def facts(launch: Launch, dtypes: Mapping[str, str]) -> Facts:
     for s in statements(block):
         uses.update(n for e in _read(s) for n in leaves(e))
         match s:
-            case of.Assign(name, value) if (made := matmul(name, value, found.typing, widths)):
+            case of.Assign(name, value) if made := matmul(name, value, found.typing, widths):
                 found.matmuls[id(s)] = made
                 _define(found, name, value)
                 operands.update(n for n in map(bare, (made.a, made.b)) if n)

@@ -39,6 +39,7 @@ class Lowering:
         self.constants: dict[Name, Expr] = {}
         self.ends: dict[str, Expr] = {}  # the size that bounds an index's positions
         self.distributions: dict[str, list[to.Axis]] = {}  # those that positions exist for
+        self.passing: set[to.Axis] = set()  # of these, those of copies, which make their own
         self.found: list[to.Statement] = []
         self.parts = max((n.copy for n in self.typing.known if n.sort == "part"), default=0)
 
@@ -79,6 +80,10 @@ class Lowering:
             known.append(axis)
         return known.index(axis)
 
+    def standing(self, index: str) -> list[to.Axis]:
+        """The distributions of an index whose positions are made where the index gets its origin."""
+        return [a for a in self.distributions.get(index, ()) if a not in self.passing]
+
     def put(self, s: to.Statement) -> None:
         """Adds a statement."""
         self.found.append(s)
@@ -101,7 +106,7 @@ class Lowering:
             case of.Assign(name, value):
                 self.assign(name, value)
             case of.Positions(name, origin, _):
-                for axis in self.distributions.get(name.stem, ()):
+                for axis in self.standing(name.stem):
                     self.position(axis, origin)
             case of.Bounds(name, _, end, even):
                 self.bound(name.stem, end, even)
@@ -136,7 +141,7 @@ class Lowering:
         plain = not any(isinstance(n, Name | Index) for n in end.walk())
         if plain:
             self.ends[index] = end
-        for axis in self.distributions.get(index, ()):
+        for axis in self.standing(index):
             copy = self.positions(axis)
             name = self.fragment(Name("inside", index, copy=copy), "b8", (axis,))
             self.put(to.Each(name, self.inside(axis, end, even)))
@@ -184,9 +189,7 @@ class Lowering:
         own = frozenset().union(*map(bits_of, axes))
         return sum(1 << b for b in range(self.owners.bits) if b not in own)
 
-    def vector(
-        self, place: of.Place, axes: tuple[to.Axis, ...], dtype: str
-    ) -> to.Vector | None:
+    def vector(self, place: of.Place, axes: tuple[to.Axis, ...], dtype: str) -> to.Vector | None:
         """How runs of registers along the contiguous axis move at once; None where they do not."""
         along = contiguous(place)
         axis = next((a for a in axes if a.index == along), None)
@@ -261,7 +264,7 @@ class Lowering:
         found = []
         for index in (i for i in self.typing.axes(value) if i is not None):
             if index not in known:
-                held = self.distributions.get(index)
+                held = self.standing(index)
                 known[index] = held[0] if held else self.axis(index, replicated())
             found.append(known[index])
         return tuple(found)
@@ -320,9 +323,7 @@ class Lowering:
         value = to.Element(taken, ("part", *indices))
         self.put(to.Reduce(name, reduction, value, (all_parts, *held.axes), "part", nan))
 
-    def scanned(
-        self, e: of.Scanned, context: Context
-    ) -> tuple[Name, tuple[to.Axis, ...]]:
+    def scanned(self, e: of.Scanned, context: Context) -> tuple[Name, tuple[to.Axis, ...]]:
         """A running reduction along an axis that one warp holds in order."""
         axes = self.axes(e.value, context)
         index = self.typing.axes(e.value)[e.axis]
@@ -364,7 +365,9 @@ def renamed(expr: Expr, names: Mapping[Name, Name]) -> Expr:
     """An expression with variables under other names."""
     return rewritten(
         expr,
-        lambda e: replace(e, name=names[e.name])
-        if isinstance(e, to.Element) and e.name in names
-        else None,
+        lambda e: (
+            replace(e, name=names[e.name])
+            if isinstance(e, to.Element) and e.name in names
+            else None
+        ),
     )

@@ -121,7 +121,9 @@ def _by_threads(rows: int, columns: int, warps: int, lanes: int) -> Plan:
     """Each thread multiplies some neighbouring rows by some neighbouring columns."""
     bits = lanes + int(log2(warps))
     run_m, run_n = min(RUN, rows), min(RUN, columns)
-    along_n = min(int(log2(columns // run_n)), bits, max(lanes - 1, bits - int(log2(rows // run_m))))
+    along_n = min(
+        int(log2(columns // run_n)), bits, max(lanes - 1, bits - int(log2(rows // run_m)))
+    )
     along_m = min(int(log2(rows // run_m)), bits - along_n)
     m = spread(range(along_n, along_n + along_m), run_m)
     n = spread(range(along_n), run_n)

@@ -73,9 +73,7 @@ class Matmuls(Lowering):
             value = of.Joined("sum", to.Element(held, self.facts.indices(held)), value, False)
         self.put(to.Each(held, value))
 
-    def multiply(
-        self, m: Matmul, plan: Plan, to_name: Name, batch: tuple[to.Axis, ...]
-    ) -> None:
+    def multiply(self, m: Matmul, plan: Plan, to_name: Name, batch: tuple[to.Axis, ...]) -> None:
         """The loop over K."""
         inner = _name(m.k)
         registers = self.in_registers(m.a, plan)
@@ -157,7 +155,9 @@ class Matmuls(Lowering):
         name = bare(operand)
         return None if name is None else self.stages.get(name)
 
-    def tile(self, name: Name, held: Name, operand: Operand, along: str = "", stages: int = 1) -> Name:
+    def tile(
+        self, name: Name, held: Name, operand: Operand, along: str = "", stages: int = 1
+    ) -> Name:
         """A tile of shared memory for an operand, contiguous along an axis: that of its fragment."""
         if name in self.shared:
             return name
@@ -181,7 +181,9 @@ class Matmuls(Lowering):
         groups = sorted((g for g in operand.groups if g), key=lambda g: held.axes.index(g[0]))
         name = replace(tile, dim=0)
         extents = tuple(self.extent(g) for g in groups)
-        self.shared[name] = replace(held, name=name, axes=tuple(map(_name, groups)), extents=extents)
+        self.shared[name] = replace(
+            held, name=name, axes=tuple(map(_name, groups)), extents=extents
+        )
         return name
 
     def by(self, tile: Name, inner: str, plan: Plan) -> str:

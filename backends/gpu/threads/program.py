@@ -154,9 +154,7 @@ def _widths(launch: of.Launch, lowering: Staging) -> dict[Expr, Expr]:
     for name, expr in launch.constants:
         if name.sort == "width" and isinstance(expr, of.BlockWidth):
             axes = (a for f in lowering.fragments.values() for a in f.axes)
-            copied = (
-                a for s in lowering.distributions.get(name.stem, ()) for a in (s,)
-            )
+            copied = (a for s in lowering.distributions.get(name.stem, ()) for a in (s,))
             spans = [a.span for a in (*axes, *copied) if a.index == name.stem]
             span = max([expr.least, *spans])
             found[expr] = Apply("mul", (of.Tiles(expr.size, span), Number(span)))

@@ -14,7 +14,7 @@ from typing import Any
 from backends.gpu import tile as of
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.distribution import spread
-from backends.gpu.threads.facts import FRAGMENTS, Matmul, Operand, bare
+from backends.gpu.threads.facts import FRAGMENTS, bare
 from backends.gpu.threads.products import Matmuls
 from backends.gpu.threads.vectors import aligned, contiguous
 from backends.gpu.tile import Name
@@ -31,6 +31,7 @@ class Staging(Matmuls):
         self.headers: dict[str, list[of.Statement]] = {}  # what gives an index's positions
         self.waiting = False  # whether copies were started that nothing waits for yet
         self.depths: dict[Name, int] = {}  # stages of pipelined variables
+        self.rings = 0  # pipelined loops
         self.operands = dict(self._operands())
 
     def _operands(self):  # type: ignore[no-untyped-def]
@@ -67,6 +68,8 @@ class Staging(Matmuls):
         tile = self.shared[self.tile(stem, s.name, operand, along, stages)]
         axes = self.copied_by(tile, along)
         for axis in axes:
+            if axis not in self.distributions.get(axis.index, ()):
+                self.passing.add(axis)
             for header in self.headers[axis.index]:
                 self.header(header, axis)
         place = self.place(s.place, {a.index: a for a in axes})
@@ -110,15 +113,17 @@ class Staging(Matmuls):
             return
         self.depths |= {x.name: s.stages for x in ahead}
         low, high, name = self.scalar(s.low), self.scalar(s.high), self.variable(s.name)
-        loop, step = to.Element(name), Number(s.tile)
+        step = Number(s.tile)
         own = {name, *(x.name for x in s.body if isinstance(x, of.StepOrigin))}
         own |= {x.name for x in s.body if isinstance(x, of.Assign) and x.name.sort == "origin"}
         later = {n: replace(n, copy=n.copy + 1) for n in own}
         for n in later.values():
             self.fragment(n, "i32")
         fetched = to.Element(later[name])
+        self.rings += 1
         read, write = (
-            self.fragment(Name("slot", name.stem, copy=c), "i32") for c in (2 * len(self.depths), 2 * len(self.depths) + 1)
+            self.fragment(Name(sort, name.stem, copy=self.rings), "i32")
+            for sort in ("read_stage", "write_stage")
         )
         more = of.Check(fetched, below=high)
         advance = to.Each(later[name], Apply("add", (fetched, step)))
@@ -141,11 +146,8 @@ class Staging(Matmuls):
             _advanced(read, s.stages),
         )
         self.put(to.Loop(name, self.scalar(s.low), high, s.tile, body))
-        del loop
 
-    def _copies(
-        self, s: of.Loop, ahead: list[of.Load], stage: Expr
-    ) -> tuple[to.Statement, ...]:
+    def _copies(self, s: of.Loop, ahead: list[of.Load], stage: Expr) -> tuple[to.Statement, ...]:
         """What starts the copies of one iteration."""
         outer, self.found = self.found, []
         for x in s.body:
@@ -207,6 +209,3 @@ def _renamed(node: Any, names: Mapping[Name, Name]) -> Any:
         }
         return replace(node, **changed)  # type: ignore[type-var]
     return node
-
-
-__all__ = ["Matmul", "Operand", "Staging"]
