@@ -12,7 +12,7 @@ from ir.sizes import power_of_two, value
 from ir.spec import Apply, Expr, Number, Size
 
 
-def constant(expr: Expr, sizes: Mapping[str, float], known: Mapping[Name, int] = {}) -> int:  # noqa: B006
+def constant(expr: Expr, sizes: Mapping[str, float], known: Mapping[Name, int] = {}) -> int:
     """The value of a constant of a launch. known: constants that it may name."""
 
     def of_part(e: Expr) -> int:

@@ -15,7 +15,6 @@ from backends.gpu.threads.owners import Owners
 from backends.gpu.threads.vectors import aligned, contiguous
 from backends.gpu.tile import CONSTANTS, Name
 from backends.gpu.values import typed
-
 from ir.spec import DTYPES, FLOATS, Apply, Expr, Index, Number
 
 Context = Mapping[str, to.Axis]  # how each index is distributed where an expression is computed
