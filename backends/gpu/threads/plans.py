@@ -5,29 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import log2, prod
-from typing import Protocol
 
 from backends.backend import BackendError
 from backends.gpu.layout.layout import Layout
+from backends.gpu.layout.text import parse_layout
 from backends.gpu.threads.distribution import Spread, spread
 from backends.gpu.threads.facts import Facts, Matmul
 from backends.gpu.threads.thread import Instruction
+from machines.gpu.matrix_instructions import MatrixInstruction
 
 CHUNK = 4  # steps of K that a thread without matrix instruction holds at once
 RUN = 4  # neighbouring rows and columns of such a thread
-
-
-class MatrixInstruction(Protocol):
-    """A row of a target's table of matrix instructions, as far as plans read it."""
-
-    name: str
-    shape: tuple[int, int, int]  # M, N, K
-    a_dtype: str
-    b_dtype: str
-    # (thread, register) -> position: row + M * column of A and D, column + N * row of B.
-    a: Layout
-    b: Layout
-    c: Layout
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +45,18 @@ def plans(
     found = {}
     for key, one in facts.matmuls.items():
         rows, columns = (prod(widths[i] for i in g) for g in (one.m, one.n))
-        row = next((i for i in table if i.a_dtype == i.b_dtype == one.dtype), None)
+        row = next((i for i in table if _serves(i, one.dtype, 1 << lanes)), None)
         if row is None:
             found[key] = _by_threads(rows, columns, warps, lanes)
         else:
             found[key] = _by_warps(row, rows, columns, warps, lanes, chained)
     return found
+
+
+def _serves(row: MatrixInstruction, dtype: str, threads: int) -> bool:
+    """Whether one warp multiplies operands of a dtype from its registers and sums in f32."""
+    types = (row.a.dtype, row.b.dtype, row.c.dtype) == (dtype, dtype, "f32")
+    return types and row.threads == threads and bool(row.a.registers and row.b.registers)
 
 
 def _chained(facts: Facts) -> bool:
@@ -83,7 +77,7 @@ def _names(facts: Facts, m: Matmul) -> list:  # type: ignore[type-arg]
 def _by_warps(
     row: MatrixInstruction, rows: int, columns: int, warps: int, lanes: int, chained: bool
 ) -> Plan:
-    m, n, k = row.shape
+    m, n, k = row.m, row.n, row.k
     if rows < m or columns < n:
         raise BackendError("emit", f"{row.name} multiplies {m} rows and {n} columns at least")
     count = int(log2(warps))
@@ -97,9 +91,9 @@ def _by_warps(
     along_n = min(count - along_m, most_n)
     of_m = tuple((lanes + b, m << b) for b in range(along_m))
     of_n = tuple((lanes + along_m + b, n << b) for b in range(along_n))
-    a, a_registers = factored(row.a, m)
-    b, b_registers = factored(row.b, n)
-    c, c_registers = factored(row.c, m)
+    a, a_registers = factored(parse_layout(row.a.registers), m)
+    b, b_registers = factored(parse_layout(row.b.registers), n)
+    c, c_registers = factored(parse_layout(row.c.registers), m)
     return Plan(
         a=(_with(a[0], of_m), a[1]),
         b=(b[1], _with(b[0], of_n)),

@@ -1,27 +1,33 @@
 """Plans: operand layouts of instructions as distributions of axes, and warps over M and N."""
 
-from types import SimpleNamespace
-
 import pytest
 
 from backends.gpu.layout.text import parse_layout
 from backends.gpu.threads.distribution import Spread
 from backends.gpu.threads.expressions import Typing
-from backends.gpu.threads.facts import Facts, Matmul, Operand
+from backends.gpu.threads.facts import Facts, Matmul
+from backends.gpu.threads.facts import Operand as Given
 from backends.gpu.threads.plans import factored, plans
 from backends.gpu.tile import Name
+from machines.gpu.matrix_instructions import MatrixInstruction, Operand
 
 A = "((4,8),(2,2,2)):((32,1),(16,8,128))"
 B = "((4,8),(2,2)):((16,1),(8,64))"
 C = "((4,8),(2,2)):((32,1),(16,8))"
-MMA = SimpleNamespace(
+MMA = MatrixInstruction(
     name="mma.m16n8k16.bf16",
-    shape=(16, 8, 16),
-    a_dtype="bf16",
-    b_dtype="bf16",
-    a=parse_layout(A),
-    b=parse_layout(B),
-    c=parse_layout(C),
+    family="made_up",
+    m=16,
+    n=8,
+    k=16,
+    sizes_n=(8,),
+    threads=32,
+    a=Operand("bf16", A),
+    b=Operand("bf16", B),
+    c=Operand("f32", C),
+    cycles=None,
+    swizzles=(),
+    source="PTX ISA",
 )
 
 
@@ -56,11 +62,11 @@ def planned(m, n, warps, dtype="bf16", chained=False):
         facts.typing.known[name] = (dtype, axes)
     facts.staged = frozenset({b})
     facts.matmuls[0] = Matmul(
-        c, Operand(a, (("m",), ("k",))), Operand(b, (("k",), ("n",))), False, dtype
+        c, Given(a, (("m",), ("k",))), Given(b, (("k",), ("n",))), False, dtype
     )
     if chained:
         facts.matmuls[1] = Matmul(
-            d, Operand(c, (("m",), ("n",))), Operand(b, (("n",), ("e",))), False, dtype
+            d, Given(c, (("m",), ("n",))), Given(b, (("n",), ("e",))), False, dtype
         )
     widths = {"m": m, "n": n, "k": 64, "e": 64}
     return plans(facts, widths, warps, 5, [MMA])[0]

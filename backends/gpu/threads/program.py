@@ -15,7 +15,7 @@ from backends.gpu.threads.expressions import rewritten
 from backends.gpu.threads.facts import FRAGMENTS, facts
 from backends.gpu.threads.inline import inlined
 from backends.gpu.threads.owners import Owners
-from backends.gpu.threads.plans import MatrixInstruction, plans
+from backends.gpu.threads.plans import plans
 from backends.gpu.threads.prune import pruned, reads
 from backends.gpu.threads.staging import Staging
 from backends.gpu.tile import Name
@@ -24,6 +24,7 @@ from ir.nest import nest as nests
 from ir.nest.nest import LoopNest
 from ir.sizes import bind
 from ir.spec import DTYPES, Apply, Expr, Number
+from machines.gpu.matrix_instructions import MatrixInstruction
 
 
 def thread_program(
@@ -63,7 +64,7 @@ def _launch(
 ) -> to.Launch:
     launch = replace(launch, once=inlined(launch.once), body=inlined(launch.body))
     known = facts(launch, dtypes)
-    values = constants(launch.constants, sizes)
+    values = constants(tuple(c for c in launch.constants if c[0].sort == "width"), sizes)
     widths = {i: _number(w, values) for i, w in launch.widths}
     lanes = machine.warp.bit_length() - 1
     bits = lanes + launch.warps.bit_length() - 1
