@@ -80,6 +80,7 @@ TABLE = {
     "backends/shared": (("ir", "backends"), ("numpy",)),
     "backends/gpu": (("ir", "backends"), ()),
     "backends/gpu/layout": (("ir",), ()),
+    "backends/gpu/matrix": (("ir", "machines/gpu", "backends/gpu/layout"), ("numpy",)),
     "backends/gpu/model": (
         ("ir", "machines/fields", "machines/gpu", "backends", "backends/gpu"),
         (),
@@ -95,6 +96,7 @@ TABLE = {
             "backends/shared",
             "backends/gpu",
             "backends/gpu/layout",
+            "backends/gpu/matrix",
             "backends/gpu/model",
             "backends/gpu/device",
             "backends/gpu/assembly",
