@@ -7,6 +7,7 @@ from dataclasses import replace
 from math import prod
 
 from backends.gpu import tile as of
+from backends.gpu.layout.swizzle import Swizzle
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.distribution import Spread, binary, replicated
 from backends.gpu.threads.facts import Facts, Matmul, Operand, bare
@@ -18,7 +19,8 @@ from backends.gpu.values import product
 from ir.spec import DTYPES, Apply, Expr, Number
 
 UNROLLED = 8  # issues along K up to which the loop over them is unrolled
-ROW_BYTES = 16  # that rows of shared tiles are padded by, so that columns lie in unlike banks
+ROW_BYTES = 16  # that rows without swizzle are padded by, so that columns lie in unlike banks
+PANEL_BYTES = 128  # all banks once; what the widest swizzle permutes
 
 
 class Matmuls(Lowering):
@@ -77,8 +79,8 @@ class Matmuls(Lowering):
         """The loop over K."""
         inner = _name(m.k)
         registers = self.in_registers(m.a, plan)
-        a_tile = None if registers else self.operand(m.a)
-        b_tile = self.operand(m.b)
+        a_tile = None if registers else self.operand(m.a, plan)
+        b_tile = self.operand(m.b, plan)
         self.loops += 1
         step = self.fragment(Name("issue", inner, copy=self.loops), "i32")
         at = ((inner, to.Element(step)),)
@@ -139,12 +141,12 @@ class Matmuls(Lowering):
         self.put(to.Each(name, self.element(operand.value, {a.index: a for a in axes})))
         return name
 
-    def operand(self, operand: Operand) -> Name:
+    def operand(self, operand: Operand, plan: Plan) -> Name:
         """The tile of shared memory of an operand, with an axis for each of its groups."""
         name = bare(operand)
         if name is None or name not in self.facts.staged:
             held = self.computed(operand)
-            tile = self.tile(Name("shared", held.stem, copy=held.copy), held, operand)
+            tile = self.tile(Name("shared", held.stem, copy=held.copy), held, operand, plan)
             self.put(to.SharedStore(tile, held, copies=self.copies(self.fragments[held].axes)))
         else:
             tile = Name("shared", name.stem, copy=name.copy)
@@ -156,7 +158,13 @@ class Matmuls(Lowering):
         return None if name is None else self.stages.get(name)
 
     def tile(
-        self, name: Name, held: Name, operand: Operand, along: str = "", stages: int = 1
+        self,
+        name: Name,
+        held: Name,
+        operand: Operand,
+        plan: Plan,
+        along: str = "",
+        stages: int = 1,
     ) -> Name:
         """A tile of shared memory for an operand, contiguous along an axis: that of its fragment."""
         if name in self.shared:
@@ -167,10 +175,16 @@ class Matmuls(Lowering):
         order = _order(operand, along or axes[-1])
         dtype = self.typing.known[held][0] if held in self.typing.known else ""
         dtype = dtype or self.fragments[held].dtype
-        padding = ROW_BYTES // DTYPES[dtype]
-        extents = tuple(self.width(i) for i in order)
         region = f"{name.stem}_{name.copy}" if name.copy else name.stem
-        self.shared[name] = to.Shared(name, dtype, order, extents, region, stages, padding)
+        extents = tuple(self.width(i) for i in order)
+        made = to.Shared(name, dtype, order, extents, region, stages)
+        grouped = any(len(g) > 1 for g in operand.groups)
+        if plan.instruction is None or grouped:
+            made = replace(made, padding=ROW_BYTES // DTYPES[dtype])
+        else:
+            panel = min(PANEL_BYTES // DTYPES[dtype], self.owners.widths[order[-1]])
+            made = replace(made, panel=panel, swizzle=_swizzle(panel, DTYPES[dtype]))
+        self.shared[name] = made
         return name
 
     def view(self, tile: Name, operand: Operand) -> Name:
@@ -236,6 +250,13 @@ class Matmuls(Lowering):
 
 def _name(group: tuple[str, ...]) -> str:
     return "_".join(group)
+
+
+def _swizzle(panel: int, element_bytes: int) -> Swizzle | None:
+    """What exchanges the 16-byte parts of a panel's rows, so that the same part of 8 rows lies in
+    unlike banks."""
+    bits = (panel * element_bytes // 16).bit_length() - 1
+    return Swizzle(bits, 4, 3).of_elements(element_bytes) if bits > 0 else None
 
 
 def _order(operand: Operand, along: str) -> tuple[str, ...]:

@@ -157,6 +157,7 @@ def _widths(launch: of.Launch, lowering: Staging) -> dict[Expr, Expr]:
             axes = (a for f in lowering.fragments.values() for a in f.axes)
             copied = (a for s in lowering.distributions.get(name.stem, ()) for a in (s,))
             spans = [a.span for a in (*axes, *copied) if a.index == name.stem]
+            spans += [t.panel for t in lowering.shared.values() if t.axes[-1] == name.stem]
             span = max([expr.least, *spans])
             found[expr] = Apply("mul", (of.Tiles(expr.size, span), Number(span)))
     return found

@@ -32,13 +32,11 @@ class Staging(Matmuls):
         self.waiting = False  # whether copies were started that nothing waits for yet
         self.depths: dict[Name, int] = {}  # stages of pipelined variables
         self.rings = 0  # pipelined loops
-        self.operands = dict(self._operands())
-
-    def _operands(self):  # type: ignore[no-untyped-def]
-        for m in self.facts.matmuls.values():
-            for operand in (m.a, m.b):
-                if (name := bare(operand)) in self.facts.staged:
-                    yield name, operand
+        self.operands = {  # of staged variables, with the plan of their matmul
+            bare(operand): (operand, self.plans[key])
+            for key, m in self.facts.matmuls.items()
+            for operand in (m.a, m.b)
+        }
 
     def statement(self, s: of.Statement) -> None:
         """Adds what one statement of the tile program becomes."""
@@ -62,10 +60,10 @@ class Staging(Matmuls):
 
     def copy(self, s: of.Load, stage: Expr | None, stages: int = 1) -> None:
         """The copy of a region into its tile, with the positions that it needs."""
-        operand = self.operands[s.name]
+        operand, plan = self.operands[s.name]
         along = contiguous(s.place) or self.facts.indices(s.name)[-1]
         stem = Name("shared", s.name.stem, copy=s.name.copy)
-        tile = self.shared[self.tile(stem, s.name, operand, along, stages)]
+        tile = self.shared[self.tile(stem, s.name, operand, plan, along, stages)]
         axes = self.copied_by(tile, along)
         for axis in axes:
             if axis not in self.distributions.get(axis.index, ()):

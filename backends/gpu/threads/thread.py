@@ -46,7 +46,11 @@ class Fragment:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """A tile in shared memory, row-major with the last axis contiguous."""
+    """A tile in shared memory, row-major with the last axis contiguous.
+
+    With a panel, the last axis is cut into panels of that many elements, and the rows of one panel
+    lie together: element (row, c) is at (c // panel) * rows * panel + row * panel + c % panel.
+    """
 
     name: Name  # of sort "shared"
     dtype: str
@@ -54,8 +58,9 @@ class Shared:
     extents: tuple[Expr, ...]  # elements along each axis
     region: str  # tiles of one region overlap: they are never alive together
     stages: int = 1  # copies of the tile, for software pipelining
-    padding: int = 0  # elements between rows
-    swizzle: Swizzle | None = None  # of the offset of an element in its stage
+    padding: int = 0  # elements between rows, of a tile without panels
+    panel: int = 0  # elements; 0: a row is whole
+    swizzle: Swizzle | None = None  # of the offset of an element in its stage, in elements
 
 
 # -- expressions ----------------------------------------------------------------------------------
