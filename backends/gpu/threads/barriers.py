@@ -77,11 +77,10 @@ class Barriers:
 
     def _of(self, s: to.Statement) -> _Pending:
         """The regions that a statement touches, but for stages, whose loop has its own barriers."""
-        tile, writes = _access(s)
-        if tile is None or self.shared[tile].stages > 1:
-            return _Pending()
-        region = frozenset({self.shared[tile].region})
-        return _Pending(written=region) if writes else _Pending(read=region)
+        names, writes = _access(s)
+        tiles = [self.shared[n] for n in names if n in self.shared]
+        regions = frozenset(t.region for t in tiles if t.stages == 1)
+        return _Pending(written=regions) if writes else _Pending(read=regions)
 
     def _met(self, own: _Pending) -> bool:
         """Whether what is pending has to be settled before regions are touched."""
@@ -90,11 +89,29 @@ class Barriers:
         )
 
 
-def _access(s: to.Statement) -> tuple[Name | None, bool]:
-    """The tile that a statement reads or writes, and whether it writes."""
+def _access(s: to.Statement) -> tuple[tuple[Name, ...], bool]:
+    """The tiles that a statement reads or writes, and whether it writes."""
     match s:
         case to.SharedStore(tile) | to.Copy(tile):
-            return tile, True
+            return (tile,), True
         case to.SharedLoad(_, tile):
-            return tile, False
-    return None, False
+            return (tile,), False
+        case to.WarpgroupMultiply(_, a, b):
+            return (a, b), False
+    return (), False
+
+
+def for_proxy(block: tuple[to.Statement, ...]) -> tuple[to.Statement, ...]:
+    """A block whose barriers are for the asynchronous proxy too."""
+    found: list[to.Statement] = []
+    for s in block:
+        match s:
+            case to.Barrier():
+                found.append(to.Barrier(proxy=True))
+            case to.Loop(body=body):
+                found.append(replace(s, body=for_proxy(body)))
+            case to.Guard(body=body, others=others):
+                found.append(replace(s, body=for_proxy(body), others=for_proxy(others)))
+            case _:
+                found.append(s)
+    return tuple(found)

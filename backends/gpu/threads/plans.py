@@ -9,12 +9,14 @@ from math import log2, prod
 from backends.backend import BackendError
 from backends.gpu.layout.layout import Layout
 from backends.gpu.layout.text import parse_layout
-from backends.gpu.threads.distribution import Spread, spread
+from backends.gpu.threads.distribution import Spread, replicated, spread
 from backends.gpu.threads.facts import Facts, Matmul
 from backends.gpu.threads.thread import Instruction
+from ir.spec import DTYPES
 from machines.gpu.matrix_instructions import MatrixInstruction
 
 CHUNK = 4  # steps of K that a thread without matrix instruction holds at once
+WARPGROUP = 4  # warps that execute one instruction together
 RUN = 4  # neighbouring rows and columns of such a thread
 
 
@@ -27,6 +29,8 @@ class Plan:
     c: tuple[Spread, Spread]  # M, N
     depth: int  # elements along K of one issue
     instruction: Instruction | None
+    # M, N and K of an instruction of four warps, which reads shared memory itself; else None.
+    warpgroup: tuple[int, int, int] | None = None
 
 
 def plans(
@@ -45,18 +49,24 @@ def plans(
     found = {}
     for key, one in facts.matmuls.items():
         rows, columns = (prod(widths[i] for i in g) for g in (one.m, one.n))
-        row = next((i for i in table if _serves(i, one.dtype, 1 << lanes)), None)
-        if row is None:
-            found[key] = _by_threads(rows, columns, warps, lanes)
-        else:
-            found[key] = _by_warps(row, rows, columns, warps, lanes, chained)
+        made = None
+        for row in table:
+            if (row.a.dtype, row.b.dtype, row.c.dtype) != (one.dtype, one.dtype, "f32"):
+                continue
+            if row.threads == 1 << lanes and row.a.registers and row.b.registers:
+                made = made or _by_warps(row, rows, columns, warps, lanes, chained)
+            elif _in_panels(one) and warps % WARPGROUP == 0 and row.threads == WARPGROUP << lanes:
+                made = _by_warpgroups(row, rows, columns, warps, lanes, chained) or made
+        found[key] = made or _by_threads(rows, columns, warps, lanes)
     return found
 
 
-def _serves(row: MatrixInstruction, dtype: str, threads: int) -> bool:
-    """Whether one warp multiplies operands of a dtype from its registers and sums in f32."""
-    types = (row.a.dtype, row.b.dtype, row.c.dtype) == (dtype, dtype, "f32")
-    return types and row.threads == threads and bool(row.a.registers and row.b.registers)
+def _in_panels(one: Matmul) -> bool:
+    """Whether operands may lie in panels: each of their dimensions is one axis, and there is no
+    batch. Panels that are contiguous along M or N hold elements of 16 bits."""
+    return all(
+        len(o.groups) == 2 and all(len(g) == 1 for g in o.groups) for o in (one.a, one.b)
+    ) and (DTYPES[one.dtype] == 2)
 
 
 def _chained(facts: Facts) -> bool:
@@ -108,6 +118,45 @@ def _by_warps(
             _registers(b)[::-1],
             _registers(c),
         ),
+    )
+
+
+def _by_warpgroups(
+    row: MatrixInstruction, rows: int, columns: int, warps: int, lanes: int, chained: bool
+) -> Plan | None:
+    """Each warpgroup multiplies its own rows, or columns where there are too few rows."""
+    groups = int(log2(warps // WARPGROUP))
+    most_m, most_n = int(log2(rows // row.m)) if rows >= row.m else -1, int(log2(columns // row.n))
+    choices = [w for w in range(groups + 1) if w <= most_m and groups - w <= most_n]
+    if not choices:
+        return None
+    square = min(choices, key=lambda w: rows / (1 << w) + columns / (1 << groups - w))
+    along_m = max(choices) if chained else square
+    first = lanes + int(log2(WARPGROUP))
+    of_m = tuple((first + b, row.m << b) for b in range(along_m))
+    share = columns >> groups - along_m
+    n = max(size for size in row.sizes_n if share % size == 0)
+    of_n = tuple((first + along_m + b, n << b) for b in range(groups - along_m))
+    a, a_registers = factored(parse_layout(row.a.registers), row.m)
+    c, _ = factored(parse_layout(row.c.registers), row.m)
+    repeats = n // row.n
+    columns_of = Spread(c[1].bits, (*c[1].modes, *(((repeats, row.n),) if repeats > 1 else ())))
+    c_registers = tuple((r >> 1 & 1, (r >> 2) * 2 + (r & 1)) for r in range(4 * repeats))
+    return Plan(
+        a=(_with(a[0], of_m), a[1]),
+        b=(replicated(), replicated()),
+        c=(_with(c[0], of_m), _with(columns_of, of_n)),
+        depth=row.k,
+        instruction=Instruction(
+            row.name.format(n=n),
+            a_registers,
+            (),
+            c_registers,
+            _registers(a),
+            (0, 0),
+            (2, 2 * repeats),
+        ),
+        warpgroup=(row.m, n, row.k),
     )
 
 

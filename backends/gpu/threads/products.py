@@ -81,6 +81,13 @@ class Matmuls(Lowering):
         registers = self.in_registers(m.a, plan)
         a_tile = None if registers else self.operand(m.a, plan)
         b_tile = self.operand(m.b, plan)
+        if plan.warpgroup and plan.instruction:
+            stages = (None if registers else self.stage(m.a), self.stage(m.b))
+            a_side, shape = registers or a_tile, plan.warpgroup
+            self.put(
+                to.WarpgroupMultiply(to_name, a_side, b_tile, plan.instruction, shape, *stages)  # type: ignore[arg-type]
+            )
+            return
         self.loops += 1
         step = self.fragment(Name("issue", inner, copy=self.loops), "i32")
         at = ((inner, to.Element(step)),)

@@ -9,7 +9,7 @@ from backends.gpu import tile as of
 from backends.gpu.program import sizes_of, tile_program
 from backends.gpu.rules import Rules
 from backends.gpu.threads import thread as to
-from backends.gpu.threads.barriers import Barriers
+from backends.gpu.threads.barriers import Barriers, for_proxy
 from backends.gpu.threads.constants import constants
 from backends.gpu.threads.expressions import rewritten
 from backends.gpu.threads.facts import FRAGMENTS, facts
@@ -83,6 +83,8 @@ def _launch(
     body = lowering.block((*launch.grid, *launch.body))
     barriers = Barriers(lowering.shared)
     once, body = barriers.block(once), barriers.block(body)
+    if any(isinstance(s, to.WarpgroupMultiply) for s in to.statements((*once, *body))):
+        once, body = for_proxy(once), for_proxy(body)
     while (read := reads((*once, *body))) and (kept := _pruned(once, body, read)) != (once, body):
         once, body = kept
     return _made(launch, machine, lowering, once, body)

@@ -52,6 +52,9 @@ def reads(block: Iterable[to.Statement]) -> frozenset[Name]:
                 found |= _names(place) | (_names(stage) if stage is not None else set())
             case to.Multiply(_, a, b, _, first):
                 found |= {a, b} | (_names(first) if first is not None else set())
+            case to.WarpgroupMultiply(_, a, b, _, _, a_stage, b_stage):
+                found |= {a, b}
+                found |= {n for e in (a_stage, b_stage) if e is not None for n in _names(e)}
             case to.Regroup(_, source):
                 found.add(source)
             case to.Guard(condition):

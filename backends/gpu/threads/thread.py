@@ -238,7 +238,12 @@ class Wait(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Barrier(Statement):
-    """All threads of the block wait for each other; what they wrote to shared memory is visible."""
+    """All threads of the block wait for each other; what they wrote to shared memory is visible.
+
+    proxy: to instructions that read shared memory past the registers, too.
+    """
+
+    proxy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +279,24 @@ class Multiply(Statement):
     instruction: Instruction | None = None
     # Where a has more of k than b: the register along k at which the part of b begins.
     first: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WarpgroupMultiply(Statement):
+    """to[m, n] += sum over k of a[m, k] * b[k, n], by four warps together, over all of K.
+
+    b, and a where it is no fragment, are tiles of shared memory in panels, which the instruction
+    reads past the registers: what threads stored there needs a `Barrier` for the asynchronous proxy.
+    It has ended when the next statement begins.
+    """
+
+    to: Name
+    a: Name  # a tile, or a fragment as the instruction takes it
+    b: Name  # a tile
+    instruction: Instruction
+    shape: tuple[int, int, int]  # M, N and K of one issue
+    a_stage: Expr | None = None
+    b_stage: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)
