@@ -118,8 +118,9 @@ def test_a_figure_of_a_backend_must_be_there(name, path, tmp_path):
         ("npu", "sim.queue_length", 2.5, "a whole number, 1 or more"),
         ("h200", "triton", None, "field `triton` is missing"),
         ("h200", "gpu", None, "field `gpu` is missing"),
-        ("h200", "levels.warp", 64, "for backend 'cuda'"),
-        ("mi300", "levels.warp", 128, "for backend 'hip'"),
+        ("h200", "levels.warp", 64, "`levels.warp` is 64"),
+        ("h200", "levels.warp", 16, "for backend 'cuda'"),
+        ("mi300", "levels.warp", 128, "`levels.warp` is 128"),
         ("mi300", "triton.arch", 90, "for backend 'hip'"),
         ("h200", "triton.arch", "gfx942", "for backend 'cuda'"),
         ("h200", "triton.backend", "metal", "'cuda' or 'hip'"),
@@ -129,6 +130,9 @@ def test_a_figure_of_a_backend_must_be_there(name, path, tmp_path):
         ("h200", "gpu.matrix_share_below", 1.5, "1 at most"),
         ("h200", "gpu.matrix_dtypes", ["f16", "f15"], "a list of"),
         ("h200", "gpu.matrix_dtypes", ["i8"], "`units.matrix.flops.i8` is missing"),
+        ("h200", "gpu.instructions", ["mma_async"], "a list of"),
+        ("mi300", "gpu.instructions", ["wgmma", "mma_sync"], "has 'mma_sync' of 32 threads"),
+        ("h200", "gpu.instructions", ["mma_sync"], "has none for 'f8e4m3'"),
         ("h200", "gpu.shared_bytes_per_unit", 65536, "less than `spaces.scratch.bytes`"),
         ("h200", "gpu.warps_per_unit", 16, "less than `levels.thread`"),
         ("h200", "gpu.programs_per_unit", 128, "more than `gpu.warps_per_unit`"),
@@ -145,6 +149,13 @@ def test_a_table_that_contradicts_itself_or_the_general_part_is_refused(
 ):
     error, file = refused(tmp_path, name, path, value)
     assert what in str(error) and str(error).startswith(f"{file}: ")
+
+
+def test_a_warp_is_one_of_the_compiler_s(tmp_path, monkeypatch):
+    """Where no matrix instruction says how many threads a warp has."""
+    monkeypatch.delitem(TABLES["mi300"]["gpu"], "instructions")
+    error, _ = refused(tmp_path, "mi300", "levels.warp", 128)
+    assert "for backend 'hip'" in str(error)
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -69,6 +69,28 @@ def rates(dtypes: tuple[str, ...] = tuple(DTYPES)) -> Fields:
     return {d: Kind(RATE.allowed, RATE.holds, optional=True) for d in dtypes}
 
 
+def require(
+    table: Mapping[str, Any], fields: Fields, refuse: Callable[..., NoReturn], prefix: str = ""
+) -> None:
+    """Refuses the first field that is unknown, missing or wrong; refuse: of `Checked`'s form."""
+    for name in table:
+        if name not in fields:
+            refuse(prefix + name, "is not known", ", ".join(fields), near(name, fields, GUIDE))
+    for name, kind in fields.items():
+        if name not in table:
+            if isinstance(kind, Kind) and kind.optional:
+                continue
+            refuse(prefix + name, "is missing", getattr(kind, "allowed", "a table"))
+        value = table[name]
+        if isinstance(kind, Kind):
+            if not kind.holds(value):
+                refuse(prefix + name, f"is {value!r}", kind.allowed)
+        elif not isinstance(value, Mapping):
+            refuse(prefix + name, f"is {value!r}", "a table")
+        else:
+            require(value, kind, refuse, f"{prefix}{name}.")
+
+
 class Checked:
     """A backend's table that was held to its fields; KernelError at the first that is wrong."""
 
@@ -79,28 +101,7 @@ class Checked:
             raise KernelError(f"field `{backend}` is missing", allowed="a table", hint=GUIDE)
         if not isinstance(self.table, Mapping):
             self.refuse("", f"is {self.table!r}", "a table")
-        self._require(self.table, fields, "")
-
-    def _require(self, table: Mapping[str, Any], fields: Fields, prefix: str) -> None:
-        for name in table:
-            if name not in fields:
-                self.refuse(
-                    prefix + name, "is not known", ", ".join(fields), near(name, fields, GUIDE)
-                )
-        for name, kind in fields.items():
-            optional = isinstance(kind, Kind) and kind.optional
-            if name not in table:
-                if optional:
-                    continue
-                self.refuse(prefix + name, "is missing", getattr(kind, "allowed", "a table"))
-            value = table[name]
-            if isinstance(kind, Kind):
-                if not kind.holds(value):
-                    self.refuse(prefix + name, f"is {value!r}", kind.allowed)
-            elif not isinstance(value, Mapping):
-                self.refuse(prefix + name, f"is {value!r}", "a table")
-            else:
-                self._require(value, kind, f"{prefix}{name}.")
+        require(self.table, fields, self.refuse)
 
     def refuse(self, path: str, what: str, allowed: str = "", hint: str = GUIDE) -> NoReturn:
         """KernelError about a field."""

@@ -19,6 +19,7 @@ from machines.fields.fields import (
     Kind,
     words,
 )
+from machines.gpu.matrix_instructions import families, of_machine
 
 WORD = 4  # bytes of a register
 VENDORS = ("NVIDIA ", "AMD ")
@@ -66,6 +67,7 @@ FIELDS = {
     "barrier_cycles": AMOUNT,
     "copies_async": FLAG,
     "matrix_dtypes": words(tuple(DTYPES)),
+    "instructions": replace(words(families()), optional=True),
     "matrix_share_below": SHARE,
     "thread_product_share": SHARE,
 }
@@ -127,4 +129,25 @@ def check(machine: Machine) -> None:
                 "matrix_dtypes",
                 f"has {dtype!r}, and `units.matrix.flops.{dtype}` is missing",
                 ", ".join(peaks),
+            )
+    _check_instructions(machine, found)
+
+
+def _check_instructions(machine: Machine, found: Checked) -> None:
+    """Refuses matrix instructions that go with another warp, or that lack a dtype of the table."""
+    instructions = of_machine(machine)
+    for one in instructions:
+        if one.threads % machine.warp:
+            found.refuse(
+                "instructions",
+                f"has {one.family!r} of {one.threads} threads, and `levels.warp` is {machine.warp}",
+                "families whose threads are whole warps",
+            )
+    taken = {one.a.dtype for one in instructions}
+    for dtype in found.table["matrix_dtypes"] if instructions else ():
+        if dtype not in taken:
+            found.refuse(
+                "instructions",
+                f"has none for {dtype!r}, which is in `gpu.matrix_dtypes`",
+                "families that take all of them",
             )

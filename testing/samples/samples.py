@@ -77,6 +77,20 @@ WITH_THREADS = Machine(  # the proportions of a large one
     box=256,
 )
 
+_MATRIX_DTYPES = {
+    "f8e4m3": 2e15,
+    "f8e5m2": 2e15,
+    "f16": 1e15,
+    "bf16": 1e15,
+    "tf32": 5e14,
+    "f32": 6e13,
+}
+WITH_INSTRUCTIONS = replace(  # its matrix unit takes all that matrix instructions multiply
+    WITH_THREADS,
+    name="with_instructions",
+    units={**WITH_THREADS.units, "matrix": Unit(_MATRIX_DTYPES, (16, 16, 16), reads="scratch")},
+)
+
 
 @lru_cache
 def workload(name: str) -> Workload:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias, TypeVar
 
 from backends.gpu.layout.layout import IntTuple, Layout, concatenate
-from backends.gpu.layout.swizzle import ComposedLayout, Swizzle
+from backends.gpu.layout.swizzle import ComposedLayout
 from ir.errors import KernelError
 
 Tiler: TypeAlias = "Layout | int | None | tuple[Tiler, ...]"
@@ -49,11 +49,6 @@ def composition(outer: Mapped, inner: Tiler) -> Mapped:
     return _composed(outer, inner, coalesce(outer).flat)
 
 
-def swizzled(swizzle: Swizzle, layout: Layout) -> ComposedLayout:
-    """The layout followed by a swizzle."""
-    return ComposedLayout(swizzle, 0, layout)
-
-
 def complement(layout: Layout, size: int = 1) -> Layout:
     """The layout whose indices, added to this one's, reach each index below `size` once.
 
@@ -74,7 +69,7 @@ def complement(layout: Layout, size: int = 1) -> Layout:
 
 
 def right_inverse(layout: Layout) -> Layout:
-    """The largest R with layout(R(i)) = i."""
+    """An R with layout(R(i)) = i, as far as the strides, in order, follow from each other."""
     modes = []
     domain = 1  # stride of a mode in the linear index of the domain
     for extent, stride in layout.flat:

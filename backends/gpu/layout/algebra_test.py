@@ -14,7 +14,6 @@ from backends.gpu.layout.algebra import (
     logical_product,
     raked_product,
     right_inverse,
-    swizzled,
     tiled_divide,
     zipped_divide,
 )
@@ -25,7 +24,7 @@ from backends.gpu.layout.strategies import (
     spread_layouts,
     tilers,
 )
-from backends.gpu.layout.swizzle import Swizzle
+from backends.gpu.layout.swizzle import ComposedLayout, Swizzle
 from backends.gpu.layout.text import parse_layout
 from ir.errors import KernelError
 
@@ -122,6 +121,19 @@ def test_a_layout_without_a_complement_is_refused(layout):
 def test_a_right_inverse_is_undone_by_the_layout(layout):
     found = right_inverse(layout)
     assert [layout(i) for i in found.indices()] == list(range(found.size))
+
+
+@pytest.mark.parametrize(
+    ("layout", "found"),
+    [
+        ("(4,8):(8,1)", "(8,4):(4,1)"),
+        ("(4,2,3):(1,0,4)", "(4,3):(1,8)"),
+        ("(4,8):(1,5)", "4:1"),
+        ("8:2", "1:0"),
+    ],
+)
+def test_a_right_inverse_ends_where_the_strides_do(layout, found):
+    assert str(right_inverse(parse_layout(layout))) == found
 
 
 @given(compact_layouts())
@@ -245,10 +257,10 @@ def test_examples_of_cutes_documents(operation, block, tiler, found):
 @given(st.data())
 def test_operations_on_a_swizzled_layout_are_those_of_the_layout(data):
     layout = row_major((8, 32))
-    whole = swizzled(Swizzle(2, 2, 3), layout)
+    whole = ComposedLayout(Swizzle(2, 2, 3), 0, layout)
     for operation in (composition, logical_divide, zipped_divide, tiled_divide):
         tiler = (data.draw(tilers(8)), data.draw(tilers(32)))
-        assert operation(whole, tiler) == swizzled(whole.swizzle, operation(layout, tiler))
+        assert operation(whole, tiler) == ComposedLayout(whole.swizzle, 0, operation(layout, tiler))
     assert composition(whole, Layout(16, 8)).indices() == [whole(8 * i) for i in range(16)]
 
 

@@ -75,11 +75,6 @@ class ComposedLayout:
         return ComposedLayout(self.swizzle, self.offset, self.layout[mode])
 
     @property
-    def shape(self) -> IntTuple:
-        """Extents of the inner layout."""
-        return self.layout.shape
-
-    @property
     def size(self) -> int:
         """The number of coordinates."""
         return self.layout.size

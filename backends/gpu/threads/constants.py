@@ -12,7 +12,7 @@ from ir.sizes import power_of_two, value
 from ir.spec import Apply, Expr, Number, Size
 
 
-def constant(expr: Expr, sizes: Mapping[str, float], known: Mapping[Name, int] = {}) -> int:  # noqa: B006
+def constant(expr: Expr, sizes: Mapping[str, float], known: Mapping[Name, int] = {}) -> int:
     """The value of a constant of a launch. known: constants that it may name."""
 
     def of_part(e: Expr) -> int:
@@ -41,9 +41,7 @@ def constant(expr: Expr, sizes: Mapping[str, float], known: Mapping[Name, int] =
     raise BackendError("emit", f"a {type(expr).__name__} is no constant of a launch")
 
 
-def constants(
-    pairs: tuple[tuple[Name, Expr], ...], sizes: Mapping[str, float]
-) -> dict[Name, int]:
+def constants(pairs: tuple[tuple[Name, Expr], ...], sizes: Mapping[str, float]) -> dict[Name, int]:
     """The values of all constants of a launch, each of which may name those before it."""
     found: dict[Name, int] = {}
     for name, expr in pairs:

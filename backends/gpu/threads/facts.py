@@ -103,10 +103,10 @@ def facts(launch: Launch, dtypes: Mapping[str, str]) -> Facts:
     for s in statements(block):
         uses.update(n for e in _read(s) for n in leaves(e))
         match s:
-            case of.Assign(name, value) if (made := matmul(name, value, found.typing, widths)):
+            case of.Assign(name, value) if made := matmul(name, value, found.typing, widths):
                 found.matmuls[id(s)] = made
                 _define(found, name, value)
-                operands.update(n for n in map(_bare, (made.a, made.b)) if n)
+                operands.update(n for n in map(bare, (made.a, made.b)) if n)
                 found.join([n for n in (name, *_onto(value)) if n.sort in FRAGMENTS])
             case of.Assign(name, value):
                 _define(found, name, value)
@@ -154,7 +154,7 @@ def _operand(expr: Expr, typing: Typing, widths: Mapping[str, Expr]) -> Operand:
     return Operand(expr.value, tuple(groups))
 
 
-def _bare(operand: Operand) -> Name | None:
+def bare(operand: Operand) -> Name | None:
     """The variable that an operand is, in any order of its axes."""
     value = operand.value
     while isinstance(value, of.Permuted):

@@ -53,7 +53,7 @@ class Owners:
 
     def rest(self) -> None:
         """Gives all other axes the bits that are left, large tiles first."""
-        tiles = [n for n in self._tiles()]
+        tiles = self._tiles()
         together: dict[Held, set[Held]] = {}
         for name in tiles:
             classes = {self.facts.root((name, i)) for i in self.facts.indices(name)}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from backends.gpu import tile as of
 from backends.gpu.layout.layout import Layout
 from backends.gpu.layout.swizzle import Swizzle
@@ -218,26 +216,9 @@ def histogram() -> to.ThreadProgram:
 # -- a matmul with a matrix instruction, copies in flight and three stages -------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A matrix instruction: (thread, register) -> m + M * k, n + N * k, m + M * n."""
-
-    name: str
-    shape: tuple[int, int, int]  # M, N, K
-    a: Layout
-    b: Layout
-    c: Layout
-
-
-MMA = Row(
-    "m16n8k16",
-    (16, 8, 16),
-    Layout(((4, 8), (2, 2, 2)), ((32, 1), (16, 8, 128))),
-    Layout(((4, 8), (2, 2)), ((16, 1), (8, 64))),
-    Layout(((4, 8), (2, 2)), ((32, 1), (16, 8))),
-)
+MMA = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
 _OPERANDS = to.Instruction(
-    MMA.name,
+    MMA,
     a=((0, 0), (0, 1), (1, 0), (1, 1), (0, 2), (0, 3), (1, 2), (1, 3)),
     b=((0, 0), (1, 0), (2, 0), (3, 0)),
     c=((0, 0), (0, 1), (1, 0), (1, 1)),

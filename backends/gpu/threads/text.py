@@ -67,16 +67,19 @@ def statement_text(s: to.Statement) -> str:
             start = f"[{text(first)}:]" if first is not None else ""
             how = f" by {instruction.name}" if instruction is not None else ""
             return f"{text(name)} += {text(a)}{start} @ {text(b)}{how}"
-        case to.Regroup(name, source, axis, into, split):
-            parts = ", ".join(into)
-            one, other = (axis, parts) if split else (parts, axis)
-            return f"{text(name)} = {text(source)}, ({one}) as ({other})"
+        case to.WarpgroupMultiply(name, a, b, instruction, _, a_stage, b_stage):
+            operands = f"{text(a)}{_stage(a_stage)} @ {text(b)}{_stage(b_stage)}"
+            return f"{text(name)} += {operands} by {instruction.name}"
+        case to.Regroup(name, source, groups, split):
+            pairs = [(one, f"({', '.join(into)})") for one, into in groups]
+            how = [f"{a} as {b}" if split else f"{b} as {a}" for a, b in pairs]
+            return f"{text(name)} = {text(source)}, {', '.join(how)}"
         case to.Commit():
             return "commit"
         case to.Wait(pending):
             return f"wait until {pending} in flight"
-        case to.Barrier():
-            return "barrier"
+        case to.Barrier(proxy):
+            return "barrier, for the asynchronous proxy too" if proxy else "barrier"
     return _access(s)
 
 
@@ -130,6 +133,7 @@ def shared_text(s: to.Shared) -> str:
     axes = ", ".join(f"{i}={expression_text(e)}" for i, e in zip(s.axes, s.extents))
     notes = [f"{s.stages} stages"] if s.stages != 1 else []
     notes += [f"rows padded by {s.padding}"] if s.padding else []
+    notes += [f"panels of {s.panel}"] if s.panel else []
     notes += [str(s.swizzle)] if s.swizzle is not None else []
     notes += [f"region {s.region}"]
     elements = s.stages

@@ -46,7 +46,11 @@ class Fragment:
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """A tile in shared memory, row-major with the last axis contiguous."""
+    """A tile in shared memory, row-major with the last axis contiguous.
+
+    With a panel, the last axis is cut into panels of that many elements, and the rows of one panel
+    lie together: element (row, c) is at (c // panel) * rows * panel + row * panel + c % panel.
+    """
 
     name: Name  # of sort "shared"
     dtype: str
@@ -54,8 +58,9 @@ class Shared:
     extents: tuple[Expr, ...]  # elements along each axis
     region: str  # tiles of one region overlap: they are never alive together
     stages: int = 1  # copies of the tile, for software pipelining
-    padding: int = 0  # elements between rows
-    swizzle: Swizzle | None = None  # of the offset of an element in its stage
+    padding: int = 0  # elements between rows, of a tile without panels
+    panel: int = 0  # elements; 0: a row is whole
+    swizzle: Swizzle | None = None  # of the offset of an element in its stage, in elements
 
 
 # -- expressions ----------------------------------------------------------------------------------
@@ -233,7 +238,12 @@ class Wait(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Barrier(Statement):
-    """All threads of the block wait for each other; what they wrote to shared memory is visible."""
+    """All threads of the block wait for each other; what they wrote to shared memory is visible.
+
+    proxy: to instructions that read shared memory past the registers, too.
+    """
+
+    proxy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,17 +282,35 @@ class Multiply(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Regroup(Statement):
-    """The registers of a fragment under other axes: `axis` is several axes in the other, whose
-    registers count through those of the one, the last fastest. No element moves.
+class WarpgroupMultiply(Statement):
+    """to[m, n] += sum over k of a[m, k] * b[k, n], by four warps together, over all of K.
 
-    split: `source` has the one axis; else `name` has it.
+    b, and a where it is no fragment, are tiles of shared memory in panels, which the instruction
+    reads past the registers: what threads stored there needs a `Barrier` for the asynchronous proxy.
+    It has ended when the next statement begins.
+    """
+
+    to: Name
+    a: Name  # a tile, or a fragment as the instruction takes it
+    b: Name  # a tile
+    instruction: Instruction
+    shape: tuple[int, int, int]  # M, N and K of one issue
+    a_stage: Expr | None = None
+    b_stage: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Regroup(Statement):
+    """The registers of a fragment under other axes, in any order: each of `groups` is one axis of
+    the one fragment and several of the other, whose registers count through those of the one, the
+    last fastest. No element moves.
+
+    split: `source` has the one axis of each group; else `name` has it.
     """
 
     name: Name
     source: Name
-    axis: str
-    into: tuple[str, ...]
+    groups: tuple[tuple[str, tuple[str, ...]], ...]
     split: bool
 
 

@@ -13,9 +13,10 @@ from backends.gpu.threads.interpreter.expressions import Code, Compiler, Run
 from backends.gpu.threads.interpreter.places import Accessor
 from backends.gpu.threads.interpreter.registers import Held
 from backends.gpu.threads.interpreter.shared import Access, SharedMemory, Tile
-from backends.gpu.threads.interpreter.state import Variable
+from backends.gpu.threads.interpreter.state import Variable, spread
 from backends.gpu.threads.interpreter.values import converted, unknown
 from backends.gpu.threads.thread import Copy, SharedLoad, SharedStore
+from backends.gpu.tile import Name
 from ir.spec import DTYPES, Expr
 
 WIDEST = 16  # bytes that a thread moves with one instruction
@@ -183,7 +184,7 @@ def shared_load(view: View, v: Variable, row: Traffic) -> Run:
 
     def run() -> None:
         if view.by:
-            block.require_warps("a load of matrices")
+            block.require_groups("a load of matrices")
         found = view.find()
         access, mask = view.access(found)
         values = view.memory.read(view.tile, access)
@@ -210,7 +211,7 @@ def copy(view: View, source: Accessor, rows: tuple[Traffic, Traffic]) -> Run:
     def run() -> None:
         found = view.find()
         at = source.find()
-        values = np.broadcast_to(source.take(at, zero), source.shape)
+        values = spread(source.take(at, zero), source.shape)
         values = converted(values, source.tensor.dtype, dtype)
         values = values.reshape(-1) if found.inside is None else values[found.inside]
         access, active = view.access(found)
@@ -249,6 +250,40 @@ def view_of(
         s.by if isinstance(s, SharedLoad) else "",
         most,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class WholeTile:
+    """A tile that an instruction reads past the registers, at a stage."""
+
+    memory: SharedMemory
+    tile: Tile
+    stage: Run
+
+    def read(self, positions: dict[str, np.ndarray], threads: np.ndarray) -> np.ndarray:
+        """The elements at positions along each axis, for the threads that execute it."""
+        shared, block = self.tile.shared, self.memory.block
+        along = [positions[i] for i in shared.axes]
+        at = int(block.alike(self.stage()))
+        inside = [(p >= 0) & (p < e) for p, e in zip(along, self.tile.extents)]
+        if not all(i.all() for i in inside) or not 0 <= at < shared.stages:
+            raise block.fault(
+                faults.OUT_OF_BOUNDS,
+                f"stage {at} of `{shared.name.stem}`, which has {list(self.tile.extents)} and "
+                f"{shared.stages} stages, does not hold what the instruction reads",
+                "let the fragment of the result lie in the tile",
+            )
+        offsets = self.tile.offsets(along) + at * self.tile.stage
+        owners = np.broadcast_to(threads, offsets.shape)
+        access = Access.of(self.tile, offsets.reshape(-1), owners.reshape(-1))
+        return self.memory.read_past_registers(self.tile, access).reshape(offsets.shape)
+
+
+def whole_tile(
+    compiler: Compiler, memory: SharedMemory, name: Name, stage: Expr | None
+) -> WholeTile:
+    """A tile as an instruction reads it."""
+    return WholeTile(memory, memory.tiles[name], _scalar(compiler, stage).run)
 
 
 def _scalar(compiler: Compiler, expr: Expr | None) -> Code:

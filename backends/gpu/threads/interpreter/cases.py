@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from backends.gpu.threads import samples
 from backends.gpu.threads.thread import ThreadProgram
 from backends.shared.arrays import poisoned, to_device
 from ir.sizes import value
+from machines.gpu.matrix_instructions import family
 
-TABLE = {samples.MMA.name: samples.MMA}
+TABLE = family("mma_sync")
 SIZES = {
     "vector_add": {"N": 1026},
     "row_sum": {"M": 5, "K": 300},

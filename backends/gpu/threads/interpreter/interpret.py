@@ -6,7 +6,7 @@ written; of each element of shared memory, who wrote and read it since the last 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 
 import numpy as np
@@ -14,7 +14,6 @@ import numpy as np
 from backends.gpu.threads.interpreter.counts import Counts, Traffic
 from backends.gpu.threads.interpreter.expressions import Compiler
 from backends.gpu.threads.interpreter.places import Places, Tensor
-from backends.gpu.threads.interpreter.products import MatrixInstruction
 from backends.gpu.threads.interpreter.registers import require_owners
 from backends.gpu.threads.interpreter.shared import SharedMemory, require_room
 from backends.gpu.threads.interpreter.state import Block, Variable
@@ -23,6 +22,7 @@ from backends.gpu.threads.interpreter.values import held_as
 from backends.gpu.threads.thread import Launch, ThreadProgram
 from backends.gpu.tile import Name
 from backends.shared.arrays import from_device, to_device
+from machines.gpu.matrix_instructions import MatrixInstruction
 
 _TILE = Name("tile")
 
@@ -31,14 +31,14 @@ def interpret(
     program: ThreadProgram,
     sizes: Mapping[str, int],
     tensors: Mapping[str, np.ndarray],
-    instructions: Mapping[str, MatrixInstruction],
+    instructions: Sequence[MatrixInstruction],
     shared_bytes_limit: int,
     seed: int = 0,
 ) -> Counts:
     """Runs a program on arrays, which it writes in place, and counts what it moves.
 
     sizes: all of them, derived ones too. tensors: by name, contiguous, in the device's form
-    (`backends/shared/arrays.py`). instructions: the target's table, by name. shared_bytes_limit:
+    (`backends/shared/arrays.py`). instructions: the target's table. shared_bytes_limit:
     what a block may have. seed: of the order of the blocks. Raises ThreadFault for the first fault.
     """
     dtypes = {p.name: p.dtype for p in program.tensors}
@@ -78,7 +78,7 @@ class _Running:
         launch: Launch,
         sizes: Mapping[str, int],
         tensors: dict[str, Tensor],
-        instructions: Mapping[str, MatrixInstruction],
+        instructions: Sequence[MatrixInstruction],
         limit: int,
     ):
         self.launch = launch

@@ -14,7 +14,7 @@ from backends.gpu.threads.interpreter import faults
 from backends.gpu.threads.interpreter.counts import IDLE, MEASURED, Traffic, sectors
 from backends.gpu.threads.interpreter.expressions import Code, Compiler, Run
 from backends.gpu.threads.interpreter.registers import Held
-from backends.gpu.threads.interpreter.state import Block
+from backends.gpu.threads.interpreter.state import Block, spread
 from backends.gpu.threads.interpreter.values import converted, held_as, joining, unknown
 from backends.gpu.threads.thread import Vector
 from ir.spec import DTYPES, FLOATS
@@ -49,7 +49,7 @@ class Accessor:
 
         only: the threads that access, where others hold the same.
         """
-        indices = np.broadcast_to(self.index.run(), self.shape)
+        indices = spread(self.index.run(), self.shape)
         mask: Any = None if self.mask.known is not None and self.mask.known else self.mask.run()
         for threads in (self.block.active, only):
             if threads is not None:
@@ -58,7 +58,7 @@ class Accessor:
         if self.there is not None:
             mask = self.there if mask is None else mask & self.there
         if mask is not None:
-            mask = np.broadcast_to(mask, self.shape)
+            mask = spread(mask, self.shape)
         self._require_inside(indices, mask)
         if self.vector is not None:
             self._require_vectors(indices, mask)
@@ -209,7 +209,7 @@ def store(found: Accessor, value: Code, copies: np.ndarray | None, reduction: st
     indices, mask = found.find(copies)
     tensor, block = found.tensor, found.block
     tensor.stored = True
-    values = np.broadcast_to(converted(value.run(), value.dtype, tensor.dtype), found.shape)
+    values = spread(converted(value.run(), value.dtype, tensor.dtype), found.shape)
     at = indices if mask is None else indices[mask]
     values = values if mask is None else values[mask]
     if reduction:

@@ -2,49 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from backends.backend import BackendError
 from backends.gpu.layout.layout import Layout
+from backends.gpu.matrix.fragments import Fragments, fragments
 from backends.gpu.threads.interpreter.expressions import Run
 from backends.gpu.threads.interpreter.faults import FRAGMENT, OUT_OF_BOUNDS
 from backends.gpu.threads.interpreter.registers import require_same
 from backends.gpu.threads.interpreter.state import Block, Variable
 from backends.gpu.threads.thread import Instruction
 from ir.spec import FLOATS
+from machines.gpu.matrix_instructions import MatrixInstruction
 
 Steps = tuple[int, int]
 
 
-class MatrixInstruction(Protocol):
-    """A row of the table of matrix instructions.
-
-    a, b, c: (thread of the warp, register) -> m + M * k, n + N * k, m + M * n.
-    """
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """M, N and K of one issue."""
-
-    @property
-    def a(self) -> Layout:
-        """Of operand A."""
-
-    @property
-    def b(self) -> Layout:
-        """Of operand B."""
-
-    @property
-    def c(self) -> Layout:
-        """Of the accumulator."""
-
-
 @dataclass(frozen=True, slots=True)
-class _Matrix:
+class Matrices:
     """The matrices of the warps that a fragment holds."""
 
     at: np.ndarray  # [warps, rows, columns] -> number of the element in the fragment's array
@@ -57,28 +35,28 @@ def multiply(
     block: Block,
     variables: tuple[Variable, Variable, Variable],
     instruction: Instruction | None,
-    table: Mapping[str, MatrixInstruction],
+    table: Sequence[MatrixInstruction],
     first: Run | None,
 ) -> Run:
     """The closure of to += a @ b. first: the register along K of a where b begins."""
     onto, a, b = variables
     if instruction is None:
         return _of_threads(block, variables, first)
-    row = table.get(instruction.name)
-    if row is None:
-        raise BackendError("emit", f"the table has no matrix instruction `{instruction.name}`")
-    m, n, k = row.shape
-    of_a = _matrix(block, a, (instruction.a, instruction.a_steps), row.a, (m, k))
-    of_b = _matrix(block, b, (instruction.b, instruction.b_steps), row.b, (n, k), turned=True)
-    of_c = _matrix(block, onto, (instruction.c, instruction.c_steps), row.c, (m, n))
+    row = instruction_of(table, instruction.name)
+    if row.a is None or row.b is None:
+        raise BackendError("emit", f"`{instruction.name}` does not multiply registers alone")
+    k = row.k
+    of_a = matrices(block, a, (instruction.a, instruction.a_steps), row.a, (row.m, k))
+    of_b = matrices(block, b, (instruction.b, instruction.b_steps), row.b, (row.n, k), turned=True)
+    of_c = matrices(block, onto, (instruction.c, instruction.c_steps), row.c, (row.m, row.n))
     _require_fit(block, (of_c, of_a, of_b), first is not None)
     batch = len(onto.axes) > 2
     depth = of_b.at.shape[1]
-    kind = _computed_in(onto)
+    kind = computed_in(onto)
     shape = (block.threads, *onto.shape[-2:])
 
     def run() -> None:
-        block.require_warps("a matrix instruction")
+        block.require_groups("a matrix instruction", row.threads)
         start = 0
         if first is not None:
             start = int(block.alike(first())) * k // instruction.a_steps[1]
@@ -92,17 +70,27 @@ def multiply(
         left, right = (_flat(block.whole(v), batch).astype(kind, copy=False) for v in (a, b))
         sums = np.matmul(left[:, at], right[:, of_b.at]).reshape(len(left), -1)
         found = sums[:, of_c.home].reshape(-1, *shape)
-        _add(block, onto, np.moveaxis(found, 0, 1) if batch else found[0])
+        add(block, onto, np.moveaxis(found, 0, 1) if batch else found[0])
 
     return run
 
 
-def _computed_in(onto: Variable) -> type[np.generic]:
+def instruction_of(
+    table: Sequence[MatrixInstruction], name: str, n: int | None = None
+) -> Fragments:
+    """The operands of the instruction of a name; n: that the name says, where it says one."""
+    for row in table:
+        if name == (row.name if n is None else row.name.format(n=n)):
+            return fragments(row, n)
+    raise BackendError("emit", f"the table has no matrix instruction `{name}`")
+
+
+def computed_in(onto: Variable) -> type[np.generic]:
     """What products are computed in: f64 holds sums of small integers exactly."""
     return np.float32 if onto.dtype in FLOATS and onto.dtype != "f64" else np.float64
 
 
-def _add(block: Block, onto: Variable, found: np.ndarray) -> None:
+def add(block: Block, onto: Variable, found: np.ndarray) -> None:
     before = block.read(onto)
     if onto.dtype in FLOATS:
         block.write(onto, before + found, "f64" if onto.dtype == "f64" else "f32")
@@ -115,14 +103,14 @@ def _flat(data: np.ndarray, batch: bool) -> np.ndarray:
     return np.moveaxis(data, 1, 0).reshape(data.shape[1], -1) if batch else data.reshape(1, -1)
 
 
-def _matrix(
+def matrices(
     block: Block,
     v: Variable,
     registers: tuple[tuple[Steps, ...], Steps],
     layout: Layout,
     shape: tuple[int, int],
     turned: bool = False,
-) -> _Matrix:
+) -> Matrices:
     """The matrices of a fragment's last two axes.
 
     registers: offsets of the instruction's among the fragment's, and how many one issue covers.
@@ -160,15 +148,15 @@ def _matrix(
         raise unfit(f"elements that `{layout}` at {offsets} leaves out")
     thread, register = np.divmod(at, counts[0] * counts[1])
     rows = v.axes[-2].positions[thread, register // counts[1]]
-    return _Matrix(at, home, rows, v.axes[-1].positions[thread, register % counts[1]])
+    return Matrices(at, home, rows, v.axes[-1].positions[thread, register % counts[1]])
 
 
-def _require_fit(block: Block, matrices: tuple[_Matrix, _Matrix, _Matrix], part: bool) -> None:
+def _require_fit(block: Block, found: tuple[Matrices, Matrices, Matrices], part: bool) -> None:
     """ThreadFault where the matrices do not lie at the same positions of M, N and K.
 
     part: B begins at a register of A that only the run knows.
     """
-    c, a, b = matrices
+    c, a, b = found
     of_a, of_b = np.swapaxes(a.columns[:, :1], 1, 2), b.rows[:, :, :1]
     if part and of_a.shape[1] % of_b.shape[1] == 0:  # every part of A is like B, from its start
         of_a = np.moveaxis(of_a.reshape(len(of_a), -1, of_b.shape[1]), 1, 2)
@@ -183,16 +171,16 @@ def _require_fit(block: Block, matrices: tuple[_Matrix, _Matrix, _Matrix], part:
         ("K of A and B", of_a, of_b),
     ):
         if any(p != q and 1 not in (p, q) for p, q in zip(one.shape, other.shape)):
-            found = f"{what}: {one.shape[1:]} elements of a warp meet {other.shape[1:]}"
+            wrong = f"{what}: {one.shape[1:]} elements of a warp meet {other.shape[1:]}"
         else:
             one, other = np.broadcast_arrays(one, other)
             if (one == other).all():
                 continue
             warp, row, column = np.argwhere(one != other)[0]
             meet = f"{one[warp, row, column]} and {other[warp, row, column]}"
-            found = f"{what}: positions {meet} meet in element ({row}, {column}) of warp {warp}"
+            wrong = f"{what}: positions {meet} meet in element ({row}, {column}) of warp {warp}"
         hint = "derive the axes of all three fragments from the instruction's operand layouts"
-        raise block.fault(FRAGMENT, found, hint)
+        raise block.fault(FRAGMENT, wrong, hint)
 
 
 def _of_threads(
@@ -205,11 +193,11 @@ def _of_threads(
     if first is None:
         require_same(f"K of `{a.name.stem}` and `{b.name.stem}`", a.axes[-1], b.axes[-2])
     depth = b.axes[-2].count
-    kind = _computed_in(onto) if onto.dtype in FLOATS else np.int64
+    kind = computed_in(onto) if onto.dtype in FLOATS else np.int64
 
     def run() -> None:
         start = int(block.alike(first())) if first is not None else 0
         left, right = (block.whole(v).astype(kind, copy=False) for v in (a, b))
-        _add(block, onto, np.matmul(left[..., start : start + depth], right))
+        add(block, onto, np.matmul(left[..., start : start + depth], right))
 
     return run

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
-from operator import mul
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -54,17 +53,18 @@ class Tile:
     shared: Shared
     region: Region
     extents: tuple[int, ...]
-    strides: tuple[int, ...]  # elements between positions along each axis
     stage: int  # elements of one stage
-
-    @property
-    def elements(self) -> int:
-        """Elements of all stages."""
-        return self.stage * self.shared.stages
 
     def offsets(self, positions: Sequence[np.ndarray]) -> np.ndarray:
         """Offsets in a stage of the elements at positions along each axis."""
-        found = sum((p * s for p, s in zip(positions, self.strides)), np.zeros((), np.int64))
+        row: np.ndarray = np.zeros((), np.int64)
+        *outer, last = positions or (row,)
+        for p, extent in zip(outer, self.extents):
+            row = row * extent + p
+        if panel := self.shared.panel:
+            found = (last // panel * prod(self.extents[:-1]) + row) * panel + last % panel
+        else:
+            found = row * (sum(self.extents[-1:]) + self.shared.padding) + last
         return self.shared.swizzle(found) if self.shared.swizzle else found  # type: ignore[arg-type,return-value]
 
 
@@ -106,22 +106,23 @@ class SharedMemory:
     def __init__(self, tiles: Mapping[Name, Shared], number: Callable[[Expr], int], block: Block):
         self.block = block
         self.epoch = 0  # how many barriers there were
+        self.proxied = 0  # the epoch since the last barrier that is for the asynchronous proxy too
         self.regions: dict[str, Region] = {}
         self.tiles: dict[Name, Tile] = {}
         self.started: list[_Flight] = []
         self.groups: list[list[_Flight]] = []
         self.dtypes = sorted({s.dtype for s in tiles.values()})
-        shapes = {n: _shape(s, number) for n, s in tiles.items()}
+        extents = {n: tuple(map(number, s.extents)) for n, s in tiles.items()}
+        stages = {n: _stage(s, extents[n]) for n, s in tiles.items()}
         self.bytes = 0
         for name in dict.fromkeys(s.region for s in tiles.values()):
             own = {n: s for n, s in tiles.items() if s.region == name}
-            room = max(shapes[n][1] * s.stages * DTYPES[s.dtype] for n, s in own.items())
+            room = max(stages[n] * s.stages * DTYPES[s.dtype] for n, s in own.items())
             unit = min(DTYPES[s.dtype] for s in own.values())
             region = self.regions[name] = Region(-(-room // unit), unit)
             self.bytes += -(-room // ALIGNED) * ALIGNED
             for n, s in own.items():
-                extents, stage, strides = shapes[n]
-                self.tiles[n] = Tile(s, region, extents, strides, stage)
+                self.tiles[n] = Tile(s, region, extents[n], stages[n])
                 count = -(-room // DTYPES[s.dtype])
                 region.data[s.dtype] = np.full(count, unknown(s.dtype), held_as(s.dtype))
 
@@ -131,9 +132,11 @@ class SharedMemory:
         for region in self.regions.values():
             region.clear()
 
-    def barrier(self) -> None:
-        """Makes what threads wrote visible to all."""
+    def barrier(self, proxy: bool) -> None:
+        """Makes what threads wrote visible to all; proxy: to instructions that read it, too."""
         self.epoch += 1
+        if proxy:
+            self.proxied = self.epoch
 
     # -- accesses -----------------------------------------------------------------------------
 
@@ -150,19 +153,37 @@ class SharedMemory:
                 "put a barrier between the write and this read",
                 (tile, access, wrong, region.writer),
             )
-        lacking = (written < 0) | (region.dtype[units] != self._number(tile))
-        self._refuse(
-            faults.UNINITIALISED,
-            "reads what no thread wrote to this tile",
-            "store all of the tile first; another tile of the region may have overwritten it",
-            (tile, access, lacking, None),
-        )
+        self._require_written(tile, access, written)
         many = (region.read[units] == now) & (region.reader[units] != access.owners)
         region.read[units], region.reader[units] = now, access.owners
         many |= region.reader[units] != access.owners
         if many.any():
             region.reader[units[many]] = _SEVERAL
         return tile.region.data[tile.shared.dtype][access.elements]
+
+    def read_past_registers(self, tile: Tile, access: Access) -> np.ndarray:
+        """The elements, as an instruction reads them that many threads execute together."""
+        region, units = tile.region, access.units
+        written = region.written[units]
+        self._require_landed(tile, access, written, faults.COPY_IN_FLIGHT, "reads")
+        self._refuse(
+            faults.READ_AFTER_WRITE,
+            "reads, by the asynchronous proxy, what thread {other} wrote since the last barrier for it",
+            "put a barrier with a fence for the asynchronous proxy between the write and this read",
+            (tile, access, written >= self.proxied, region.writer),
+        )
+        self._require_written(tile, access, written)
+        region.read[units], region.reader[units] = self.epoch, _SEVERAL
+        return tile.region.data[tile.shared.dtype][access.elements]
+
+    def _require_written(self, tile: Tile, access: Access, written: np.ndarray) -> None:
+        lacking = (written < 0) | (tile.region.dtype[access.units] != self._number(tile))
+        self._refuse(
+            faults.UNINITIALISED,
+            "reads what no thread wrote to this tile",
+            "store all of the tile first; another tile of the region may have overwritten it",
+            (tile, access, lacking, None),
+        )
 
     def write(self, tile: Tile, access: Access, values: np.ndarray) -> None:
         """Stores the values of an access."""
@@ -289,14 +310,11 @@ def require_room(memory: SharedMemory, limit: int, launch: str) -> None:
         )
 
 
-def _shape(
-    s: Shared, number: Callable[[Expr], int]
-) -> tuple[tuple[int, ...], int, tuple[int, ...]]:
-    """Extents, elements of a stage, and strides."""
-    extents = tuple(number(e) for e in s.extents)
-    row = (*extents[:-1], *((extents[-1] + s.padding,) if extents else ()))
-    below = tuple(accumulate(row[::-1], mul, initial=1))[::-1]
-    return extents, below[0], below[1:]
+def _stage(s: Shared, extents: tuple[int, ...]) -> int:
+    """Elements of a stage."""
+    *outer, last = extents or (1,)
+    row = -(-last // s.panel) * s.panel if s.panel else last + s.padding
+    return prod(outer) * row
 
 
 def _differ(one: np.ndarray, other: np.ndarray) -> np.ndarray:

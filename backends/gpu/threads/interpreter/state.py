@@ -66,8 +66,7 @@ class Block:
         """Puts a value to the active threads of a variable, rounded to its dtype."""
         value = converted(value, dtype, v.dtype)
         whole = v.shape if v.axes else v.shape if np.ndim(value) else ()
-        if whole and np.shape(value) != whole:
-            value = np.broadcast_to(value, whole)
+        value = spread(value, whole)
         if self.active is None:
             v.value, v.partly = value, None
             return
@@ -81,20 +80,22 @@ class Block:
 
     def whole(self, v: Variable) -> np.ndarray:
         """What a variable holds, with an entry for each thread."""
-        return np.broadcast_to(self.read(v), v.shape)
+        return spread(self.read(v), v.shape)
 
     def require_all(self, what: str) -> None:
         """ThreadFault where some threads of the block are not here."""
         if self.active is not None:
             raise self._diverged(what, self.active, "block")
 
-    def require_warps(self, what: str) -> None:
-        """ThreadFault where some threads of a warp are here and others are not."""
+    def require_groups(self, what: str, size: int = 0) -> None:
+        """ThreadFault where some threads of a group are here and others are not; 0: of a warp."""
         if self.active is not None:
-            warps = self.active.reshape(-1, self.warp)
-            wrong = warps.any(axis=1) & ~warps.all(axis=1)
+            size = size or self.warp
+            groups = self.active.reshape(-1, size)
+            wrong = groups.any(axis=1) & ~groups.all(axis=1)
             if wrong.any():
-                raise self._diverged(what, self.active & np.repeat(wrong, self.warp), "warp")
+                group = "warp" if size == self.warp else "warpgroup"
+                raise self._diverged(what, self.active & np.repeat(wrong, size), group)
 
     def _diverged(self, what: str, active: np.ndarray, group: str) -> ThreadFault:
         return self.fault(
@@ -110,3 +111,8 @@ class Block:
             return value
         shown = value if self.active is None else value[self.active]
         return shown.flat[0] if (shown == shown.flat[0]).all() else value
+
+
+def spread(value: Any, shape: tuple[int, ...]) -> Any:
+    """A value with an entry for each register."""
+    return value if np.shape(value) == shape else np.broadcast_to(value, shape)

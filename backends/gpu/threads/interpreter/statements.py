@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from backends.backend import BackendError
 from backends.gpu.threads import thread as to
-from backends.gpu.threads.interpreter import accesses, places, products
+from backends.gpu.threads.interpreter import accesses, places, products, warpgroups
 from backends.gpu.threads.interpreter.counts import Traffic
 from backends.gpu.threads.interpreter.expressions import Code, Compiler, Run
 from backends.gpu.threads.interpreter.faults import FRAGMENT, ThreadFault
-from backends.gpu.threads.interpreter.registers import require_same
+from backends.gpu.threads.interpreter.registers import Held, require_same
 from backends.gpu.threads.interpreter.shared import SharedMemory
 from backends.gpu.threads.interpreter.state import Block, Variable
 from backends.gpu.threads.interpreter.values import joining
 from backends.gpu.threads.text import statement_text
 from backends.gpu.tile import Name
+from machines.gpu.matrix_instructions import MatrixInstruction
 
 Steps = tuple[tuple[to.Statement, Run], ...]
 
@@ -37,7 +38,7 @@ class Statements:
         compiler: Compiler,
         found: places.Places,
         memory: SharedMemory,
-        table: Mapping[str, products.MatrixInstruction],
+        table: Sequence[MatrixInstruction],
     ):
         self.compiler = compiler
         self.block = compiler.block
@@ -123,7 +124,7 @@ class Statements:
         partners = [np.arange(block.threads) ^ d for d in s.distances]
 
         def run() -> None:
-            block.require_warps("a shuffle")
+            block.require_groups("a shuffle")
             data = block.whole(v)
             for other in partners:
                 block.write(v, joined(data, data[other]), v.dtype)
@@ -139,7 +140,7 @@ class Statements:
         joined = joining(s.reduction, s.nan)
 
         def run() -> None:
-            block.require_warps("a scan")
+            block.require_groups("a scan")
             data = np.moveaxis(np.broadcast_to(value.run(), v.shape), along, 1)
             found = np.empty_like(data)
             found[threads, registers] = joined.accumulate(data[threads, registers], axis=1)
@@ -152,21 +153,46 @@ class Statements:
         first = None if s.first is None else self.compiler.of(s.first, ()).run
         return products.multiply(self.block, (onto, a, b), s.instruction, self.table, first)
 
+    def _warpgroupmultiply(self, s: to.WarpgroupMultiply) -> Run:
+        onto, held = self._variable(s.to), self.block.variables.get(s.a)
+        tile = accesses.whole_tile
+        a = None if held else tile(self.compiler, self.memory, s.a, s.a_stage)
+        b = tile(self.compiler, self.memory, s.b, s.b_stage)
+        return warpgroups.multiply(self.block, s, (onto, held), (a, b), self.table)
+
     def _regroup(self, s: to.Regroup) -> Run:
         block, v, source = self.block, self._variable(s.name), self._variable(s.source)
         whole, parts = (source, v) if s.split else (v, source)
-        axis = next(a for a in whole.axes if a.index == s.axis)
-        into = [a for a in parts.axes if a.index in s.into]
-        found = np.zeros((block.threads, 1), np.int64)
+        groups = dict(s.groups)
+        found = {a.index: a for a in parts.axes}
+        order = [i for a in whole.axes for i in groups.get(a.index, (a.index,))]
+        if sorted(order) != sorted(found):
+            raise BackendError("emit", f"{list(found)} are not {order}")
+        for axis in whole.axes:
+            self._require_counted(axis, [found[i] for i in groups.get(axis.index, (axis.index,))])
+        counts = (block.threads, *(found[i].count for i in order))
+        names = [a.index for a in parts.axes]
+        if s.split:
+            turn = (0, *(1 + order.index(i) for i in names))
+            return lambda: block.write(
+                v, block.whole(source).reshape(counts).transpose(turn), source.dtype
+            )
+        turn = (0, *(1 + names.index(i) for i in order))
+        return lambda: block.write(
+            v, block.whole(source).transpose(turn).reshape(v.shape), source.dtype
+        )
+
+    def _require_counted(self, axis: Held, into: Sequence[Held]) -> None:
+        """ThreadFault where the registers of an axis do not count through those of several."""
+        found = np.zeros((self.block.threads, 1), np.int64)
         for a in into:
-            found = found[:, :, None] * a.width + a.positions[:, None, :]
-            found = found.reshape(block.threads, -1)
+            found = (found[:, :, None] * a.width + a.positions[:, None, :]).reshape(len(found), -1)
         if found.shape != axis.positions.shape or (found != axis.positions).any():
             hint = (
                 "let the registers of one axis count through those of the several, the last fastest"
             )
-            raise block.fault(FRAGMENT, f"`{s.axis}` is not {' x '.join(s.into)}", hint)
-        return lambda: block.write(v, block.whole(source).reshape(v.shape), source.dtype)
+            parts = " x ".join(a.index for a in into)
+            raise self.block.fault(FRAGMENT, f"`{axis.index}` is not {parts}", hint)
 
     # -- memory -------------------------------------------------------------------------------
 
@@ -215,7 +241,7 @@ class Statements:
         return self._by_all("a wait", lambda: self.memory.wait(s.pending))
 
     def _barrier(self, s: to.Barrier) -> Run:
-        return self._by_all("a barrier", self.memory.barrier)
+        return self._by_all("a barrier", lambda: self.memory.barrier(s.proxy))
 
     def _by_all(self, what: str, act: Callable[[], None]) -> Run:
         def run() -> None:

@@ -1,0 +1,117 @@
+"""Barriers: where threads wait for each other, derived from who reads and writes shared memory.
+
+A barrier stands before a statement that reads a region which another statement wrote since the last
+barrier, or that writes one which another read or wrote. Stages of a pipelined tile are unlike memory,
+and their loop has barriers of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from backends.gpu.threads import thread as to
+from backends.gpu.tile import Name
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """Regions that were read and written since the last barrier."""
+
+    read: frozenset[str] = frozenset()
+    written: frozenset[str] = frozenset()
+
+    def joined(self, other: _Pending) -> _Pending:
+        return _Pending(self.read | other.read, self.written | other.written)
+
+
+class Barriers:
+    """Puts barriers into the statements of one launch."""
+
+    def __init__(self, shared: Mapping[Name, to.Shared]):
+        self.shared = shared
+        self.pending = _Pending()
+
+    def block(self, statements: tuple[to.Statement, ...]) -> tuple[to.Statement, ...]:
+        """A block with barriers."""
+        found: list[to.Statement] = []
+        for s in statements:
+            match s:
+                case to.Barrier():
+                    self.pending = _Pending()
+                    found.append(s)
+                case to.Loop():
+                    found += self._loop(s)
+                case to.Guard(_, body, others):
+                    before = self.pending
+                    first = self.block(body)
+                    after, self.pending = self.pending, before
+                    second = self.block(others)
+                    self.pending = self.pending.joined(after)
+                    found.append(replace(s, body=first, others=second))
+                case _:
+                    found += self._one(s)
+        return tuple(found)
+
+    def _loop(self, s: to.Loop) -> list[to.Statement]:
+        """A loop: what its end leaves pending meets its beginning. What was pending before it is
+        settled before it, once."""
+        touched = _Pending()
+        for one in to.statements(s.body):
+            touched = touched.joined(self._of(one))
+        met = self._met(touched)
+        if met:
+            self.pending = _Pending()
+        before, self.pending = self.pending, _Pending()
+        self.block(s.body)
+        body = self.block(s.body)
+        self.pending = self.pending.joined(before)
+        loop = replace(s, body=body)
+        return [to.Barrier(), loop] if met else [loop]
+
+    def _one(self, s: to.Statement) -> list[to.Statement]:
+        own = self._of(s)
+        met = self._met(own)
+        self.pending = own if met else self.pending.joined(own)
+        return [to.Barrier(), s] if met else [s]
+
+    def _of(self, s: to.Statement) -> _Pending:
+        """The regions that a statement touches, but for stages, whose loop has its own barriers."""
+        names, writes = _access(s)
+        tiles = [self.shared[n] for n in names if n in self.shared]
+        regions = frozenset(t.region for t in tiles if t.stages == 1)
+        return _Pending(written=regions) if writes else _Pending(read=regions)
+
+    def _met(self, own: _Pending) -> bool:
+        """Whether what is pending has to be settled before regions are touched."""
+        return bool(
+            self.pending.written & (own.read | own.written) or self.pending.read & own.written
+        )
+
+
+def _access(s: to.Statement) -> tuple[tuple[Name, ...], bool]:
+    """The tiles that a statement reads or writes, and whether it writes."""
+    match s:
+        case to.SharedStore(tile) | to.Copy(tile):
+            return (tile,), True
+        case to.SharedLoad(_, tile):
+            return (tile,), False
+        case to.WarpgroupMultiply(_, a, b):
+            return (a, b), False
+    return (), False
+
+
+def for_proxy(block: tuple[to.Statement, ...]) -> tuple[to.Statement, ...]:
+    """A block whose barriers are for the asynchronous proxy too."""
+    found: list[to.Statement] = []
+    for s in block:
+        match s:
+            case to.Barrier():
+                found.append(to.Barrier(proxy=True))
+            case to.Loop(body=body):
+                found.append(replace(s, body=for_proxy(body)))
+            case to.Guard(body=body, others=others):
+                found.append(replace(s, body=for_proxy(body), others=for_proxy(others)))
+            case _:
+                found.append(s)
+    return tuple(found)

@@ -1,0 +1,85 @@
+"""Matmuls of four warps together, whose operands an instruction reads from shared memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from backends.gpu.layout.swizzle import Swizzle
+from backends.gpu.threads.interpreter.accesses import WholeTile
+from backends.gpu.threads.interpreter.expressions import Run
+from backends.gpu.threads.interpreter.faults import FRAGMENT
+from backends.gpu.threads.interpreter.products import add, computed_in, instruction_of, matrices
+from backends.gpu.threads.interpreter.state import Block, Variable
+from backends.gpu.threads.thread import WarpgroupMultiply
+from ir.spec import DTYPES
+from machines.gpu.matrix_instructions import MatrixInstruction
+
+_ROW = 16  # bytes that a swizzle keeps together
+
+
+def multiply(
+    block: Block,
+    s: WarpgroupMultiply,
+    variables: tuple[Variable, Variable | None],
+    tiles: tuple[WholeTile | None, WholeTile],
+    table: Sequence[MatrixInstruction],
+) -> Run:
+    """The closure of to += a @ b over all of K. variables: to, and a where it is a fragment."""
+    (onto, held), (a, b) = variables, tiles
+    m, n, _ = s.shape
+    row = instruction_of(table, s.instruction.name, n)
+    if (row.m, row.n, row.k) != s.shape:
+        hint = "take the shape from the table of matrix instructions"
+        raise block.fault(FRAGMENT, f"`{s.instruction.name}` is not of {s.shape}", hint)
+    for tile in (a, b):
+        if tile is not None:
+            _require_panels(block, tile)
+    of_c = matrices(block, onto, (s.instruction.c, s.instruction.c_steps), row.c, (m, n))
+    rows, columns = onto.axes[-2].index, onto.axes[-1].index
+    (depth_axis,) = (i for i in b.tile.shared.axes if i != columns)
+    depth = np.arange(b.tile.extents[b.tile.shared.axes.index(depth_axis)])[None]
+    at = None
+    if held is not None:
+        assert row.a is not None, "of an instruction that takes A from registers"
+        of_a = matrices(block, held, (s.instruction.a, s.instruction.a_steps), row.a, (m, row.k))
+        at, depth = of_a.at, of_a.columns[:, 0]
+        fits = of_a.rows.shape[1] == of_c.rows.shape[1]
+        if (
+            not fits
+            or (of_a.rows != of_c.rows[:, :, :1]).any()
+            or (of_a.columns != depth[:, None]).any()
+        ):
+            hint = "derive both fragments from the instruction's operand layouts"
+            what = f"`{held.name.stem}` and `{onto.name.stem}` hold other rows"
+            raise block.fault(FRAGMENT, what, hint)
+    threads = np.arange(0, block.threads, row.threads)[:, None, None]
+    kind = computed_in(onto)
+
+    def run() -> None:
+        block.require_groups("a matrix instruction", row.threads)
+        if at is not None and held is not None:
+            left = block.whole(held).reshape(-1)[at]
+        else:
+            assert a is not None, "a tile, where there is no fragment"
+            left = a.read({rows: of_c.rows[:, :, :1], depth_axis: depth[:, None, :]}, threads)
+        right = b.read({depth_axis: depth[:, :, None], columns: of_c.columns[:, :1]}, threads)
+        sums = np.matmul(left.astype(kind, copy=False), right.astype(kind, copy=False))
+        add(block, onto, sums.reshape(-1)[of_c.home].reshape(onto.shape))
+
+    return run
+
+
+def _require_panels(block: Block, tile: WholeTile) -> None:
+    """ThreadFault where a tile does not lie as the instruction's descriptors say."""
+    shared = tile.tile.shared
+    size = DTYPES[shared.dtype]
+    bits = (shared.panel * size // _ROW).bit_length() - 1
+    wanted = Swizzle(bits, 4, 3).of_elements(size) if bits > 0 else None
+    if shared.panel * size != _ROW << max(bits, 0) or shared.swizzle != wanted:
+        raise block.fault(
+            FRAGMENT,
+            f"`{shared.name.stem}` has panels of {shared.panel} and the swizzle {shared.swizzle}",
+            f"let panels have 16, 32, 64 or 128 bytes; for these the swizzle is {wanted}",
+        )

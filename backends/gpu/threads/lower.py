@@ -1,0 +1,372 @@
+"""Lowering: the statements of a tile program as those of all threads of a block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from backends.backend import BackendError
+from backends.gpu import tile as of
+from backends.gpu.threads import thread as to
+from backends.gpu.threads.distribution import Spread, bits_of, ordered, replicated
+from backends.gpu.threads.expressions import rewritten
+from backends.gpu.threads.facts import FRAGMENTS, Facts
+from backends.gpu.threads.owners import Owners
+from backends.gpu.threads.vectors import aligned, contiguous
+from backends.gpu.tile import CONSTANTS, Name
+from backends.gpu.values import typed
+from ir.spec import DTYPES, FLOATS, Apply, Expr, Index, Number
+
+Context = Mapping[str, to.Axis]  # how each index is distributed where an expression is computed
+_SUMMED_IN_F32 = ("f16", "bf16", "tf32")
+EXCHANGE = "exchange"  # the region of shared memory for what threads hand to each other at once
+
+
+class Lowering:
+    """The statements of one launch, and the fragments, tiles and constants that they need."""
+
+    def __init__(self, launch: of.Launch, facts: Facts, owners: Owners, tiles: Mapping[str, int]):
+        self.launch = launch
+        self.facts = facts
+        self.owners = owners
+        self.tiles = tiles  # the size of the tile of each tiled index
+        self.typing = facts.typing
+        self.widths = dict(launch.widths)
+        self.threads = 1 << owners.bits
+        self.fragments: dict[Name, to.Fragment] = {}
+        self.shared: dict[Name, to.Shared] = {}
+        self.constants: dict[Name, Expr] = {}
+        self.ends: dict[str, Expr] = {}  # the size that bounds an index's positions
+        self.distributions: dict[str, list[to.Axis]] = {}  # those that positions exist for
+        self.passing: set[to.Axis] = set()  # of these, those of copies, which make their own
+        self.found: list[to.Statement] = []
+        self.parts = max((n.copy for n in self.typing.known if n.sort == "part"), default=0)
+
+    # -- names --------------------------------------------------------------------------------
+
+    def axis(self, index: str, spread: Spread) -> to.Axis:
+        """An axis of an index; an index that is several has their widths' product."""
+        return spread.axis(index, self.width(index), self.threads)
+
+    def width(self, index: str) -> Expr:
+        """Elements along an index."""
+        return self.widths[index]
+
+    def axes_of(self, name: Name) -> tuple[to.Axis, ...]:
+        """The axes of a variable."""
+        return tuple(self.axis(i, self.owners.of(name, i)) for i in self.facts.indices(name))
+
+    def fragment(self, name: Name, dtype: str, axes: Iterable[to.Axis] = ()) -> Name:
+        """Notes a fragment, once."""
+        self.fragments.setdefault(name, to.Fragment(name, dtype, tuple(axes)))
+        return name
+
+    def variable(self, name: Name) -> Name:
+        """The fragment of a variable of the tile program."""
+        if name.sort not in FRAGMENTS:
+            return self.fragment(name, "i32")
+        return self.fragment(name, self.typing.known[name][0], self.axes_of(name))
+
+    def temporary(self, dtype: str, axes: Iterable[to.Axis]) -> Name:
+        """A new fragment."""
+        self.parts += 1
+        return self.fragment(Name("part", copy=self.parts), dtype, axes)
+
+    def positions(self, axis: to.Axis) -> int:
+        """The number of an axis among the distributions of its index."""
+        known = self.distributions.setdefault(axis.index, [])
+        if axis not in known:
+            known.append(axis)
+        return known.index(axis)
+
+    def standing(self, index: str) -> list[to.Axis]:
+        """The distributions of an index whose positions are made where the index gets its origin."""
+        return [a for a in self.distributions.get(index, ()) if a not in self.passing]
+
+    def put(self, s: to.Statement) -> None:
+        """Adds a statement."""
+        self.found.append(s)
+
+    def block(self, statements: Iterable[of.Statement]) -> tuple[to.Statement, ...]:
+        """The statements of a block."""
+        outer, self.found = self.found, []
+        for s in statements:
+            self.statement(s)
+        found, self.found = self.found, outer
+        return tuple(found)
+
+    # -- statements ---------------------------------------------------------------------------
+
+    def statement(self, s: of.Statement) -> None:
+        """Adds what one statement of the tile program becomes."""
+        match s:
+            case of.Assign() if id(s) in self.facts.matmuls:
+                raise BackendError("emit", "this launch has no plan for its matmuls")
+            case of.Assign(name, value):
+                self.assign(name, value)
+            case of.Positions(name, origin, _):
+                for axis in self.standing(name.stem):
+                    self.position(axis, origin)
+            case of.Bounds(name, _, end, even):
+                self.bound(name.stem, end, even)
+            case of.StepOrigin():
+                self.put(to.Each(self.variable(s.name), self.scalar(_step(s))))
+            case of.Load():
+                self.load(s)
+            case of.Store():
+                self.store(s)
+            case of.Guard(of.Name(sort="bulk"), _, others):
+                self.found += self.block(others)
+            case of.Guard(condition, body, others):
+                self.put(to.Guard(self.scalar(condition), self.block(body), self.block(others)))
+            case of.Loop():
+                self.loop(s)
+            case _:
+                raise BackendError("emit", f"a {type(s).__name__} has no threads")
+
+    def loop(self, s: of.Loop) -> None:
+        """A loop whose loads wait for themselves."""
+        low, high, name = self.scalar(s.low), self.scalar(s.high), self.variable(s.name)
+        self.put(to.Loop(name, low, high, s.tile, self.block(s.body), s.unrolled))
+
+    def position(self, axis: to.Axis, origin: Expr | None) -> None:
+        """The positions of an index in one distribution."""
+        name = Name("positions", axis.index, copy=self.positions(axis))
+        self.fragment(name, "i32", (axis,))
+        self.put(to.Positions(name, None if origin is None else self.scalar(origin)))
+
+    def bound(self, index: str, end: Expr, even: Name | None) -> None:
+        """Which positions of an index are in bounds, in each distribution."""
+        plain = not any(isinstance(n, Name | Index) for n in end.walk())
+        if plain:
+            self.ends[index] = end
+        for axis in self.standing(index):
+            copy = self.positions(axis)
+            name = self.fragment(Name("inside", index, copy=copy), "b8", (axis,))
+            self.put(to.Each(name, self.inside(axis, end, even)))
+
+    def inside(self, axis: to.Axis, end: Expr, even: Name | None) -> Expr:
+        """Whether a position is in bounds."""
+        at = to.Element(Name("positions", axis.index, copy=self.positions(axis)), (axis.index,))
+        test: Expr = of.Check(at, below=self.scalar(end))
+        return test if even is None else of.Compute("or", (test, even))
+
+    def assign(self, name: Name, value: Expr) -> None:
+        """A variable of the tile program."""
+        axes = self.axes_of(name) if name.sort in FRAGMENTS else ()
+        held = self.variable(name)
+        if isinstance(value, of.Reduced):
+            reduced, _ = self.reduced(value, _context(axes), held)
+            if reduced == held:
+                return
+            self.put(to.Each(held, to.Element(reduced, tuple(a.index for a in axes))))
+            return
+        self.put(to.Each(held, self.element(value, _context(axes))))
+
+    def load(self, s: of.Load) -> None:
+        """A load into registers."""
+        name = self.variable(s.name)
+        axes = self.fragments[name].axes
+        place = self.place(s.place, _context(axes))
+        self.put(to.Load(name, place, s.other, self.vector(s.place, axes, self.dtype_of(s.place))))
+
+    def store(self, s: of.Store) -> None:
+        """A store from registers; of copies of an element one is stored."""
+        names = [n for n in s.value.walk() if isinstance(n, Name) and n.sort in FRAGMENTS]
+        axes = {a.index: a for n in names for a in self.axes_of(n)}
+        held = tuple(axes[i] for i in self.typing.axes(s.value) if i is not None)
+        place, value = self.place(s.place, axes), self.element(s.value, axes)
+        vector = None if s.reduction else self.vector(s.place, held, self.dtype_of(s.place))
+        self.put(to.Store(place, value, held, self.copies(held), s.reduction, vector))
+
+    def dtype_of(self, place: of.Place) -> str:
+        """The dtype of the tensor of a place."""
+        return self.typing.dtypes[place.tensor.stem]  # type: ignore[attr-defined]
+
+    def copies(self, axes: Iterable[to.Axis]) -> int:
+        """The bits of a thread's number that tell copies of an element apart."""
+        own = frozenset().union(*map(bits_of, axes))
+        return sum(1 << b for b in range(self.owners.bits) if b not in own)
+
+    def vector(self, place: of.Place, axes: tuple[to.Axis, ...], dtype: str) -> to.Vector | None:
+        """How runs of registers along the contiguous axis move at once; None where they do not."""
+        along = contiguous(place)
+        axis = next((a for a in axes if a.index == along), None)
+        if axis is None or axis is not axes[-1]:
+            return None
+        extent, stride = axis.register.flat[0]
+        count = min(extent, 16 // DTYPES[dtype]) if stride == 1 else 1
+        condition = aligned(place, along, count, self.tiles, self.ends) if count > 1 else None
+        if condition is None:
+            return None
+        return to.Vector(along, count, self.flag(place, condition))
+
+    def flag(self, place: of.Place, condition: Expr) -> Name | None:
+        """The constant that tells whether a condition on sizes holds; None where it always does."""
+        if condition == to.All(()):
+            return None
+        for name, known in self.constants.items():
+            if known == condition:
+                return name
+        stem = place.tensor.stem  # type: ignore[attr-defined]
+        copy = sum(n.sort == "aligned" and n.stem == stem for n in self.constants)
+        name = Name("aligned", stem, copy=copy)
+        self.constants[name] = condition
+        return name
+
+    # -- expressions --------------------------------------------------------------------------
+
+    def scalar(self, expr: Expr) -> Expr:
+        """An expression without axes."""
+        return self.element(expr, {})
+
+    def place(self, place: of.Place, context: Context) -> of.Place:
+        """A place, element by element."""
+        return self.element(place, context)  # type: ignore[return-value]
+
+    def element(self, expr: Expr, context: Context) -> Expr:
+        """An expression of tiles as one of elements; what it reduces is reduced first."""
+
+        def change(node: Expr) -> Expr | None:
+            match node:
+                case Name("positions" | "inside" as sort, index):
+                    copy = self.positions(context[index])
+                    return to.Element(Name(sort, index, copy=copy), (index,))
+                case Name() if node.sort in FRAGMENTS:
+                    return to.Element(self.variable(node), self.facts.indices(node))
+                case Name():
+                    return node if node.sort in (*CONSTANTS, "pointer") else self._plain(node)
+                case Index(name):
+                    return self._plain(Name("origin", name))
+                case of.Spread(value) | of.Permuted(value) | of.Broadcast(value):
+                    return self.element(value, context)
+                case of.Full(value, _, dtype):
+                    return of.Converted(self.element(value, context), dtype, True)
+                case of.Reduced():
+                    name, axes = self.reduced(node, context)
+                    return to.Element(name, tuple(a.index for a in axes))
+                case of.Scanned():
+                    name, axes = self.scanned(node, context)
+                    return to.Element(name, tuple(a.index for a in axes))
+            return None
+
+        return rewritten(expr, change)
+
+    def _plain(self, name: Name) -> to.Element:
+        return to.Element(self.fragment(name, "i32"))
+
+    def axes(self, value: Expr, context: Context) -> tuple[to.Axis, ...]:
+        """The axes along which an expression is computed: those of its variables, else those of
+        its context, else the first that its index has."""
+        names = [n for n in value.walk() if isinstance(n, Name) and n.sort in FRAGMENTS]
+        known = dict(context) | {a.index: a for n in names for a in self.axes_of(n)}
+        found = []
+        for index in (i for i in self.typing.axes(value) if i is not None):
+            if index not in known:
+                held = self.standing(index)
+                known[index] = held[0] if held else self.axis(index, replicated())
+            found.append(known[index])
+        return tuple(found)
+
+    # -- reductions ---------------------------------------------------------------------------
+
+    def reduced(
+        self, e: of.Reduced, context: Context, into: Name | None = None
+    ) -> tuple[Name, tuple[to.Axis, ...]]:
+        """A reduction: in the registers of each thread, then in warps, then over the warps.
+
+        into: a fragment that may take the result, where it has its axes and dtype.
+        """
+        axes = self.axes(e.value, context)
+        index = self.typing.axes(e.value)[e.axis]
+        over = next(a for a in axes if a.index == index)
+        rest = tuple(a for a in axes if a is not over)
+        dtype = self.typing.dtype(e.value)
+        if dtype in _SUMMED_IN_F32 and e.reduction in ("sum", "prod"):
+            dtype = "f32"
+        value = self.element(e.value, _context(axes))
+        held = self.fragments.get(into) if into else None
+        fits = held is not None and (held.dtype, held.axes) == (dtype, rest)
+        name = into if fits and into else self.temporary(dtype, rest)
+        self.put(to.Reduce(name, e.reduction, value, axes, over.index, e.nan))
+        bits = bits_of(over)
+        if lanes := tuple(1 << b for b in sorted(bits) if b < self.owners.lanes):
+            self.put(to.Shuffle(name, e.reduction, lanes, e.nan))
+        if warps := sorted(b for b in bits if b >= self.owners.lanes):
+            self.exchange(name, e.reduction, warps, e.nan)
+        return name, rest
+
+    def exchange(self, name: Name, reduction: str, warps: list[int], nan: bool) -> None:
+        """Joins what warps hold of a reduction through shared memory."""
+        held = self.fragments[name]
+        count = 1 << len(warps)
+        own = Spread(tuple((b, 1 << place) for place, b in enumerate(warps)), ())
+        every = Spread((), ((count, 1),))
+        part, all_parts = (
+            to.Axis("part", *_layouts(s, self.threads), count, Number(count)) for s in (own, every)
+        )
+        tile = Name("shared", "part", copy=self.parts)
+        given = self.temporary(held.dtype, (part, *held.axes))
+        taken = self.temporary(held.dtype, (all_parts, *held.axes))
+        indices = tuple(a.index for a in held.axes)
+        self.shared[tile] = to.Shared(
+            tile,
+            held.dtype,
+            ("part", *indices),
+            (Number(count), *(a.width for a in held.axes)),
+            EXCHANGE,
+        )
+        self.put(to.Each(given, to.Element(name, indices)))
+        self.put(to.SharedStore(tile, given, copies=self.copies((part, *held.axes))))
+        self.put(to.SharedLoad(taken, tile))
+        value = to.Element(taken, ("part", *indices))
+        self.put(to.Reduce(name, reduction, value, (all_parts, *held.axes), "part", nan))
+
+    def scanned(self, e: of.Scanned, context: Context) -> tuple[Name, tuple[to.Axis, ...]]:
+        """A running reduction along an axis that one warp holds in order."""
+        axes = self.axes(e.value, context)
+        index = self.typing.axes(e.value)[e.axis]
+        over = next(a for a in axes if a.index == index)
+        if not ordered(over) or any(b >= self.owners.lanes for b in bits_of(over)):
+            raise BackendError("emit", f"a scan along `{index}`, which a matmul distributes")
+        dtype = self.typing.dtype(e.value)
+        name = self.temporary(dtype, axes)
+        nan = e.reduction in ("max", "min") and dtype in FLOATS
+        value = self.element(e.value, _context(axes))
+        self.put(to.Scan(name, e.reduction, value, over.index, nan))
+        return name, axes
+
+    def zero(self, name: Name) -> None:
+        """Fills a fragment with 0."""
+        self.put(to.Each(name, typed(0.0, self.fragments[name].dtype)))
+
+
+def _context(axes: Iterable[to.Axis]) -> dict[str, to.Axis]:
+    return {a.index: a for a in axes}
+
+
+def _layouts(spread: Spread, threads: int):  # type: ignore[no-untyped-def]
+    axis = spread.axis("", Number(1), threads)
+    return axis.thread, axis.register
+
+
+def _step(s: of.StepOrigin) -> Expr:
+    """The origin of one of several loops that are flattened to one."""
+    at: Expr = s.step
+    if s.within is not None:
+        at = Apply("floordiv", (at, s.within))
+    if s.count is not None:
+        at = Apply("mod", (at, s.count))
+    return Apply("mul", (at, Number(s.tile))) if s.tile != 1 else at
+
+
+def renamed(expr: Expr, names: Mapping[Name, Name]) -> Expr:
+    """An expression with variables under other names."""
+    return rewritten(
+        expr,
+        lambda e: (
+            replace(e, name=names[e.name])
+            if isinstance(e, to.Element) and e.name in names
+            else None
+        ),
+    )

@@ -1,0 +1,217 @@
+"""Plans of matmuls: which instruction multiplies, and which warps take which rows and columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import log2, prod
+
+from backends.backend import BackendError
+from backends.gpu.layout.layout import Layout
+from backends.gpu.layout.text import parse_layout
+from backends.gpu.threads.distribution import Spread, replicated, spread
+from backends.gpu.threads.facts import Facts, Matmul
+from backends.gpu.threads.thread import Instruction
+from ir.spec import DTYPES
+from machines.gpu.matrix_instructions import MatrixInstruction
+
+CHUNK = 4  # steps of K that a thread without matrix instruction holds at once
+WARPGROUP = 4  # warps that execute one instruction together
+RUN = 4  # neighbouring rows and columns of such a thread
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a matmul is computed: the distributions of M, N and K of its fragments."""
+
+    a: tuple[Spread, Spread]  # M, K
+    b: tuple[Spread, Spread]  # K, N
+    c: tuple[Spread, Spread]  # M, N
+    depth: int  # elements along K of one issue
+    instruction: Instruction | None
+    # M, N and K of an instruction of four warps, which reads shared memory itself; else None.
+    warpgroup: tuple[int, int, int] | None = None
+
+
+def plans(
+    facts: Facts,
+    widths: Mapping[str, int],
+    warps: int,
+    lanes: int,
+    table: Sequence[MatrixInstruction],
+) -> dict[int, Plan]:
+    """A plan for each matmul, by the statement's identity.
+
+    Where a matmul takes the result of another, each warp has whole rows, so that the result stays
+    in its registers.
+    """
+    chained = _chained(facts)
+    found = {}
+    for key, one in facts.matmuls.items():
+        rows, columns = (prod(widths[i] for i in g) for g in (one.m, one.n))
+        made = None
+        for row in table:
+            if (row.a.dtype, row.b.dtype, row.c.dtype) != (one.dtype, one.dtype, "f32"):
+                continue
+            if row.threads == 1 << lanes and row.a.registers and row.b.registers:
+                made = made or _by_warps(row, rows, columns, warps, lanes, chained)
+            elif _in_panels(one) and warps % WARPGROUP == 0 and row.threads == WARPGROUP << lanes:
+                made = _by_warpgroups(row, rows, columns, warps, lanes, chained) or made
+        found[key] = made or _by_threads(rows, columns, warps, lanes)
+    return found
+
+
+def _in_panels(one: Matmul) -> bool:
+    """Whether operands may lie in panels: each of their dimensions is one axis, and there is no
+    batch. Panels that are contiguous along M or N hold elements of 16 bits."""
+    return all(
+        len(o.groups) == 2 and all(len(g) == 1 for g in o.groups) for o in (one.a, one.b)
+    ) and (DTYPES[one.dtype] == 2)
+
+
+def _chained(facts: Facts) -> bool:
+    results = {facts.root((m.name, i)) for m in facts.matmuls.values() for i in (*m.m, *m.n)}
+    return any(
+        facts.root((name, i)) in results
+        for m in facts.matmuls.values()
+        for name in _names(facts, m)
+        for i in facts.indices(name)
+    )
+
+
+def _names(facts: Facts, m: Matmul) -> list:  # type: ignore[type-arg]
+    operands = (n for o in (m.a, m.b) for n in o.value.walk())
+    return [n for n in operands if n in facts.typing.known and n not in facts.staged]
+
+
+def _by_warps(
+    row: MatrixInstruction, rows: int, columns: int, warps: int, lanes: int, chained: bool
+) -> Plan:
+    m, n, k = row.m, row.n, row.k
+    if rows < m or columns < n:
+        raise BackendError("emit", f"{row.name} multiplies {m} rows and {n} columns at least")
+    count = int(log2(warps))
+    most_m, most_n = int(log2(rows // m)), int(log2(columns // n))
+    if chained:
+        along_m = min(count, most_m)
+    else:
+        choices = [w for w in range(count + 1) if w <= most_m and count - w <= most_n]
+        choices = choices or [min(count, most_m)]
+        along_m = min(choices, key=lambda w: rows / (1 << w) + columns / (1 << count - w))
+    along_n = min(count - along_m, most_n)
+    of_m = tuple((lanes + b, m << b) for b in range(along_m))
+    of_n = tuple((lanes + along_m + b, n << b) for b in range(along_n))
+    a, a_registers = factored(parse_layout(row.a.registers), m)
+    b, b_registers = factored(parse_layout(row.b.registers), n)
+    c, c_registers = factored(parse_layout(row.c.registers), m)
+    return Plan(
+        a=(_with(a[0], of_m), a[1]),
+        b=(b[1], _with(b[0], of_n)),
+        c=(_with(c[0], of_m), _with(c[1], of_n)),
+        depth=k,
+        instruction=Instruction(
+            row.name,
+            a_registers,
+            tuple((y, x) for x, y in b_registers),
+            c_registers,
+            _registers(a),
+            _registers(b)[::-1],
+            _registers(c),
+        ),
+    )
+
+
+def _by_warpgroups(
+    row: MatrixInstruction, rows: int, columns: int, warps: int, lanes: int, chained: bool
+) -> Plan | None:
+    """Each warpgroup multiplies its own rows, or columns where there are too few rows."""
+    groups = int(log2(warps // WARPGROUP))
+    most_m, most_n = int(log2(rows // row.m)) if rows >= row.m else -1, int(log2(columns // row.n))
+    choices = [w for w in range(groups + 1) if w <= most_m and groups - w <= most_n]
+    if not choices:
+        return None
+    square = min(choices, key=lambda w: rows / (1 << w) + columns / (1 << groups - w))
+    along_m = max(choices) if chained else square
+    first = lanes + int(log2(WARPGROUP))
+    of_m = tuple((first + b, row.m << b) for b in range(along_m))
+    share = columns >> groups - along_m
+    n = max(size for size in row.sizes_n if share % size == 0)
+    of_n = tuple((first + along_m + b, n << b) for b in range(groups - along_m))
+    a, a_registers = factored(parse_layout(row.a.registers), row.m)
+    c, _ = factored(parse_layout(row.c.registers), row.m)
+    repeats = n // row.n
+    columns_of = Spread(c[1].bits, (*c[1].modes, *(((repeats, row.n),) if repeats > 1 else ())))
+    c_registers = tuple((r >> 1 & 1, (r >> 2) * 2 + (r & 1)) for r in range(4 * repeats))
+    return Plan(
+        a=(_with(a[0], of_m), a[1]),
+        b=(replicated(), replicated()),
+        c=(_with(c[0], of_m), _with(columns_of, of_n)),
+        depth=row.k,
+        instruction=Instruction(
+            row.name.format(n=n),
+            a_registers,
+            (),
+            c_registers,
+            _registers(a),
+            (0, 0),
+            (2, 2 * repeats),
+        ),
+        warpgroup=(row.m, n, row.k),
+    )
+
+
+def _by_threads(rows: int, columns: int, warps: int, lanes: int) -> Plan:
+    """Each thread multiplies some neighbouring rows by some neighbouring columns."""
+    bits = lanes + int(log2(warps))
+    run_m, run_n = min(RUN, rows), min(RUN, columns)
+    along_n = min(
+        int(log2(columns // run_n)), bits, max(lanes - 1, bits - int(log2(rows // run_m)))
+    )
+    along_m = min(int(log2(rows // run_m)), bits - along_n)
+    m = spread(range(along_n, along_n + along_m), run_m)
+    n = spread(range(along_n), run_n)
+    k = Spread((), ((CHUNK, 1),))
+    return Plan((m, k), (k, n), (m, n), CHUNK, None)
+
+
+def factored(
+    operand: Layout, first: int
+) -> tuple[tuple[Spread, Spread], tuple[tuple[int, int], ...]]:
+    """An operand of an instruction as distributions of its two axes, and for each of its registers
+    the number of it along each axis.
+
+    operand: (thread, register) -> position along the first axis + first * position along the other.
+    """
+    threads, registers = operand
+    bits: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
+    modes: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
+    for bit, step in enumerate(_binary(threads)):
+        axis = int(step >= first)
+        bits[axis].append((bit, step // first if axis else step))
+    places: list[tuple[int, int]] = []  # of each binary mode of registers: axis, weight
+    for step in _binary(registers):
+        axis = int(step >= first)
+        places.append((axis, 1 << len(modes[axis])))
+        modes[axis].append((2, step // first if axis else step))
+    numbers = []
+    for register in range(registers.size):
+        at = [0, 0]
+        for bit, (axis, weight) in enumerate(places):
+            at[axis] += weight * (register >> bit & 1)
+        numbers.append((at[0], at[1]))
+    spreads = tuple(Spread(tuple(b), tuple(m)) for b, m in zip(bits, modes, strict=True))
+    return (spreads[0], spreads[1]), tuple(numbers)
+
+
+def _binary(layout: Layout) -> list[int]:
+    """The step of each bit of a coordinate."""
+    return [layout(1 << bit) for bit in range(layout.size.bit_length() - 1)]
+
+
+def _with(one: Spread, warps: tuple[tuple[int, int], ...]) -> Spread:
+    return Spread((*one.bits, *warps), one.modes)
+
+
+def _registers(pair: tuple[Spread, Spread]) -> tuple[int, int]:
+    first, second = (prod(extent for extent, _ in s.modes) for s in pair)
+    return first, second

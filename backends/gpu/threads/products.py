@@ -1,0 +1,280 @@
+"""Matmuls: operands from shared memory or registers, a loop over K, and the result to its owner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from math import prod
+
+from backends.gpu import tile as of
+from backends.gpu.layout.swizzle import Swizzle
+from backends.gpu.threads import thread as to
+from backends.gpu.threads.distribution import Spread, binary, replicated
+from backends.gpu.threads.facts import Facts, Matmul, Operand, bare
+from backends.gpu.threads.lower import Lowering
+from backends.gpu.threads.owners import Owners
+from backends.gpu.threads.plans import Plan
+from backends.gpu.tile import Name
+from backends.gpu.values import product
+from ir.spec import DTYPES, Apply, Expr, Number
+
+UNROLLED = 8  # issues along K up to which the loop over them is unrolled
+ROW_BYTES = 16  # that rows without swizzle are padded by, so that columns lie in unlike banks
+PANEL_BYTES = 128  # all banks once; what the widest swizzle permutes
+
+
+class Matmuls(Lowering):
+    """Lowering with matmuls."""
+
+    def __init__(
+        self,
+        launch: of.Launch,
+        facts: Facts,
+        owners: Owners,
+        tiles: Mapping[str, int],
+        plans: Mapping[int, Plan],
+        anchored: frozenset[int],
+    ):
+        super().__init__(launch, facts, owners, tiles)
+        self.plans = plans
+        self.anchored = anchored  # the matmuls whose results have the distribution of their plan
+        self.stages: dict[Name, Expr] = {}  # of staged variables, the stage that is read
+        self.loops = 0
+
+    def statement(self, s: of.Statement) -> None:
+        """Adds what one statement of the tile program becomes."""
+        if isinstance(s, of.Assign) and (matmul := self.facts.matmuls.get(id(s))):
+            self.matmul(matmul, self.plans[id(s)], id(s) in self.anchored)
+        else:
+            super().statement(s)
+
+    def matmul(self, m: Matmul, plan: Plan, anchored: bool) -> None:
+        """A matmul, onto what its variable holds or alone."""
+        held = self.variable(m.name)
+        batch = tuple(self.axis(i, replicated()) for i in m.batch)
+        axes = (*batch, self.joined(m.m, plan.c[0]), self.joined(m.n, plan.c[1]))
+        plain = len(m.m) == len(m.n) == 1 and len(m.batch) < 2
+        if anchored and plain:
+            to_name = held
+        else:
+            to_name = self.temporary("f32", axes)
+        if anchored and not plain and m.adds:
+            self.regroup(held, to_name, m, gather=True)
+        elif not m.adds or not anchored:
+            self.zero(to_name)
+        self.multiply(m, plan, to_name, batch)
+        if to_name == held:
+            return
+        if anchored:
+            self.regroup(to_name, held, m, gather=False)
+            return
+        own = self.temporary("f32", self.fragments[held].axes)
+        self.convert(to_name, own, (m.batch, m.m, m.n))
+        value: Expr = to.Element(own, tuple(a.index for a in self.fragments[held].axes))
+        if m.adds:
+            value = of.Joined("sum", to.Element(held, self.facts.indices(held)), value, False)
+        self.put(to.Each(held, value))
+
+    def multiply(self, m: Matmul, plan: Plan, to_name: Name, batch: tuple[to.Axis, ...]) -> None:
+        """The loop over K."""
+        inner = _name(m.k)
+        registers = self.in_registers(m.a, plan)
+        a_tile = None if registers else self.operand(m.a, plan)
+        b_tile = self.operand(m.b, plan)
+        if plan.warpgroup and plan.instruction:
+            stages = (None if registers else self.stage(m.a), self.stage(m.b))
+            a_side, shape = registers or a_tile, plan.warpgroup
+            self.put(
+                to.WarpgroupMultiply(to_name, a_side, b_tile, plan.instruction, shape, *stages)  # type: ignore[arg-type]
+            )
+            return
+        self.loops += 1
+        step = self.fragment(Name("issue", inner, copy=self.loops), "i32")
+        at = ((inner, to.Element(step)),)
+        depth = Number(plan.depth)
+        b_axes = (
+            *batch,
+            plan.b[0].axis(inner, depth, self.threads),
+            self.joined(m.n, plan.b[1]),
+        )
+        outer, self.found = self.found, []
+        first = None
+        if a_tile is None:
+            a = registers
+            count = prod(e for e, _ in plan.a[1].modes)
+            issue = Apply("floordiv", (to.Element(step), depth))
+            first = Apply("mul", (issue, Number(count)))
+        else:
+            a_axes = (
+                *batch,
+                self.joined(m.m, plan.a[0]),
+                plan.a[1].axis(inner, depth, self.threads),
+            )
+            a = self.temporary(self.shared[a_tile].dtype, a_axes)
+            self.put(to.SharedLoad(a, a_tile, self.stage(m.a), at, self.by(a_tile, inner, plan)))
+        b = self.temporary(self.shared[b_tile].dtype, b_axes)
+        self.put(to.SharedLoad(b, b_tile, self.stage(m.b), at, self.by(b_tile, inner, plan)))
+        assert a is not None
+        self.put(to.Multiply(to_name, a, b, plan.instruction, first))
+        body, self.found = tuple(self.found), outer
+        width = self.extent(m.k)
+        few = isinstance(width, Number) and width.value <= UNROLLED * plan.depth
+        unrolled = registers is not None or few
+        self.put(to.Loop(step, Number(0), width, plan.depth, body, unrolled))
+
+    # -- operands -----------------------------------------------------------------------------
+
+    def in_registers(self, operand: Operand, plan: Plan) -> Name | None:
+        """The fragment of operand A where threads hold it as the instruction takes it, else None."""
+        if plan.instruction is None or len(operand.groups) > 2:
+            return None
+        if bare(operand) in self.facts.staged or any(len(g) > 1 for g in operand.groups):
+            return None
+        held = {a.index: a for a in self.axes(operand.value, {})}
+        for (index,), spread in zip(operand.groups, plan.a, strict=True):
+            wanted = self.axis(index, spread)
+            if _whole(held[index], self.owners.widths[index]) != _whole(
+                wanted, self.owners.widths[index]
+            ):
+                return None
+        return self.computed(operand)
+
+    def computed(self, operand: Operand) -> Name:
+        """A fragment of an operand that is not loaded for it alone."""
+        if (name := bare(operand)) is not None:
+            return self.variable(name)
+        axes = self.axes(operand.value, {})
+        name = self.temporary(self.typing.dtype(operand.value), axes)
+        self.put(to.Each(name, self.element(operand.value, {a.index: a for a in axes})))
+        return name
+
+    def operand(self, operand: Operand, plan: Plan) -> Name:
+        """The tile of shared memory of an operand, with an axis for each of its groups."""
+        name = bare(operand)
+        if name is None or name not in self.facts.staged:
+            held = self.computed(operand)
+            tile = self.tile(Name("shared", held.stem, copy=held.copy), held, operand, plan)
+            self.put(to.SharedStore(tile, held, copies=self.copies(self.fragments[held].axes)))
+        else:
+            tile = Name("shared", name.stem, copy=name.copy)
+        return self.view(tile, operand)
+
+    def stage(self, operand: Operand) -> Expr | None:
+        """The stage of an operand's tile that is read."""
+        name = bare(operand)
+        return None if name is None else self.stages.get(name)
+
+    def tile(
+        self,
+        name: Name,
+        held: Name,
+        operand: Operand,
+        plan: Plan,
+        along: str = "",
+        stages: int = 1,
+    ) -> Name:
+        """A tile of shared memory for an operand, contiguous along an axis: that of its fragment."""
+        if name in self.shared:
+            return name
+        axes = self.facts.indices(held) if held in self.typing.known else ()
+        if not axes:
+            axes = tuple(a.index for a in self.fragments[held].axes)
+        order = _order(operand, along or axes[-1])
+        dtype = self.typing.known[held][0] if held in self.typing.known else ""
+        dtype = dtype or self.fragments[held].dtype
+        region = f"{name.stem}_{name.copy}" if name.copy else name.stem
+        extents = tuple(self.width(i) for i in order)
+        made = to.Shared(name, dtype, order, extents, region, stages)
+        grouped = any(len(g) > 1 for g in operand.groups)
+        if plan.instruction is None or grouped:
+            made = replace(made, padding=ROW_BYTES // DTYPES[dtype])
+        else:
+            panel = min(PANEL_BYTES // DTYPES[dtype], self.owners.widths[order[-1]])
+            made = replace(made, panel=panel, swizzle=_swizzle(panel, DTYPES[dtype]))
+        self.shared[name] = made
+        return name
+
+    def view(self, tile: Name, operand: Operand) -> Name:
+        """The same memory with the axes of each group as one."""
+        if all(len(g) == 1 for g in operand.groups):
+            return tile
+        held = self.shared[tile]
+        groups = sorted((g for g in operand.groups if g), key=lambda g: held.axes.index(g[0]))
+        name = replace(tile, dim=0)
+        extents = tuple(self.extent(g) for g in groups)
+        self.shared[name] = replace(
+            held, name=name, axes=tuple(map(_name, groups)), extents=extents
+        )
+        return name
+
+    def by(self, tile: Name, inner: str, plan: Plan) -> str:
+        """The instruction that loads a fragment from a tile."""
+        held = self.shared[tile]
+        if plan.instruction is None or DTYPES[held.dtype] != 2:
+            return ""
+        return "matrix" if held.axes[-1] == inner else "transposed"
+
+    # -- axes ---------------------------------------------------------------------------------
+
+    def joined(self, group: tuple[str, ...], spread: Spread) -> to.Axis:
+        """Several axes as one."""
+        self.widths.setdefault(_name(group), self.extent(group))
+        return self.axis(_name(group), spread)
+
+    def extent(self, group: tuple[str, ...]) -> Expr:
+        """Elements along several axes."""
+        parts = [self.width(i) for i in group]
+        if all(isinstance(p, Number) for p in parts):
+            return Number(prod(int(p.value) for p in parts if isinstance(p, Number)))
+        return product(parts)
+
+    def regroup(self, source: Name, name: Name, m: Matmul, gather: bool) -> None:
+        """Registers of a result under the axes of its variable, or the other way round."""
+        groups = tuple((_name(g), g) for g in (m.m, m.n) if len(g) > 1)
+        self.put(to.Regroup(name, source, groups, split=not gather))
+
+    def convert(self, source: Name, name: Name, groups: tuple[tuple[str, ...], ...]) -> None:
+        """A fragment in another distribution, through shared memory."""
+        given, wanted = self.fragments[source], self.fragments[name]
+        order = tuple(i for g in groups for i in g)
+        region = f"converted_{name.copy}"
+        own = Name("shared", "converted", copy=name.copy)
+        extents = {a.index: a.width for a in wanted.axes}
+        self.shared[own] = to.Shared(
+            own, given.dtype, order, tuple(extents[i] for i in order), region
+        )
+        whole = replace(own, dim=0)
+        self.shared[whole] = to.Shared(
+            whole,
+            given.dtype,
+            tuple(a.index for a in given.axes),
+            tuple(a.width for a in given.axes),
+            region,
+        )
+        self.put(to.SharedStore(whole, source, copies=self.copies(given.axes)))
+        self.put(to.SharedLoad(name, own))
+
+
+def _name(group: tuple[str, ...]) -> str:
+    return "_".join(group)
+
+
+def _swizzle(panel: int, element_bytes: int) -> Swizzle | None:
+    """What exchanges the 16-byte parts of a panel's rows, so that the same part of 8 rows lies in
+    unlike banks."""
+    bits = (panel * element_bytes // 16).bit_length() - 1
+    return Swizzle(bits, 4, 3).of_elements(element_bytes) if bits > 0 else None
+
+
+def _order(operand: Operand, along: str) -> tuple[str, ...]:
+    """The axes of an operand's tile: groups stay together, the one that is contiguous comes last."""
+    groups = sorted(operand.groups, key=lambda g: along in g)
+    return tuple(i for g in groups for i in g)
+
+
+def _whole(axis: to.Axis, width: int) -> tuple[to.Layout, tuple[tuple[int, int], ...]]:
+    """What an axis does, whatever it repeats."""
+    modes = axis.register.flat if axis.register.size > 1 else ()
+    repeats = -(-width // axis.span)
+    whole = (*modes, (repeats, axis.span)) if repeats > 1 else modes
+    return axis.thread, binary(whole)

@@ -1,0 +1,173 @@
+"""The thread program of a loop nest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from backends.gpu import tile as of
+from backends.gpu.program import sizes_of, tile_program
+from backends.gpu.rules import Rules
+from backends.gpu.threads import thread as to
+from backends.gpu.threads.barriers import Barriers, for_proxy
+from backends.gpu.threads.constants import constants
+from backends.gpu.threads.expressions import rewritten
+from backends.gpu.threads.facts import FRAGMENTS, facts
+from backends.gpu.threads.inline import inlined
+from backends.gpu.threads.owners import Owners
+from backends.gpu.threads.plans import plans
+from backends.gpu.threads.prune import pruned, reads
+from backends.gpu.threads.staging import Staging
+from backends.gpu.tile import Name
+from ir.machine import Machine
+from ir.nest import nest as nests
+from ir.nest.nest import LoopNest
+from ir.sizes import bind
+from ir.spec import DTYPES, Apply, Expr, Number
+from machines.gpu.matrix_instructions import MatrixInstruction
+
+
+def thread_program(
+    nest: LoopNest, machine: Machine, rules: Rules, instructions: Sequence[MatrixInstruction]
+) -> to.ThreadProgram:
+    """What each thread does, on a machine with a table of matrix instructions.
+
+    Distributions are chosen for the sizes that the nest is tuned for; the program computes others.
+    """
+    program = tile_program(nest, machine, rules)
+    sizes = bind(nest.spec, dict(nest.sizes)) | dict(nest.spec.attributes)
+    dtypes = {p.name: p.dtype for p in program.tensors}
+    groups = tuple(
+        (
+            repeat,
+            tuple(
+                _launch(one, _of(nest, one.name), machine, dtypes, sizes, instructions)
+                for one in launches
+            ),
+        )
+        for repeat, launches in program.groups
+    )
+    return to.ThreadProgram(program.name, groups, program.tensors)
+
+
+def _of(nest: LoopNest, name: str) -> nests.Launch:
+    return next(one for one in nest.launches if one.name == name)
+
+
+def _launch(
+    launch: of.Launch,
+    source: nests.Launch,
+    machine: Machine,
+    dtypes: Mapping[str, str],
+    sizes: Mapping[str, float],
+    instructions: Sequence[MatrixInstruction],
+) -> to.Launch:
+    launch = replace(launch, once=inlined(launch.once), body=inlined(launch.body))
+    known = facts(launch, dtypes)
+    values = constants(tuple(c for c in launch.constants if c[0].sort == "width"), sizes)
+    widths = {i: _number(w, values) for i, w in launch.widths}
+    lanes = machine.warp.bit_length() - 1
+    bits = lanes + launch.warps.bit_length() - 1
+    owners = Owners(known, widths, bits, lanes, DTYPES)
+    planned = plans(known, widths, launch.warps, lanes, instructions)
+    anchored = frozenset(
+        key for key, m in known.matmuls.items() if owners.anchored(m, *planned[key].c)
+    )
+    owners.rest()
+    lowering = Staging(launch, known, owners, dict(source.tiles), planned, anchored)
+    for name in known.typing.known:
+        if name.sort in FRAGMENTS and name not in known.staged:
+            for index in known.indices(name):
+                lowering.positions(lowering.axis(index, owners.of(name, index)))
+    once = lowering.block(launch.once)
+    body = lowering.block((*launch.grid, *launch.body))
+    barriers = Barriers(lowering.shared)
+    once, body = barriers.block(once), barriers.block(body)
+    if any(isinstance(s, to.WarpgroupMultiply) for s in to.statements((*once, *body))):
+        once, body = for_proxy(once), for_proxy(body)
+    while (read := reads((*once, *body))) and (kept := _pruned(once, body, read)) != (once, body):
+        once, body = kept
+    return _made(launch, machine, lowering, once, body)
+
+
+def _pruned(once, body, read):  # type: ignore[no-untyped-def]
+    return pruned(once, read), pruned(body, read)
+
+
+def _made(
+    launch: of.Launch,
+    machine: Machine,
+    lowering: Staging,
+    once: tuple[to.Statement, ...],
+    body: tuple[to.Statement, ...],
+) -> to.Launch:
+    """The launch with what its statements use."""
+    widths = _widths(launch, lowering)
+    nodes = list(of.expressions(once, body))
+    fragments = _used(lowering, once, body)
+    shared = tuple(lowering.shared.values())
+    nodes += of.expressions(fragments, shared, launch.tiles if launch.resident else ())
+    used = {n for n in nodes if isinstance(n, Name)} | _flags(once, body)
+    pairs = [(n, rewritten(e, lambda x: _wider(x, widths))) for n, e in launch.constants]
+    pairs += lowering.constants.items()
+    needed = {n for _, e in pairs for n in e.walk() if isinstance(n, Name)}
+    sizes = sizes_of(nodes, tuple(e for n, e in pairs if n in used))
+    return to.Launch(
+        name=launch.name,
+        equations=launch.equations,
+        tensors=launch.tensors,
+        sizes=tuple(s for s in launch.sizes if s in sizes_of(nodes)),
+        specialized=launch.specialized,
+        step=launch.step,
+        attributes=tuple((n, v) for n, v in launch.attributes if n in sizes),
+        constants=tuple((n, e) for n, e in pairs if n in used or n in needed),
+        tiles=launch.tiles,
+        resident=launch.resident,
+        threads=lowering.threads,
+        warp=machine.warp,
+        fragments=fragments,
+        shared=shared,
+        once=once,
+        body=body,
+    )
+
+
+def _used(lowering: Staging, *blocks: tuple[to.Statement, ...]) -> tuple[to.Fragment, ...]:
+    """The fragments that statements name."""
+    found: set[Name] = set()
+    for s in (s for block in blocks for s in to.statements(block)):
+        for field in ("name", "to", "a", "b", "source"):
+            if isinstance(name := getattr(s, field, None), Name):
+                found.add(name)
+    for e in of.expressions(*blocks):
+        if isinstance(e, to.Element):
+            found.add(e.name)
+    return tuple(f for n, f in lowering.fragments.items() if n in found)
+
+
+def _flags(*blocks: tuple[to.Statement, ...]) -> set[Name]:
+    """The constants that vectors name."""
+    vectors = (getattr(s, "vector", None) for block in blocks for s in to.statements(block))
+    return {v.aligned for v in vectors if v is not None and v.aligned is not None}
+
+
+def _widths(launch: of.Launch, lowering: Staging) -> dict[Expr, Expr]:
+    """What each width that only the launcher knows is: a whole number of every distribution."""
+    found: dict[Expr, Expr] = {}
+    for name, expr in launch.constants:
+        if name.sort == "width" and isinstance(expr, of.BlockWidth):
+            axes = (a for f in lowering.fragments.values() for a in f.axes)
+            copied = (a for s in lowering.distributions.get(name.stem, ()) for a in (s,))
+            spans = [a.span for a in (*axes, *copied) if a.index == name.stem]
+            spans += [t.panel for t in lowering.shared.values() if t.axes[-1] == name.stem]
+            span = max([expr.least, *spans])
+            found[expr] = Apply("mul", (of.Tiles(expr.size, span), Number(span)))
+    return found
+
+
+def _wider(node: Expr, widths: Mapping[Expr, Expr]) -> Expr | None:
+    return widths.get(node)
+
+
+def _number(width: Expr, values: Mapping[Name, int]) -> int:
+    return int(width.value) if isinstance(width, Number) else values[width]  # type: ignore[index]

@@ -1,0 +1,209 @@
+"""Staging: operands of matmuls copied from global to shared memory, some iterations ahead.
+
+A loop with S stages starts the copies of its first S - 1 iterations before it begins. Each iteration
+waits for its own copies, then starts those of S - 1 iterations later into the stage that the iteration
+before has read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+from backends.gpu import tile as of
+from backends.gpu.threads import thread as to
+from backends.gpu.threads.distribution import spread
+from backends.gpu.threads.facts import FRAGMENTS, bare
+from backends.gpu.threads.products import Matmuls
+from backends.gpu.threads.vectors import aligned, contiguous
+from backends.gpu.tile import Name
+from ir.spec import DTYPES, Apply, Expr, Index, Number
+
+COPY_BYTES = 16  # that one thread copies at once
+
+
+class Staging(Matmuls):
+    """Lowering with copies to shared memory."""
+
+    def __init__(self, *args: Any):
+        super().__init__(*args)
+        self.headers: dict[str, list[of.Statement]] = {}  # what gives an index's positions
+        self.waiting = False  # whether copies were started that nothing waits for yet
+        self.depths: dict[Name, int] = {}  # stages of pipelined variables
+        self.rings = 0  # pipelined loops
+        self.operands = {  # of staged variables, with the plan of their matmul
+            bare(operand): (operand, self.plans[key])
+            for key, m in self.facts.matmuls.items()
+            for operand in (m.a, m.b)
+        }
+
+    def statement(self, s: of.Statement) -> None:
+        """Adds what one statement of the tile program becomes."""
+        staged = isinstance(s, of.Load) and s.name in self.facts.staged
+        if self.waiting and not staged:
+            self.put(to.Commit())
+            self.put(to.Wait(0))
+            self.waiting = False
+        match s:
+            case of.Load() if s.name in self.depths:
+                return  # its loop copies it
+            case of.Load() if staged:
+                self.copy(s, None)
+                self.waiting = True
+                return
+            case of.Positions(name):
+                self.headers[name.stem] = [s]
+            case of.Bounds(name):
+                self.headers[name.stem].append(s)
+        super().statement(s)
+
+    def copy(self, s: of.Load, stage: Expr | None, stages: int = 1) -> None:
+        """The copy of a region into its tile, with the positions that it needs."""
+        operand, plan = self.operands[s.name]
+        along = contiguous(s.place) or self.facts.indices(s.name)[-1]
+        stem = Name("shared", s.name.stem, copy=s.name.copy)
+        tile = self.shared[self.tile(stem, s.name, operand, plan, along, stages)]
+        axes = self.copied_by(tile, along)
+        for axis in axes:
+            if axis not in self.distributions.get(axis.index, ()):
+                self.passing.add(axis)
+            for header in self.headers[axis.index]:
+                self.header(header, axis)
+        place = self.place(s.place, {a.index: a for a in axes})
+        vector = None
+        if tile.axes[-1] == along and (count := _run(axes[-1])) > 1:
+            condition = aligned(s.place, along, count, self.tiles, self.ends)
+            if condition is not None:
+                vector = to.Vector(along, count, self.flag(s.place, condition))
+        self.put(to.Copy(tile.name, place, axes, stage, vector))
+
+    def copied_by(self, tile: to.Shared, along: str) -> tuple[to.Axis, ...]:
+        """The distribution of a copy: neighbouring threads take neighbouring runs of memory."""
+        most = COPY_BYTES // DTYPES[tile.dtype]
+        bits = list(range(self.owners.bits))
+        found: dict[str, to.Axis] = {}
+        for index in (along, *(i for i in reversed(tile.axes) if i != along)):
+            width = self.owners.widths[index]
+            run = min(most, width & -width) if index == along else 1
+            count = min(len(bits), (width // run).bit_length() - 1)
+            found[index] = self.axis(index, spread(bits[:count], run))
+            bits = bits[count:]
+        return tuple(found[i] for i in tile.axes)
+
+    def header(self, s: of.Statement, axis: to.Axis) -> None:
+        """The positions of an index in the distribution of a copy."""
+        match s:
+            case of.Positions(_, origin):
+                self.position(axis, origin)
+            case of.Bounds(_, _, end, even):
+                copy = self.positions(axis)
+                name = self.fragment(Name("inside", axis.index, copy=copy), "b8", (axis,))
+                self.put(to.Each(name, self.inside(axis, end, even)))
+
+    # -- pipelines ----------------------------------------------------------------------------
+
+    def loop(self, s: of.Loop) -> None:
+        """A loop; with stages its copies run ahead."""
+        ahead = [x for x in s.body if isinstance(x, of.Load) and x.name in self.facts.staged]
+        if s.stages < 2 or not ahead or not self._independent(s, ahead):
+            super().loop(s)
+            return
+        self.depths |= {x.name: s.stages for x in ahead}
+        low, high, name = self.scalar(s.low), self.scalar(s.high), self.variable(s.name)
+        step = Number(s.tile)
+        own = {name, *(x.name for x in s.body if isinstance(x, of.StepOrigin))}
+        own |= {x.name for x in s.body if isinstance(x, of.Assign) and x.name.sort == "origin"}
+        later = {n: replace(n, copy=n.copy + 1) for n in own}
+        for n in later.values():
+            self.fragment(n, "i32")
+        fetched = to.Element(later[name])
+        self.rings += 1
+        read, write = (
+            self.fragment(Name(sort, name.stem, copy=self.rings), "i32")
+            for sort in ("read_stage", "write_stage")
+        )
+        more = of.Check(fetched, below=high)
+        advance = to.Each(later[name], Apply("add", (fetched, step)))
+        self.put(to.Each(later[name], low))
+        self.put(to.Barrier())
+        for stage in range(s.stages - 1):
+            copies = _renamed(self._copies(s, ahead, Number(stage)), later)
+            self.found += (to.Guard(more, copies), to.Commit(), advance)
+        self.found += (to.Each(read, Number(0)), to.Each(write, Number(s.stages - 1)))
+        self.stages |= {x.name: to.Element(read) for x in ahead}
+        copies = _renamed(self._copies(s, ahead, to.Element(write)), later)
+        body = (
+            to.Wait(s.stages - 2),
+            to.Barrier(),
+            to.Guard(more, copies),
+            to.Commit(),
+            advance,
+            _advanced(write, s.stages),
+            *self.block(s.body),
+            _advanced(read, s.stages),
+        )
+        self.put(to.Loop(name, self.scalar(s.low), high, s.tile, body))
+
+    def _copies(self, s: of.Loop, ahead: list[of.Load], stage: Expr) -> tuple[to.Statement, ...]:
+        """What starts the copies of one iteration."""
+        outer, self.found = self.found, []
+        for x in s.body:
+            match x:
+                case of.StepOrigin():
+                    super().statement(x)
+                case of.Assign(name) if name.sort == "origin":
+                    super().statement(x)
+                case of.Positions(name):
+                    self.headers[name.stem] = [x]
+                case of.Bounds(name, _, end):
+                    self.headers[name.stem].append(x)
+                    if not any(isinstance(n, Name | Index) for n in end.walk()):
+                        self.ends[name.stem] = end
+                case of.Load() if x in ahead:
+                    self.copy(x, stage, s.stages)
+        found, self.found = tuple(self.found), outer
+        return found
+
+    def _independent(self, s: of.Loop, ahead: list[of.Load]) -> bool:
+        """Whether copies need nothing that the body computes but positions."""
+        made = {x.name for x in s.body if isinstance(x, of.Assign | of.Load)}
+        made = {n for n in made if n.sort in (*FRAGMENTS, "low", "high", "dim")}
+        read = {n for x in ahead for n in x.place.walk() if isinstance(n, Name)}
+        ends = {
+            n
+            for x in s.body
+            if isinstance(x, of.Bounds)
+            for n in x.end.walk()
+            if isinstance(n, Name)
+        }
+        return not made & (read | ends)
+
+
+def _advanced(slot: Name, stages: int) -> to.Each:
+    """The next stage of a circular buffer."""
+    after = Apply("add", (to.Element(slot), Number(1)))
+    last = of.Compute("eq", (to.Element(slot), Number(stages - 1)))
+    return to.Each(slot, of.Compute("where", (last, Number(0), after)))
+
+
+def _run(axis: to.Axis) -> int:
+    """Consecutive registers that are consecutive positions."""
+    extent, stride = axis.register.flat[0]
+    return extent if stride == 1 else 1
+
+
+def _renamed(node: Any, names: Mapping[Name, Name]) -> Any:
+    """Statements with variables under other names."""
+    if isinstance(node, Name):
+        return names.get(node, node)
+    if isinstance(node, tuple):
+        return tuple(_renamed(n, names) for n in node)
+    if is_dataclass(node):
+        changed = {
+            f.name: _renamed(getattr(node, f.name), names)
+            for f in fields(node)
+            if f.name != "place" or isinstance(getattr(node, f.name), of.Place)
+        }
+        return replace(node, **changed)  # type: ignore[type-var]
+    return node
