@@ -62,11 +62,9 @@ def plans(
 
 
 def _in_panels(one: Matmul) -> bool:
-    """Whether operands may lie in panels: each of their dimensions is one axis, and there is no
-    batch. Panels that are contiguous along M or N hold elements of 16 bits."""
-    return all(
-        len(o.groups) == 2 and all(len(g) == 1 for g in o.groups) for o in (one.a, one.b)
-    ) and (DTYPES[one.dtype] == 2)
+    """Whether an instruction may read the operands in panels, which have no batch. Panels that are
+    contiguous along M or N hold elements of 16 bits."""
+    return len(one.a.groups) == len(one.b.groups) == 2 and DTYPES[one.dtype] == 2
 
 
 def _chained(facts: Facts) -> bool:

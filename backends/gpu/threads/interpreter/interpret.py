@@ -11,6 +11,8 @@ from math import prod
 
 import numpy as np
 
+from backends.backend import BackendError
+from backends.gpu.text import scalar_text
 from backends.gpu.threads.interpreter.counts import Counts, Traffic
 from backends.gpu.threads.interpreter.expressions import Compiler
 from backends.gpu.threads.interpreter.places import Places, Tensor
@@ -85,6 +87,14 @@ class _Running:
         self.block = Block(launch.name, launch.threads, launch.warp)
         dtypes = {t.name: t.dtype for t in tensors.values()}
         compiler = Compiler(launch, sizes, dtypes, self.block)
+        for size, most in launch.limits:
+            if (found := compiler.number(size)) > most:
+                reason = (
+                    f"`{launch.name}` is made for {scalar_text(size)} up to {most}, not {found}"
+                )
+                raise BackendError(
+                    "check", f"{reason}; tune it for larger sizes, or tile the index"
+                )
         scalars = [n for n in (_TILE, launch.step) if n is not None]
         self.block.variables = {n: Variable(n, "i32", (), (launch.threads,)) for n in scalars}
         for f in launch.fragments:
