@@ -83,8 +83,7 @@ class _Running:
     ):
         self.launch = launch
         self.block = Block(launch.name, launch.threads, launch.warp)
-        dtypes = {t.name: t.dtype for t in tensors.values()}
-        compiler = Compiler(launch, sizes, dtypes, self.block)
+        compiler = Compiler(launch, sizes, self.block)
         scalars = [n for n in (_TILE, launch.step) if n is not None]
         self.block.variables = {n: Variable(n, "i32", (), (launch.threads,)) for n in scalars}
         for f in launch.fragments:
@@ -97,7 +96,7 @@ class _Running:
         self.memory = SharedMemory(shared, compiler.number, self.block)
         require_room(self.memory, limit, launch.name)
         places = Places(compiler, tensors)
-        compiler.entry = places.entry
+        compiler.load = places.loaded
         made = Statements(compiler, places, self.memory, instructions)
         self.once, self.body = made.all(launch.once), made.all(launch.body)
         self.rows: list[Traffic] = made.rows
