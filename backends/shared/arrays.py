@@ -11,6 +11,7 @@ from ir.sizes import value
 
 _DTYPES = {
     "f32": np.float32,
+    "tf32": np.float32,
     "f16": np.float16,
     "bf16": np.uint16,
     "i32": np.int32,

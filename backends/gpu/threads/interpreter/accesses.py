@@ -147,7 +147,9 @@ class View:
         """
         size, last = DTYPES[self.tile.shared.dtype], self.tile.shared.axes[-1]
         axes = [n for n, a in enumerate(self.axes) if (a.index == last) == (self.by == "matrix")]
-        if size != 2 or not axes or self.axes[axes[-1]].count % 2 or not inside.all():
+        if not inside.all():
+            raise self._unfit("it is loaded by matrices, which overshoot an axis")
+        if size != 2 or not axes or self.axes[axes[-1]].count % 2:
             raise self._unfit(f"it has no pairs of 16-bit registers to load by `{self.by}`")
         pairs = np.moveaxis(elements, axes[-1] + 1, -1).reshape(len(elements), -1, 2)
         # [warps, threads / 4, threads % 4, matrices, 2]

@@ -29,7 +29,6 @@ from ir.dtypes import is_long
 from ir.spec import Apply, Expr, Index, Number, Size
 
 Run = Callable[[], Any]
-Loaded = Callable[[of.Place, Sequence[Held]], Callable[[], Any]]
 _WEAK = {bool: "b8", int: "i32", float: "f32"}
 
 
@@ -57,18 +56,16 @@ class Code:
 class Compiler:
     """Makes closures of the expressions of one launch at some sizes."""
 
-    def __init__(
-        self, launch: Launch, sizes: Mapping[str, float], dtypes: Mapping[str, str], block: Block
-    ):
+    def __init__(self, launch: Launch, sizes: Mapping[str, float], block: Block):
         self.launch = launch
         self.sizes = {**dict(launch.attributes), **sizes}
-        self.dtypes = dtypes  # of global tensors
         self.block = block
         self.constants = constants(launch.constants, self.sizes)
         self.truths = {
             n for n, e in launch.constants if isinstance(e, of.Even | All | of.Describable)
         }
-        self.entry: Callable[[of.Entry, Sequence[Held]], Run] | None = None  # loads at their use
+        # What expressions load: entries, and ranks in a table.
+        self.load: Callable[[of.Entry | of.Ranked, Sequence[Held]], Code] | None = None
 
     def axis(self, axis: Axis) -> Held:
         """An axis at the sizes of the launch."""
@@ -135,9 +132,9 @@ class Compiler:
                 return reduce(lambda a, b: self._apply("mul", [a, b]), map(part, stride), first)
             case All(conditions):
                 return self.every(conditions, axes)
-            case of.Entry():
-                assert self.entry is not None, "set before statements are compiled"
-                return Code(self.entry(expr, axes), self.dtypes[expr.place.tensor.stem])
+            case of.Entry() | of.Ranked():
+                assert self.load is not None, "set before statements are compiled"
+                return self.load(expr, axes)
         return self._count(expr, axes)
 
     def _count(self, expr: Expr, axes: Sequence[Held]) -> Code:

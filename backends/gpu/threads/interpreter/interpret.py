@@ -85,16 +85,8 @@ class _Running:
     ):
         self.launch = launch
         self.block = Block(launch.name, launch.threads, launch.warp)
-        dtypes = {t.name: t.dtype for t in tensors.values()}
-        compiler = Compiler(launch, sizes, dtypes, self.block)
-        for size, most in launch.limits:
-            if (found := compiler.number(size)) > most:
-                reason = (
-                    f"`{launch.name}` is made for {scalar_text(size)} up to {most}, not {found}"
-                )
-                raise BackendError(
-                    "check", f"{reason}; tune it for larger sizes, or tile the index"
-                )
+        compiler = Compiler(launch, sizes, self.block)
+        _require_limits(launch, compiler)
         scalars = [n for n in (_TILE, launch.step) if n is not None]
         self.block.variables = {n: Variable(n, "i32", (), (launch.threads,)) for n in scalars}
         for f in launch.fragments:
@@ -107,7 +99,7 @@ class _Running:
         self.memory = SharedMemory(shared, compiler.number, self.block)
         require_room(self.memory, limit, launch.name)
         places = Places(compiler, tensors)
-        compiler.entry = places.entry
+        compiler.load = places.loaded
         made = Statements(compiler, places, self.memory, instructions)
         self.once, self.body = made.all(launch.once), made.all(launch.body)
         self.rows: list[Traffic] = made.rows
@@ -134,3 +126,14 @@ class _Running:
 
     def _put(self, name: Name, number: int) -> None:
         self.block.variables[name].value = np.int32(number)
+
+
+def _require_limits(launch: Launch, compiler: Compiler) -> None:
+    """BackendError where a size is beyond what a launch is made for."""
+    for size, most in launch.limits:
+        if (found := compiler.number(size)) > most:
+            raise BackendError(
+                "check",
+                f"`{launch.name}` is made for {scalar_text(size)} up to {most}, not {found}; tune "
+                "it for larger sizes, or tile the index",
+            )

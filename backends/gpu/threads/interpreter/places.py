@@ -12,12 +12,12 @@ from backends.backend import BackendError
 from backends.gpu import tile as of
 from backends.gpu.threads.interpreter import faults
 from backends.gpu.threads.interpreter.counts import IDLE, MEASURED, Traffic, sectors
-from backends.gpu.threads.interpreter.expressions import Code, Compiler, Run
+from backends.gpu.threads.interpreter.expressions import Code, Compiler
 from backends.gpu.threads.interpreter.registers import Held
 from backends.gpu.threads.interpreter.state import Block, spread
 from backends.gpu.threads.interpreter.values import converted, held_as, joining, unknown
 from backends.gpu.threads.thread import Vector
-from ir.spec import DTYPES, FLOATS
+from ir.spec import DTYPES, FLOATS, Expr
 
 Found = tuple[np.ndarray, "np.ndarray | None"]  # indices, and where they count (None: everywhere)
 
@@ -137,9 +137,9 @@ class Places:
         self.compiler = compiler
         self.tensors = tensors
 
-    def tensor(self, place: of.Place) -> Tensor:
-        """The tensor of a place; BackendError where the launch does not have it."""
-        name = place.tensor.stem  # type: ignore[attr-defined]
+    def tensor(self, pointer: Expr) -> Tensor:
+        """The tensor of a pointer; BackendError where the launch does not have it."""
+        name = pointer.stem  # type: ignore[attr-defined]
         if name not in self.tensors or name not in self.compiler.launch.tensors:
             raise BackendError("emit", f"`{name}` is no tensor of {self.compiler.launch.name}")
         return self.tensors[name]
@@ -155,7 +155,7 @@ class Places:
         threads = self.compiler.launch.threads
         shape = (threads, *(a.count for a in axes))
         return Accessor(
-            self.tensor(place),
+            self.tensor(place.tensor),
             index,
             mask,
             shape,
@@ -164,15 +164,32 @@ class Places:
             overshooting(axes, shape),
         )
 
-    def entry(self, e: of.Entry, axes: Sequence[Held]) -> Run:
-        """What lies at a place, loaded where an expression uses it."""
+    def loaded(self, e: of.Entry | of.Ranked, axes: Sequence[Held]) -> Code:
+        """What an expression loads: what lies at a place, or how many entries are less."""
+        if isinstance(e, of.Ranked):
+            return self._rank(e, axes)
         found = self.accessor(e.place, axes)  # type: ignore[arg-type]
         dtype = found.tensor.dtype
         other = Code.constant(0) if e.other is None else self.compiler.of(e.other, axes)
         other = self.compiler.cast(other, dtype)
         if axes:
-            return lambda: found.take(found.find(), other)
-        return lambda: found.block.alike(found.take(found.find(), other))
+            return Code(lambda: found.take(found.find(), other), dtype)
+        return Code(lambda: found.block.alike(found.take(found.find(), other)), dtype)
+
+    def _rank(self, e: of.Ranked, axes: Sequence[Held]) -> Code:
+        tensor, block = self.tensor(e.table), self.compiler.block
+        keys, count = self.compiler.of(e.keys, axes), self.compiler.of(e.count, ())
+
+        def run() -> Any:
+            end = int(block.alike(count.run()))
+            if not 0 <= end <= tensor.data.size:
+                what = (
+                    f"{end} entries of `{tensor.name}`, which has {tensor.data.size}, are searched"
+                )
+                raise block.fault(faults.OUT_OF_BOUNDS, what, "search no more than there are")
+            return np.searchsorted(tensor.data[:end], keys.run()).astype(np.int32)
+
+        return Code(run, "i32")
 
     def _vector(self, vector: Vector | None, axes: Sequence[Held]) -> tuple[int, int] | None:
         """The dimension and the elements of a vector, where it holds."""
