@@ -66,10 +66,10 @@ def _launch(
     known = facts(launch, dtypes)
     values = constants(tuple(c for c in launch.constants if c[0].sort == "width"), sizes)
     widths = {i: _number(w, values) for i, w in launch.widths}
-    lanes = machine.warp.bit_length() - 1
-    bits = lanes + launch.warps.bit_length() - 1
-    owners = Owners(known, widths, bits, lanes, DTYPES)
-    planned = plans(known, widths, launch.warps, lanes, instructions)
+    warp_bits = machine.warp.bit_length() - 1
+    bits = warp_bits + launch.warps.bit_length() - 1
+    owners = Owners(known, widths, bits, warp_bits, DTYPES)
+    planned = plans(known, widths, launch.warps, warp_bits, instructions)
     anchored = frozenset(
         key for key, m in known.matmuls.items() if owners.anchored(m, *planned[key].c)
     )
