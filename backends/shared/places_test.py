@@ -51,7 +51,8 @@ def test_what_needs_brackets_is_known():
     assert affine((), Apply("sub", (Size("H"), Number(1)))).several
     assert flat((one, one), ("M", Count("k"))).several
     assert Row(Element("ids", sum_of_two)).several and not Row(Element("ids", one)).several
-    assert Nested(one, "K + 1", None).wide and not Nested(one, Count("k"), None).wide
+    assert Nested(one, "K + 1", None).compound
+    assert not Nested(one, Count("k"), None).compound
 
 
 def test_the_first_position_adds_nothing():
