@@ -40,6 +40,8 @@ class Product:
 class Statements(Loops):
     """The statements of one launch."""
 
+    vector = 16
+
     def nodes(self, s: Statement, once: bool) -> Iterator[object]:
         """What becomes of a statement."""
         if isinstance(s, Dot):

@@ -64,13 +64,13 @@ class Fenced:
     """A buffer between two fences of one pattern: what is written beside it shows there."""
 
     def __init__(self, given: np.ndarray):
-        room = np.full(given.nbytes + 2 * FENCE, _FENCE_BITS, np.uint8)
-        start = -room.ctypes.data % ALIGNED
+        held = np.full(given.nbytes + 2 * FENCE, _FENCE_BITS, np.uint8)
+        start = -held.ctypes.data % ALIGNED
         self.ends = (
-            room[: start + FENCE - ALIGNED],
-            room[start + FENCE - ALIGNED + given.nbytes :],
+            held[: start + FENCE - ALIGNED],
+            held[start + FENCE - ALIGNED + given.nbytes :],
         )
-        inner = room[start + FENCE - ALIGNED :][: given.nbytes]
+        inner = held[start + FENCE - ALIGNED :][: given.nbytes]
         self.array = inner.view(given.dtype).reshape(given.shape)
         self.array[...] = given
 

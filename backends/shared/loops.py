@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from backends.backend import BackendError
 from backends.shared.blocks import Blocks
@@ -122,13 +123,24 @@ class Elements:
 
 
 class Loops(Blocks):
-    """The statements of one launch. vector: elements of f32 that the machine computes at once, where
-    compilers vectorise the innermost loop."""
+    """The statements of one launch."""
 
-    def __init__(self, launch: Launch, vector: int = 1):
+    vector = 1  # elements of f32 that the machine computes at once in an innermost loop
+
+    def __init__(self, launch: Launch):
         super().__init__(launch)
         self.shapes = {p.name: tuple(map(size, p.shape)) for p in launch.parameters}
-        self.short = {i for i, e in launch.whole if size(e).isdigit() and int(size(e)) < vector}
+        lengths = ((i, size(e)) for i, e in launch.whole)
+        self.short = {i for i, n in lengths if n.isdigit() and int(n) < self.vector}
+
+    def view(self) -> dict[str, Any]:
+        """What templates format: the tiles that the launch holds, its prologue, its body."""
+        held = ((v, self.extents(v.name)) for v in self.launch.values)
+        return {
+            "held": [(v.name, v.dtype, tuple(e.values())) for v, e in held],
+            "once": self.block(self.launch.once, once=True),
+            "body": self.block(self.launch.body),
+        }
 
     def nodes(self, s: Statement, once: bool) -> Iterator[object]:
         """What becomes of a statement; a matmul is the language's own."""

@@ -23,53 +23,20 @@ NAMES = Names(
     re.compile(rf"({'|'.join(DTYPES)})_.*_\d+|box|box_.*|char8|char16|char32|wchar|_.*|.*__.*|.*_"),
     ("t", "g", "at", "n", "group", "tiles", "low", "high"),
 )
-OPS = {
-    "add": "add",
-    "sub": "sub",
-    "mul": "mul",
-    "div": "div",
-    "floordiv": "floordiv",
-    "mod": "mod",
-    "pow": "pow",
-    "neg": "neg",
-    "lt": "lt",
-    "le": "le",
-    "gt": "gt",
-    "ge": "ge",
-    "eq": "eq",
-    "ne": "ne",
+_OPS = """
+    add sub mul div floordiv mod pow neg lt le gt ge eq ne abs floor ceil exp log sqrt rsqrt
+    tanh sigmoid erf sin cos silu gelu copy fmod uniform round trunc sign isnan isinf isfinite
+    shl shr exp2 expm1 log2 log10 log1p erfc tan asin acos atan atan2 sinh cosh asinh acosh
+    atanh
+""".split()
+OPS = {name: name for name in _OPS} | {
     "and": "and_",
     "or": "or_",
     "not": "not_",
     "where": "select",
     "minimum": "min",
     "maximum": "max",
-    "abs": "abs",
-    "floor": "floor",
-    "ceil": "ceil",
-    "exp": "exp",
-    "log": "log",
-    "sqrt": "sqrt",
-    "rsqrt": "rsqrt",
-    "tanh": "tanh",
-    "sigmoid": "sigmoid",
-    "erf": "erf",
-    "sin": "sin",
-    "cos": "cos",
-    "silu": "silu",
-    "gelu": "gelu",
-    "copy": "copy",
     "xor": "xor_",
-    "fmod": "fmod",
-    "uniform": "uniform",
-}
-OPS |= {
-    name: name
-    for name in (
-        *("round", "trunc", "sign", "isnan", "isinf", "isfinite", "shl", "shr", "exp2", "expm1"),
-        *("log2", "log10", "log1p", "erfc", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh"),
-        *("asinh", "acosh", "atanh"),
-    )
 }
 OF_INTEGERS = {  # operations that are others where the result is an integer
     "and": "bit_and",
