@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from backends.shared.places import Element, affine
 from backends.shared.texts import size
@@ -38,6 +39,10 @@ class Blocks(ABC):
     @abstractmethod
     def nodes(self, s: Statement, once: bool) -> Iterator[object]:
         """What becomes of a statement; BackendError("emit") where the language has nothing."""
+
+    @abstractmethod
+    def view(self) -> dict[str, Any]:
+        """What the templates of the language format of the launch, beside what all languages have."""
 
     def walk(self, s: Loop, once: bool) -> Walk:
         """A loop over tiles."""

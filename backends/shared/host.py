@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -45,14 +45,18 @@ class Host:
     def emit(self, nest: LoopNest, machine: Machine) -> str:
         """One translation unit with a function for each launch."""
         self.manifest.require_dtypes(nest)
-        view = kernel_view(nest, self.names, lambda launch: self.statements(launch).view())
+        view = kernel_view(nest, self.names, self.statements)
         return self.templates.render(f"kernel.{self.manifest.extension}.j2", **view)
 
     def build(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
         """A shared library under `folder`; a source that is more than kernels is refused."""
-        type(self).admit(source)
+        self.admit(source)
         name = f"kernel.{self.manifest.extension}"
         return self.compiler.build(source, folder, name, self.include)
+
+    def words(self) -> Collection[str]:
+        """What no name of a text may be but the text's own."""
+        return self.names.words
 
     def run(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
+from backends.shared.blocks import Blocks
 from backends.shared.names import Names
 from backends.shared.texts import number, size
 from ir.digest import spec_digest, text_digest
@@ -13,13 +13,11 @@ from ir.print import equation_text
 from ir.spec import Apply
 
 
-def kernel_view(
-    nest: LoopNest, names: Names, own: Callable[[Launch], Mapping[str, Any]]
-) -> dict[str, Any]:
-    """The values of a template `kernel.cc.j2`. own: what a language adds to a launch."""
+def kernel_view(nest: LoopNest, names: Names, blocks: type[Blocks]) -> dict[str, Any]:
+    """The values of a template of kernels. blocks: what a language makes of a launch."""
     spec, nest = nest.spec, names.spelled(nest)
     digests = {"spec": spec_digest(spec), "schedule": text_digest(str(nest.schedule))}
-    launches = [_launch(nest, launch, names) | own(launch) for launch in nest.launches]
+    launches = [_launch(nest, launch, names) | blocks(launch).view() for launch in nest.launches]
     return {"nest": nest, "digests": digests, "launches": launches}
 
 

@@ -14,13 +14,14 @@ from backends.manifest import Manifest
 from backends.shared.arrays import Fenced, placed, results
 from backends.shared.compiler import Compiler
 from backends.shared.launches import calls, tensors
+from backends.shared.view import kernel_view
 from backends.sim import spelling
 from backends.sim.admission import require_admissible
+from backends.sim.commands import Commands
 from backends.sim.native.load import BuildError, load
 from backends.sim.native.precompiled import kernel_include
 from backends.sim.remembered import Remembered, Run, inputs_digest
 from backends.sim.static import static_figures
-from backends.sim.view import view
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
 from ir.sizes import bind
@@ -47,7 +48,7 @@ class Sim:
     def emit(self, nest: LoopNest, machine: Machine) -> str:
         """One translation unit with a kernel function for each launch."""
         self.manifest.require_dtypes(nest)
-        return self.templates.render("kernel.cc.j2", **view(nest))
+        return self.templates.render("kernel.cc.j2", **kernel_view(nest, spelling.NAMES, Commands))
 
     def build(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
         """A shared library under `folder`; the simulator loads it."""

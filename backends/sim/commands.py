@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from backends.backend import BackendError
 from backends.shared import texts
@@ -143,6 +144,24 @@ class Storage:
 
 class Commands(Blocks):
     """The commands of one launch."""
+
+    def view(self) -> dict[str, Any]:
+        """What templates format: axes, buffers, boxes, the prologue, the body."""
+        launch, once = self.launch, self.block(self.launch.once, once=True)
+        body = self.block(launch.body)
+        step = {launch.repeat.index} if launch.repeat else set()
+        whole = frozenset(i for i, _ in launch.whole) | step
+        grid = frozenset(g.index for g in launch.grid)
+        shared = {s.shared for s in launch.statements() if isinstance(s, Load) and s.shared}
+        return {
+            "axes": self.axes(),
+            "shared": sorted(shared),
+            "storage": self.storage(),
+            "once_boxes": self.boxes((*once, *body), whole, needing=frozenset()),
+            "once": once,
+            "boxes": self.boxes(body, whole | grid, needing=grid) if grid else (),
+            "body": body,
+        }
 
     def storage(self) -> tuple[Storage, ...]:
         """Every buffer: the values, then the temporaries between steps."""
