@@ -65,7 +65,8 @@ class Barriers:
         before, self.pending = self.pending, _Pending()
         self.block(s.body)
         body = self.block(s.body)
-        self.pending = self.pending.joined(before)
+        staged = self._staged(s)
+        self.pending = self.pending.joined(before).joined(_Pending(staged, staged))
         loop = replace(s, body=body)
         return [to.Barrier(), loop] if met else [loop]
 
@@ -81,6 +82,12 @@ class Barriers:
         tiles = [self.shared[n] for n in names if n in self.shared]
         regions = frozenset(t.region for t in tiles if t.stages == 1)
         return _Pending(written=regions) if writes else _Pending(read=regions)
+
+    def _staged(self, s: to.Loop) -> frozenset[str]:
+        """The regions of pipelined tiles in a loop: other tiles may overlap them behind it."""
+        names = (n for one in to.statements(s.body) for n in _access(one)[0])
+        tiles = (self.shared[n] for n in names if n in self.shared)
+        return frozenset(t.region for t in tiles if t.stages > 1)
 
     def _met(self, own: _Pending) -> bool:
         """Whether what is pending has to be settled before regions are touched."""

@@ -96,3 +96,9 @@ def test_both_sides_of_a_guard_count():
 def test_stages_of_a_pipeline_have_barriers_of_their_own():
     copy = Copy(RING, PLACE, (), stage=Number(1))
     assert with_barriers(loop(load(RING), copy)) == (loop(load(RING), copy),)
+
+
+def test_a_tile_that_overlaps_a_pipeline_waits_for_its_end():
+    copy = Copy(RING, PLACE, (), stage=Number(1))
+    found = with_barriers(loop(load(RING), copy), store(B), b_region="ring")
+    assert found == (loop(load(RING), copy), Barrier(), store(B))

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
+from math import prod
 from typing import Any
 
 from backends.gpu import tile as of
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.distribution import spread
 from backends.gpu.threads.facts import FRAGMENTS, bare
+from backends.gpu.threads.lower import EXCHANGE
 from backends.gpu.threads.products import UNROLLED, Matmuls
 from backends.gpu.threads.vectors import aligned, contiguous
 from backends.gpu.tile import Name
@@ -32,6 +34,7 @@ class Staging(Matmuls):
         self.waiting = False  # whether copies were started that nothing waits for yet
         self.depths: dict[Name, int] = {}  # stages of pipelined variables
         self.rings = 0  # pipelined loops
+        self.nesting = 0  # loops around the statement
         self.settled: set[to.Axis] = set()  # axes of copies with positions of before their loop
         self.operands = {  # of staged variables, with the plan of their matmul
             bare(operand): (operand, self.plans[key])
@@ -59,6 +62,59 @@ class Staging(Matmuls):
                 self.headers[name.stem].append(s)
         super().statement(s)
 
+    def store(self, s: of.Store) -> None:
+        """A store; one whose threads hold short runs of memory goes through shared memory first."""
+        axes = self._through_shared(s)
+        if not axes:
+            super().store(s)
+            return
+        assert isinstance(s.value, Name), "else there are no axes"
+        held = self.fragments[s.value]
+        tile = Name("shared", "stored", copy=len(self.shared))
+        self.shared[tile] = to.Shared(
+            tile,
+            held.dtype,
+            tuple(a.index for a in axes),
+            tuple(a.width for a in axes),
+            self._free_region(),
+            padding=COPY_BYTES // DTYPES[held.dtype],
+        )
+        name = self.temporary(held.dtype, axes)
+        self.put(to.SharedStore(tile, s.value, copies=self.copies(held.axes)))
+        self.put(to.SharedLoad(name, tile))
+        for axis in axes:
+            self.place_copy(axis)
+        place = self.place(s.place, {a.index: a for a in axes})
+        value = to.Element(name, tuple(a.index for a in axes))
+        vector = self.vector(s.place, axes, held.dtype)
+        self.put(to.Store(place, value, axes, self.copies(axes), vector=vector))
+
+    def _free_region(self) -> str:
+        """Shared memory for a tile that is stored: outside of all loops that of a pipeline, which
+        has ended."""
+        rings = [t.region for t in self.shared.values() if t.stages > 1]
+        return rings[0] if rings and not self.nesting else EXCHANGE
+
+    def _through_shared(self, s: of.Store) -> tuple[to.Axis, ...]:
+        """The distribution in which a tile is stored in runs of 16 bytes; empty where it has such
+        runs, or where there is too little of it to be worth a barrier."""
+        along = contiguous(s.place)
+        if s.reduction or not isinstance(s.value, Name) or s.value.sort not in FRAGMENTS:
+            return ()
+        held = self.fragments[self.variable(s.value)]
+        axis = next((a for a in held.axes if a.index == along), None)
+        moved = any(isinstance(n, Name) and n.sort in FRAGMENTS for n in s.place.walk())
+        if axis is None or moved:
+            return ()
+        widths = [self.owners.widths[a.index] for a in held.axes]
+        run, size = _run(axis), DTYPES[held.dtype]
+        enough = prod(widths) * size >= 2 * COPY_BYTES * self.threads
+        wide = self.owners.widths[along] * size >= 2 * COPY_BYTES
+        if run * size >= COPY_BYTES or not enough or not wide:
+            return ()
+        order = (*(a.index for a in held.axes if a is not axis), along)
+        return self.distributed(order, along, size)
+
     def copy(self, s: of.Load, stage: Expr | None, stages: int = 1) -> None:
         """The copy of a region into its tile, with the positions that it needs and lacks."""
         tile, along, axes = self.target(s, stages)
@@ -78,7 +134,7 @@ class Staging(Matmuls):
         along = contiguous(s.place) or self.facts.indices(s.name)[-1]
         stem = Name("shared", s.name.stem, copy=s.name.copy)
         tile = self.shared[self.tile(stem, s.name, operand, plan, along, stages)]
-        return tile, along, self.copied_by(tile, along)
+        return tile, along, self.distributed(tile.axes, along, DTYPES[tile.dtype])
 
     def place_copy(self, axis: to.Axis) -> None:
         """The positions of an axis of a copy, unless its loop has them already."""
@@ -89,18 +145,21 @@ class Staging(Matmuls):
         for header in self.headers[axis.index]:
             self.header(header, axis)
 
-    def copied_by(self, tile: to.Shared, along: str) -> tuple[to.Axis, ...]:
-        """The distribution of a copy: neighbouring threads take neighbouring runs of memory."""
-        most = COPY_BYTES // DTYPES[tile.dtype]
+    def distributed(
+        self, order: tuple[str, ...], along: str, element_bytes: int
+    ) -> tuple[to.Axis, ...]:
+        """The distribution of what moves between memories: neighbouring threads take neighbouring
+        runs along the contiguous axis."""
+        most = COPY_BYTES // element_bytes
         bits = list(range(self.owners.bits))
         found: dict[str, to.Axis] = {}
-        for index in (along, *(i for i in reversed(tile.axes) if i != along)):
+        for index in (along, *(i for i in reversed(order) if i != along)):
             width = self.owners.widths[index]
             run = min(most, width & -width) if index == along else 1
             count = min(len(bits), (width // run).bit_length() - 1)
             found[index] = self.axis(index, spread(bits[:count], run))
             bits = bits[count:]
-        return tuple(found[i] for i in tile.axes)
+        return tuple(found[i] for i in order)
 
     def header(self, s: of.Statement, axis: to.Axis) -> None:
         """The positions of an index in the distribution of a copy."""
@@ -116,6 +175,11 @@ class Staging(Matmuls):
 
     def loop(self, s: of.Loop) -> None:
         """A loop; with stages its copies run ahead."""
+        self.nesting += 1
+        self._looped(s)
+        self.nesting -= 1
+
+    def _looped(self, s: of.Loop) -> None:
         ahead = [x for x in s.body if isinstance(x, of.Load) and x.name in self.facts.staged]
         if s.stages < 2 or not ahead or not self._independent(s, ahead):
             super().loop(s)
