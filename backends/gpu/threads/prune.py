@@ -55,6 +55,8 @@ def reads(block: Iterable[to.Statement]) -> frozenset[Name]:
             case to.WarpgroupMultiply(_, a, b, _, _, a_stage, b_stage):
                 found |= {a, b}
                 found |= {n for e in (a_stage, b_stage) if e is not None for n in _names(e)}
+            case to.WarpgroupWait(name):
+                found.add(name)
             case to.Regroup(_, source):
                 found.add(source)
             case to.Guard(condition):

@@ -207,25 +207,51 @@ class Staging(Matmuls):
                 self.settled.add(axis)
         self.put(to.Each(later[name], low))
         self.put(to.Barrier())
+        flies = self._flies(s, ahead)
+        # A matmul in flight reads the stage of the iteration before: copies go to the one before that.
+        lead = s.stages - 2 if flies else s.stages - 1
         first = self.fragment(Name("stage", name.stem, copy=self.rings), "i32")
         copies = _renamed(self._copies(s, ahead, to.Element(first)), later)
         start = (to.Guard(more, copies), to.Commit(), advance)
-        self.put(to.Loop(first, Number(0), Number(s.stages - 1), 1, start, s.stages < UNROLLED))
-        self.found += (to.Each(read, Number(0)), to.Each(write, Number(s.stages - 1)))
+        self.put(to.Loop(first, Number(0), Number(lead), 1, start, s.stages < UNROLLED))
+        self.found += (to.Each(read, Number(0)), to.Each(write, Number(lead)))
         self.stages |= {x.name: to.Element(read) for x in ahead}
         copies = _renamed(self._copies(s, ahead, to.Element(write)), later)
+        consumed = self.block(s.body)
+        if flies:
+            consumed = tuple(
+                replace(x, pending=1) if isinstance(x, to.WarpgroupMultiply) else x
+                for x in consumed
+            )
         body = (
-            to.Wait(s.stages - 2),
+            to.Wait(lead - 1),
             to.Barrier(),
             to.Guard(more, copies),
             to.Commit(),
             advance,
             _advanced(write, s.stages),
-            *self.block(s.body),
+            *consumed,
             _advanced(read, s.stages),
         )
         self.put(to.Loop(name, low, high, s.tile, body))
+        if flies:
+            self.put(to.WarpgroupWait(flies))
         self.settled.clear()
+
+    def _flies(self, s: of.Loop, ahead: list[of.Load]) -> Name | None:
+        """The result of a matmul that may be in flight when its iteration ends: all that the loop
+        does is to add it, and there is a stage that it does not read. None: there is none."""
+        work = [x for x in s.body if not isinstance(x, of.StepOrigin | of.Positions | of.Bounds)]
+        work = [x for x in work if x not in ahead]
+        work = [x for x in work if not (isinstance(x, of.Assign) and x.name.sort == "origin")]
+        if s.stages < 3 or len(work) != 1 or id(work[0]) not in self.facts.matmuls:
+            return None
+        m = self.facts.matmuls[id(work[0])]
+        plain = all(len(g) == 1 for g in (m.m, m.n)) and not m.batch
+        in_ring = {x.name for x in ahead} >= {bare(m.a), bare(m.b)}
+        key = id(work[0])
+        flies = m.adds and plain and in_ring and key in self.anchored and self.plans[key].warpgroup
+        return m.name if flies else None
 
     def _copies(self, s: of.Loop, ahead: list[of.Load], stage: Expr) -> tuple[to.Statement, ...]:
         """What starts the copies of one iteration."""

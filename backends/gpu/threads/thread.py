@@ -289,7 +289,8 @@ class WarpgroupMultiply(Statement):
 
     b, and a where it is no fragment, are tiles of shared memory in panels, which the instruction
     reads past the registers: what threads stored there needs a `Barrier` for the asynchronous proxy.
-    It has ended when the next statement begins.
+    When the next statement begins, at most `pending` of them are in flight, this one among them:
+    they still read their tiles, and `to` is not to be touched before `WarpgroupWait`.
     """
 
     to: Name
@@ -299,6 +300,14 @@ class WarpgroupMultiply(Statement):
     shape: tuple[int, int, int]  # M, N and K of one issue
     a_stage: Expr | None = None
     b_stage: Expr | None = None
+    pending: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WarpgroupWait(Statement):
+    """Waits until no matmul of a warpgroup is in flight; its result can be read."""
+
+    name: Name
 
 
 @dataclass(frozen=True, slots=True)
