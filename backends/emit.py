@@ -6,6 +6,7 @@ does not get are errors; nothing random or of the time of day is in reach of a t
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -18,6 +19,7 @@ from ir.digest import text_digest
 
 TEMPLATES = Path(__file__).parent.parent / "templates"
 _ENDING = "*.j2"
+_SHARED = re.compile(r"""\{%-?\s*(?:from|import|include|extends)\s+["'](\w+/[^"']+)["']""")
 _FAULTS = (
     *(jinja2.TemplateError, TypeError, ValueError, LookupError),
     *(AttributeError, ArithmeticError, AssertionError),
@@ -33,6 +35,12 @@ class _Speller:
         self.macros = macros
         self.texts: dict[tuple[Any, ...], tuple[object, str]] = {}
 
+    def add(self, macros: Mapping[str, Callable[..., str]]) -> _Speller:
+        """Itself, which spells more types of nodes from now on: those that a language adds to what
+        languages share. A macro of the same name takes the place of the shared one."""
+        self.macros = {**self.macros, **macros}
+        return self
+
     def __call__(self, node: object, *words: Any) -> str:
         # By identity: equal nodes may have unlike texts, as 1 and True. Holding the node keeps
         # its address from being used again.
@@ -46,7 +54,8 @@ class _Speller:
 class Templates:
     """The templates under `templates/<backend>/`, with a backend's own filters and globals.
 
-    A template may include and import its neighbours. Errors of any sort, in the text of a
+    A template may include and import its neighbours, and by `folder/name` those of a folder that
+    languages share. Errors of any sort, in the text of a
     template or while it renders, are a BackendError at stage `emit` that names file and line.
     """
 
@@ -59,7 +68,7 @@ class Templates:
     ):
         self.folder = folder / backend
         self.environment = jinja2.Environment(
-            loader=jinja2.FileSystemLoader(self.folder),
+            loader=jinja2.FileSystemLoader((self.folder, folder)),
             undefined=jinja2.StrictUndefined,
             trim_blocks=True,
             lstrip_blocks=True,
@@ -103,21 +112,27 @@ class Templates:
 
     def _line(self, error: Exception, template: str) -> tuple[str, int]:
         """The innermost template and line that were being rendered."""
-        found = (template, 0)
+        found, root = (template, 0), self.folder.parent
         for frame in traceback.extract_tb(error.__traceback__):
             path = Path(frame.filename)
-            if path.is_relative_to(self.folder):
-                found = (str(path.relative_to(self.folder)), frame.lineno or 0)
+            if path.is_relative_to(root):
+                found = (str(path.relative_to(root)), frame.lineno or 0)
         return found
 
     def _fault(self, template: str, line: int, what: str) -> BackendError:
-        place = f"{self.folder.name}/{template}" + (f", line {line}" if line else "")
-        return BackendError("emit", f"template {place}: {what}")
+        place = template if "/" in template else f"{self.folder.name}/{template}"
+        return BackendError("emit", f"template {place}{f', line {line}' if line else ''}: {what}")
 
 
 def template_digest(backend: str, folder: Path = TEMPLATES) -> str:
-    """A digest of the names and texts of a backend's templates; of nothing where it has none."""
+    """A digest of the names and texts of a backend's templates, and of those that they import from
+    folders that languages share; of nothing where it has none."""
     root = folder / backend
-    files = sorted(root.rglob(_ENDING)) if root.is_dir() else []
-    parts = (f"{f.relative_to(root).as_posix()}\n{f.read_text(encoding='utf-8')}" for f in files)
-    return text_digest("\0".join(parts))
+    files = root.rglob(_ENDING) if root.is_dir() else ()
+    texts = {f.relative_to(root).as_posix(): f.read_text(encoding="utf-8") for f in files}
+    todo = list(texts.values())
+    while todo:
+        for name in set(_SHARED.findall(todo.pop())) - texts.keys():
+            texts[name] = (folder / name).read_text(encoding="utf-8")
+            todo.append(texts[name])
+    return text_digest("\0".join(f"{name}\n{texts[name]}" for name in sorted(texts)))

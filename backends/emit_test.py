@@ -76,3 +76,42 @@ def test_the_digest_follows_texts_and_names(folder):
 
 def test_a_backend_without_templates_has_a_digest_too(folder):
     assert template_digest("none", folder) == template_digest("neither", folder)
+
+
+def test_a_folder_that_languages_share_is_imported_by_its_path(folder):
+    (folder / "c").mkdir()
+    (folder / "c" / "parts.j2").write_text("{% macro add(a) %}{{ 1 // a }}{% endmacro %}")
+    templates = made(folder, '{% from "c/parts.j2" import add %}\n{{ add(n) }}')
+    assert templates.render("t.j2", n=1) == "1"
+    assert fault(templates, n=0).startswith("template c/parts.j2, line 1: ZeroDivisionError")
+    (folder / "c" / "wrong.j2").write_text("{% for %}")
+    reason = fault(made(folder, '{% import "c/wrong.j2" as c %}'))
+    assert reason.startswith("template c/wrong.j2, line 1: ")
+    reason = fault(made(folder, '{% import "c/gone.j2" as c %}'))
+    assert reason == "template x/t.j2: there is no template `c/gone.j2`"
+
+
+def test_the_digest_follows_what_is_imported_from_a_shared_folder(folder):
+    (folder / "c").mkdir()
+    (folder / "c" / "inner.j2").write_text("1")
+    (folder / "c" / "outer.j2").write_text('{% include "c/inner.j2" %}')
+    (folder / "c" / "unused.j2").write_text("1")
+    templates = made(folder, '{%- include "c/outer.j2" %}')
+    first = templates.digest()
+    (folder / "c" / "unused.j2").write_text("2")
+    assert templates.digest() == first
+    (folder / "c" / "inner.j2").write_text("2")
+    assert templates.digest() != first
+
+
+def test_a_language_adds_nodes_to_those_that_are_shared(folder):
+    (folder / "c").mkdir()
+    (folder / "c" / "nodes.j2").write_text(
+        "{% macro pair(p) %}({{ expr(p[0]) }}, {{ expr(p[1]) }}){% endmacro %}"
+        '{% set expr = speller({"tuple": pair}) %}'
+    )
+    text = (
+        '{% from "c/nodes.j2" import expr %}{% macro whole(n) %}i{{ n }}{% endmacro %}'
+        '{% set expr = expr.add({"int": whole}) %}{{ expr(node) }}'
+    )
+    assert made(folder, text).render("t.j2", node=(1, (2, 3))) == "(i1, (i2, i3))"

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from backends.backend import BackendError
 from ir.errors import KernelError
 from ir.machine import NOTED, Rendering
 from ir.provenance import CORRECT_BY, TIME_KINDS
@@ -98,10 +99,13 @@ class Manifest:
         """What it renders of a schedule."""
         return Rendering(self.name, self.verbs, self.stages_of)
 
-    def lacks(self, nest: LoopNest) -> str:
-        """A dtype of a nest's tensors that the backend's kernels cannot hold; empty: there is none."""
-        held = (p.dtype for launch in nest.launches for p in launch.parameters)
-        return next((d for d in held if d not in self.dtypes), "")
+    def require_dtypes(self, nest: LoopNest) -> None:
+        """BackendError("emit") at a dtype of a nest's tensors that the backend's kernels cannot hold."""
+        for dtype in (p.dtype for launch in nest.launches for p in launch.parameters):
+            if dtype not in self.dtypes:
+                held = ", ".join(self.dtypes)
+                reason = f"tensors of {dtype} are not held here; these are: {held}"
+                raise BackendError("emit", reason)
 
 
 def manifest(table: Mapping[str, Any], where: str = "") -> Manifest:

@@ -1,5 +1,6 @@
 import pytest
 
+from backends.backend import BackendError
 from backends.manifest import manifest
 from ir.errors import KernelError
 from ir.machine import Rendering
@@ -32,8 +33,9 @@ def test_a_manifest_holds_its_table_and_a_word_stands_for_a_list():
 def test_a_dtype_that_a_kernel_cannot_hold_is_found():
     spec = spec_of("y[m, k] = 2.0 * x[m, k]", inputs="x: f8e4m3[M, K]", result="f16[M, K]")
     nest = lowered(spec, "tile(m, size=4)", sizes={"M": 8, "K": 8})
-    assert manifest(GOOD).lacks(nest) == "f8e4m3"
-    assert not manifest({**GOOD, "dtypes": ["f16", "f8e4m3"]}).lacks(nest)
+    with pytest.raises(BackendError, match="tensors of f8e4m3 are not held here; these are: f"):
+        manifest(GOOD).require_dtypes(nest)
+    manifest({**GOOD, "dtypes": ["f16", "f8e4m3"]}).require_dtypes(nest)
 
 
 @pytest.mark.parametrize("field", sorted(GOOD))

@@ -92,6 +92,12 @@ class Registry:
                     check(found)
                 except KernelError as error:
                     raise error.within(str(file)) from None
+            elif served.name in found.details:
+                raise KernelError(
+                    f"table `[{served.name}]` is not read: backend `{served.name}` has no fields",
+                    where=str(file),
+                    hint="delete the table",
+                )
         return replace(found, rendering=self.manifest(found.backends[0]).rendering)
 
     def _target(self, name_or_path: str) -> tuple[Machine, Path]:

@@ -9,14 +9,15 @@ from __future__ import annotations
 from backends.shared import admission
 from backends.shared.admission import NUMBERS, Rules
 from backends.shared.texts import BUILTINS
+from backends.shared.words import FUNCTIONS, TYPES
 
-_TYPES = frozenset("Index Array Product Scratch i64 i32 i16 i8 u8 u16 u32 u64 f16 bf16".split())
+_TYPES = TYPES | {"Product"}
 _RULES = Rules(
     include='#include "kernel.h"',
     what="numbers, tiles, products and functions",
     starts=("constexpr", "KERNEL", ";", "}"),
     types=NUMBERS | _TYPES,
-    members=frozenset("data tensors sizes held left right result stride part room taken".split()),
+    members=frozenset("data tensors sizes held left right result stride taken reserve".split()),
     names=frozenset("std Args Block".split()),
     made=("Array", "Args", "Block"),
     directives=r"#pragma omp (simd( reduction\((\+|\*|larger|smaller|max|min|\|\||&&) : \w+\))?"
@@ -24,12 +25,8 @@ _RULES = Rules(
     r"|for schedule\((static|dynamic)(, \d+)?\))",
     called=BUILTINS
     | _TYPES
-    | frozenset(
-        """
-        float double bool for if while return KERNEL least tiles inside first_thread rank add_to
-        size run a b c
-        """.split()
-    ),
+    | FUNCTIONS
+    | frozenset("float double bool for if while return first_thread size run a b c".split()),
     callable_types=("Array", "Product"),
 )
 

@@ -32,7 +32,7 @@ REFUSED = (
     "auto t = args.tensors;",
     'asm("nop");',
     "__builtin_trap();",
-    "product_blocks[0].room(1);",
+    "product_blocks[0].reserve(1);",
     "Index a;\n#pragma GCC optimize 3",
     "Index a;\n#define x y",
 )

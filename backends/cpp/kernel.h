@@ -1,4 +1,4 @@
-// What an emitted kernel is made of: tensors, tiles in scratch, and products of packed tiles.
+// What a kernel for the local machine adds to the prelude: threads, and a matmul in vectors.
 #ifndef BACKENDS_CPP_KERNEL_H_
 #define BACKENDS_CPP_KERNEL_H_
 
@@ -6,76 +6,22 @@
 #ifdef __AVX512BF16__
 #include <immintrin.h>
 #endif
-#include <stdlib.h>
 
-#include "functions.h"
+#include "launch.h"
+#include "scratch.h"
 
-// contiguous elements; whoever reads one says where it lies.
-template <class T>
-struct Array {
-  T* data;
-  T& operator()(Index at) const { return data[at]; }
-};
-
-// What a kernel is called with.
-struct Args {
-  void* const* tensors;
-  const Index* sizes;
-  Index threads;
-
-  Index size(Index n) const { return sizes[n]; }
-  template <class T>
-  Array<T> array(Index n) const {
-    return {static_cast<T*>(tensors[n])};
-  }
-};
-
-#define KERNEL(name) extern "C" void name(const Args& args)
-
-inline Index least(Index a, Index b) { return a < b ? a : b; }
-inline Index tiles(Index size, Index tile) { return (size + tile - 1) / tile; }
 inline bool first_thread() { return omp_get_thread_num() == 0; }
-inline bool inside(Index at, Index size) { return u64(at) < u64(size); }
 
 namespace {
 
-// The memory of one thread: the n-th tile that a kernel takes lies where the last n-th one did. It
-// begins some cache lines into a page, others for each tile: loads and stores whose addresses end
-// alike wait for each other.
-struct Block {
-  void* data = nullptr;
-  Index bytes = 0;
-  ~Block() { free(data); }
-  void* room(Index wanted) {
-    if (wanted > bytes) {
-      free(data);
-      bytes = (wanted + 4095) / 4096 * 4096;
-      data = aligned_alloc(4096, bytes);
-      if (data == nullptr) abort();
-    }
-    return data;
-  }
-};
-constexpr int kMostTiles = 512;
-thread_local Block blocks[kMostTiles], product_blocks[3];
-
-struct Scratch {
-  int taken = 0;
-  template <class T>
-  Array<T> take(Index count) {
-    if (taken == kMostTiles) abort();
-    const Index bytes = (count < 1 ? 1 : count) * Index(sizeof(T)), aside = taken * 320 % 4096;
-    char* room = static_cast<char*>(blocks[taken++].room(bytes + aside));
-    return {reinterpret_cast<T*>(room + aside)};
-  }
-};
+thread_local Block product_blocks[3];
 
 #ifdef __AVX512F__
 constexpr int kVectorBytes = 64, kRows = 8;
 #else
 constexpr int kVectorBytes = 32, kRows = 6;
 #endif
-constexpr Index kDepth = 256;  // of a block: its columns of b stay in the first-level cache
+constexpr Index kDepth = 256;  // of a block of K: its columns of b stay in the first-level cache
 
 // How a matmul multiplies operands of type E into sums of type Sum. A K step takes kStep values of
 // k; Word: those of one column of b. kPacked: rows of b hold no words, so `operand` makes them.
@@ -124,29 +70,28 @@ struct MultiplyAdd<bf16> {
 // has the rows of an array written or added to. E: the type of the operands.
 template <class E>
 struct Product {
-  using Of = MultiplyAdd<E>;
-  using T = typename Of::Sum;
-  using Word = typename Of::Word;
-  using Operand = typename Of::Operand;
-  using Vector = typename Of::Vector;
-  static constexpr Index kWide = kVectorBytes / sizeof(T), kColumns = 2 * kWide;
-  static constexpr int kStep = Of::kStep;
+  using Math = MultiplyAdd<E>;
+  using T = typename Math::Sum;
+  using Word = typename Math::Word;
+  using Operand = typename Math::Operand;
+  using Vector = typename Math::Vector;
+  static constexpr Index kElements = kVectorBytes / sizeof(T), kColumns = 2 * kElements;
+  static constexpr int kStep = Math::kStep;
   Index rows, columns, depth;
   Index padded;  // depth, up to whole K steps
-  Index stride;
+  Index stride;  // of b and of c: a little longer than a power of two, so that rows share no cache set
   E *left, *right;
   T* result;
 
-  // Rows of b and c are a little longer than a power of two, so that they share no cache set.
   Product(Index m, Index n, Index k)
       : rows(m),
         columns(n),
         depth(k),
         padded(tiles(k, kStep) * kStep),
-        stride(tiles(n, kColumns) * kColumns + kWide) {
-    left = static_cast<E*>(product_blocks[0].room((m * padded + 1) * Index(sizeof(E))));
-    right = static_cast<E*>(product_blocks[1].room((padded + 1) * stride * Index(sizeof(E))));
-    result = static_cast<T*>(product_blocks[2].room((m + 1) * stride * Index(sizeof(T))));
+        stride(tiles(n, kColumns) * kColumns + kElements) {
+    left = static_cast<E*>(product_blocks[0].reserve((m * padded + 1) * Index(sizeof(E))));
+    right = static_cast<E*>(product_blocks[1].reserve((padded + 1) * stride * Index(sizeof(E))));
+    result = static_cast<T*>(product_blocks[2].reserve((m + 1) * stride * Index(sizeof(T))));
     for (k = depth; k < padded; ++k) {
       for (m = 0; m < rows; ++m) a(m, k) = E(0);
       for (n = 0; n < stride; ++n) b(k, n) = E(0);
@@ -161,21 +106,21 @@ struct Product {
     run_onto(onto.data + at, row, accumulate, false);
   }
 
-  // room: whether rows of c have some beyond their last column.
-  void run_onto(T* onto, Index row, bool accumulate, bool room) const {
+  // spare: whether rows of c go on beyond their last column.
+  void run_onto(T* onto, Index row, bool accumulate, bool spare) const {
     for (Index k = 0; k < depth || k == 0; k += kDepth)
       for (Index n = 0; n < columns; n += kColumns) {
         const bool add = accumulate || k > 0;
-        if (room || n + kColumns <= columns) {
-          column(onto + n, row, n, k, add);
+        if (spare || n + kColumns <= columns) {
+          run_columns(onto + n, row, n, k, add);
           continue;
         }
-        const Index left_over = columns - n;  // of the last columns a copy is written
+        const Index live = columns - n;  // of the last columns a copy is written
         for (Index m = 0; m < rows; ++m)
-          for (Index i = 0; i < left_over; ++i) c(m, i) = onto[m * row + n + i];
-        column(result, stride, n, k, add);
+          for (Index i = 0; i < live; ++i) c(m, i) = onto[m * row + n + i];
+        run_columns(result, stride, n, k, add);
         for (Index m = 0; m < rows; ++m)
-          for (Index i = 0; i < left_over; ++i) onto[m * row + n + i] = c(m, i);
+          for (Index i = 0; i < live; ++i) onto[m * row + n + i] = c(m, i);
       }
   }
 
@@ -185,86 +130,50 @@ struct Product {
     Index stride, first, steps;
   };
 
-  void column(T* onto, Index row, Index n, Index first, bool add) const {
+  void run_columns(T* onto, Index row, Index n, Index first, bool add) const {
     const Index steps = (least(padded, first + kDepth) - first) / kStep;
-    if constexpr (Of::kPacked) {
+    if constexpr (Math::kPacked) {
       alignas(64) Word packed[kDepth / kStep * kColumns];
       for (Index i = 0; i < steps; ++i)
-        for (Index v = 0; v < kColumns; v += kWide)
+        for (Index v = 0; v < kColumns; v += kElements)
           *reinterpret_cast<Operand*>(packed + i * kColumns + v) =
-              Of::operand(&b(first + i * kStep, n + v), stride);
-      multiply(onto, row, add, {packed, kColumns, first, steps});
+              Math::operand(&b(first + i * kStep, n + v), stride);
+      run_panel(onto, row, add, {packed, kColumns, first, steps});
     } else {
-      multiply(onto, row, add, {&b(first, n), stride, first, steps});
+      run_panel(onto, row, add, {&b(first, n), stride, first, steps});
     }
   }
 
-  void multiply(T* onto, Index row, bool add, const Panel& panel) const {
+  void run_panel(T* onto, Index row, bool add, const Panel& panel) const {
     Index m = 0;
-    for (; m + kRows <= rows; m += kRows) part<kRows>(onto + m * row, row, m, add, panel);
-    for (; m + 2 <= rows; m += 2) part<2>(onto + m * row, row, m, add, panel);
-    for (; m < rows; ++m) part<1>(onto + m * row, row, m, add, panel);
+    for (; m + kRows <= rows; m += kRows) register_tile<kRows>(onto + m * row, row, m, add, panel);
+    for (; m + 2 <= rows; m += 2) register_tile<2>(onto + m * row, row, m, add, panel);
+    for (; m < rows; ++m) register_tile<1>(onto + m * row, row, m, add, panel);
   }
 
-  // A few rows and columns, which are summed in registers.
-  template <int kPart>
-  void part(T* onto, Index row, Index m, bool add, const Panel& panel) const {
-    Vector sum[kPart][2];
-    for (int r = 0; r < kPart; ++r)
+  // A few rows of a panel, which are summed in registers.
+  template <int kTile>
+  void register_tile(T* onto, Index row, Index m, bool add, const Panel& panel) const {
+    Vector sum[kTile][2];
+    for (int r = 0; r < kTile; ++r)
       for (int v = 0; v < 2; ++v)
-        sum[r][v] = add ? *reinterpret_cast<const Vector*>(onto + r * row + v * kWide) : Vector{};
+        sum[r][v] =
+            add ? *reinterpret_cast<const Vector*>(onto + r * row + v * kElements) : Vector{};
     for (Index i = 0; i < panel.steps; ++i) {
       const Operand* operands = reinterpret_cast<const Operand*>(panel.words + i * panel.stride);
       const Operand low = operands[0], high = operands[1];
 #pragma GCC unroll 8
-      for (int r = 0; r < kPart; ++r) {
+      for (int r = 0; r < kTile; ++r) {
         const E* at = &a(m + r, panel.first + i * kStep);
-        sum[r][0] = Of::multiply_add(sum[r][0], at, low);
-        sum[r][1] = Of::multiply_add(sum[r][1], at, high);
+        sum[r][0] = Math::multiply_add(sum[r][0], at, low);
+        sum[r][1] = Math::multiply_add(sum[r][1], at, high);
       }
     }
-    for (int r = 0; r < kPart; ++r)
+    for (int r = 0; r < kTile; ++r)
       for (int v = 0; v < 2; ++v)
-        *reinterpret_cast<Vector*>(onto + r * row + v * kWide) = sum[r][v];
+        *reinterpret_cast<Vector*>(onto + r * row + v * kElements) = sum[r][v];
   }
 };
-
-// The ends of an integer type.
-template <class T>
-constexpr T least_of() {
-  if (sizeof(T) >= 4) return sizeof(T) == 8 ? T(INT64_MIN) : T(INT32_MIN);
-  return T(T(-1) < 0 ? -(1 << (8 * sizeof(T) - 1)) : 0);
-}
-template <class T>
-constexpr T most_of() {
-  return T(~u64(least_of<T>()));
-}
-
-// How many of sorted entries are less than x.
-template <class T>
-inline i32 rank(Array<T> borders, Index count, T x) {
-  Index low = 0, high = count;
-  while (low < high) {
-    const Index middle = (low + high) / 2;
-    if (borders(middle) < x)
-      low = middle + 1;
-    else
-      high = middle;
-  }
-  return i32(low);
-}
-
-// Adds to memory in one step that no other thread comes between.
-inline void add_to(Array<float> to, Index at, float x) {
-  float seen, next;
-  __atomic_load(to.data + at, &seen, __ATOMIC_RELAXED);
-  do next = seen + x;
-  while (!__atomic_compare_exchange(to.data + at, &seen, &next, true, __ATOMIC_RELAXED,
-                                    __ATOMIC_RELAXED));
-}
-inline void add_to(Array<i32> to, Index at, i32 x) {
-  __atomic_fetch_add(to.data + at, x, __ATOMIC_RELAXED);
-}
 
 }  // namespace
 

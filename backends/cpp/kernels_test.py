@@ -67,7 +67,7 @@ def test_products_of_bf16_are_right_on_other_vectors(kernel, without, tmp_path, 
         if platform.machine() != "x86_64":
             pytest.skip("compilers for other processors do not know this option")
         compiler = Compiler("g++", (*FLAGS, without))
-        monkeypatch.setattr("backends.cpp.backend.COMPILER", compiler)
+        monkeypatch.setattr(Cpp, "compiler", compiler)
     w = workload(kernel)
     nest = lower(w.spec, autoschedule(w.spec, MACHINE, w.tune), MACHINE, w.tune)
     for number, sizes in enumerate(w.checks):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 from backends.backend import Arrays, BackendError, Built, Sizes, Timing
 from backends.manifest import Manifest
 from backends.null.clock import modelled_us
+from backends.timeline import Bar, write_timeline
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
 from ir.nest.text import nest_text
@@ -70,12 +70,8 @@ class Null:
     ) -> Timing:
         """As `time`; the timeline has one bar for each part."""
         timing = self.time(built, nest, machine, sizes, inputs)
-        bars, start = [], 0.0
-        for name, share in timing.engines.items():
-            length = share * timing.us
-            bars.append({"name": name, "ph": "X", "ts": start, "dur": length, "pid": 0, "tid": 0})
-            start += length
-        trace.write_text(json.dumps({"traceEvents": bars}), encoding="utf-8")
+        bars = (Bar(name, share * timing.us) for name, share in timing.engines.items())
+        write_timeline(trace, bars)
         return timing
 
     def available(self, machine: Machine) -> Mapping[str, Any]:

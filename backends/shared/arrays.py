@@ -1,4 +1,5 @@
-"""Arrays between numpy and the device: bf16 as its bits, outputs poisoned before a run."""
+"""Arrays between numpy and the device: bf16 as its bits, outputs poisoned before a run, fences and
+inputs looked at after it."""
 
 from __future__ import annotations
 
@@ -6,8 +7,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from ir.nest.nest import Parameter
-from ir.sizes import value
+from backends.backend import Arrays, Sizes
+from backends.fences import require_untouched
+from backends.shared.launches import tensors
+from ir.nest.nest import LoopNest, Parameter
+from ir.sizes import bind, value
 
 _DTYPES = {
     "f32": np.float32,
@@ -60,16 +64,38 @@ class Fenced:
     """A buffer between two fences of one pattern: what is written beside it shows there."""
 
     def __init__(self, given: np.ndarray):
-        room = np.full(given.nbytes + 2 * FENCE, _FENCE_BITS, np.uint8)
-        start = -room.ctypes.data % ALIGNED
+        held = np.full(given.nbytes + 2 * FENCE, _FENCE_BITS, np.uint8)
+        start = -held.ctypes.data % ALIGNED
         self.ends = (
-            room[: start + FENCE - ALIGNED],
-            room[start + FENCE - ALIGNED + given.nbytes :],
+            held[: start + FENCE - ALIGNED],
+            held[start + FENCE - ALIGNED + given.nbytes :],
         )
-        inner = room[start + FENCE - ALIGNED :][: given.nbytes]
+        inner = held[start + FENCE - ALIGNED :][: given.nbytes]
         self.array = inner.view(given.dtype).reshape(given.shape)
         self.array[...] = given
 
     def whole(self) -> bool:
         """Whether nothing was written into the fences."""
         return all(bool((end == _FENCE_BITS).all()) for end in self.ends)
+
+    def holds(self, given: np.ndarray) -> bool:
+        """Whether it has the bits of an array of its shape and dtype."""
+        return self.array.tobytes() == given.tobytes()
+
+
+def placed(nest: LoopNest, sizes: Sizes, inputs: Arrays) -> dict[str, Fenced]:
+    """All tensors of a nest between fences: inputs as given, the rest poisoned."""
+    bound = bind(nest.spec, sizes)
+    return {
+        p.name: Fenced(
+            to_device(inputs[p.name], p.dtype) if p.role == "input" else poisoned(p, bound)
+        )
+        for p in tensors(nest)
+    }
+
+
+def results(nest: LoopNest, buffers: Mapping[str, Fenced], inputs: Arrays) -> dict[str, np.ndarray]:
+    """The outputs after a run, in the dtypes of the spec, where nothing else was written."""
+    given = ((t.name, to_device(inputs[t.name], t.dtype)) for t in nest.spec.inputs)
+    require_untouched(buffers, ((name, x) for name, x in given if name in buffers))
+    return {t.name: from_device(buffers[t.name].array, t.dtype) for t in nest.spec.outputs}

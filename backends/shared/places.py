@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from backends.shared.texts import size
+from backends.shared.texts import size, span
+from ir.nest.nest import Slice, Tile
 from ir.spec import Expr, Number
 
 Terms = tuple[tuple[str, int], ...]  # (index, coefficient)
@@ -63,7 +64,7 @@ class Nested:
     zero = False
 
     @property
-    def wide(self) -> bool:
+    def compound(self) -> bool:
         """Whether the extent is more than one word."""
         return isinstance(self.extent, str) and " " in self.extent
 
@@ -80,9 +81,34 @@ class Element:
     in_memory: bool = False  # of a global tensor; else of a tile
 
 
+@dataclass(frozen=True, slots=True)
+class Position:
+    """The positions along one dimension of a global tensor that a statement loads or stores."""
+
+    start: At = At()
+    axis: str = ""  # of the value; empty: there is one position
+    extent: str | Count = ""  # how many there are along the axis
+    step: int = 1
+    rows: Tile | None = None  # what holds the positions instead
+
+
 def affine(terms: Terms, offset: Expr) -> At:
     """The sum of the origins of indices, each with its coefficient, and an offset."""
     return At(terms, "" if terms and offset == Number(0) else size(offset))
+
+
+def position(one: Slice, extents: Mapping[str, str]) -> Position:
+    """A dimension of a region. extents: of each axis of the value, as texts."""
+    if one.axis is None:
+        return Position(rows=one.rows) if one.rows else Position(affine(one.terms, one.offset))
+    if one.rows is not None:
+        return Position(axis=one.axis, extent=Count(one.axis), rows=one.rows)
+    if one.whole:
+        return Position(At(offset=size(one.offset)), one.axis, extents[one.axis], one.step)
+    start = affine(one.terms, one.offset)
+    if len(one.terms) == 1 and one.axis == one.terms[0][0]:
+        return Position(start, one.axis, Count(one.axis), one.step)
+    return Position(start, one.axis, span(one.terms))
 
 
 def flat(positions: Sequence[At | Row], extents: Sequence[str | Count]) -> Place:

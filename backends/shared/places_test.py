@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backends.shared.places import At, Count, Element, Nested, Row, affine, flat
+from backends.shared.places import (
+    At,
+    Count,
+    Element,
+    Nested,
+    Position,
+    Row,
+    affine,
+    flat,
+    position,
+)
+from ir.nest.nest import Slice, Tile
 from ir.spec import Apply, Number, Size
 
 INDICES = ("a", "b", "c", "d")
@@ -51,7 +63,8 @@ def test_what_needs_brackets_is_known():
     assert affine((), Apply("sub", (Size("H"), Number(1)))).several
     assert flat((one, one), ("M", Count("k"))).several
     assert Row(Element("ids", sum_of_two)).several and not Row(Element("ids", one)).several
-    assert Nested(one, "K + 1", None).wide and not Nested(one, Count("k"), None).wide
+    assert Nested(one, "K + 1", None).compound
+    assert not Nested(one, Count("k"), None).compound
 
 
 def test_the_first_position_adds_nothing():
@@ -61,3 +74,27 @@ def test_the_first_position_adds_nothing():
     assert flat((At(places=(("m", 1),)), first), ("M", "K")) == Nested(
         At(places=(("m", 1),)), "K", None
     )
+
+
+@pytest.mark.parametrize(
+    ("one", "found"),
+    [
+        (Slice(None, (("m", 1),), Number(2)), Position(At((("m", 1),), "2"))),
+        (Slice("m", (("m", 1),), Number(0)), Position(At((("m", 1),)), "m", Count("m"))),
+        (
+            Slice("p_w", (("p", 2), ("i", 1)), Number(-1)),
+            Position(At((("p", 2), ("i", 1)), "-1"), "p_w", "2 * (p_n - 1) + (i_n - 1) + 1"),
+        ),
+        (
+            Slice("k", (("k", 1),), Number(3), step=2, whole=True),
+            Position(At(offset="3"), "k", "K", step=2),
+        ),
+        (
+            Slice("l", (("l", 1),), Number(0), rows=Tile("ids")),
+            Position(axis="l", extent=Count("l"), rows=Tile("ids")),
+        ),
+        (Slice(None, (), Number(0), rows=Tile("ids")), Position(rows=Tile("ids"))),
+    ],
+)
+def test_a_dimension_of_a_region_is_a_start_an_axis_and_an_extent(one, found):
+    assert position(one, {"k": "K"}) == found

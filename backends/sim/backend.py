@@ -11,16 +11,17 @@ import numpy as np
 from backends.backend import Arrays, BackendError, Built, Sizes, Timing
 from backends.emit import Templates
 from backends.manifest import Manifest
-from backends.shared.arrays import from_device, poisoned, to_device
+from backends.shared.arrays import Fenced, placed, results
 from backends.shared.compiler import Compiler
 from backends.shared.launches import calls, tensors
+from backends.shared.view import kernel_view
 from backends.sim import spelling
 from backends.sim.admission import require_admissible
+from backends.sim.commands import Commands
 from backends.sim.native.load import BuildError, load
 from backends.sim.native.precompiled import kernel_include
 from backends.sim.remembered import Remembered, Run, inputs_digest
 from backends.sim.static import static_figures
-from backends.sim.view import kernel_view
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
 from ir.sizes import bind
@@ -41,15 +42,13 @@ class Sim:
 
     def __init__(self, manifest: Manifest):
         self.manifest = manifest
-        self.templates = Templates(manifest.name)
+        self.templates = Templates(manifest.name, {"axis": spelling.axis})
         self._remembered = Remembered()
 
     def emit(self, nest: LoopNest, machine: Machine) -> str:
         """One translation unit with a kernel function for each launch."""
-        if lacking := self.manifest.lacks(nest):
-            held = ", ".join(self.manifest.dtypes)
-            raise BackendError("emit", f"tensors of {lacking} are not held here; these are: {held}")
-        return self.templates.render("kernel.cc.j2", **kernel_view(nest))
+        self.manifest.require_dtypes(nest)
+        return self.templates.render("kernel.cc.j2", **kernel_view(nest, spelling.NAMES, Commands))
 
     def build(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
         """A shared library under `folder`; the simulator loads it."""
@@ -64,9 +63,9 @@ class Sim:
     def run(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
     ) -> dict[str, np.ndarray]:
-        """The outputs, in the dtypes of the spec."""
-        arrays, _ = self._simulate("check", built, nest, machine, sizes, inputs)
-        return {t.name: from_device(arrays[t.name], t.dtype) for t in nest.spec.outputs}
+        """The outputs, in the dtypes of the spec; nothing else is written."""
+        buffers, _ = self._simulate("check", built, nest, machine, sizes, inputs)
+        return results(nest, buffers, inputs)
 
     def time(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
@@ -120,24 +119,19 @@ class Sim:
         sizes: Sizes,
         inputs: Arrays,
         trace: str | None = None,
-    ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    ) -> tuple[dict[str, Fenced], dict[str, Any]]:
         simulator = load()
-        asked = _run(built, nest, machine, sizes, inputs)  # a kernel may change its inputs
-        bound = bind(nest.spec, sizes)
-        parameters = tensors(nest)
-        arrays = {
-            p.name: to_device(inputs[p.name], p.dtype) if p.role == "input" else poisoned(p, bound)
-            for p in parameters
-        }
+        parameters, buffers = tensors(nest), placed(nest, sizes, inputs)
         launches = [
-            (spelling.launch(c.launch), list(c.tensors), list(c.sizes)) for c in calls(nest, bound)
+            (spelling.NAMES.launch(c.launch), list(c.tensors), list(c.sizes))
+            for c in calls(nest, bind(nest.spec, sizes))
         ]
         try:
             result = simulator.simulate(
                 machine=device_machine(machine),
                 library=str(built.file),
                 launches=launches,
-                tensors=list(arrays.values()),
+                tensors=[buffer.array for buffer in buffers.values()],
                 dtypes=[p.dtype for p in parameters],
                 names=[p.name for p in parameters],
                 max_cycles=MAX_CYCLES,
@@ -145,8 +139,8 @@ class Sim:
             )
         except simulator.SimulationError as error:
             raise BackendError(stage, str(error)) from None
-        self._remembered.add(asked, result)
-        return arrays, result
+        self._remembered.add(_run(built, nest, machine, sizes, inputs), result)
+        return buffers, result
 
 
 def _run(built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays) -> Run:

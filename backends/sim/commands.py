@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from backends.backend import BackendError
 from backends.shared import texts
-from backends.shared.places import At, affine
+from backends.shared.blocks import Blocks, Walk
+from backends.shared.places import At, Count, Element, Position, position
 from backends.sim import spelling
 from ir.nest.footprint import temporaries
 from ir.nest.nest import (
-    Bound,
     Dot,
     Fill,
-    Launch,
     Load,
     Loop,
     Map,
@@ -86,23 +86,20 @@ class View:
 
     value: str
     fresh: bool = False  # its next slot
-    shifts: tuple[tuple[str, str], ...] = ()  # (axis, the index whose tile's origin it starts at)
+    shifts: tuple[str, ...] = ()  # axes that start at the origin of their index's tile
     # (axis, its parts as (axis, stride)).
     windows: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = ()
     fixed: tuple[str, ...] = ()  # axes of which the first place is meant
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
-    """One dimension of a region; see `device::Slice`."""
+class Rows:
+    """Positions that a view holds, along an axis; see `device::indirect` and `device::scattered`."""
 
-    start: At = At()
-    axis: str = ""  # empty: one position
-    counted: str = ""  # the index whose elements inside are the extent
-    extent: str = ""  # otherwise
-    step: int = 1
-    rows: View | None = None  # what holds the positions instead
-    along: tuple[tuple[str, str], ...] = ()  # of scattered rows: (axis, index)
+    view: View
+    axis: str  # empty: one position
+    extent: str | Count
+    along: tuple[str, ...]  # of scattered rows: the indices
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +109,7 @@ class Call:
     statement: str  # its sort; the template knows the method
     # In the order of the device's signature, each a record of the above, a text, or a tuple of them.
     args: tuple[object, ...] = ()
-    region: tuple[Position, ...] | None = None  # None: it takes none
+    region: tuple[Position | Rows, ...] | None = None  # None: it takes none
     box: tuple[str, ...] | None = None  # the indices that it walks; None: it takes no box
     tail: tuple[object, ...] = ()
     first: bool = False  # only the first processor does it
@@ -121,25 +118,11 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A bound that is read from a tensor."""
-
-    tensor: str
-    at: At
-
-
-@dataclass(frozen=True, slots=True)
-class Walk:
-    """A loop over the tiles of an index; a bound is a text or read from a tensor."""
+    """A bound of a loop that is read from a tensor."""
 
     index: str
-    tile: int
-    low: str
-    high: str
-    low_read: Read | None
-    high_read: Read | None
-    body: tuple[object, ...]
-    boxes: tuple[Box, ...]
-    backwards: bool
+    low: bool  # else the high one
+    element: Element
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +130,6 @@ class Box:
     """A named box over the insides of indices' tiles: what a command walks."""
 
     indices: tuple[str, ...]
-    spans: tuple[tuple[str, str], ...]  # (axis, index)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,27 +142,37 @@ class Storage:
     depth: int
 
 
-class Commands:
+class Commands(Blocks):
     """The commands of one launch."""
 
-    def __init__(self, launch: Launch):
-        self.launch = launch
-        self.values = {v.name: v for v in launch.values}
+    def view(self) -> dict[str, Any]:
+        """What templates format: axes, buffers, boxes, the prologue, the body."""
+        launch, once = self.launch, self.block(self.launch.once, once=True)
+        body = self.block(launch.body)
+        step = {launch.repeat.index} if launch.repeat else set()
+        whole = frozenset(i for i, _ in launch.whole) | step
+        grid = frozenset(g.index for g in launch.grid)
+        shared = {s.shared for s in launch.statements() if isinstance(s, Load) and s.shared}
+        return {
+            "axes": self.axes(),
+            "shared": sorted(shared),
+            "storage": self.storage(),
+            "once_boxes": self.boxes((*once, *body), whole, needing=frozenset()),
+            "once": once,
+            "boxes": self.boxes(body, whole | grid, needing=grid) if grid else (),
+            "body": body,
+        }
 
     def storage(self) -> tuple[Storage, ...]:
         """Every buffer: the values, then the temporaries between steps."""
-        extents = {a.name: a.extent for v in self.launch.values for a in v.axes}
-        made = [
-            Storage(
-                v.name,
-                v.dtype,
-                tuple((spelling.axis(a.name), texts.size(a.extent)) for a in v.axes),
-                v.depth,
-            )
-            for v in self.launch.values
-        ]
+        extents: dict[str, str] = {}
+        made = []
+        for v in self.launch.values:
+            own = self.extents(v.name)
+            extents |= own
+            made.append(Storage(v.name, v.dtype, tuple(own.items()), v.depth))
         for t in temporaries(self.launch):
-            box = tuple((spelling.axis(a), texts.size(extents[a])) for a in t.axes)
+            box = tuple((a, extents[a]) for a in t.axes)
             made.append(Storage(t.name, t.dtype, box, 1))
         return tuple(made)
 
@@ -188,11 +180,12 @@ class Commands:
         """Every axis that occurs, indices and windows."""
         names = dict.fromkeys(i for i, _ in (*self.launch.tiles, *self.launch.whole))
         names.update(dict.fromkeys(n for v in self.launch.values for n in v.names))
-        return tuple(map(spelling.axis, names))
+        return tuple(names)
 
     def block(self, statements: tuple[Statement, ...], once: bool = False) -> tuple[object, ...]:
-        """Calls and walks of a block; in the prologue one processor does the stores."""
-        return tuple(c for s in statements for c in self._commands(s, once))
+        """Calls and walks of a block; a bound that two walks have is read once."""
+        found = super().block(statements, once)
+        return tuple(c for n, c in enumerate(found) if not (isinstance(c, Read) and c in found[:n]))
 
     def boxes(
         self, block: tuple[object, ...], bound: frozenset[str], needing: frozenset[str]
@@ -203,12 +196,13 @@ class Commands:
         for c in _calls(block):
             if c.box and set(c.box) <= bound and (not needing or set(c.box) & needing):
                 found[c.box] = None
-        return tuple(Box(names, tuple((spelling.axis(n), n) for n in names)) for names in found)
+        return tuple(map(Box, found))
 
-    def _commands(self, s: Statement, once: bool) -> Iterator[object]:
+    def nodes(self, s: Statement, once: bool) -> Iterator[object]:
+        """The commands of a statement."""
         match s:
             case Loop():
-                yield self._walk(s, once)
+                yield from self._walk(s, once)
             case Map():
                 yield from self._map(s)
             case Load():
@@ -259,7 +253,7 @@ class Commands:
                         self._reduction(s.reduction),
                         self._fresh(s.value),
                         self._view(s.source),
-                        Axis(spelling.axis(s.along)),
+                        Axis(s.along),
                         View(s.carry),
                     ),
                     box=self.values[s.value].names,
@@ -272,7 +266,7 @@ class Commands:
                         self._fresh(s.value),
                         self._view(s.source),
                         self._view(s.borders),
-                        Axis(spelling.axis(axis)),
+                        Axis(axis),
                         texts.size(s.count),
                     ),
                     box=self.values[s.value].names,
@@ -283,7 +277,7 @@ class Commands:
                     (
                         self._fresh(s.value),
                         self._view(s.table),
-                        Axis(spelling.axis(s.axis)),
+                        Axis(s.axis),
                         texts.size(s.count),
                         self._view(s.at),
                     ),
@@ -306,9 +300,7 @@ class Commands:
     def _step(self, step: Step, to: View, names: tuple[str, ...]) -> Call:
         if step.function == "iota":
             index = step.args[0].name
-            return Call(
-                "Iota", (to, Axis(spelling.axis(index)), At(origins=((index, 1),))), box=names
-            )
+            return Call("Iota", (to, Axis(index), At(origins=((index, 1),))), box=names)
         function, args = step.function, step.args
         if function == "relu":
             function, args = "maximum", (*args, Number(0.0))
@@ -328,7 +320,7 @@ class Commands:
         """An operand; of an axis of one element that the result lacks, that element."""
         if isinstance(arg, Tile):
             lost = [i for i in tile_axes(arg, self.values) if i not in names]
-            return replace(self._view(arg), fixed=tuple(map(spelling.axis, lost)))
+            return replace(self._view(arg), fixed=tuple(lost))
         if isinstance(arg, Temporary):
             return View(arg.name)
         return texts.scalar(arg)
@@ -343,32 +335,17 @@ class Commands:
             once=s.once,
         )
 
-    def _walk(self, s: Loop, once: bool) -> Walk:
-        body = self.block(s.body, once)
-        inner = {n.index for n in _walks(body)}
+    def _walk(self, s: Loop, once: bool) -> Iterator[object]:
+        found = self.walk(s, once)
+        inner = {n.index for n in _walks(found.body)}
         bound = frozenset(self._indices() - inner)
-        boxes = self.boxes(body, bound, needing=frozenset({s.index}))
-        return Walk(
-            index=s.index,
-            tile=s.tile,
-            low=self._bound(s.low),
-            high=self._bound(s.high),
-            low_read=self._read(s.low),
-            high_read=self._read(s.high),
-            body=body,
-            boxes=boxes,
-            backwards=s.backwards,
-        )
+        boxes = self.boxes(found.body, bound, needing=frozenset({s.index}))
+        for low, at in ((True, found.low), (False, found.high)):
+            if isinstance(at, Element):
+                yield Read(s.index, low, at)
+        yield replace(found, body=(*boxes, *found.body))
 
-    def _bound(self, bound: Bound) -> str:
-        return texts.size(bound.size) if bound.size is not None else ""
-
-    def _read(self, bound: Bound) -> Read | None:
-        if bound.position is None:
-            return None
-        return Read(bound.tensor, affine(bound.position.terms, bound.position.offset))
-
-    def _region(self, region: tuple[Slice, ...], value: str) -> tuple[Position, ...]:
+    def _region(self, region: tuple[Slice, ...], value: str) -> tuple[Position | Rows, ...]:
         walked = [
             i
             for one in region
@@ -377,33 +354,19 @@ class Commands:
         ]
         several = any(len(one.terms) > 1 for one in region if one.rows)
         together = several or len(walked) > len(set(walked))
-        return tuple(self._position(one, value, together) for one in region)
+        extents = self.extents(value)
+        return tuple(self._position(one, extents, together) for one in region)
 
-    def _position(self, one: Slice, value: str, together: bool) -> Position:
-        if one.axis is None and one.rows is not None:
-            return Position(rows=self._view(one.rows))
-        if one.axis is None:
-            return Position(affine(one.terms, one.offset))
-        name = spelling.axis(one.axis)
-        if one.rows is not None:
-            box = tuple((spelling.axis(i), i) for i, _ in one.terms) if together else ()
-            return Position(axis=name, counted=one.axis, rows=self._view(one.rows), along=box)
-        if one.whole:
-            extent = next(a.extent for a in self.values[value].axes if a.name == one.axis)
-            start = At(offset=texts.size(one.offset))
-            return Position(start, name, extent=texts.size(extent), step=one.step)
-        start = affine(one.terms, one.offset)
-        if len(one.terms) == 1 and one.axis == one.terms[0][0]:
-            return Position(start, name, counted=one.axis, step=one.step)
-        return Position(start, name, extent=texts.span(one.terms))
+    def _position(self, one: Slice, extents: dict[str, str], together: bool) -> Position | Rows:
+        found = position(one, extents)
+        if found.rows is None:
+            return found
+        along = tuple(i for i, _ in one.terms) if together and found.axis else ()
+        return Rows(self._view(found.rows), found.axis, found.extent, along)
 
     def _view(self, tile: Tile) -> View:
-        windows = tuple(
-            (spelling.axis(w.axis), tuple((spelling.axis(i), c) for i, c in w.terms))
-            for w in tile.windows
-        )
-        shifts = tuple((spelling.axis(a), a) for a in tile.shifted)
-        return View(tile.value, shifts=shifts, windows=windows)
+        windows = tuple((w.axis, w.terms) for w in tile.windows)
+        return View(tile.value, shifts=tuple(tile.shifted), windows=windows)
 
     def _fresh(self, value: str) -> View:
         return View(value, fresh=True)
@@ -429,7 +392,7 @@ def _calls(block: tuple[object, ...]) -> Iterator[Call]:
     for c in block:
         if isinstance(c, Walk):
             yield from _calls(c.body)
-        else:
+        elif isinstance(c, Call):
             yield c
 
 

@@ -28,11 +28,11 @@ def device_words():
 def test_every_macro_of_the_interface_is_a_word():
     names = [w for w in device_words() if w.upper() == w and not w.endswith("_")]
     assert "INT64_MAX" in names and "KERNEL" in names
-    assert not [w for w in names if not spelling.is_word(w)]
+    assert not [w for w in names if not spelling.NAMES.is_word(w)]
 
 
 def test_a_name_that_is_no_word_stays():
     spec = spec_of("y[m] = new[m] + tile[m]", inputs="new: f32[M], tile: f32[M]", result="f32[M]")
     nest = lower(spec, plain(spec, MACHINE, {"M": 9}), MACHINE, {"M": 9})
-    assert spelling.spelled(nest) is nest
+    assert spelling.NAMES.spelled(nest) is nest
     assert "tile_g" in BACKEND.emit(nest, MACHINE)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 
-from backends.shared.texts import count, origin
+from backends.shared.names import Names
 from backends.shared.words import KEYWORDS
-from ir.nest.legal import legal
-from ir.nest.nest import LoopNest
 from ir.spec import DTYPES
 
 # Words that a kernel's text has of itself: of its program, of `device.h`, of the headers it needs.
@@ -17,59 +15,28 @@ WORDS = KEYWORDS | frozenset(
     run_of KERNEL SIZE_MAX SIZE_WIDTH
     """.split()
 )
-_MACRO = re.compile(r"(U?INT|PTRDIFF|SIG_ATOMIC|WCHAR|WINT)\w*_(MAX|MIN|WIDTH|C)")
-# A temporary, a named box, a word of C++ once a buffer's ending is put to it, and what the device
-# keeps for itself.
-_MADE = re.compile(
-    rf"({'|'.join(DTYPES)})_.*_\d+|box|box_.*|char8|char16|char32|wchar|_.*|.*__.*|.*_"
+NAMES = Names(
+    WORDS,
+    re.compile(r"(U?INT|PTRDIFF|SIG_ATOMIC|WCHAR|WINT)\w*_(MAX|MIN|WIDTH|C)"),
+    # A temporary, a named box, a word of C++ once a buffer's ending is put to it, and what the
+    # device keeps for itself.
+    re.compile(rf"({'|'.join(DTYPES)})_.*_\d+|box|box_.*|char8|char16|char32|wchar|_.*|.*__.*|.*_"),
+    ("t", "g", "at", "n", "group", "tiles", "low", "high"),
 )
-OPS = {
-    "add": "add",
-    "sub": "sub",
-    "mul": "mul",
-    "div": "div",
-    "floordiv": "floordiv",
-    "mod": "mod",
-    "pow": "pow",
-    "neg": "neg",
-    "lt": "lt",
-    "le": "le",
-    "gt": "gt",
-    "ge": "ge",
-    "eq": "eq",
-    "ne": "ne",
+_OPS = """
+    add sub mul div floordiv mod pow neg lt le gt ge eq ne abs floor ceil exp log sqrt rsqrt
+    tanh sigmoid erf sin cos silu gelu copy fmod uniform round trunc sign isnan isinf isfinite
+    shl shr exp2 expm1 log2 log10 log1p erfc tan asin acos atan atan2 sinh cosh asinh acosh
+    atanh
+""".split()
+OPS = {name: name for name in _OPS} | {
     "and": "and_",
     "or": "or_",
     "not": "not_",
     "where": "select",
     "minimum": "min",
     "maximum": "max",
-    "abs": "abs",
-    "floor": "floor",
-    "ceil": "ceil",
-    "exp": "exp",
-    "log": "log",
-    "sqrt": "sqrt",
-    "rsqrt": "rsqrt",
-    "tanh": "tanh",
-    "sigmoid": "sigmoid",
-    "erf": "erf",
-    "sin": "sin",
-    "cos": "cos",
-    "silu": "silu",
-    "gelu": "gelu",
-    "copy": "copy",
     "xor": "xor_",
-    "fmod": "fmod",
-    "uniform": "uniform",
-}
-OPS |= {
-    name: name
-    for name in (
-        *("round", "trunc", "sign", "isnan", "isinf", "isfinite", "shl", "shr", "exp2", "expm1"),
-        *("log2", "log10", "log1p", "erfc", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh"),
-        *("asinh", "acosh", "atanh"),
-    )
 }
 OF_INTEGERS = {  # operations that are others where the result is an integer
     "and": "bit_and",
@@ -81,58 +48,6 @@ OF_INTEGERS = {  # operations that are others where the result is an integer
 REDUCTIONS = {"sum": "sum", "max": "max", "min": "min", "prod": "prod", "any": "max", "all": "min"}
 
 
-def is_word(name: str) -> bool:
-    """Whether a name has a meaning of its own in a kernel's text."""
-    return name in WORDS or bool(_MACRO.fullmatch(name))
-
-
-def spelled(nest: LoopNest) -> LoopNest:
-    """The nest under names that its text can hold."""
-    bare = {n for n, _ in nest.spec.attributes}
-
-    def alone(name: str) -> bool:
-        return name.isupper() or name in bare
-
-    def refuses(name: str) -> bool:
-        return alone(name) and is_word(name) or bool(_MADE.fullmatch(name))
-
-    def spells(name: str) -> tuple[str, ...]:
-        return (
-            (name,)
-            if alone(name)
-            else (
-                buffer(name),
-                tensor(name),
-                origin(name),
-                count(name),
-                group(name),
-                *(f"{name}_{ending}" for ending in ("tiles", "low", "high")),
-            )
-        )
-
-    return legal(nest, refuses, spells)
-
-
-def launch(name: str) -> str:
-    """The function of a launch."""
-    return re.sub("__+", "_", name)
-
-
 def axis(name: str) -> str:
     """The enumerator of an axis."""
     return f"{name}_" if name in KEYWORDS else name
-
-
-def buffer(name: str) -> str:
-    """The variable of a value's circular buffer."""
-    return f"{name}_t"
-
-
-def tensor(name: str) -> str:
-    """The variable of a global tensor."""
-    return f"{name}_g"
-
-
-def group(index: str) -> str:
-    """The variable that holds who shares loads along a grid index."""
-    return f"{index}_group"

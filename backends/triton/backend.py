@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ from backends.gpu.model.model import modelled
 from backends.gpu.program import tile_program
 from backends.gpu.text import program_text
 from backends.manifest import Manifest
+from backends.timeline import Bar, facts_of, write_timeline
 from backends.triton.build import compile as compiler
 from backends.triton.build.admission import require_admissible
 from backends.triton.device import device
@@ -107,23 +107,8 @@ class Triton:
         if not device.present(machine):
             return device.profile(built, nest, machine, sizes, inputs, trace)
         timing = modelled(nest, machine, RULES, sizes, built.figures)
-        bars, start = [], 0.0
-        for launch in nest.launches:
-            us = timing.figures[f"{launch.name}.us"]
-            facts = {n: f for n, f in built.figures.items() if n.startswith(f"{launch.name}.")}
-            bars.append(
-                {
-                    "name": launch.name,
-                    "ph": "X",
-                    "ts": start,
-                    "dur": us,
-                    "pid": 0,
-                    "tid": 0,
-                    "args": facts,
-                }
-            )
-            start += us
-        trace.write_text(json.dumps({"traceEvents": bars}), encoding="utf-8")
+        us = {launch.name: timing.figures[f"{launch.name}.us"] for launch in nest.launches}
+        write_timeline(trace, (Bar(n, u, facts=facts_of(built, n)) for n, u in us.items()))
         return timing
 
     def guess(self, nest: LoopNest, machine: Machine, sizes: Sizes) -> float:

@@ -69,7 +69,6 @@ KERNEL(matmul_bias_gelu_0_launch) {
             }
             acc_p.run(acc_t, 0, 128, true);
           }
-
         }
       }
 #pragma omp simd
@@ -88,7 +87,6 @@ KERNEL(matmul_bias_gelu_0_launch) {
           y_g((m_at + m_i) * N + n_at + n_i) = y_t(m_i * 128 + n_i);
         }
       }
-
     }
   }
 }

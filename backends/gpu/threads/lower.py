@@ -290,9 +290,9 @@ class Lowering:
         name = into if fits and into else self.temporary(dtype, rest)
         self.put(to.Reduce(name, e.reduction, value, axes, over.index, e.nan))
         bits = bits_of(over)
-        if lanes := tuple(1 << b for b in sorted(bits) if b < self.owners.lanes):
-            self.put(to.Shuffle(name, e.reduction, lanes, e.nan))
-        if warps := sorted(b for b in bits if b >= self.owners.lanes):
+        if within := tuple(1 << b for b in sorted(bits) if b < self.owners.warp_bits):
+            self.put(to.Shuffle(name, e.reduction, within, e.nan))
+        if warps := sorted(b for b in bits if b >= self.owners.warp_bits):
             self.exchange(name, e.reduction, warps, e.nan)
         return name, rest
 
@@ -327,7 +327,7 @@ class Lowering:
         axes = self.axes(e.value, context)
         index = self.typing.axes(e.value)[e.axis]
         over = next(a for a in axes if a.index == index)
-        if not ordered(over) or any(b >= self.owners.lanes for b in bits_of(over)):
+        if not ordered(over) or any(b >= self.owners.warp_bits for b in bits_of(over)):
             raise BackendError("emit", f"a scan along `{index}`, which a matmul distributes")
         dtype = self.typing.dtype(e.value)
         name = self.temporary(dtype, axes)

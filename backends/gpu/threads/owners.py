@@ -17,7 +17,6 @@ from backends.gpu.threads.facts import Facts, Held, Matmul
 from backends.gpu.threads.vectors import contiguous
 from backends.gpu.tile import Name
 
-LANES = 5  # bits of a thread's number within a warp of 32
 VECTOR_BYTES = 16
 
 
@@ -28,7 +27,7 @@ class Owners:
     facts: Facts
     widths: Mapping[str, int]  # of each index, at the sizes that the kernel is tuned for
     bits: int  # of a thread's number in its block
-    lanes: int  # of these, within a warp
+    warp_bits: int  # of these, within a warp
     bytes_of: Mapping[str, int]  # of dtypes
     found: dict[Held, Spread] = field(default_factory=dict)  # by class
 
@@ -84,13 +83,13 @@ class Owners:
             taken = {b for o in together[held] if o in self.found for b in _bits(self.found[o])}
             free = [b for b in range(self.bits) if b not in taken]
             if self._is(held, self.facts.scanned):
-                free = [b for b in free if b < self.lanes]
+                free = [b for b in free if b < self.warp_bits]
             others = sum(self.widths[i].bit_length() - 1 for i in order[place + 1 :])
             vector = self._vector(name, index, len(free)) if index == along else 1
             most = max(0, (self.widths[index] // vector).bit_length() - 1)
             count = min(len(free), most)
-            if self._is(held, self.facts.reduced) and count > self.lanes:
-                count = min(count, max(self.lanes, len(free) - others))
+            if self._is(held, self.facts.reduced) and count > self.warp_bits:
+                count = min(count, max(self.warp_bits, len(free) - others))
             self.found[held] = spread(free[:count], vector)
 
     def _along(self, name: Name, fresh: Iterable[str]) -> str:

@@ -37,7 +37,7 @@ def plans(
     facts: Facts,
     widths: Mapping[str, int],
     warps: int,
-    lanes: int,
+    warp_bits: int,
     table: Sequence[MatrixInstruction],
 ) -> dict[int, Plan]:
     """A plan for each matmul, by the statement's identity.
@@ -53,20 +53,20 @@ def plans(
         for row in table:
             if (row.a.dtype, row.b.dtype, row.c.dtype) != (one.dtype, one.dtype, "f32"):
                 continue
-            if row.threads == 1 << lanes and row.a.registers and row.b.registers:
-                made = made or _by_warps(row, rows, columns, warps, lanes, chained)
-            elif _in_panels(one) and warps % WARPGROUP == 0 and row.threads == WARPGROUP << lanes:
-                made = _by_warpgroups(row, rows, columns, warps, lanes, chained) or made
-        found[key] = made or _by_threads(rows, columns, warps, lanes)
+            if row.threads == 1 << warp_bits and row.a.registers and row.b.registers:
+                made = made or _by_warps(row, rows, columns, warps, warp_bits, chained)
+            elif (
+                _in_panels(one) and warps % WARPGROUP == 0 and row.threads == WARPGROUP << warp_bits
+            ):
+                made = _by_warpgroups(row, rows, columns, warps, warp_bits, chained) or made
+        found[key] = made or _by_threads(rows, columns, warps, warp_bits)
     return found
 
 
 def _in_panels(one: Matmul) -> bool:
-    """Whether operands may lie in panels: each of their dimensions is one axis, and there is no
-    batch. Panels that are contiguous along M or N hold elements of 16 bits."""
-    return all(
-        len(o.groups) == 2 and all(len(g) == 1 for g in o.groups) for o in (one.a, one.b)
-    ) and (DTYPES[one.dtype] == 2)
+    """Whether an instruction may read the operands in panels, which have no batch. Panels that are
+    contiguous along M or N hold elements of 16 bits."""
+    return len(one.a.groups) == len(one.b.groups) == 2 and DTYPES[one.dtype] == 2
 
 
 def _chained(facts: Facts) -> bool:
@@ -85,7 +85,7 @@ def _names(facts: Facts, m: Matmul) -> list:  # type: ignore[type-arg]
 
 
 def _by_warps(
-    row: MatrixInstruction, rows: int, columns: int, warps: int, lanes: int, chained: bool
+    row: MatrixInstruction, rows: int, columns: int, warps: int, warp_bits: int, chained: bool
 ) -> Plan:
     m, n, k = row.m, row.n, row.k
     if rows < m or columns < n:
@@ -99,8 +99,8 @@ def _by_warps(
         choices = choices or [min(count, most_m)]
         along_m = min(choices, key=lambda w: rows / (1 << w) + columns / (1 << count - w))
     along_n = min(count - along_m, most_n)
-    of_m = tuple((lanes + b, m << b) for b in range(along_m))
-    of_n = tuple((lanes + along_m + b, n << b) for b in range(along_n))
+    of_m = tuple((warp_bits + b, m << b) for b in range(along_m))
+    of_n = tuple((warp_bits + along_m + b, n << b) for b in range(along_n))
     a, a_registers = factored(parse_layout(row.a.registers), m)
     b, b_registers = factored(parse_layout(row.b.registers), n)
     c, c_registers = factored(parse_layout(row.c.registers), m)
@@ -122,7 +122,7 @@ def _by_warps(
 
 
 def _by_warpgroups(
-    row: MatrixInstruction, rows: int, columns: int, warps: int, lanes: int, chained: bool
+    row: MatrixInstruction, rows: int, columns: int, warps: int, warp_bits: int, chained: bool
 ) -> Plan | None:
     """Each warpgroup multiplies its own rows, or columns where there are too few rows."""
     groups = int(log2(warps // WARPGROUP))
@@ -132,7 +132,7 @@ def _by_warpgroups(
         return None
     square = min(choices, key=lambda w: rows / (1 << w) + columns / (1 << groups - w))
     along_m = max(choices) if chained else square
-    first = lanes + int(log2(WARPGROUP))
+    first = warp_bits + int(log2(WARPGROUP))
     of_m = tuple((first + b, row.m << b) for b in range(along_m))
     share = columns >> groups - along_m
     n = max(size for size in row.sizes_n if share % size == 0)
@@ -160,12 +160,12 @@ def _by_warpgroups(
     )
 
 
-def _by_threads(rows: int, columns: int, warps: int, lanes: int) -> Plan:
+def _by_threads(rows: int, columns: int, warps: int, warp_bits: int) -> Plan:
     """Each thread multiplies some neighbouring rows by some neighbouring columns."""
-    bits = lanes + int(log2(warps))
+    bits = warp_bits + int(log2(warps))
     run_m, run_n = min(RUN, rows), min(RUN, columns)
     along_n = min(
-        int(log2(columns // run_n)), bits, max(lanes - 1, bits - int(log2(rows // run_m)))
+        int(log2(columns // run_n)), bits, max(warp_bits - 1, bits - int(log2(rows // run_m)))
     )
     along_m = min(int(log2(rows // run_m)), bits - along_n)
     m = spread(range(along_n, along_n + along_m), run_m)

@@ -48,10 +48,13 @@ MMA = MatrixInstruction(
 def test_an_operand_of_an_instruction_is_a_product_of_two_axes(text, first, row, column):
     (m, k), registers = factored(parse_layout(text), first)
     axes = [s.axis(n, None, 32) for s, n in ((m, "m"), (k, "k"))]
-    for lane in range(32):
+    for thread_of_warp in range(32):
         for register, (r_m, r_k) in enumerate(registers):
-            at = [a.thread(lane) + a.register(r) for a, r in zip(axes, (r_m, r_k), strict=True)]
-            group, thread = lane >> 2, lane % 4
+            at = [
+                a.thread(thread_of_warp) + a.register(r)
+                for a, r in zip(axes, (r_m, r_k), strict=True)
+            ]
+            group, thread = thread_of_warp >> 2, thread_of_warp % 4
             assert at == [row(group, thread, register), column(group, thread, register)]
 
 

@@ -184,12 +184,13 @@ class Matmuls(Lowering):
         dtype = dtype or self.fragments[held].dtype
         region = f"{name.stem}_{name.copy}" if name.copy else name.stem
         extents = tuple(self.width(i) for i in order)
-        made = to.Shared(name, dtype, order, extents, region, stages)
-        grouped = any(len(g) > 1 for g in operand.groups)
-        if plan.instruction is None or grouped:
+        row = next(g for g in operand.groups if order[-1] in g)
+        made = to.Shared(name, dtype, order, extents, region, stages, len(row))
+        if plan.instruction is None:
             made = replace(made, padding=ROW_BYTES // DTYPES[dtype])
         else:
-            panel = min(PANEL_BYTES // DTYPES[dtype], self.owners.widths[order[-1]])
+            elements = prod(self.owners.widths[i] for i in row)
+            panel = min(PANEL_BYTES // DTYPES[dtype], elements)
             made = replace(made, panel=panel, swizzle=_swizzle(panel, DTYPES[dtype]))
         self.shared[name] = made
         return name
@@ -202,9 +203,8 @@ class Matmuls(Lowering):
         groups = sorted((g for g in operand.groups if g), key=lambda g: held.axes.index(g[0]))
         name = replace(tile, dim=0)
         extents = tuple(self.extent(g) for g in groups)
-        self.shared[name] = replace(
-            held, name=name, axes=tuple(map(_name, groups)), extents=extents
-        )
+        axes = tuple(map(_name, groups))
+        self.shared[name] = replace(held, name=name, axes=axes, extents=extents, row=1)
         return name
 
     def by(self, tile: Name, inner: str, plan: Plan) -> str:

@@ -12,7 +12,7 @@ from backends.gpu.threads import thread as to
 from backends.gpu.threads.barriers import Barriers, for_proxy
 from backends.gpu.threads.constants import constants
 from backends.gpu.threads.expressions import rewritten
-from backends.gpu.threads.facts import FRAGMENTS, facts
+from backends.gpu.threads.facts import FRAGMENTS, Facts, facts
 from backends.gpu.threads.inline import inlined
 from backends.gpu.threads.owners import Owners
 from backends.gpu.threads.plans import plans
@@ -66,15 +66,17 @@ def _launch(
     known = facts(launch, dtypes)
     values = constants(tuple(c for c in launch.constants if c[0].sort == "width"), sizes)
     widths = {i: _number(w, values) for i, w in launch.widths}
-    lanes = machine.warp.bit_length() - 1
-    bits = lanes + launch.warps.bit_length() - 1
-    owners = Owners(known, widths, bits, lanes, DTYPES)
-    planned = plans(known, widths, launch.warps, lanes, instructions)
+    warp_bits = machine.warp.bit_length() - 1
+    bits = warp_bits + launch.warps.bit_length() - 1
+    owners = Owners(known, widths, bits, warp_bits, DTYPES)
+    planned = plans(known, widths, launch.warps, warp_bits, instructions)
     anchored = frozenset(
         key for key, m in known.matmuls.items() if owners.anchored(m, *planned[key].c)
     )
     owners.rest()
     lowering = Staging(launch, known, owners, dict(source.tiles), planned, anchored)
+    fixed = _fixed(launch, known)
+    lowering.widths |= {i: Number(widths[i]) for i in fixed}
     for name in known.typing.known:
         if name.sort in FRAGMENTS and name not in known.staged:
             for index in known.indices(name):
@@ -87,7 +89,7 @@ def _launch(
         once, body = for_proxy(once), for_proxy(body)
     while (read := reads((*once, *body))) and (kept := _pruned(once, body, read)) != (once, body):
         once, body = kept
-    return _made(launch, machine, lowering, once, body)
+    return _made(launch, machine, lowering, once, body, {i: widths[i] for i in fixed})
 
 
 def _pruned(once, body, read):  # type: ignore[no-untyped-def]
@@ -100,15 +102,16 @@ def _made(
     lowering: Staging,
     once: tuple[to.Statement, ...],
     body: tuple[to.Statement, ...],
+    fixed: Mapping[str, int],
 ) -> to.Launch:
     """The launch with what its statements use."""
-    widths = _widths(launch, lowering)
+    widths = _widths(launch, lowering) | {i: Number(width) for i, width in fixed.items()}
     nodes = list(of.expressions(once, body))
     fragments = _used(lowering, once, body)
     shared = tuple(lowering.shared.values())
     nodes += of.expressions(fragments, shared, launch.tiles if launch.resident else ())
     used = {n for n in nodes if isinstance(n, Name)} | _flags(once, body)
-    pairs = [(n, rewritten(e, lambda x: _wider(x, widths))) for n, e in launch.constants]
+    pairs = [(n, _wider(e, widths.get(n.stem))) for n, e in launch.constants]
     pairs += lowering.constants.items()
     needed = {n for _, e in pairs for n in e.walk() if isinstance(n, Name)}
     sizes = sizes_of(nodes, tuple(e for n, e in pairs if n in used))
@@ -129,7 +132,19 @@ def _made(
         shared=shared,
         once=once,
         body=body,
+        limits=tuple(
+            (e.size, fixed[n.stem])
+            for n, e in launch.constants
+            if n.stem in fixed and isinstance(e, of.BlockWidth)
+        ),
     )
+
+
+def _fixed(launch: of.Launch, known: Facts) -> tuple[str, ...]:
+    """The indices whose width is that at the tuned sizes. Where several axes are one axis of a
+    matmul, the strides of the outer ones in it are the widths of the inner ones."""
+    inner = {i for m in known.matmuls.values() for g in (m.m, m.n, m.k) for i in g[1:]}
+    return tuple(i for i, width in launch.widths if i in inner and not isinstance(width, Number))
 
 
 def _used(lowering: Staging, *blocks: tuple[to.Statement, ...]) -> tuple[to.Fragment, ...]:
@@ -151,22 +166,26 @@ def _flags(*blocks: tuple[to.Statement, ...]) -> set[Name]:
     return {v.aligned for v in vectors if v is not None and v.aligned is not None}
 
 
-def _widths(launch: of.Launch, lowering: Staging) -> dict[Expr, Expr]:
-    """What each width that only the launcher knows is: a whole number of every distribution."""
-    found: dict[Expr, Expr] = {}
+def _widths(launch: of.Launch, lowering: Staging) -> dict[str, Expr]:
+    """What each width is that only the launcher knows: a whole number of every distribution."""
+    found: dict[str, Expr] = {}
+    axes = [a for f in lowering.fragments.values() for a in f.axes]
+    axes += [a for held in lowering.distributions.values() for a in held]
     for name, expr in launch.constants:
         if name.sort == "width" and isinstance(expr, of.BlockWidth):
-            axes = (a for f in lowering.fragments.values() for a in f.axes)
-            copied = (a for s in lowering.distributions.get(name.stem, ()) for a in (s,))
-            spans = [a.span for a in (*axes, *copied) if a.index == name.stem]
-            spans += [t.panel for t in lowering.shared.values() if t.axes[-1] == name.stem]
+            spans = [a.span for a in axes if a.index == name.stem]
+            tiles = (t for t in lowering.shared.values() if t.axes[-1:] == (name.stem,))
+            spans += [t.panel for t in tiles if t.row == 1]
             span = max([expr.least, *spans])
-            found[expr] = Apply("mul", (of.Tiles(expr.size, span), Number(span)))
+            found[name.stem] = Apply("mul", (of.Tiles(expr.size, span), Number(span)))
     return found
 
 
-def _wider(node: Expr, widths: Mapping[Expr, Expr]) -> Expr | None:
-    return widths.get(node)
+def _wider(expr: Expr, width: Expr | None) -> Expr:
+    """A constant of an index with its width."""
+    if width is None:
+        return expr
+    return rewritten(expr, lambda e: width if isinstance(e, of.BlockWidth) else None)
 
 
 def _number(width: Expr, values: Mapping[Name, int]) -> int:

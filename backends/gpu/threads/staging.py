@@ -15,7 +15,7 @@ from backends.gpu import tile as of
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.distribution import spread
 from backends.gpu.threads.facts import FRAGMENTS, bare
-from backends.gpu.threads.products import Matmuls
+from backends.gpu.threads.products import UNROLLED, Matmuls
 from backends.gpu.threads.vectors import aligned, contiguous
 from backends.gpu.tile import Name
 from ir.spec import DTYPES, Apply, Expr, Index, Number
@@ -32,6 +32,7 @@ class Staging(Matmuls):
         self.waiting = False  # whether copies were started that nothing waits for yet
         self.depths: dict[Name, int] = {}  # stages of pipelined variables
         self.rings = 0  # pipelined loops
+        self.settled: set[to.Axis] = set()  # axes of copies with positions of before their loop
         self.operands = {  # of staged variables, with the plan of their matmul
             bare(operand): (operand, self.plans[key])
             for key, m in self.facts.matmuls.items()
@@ -59,17 +60,10 @@ class Staging(Matmuls):
         super().statement(s)
 
     def copy(self, s: of.Load, stage: Expr | None, stages: int = 1) -> None:
-        """The copy of a region into its tile, with the positions that it needs."""
-        operand, plan = self.operands[s.name]
-        along = contiguous(s.place) or self.facts.indices(s.name)[-1]
-        stem = Name("shared", s.name.stem, copy=s.name.copy)
-        tile = self.shared[self.tile(stem, s.name, operand, plan, along, stages)]
-        axes = self.copied_by(tile, along)
+        """The copy of a region into its tile, with the positions that it needs and lacks."""
+        tile, along, axes = self.target(s, stages)
         for axis in axes:
-            if axis not in self.distributions.get(axis.index, ()):
-                self.passing.add(axis)
-            for header in self.headers[axis.index]:
-                self.header(header, axis)
+            self.place_copy(axis)
         place = self.place(s.place, {a.index: a for a in axes})
         vector = None
         if tile.axes[-1] == along and (count := _run(axes[-1])) > 1:
@@ -77,6 +71,23 @@ class Staging(Matmuls):
             if condition is not None:
                 vector = to.Vector(along, count, self.flag(s.place, condition))
         self.put(to.Copy(tile.name, place, axes, stage, vector))
+
+    def target(self, s: of.Load, stages: int) -> tuple[to.Shared, str, tuple[to.Axis, ...]]:
+        """The tile that a load is copied to, its contiguous axis, and which thread copies what."""
+        operand, plan = self.operands[s.name]
+        along = contiguous(s.place) or self.facts.indices(s.name)[-1]
+        stem = Name("shared", s.name.stem, copy=s.name.copy)
+        tile = self.shared[self.tile(stem, s.name, operand, plan, along, stages)]
+        return tile, along, self.copied_by(tile, along)
+
+    def place_copy(self, axis: to.Axis) -> None:
+        """The positions of an axis of a copy, unless its loop has them already."""
+        if axis in self.settled:
+            return
+        if axis not in self.distributions.get(axis.index, ()):
+            self.passing.add(axis)
+        for header in self.headers[axis.index]:
+            self.header(header, axis)
 
     def copied_by(self, tile: to.Shared, along: str) -> tuple[to.Axis, ...]:
         """The distribution of a copy: neighbouring threads take neighbouring runs of memory."""
@@ -125,11 +136,17 @@ class Staging(Matmuls):
         )
         more = of.Check(fetched, below=high)
         advance = to.Each(later[name], Apply("add", (fetched, step)))
+        moving = {x.name.stem for x in s.body if isinstance(x, of.Positions)}
+        for axis in (a for x in ahead for a in self.target(x, s.stages)[2]):
+            if axis.index not in moving and axis not in self.settled:
+                self.place_copy(axis)
+                self.settled.add(axis)
         self.put(to.Each(later[name], low))
         self.put(to.Barrier())
-        for stage in range(s.stages - 1):
-            copies = _renamed(self._copies(s, ahead, Number(stage)), later)
-            self.found += (to.Guard(more, copies), to.Commit(), advance)
+        first = self.fragment(Name("stage", name.stem, copy=self.rings), "i32")
+        copies = _renamed(self._copies(s, ahead, to.Element(first)), later)
+        start = (to.Guard(more, copies), to.Commit(), advance)
+        self.put(to.Loop(first, Number(0), Number(s.stages - 1), 1, start, s.stages < UNROLLED))
         self.found += (to.Each(read, Number(0)), to.Each(write, Number(s.stages - 1)))
         self.stages |= {x.name: to.Element(read) for x in ahead}
         copies = _renamed(self._copies(s, ahead, to.Element(write)), later)
@@ -143,7 +160,8 @@ class Staging(Matmuls):
             *self.block(s.body),
             _advanced(read, s.stages),
         )
-        self.put(to.Loop(name, self.scalar(s.low), high, s.tile, body))
+        self.put(to.Loop(name, low, high, s.tile, body))
+        self.settled.clear()
 
     def _copies(self, s: of.Loop, ahead: list[of.Load], stage: Expr) -> tuple[to.Statement, ...]:
         """What starts the copies of one iteration."""

@@ -48,8 +48,9 @@ class Fragment:
 class Shared:
     """A tile in shared memory, row-major with the last axis contiguous.
 
-    With a panel, the last axis is cut into panels of that many elements, and the rows of one panel
-    lie together: element (row, c) is at (c // panel) * rows * panel + row * panel + c % panel.
+    Its last axes make up a row. With a panel, rows are cut into panels of that many elements, and the
+    parts of all rows in one panel lie together: element (row, c) is at
+    (c // panel) * rows * panel + row * panel + c % panel.
     """
 
     name: Name  # of sort "shared"
@@ -58,6 +59,7 @@ class Shared:
     extents: tuple[Expr, ...]  # elements along each axis
     region: str  # tiles of one region overlap: they are never alive together
     stages: int = 1  # copies of the tile, for software pipelining
+    row: int = 1  # axes of a row
     padding: int = 0  # elements between rows, of a tile without panels
     panel: int = 0  # elements; 0: a row is whole
     swizzle: Swizzle | None = None  # of the offset of an element in its stage, in elements
@@ -358,6 +360,7 @@ class Launch:
     shared: tuple[Shared, ...]
     once: tuple[Statement, ...]  # before the first tile
     body: tuple[Statement, ...]  # for each tile, whose number is the scalar `tile`
+    limits: tuple[tuple[Expr, int], ...] = ()  # sizes, with the most that the launch is made for
 
     def fragment(self, name: Name) -> Fragment:
         """The fragment of a name; KeyError where there is none."""

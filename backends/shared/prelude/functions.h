@@ -38,8 +38,8 @@ inline u16 f16_bits(float x) {
   const u32 large = magnitude > 0x7f800000u ? 0x7e00u : 0x7c00u;  // 65536 and above, NaN
   const u32 small = bits(from_bits(magnitude) + 0.5f) - 0x3f000000u;  // subnormal: the adder rounds
   const u32 usual = (magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
-  const u32 inside = magnitude < 0x38800000u ? small : usual;
-  return u16((magnitude >= 0x47800000u ? large : inside) | ((b >> 16) & 0x8000u));
+  const u32 finite = magnitude < 0x38800000u ? small : usual;
+  return u16((magnitude >= 0x47800000u ? large : finite) | ((b >> 16) & 0x8000u));
 }
 
 inline float round_tf32(float x) {
@@ -50,12 +50,12 @@ inline float round_tf32(float x) {
 
 // Cut toward zero; what the type does not hold becomes its end, NaN becomes 0.
 inline i32 i32_from(float x) {
-  const float inside = x > -2147483648.0f ? (x < 2147483648.0f ? x : 0.0f) : 0.0f;
-  return x >= 2147483648.0f ? INT32_MAX : x <= -2147483648.0f ? INT32_MIN : i32(inside);
+  const float clamped = x > -2147483648.0f ? (x < 2147483648.0f ? x : 0.0f) : 0.0f;
+  return x >= 2147483648.0f ? INT32_MAX : x <= -2147483648.0f ? INT32_MIN : i32(clamped);
 }
 inline i64 i64_from(float x) {
-  const float inside = x > -0x1p63f ? (x < 0x1p63f ? x : 0.0f) : 0.0f;
-  return x >= 0x1p63f ? INT64_MAX : x <= -0x1p63f ? INT64_MIN : i64(inside);
+  const float clamped = x > -0x1p63f ? (x < 0x1p63f ? x : 0.0f) : 0.0f;
+  return x >= 0x1p63f ? INT64_MAX : x <= -0x1p63f ? INT64_MIN : i64(clamped);
 }
 
 inline float abs(float x) { return __builtin_fabsf(x); }

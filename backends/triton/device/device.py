@@ -7,7 +7,6 @@ out-of-bounds read shows in the results, an out-of-bounds write in the fence.
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -23,9 +22,11 @@ from triton import knobs
 from triton.runtime.jit import JITFunction
 
 from backends.backend import Arrays, BackendError, Built, Sizes, Timing
+from backends.fences import require_untouched
 from backends.gpu.device import timing
 from backends.gpu.device.gpu import DEVICE, Gpu, alone, lack
 from backends.gpu.device.nvml import clocks
+from backends.timeline import Bar, facts_of, write_timeline
 from backends.triton.build.child import fault, in_child
 from backends.triton.build.compile import CACHE
 from backends.triton.build.module import launcher
@@ -101,13 +102,8 @@ def run(
         fenced = _fenced(nest, sizes, inputs)
         launch(*(f.tensor for f in fenced.values()))
         torch.cuda.synchronize()
-        for name, f in fenced.items():
-            if not f.whole():
-                raise BackendError("check", f"the kernel writes outside `{name}`")
-        for t in nest.spec.inputs:
-            given = placed(inputs[t.name], t.dtype, DEVICE)
-            if not same_bits(fenced[t.name].tensor, given):
-                raise BackendError("check", f"the kernel changed its input `{t.name}`")
+        given = ((t.name, placed(inputs[t.name], t.dtype, DEVICE)) for t in nest.spec.inputs)
+        require_untouched(fenced, given)
         return {t.name: array(fenced[t.name].tensor) for t in nest.spec.outputs}
 
 
@@ -136,12 +132,7 @@ def profile(
     with _faults("time"), alone():
         launch = _launcher(built, "time")
         bars = _bars(launch, _sets(nest, sizes, inputs)[0], Gpu(), timed.figures["host_us"])
-    facts = {n: {k: v for k, v in built.figures.items() if k.startswith(f"{n}.")} for n, *_ in bars}
-    events = [
-        {"name": n, "ph": "X", "ts": ts, "dur": us, "pid": 0, "tid": 0, "args": facts[n]}
-        for n, ts, us in bars
-    ]
-    trace.write_text(json.dumps({"displayTimeUnit": "ns", "traceEvents": events}))
+    write_timeline(trace, (Bar(n, us, ts, facts_of(built, n)) for n, ts, us in bars))
     return timed
 
 
@@ -156,6 +147,10 @@ class _Fenced:
         """Whether the fences are intact."""
         ends = (self.buffer[:FENCE], self.buffer[-FENCE:])
         return all(bool((end == _BITS).all()) for end in ends)
+
+    def holds(self, given: torch.Tensor) -> bool:
+        """Whether the tensor has the bits of another."""
+        return same_bits(self.tensor, given)
 
 
 _BITS = 0xFF  # every byte of a fence: NaN in all float formats

@@ -90,7 +90,6 @@ KERNEL(attention_0_launch) {
               s_p.run(s_t, (h_i * 64) * N, N, true);
             }
           }
-
         }
       }
       for (Index h_i = 0; h_i < h_n; ++h_i) {
@@ -183,10 +182,8 @@ KERNEL(attention_0_launch) {
               }
             }
           }
-
         }
       }
-
     }
   }
 }

@@ -40,7 +40,6 @@ KERNEL(conv1d_0_launch) {
     for (Index o_i = 0; o_i < o_n; ++o_i) {
       bias_t(o_i) = bias_g(o_at + o_i);
     }
-
 #pragma omp for schedule(static)
     for (Index tile = 0; tile < count; ++tile) {
       Index rest = tile;
@@ -50,7 +49,7 @@ KERNEL(conv1d_0_launch) {
         for (Index c_i = 0; c_i < c_n; ++c_i) {
 #pragma omp simd
           for (Index x_2_i = 0; x_2_i < (l_n - 1) + (i_n - 1) + 1; ++x_2_i) {
-            x_t((b_i * C + c_i) * (2 + L - 1 + 1) + x_2_i) = inside(b_at + b_i, B) & inside(c_at + c_i, C) & inside(l_at + i_at - 1 + x_2_i, L) ? x_g(((b_at + b_i) * C + c_at + c_i) * L + l_at + i_at - 1 + x_2_i) : f16(float(0.0));
+            x_t((b_i * C + c_i) * (2 + L - 1 + 1) + x_2_i) = in_bounds(b_at + b_i, B) & in_bounds(c_at + c_i, C) & in_bounds(l_at + i_at - 1 + x_2_i, L) ? x_g(((b_at + b_i) * C + c_at + c_i) * L + l_at + i_at - 1 + x_2_i) : f16(float(0.0));
           }
         }
       }
@@ -100,7 +99,6 @@ KERNEL(conv1d_0_launch) {
           }
         }
       }
-
     }
   }
 }

@@ -44,7 +44,6 @@ KERNEL(conv2d_0_launch) {
     for (Index o_i = 0; o_i < o_n; ++o_i) {
       bias_t(o_i) = bias_g(o_at + o_i);
     }
-
 #pragma omp for schedule(static)
     for (Index tile = 0; tile < count; ++tile) {
       Index rest = tile;
@@ -59,7 +58,7 @@ KERNEL(conv2d_0_launch) {
               for (Index x_2_i = 0; x_2_i < (p_n - 1) + (i_n - 1) + 1; ++x_2_i) {
 #pragma omp simd
                 for (Index x_3_i = 0; x_3_i < (q_n - 1) + (j_n - 1) + 1; ++x_3_i) {
-                  x_t(((b_i * C + c_i) * 4 + x_2_i) * (2 + W - 1 + 1) + x_3_i) = inside(b_at + b_i, B) & inside(c_at + c_i, C) & inside(p_at + i_at - 1 + x_2_i, H) & inside(q_at + j_at - 1 + x_3_i, W) ? x_g((((b_at + b_i) * C + c_at + c_i) * H + p_at + i_at - 1 + x_2_i) * W + q_at + j_at - 1 + x_3_i) : f16(float(0.0));
+                  x_t(((b_i * C + c_i) * 4 + x_2_i) * (2 + W - 1 + 1) + x_3_i) = in_bounds(b_at + b_i, B) & in_bounds(c_at + c_i, C) & in_bounds(p_at + i_at - 1 + x_2_i, H) & in_bounds(q_at + j_at - 1 + x_3_i, W) ? x_g((((b_at + b_i) * C + c_at + c_i) * H + p_at + i_at - 1 + x_2_i) * W + q_at + j_at - 1 + x_3_i) : f16(float(0.0));
                 }
               }
             }
@@ -122,10 +121,8 @@ KERNEL(conv2d_0_launch) {
               }
             }
           }
-
         }
       }
-
     }
   }
 }

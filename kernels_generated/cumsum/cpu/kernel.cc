@@ -49,10 +49,8 @@ KERNEL(cumsum_0_launch) {
               y_g((m_at + m_i) * K + k_at + k_i) = y_t(m_i * 16 + k_i);
             }
           }
-
         }
       }
-
     }
   }
 }

@@ -57,7 +57,6 @@ KERNEL(embedding_bag_0_launch) {
                   }
                 }
               }
-
             }
           }
           for (Index b_i = 0; b_i < b_n; ++b_i) {
@@ -66,10 +65,8 @@ KERNEL(embedding_bag_0_launch) {
               y_g((b_at + b_i) * D + d_at + d_i) = y_t(b_i * 64 + d_i);
             }
           }
-
         }
       }
-
     }
   }
 }

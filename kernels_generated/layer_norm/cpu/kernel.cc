@@ -38,7 +38,6 @@ KERNEL(layer_norm_0_launch) {
     for (Index k_i = 0; k_i < K; ++k_i) {
       b_t(k_i) = b_g(k_i);
     }
-
 #pragma omp for schedule(static)
     for (Index tile = 0; tile < count; ++tile) {
       Index rest = tile;
@@ -66,7 +65,6 @@ KERNEL(layer_norm_0_launch) {
             }
             s_t(m_i) = float(float(s_t(m_i)) + acc);
           }
-
         }
       }
 #pragma omp simd
@@ -95,7 +93,6 @@ KERNEL(layer_norm_0_launch) {
             }
             ss_t(m_i) = float(float(ss_t(m_i)) + acc);
           }
-
         }
       }
 #pragma omp simd
@@ -118,10 +115,8 @@ KERNEL(layer_norm_0_launch) {
               y_g((m_at + m_i) * K + k_at + k_i) = y_t(m_i * 512 + k_i);
             }
           }
-
         }
       }
-
     }
   }
 }

@@ -25,7 +25,6 @@ KERNEL(map_id_0_launch) {
     for (Index keys_0_i = 0; keys_0_i < U; ++keys_0_i) {
       keys_t(keys_0_i) = keys_g(keys_0_i);
     }
-
 #pragma omp for schedule(static)
     for (Index tile = 0; tile < count; ++tile) {
       Index rest = tile;
@@ -55,7 +54,6 @@ KERNEL(map_id_0_launch) {
       for (Index b_i = 0; b_i < b_n; ++b_i) {
         y_g(b_at + b_i) = y_t(b_i);
       }
-
     }
   }
 }

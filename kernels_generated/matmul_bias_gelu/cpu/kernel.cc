@@ -69,7 +69,6 @@ KERNEL(matmul_bias_gelu_0_launch) {
                 }
                 acc_p.run(acc_t, 0, 256, true);
               }
-
             }
           }
 #pragma omp simd
@@ -88,10 +87,8 @@ KERNEL(matmul_bias_gelu_0_launch) {
               y_g((m_at + m_i) * N + n_at + n_i) = y_t(m_i * 256 + n_i);
             }
           }
-
         }
       }
-
     }
   }
 }

@@ -43,7 +43,7 @@ KERNEL(max_pool2d_0_launch) {
                       for (Index x_2_i = 0; x_2_i < 2 * (p_n - 1) + (i_n - 1) + 1; ++x_2_i) {
 #pragma omp simd
                         for (Index x_3_i = 0; x_3_i < 2 * (q_n - 1) + (j_n - 1) + 1; ++x_3_i) {
-                          x_t(((n_i * 2 + c_i) * 65 + x_2_i) * 65 + x_3_i) = inside(n_at + n_i, N) & inside(c_at + c_i, C) & inside(2 * p_at + i_at - 1 + x_2_i, H) & inside(2 * q_at + j_at - 1 + x_3_i, W) ? x_g((((n_at + n_i) * C + c_at + c_i) * H + 2 * p_at + i_at - 1 + x_2_i) * W + 2 * q_at + j_at - 1 + x_3_i) : float(-inf);
+                          x_t(((n_i * 2 + c_i) * 65 + x_2_i) * 65 + x_3_i) = in_bounds(n_at + n_i, N) & in_bounds(c_at + c_i, C) & in_bounds(2 * p_at + i_at - 1 + x_2_i, H) & in_bounds(2 * q_at + j_at - 1 + x_3_i, W) ? x_g((((n_at + n_i) * C + c_at + c_i) * H + 2 * p_at + i_at - 1 + x_2_i) * W + 2 * q_at + j_at - 1 + x_3_i) : float(-inf);
                         }
                       }
                     }
@@ -82,16 +82,12 @@ KERNEL(max_pool2d_0_launch) {
                       }
                     }
                   }
-
                 }
               }
-
             }
           }
-
         }
       }
-
     }
   }
 }

@@ -80,7 +80,6 @@ KERNEL(pairwise_dot_0_launch) {
           }
         }
       }
-
     }
   }
 }

@@ -84,7 +84,6 @@ KERNEL(pffn_0_launch) {
               u_p.run(u_t, (b_i * 64) * K, K, true);
             }
           }
-
         }
       }
       for (Index b_i = 0; b_i < b_n; ++b_i) {
@@ -133,7 +132,6 @@ KERNEL(pffn_0_launch) {
           hs_g((b_at + b_i) * N + n_at + n_i) = hs_t(b_i * 64 + n_i);
         }
       }
-
     }
   }
 }
@@ -188,7 +186,6 @@ KERNEL(pffn_1_launch) {
     for (Index e_i = 0; e_i < e_n; ++e_i) {
       g2_t(e_i) = g2_g(e_at + e_i);
     }
-
 #pragma omp for schedule(static)
     for (Index tile = 0; tile < count; ++tile) {
       Index rest = tile;
@@ -299,7 +296,6 @@ KERNEL(pffn_1_launch) {
           }
         }
       }
-
     }
   }
 }

@@ -52,7 +52,6 @@ KERNEL(rmsnorm_matmul_0_launch) {
             }
             ss_t(m_i) = float(float(ss_t(m_i)) + acc);
           }
-
         }
       }
 #pragma omp simd
@@ -63,7 +62,6 @@ KERNEL(rmsnorm_matmul_0_launch) {
       for (Index m_i = 0; m_i < m_n; ++m_i) {
         r_g(m_at + m_i) = r_t(m_i);
       }
-
     }
   }
 }
@@ -161,7 +159,6 @@ KERNEL(rmsnorm_matmul_1_launch) {
             }
             acc_p.run(acc_t, 0, 256, true);
           }
-
         }
       }
       for (Index m_i = 0; m_i < m_n; ++m_i) {
@@ -176,7 +173,6 @@ KERNEL(rmsnorm_matmul_1_launch) {
           y_g((m_at + m_i) * N + n_at + n_i) = y_t(m_i * 256 + n_i);
         }
       }
-
     }
   }
 }

@@ -67,7 +67,6 @@ KERNEL(softmax_0_launch) {
           y_g((m_at + m_i) * K + k_at + k_i) = y_t(m_i * K + k_i);
         }
       }
-
     }
   }
 }

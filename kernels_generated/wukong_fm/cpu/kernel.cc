@@ -115,7 +115,6 @@ KERNEL(wukong_fm_0_launch) {
               out_p.run(out_t, (b_i * N) * 64, 64, true);
             }
           }
-
         }
       }
       for (Index b_i = 0; b_i < b_n; ++b_i) {
@@ -134,7 +133,6 @@ KERNEL(wukong_fm_0_launch) {
           }
         }
       }
-
     }
   }
 }

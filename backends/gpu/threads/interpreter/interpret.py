@@ -11,6 +11,8 @@ from math import prod
 
 import numpy as np
 
+from backends.backend import BackendError
+from backends.gpu.text import scalar_text
 from backends.gpu.threads.interpreter.counts import Counts, Traffic
 from backends.gpu.threads.interpreter.expressions import Compiler
 from backends.gpu.threads.interpreter.places import Places, Tensor
@@ -84,6 +86,7 @@ class _Running:
         self.launch = launch
         self.block = Block(launch.name, launch.threads, launch.warp)
         compiler = Compiler(launch, sizes, self.block)
+        _require_limits(launch, compiler)
         scalars = [n for n in (_TILE, launch.step) if n is not None]
         self.block.variables = {n: Variable(n, "i32", (), (launch.threads,)) for n in scalars}
         for f in launch.fragments:
@@ -123,3 +126,14 @@ class _Running:
 
     def _put(self, name: Name, number: int) -> None:
         self.block.variables[name].value = np.int32(number)
+
+
+def _require_limits(launch: Launch, compiler: Compiler) -> None:
+    """BackendError where a size is beyond what a launch is made for."""
+    for size, most in launch.limits:
+        if (found := compiler.number(size)) > most:
+            raise BackendError(
+                "check",
+                f"`{launch.name}` is made for {scalar_text(size)} up to {most}, not {found}; tune "
+                "it for larger sizes, or tile the index",
+            )

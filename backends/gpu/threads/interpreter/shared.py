@@ -57,14 +57,15 @@ class Tile:
 
     def offsets(self, positions: Sequence[np.ndarray]) -> np.ndarray:
         """Offsets in a stage of the elements at positions along each axis."""
-        row: np.ndarray = np.zeros((), np.int64)
-        *outer, last = positions or (row,)
-        for p, extent in zip(outer, self.extents):
-            row = row * extent + p
+        first = len(positions) - self.shared.row
+        row, column = (
+            _row_major(positions[part], self.extents[part])
+            for part in (slice(0, first), slice(first, None))
+        )
         if panel := self.shared.panel:
-            found = (last // panel * prod(self.extents[:-1]) + row) * panel + last % panel
+            found = (column // panel * prod(self.extents[:first]) + row) * panel + column % panel
         else:
-            found = row * (sum(self.extents[-1:]) + self.shared.padding) + last
+            found = row * (prod(self.extents[first:]) + self.shared.padding) + column
         return self.shared.swizzle(found) if self.shared.swizzle else found  # type: ignore[arg-type,return-value]
 
 
@@ -312,9 +313,18 @@ def require_room(memory: SharedMemory, limit: int, launch: str) -> None:
 
 def _stage(s: Shared, extents: tuple[int, ...]) -> int:
     """Elements of a stage."""
-    *outer, last = extents or (1,)
-    row = -(-last // s.panel) * s.panel if s.panel else last + s.padding
-    return prod(outer) * row
+    first = len(extents) - s.row
+    row = prod(extents[first:])
+    row = -(-row // s.panel) * s.panel if s.panel else row + s.padding
+    return prod(extents[:first]) * row
+
+
+def _row_major(positions: Sequence[np.ndarray], extents: Sequence[int]) -> np.ndarray:
+    """The number of a position among those of some axes."""
+    found: np.ndarray = np.zeros((), np.int64)
+    for p, extent in zip(positions, extents):
+        found = found * extent + p
+    return found
 
 
 def _differ(one: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -1,0 +1,70 @@
+"""A library that lacks what a nest launches is refused; what is written beside or to an input shows."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from backends.backend import BackendError, Built
+from backends.registry import target
+from backends.shared.arrays import placed, results
+from backends.shared.compiler import Compiler
+from backends.shared.host import PRELUDE
+from backends.shared.library import launches
+from backends.shared.names import Names
+from ir.lower.lower import lower
+from testing.samples.samples import decisions, spec_of
+
+SPEC = spec_of("y[m] = x[m] * 2.0", inputs="x: f32[M]", result="f32[M]")
+SIZES = {"M": 8}
+NEST = lower(SPEC, decisions(SPEC), target("cpu"), SIZES)
+NAMES = Names(frozenset(), re.compile("-"), re.compile("-"), ("t",))
+(FUNCTION,) = (NAMES.launch(launch.name) for launch in NEST.launches)
+COMPILER = Compiler("g++", ("-std=c++20", "-shared", "-fPIC"))
+INPUTS = {"x": np.arange(8, dtype=np.float32)}
+
+
+def run(folder, line, function=FUNCTION):
+    source = f"""#include "launch.h"
+KERNEL({function}) {{
+  const Array<float> x = args.array<float>(0), y = args.array<float>(1);
+  for (Index m = 0; m < args.size(0); ++m) {line}
+}}
+"""
+    built = COMPILER.build(source, folder, "kernel.cc", (PRELUDE,))
+    buffers = placed(NEST, SIZES, INPUTS)
+    for name, launch in launches(built, NAMES, NEST, SIZES, buffers, threads=1):
+        assert name == NEST.launches[0].name
+        launch()
+    return results(NEST, buffers, INPUTS)
+
+
+def test_tensors_and_sizes_come_in_their_order(tmp_path):
+    np.testing.assert_array_equal(run(tmp_path, "y(m) = x(m) * 2;")["y"], 2 * INPUTS["x"])
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("y(m + 1) = 1;", "the kernel writes outside `y`"),
+        ("x(m - 1) = 1;", "the kernel writes outside `x`"),
+        ("x(m) = 1;", "the kernel changed its input `x`"),
+    ],
+)
+def test_a_write_to_what_is_no_output_is_refused(line, reason, tmp_path):
+    with pytest.raises(BackendError, match=reason) as caught:
+        run(tmp_path, line)
+    assert caught.value.stage == "check"
+
+
+def test_a_source_without_the_launch_is_refused(tmp_path):
+    with pytest.raises(BackendError, match=f"the source defines no `{FUNCTION}`"):
+        run(tmp_path, ";", "another")
+
+
+def test_what_is_no_library_is_refused(tmp_path):
+    (tmp_path / "kernel.so").write_text("")
+    with pytest.raises(BackendError, match="the library cannot be loaded"):
+        launches(Built(tmp_path / "kernel.so"), NAMES, NEST, SIZES, {}, threads=1)
