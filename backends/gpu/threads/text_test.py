@@ -94,6 +94,8 @@ def test_tiles_say_how_they_lie():
     assert shared_text(tile) == ("bf16 x_shared[m=64, k=64]: 3 stages, region x, 24576 bytes")
     swizzled = replace(tile, panel=32, swizzle=Swizzle(2, 3, 3), stages=1)
     assert "panels of 32, Sw<2,3,3>, region x, 8192 bytes" in shared_text(swizzled)
+    joined = replace(tile, axes=("m", "p", "q"), extents=(Number(8),) * 3, row=2, padding=4)
+    assert "3 stages, rows of 2 axes, rows padded by 4, region x, 3264 bytes" in shared_text(joined)
     padded = replace(tile, padding=8, extents=(Number(64), Size("K")))
     assert shared_text(padded) == "bf16 x_shared[m=64, k=K]: 3 stages, rows padded by 8, region x"
 
@@ -105,6 +107,7 @@ def test_launches_say_what_they_are_given():
         sizes=("N",),
         specialized=True,
         attributes=(("eps", 0.5),),
+        limits=((Size("N"), 4096),),
         resident=8,
         once=(to.Barrier(),),
     )
@@ -114,6 +117,7 @@ def test_launches_say_what_they_are_given():
         "for t_at in 0..T, each after the last",
         "    grid (cdiv(N, 512)), 8 resident",
         "    sizes N as constants",
+        "    up to N = 4096",
         "    constant eps = 0.5",
         "    constant n_aligned = fills(N, 4)",
         "    barrier",

@@ -209,7 +209,7 @@ def warpgroups(panel=64, swizzle=Swizzle(3, 3, 3), proxy=True, registers=False, 
     of_a, of_b = (Name("shared", "x", copy=c) for c in (1, 2))
     extents = (Number(64), Number(64))
     shared = [
-        to.Shared(name, "bf16", axes, extents, "x", 1, 0, panel, swizzle)
+        to.Shared(name, "bf16", axes, extents, "x", panel=panel, swizzle=swizzle)
         for name, axes in ((tile, ("p", "q")), (of_a, ("m", "k")), (of_b, ("n", "k")))
     ]
     body = [
