@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from math import prod
 
 from backends.gpu.text import repeat_text, scalar_text
 from backends.gpu.threads import thread as to
@@ -110,6 +111,7 @@ def _launch(one: to.Launch) -> Iterator[str]:
     )
     if one.sizes:
         yield f"    sizes {', '.join(one.sizes)}{' as constants' if one.specialized else ''}"
+    yield from (f"    up to {expression_text(e)} = {most}" for e, most in one.limits)
     yield from (f"    constant {n} = {value}" for n, value in one.attributes)
     for name, value in one.constants:
         yield f"    constant {expression_text(name)} = {expression_text(value)}"
@@ -132,17 +134,16 @@ def shared_text(s: to.Shared) -> str:
     """A tile of shared memory: its extents, bytes where they are known, and how it is swizzled."""
     axes = ", ".join(f"{i}={expression_text(e)}" for i, e in zip(s.axes, s.extents))
     notes = [f"{s.stages} stages"] if s.stages != 1 else []
+    notes += [f"rows of {s.row} axes"] if s.row != 1 else []
     notes += [f"rows padded by {s.padding}"] if s.padding else []
     notes += [f"panels of {s.panel}"] if s.panel else []
     notes += [str(s.swizzle)] if s.swizzle is not None else []
     notes += [f"region {s.region}"]
-    elements = s.stages
-    for n, e in enumerate(s.extents):
-        if not isinstance(e, Number):
-            break
-        elements *= int(e.value) + (s.padding if n == len(s.extents) - 1 else 0)
-    else:
-        notes += [f"{elements * DTYPES[s.dtype]} bytes"]
+    numbers = [int(e.value) for e in s.extents if isinstance(e, Number)]
+    if len(numbers) == len(s.extents):
+        rows, row = (prod(part) for part in (numbers[: -s.row], numbers[-s.row :]))
+        row = -(-row // s.panel) * s.panel if s.panel else row + s.padding
+        notes += [f"{s.stages * rows * row * DTYPES[s.dtype]} bytes"]
     return f"{s.dtype} {expression_text(s.name)}[{axes}]: {', '.join(notes)}"
 
 

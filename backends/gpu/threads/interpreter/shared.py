@@ -66,7 +66,7 @@ class Tile:
             found = (column // panel * prod(self.extents[:first]) + row) * panel + column % panel
         else:
             found = row * (prod(self.extents[first:]) + self.shared.padding) + column
-        return self.shared.swizzle(found) if self.shared.swizzle else found  # type: ignore[arg-type,return-value]
+        return self.shared.swizzle(found) if self.shared.swizzle else found  # type: ignore[return-value]
 
 
 @dataclass(frozen=True, slots=True)

@@ -282,8 +282,8 @@ class Statements:
         def run() -> None:
             first, last = block.alike(low.run()), block.alike(high.run())
             if np.ndim(first) == np.ndim(last) == 0:
-                for at in range(int(first), int(last), s.step):
-                    block.write(v, np.int32(at), "i32")
+                for number in range(int(first), int(last), s.step):
+                    block.write(v, np.int32(number), "i32")
                     run_all(block, body)
                 return
             before, at = block.active, np.broadcast_to(first, block.threads).astype(np.int32)
