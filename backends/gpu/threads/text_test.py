@@ -52,6 +52,7 @@ LINES = {
     ),
     "wait until 1 in flight": to.Wait(1),
     "barrier, for the asynchronous proxy too": to.Barrier(proxy=True),
+    "wait for x": to.WarpgroupWait(X),
     "x += y @ x_shared[2] by mma": to.WarpgroupMultiply(
         X,
         Y,

@@ -7,6 +7,7 @@ WRITE_AFTER_READ = "write after read"
 WRITE_AFTER_WRITE = "write after write"  # of different values
 STAGE_IN_USE = "stage in use"  # a copy overwrites what is read, or what another copy fills
 COPY_IN_FLIGHT = "copy in flight"  # accessed before the wait for it
+MATMUL_IN_FLIGHT = "matmul in flight"  # its result is read before the wait for it
 DIVERGENT = "divergent barrier"  # or shuffle or matrix instruction: some threads do not reach it
 OUT_OF_BOUNDS = "out of bounds"
 UNINITIALISED = "uninitialised"

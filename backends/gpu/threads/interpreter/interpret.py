@@ -113,7 +113,7 @@ class _Running:
             self.block.number = int(number)
             self.memory.begin()
             for v in self.block.variables.values():
-                v.value, v.partly = None, None
+                v.value, v.partly, v.flies = None, None, False
             if self.launch.step is not None:
                 self._put(self.launch.step, step)
             run_all(self.block, self.once)

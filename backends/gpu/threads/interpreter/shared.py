@@ -19,7 +19,7 @@ from ir.spec import DTYPES, Expr
 
 ALIGNED = 16  # bytes: regions begin at their multiples
 _NEVER, _SEVERAL = -1, -1
-_IN_FLIGHT = 1 << 30  # the epoch of an element that a copy will write
+_IN_FLIGHT = 1 << 30  # the epoch of an element that a copy will write, or a matmul is reading
 
 
 @dataclass(slots=True)
@@ -112,6 +112,7 @@ class SharedMemory:
         self.tiles: dict[Name, Tile] = {}
         self.started: list[_Flight] = []
         self.groups: list[list[_Flight]] = []
+        self.reading: list[list[tuple[Tile, Access]]] = []  # by matmuls in flight, the oldest first
         self.dtypes = sorted({s.dtype for s in tiles.values()})
         extents = {n: tuple(map(number, s.extents)) for n, s in tiles.items()}
         stages = {n: _stage(s, extents[n]) for n, s in tiles.items()}
@@ -129,7 +130,7 @@ class SharedMemory:
 
     def begin(self) -> None:
         """What a new block finds: nothing."""
-        self.started, self.groups = [], []
+        self.started, self.groups, self.reading = [], [], []
         for region in self.regions.values():
             region.clear()
 
@@ -156,7 +157,8 @@ class SharedMemory:
             )
         self._require_written(tile, access, written)
         many = (region.read[units] == now) & (region.reader[units] != access.owners)
-        region.read[units], region.reader[units] = now, access.owners
+        region.read[units] = np.maximum(region.read[units], now)
+        region.reader[units] = access.owners
         many |= region.reader[units] != access.owners
         if many.any():
             region.reader[units[many]] = _SEVERAL
@@ -174,8 +176,17 @@ class SharedMemory:
             (tile, access, written >= self.proxied, region.writer),
         )
         self._require_written(tile, access, written)
-        region.read[units], region.reader[units] = self.epoch, _SEVERAL
+        region.read[units], region.reader[units] = _IN_FLIGHT, _SEVERAL
+        self.reading[-1].append((tile, access))
         return tile.region.data[tile.shared.dtype][access.elements]
+
+    def settle(self, pending: int) -> None:
+        """Until at most so many matmuls are in flight, the oldest end: their tiles were read."""
+        while len(self.reading) > pending:
+            for tile, access in self.reading.pop(0):
+                tile.region.read[access.units] = self.epoch
+            for tile, access in (one for group in self.reading for one in group):
+                tile.region.read[access.units] = _IN_FLIGHT
 
     def _require_written(self, tile: Tile, access: Access, written: np.ndarray) -> None:
         lacking = (written < 0) | (tile.region.dtype[access.units] != self._number(tile))
@@ -214,7 +225,7 @@ class SharedMemory:
     ) -> np.ndarray | None:
         """Faults of a write; what else was written to the same elements since the last barrier."""
         region, units, now = tile.region, access.units, self.epoch
-        used = (region.read[units] == now) & (region.reader[units] != access.owners)
+        used = (region.read[units] >= now) & (region.reader[units] != access.owners)
         self._refuse(
             after_read,
             f"{verb} what thread {{other}} read since the last barrier",

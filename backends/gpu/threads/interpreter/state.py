@@ -8,7 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from backends.gpu.threads.interpreter.faults import DIVERGENT, UNINITIALISED, ThreadFault
+from backends.gpu.threads.interpreter.faults import (
+    DIVERGENT,
+    MATMUL_IN_FLIGHT,
+    UNINITIALISED,
+    ThreadFault,
+)
 from backends.gpu.threads.interpreter.registers import Held
 from backends.gpu.threads.interpreter.values import converted, held_as
 from backends.gpu.threads.text import statement_text
@@ -26,6 +31,7 @@ class Variable:
     shape: tuple[int, ...]  # (threads, registers of each axis)
     value: Any = None  # (threads, registers of each axis), or one number that all threads have
     partly: np.ndarray | None = None  # the threads that wrote it, where not all did
+    flies: bool = False  # whether a matmul in flight adds to it
 
 
 @dataclass(slots=True)
@@ -50,6 +56,9 @@ class Block:
 
     def read(self, v: Variable) -> Any:
         """What a variable holds; ThreadFault where a thread that reads it never wrote it."""
+        if v.flies:
+            what = f"`{v.name.stem or v.name.sort}` is read while a matmul that adds to it is in flight"
+            raise self.fault(MATMUL_IN_FLIGHT, what, "wait for the warpgroup's matmuls first")
         if v.value is None:
             raise self._unwritten(v, ())
         if v.partly is not None:

@@ -160,6 +160,16 @@ class Statements:
         b = tile(self.compiler, self.memory, s.b, s.b_stage)
         return warpgroups.multiply(self.block, s, (onto, held), (a, b), self.table)
 
+    def _warpgroupwait(self, s: to.WarpgroupWait) -> Run:
+        block, v = self.block, self._variable(s.name)
+
+        def run() -> None:
+            block.require_groups("a wait for matmuls", 4 * block.warp)
+            self.memory.settle(0)
+            v.flies = False
+
+        return run
+
     def _regroup(self, s: to.Regroup) -> Run:
         block, v, source = self.block, self._variable(s.name), self._variable(s.source)
         whole, parts = (source, v) if s.split else (v, source)

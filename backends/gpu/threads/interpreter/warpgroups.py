@@ -29,6 +29,7 @@ def multiply(
     """The closure of to += a @ b over all of K. variables: to, and a where it is a fragment."""
     (onto, held), (a, b) = variables, tiles
     m, n, _ = s.shape
+    memory = b.memory
     row = instruction_of(table, s.instruction.name, n)
     if (row.m, row.n, row.k) != s.shape:
         hint = "take the shape from the table of matrix instructions"
@@ -59,6 +60,8 @@ def multiply(
 
     def run() -> None:
         block.require_groups("a matrix instruction", row.threads)
+        memory.reading.append([])
+        onto.flies = False
         if at is not None and held is not None:
             left = block.whole(held).reshape(-1)[at]
         else:
@@ -67,6 +70,8 @@ def multiply(
         right = b.read({depth_axis: depth[:, :, None], columns: of_c.columns[:, :1]}, threads)
         sums = np.matmul(left.astype(kind, copy=False), right.astype(kind, copy=False))
         add(block, onto, sums.reshape(-1)[of_c.home].reshape(onto.shape))
+        memory.settle(s.pending)
+        onto.flies = s.pending > 0
 
     return run
 
