@@ -68,9 +68,12 @@ def statement_text(s: to.Statement) -> str:
             start = f"[{text(first)}:]" if first is not None else ""
             how = f" by {instruction.name}" if instruction is not None else ""
             return f"{text(name)} += {text(a)}{start} @ {text(b)}{how}"
-        case to.WarpgroupMultiply(name, a, b, instruction, _, a_stage, b_stage):
+        case to.WarpgroupMultiply(name, a, b, instruction, _, a_stage, b_stage, pending):
             operands = f"{text(a)}{_stage(a_stage)} @ {text(b)}{_stage(b_stage)}"
-            return f"{text(name)} += {operands} by {instruction.name}"
+            rest = f", {pending} in flight" if pending else ""
+            return f"{text(name)} += {operands} by {instruction.name}{rest}"
+        case to.WarpgroupWait(name):
+            return f"wait for {text(name)}"
         case to.Regroup(name, source, groups, split):
             pairs = [(one, f"({', '.join(into)})") for one, into in groups]
             how = [f"{a} as {b}" if split else f"{b} as {a}" for a, b in pairs]
