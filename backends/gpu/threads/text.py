@@ -70,8 +70,8 @@ def statement_text(s: to.Statement) -> str:
             return f"{text(name)} += {text(a)}{start} @ {text(b)}{how}"
         case to.WarpgroupMultiply(name, a, b, instruction, _, a_stage, b_stage, pending):
             operands = f"{text(a)}{_stage(a_stage)} @ {text(b)}{_stage(b_stage)}"
-            flies = f", {pending} in flight" if pending else ""
-            return f"{text(name)} += {operands} by {instruction.name}{flies}"
+            rest = f", {pending} in flight" if pending else ""
+            return f"{text(name)} += {operands} by {instruction.name}{rest}"
         case to.WarpgroupWait(name):
             return f"wait for {text(name)}"
         case to.Regroup(name, source, groups, split):

@@ -39,6 +39,15 @@ launch sum(x, s): 128 threads, warps of 32
         s = sum(all[w] over w)
         store s_pointer[tile] = s, by threads & 127 == 0
 """
+MATMUL = to.WarpgroupMultiply(
+    X,
+    Y,
+    TILE,
+    to.Instruction("mma", (), (), (), (0, 0), (0, 0), (0, 0)),
+    (64, 8, 16),
+    None,
+    Number(2),
+)
 LINES = {
     "for x in 0..K, by 16, unrolled:": to.Loop(X, Number(0), Size("K"), 16, (), True),
     "if (thread < 32):": to.Guard(samples.Check(to.Thread(), below=Number(32)), ()),
@@ -52,16 +61,9 @@ LINES = {
     ),
     "wait until 1 in flight": to.Wait(1),
     "barrier, for the asynchronous proxy too": to.Barrier(proxy=True),
+    "x += y @ x_shared[2] by mma": MATMUL,
+    "x += y @ x_shared[2] by mma, 1 in flight": replace(MATMUL, pending=1),
     "wait for x": to.WarpgroupWait(X),
-    "x += y @ x_shared[2] by mma": to.WarpgroupMultiply(
-        X,
-        Y,
-        TILE,
-        to.Instruction("mma", (), (), (), (0, 0), (0, 0), (0, 0)),
-        (64, 8, 16),
-        None,
-        Number(2),
-    ),
 }
 
 
