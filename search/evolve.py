@@ -15,6 +15,9 @@ from search.cli.invocation import Invocation, current_invocation
 from search.cli.listings import (
     kernels,
     kernels_text,
+    runs,
+    runs_text,
+    shown,
     targets,
     targets_text,
     versions,
@@ -59,8 +62,6 @@ def _said(asked: Arguments, around: Invocation) -> tuple[dict[str, Any], str] | 
             raise KernelError("nothing is kept", where=option, hint="leave --no-store out")
     if not (asked.list_runs or asked.show is not None):
         return None
-    from search.cli.runs import runs, runs_text, shown  # a database takes long to import
-
     if asked.show is not None:
         table, text = shown(asked, around, asked.show)
         return {"run": table}, text

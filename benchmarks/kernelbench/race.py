@@ -37,7 +37,7 @@ from frontends.aten.convolution import SUM
 from frontends.kernelbench.apart import apart
 from ir.errors import KernelError
 from ir.variant.precision import NARROW
-from search.cli.interrupt import Interrupt
+from search.cli.invocation import Interrupt
 
 LEVELS = (1, 2, 3)
 PREPARE_SECONDS = 1800.0  # a model of 200 kernels on a busy machine

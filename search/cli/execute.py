@@ -9,16 +9,13 @@ from dataclasses import replace
 from ir.errors import KernelError
 from search.cli.arguments import Arguments
 from search.cli.files import keeper, url
-from search.cli.held_out import HELD_OUT
-from search.cli.interrupt import Interrupt
-from search.cli.invocation import Invocation
+from search.cli.invocation import Interrupt, Invocation
 from search.cli.memory_limit import require_memory
 from search.cli.models import sources
-from search.cli.problem import Problem
 from search.cli.promote import destination
 from search.cli.results import conclude, how_to_go_on
-from search.cli.session import Plan, Session
-from search.cli.suite import Suite, resumed
+from search.cli.session import HELD_OUT, Plan, Session
+from search.cli.suite import Problem, Suite, resumed
 from search.core.stored import Keeper
 from search.display.display import display
 from search.llm.endpoint import endpoint

@@ -1,4 +1,4 @@
-"""The invocation: where and how the command was called, as far as it matters.
+"""The invocation: where and how the command was called, and the signals that end it.
 
 The only file of the command that reads the environment.
 """
@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import os
 import shlex
+import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 PROGRAM = Path(__file__).parents[2]
 _BAZEL = ("./bazelw", "run", "//search:evolve", "--")
@@ -78,3 +81,32 @@ def _width(environ: Mapping[str, str]) -> int | None:
     except (OSError, ValueError):  # it is a file, or none
         return None
     return max(found, LEAST_WIDTH) if found else None
+
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+_Handler = Callable[[int, FrameType | None], Any] | int | None
+
+
+class Interrupt:
+    """While it is entered, the first signal raises KeyboardInterrupt and is remembered; a second
+    one does what it does to any program."""
+
+    def __init__(self) -> None:
+        self.came = False
+        self._before: dict[signal.Signals, _Handler] = {}
+
+    def __enter__(self) -> Interrupt:
+        for number in SIGNALS:
+            self._before[number] = signal.signal(number, self._take)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _take(self, number: int, frame: FrameType | None) -> None:
+        self.came = True
+        for each in SIGNALS:
+            signal.signal(each, signal.SIG_DFL)
+        raise KeyboardInterrupt

@@ -1,19 +1,33 @@
-"""What `--list-targets`, `--list-kernels` and `--version` say."""
+"""What `--list-targets`, `--list-kernels`, `--list-runs`, `--show` and `--version` say."""
 
 from __future__ import annotations
 
+import json
 import platform
 from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict
+from datetime import UTC, datetime
 from importlib import metadata
 from typing import Any
 
-from backends.registry import backend, backend_names, target, target_names
+from backends.backend import Backend
+from backends.registry import backend, backend_for, backend_names, target, target_names
 from ir.errors import KernelError
+from ir.machine import Machine
 from ir.parse.parse import parse_workload
 from ir.print import signature
-from search.cli.suite import ENDING, LIBRARY, library
-from search.cli.tables import columns
+from search.cli.arguments import Arguments
+from search.cli.files import keeper, url
+from search.cli.invocation import Invocation
+from search.cli.promote import lineage, winner_texts
+from search.cli.suite import ENDING, LIBRARY, library, resumed
+from search.cli.tables import columns, summary_text
 from search.core import quantity
+from search.core.settings import Settings
+from search.core.stored import StoredRun
+from search.loop.retold import ending, fastest, retold, told
+from search.record.specialization import Texts
 
 TARGET_FACTS = ("device", "toolchain")
 TARGET_TITLES = ("target", "backend", "correct by", "time", "with", "what it is")
@@ -106,3 +120,134 @@ def _installed(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return ""
+
+
+TITLES = ("run", "kernel", "target", "started", "evaluations", "best", "time", "state")
+
+
+def runs(asked: Arguments, around: Invocation) -> list[dict[str, Any]]:
+    """Each run of the store as plain data, the latest first; none where there is no store."""
+    place = url(asked, around)
+    if "://" not in place and not around.path(place).is_file():
+        return []
+    with closing(keeper(asked, around)) as store:
+        return [_row(store.load(run), at) for run, at in store.started().items()]
+
+
+def runs_text(rows: Sequence[Mapping[str, Any]], place: str, width: int | None = None) -> str:
+    """The list for a person."""
+    if not rows:
+        return f"no run is stored in {place}\n"
+    cells = [
+        (
+            row["run"],
+            row["kernel"],
+            row["target"],
+            row["started"],
+            str(row["evaluations"]),
+            quantity.time(row["best_us"]),
+            row["time_kind"] or quantity.NONE,
+            row["state"],
+        )
+        for row in rows
+    ]
+    return columns([TITLES, *cells], "<<<<>><<", width)
+
+
+def shown(asked: Arguments, around: Invocation, run: str) -> tuple[dict[str, Any], str]:
+    """A run with its winner's texts: as plain data, and for a person."""
+    from search.cli.session import Ended  # a sandbox takes long to import
+
+    with closing(keeper(asked, around)) as store:
+        record, started = store.load(run), store.started()[run]
+    problem = resumed(asked, run, record.settings, around.path, _opened)
+    outcome = retold(record, problem.machine)
+    ended = Ended(problem, outcome, record.environment, interrupted=False)
+    row = _row(record, started)
+    steps: tuple[str, ...] = ()
+    if outcome.best is not None:
+        steps = lineage(outcome, outcome.best)
+    table = {
+        **ended.table(),
+        "started": row["started"],
+        "state": row["state"],
+        "settings": json.loads(record.settings.to_json()),
+        "lineage": list(steps),
+    }
+    texts = winner_texts(problem, outcome)
+    parts = [
+        f"{run}: started {row['started']}, {row['state']}\n",
+        summary_text([ended.line], around.width),
+        _settings_text(problem.settings),
+        _lines("lineage, from the first schedule", "\n".join(steps)),
+        *_texts(texts, problem.backend.manifest.extension),
+    ]
+    return table, "\n".join(part for part in parts if part)
+
+
+def _row(record: StoredRun, started: float) -> dict[str, Any]:
+    outcomes = told(record)
+    best, (state, reason) = fastest(outcomes), ending(record)
+    return {
+        "run": record.run,
+        "kernel": record.settings.kernel,
+        "target": record.settings.target,
+        "started": f"{datetime.fromtimestamp(started, UTC):%Y-%m-%d %H:%M} UTC",
+        "evaluations": len(outcomes),
+        "best_us": best[1].us if best else None,
+        "time_kind": best[1].time_kind if best else None,
+        "state": state,
+        "stopped_because": reason or None,
+    }
+
+
+def _settings_text(chosen: Settings) -> str:
+    """What the user chose, as far as it says anything."""
+    said = asdict(chosen)
+    left = (
+        "kernel",
+        "target",
+        "spec",
+        "schedule",
+        "transferred",
+        "lessons",
+        "measures",
+        "workload",
+    )
+    rows = [
+        f"  {name}: {_worded(value)}\n"
+        for name, value in said.items()
+        if name not in left and value not in (None, "", (), {})
+    ]
+    return "settings:\n" + "".join(rows)
+
+
+def _worded(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return quantity.shape(value)
+    if isinstance(value, list | tuple):
+        return "; ".join(_worded(each) for each in value)
+    return str(value)
+
+
+def _texts(texts: Sequence[Texts], extension: str) -> list[str]:
+    found = []
+    for number, text in enumerate(texts):
+        kernel = f" of kernel {number}" if number else ""
+        if text.variant is not None:
+            found.append(_lines(f"equations{kernel}", text.variant))
+        found.append(_lines(f"schedule{kernel}", text.schedule))
+        found.append(_lines(f"source{kernel}, .{extension}", text.source))
+    return found
+
+
+def _lines(title: str, text: str) -> str:
+    return f"{title}:\n{text.rstrip()}\n" if text else ""
+
+
+def _opened(found: Machine, name: str) -> Backend:
+    """A backend that need not run here: a source is emitted anywhere."""
+    try:
+        return backend_for(found, name)
+    except KernelError as error:
+        raise (error if error.where else error.within("--show")) from None

@@ -16,7 +16,7 @@ from ir.reference.rounding import HELD_AS
 from ir.sizes import bind, shape
 from ir.spec import Spec
 from ir.workload import Sizes
-from search.cli.problem import Problem
+from search.cli.suite import Problem
 from search.core import quantity
 from search.core.lowered import spec_of
 

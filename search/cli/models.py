@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from ir.errors import KernelError
 from ir.estimate.cost import roofline
-from search.cli.problem import Problem
 from search.cli.promote import source
+from search.cli.suite import Problem
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluated
 from search.core.graph import Graph

@@ -17,7 +17,7 @@ from ir.workload import Workload
 from search.cli.arguments import Arguments
 from search.cli.files import require_folder
 from search.cli.invocation import Invocation
-from search.cli.problem import Problem
+from search.cli.suite import Problem
 from search.core import difference
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluation

@@ -10,8 +10,8 @@ from ir.digest import spec_digest, text_digest
 from ir.lower.lower import lower
 from ir.parse.parse import parse_spec
 from ir.print import spec_text
-from search.cli.problem import Problem
 from search.cli.promote import command, promote
+from search.cli.suite import Problem
 from search.core.archive import Archive
 from search.core.candidate import Candidate, Origin
 from search.core.evaluation import Evaluation

@@ -24,12 +24,10 @@ from search.cli.arguments import Arguments
 from search.cli.files import write
 from search.cli.invocation import Invocation
 from search.cli.modules import MODEL_NEW, Total, total
-from search.cli.problem import Problem
 from search.cli.promote import dispatch_texts, winner_source
 from search.cli.session import Ended, Session
-from search.cli.suite import Suite
-from search.cli.summary import summary_text
-from search.cli.tables import filled
+from search.cli.suite import Problem, Suite
+from search.cli.tables import filled, summary_text
 from search.cli.task_check import Results, task_results, task_text
 from search.core.lowered import nest_of, spec_of
 from search.core.outcome import Outcome

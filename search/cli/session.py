@@ -1,4 +1,4 @@
-"""The session: one search after another, each prepared, shown, promoted and noted."""
+"""The session: one search after another, each prepared, shown, kept and tried at other shapes."""
 
 from __future__ import annotations
 
@@ -12,22 +12,29 @@ from typing import Any
 
 from backends.registry import backend_for, target
 from ir.errors import KernelError
-from search.cli.held_out import HELD_OUT, tried_at_held_out
-from search.cli.interrupt import Interrupt
+from ir.estimate.cost import roofline
+from ir.guards import FALLBACK, chosen
+from ir.spec import Spec
+from ir.workload import Sizes
+from search.cli.invocation import Interrupt
 from search.cli.models import RunModels, Sources, model_operators, models_of
-from search.cli.problem import Problem
 from search.cli.promote import Destination, promote, winner, winner_source, winner_texts
-from search.cli.summary import Line
-from search.core.held_out import HeldOut
-from search.core.lowered import spec_of
+from search.cli.suite import Problem
+from search.cli.tables import Line
+from search.core.candidate import Candidate, Origin
+from search.core.evaluation import Evaluated, Evaluation, Failure
+from search.core.held_out import HeldOut, drawn
+from search.core.lowered import fits_at, schedule_text, spec_of
 from search.core.outcome import Outcome
 from search.core.provenance import here
+from search.core.shape_dispatch import ShapeDispatch
 from search.core.stored import Keeper
 from search.core.transferred import Transferred
 from search.display.display import Display
 from search.evaluator.cache import Cached
 from search.evaluator.identity import SourceIdentity
 from search.evaluator.local import LocalEvaluator
+from search.evaluator.shapes import AFFORDABLE_BYTES, AFFORDABLE_FLOPS, SLOW
 from search.evaluator.stages import Bench
 from search.loop.context import Operator
 from search.loop.run import Search
@@ -39,7 +46,11 @@ from search.prompt.lesson import distil
 from search.prompt.lessons import Lessons
 from search.prompt.operations import operations
 from search.record.record import Written, write_record
+from search.warm_start.autoscheduled import scheduled
+from search.warm_start.first import FIRST
 from search.warm_start.recall import recalled
+
+HELD_OUT = 10  # shapes, unless the user says how many
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,3 +312,77 @@ class Session:
     def _note(self, problem: Problem, error: KernelError) -> None:
         self.faults[problem.title] = error
         self.display.say(f"{problem.title}: {error}")
+
+
+def tried_at_held_out(
+    problem: Problem, found: ShapeDispatch, count: int, workers: int, correct_by: str
+) -> tuple[HeldOut, ...]:
+    """What becomes of a dispatch at so many held-out shapes, each kernel in a process of its own.
+
+    correct_by: how results are had; where that is slow they are compared at the first check
+    shape only.
+    """
+    settings, machine = problem.settings, problem.machine
+    spec = spec_of(settings.spec)
+
+    def possible(sizes: Sizes) -> bool:
+        try:
+            bound = roofline(spec, machine, sizes)
+            scheduled(spec, machine, sizes)
+            _chosen(problem, found, sizes)
+        except KernelError:
+            return False
+        return bound.flops <= AFFORDABLE_FLOPS and bound.bytes <= AFFORDABLE_BYTES
+
+    shapes = drawn(found.shapes, count, settings.seed, possible)
+    here = correct_by not in SLOW
+    return tuple(_at(problem, spec, found, sizes, workers, here) for sizes in shapes)
+
+
+def _at(
+    problem: Problem, spec: Spec, found: ShapeDispatch, sizes: Sizes, workers: int, compared: bool
+) -> HeldOut:
+    settings, machine = problem.settings, problem.machine
+    number = _chosen(problem, found, sizes)
+    kernels = [kernel.candidate for kernel in found.kernels]
+    schedule = schedule_text(scheduled(spec, machine, sizes))
+    first = Candidate(
+        settings.spec, schedule, settings.target, settings.backend, origin=Origin(FIRST)
+    )
+    bench = Bench(
+        spec=settings.spec,
+        machine=machine,
+        open=partial(backend_for, machine, settings.backend),
+        sizes=sizes,
+        checks=() if compared else settings.checks[:1],
+    )
+    asked = [c for n, c in enumerate(kernels) if _fits(problem, found, n, sizes)]
+    asked = list({c.key: c for c in (*asked, first)}.values())
+    with LocalEvaluator(bench, min(workers, len(asked))) as local:
+        outcomes = {asked[n].key: outcome for n, outcome in local.evaluate(asked)}
+    times = {key: _us(outcome) for key, outcome in outcomes.items()}
+    here = outcomes[kernels[number].key]
+    ours = [us for c in kernels if (us := times.get(c.key)) is not None]
+    return HeldOut(
+        sizes=sizes,
+        kernel=number,
+        us=times[kernels[number].key],
+        single_us=times.get(kernels[FALLBACK].key),
+        least_us=min(ours, default=None),
+        first_us=times[first.key],
+        compared=compared,
+        fault=f"{here.stage}: {here.reason}" if isinstance(here, Failure) else "",
+    )
+
+
+def _us(outcome: Evaluated) -> float | None:
+    return outcome.us if isinstance(outcome, Evaluation) else None
+
+
+def _chosen(problem: Problem, found: ShapeDispatch, sizes: Sizes) -> int:
+    return chosen(found.guards, sizes, lambda n: _fits(problem, found, n, sizes))
+
+
+def _fits(problem: Problem, found: ShapeDispatch, number: int, sizes: Sizes) -> bool:
+    one = found.kernels[number].candidate
+    return fits_at(one.variant, one.schedule, problem.machine, sizes)

@@ -31,7 +31,6 @@ from search.cli.modules import (
     require_imported,
     require_own,
 )
-from search.cli.problem import Problem
 from search.cli.shapes import in_order
 from search.cli.shapes import workload as shapes_of
 from search.core.lowered import spec_of
@@ -42,6 +41,28 @@ from search.llm.ensemble import ensemble
 from search.llm.ledger import Ledger
 from search.operator import MODEL_OPERATORS, local_operators
 from search.policy import policy
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """tune: the sizes that the kernel's own file names.  ours: the target is the project's, so
+    that a record for it can be tested later.  library: the kernel is the library's.  run: a stored run that goes on; empty for a new
+    one.  replays: a stored run whose models' answers are given again; empty for none."""
+
+    settings: Settings
+    machine: Machine
+    backend: Backend
+    tune: Sizes
+    ours: bool
+    library: bool = False
+    run: str = ""
+    replays: str = ""
+
+    @property
+    def title(self) -> str:
+        """For a person."""
+        return f"{self.settings.kernel} on {self.settings.target}"
+
 
 ENDING = ".kir"
 

@@ -1,9 +1,19 @@
-"""Tables and sentences as lines of text that fit the width of a terminal."""
+"""Tables that fit the width of a terminal; the summary of runs is one, for people and programs."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ir.guards import WITHIN
+from search.core import provenance, quantity
+from search.core.contributions import contributions
+from search.core.held_out import HeldOut, gain, held_out_words
+from search.core.outcome import AtShape, Outcome
+from search.core.shape_dispatch import ShapeDispatch, guard_lines
+from search.record.specialization import Texts
 
 GAP = "  "
 LEAST = 24  # characters that a last column must have to be broken into lines
@@ -64,3 +74,205 @@ def _wrapped(text: str, width: int, more: str = "", first: str = "") -> list[str
         text, width, initial_indent=first, subsequent_indent=more, break_on_hyphens=False
     )
     return [line.replace(_KEPT, " ") for line in lines]
+
+
+COLUMNS = (
+    ("kernel", "<"),
+    ("target", "<"),
+    ("first", ">"),
+    ("best", ">"),
+    ("over first", ">"),
+    ("over plain", ">"),
+    ("roofline", ">"),
+    ("correct by", "<"),
+    ("time", "<"),
+    ("stopped because", "<"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One run of the suite. record: the folder in the checkout that its winner was written to, out:
+    the one of the user's; empty where it was not.  here: what the backend says of this machine."""
+
+    outcome: Outcome
+    record: str = ""
+    here: Mapping[str, str] = field(default_factory=dict)
+    held_out: tuple[HeldOut, ...] = ()
+    out: str = ""
+
+    def table(self, texts: Sequence[Texts] = ()) -> dict[str, Any]:
+        """The run as plain data; times in microseconds, None where they are not known. `models`
+        is there where models were asked, `left_to_torch` where PyTorch computes something of the
+        kernel's module. texts: of the winner, and of the kernels that share its shapes."""
+        outcome, best = self.outcome, self.outcome.evaluation
+        settings = outcome.settings
+        made = contributions(outcome.graph, outcome.outcomes)
+        models = {"models": outcome.models.table()} if outcome.models else {}
+        left = {"left_to_torch": list(settings.left_to_torch)} if settings.left_to_torch else {}
+        return {
+            "run": outcome.run,
+            "kernel": settings.kernel,
+            "target": settings.target,
+            "backend": settings.backend,
+            "shape": dict(settings.sizes),
+            "evaluations": outcome.evaluations,
+            "failures": dict(outcome.failures),
+            "correct_by": best.correct_by if best else None,
+            "time_kind": best.time_kind if best else None,
+            "device": self.here.get("device"),
+            "toolchain": self.here.get("toolchain"),
+            "first_us": outcome.first_us,
+            "best_us": best.us if best else None,
+            "plain_us": outcome.plain_us,
+            "roofline_us": outcome.roofline_us,
+            "stopped_because": outcome.stopped_because,
+            "record": self.record or None,
+            "out": self.out or None,
+            **_texts(texts[0] if texts else None),
+            "shapes": [_at_shape(row) for row in outcome.by_shape()],
+            "dispatch": _dispatch(outcome.dispatch, texts) if outcome.dispatch else None,
+            "held_out": _held_out(self.held_out) if self.held_out else None,
+            "operators": [asdict(each) for each in made],
+            **models,
+            **left,
+        }
+
+    def obtained(self) -> str:
+        """How the results in this row were obtained; empty where none is correct."""
+        best, target = self.outcome.evaluation, self.outcome.settings.target
+        if best is None:
+            return ""
+        return provenance.sentence(self.here, best.correct_by, best.time_kind, target)
+
+    def cells(self) -> tuple[str, ...]:
+        """The run as the cells of a row, in the order of COLUMNS."""
+        outcome, best = self.outcome, self.outcome.evaluation
+        us = best.us if best else None
+        return (
+            outcome.settings.kernel,
+            outcome.settings.target,
+            quantity.time(outcome.first_us),
+            quantity.time(us),
+            quantity.factor(quantity.ratio(outcome.first_us, us)),
+            quantity.factor(quantity.ratio(outcome.plain_us, us)),
+            quantity.share(quantity.ratio(outcome.roofline_us, us)),
+            best.correct_by if best else "none correct",
+            best.time_kind if best else quantity.NONE,
+            outcome.stopped_because,
+        )
+
+
+def _at_shape(row: AtShape) -> dict[str, Any]:
+    found = {"sizes": dict(row.shape.sizes), "weight": row.shape.weight}
+    for name in ("first_us", "single_us", "us", "kernel", "roofline_us"):
+        found[name] = getattr(row, name)
+    return found
+
+
+def _texts(texts: Texts | None) -> dict[str, Any]:
+    """A kernel's texts; its equations only where they are not the spec's own."""
+    names = ("schedule", "source", "variant")
+    return {name: getattr(texts, name) if texts else None for name in names}
+
+
+def _dispatch(found: ShapeDispatch, texts: Sequence[Texts]) -> dict[str, Any]:
+    """Kernels by number, the first of which is the fallback."""
+    each: Sequence[Texts | None] = texts or [None] * len(found.kernels)
+    return {
+        "us": found.us,
+        "single_us": found.single_us,
+        "guards": [{"near": dict(g.near), "kernel": g.kernel} for g in found.guards],
+        "within": WITHIN,
+        "kernels": [
+            {"key": kernel.candidate.key, "us": list(kernel.times), **_texts(one)}
+            for kernel, one in zip(found.kernels, each, strict=True)
+        ],
+    }
+
+
+def _held_out(rows: Sequence[HeldOut]) -> dict[str, Any]:
+    return {
+        "correct": sum(not row.fault for row in rows),
+        "over_single": gain(rows, "single_us"),
+        "over_first": gain(rows, "first_us"),
+        "of_least": gain(rows, "least_us"),
+        "shapes": [asdict(row) | {"fault": row.fault or None} for row in rows],
+    }
+
+
+def held_out_text(rows: Sequence[HeldOut], width: int | None = None) -> str:
+    """A table of what became of shapes that nothing was tuned for; nothing for none."""
+    if not rows:
+        return ""
+    cells: list[Sequence[str]] = [("shape", "kernel", "shared", "best", "autoschedule", "")]
+    for row in rows:
+        times = (quantity.time(us) for us in (row.us, row.single_us, row.first_us))
+        cells.append((quantity.shape(row.sizes), str(row.kernel), *times, row.said))
+    text = "at shapes that it was not tuned for:\n" + columns(cells, "<>>>><", width)
+    return text + filled(held_out_words(rows), width)
+
+
+def shapes_text(outcome: Outcome, width: int | None = None) -> str:
+    """A table of the times at each shape, and the guards by which kernels are chosen; nothing
+    where there is one shape."""
+    rows = outcome.by_shape()
+    if not rows:
+        return ""
+    shared = outcome.dispatch is not None
+    titles = ["shape", "weight", "first", "best", *(["shared", "kernel"] if shared else [])]
+    cells = [[*titles, "roofline"]]
+    for row in rows:
+        more = [quantity.time(row.us), str(row.kernel)] if shared else []
+        cells.append(
+            [
+                quantity.shape(row.shape.sizes),
+                f"{row.shape.weight:g}",
+                quantity.time(row.first_us),
+                quantity.time(row.single_us),
+                *more,
+                quantity.share(quantity.ratio(row.roofline_us, row.us)),
+            ]
+        )
+    settings = outcome.settings
+    head = f"{settings.kernel} on {settings.target}, at each shape:\n"
+    text = head + columns(cells, "<" + ">" * (len(cells[0]) - 1), width)
+    return text + "".join(filled(line, width) for line in guard_lines(outcome.dispatch))
+
+
+def summary_text(lines: Sequence[Line], width: int | None = None) -> str:
+    """The table, with a row for each run; below it how its results were obtained, where winners
+    were written, what models took, and how many sources were not evaluated again.
+
+    width: of the lines, in characters; None for any.
+    """
+    rows = [tuple(title for title, _ in COLUMNS), *(line.cells() for line in lines)]
+    written = [
+        f"{line.outcome.settings.kernel}: {folder}"
+        for line in lines
+        for folder in (line.record, line.out)
+        if folder
+    ]
+    how = dict.fromkeys(said for line in lines if (said := line.obtained()))
+    asked = [
+        f"{line.outcome.settings.kernel} on {line.outcome.settings.target}, models: {used}"
+        for line in lines
+        if (used := line.outcome.models)
+    ]
+    same = [
+        f"{line.outcome.settings.kernel} on {line.outcome.settings.target}: "
+        f"{line.outcome.same_source} of {line.outcome.evaluations} candidates come to a source that "
+        "was evaluated before, and have its outcome"
+        for line in lines
+        if line.outcome.same_source
+    ]
+    below = [*(f"{said[0].upper()}{said[1:]}." for said in how), *written, *asked, *same]
+    table = columns(rows, [align for _, align in COLUMNS], width)
+    text = table + "".join(filled(each, width) for each in below)
+    more = [
+        t
+        for line in lines
+        for t in (shapes_text(line.outcome, width), held_out_text(line.held_out, width))
+        if t
+    ]
+    return text + "".join(f"\n{each}" for each in more)

@@ -3,8 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from search.cli.summary import COLUMNS
-from search.cli.tables import columns, filled
+from search.cli.tables import COLUMNS, columns, filled
 
 
 def test_cells_stand_below_each_other_under_an_underlined_head():
