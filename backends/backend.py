@@ -30,26 +30,23 @@ class BackendError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """What a build left behind. file: what is run.  figures: static facts (registers, bytes)."""
+    """What a build left behind."""
 
-    file: Path
-    figures: Mapping[str, float] = field(default_factory=dict)
+    file: Path  # what is run
+    figures: Mapping[str, float] = field(default_factory=dict)  # static facts (registers, bytes)
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How long a kernel takes at given sizes.
+    """How long a kernel takes at given sizes."""
 
-    us: microseconds (a median where it is measured).  kind: one of `ir.provenance.TIME_KINDS`.
-    figures: what was seen on the way, by name (cycles, bytes by space); `busy_memory`,
-    `busy_vector` and `busy_matrix`, where they are known, are the share of the time that memory
-    and the busiest engine of each sort were busy.  engines: that share of each engine, 0 to 1.
-    """
-
-    us: float
-    kind: str
+    us: float  # microseconds (a median where it is measured)
+    kind: str  # one of `ir.provenance.TIME_KINDS`
+    # By name, such as cycles and bytes by space. Where known, `busy_memory`, `busy_vector` and
+    # `busy_matrix` are the share of the time in which memory and the busiest engine of that kind
+    # were busy.
     figures: Mapping[str, float] = field(default_factory=dict)
-    engines: Mapping[str, float] = field(default_factory=dict)
+    engines: Mapping[str, float] = field(default_factory=dict)  # the busy share of each, 0 to 1
 
 
 class Backend(Protocol):

@@ -32,20 +32,17 @@ NOISY = 5  # runs of plain arithmetic with other roundings
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What is known of a spec at some sizes and a seed. exact: in float64 (integers exact).
-    storage: plain arithmetic in the spec's own formats. noisy: of inputs that are not normally drawn,
-    the same with other roundings that are as good. None of the arrays is ever changed.
-
-    rows: of outputs that are too dear to compute whole, the positions on the first axis that the arrays
-    hold.  lengths: of that axis.
-    """
+    """What is known of a spec at some sizes and a seed. No array is ever changed."""
 
     inputs: Arrays
-    exact: Arrays
-    storage: Arrays
+    exact: Arrays  # in float64 (integers exact)
+    storage: Arrays  # plain arithmetic in the spec's own formats
+    # For inputs of the other draws: the same under other roundings that are as good
     noisy: tuple[Arrays, ...] = ()
+    # For outputs that are too expensive to compute whole: the positions on the first axis that the
+    # arrays hold
     rows: Mapping[str, np.ndarray] = field(default_factory=dict)
-    lengths: Mapping[str, int] = field(default_factory=dict)
+    lengths: Mapping[str, int] = field(default_factory=dict)  # of that axis, by output
 
     def shape(self, name: str) -> tuple[int, ...]:
         """An output's, all of it."""
@@ -77,20 +74,16 @@ class Runs(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A kernel that passed at some sizes.
-
-    rel_err: norm of the difference over the norm of float64's, of the worst output.
-    reference_rel_err: the same for plain arithmetic.  max_err: the largest difference of one
-    element, over the root mean square of its output.  Integers and b8 are equal, so add 0.
-    repeated: whether it was seen to give the same bits twice. A kernel that adds floats to memory
-    in whatever order they come does not have to, so this is False of it: two of its runs on the
-    same inputs were both right, to the tolerance; integers and b8 were the same twice even so.
-    """
+    """A kernel that passed at some sizes."""
 
     sizes: Sizes
-    rel_err: float
-    reference_rel_err: float
+    rel_err: float  # norm of the difference over the norm of float64's, of the worst output
+    reference_rel_err: float  # the same for plain arithmetic
+    # The largest difference of one element, over the root mean square of its output. Integers and
+    # b8 are equal, so add 0.
     max_err: float
+    # Whether two runs gave the same bits. A kernel with atomic adds of floats need not: its two runs
+    # were both right within the tolerance, and integers and b8 were equal.
     repeated: bool
 
 

@@ -45,11 +45,10 @@ SPREAD = 4.5
 
 @dataclass(frozen=True, slots=True)
 class Tolerance:
-    """Limits for one output. rmse: of all elements together.  element: added, for one element,
-    to `relative` times its magnitude."""
+    """Limits for one output."""
 
-    rmse: float
-    element: float
+    rmse: float  # of all elements together
+    element: float  # added, for one element, to `relative` times its magnitude
     relative: float
 
 

@@ -27,23 +27,21 @@ COMPILE_MODES = {
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Another way to write a kernel. prepare: what is done to the inputs before timing (a
-    memory format that a model would keep throughout).  modes: raced beside eager."""
+    """Another way to write a kernel."""
 
     call: Function
+    # What is done to the inputs before timing (a memory format that a model would keep throughout)
     prepare: Function | None = None
-    modes: tuple[str, ...] = ()
+    modes: tuple[str, ...] = ()  # raced beside eager
 
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """One kernel's baselines. call: the plain function, raced eager and in all MODES.
+    """One kernel's baselines."""
 
-    rows: whether the first dimension of the output is independent, and is the first of all
-    inputs that have it, so that a large reference can be computed in pieces.
-    """
-
-    call: Function
+    call: Function  # the plain function, raced eager and in all MODES
+    # Whether the first dimension of the output is independent, and is the first of all inputs that
+    # have it, so that a large reference can be computed in pieces
     rows: bool = True
     forms: Mapping[str, Form] = field(default_factory=dict)
 

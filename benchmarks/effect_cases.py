@@ -8,13 +8,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A schedule of a kernel. topic: what its neighbours are to be compared in.  variant: what
-    sets it apart from them.  lines: its decisions."""
+    """A schedule of a kernel."""
 
-    topic: str
-    variant: str
+    topic: str  # what its neighbours are to be compared in
+    variant: str  # what sets it apart from them
     kernel: str
-    lines: tuple[str, ...]
+    lines: tuple[str, ...]  # its decisions
 
 
 def cases() -> Iterator[Case]:

@@ -39,23 +39,23 @@ _EVALUATIONS = re.compile(r"^#\s*evaluations:\s*(\d+)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A schedule and where it is from: a path from the root, or `autoschedule`. evaluations:
-    how many the search that found it made, as a line `# evaluations: N` of the file says."""
+    """A schedule and where it is from: a path from the root, or `autoschedule`."""
 
     schedule: Schedule
     origin: str
+    # How many the search that found it made, as a line `# evaluations: N` of the file says
     evaluations: int
     nest: LoopNest
 
 
 @dataclass(frozen=True, slots=True)
 class Entrant:
-    """A built kernel. file: of its source, as it was built.  figures: of the build."""
+    """A built kernel."""
 
     choice: Choice
     source: str
-    file: Path
-    figures: Mapping[str, float]
+    file: Path  # of its source, as it was built
+    figures: Mapping[str, float]  # of the build
 
     @property
     def digest(self) -> str:

@@ -20,12 +20,11 @@ NARROWEST = ("bf16", "f16", "f32", "f64")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """rel_err: norm of the difference over the norm of float64's result.  reference_rel_err:
-    the same for the plain baseline.  reason: why it is not correct, else empty."""
+    """Whether a result is right, and how far it is off."""
 
-    rel_err: float
-    reference_rel_err: float
-    reason: str = ""
+    rel_err: float  # norm of the difference over the norm of float64's result
+    reference_rel_err: float  # the same for the plain baseline
+    reason: str = ""  # why it is not correct, else empty
 
     @property
     def correct(self) -> bool:

@@ -37,13 +37,12 @@ LEAST, MOST = 0.05, 20.0
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """Rows as arrays. terms: [launches, terms] in microseconds.  row: of each launch.  kernel:
-    of each row, a number.  true: the rows' measured microseconds."""
+    """Rows as arrays."""
 
-    terms: np.ndarray
-    row: np.ndarray
-    kernel: np.ndarray
-    true: np.ndarray
+    terms: np.ndarray  # [launches, terms] in microseconds
+    row: np.ndarray  # of each launch
+    kernel: np.ndarray  # of each row, a number
+    true: np.ndarray  # the rows' measured microseconds
     names: tuple[str, ...]
 
 

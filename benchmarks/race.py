@@ -36,14 +36,14 @@ class OutOfTime(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """What all rows share. backend: its name.  place: torch's name of the device.  seconds: a
-    baseline's limit.  seen: gives the names of what runs on the device during a call."""
+    """What all rows share."""
 
     machine: Machine
-    backend: str
+    backend: str  # its name
     device: Device
-    place: str = DEVICE
-    seconds: float = 60.0
+    place: str = DEVICE  # torch's name of the device
+    seconds: float = 60.0  # a baseline's limit
+    # Gives the names of what runs on the device during a call
     seen: Callable[..., list[str]] = machine_room.kernels_seen
 
 

@@ -12,11 +12,11 @@ INTEGERS = "i32"  # the dtype of a row whose kernel has no floats
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One measurement. dtype: of the float inputs and outputs.  sizes: the free ones."""
+    """One measurement."""
 
     kernel: str
-    dtype: str
-    sizes: Sizes
+    dtype: str  # of the float inputs and outputs
+    sizes: Sizes  # the free ones
 
     @property
     def key(self) -> str:

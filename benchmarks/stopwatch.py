@@ -18,23 +18,23 @@ from ir.nest.nest import LoopNest
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A built kernel. file: of its source."""
+    """A built kernel."""
 
-    file: Path
+    file: Path  # of its source
     nest: LoopNest
     sizes: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """us: the median, p20 and p80 of the runs; reason: why there is none.  apart: distance of
-    the results from those of the kernel's first schedule, over their norm."""
+    """What timing a job gave."""
 
-    us: float = 0.0
+    us: float = 0.0  # the median, p20 and p80 of the runs
     p20: float = 0.0
     p80: float = 0.0
+    # Distance of the results from those of the kernel's first schedule, over their norm
     apart: float = 0.0
-    reason: str = ""
+    reason: str = ""  # why there is none
 
 
 def _serve(pipe: Any, make: Callable[[], Callable[[Job], Reading]]) -> None:
@@ -53,13 +53,10 @@ def _serve(pipe: Any, make: Callable[[], Callable[[Job], Reading]]) -> None:
 
 @dataclass(slots=True)
 class Stopwatch:
-    """Times jobs in a process of its own, which is replaced when one breaks it.
+    """Times jobs in a process of its own, which is replaced when one breaks it."""
 
-    make: gives the process what times a job.  seconds: the most that a job may take.
-    """
-
-    make: Callable[[], Callable[[Job], Reading]]
-    seconds: float = 60.0
+    make: Callable[[], Callable[[Job], Reading]]  # gives the process what times a job
+    seconds: float = 60.0  # the most that a job may take
     _process: Any = field(default=None, init=False)
     _pipe: Any = field(default=None, init=False)
 

@@ -36,15 +36,16 @@ Call = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Microseconds. us: the median; p20, p80: of the runs.  host_us: issuing one call.
-    wall_us: one call on the host's clock, device idle before and after; the least of a few,
-    as hidden work would be in all of them."""
+    """Microseconds."""
 
-    us: float
+    us: float  # the median
+    # `p20` and `p80`: of the runs
     p20: float
     p80: float
     runs: int
-    host_us: float
+    host_us: float  # issuing one call
+    # One call on the host's clock, device idle before and after; the least of a few, as hidden work
+    # would be in all of them
     wall_us: float
 
     @property

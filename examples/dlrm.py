@@ -34,16 +34,17 @@ COPIES = ("Memcpy", "Memset")
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """batch: rows of a call.  dense: plain features.  tables of rows of a width, of each of which a
-    row of the batch adds up `bag`.  hidden: of both perceptrons."""
+    """The sizes of the model."""
 
-    batch: int
+    batch: int  # rows of a call
+    # Plain features. Each of `tables` has `rows` rows of `width` elements; a row of the batch adds
+    # up `bag` rows of each.
     dense: int
     tables: int
     rows: int
     width: int
     bag: int
-    hidden: int
+    hidden: int  # of both perceptrons
 
 
 SMALL = Sizes(batch=8, dense=13, tables=4, rows=50, width=16, bag=3, hidden=32)

@@ -164,31 +164,26 @@ class MachineClass(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A target's numbers.
-
-    levels: `grid`, how many tiles run at once; `thread`, how many threads one program may have at
-    most, and `warp`, how many of them go in step, where programs have threads.  engines: `bulk`,
-    where boxes of tensors are moved beside the programs.  box: elements that such a box may have
-    along one dimension, 0 where any number will do.  atomics: dtypes that memory adds to.
-    launch_us: what a launch costs.  step_us: from a load to the result that needs it, when nothing
-    overlaps.  details: the tables of backends and of the class, by name.  rendering: by its
-    backend.
-    """
+    """A target's numbers."""
 
     name: str
     title: str
     backends: tuple[str, ...]
+    # `grid`: tiles that run at once. Where thread blocks have threads, `thread`: the most of a
+    # block, and `warp`: the threads of a warp.
     levels: Mapping[str, int]
     spaces: Mapping[str, Space]
     units: Mapping[str, Unit]
     model: MachineClass = field(repr=False)  # follows from the figures, so no key needs it
-    launch_us: float = 0.0
-    step_us: float = 0.0
-    engines: tuple[str, ...] = ()
+    launch_us: float = 0.0  # what a launch costs
+    step_us: float = 0.0  # from a load to the result that needs it, when nothing overlaps
+    engines: tuple[str, ...] = ()  # `bulk`: async bulk copies of boxes of tensors
+    # The most elements of such a box along one dimension, 0 for no limit
     box: int = 0
-    atomics: tuple[str, ...] = ATOMICS
+    atomics: tuple[str, ...] = ATOMICS  # dtypes that memory adds to
+    # The tables of backends and of the machine class, by name
     details: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    rendering: Rendering = Rendering()
+    rendering: Rendering = Rendering()  # by its backend
 
     @property
     def parallel(self) -> int:

@@ -48,12 +48,12 @@ def served(order=()):
 
 @dataclass
 class Whole:
-    """A run that asked a server. said: stdout.  noise: stderr.  seen: requests, in order."""
+    """A run that asked a server."""
 
     place: Place
-    said: str
-    noise: str
-    seen: tuple
+    said: str  # stdout
+    noise: str  # stderr
+    seen: tuple  # requests, in order
 
     @property
     def found(self):

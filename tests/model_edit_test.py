@@ -33,13 +33,12 @@ def at(server):
 
 @dataclass
 class Found:
-    """What a command came to. runs: of its JSON object.  records: as stored, by target.  prompts:
-    that were sent, by target.  tree: the checkout."""
+    """What a command came to."""
 
-    runs: list
-    records: dict
-    prompts: dict
-    tree: Path
+    runs: list  # of its JSON object
+    records: dict  # as stored, by target
+    prompts: dict  # that were sent, by target
+    tree: Path  # the checkout
 
     def brought(self, target):
         """What the first generation took over from elsewhere, each correct here."""

@@ -40,14 +40,13 @@ examples:
 
 @dataclass(frozen=True, slots=True)
 class Renewal:
-    """What became of one record. us: its time before and now, microseconds.  fault: why it was
-    left as it is; empty where it was renewed."""
+    """What became of one record."""
 
     record: str
     before_us: float
-    us: float
+    us: float  # its time before and now, microseconds
     source_changed: bool
-    fault: str = ""
+    fault: str = ""  # why it was left as it is; empty where it was renewed
 
     def line(self) -> str:
         """For a person."""

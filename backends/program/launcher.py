@@ -39,9 +39,9 @@ class TakesTensors(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Launcher:
-    """A kernel that can be run. tensors: all that `launch` takes, in order."""
+    """A kernel that can be run."""
 
-    tensors: tuple[Parameter, ...]
+    tensors: tuple[Parameter, ...]  # all that `launch` takes, in order
     launch: Launch
 
 

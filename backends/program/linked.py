@@ -26,16 +26,16 @@ class Contents:
 
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """A network with the launchers of its kernels. contents: gives what a record of it holds.
-    functions: what of theirs may run on a device; empty where that is not known.  folder: that of
-    the sources, where it lasts no longer than this."""
+    """A network with the launchers of its kernels."""
 
     network: Network
     launchers: Mapping[Spec, Launcher]
     machine: Machine
     backend: Backend
-    contents: Callable[[], Contents]
+    contents: Callable[[], Contents]  # gives the contents of its record
+    # Names of their functions that run on a device; empty where they are not known
     functions: frozenset[str] = frozenset()
+    # The folder of the sources, where it is deleted with this value
     folder: tempfile.TemporaryDirectory | None = None
 
     @property

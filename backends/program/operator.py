@@ -49,13 +49,13 @@ class ProgramCall:
 
 @dataclass(frozen=True, slots=True)
 class Backward:
-    """The backward of a call. call: computes it.  given: what it is given, in order: names of the
-    forward's inputs and outputs, and `d_NAME` for the gradient of an output.  made: what it gives:
-    `d_NAME` for the gradient of an input."""
+    """The backward of a call."""
 
-    call: Call
+    call: Call  # computes it
+    # What it is given, in order: names of the forward's inputs and outputs, and `d_NAME` for the
+    # gradient of an output
     given: tuple[str, ...]
-    made: tuple[str, ...]
+    made: tuple[str, ...]  # what it gives: `d_NAME` for the gradient of an input
 
 
 def operator(

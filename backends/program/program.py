@@ -40,10 +40,10 @@ class _Open:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """A launch. arguments: tensors, None where they are open."""
+    """A launch."""
 
     launch: Launch
-    arguments: tuple[torch.Tensor | None, ...]
+    arguments: tuple[torch.Tensor | None, ...]  # tensors, None where they are open
     open: tuple[_Open, ...]
 
 

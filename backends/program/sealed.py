@@ -19,10 +19,10 @@ _FIELDS = {"format": int, "facts": dict, "files": dict}
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A folder whose files are those that were sealed. facts: what the manifest says of them."""
+    """A folder whose files are those that were sealed."""
 
     folder: Path
-    facts: Mapping[str, Any]
+    facts: Mapping[str, Any]  # what the manifest says of them
     files: tuple[str, ...]
 
     def bytes(self, name: str) -> bytes:

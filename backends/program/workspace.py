@@ -14,10 +14,11 @@ ALIGNMENT = 256  # bytes: what an allocator gives, so that a kernel finds what i
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A tensor's bytes. first, last: the steps between which it lives, both included."""
+    """A tensor's bytes."""
 
     name: str
     bytes: int
+    # `first` and `last`: the steps between which it lives, both included
     first: int
     last: int
 
@@ -28,10 +29,10 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Where blocks lie. offsets: in bytes, by name.  bytes: of the whole."""
+    """Where blocks lie."""
 
-    offsets: Mapping[str, int]
-    bytes: int
+    offsets: Mapping[str, int]  # in bytes, by name
+    bytes: int  # of the whole
 
 
 def plan(blocks: Sequence[Block]) -> Plan:

@@ -34,31 +34,28 @@ Block = tuple[str, int]  # a kernel, and the line of the loop in it, 0 outside
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """name: of what it gives, empty where it goes straight on.  tensor: the root of its address.
-    depth: of loops around it.  size: about, compared with others.  ahead: its loop is pipelined.
-    bulk: by a descriptor.
-    """
+    """A load of a kernel, as its text has it."""
 
-    name: str
-    tensor: str
+    name: str  # the variable that it is assigned to; empty where it is used at once
+    tensor: str  # the pointer at the root of its address
     block: Block
-    depth: int
-    size: float
-    ahead: bool
-    bulk: bool
+    depth: int  # the number of loops around it
+    size: float  # a rough number of elements, to compare loads with
+    ahead: bool  # its loop is pipelined
+    bulk: bool  # by a descriptor
 
 
 @dataclass(slots=True)
 class Kernel:
-    """What was read of one kernel. stages: that its launch asks for.  uses: of each name, the
-    depths of the statements that read it.  factors: names that go into products."""
+    """What was read of one kernel."""
 
     name: str
-    stages: int
+    stages: int  # num_stages of its launch
     loads: list[Load] = field(default_factory=list)
     stores: list[tuple[str, Block]] = field(default_factory=list)
+    # By name: the loop depths of the statements that read it
     uses: dict[str, list[int]] = field(default_factory=dict)
-    factors: set[str] = field(default_factory=set)
+    factors: set[str] = field(default_factory=set)  # names of operands of matmuls
     calls: list[str] = field(default_factory=list)
     carried: int = 0
 

@@ -38,14 +38,13 @@ ALIKE = "nothing is computed"  # the error of a call whose result is its argumen
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a process is asked for. dtype: by its name in the language.  notes: the file that its
-    row is written into."""
+    """What a process is asked for."""
 
     operator: str
-    dtype: str
+    dtype: str  # by its name in the language
     target: str
     samples: int
-    notes: Path
+    notes: Path  # the file that its row is written into
 
 
 def attempt(task: Task) -> dict[str, Any]:

@@ -15,8 +15,9 @@ HALVES = (torch.bfloat16, torch.float16)
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """operator, args, kwargs: what is called, and with what."""
+    """A call of an operator."""
 
+    # `operator`, `args`, `kwargs`: what is called, and with what
     operator: Callable[..., Any]
     args: tuple[Any, ...]
     kwargs: Mapping[str, Any]

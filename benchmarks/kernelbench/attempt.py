@@ -43,12 +43,12 @@ MOST_WORDS = 400  # characters of a reason
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a process is asked for. notes: the file that its row is written into."""
+    """What a process is asked for."""
 
     path: Path
     target: str
     reduced: bool
-    notes: Path
+    notes: Path  # the file that its row is written into
 
 
 class Notes:

@@ -31,15 +31,14 @@ ROOM = 12  # times the inputs' bytes that have to be free for it
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What is checked. theirs: the module, on the venue's device.  inputs: of a first call.
-    between: called between two trials."""
+    """What is checked."""
 
     problem: Problem
     venue: Venue
     ours: CompiledModule
-    theirs: torch.nn.Module
-    inputs: tuple[Any, ...]
-    between: Callable[[], None] = lambda: None
+    theirs: torch.nn.Module  # the module, on the venue's device
+    inputs: tuple[Any, ...]  # of a first call
+    between: Callable[[], None] = lambda: None  # called between two trials
 
     def made(self) -> dict[str, Any]:
         """The fields of a row that tell of correctness, with a reason where it is wrong."""

@@ -43,18 +43,16 @@ COPIES = ("Memcpy", "Memset")  # what a device's copy engine does, and no kernel
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a process is asked for. folder: the prepared problem's.  kernels: of all built ones.
-    work: where processes take turns.  notes: the file for the row.  modes: baselines beside eager.
-    compile_seconds: that one of them may take to compile.  strict: a wrong result is not timed."""
+    """What a process is asked for."""
 
-    folder: Path
-    kernels: Path
-    work: Path
-    notes: Path
+    folder: Path  # the prepared problem's
+    kernels: Path  # of all built ones
+    work: Path  # where processes take turns
+    notes: Path  # the file for the row
     rehearsed: bool
-    modes: tuple[str, ...]
-    compile_seconds: float
-    strict: bool = False
+    modes: tuple[str, ...]  # baselines beside eager
+    compile_seconds: float  # that one of them may take to compile
+    strict: bool = False  # a wrong result is not timed
 
 
 def machine_facts(rehearsed: bool) -> dict[str, Any]:

@@ -33,13 +33,13 @@ _FUNCTION = re.compile(r"@triton\.jit[^\n]*\ndef (\w+)\(")
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A kernel to build: texts. folder: its own."""
+    """A kernel to build: texts."""
 
     spec: str
     schedule: str
     source: str
     target: str
-    folder: Path
+    folder: Path  # its own
 
 
 def jobs(sealed: Sealed, folder: Path) -> Iterator[Job]:
@@ -108,10 +108,10 @@ def _noted(job: Job, table: dict[str, Any]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class BuiltKernels:
-    """The kernels of a record, as they were built. tables: by the spec's name."""
+    """The kernels of a record, as they were built."""
 
     folders: dict[str, Path]
-    tables: dict[str, dict[str, Any]]
+    tables: dict[str, dict[str, Any]]  # by the spec's name
 
     @staticmethod
     def of(sealed: Sealed, folder: Path) -> BuiltKernels:

@@ -37,13 +37,14 @@ RECORD, PROBLEM, FACTS = "record", "problem.py", "facts.json"
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be prepared. folder: a new one for it.  tf32: whether operands of convolutions may
-    be rounded to it, as PyTorch does it where its flags stand as they come."""
+    """What is to be prepared."""
 
     path: Path
     target: str
     reduced: bool
-    folder: Path
+    folder: Path  # a new one for it
+    # Whether operands of convolutions may be rounded to it, as PyTorch does it where its flags
+    # stand as they come
     tf32: bool = True
 
 

@@ -32,11 +32,11 @@ COLLAPSES = {(2, n) for n in (14, 18, 42, 44, 51)}
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A problem's file. path: of the file."""
+    """A problem's file."""
 
     level: int
     number: int
-    path: Path
+    path: Path  # of the file
 
     @property
     def name(self) -> str:

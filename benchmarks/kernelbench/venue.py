@@ -22,18 +22,16 @@ LEAST_RUNS = 12
 
 @dataclass(frozen=True, slots=True)
 class Venue:
-    """place: torch's name of the device.  timed: times a call on sets of inputs.  seen: gives what
-    runs on the device during a call, each launch's name.  modes: how a baseline is compiled, by its
-    name.  free: bytes of memory that are left.  settled: returns when nothing is in progress there.
-    time_kind: how times are had."""
+    """Where modules run and are timed."""
 
-    place: str
-    timed: Callable[[Call, Sequence[Any]], Times]
+    place: str  # torch's name of the device
+    timed: Callable[[Call, Sequence[Any]], Times]  # times a call on sets of inputs
+    # Gives what runs on the device during a call, each launch's name
     seen: Callable[[Call, Sequence[Any]], list[str]]
-    modes: Mapping[str, Options]
-    free: Callable[[], int]
-    settled: Callable[[], None]
-    time_kind: str
+    modes: Mapping[str, Options]  # how a baseline is compiled, by its name
+    free: Callable[[], int]  # bytes of memory that are left
+    settled: Callable[[], None]  # returns when nothing is in progress there
+    time_kind: str  # how times are had
 
 
 def device() -> Venue:

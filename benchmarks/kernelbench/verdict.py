@@ -25,11 +25,11 @@ CLOSE = {torch.float64: 1e-4, torch.float32: 1e-4, torch.float16: 1e-2, torch.bf
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One call by three. got: ours.  plain: PyTorch's at the problem's dtypes.  truth: float64's."""
+    """One call by three."""
 
-    got: Any
-    plain: Any
-    truth: Any
+    got: Any  # ours
+    plain: Any  # PyTorch's at the problem's dtypes
+    truth: Any  # float64's
 
 
 def verdict(trials: Sequence[Trial]) -> Verdict:

@@ -37,10 +37,10 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One attempt, as plain data. configuration: its wording."""
+    """One attempt, as plain data."""
 
     kernel: str
-    configuration: str
+    configuration: str  # its wording
     seed: int
     evaluations: int
     target: str
@@ -48,14 +48,13 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """store: where runs and outcomes are kept, shared by all attempts.  memory: a store of
-    earlier runs, lessons: a folder of what they taught; for the configurations that use them.
-    learn: a folder that what the attempts teach is written to; empty for nowhere."""
+    """Where attempts keep and find what they learn."""
 
-    store: str
+    store: str  # where runs and outcomes are kept, shared by all attempts
+    # A store of earlier runs, and the folder of their lessons, for the configurations that use them
     memory: str = ""
     lessons: str = ""
-    learn: str = ""
+    learn: str = ""  # a folder that what the attempts teach is written to; empty for nowhere
 
 
 class Desk:

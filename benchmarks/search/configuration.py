@@ -19,11 +19,11 @@ OPERATORS = "operators"
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What is varied. policy: its wording.  without: operators.  extras: of EXTRAS."""
+    """What is varied."""
 
-    policy: str
-    without: tuple[str, ...] = ()
-    extras: tuple[str, ...] = ()
+    policy: str  # its wording
+    without: tuple[str, ...] = ()  # operators
+    extras: tuple[str, ...] = ()  # of EXTRAS
 
     def __str__(self) -> str:
         varied = (*(f"~{n}" for n in self.without), *(f"+{n}" for n in self.extras))

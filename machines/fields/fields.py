@@ -21,12 +21,11 @@ GUIDE = "docs/add_a_chip.md lists the fields of a target file"
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a field may hold. allowed: in words.  holds: whether it is a given value.  optional:
-    whether the field may be left out."""
+    """What a field may hold."""
 
-    allowed: str
-    holds: Callable[[Any], bool]
-    optional: bool = False
+    allowed: str  # in words
+    holds: Callable[[Any], bool]  # whether it is a given value
+    optional: bool = False  # whether the field may be left out
 
 
 Fields = Mapping[str, "Kind | Fields"]

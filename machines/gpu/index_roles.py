@@ -15,23 +15,20 @@ from ir.verify import facts as facts_of
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """Sets of indices. reduced: reduced or scanned over.  jagged: of a range that data bounds.
-    bounding: on which such a range depends.  taps: reduced, and added to another index in a
-    position.  stored: of the last output, and before them those of others that leave a launch,
-    but for reduced ones.  fastest: of these others, those that change fastest in memory.  sides:
-    rows and columns of each product that has more than one of each.  summed: by one.  batch: of
-    each that has them.  stepped: that a recurrence runs along."""
+    """What each index of a spec does: sets of indices."""
 
-    reduced: frozenset[str]
-    jagged: frozenset[str]
-    bounding: frozenset[str]
-    taps: frozenset[str]
+    reduced: frozenset[str]  # reduced or scanned over
+    jagged: frozenset[str]  # data bound their range
+    bounding: frozenset[str]  # such a range depends on them
+    taps: frozenset[str]  # reduced, and added to another index in a read's position: filter taps
+    # Of the last output, after those of other stored tensors; reduced indices are left out
     stored: tuple[str, ...]
-    fastest: frozenset[str]
+    fastest: frozenset[str]  # the contiguous index of each of these other tensors
+    # M and N indices of each contraction that has both
     sides: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
-    summed: frozenset[str]
-    batch: frozenset[str]
-    stepped: frozenset[str]
+    summed: frozenset[str]  # K indices of contractions
+    batch: frozenset[str]  # batch indices of contractions
+    stepped: frozenset[str]  # a recurrence runs along them
 
     @property
     def multiplied(self) -> frozenset[str]:

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Occupancy:
-    """programs: held by a unit at once, 0 where not even one fits.  share: of the warps that a
-    unit can hold, 0 to 1.  limit: what allows no more: registers, shared, warps or programs."""
+    """How many thread blocks share a multiprocessor, and what limits them."""
 
-    programs: int
-    share: float
-    limit: str
+    programs: int  # thread blocks at once, 0 where not even one fits
+    share: float  # their warps over the most that a multiprocessor holds, 0 to 1
+    limit: str  # what allows no more: registers, shared, warps or programs
 
 
 def programs_per_unit(

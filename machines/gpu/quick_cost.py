@@ -32,26 +32,24 @@ LOSS = 0.1  # share of what should run in parallel that does not
 
 @dataclass(frozen=True, slots=True)
 class Residence:
-    """How programs of a launch share a multiprocessor. threads: of a program.  programs: at once.
-    spilled: by how much registers do not suffice, over what they hold."""
+    """How thread blocks of a launch share a multiprocessor."""
 
-    threads: int
-    programs: int
-    spilled: float
+    threads: int  # of a thread block
+    programs: int  # thread blocks at once
+    spilled: float  # bytes that do not fit into registers, over those that do
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a launch does, whatever its threads. taken: bytes of registers that are live at once,
-    and of scratch, of one program.  tiles: of the grid.  deep: by how much products of its threads
-    are too deep."""
+    """What a launch does, whatever its number of threads."""
 
     counter: ThreadsCounter
     machine: Machine
+    # Bytes of live registers and of shared memory, of one thread block
     taken: tuple[float, int]
-    tiles: int
+    tiles: int  # of the grid
     resident: int
-    deep: float = 0.0
+    deep: float = 0.0  # how far matmul tiles of its threads exceed the K that is fast
 
     def us(self, threads: int) -> float:
         """A first estimate of the launch's time in microseconds, 0 threads: the usual number."""

@@ -61,12 +61,11 @@ DOUBT = 0.01  # of the estimate: what is preferred wins where it takes so little
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A schedule that was tried, and its time in microseconds. spilled: by how much registers do
-    not suffice."""
+    """A schedule that was tried, and its time in microseconds."""
 
     us: float
     schedule: Schedule
-    spilled: float = 0.0
+    spilled: float = 0.0  # bytes that do not fit into registers, over those that do
 
     def beats(self, other: _Found) -> bool:
         """Whether it is better: its registers suffice where the other's do not, or it is faster
@@ -90,18 +89,16 @@ def seed(
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """Decisions that come before tiles. formed: the equations as they leave them, with their
-    roles.  base: what goes with these equations under any tiles.  needs_loop: whether they are
-    for a reduction in a loop only.  ahead: whether what a product takes is prefetched also where
-    it is rounded in between.  apart: what launches of their own make for products to load."""
+    """Decisions that come before tiles."""
 
     made: tuple[Decision, ...]
-    formed: Spec
+    formed: Spec  # the equations after these decisions
     roles: Roles
-    base: tuple[Decision, ...]
-    needs_loop: bool
+    base: tuple[Decision, ...]  # decisions that suit these equations with any tiles
+    needs_loop: bool  # whether they pay only where a reduction is a loop
+    # Whether operands of a matmul are prefetched although they are rounded after the load
     ahead: bool = False
-    apart: frozenset[str] = frozenset()
+    apart: frozenset[str] = frozenset()  # prepacked operands, made by launches of their own
 
     @property
     def cut(self) -> frozenset[str]:

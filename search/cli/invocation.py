@@ -24,21 +24,16 @@ MARK = "WORKSPACE"  # the file that the root of a checkout has and a build's cop
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """checkout: the tree that generated kernels are written to; None where the user is in none.
+    """Where and how the command was called."""
 
-    folder: what a user's relative paths are relative to.  variables: the environment.  quiet:
-    nobody watches, so nothing may move on the screen.  invocation: how a user calls the
-    command, for the lines that say how to go on.  workers: as many as there are cores.  width: characters of a line of stdout;
-    None where it is no terminal.
-    """
-
+    # The tree that generated kernels are written to; None outside of a checkout
     checkout: Path | None
-    folder: Path
-    variables: Mapping[str, str]
-    quiet: bool
-    invocation: tuple[str, ...]
-    workers: int
-    width: int | None = None
+    folder: Path  # what a user's relative paths are relative to
+    variables: Mapping[str, str]  # the environment
+    quiet: bool  # no interactive terminal, so no line may be redrawn
+    invocation: tuple[str, ...]  # how a user calls the command, for the lines that say how to go on
+    workers: int  # the number of cores
+    width: int | None = None  # characters of a line of stdout; None where it is no terminal
 
     @property
     def store(self) -> str:

@@ -40,13 +40,12 @@ NO_KEY = f"no model is asked: {KEY} is not set; the search goes on without"
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Where answers come from. endpoint: None where there is no key.  prices: of models.  say:
-    is told of waits, and of what is lacking once.  said: what was."""
+    """Where answers come from."""
 
-    endpoint: Endpoint | None
-    prices: Mapping[str, Price]
-    say: Callable[[str], None]
-    said: set[str] = field(default_factory=set)
+    endpoint: Endpoint | None  # None where there is no key
+    prices: Mapping[str, Price]  # of models
+    say: Callable[[str], None]  # prints waits, and once what is missing
+    said: set[str] = field(default_factory=set)  # what it has printed
 
     def say_once(self, text: str) -> None:
         """Says it where it was not said for an earlier search of the command."""

@@ -30,30 +30,29 @@ SECONDS = 300.0  # that reading a file may take
 
 @dataclass(frozen=True, slots=True)
 class Sized:
-    """A task at one of its shapes. spec, aliases: its equations, at literal sizes.  outside: its
-    calls that are left to PyTorch."""
+    """A task at one of its shapes."""
 
     shape: Mapping[str, int]
     weight: float
+    # `spec` and `aliases`: its equations, at literal sizes
     spec: Spec
     aliases: Mapping[str, str]
-    outside: tuple[Outside, ...] = ()
+    outside: tuple[Outside, ...] = ()  # its calls that are left to PyTorch
 
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A problem file that was read. spec, aliases: its equations, at literal sizes.  solution: what
-    its `ModelNew` is made of, None where nobody asked.  sized: a task at each of its shapes, the
-    heaviest first; nothing for a problem.  outside, left: its calls that are left to PyTorch, and
-    the names of their operators."""
+    """A problem file that was read."""
 
     file: Path
+    # `spec` and `aliases`: its equations, at literal sizes
     spec: Spec
     aliases: Mapping[str, str]
-    solution: Solution | None = None
+    solution: Solution | None = None  # the parts of its `ModelNew`; None without --model-new
+    # A task at each of its shapes, the heaviest first; empty for a problem
     sized: tuple[Sized, ...] = ()
-    outside: tuple[Outside, ...] = ()
-    left: tuple[str, ...] = ()
+    outside: tuple[Outside, ...] = ()  # its calls that are left to PyTorch
+    left: tuple[str, ...] = ()  # the names of their operators
 
     @property
     def shape(self) -> Mapping[str, int] | None:
@@ -143,12 +142,12 @@ def _problem(
 
 @dataclass(frozen=True, slots=True)
 class ShapedNetwork:
-    """A module's network at one shape. sizes: those at which each kernel, by its name in the first
-    network, is what this one has in its place."""
+    """A module's network at one shape."""
 
     shape: Mapping[str, int]
     spec: Spec
     network: Network
+    # By the kernel's name in the first network: the sizes at which it equals this network's kernel
     sizes: Mapping[str, Sizes]
 
 
@@ -162,10 +161,11 @@ class ShapedKernel:
 
 @dataclass(frozen=True, slots=True)
 class ModuleKernels:
-    """The kernels of a module on a target. shaped: the networks that they are for: of all shapes,
-    or of the heaviest alone where the others differ from it in more than sizes."""
+    """The kernels of a module on a target."""
 
     kernels: tuple[ShapedKernel, ...]
+    # The networks that call them: at all shapes, or only at the heaviest where the others differ
+    # from it in more than sizes
     shaped: tuple[ShapedNetwork, ...]
 
 
@@ -252,19 +252,18 @@ def require_imported(backends: Mapping[str, Backend]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """A network on a target. name: the module's.  steps: its calls of kernels.  lacking: kernels
-    without a correct candidate.  first_us, best_us: sums over the steps, None where a kernel has
-    none.  time_kind: of the best; several are joined by "and".  left: operators that PyTorch
-    computes between kernels, whose time is in no sum."""
+    """A network on a target."""
 
-    name: str
+    name: str  # the module's
     target: str
-    steps: int
+    steps: int  # its calls of kernels
     kernels: int
-    lacking: tuple[str, ...]
+    lacking: tuple[str, ...]  # kernels without a correct candidate
+    # `first_us` and `best_us`: sums over the steps, None where a kernel has none
     first_us: float | None
     best_us: float | None
-    time_kind: str
+    time_kind: str  # of the best; several are joined by "and"
+    # Operators that PyTorch computes between kernels; the sums do not include their time
     left: tuple[str, ...] = ()
 
     def table(self) -> dict[str, Any]:

@@ -234,17 +234,12 @@ USUAL = "speciate_out"  # the folder outside a checkout
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where winners go.
+    """Where winners go."""
 
-    checkout: the tree whose kernels_generated/ takes them; None for nowhere.  all: every winner
-    goes there, and not the library's alone.  out: a folder that takes them; None for none.
-    named: the user named that folder; otherwise a faster winner there is kept.
-    """
-
-    checkout: Path | None = None
-    all: bool = False
-    out: Path | None = None
-    named: bool = False
+    checkout: Path | None = None  # its kernels_generated/ gets winners; None: it gets none
+    all: bool = False  # it gets every winner, not only those of the library's kernels
+    out: Path | None = None  # another folder that gets winners; None: there is none
+    named: bool = False  # the user named that folder; otherwise a faster winner there stays
 
     def promotes(self, problem: Problem) -> bool:
         """Whether a winner goes to the checkout: by itself, a kernel of the library for a target

@@ -55,11 +55,11 @@ HELD_OUT = 10  # shapes, unless the user says how many
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """operators: by name.  models: None where none is asked."""
+    """A search with all that it takes."""
 
     problem: Problem
-    operators: Mapping[str, Operator]
-    models: RunModels | None
+    operators: Mapping[str, Operator]  # by name
+    models: RunModels | None  # None where none is asked
 
     def close(self) -> None:
         """Lets go of connections."""
@@ -143,16 +143,14 @@ def _transferred(problem: Problem, outcome: Outcome) -> Transferred:
 
 @dataclass(slots=True)
 class Ended:
-    """A search that has ended. environment: what its evaluator says of itself.  record: the
-    folder in the checkout that its winner was written to, `out` the one of the user's; empty where
-    it was not."""
+    """A search that has ended."""
 
     problem: Problem
     outcome: Outcome
-    environment: Mapping[str, object]
+    environment: Mapping[str, object]  # what its evaluator says of itself
     interrupted: bool
-    record: str = ""
-    out: str = ""
+    record: str = ""  # the folder in the checkout with the winner; empty where none was written
+    out: str = ""  # the user's folder with the winner; empty where none was written
     held_out: tuple[HeldOut, ...] = ()
 
     @property
@@ -167,20 +165,15 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is the same for all searches of a session.
-
-    destination: where winners go.  command: what the user said, for the report.
-    sources: of models' answers.  memory: whether searches start from what earlier runs found.
-    lessons: where they are kept; None where nobody wants them.
-    """
+    """What is the same for all searches of a session."""
 
     store: Keeper
     workers: int
-    destination: Destination
-    command: str
-    sources: Sources
-    memory: bool = False
-    lessons: Lessons | None = None
+    destination: Destination  # where winners go
+    command: str  # what the user said, for the report
+    sources: Sources  # of models' answers
+    memory: bool = False  # whether searches start from what earlier runs found
+    lessons: Lessons | None = None  # where they are kept; None where nobody wants them
     held_out: int = HELD_OUT
 
 

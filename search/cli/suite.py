@@ -45,18 +45,16 @@ from search.policy import policy
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """tune: the sizes that the kernel's own file names.  ours: the target is the project's, so
-    that a record for it can be tested later.  library: the kernel is the library's.  run: a stored run that goes on; empty for a new
-    one.  replays: a stored run whose models' answers are given again; empty for none."""
+    """One kernel for one target, with all that a search for it needs."""
 
     settings: Settings
     machine: Machine
     backend: Backend
-    tune: Sizes
-    ours: bool
-    library: bool = False
-    run: str = ""
-    replays: str = ""
+    tune: Sizes  # the sizes that the kernel's own file names
+    ours: bool  # the target is the project's, so that a record for it can be tested later
+    library: bool = False  # the kernel is the library's
+    run: str = ""  # a stored run that goes on; empty for a new one
+    replays: str = ""  # a stored run whose models' answers are given again; empty for none
 
     @property
     def title(self) -> str:
@@ -69,12 +67,13 @@ ENDING = ".kir"
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """What a command searches for. module: the problem file that all kernels are of; None where
-    they are of none.  networks: its steps, by target.  shaped: these at each shape, too."""
+    """What a command searches for."""
 
     problems: tuple[Problem, ...] = ()
+    # The problem file or task that all kernels come from; None for kernels of the library
     module: Module | None = None
-    networks: Mapping[str, Network] = field(default_factory=dict)
+    networks: Mapping[str, Network] = field(default_factory=dict)  # the module's steps, by target
+    # The same at each shape of a task
     shaped: Mapping[str, tuple[ShapedNetwork, ...]] = field(default_factory=dict)
 
 

@@ -92,14 +92,13 @@ COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One run of the suite. record: the folder in the checkout that its winner was written to, out:
-    the one of the user's; empty where it was not.  here: what the backend says of this machine."""
+    """One run of the suite."""
 
     outcome: Outcome
-    record: str = ""
-    here: Mapping[str, str] = field(default_factory=dict)
+    record: str = ""  # the folder in the checkout with the winner; empty where none was written
+    here: Mapping[str, str] = field(default_factory=dict)  # what the backend says of this machine
     held_out: tuple[HeldOut, ...] = ()
-    out: str = ""
+    out: str = ""  # the user's folder with the winner; empty where none was written
 
     def table(self, texts: Sequence[Texts] = ()) -> dict[str, Any]:
         """The run as plain data; times in microseconds, None where they are not known. `models`

@@ -39,16 +39,15 @@ class WinnerTexts:
 
 @dataclass(frozen=True, slots=True)
 class TaskCheck:
-    """What runs apart. shaped: the network at each shape, the heaviest first.  backend: a name.
-    left: operators that are left to PyTorch."""
+    """What runs apart."""
 
     file: str
     name: str
-    shaped: tuple[ShapedNetwork, ...]
+    shaped: tuple[ShapedNetwork, ...]  # the network at each shape, the heaviest first
     machine: Machine
-    backend: str
+    backend: str  # a name
     winners: Mapping[str, WinnerTexts]
-    left: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()  # operators that are left to PyTorch
 
 
 def task_results(

@@ -40,12 +40,11 @@ class Climb:
 
 @dataclass
 class Drawn:
-    """Draws times from keys; every fifth candidate is wrong. shuffle: of the order of answers.
-    most: dies by kill -9 after so many.  stop_at: is interrupted after so many."""
+    """Draws times from keys; every fifth candidate is wrong."""
 
-    shuffle: int = 0
-    most: int | None = None
-    stop_at: int | None = None
+    shuffle: int = 0  # of the order of answers
+    most: int | None = None  # dies by kill -9 after so many
+    stop_at: int | None = None  # is interrupted after so many
     context: str = "drawn"
     made: int = 0
     asked: tuple[str, ...] = ()

@@ -30,12 +30,11 @@ class Anyone:
 
 @dataclass
 class Drawn:
-    """Draws times from keys; answers in any order. faults: how many fail by chance, first.
-    stop_at: is interrupted after so many."""
+    """Draws times from keys; answers in any order."""
 
     shuffle: int = 0
-    faults: int = 0
-    stop_at: int | None = None
+    faults: int = 0  # how many fail by chance, first
+    stop_at: int | None = None  # is interrupted after so many
     context: str = "drawn"
     asked: list = field(default_factory=list)
 

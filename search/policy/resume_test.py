@@ -50,9 +50,9 @@ class Change:
 
 @dataclass
 class Drawn:
-    """Draws times from keys; every fifth candidate is wrong. most: dies after so many."""
+    """Draws times from keys; every fifth candidate is wrong."""
 
-    most: int | None = None
+    most: int | None = None  # dies after so many
     made: int = 0
     context: str = "drawn"
 

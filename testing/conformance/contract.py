@@ -62,7 +62,7 @@ CASES = (  # name, spec, scheduler, sizes for which it is scheduled, sizes at wh
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One kernel through one backend for one machine. folder: empty, for the trial alone."""
+    """One kernel through one backend for one machine."""
 
     backend: Backend
     machine: Machine
@@ -70,7 +70,7 @@ class Trial:
     schedule: Schedule
     sizes: Mapping[str, int]
     runs: tuple[Mapping[str, int], ...]
-    folder: Path
+    folder: Path  # empty, for the trial alone
 
     def nest(self) -> LoopNest:
         """The nest, lowered anew."""

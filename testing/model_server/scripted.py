@@ -20,31 +20,27 @@ FENCE = "+++\n"
 
 @dataclass(frozen=True, slots=True)
 class Scripted:
-    """One answer.
-
-    words: it fits prompts that hold all of these; none for one that is chosen by name alone.
-    status, headers, error: of the response; an error's message, type, code and param.  body: sent
-    as it is, instead of what the protocol wants.  refusal: said in place of a text.  cut: after so
-    many characters the answer ends; `broken` says that the connection does.  delay: seconds before
-    it begins; pause: between pieces.  endless: sent in a stream again and again, instead of an
-    answer, until nobody listens.  usage: tokens in and out; empty where none are told, None
-    where words are counted.
-    """
+    """One answer."""
 
     name: str
     text: str = ""
+    # It fits prompts that hold all of these; none for one that is chosen by name alone
     words: tuple[str, ...] = ()
+    # `status`, `headers`, `error`: of the response; an error's message, type, code and param
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     error: Mapping[str, str] | None = None
-    body: str | None = None
-    refusal: str = ""
+    body: str | None = None  # sent as it is, instead of what the protocol wants
+    refusal: str = ""  # said in place of a text
     finish: str = "stop"
+    # After so many characters the answer ends; `broken` says that the connection does
     cut: int | None = None
     broken: bool = False
-    delay: float = 0.0
-    pause: float = 0.0
+    delay: float = 0.0  # seconds before it begins
+    pause: float = 0.0  # between pieces
+    # Sent in a stream again and again, instead of an answer, until nobody listens
     endless: str = ""
+    # Tokens in and out; empty where none are told, None where words are counted
     usage: tuple[int, ...] | None = None
 
     def fits(self, prompt: str) -> bool:

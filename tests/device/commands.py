@@ -22,13 +22,13 @@ TAIL = 2000  # characters of what a failed command said
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a command left. words: without the interpreter.  seconds: of wall-clock time."""
+    """What a command left."""
 
-    words: tuple[str, ...]
+    words: tuple[str, ...]  # without the interpreter
     code: int
     out: str
     err: str
-    seconds: float
+    seconds: float  # of wall-clock time
     folder: Path
 
     def require(self, code: int = 0) -> Ran:

@@ -28,9 +28,10 @@ from machines.gpu.occupancy import programs_per_unit
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What the terms are multiplied by; 1: as the target's file says. loss: share of what runs
-    beside the longest term that shows all the same. Fitted by benchmarks/model_fit.py to
-    measured schedules, see docs/benchmarks.md."""
+    """The factor of each term; 1 is as the target's file says.
+
+    `benchmarks/model_fit.py` fitted them to measured schedules, see docs/benchmarks.md.
+    """
 
     launch: float = 2.379
     dram: float = 0.851
@@ -48,7 +49,7 @@ class Weights:
     start: float = 0.798
     alone: float = 0.463
     step: float = 0.584
-    loss: float = 0.14
+    loss: float = 0.14  # share of the other terms that the longest term does not hide
 
 
 WEIGHTS = Weights()
@@ -68,17 +69,16 @@ ADDRESS_REGISTERS = 2  # that hold an address
 
 @dataclass(frozen=True, slots=True)
 class Build:
-    """What is known of a launch's build. spills: bytes of a thread. instructions: in its text;
-    barriers, exchanges: of them, those that go through shared memory or another thread."""
+    """What the compiled code of a launch says."""
 
     registers: int
     shared_bytes: int
     warps: int
     stages: int
-    spills: float
-    instructions: float
-    barriers: float
-    exchanges: float
+    spills: float  # bytes a thread
+    instructions: float  # in the text, not as often as they run
+    barriers: float  # of these instructions
+    exchanges: float  # of these instructions: through shared memory or from another thread
 
 
 def modelled(

@@ -18,23 +18,17 @@ VECTOR_BYTES = 16  # what one thread moves at most with one instruction
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One execution of a load or a store, and how often a program does it.
-
-    times: executions.  fresh: as many of them as would touch all its places just once.
-    requests: thread instructions, with padding.  sectors: bytes of whole sectors.  needs: grid
-    indices that the place depends on.  rows: bytes of one row where positions are data, else 0.
-    bytes: that registers hold while it is in flight; 0 of a bulk copy.
-    """
+    """A load or a store, and how often a thread block executes it."""
 
     tensor: str
     store: bool
-    times: float
-    fresh: float
-    requests: float
-    sectors: float
-    needs: frozenset[str]
-    rows: float = 0.0
-    bytes: float = 0.0
+    times: float  # executions
+    fresh: float  # of these, the executions that would touch each address once
+    requests: float  # instructions of threads in one execution, padding included
+    sectors: float  # bytes of whole sectors in one execution
+    needs: frozenset[str]  # grid indices that the addresses depend on
+    rows: float = 0.0  # bytes of one row of a gather, else 0
+    bytes: float = 0.0  # in registers while it is in flight; 0 for a bulk copy
 
     @property
     def asked(self) -> float:

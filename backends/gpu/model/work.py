@@ -82,17 +82,15 @@ SHUFFLE = 2  # instructions each time that halves of a warp are reduced
 
 @dataclass(slots=True)
 class Work:
-    """What one program does. seconds: busy time by engine of its unit, which it has alone.
-    waits: seconds for loads, what pipelining left of them.  alone: seconds of arithmetic, at
-    the rate that its own warps reach.  text: seconds to issue all statements, as often as the
-    compiled text holds them.  run: as often as they run."""
+    """The work of one thread block."""
 
     moves: list[Move] = field(default_factory=list)
+    # Busy time of each engine of a multiprocessor that runs this thread block alone
     seconds: dict[str, float] = field(default_factory=dict)
-    waits: float = 0.0
-    alone: float = 0.0
-    text: float = 0.0
-    run: float = 0.0
+    waits: float = 0.0  # seconds of load latency that pipelining does not hide
+    alone: float = 0.0  # seconds of arithmetic at the rate that its own warps reach
+    text: float = 0.0  # seconds to issue each statement of the compiled text once
+    run: float = 0.0  # seconds to issue each statement as often as it runs
 
     @property
     def repeats(self) -> float:
