@@ -24,6 +24,21 @@ from ir.spec import (
     Size,
 )
 
+TORCH_NAMES = {  # PyTorch's name of each dtype
+    "f64": "float64",
+    "f32": "float32",
+    "tf32": "float32",
+    "f16": "float16",
+    "bf16": "bfloat16",
+    "f8e4m3": "float8_e4m3fn",
+    "f8e5m2": "float8_e5m2",
+    "i64": "int64",
+    "i32": "int32",
+    "i16": "int16",
+    "i8": "int8",
+    "u8": "uint8",
+    "b8": "bool",
+}
 # A constant adopts the dtype of its other operand. These are the dtypes of constants by themselves.
 WEAK = {"bool": "b8", "int": "i32", "float": "f32"}
 _RISING = (

@@ -79,7 +79,7 @@ _TABLE = (
 )
 POINTWISE = {f.name: f for f in _TABLE}
 REDUCTIONS = ("sum", "max", "min", "prod", "any", "all", "argmax", "argmin")
-IDENTITY: dict[str, float] = {  # what a reduction gives of nothing, where that is no position
+IDENTITY: dict[str, float] = {  # of each reduction, but for those that give a position
     "sum": 0,
     "prod": 1,
     "max": -float("inf"),
@@ -87,4 +87,5 @@ IDENTITY: dict[str, float] = {  # what a reduction gives of nothing, where that 
     "any": 0,
     "all": 1,
 }
+IDENTITY_ELEMENTS = {name: float(value) for name, value in IDENTITY.items()}  # in an accumulator
 SCANS = {"cumsum": "sum", "cumprod": "prod", "cummax": "max", "cummin": "min"}

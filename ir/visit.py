@@ -53,6 +53,14 @@ def rereading(expr: Expr, tensors: Mapping[str, str]) -> Expr:
     return made
 
 
+def transposed(expr: Expr, tensor: str, to: str, order: tuple[int, ...]) -> Expr:
+    """The expression with reads of a tensor as reads of `to`, their positions permuted."""
+    made = rebuilt(expr, lambda e: transposed(e, tensor, to, order))
+    if isinstance(made, Read) and made.tensor == tensor:
+        return replace(made, tensor=to, at=tuple(made.at[d] for d in order))
+    return made
+
+
 def inline(expr: Expr, equation: Equation) -> Expr:
     """The expression with reads of the equation's target replaced by its right side; padded reads
     stay."""
@@ -62,20 +70,19 @@ def inline(expr: Expr, equation: Equation) -> Expr:
     return rebuilt(expr, lambda e: inline(e, equation))
 
 
-def visited(
-    spec: Spec, visit: Callable[[Expr], Expr], turns: Mapping[str, tuple[int, ...]]
-) -> Spec:
-    """The spec with `visit` applied to every right side and every position on a left side.
+def reordered(spec: Spec, tensor: str, order: tuple[int, ...], to: str = "") -> Spec:
+    """The spec with the dimensions of a computed tensor in another order.
 
-    turns: by target, the permutation of its left side's positions.
+    to: a copy in that order, which all equations read instead; the tensor itself stays.
     """
     made = []
     for e in spec.equations:
-        at = tuple(visit(p) for p in e.at)
-        turn = turns.get(e.target, range(len(at)))
-        at = tuple(at[d] for d in turn)
-        sizes = tuple(e.sizes[d] for d in turn) if e.sizes else ()
-        made.append(replace(e, at=at, value=visit(e.value), sizes=sizes))
+        at = tuple(transposed(p, tensor, to or tensor, order) for p in e.at)
+        value, sizes = transposed(e.value, tensor, to or tensor, order), e.sizes
+        if e.target == tensor:
+            at = tuple(at[d] for d in order)
+            sizes = tuple(sizes[d] for d in order) if sizes else ()
+        made.append(replace(e, at=at, value=value, sizes=sizes))
     return replace(spec, equations=tuple(made))
 
 

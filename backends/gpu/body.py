@@ -21,7 +21,7 @@ from backends.gpu.shapes import permuted, spread
 from backends.gpu.tile import Assign, Name
 from backends.gpu.uses import hands_on, idle, late_loads, transposed
 from backends.gpu.values import ZERO, typed
-from ir.lower.loop_bounds import IDENTITY_ELEMENTS
+from ir.functions import IDENTITY_ELEMENTS
 from ir.nest.nest import (
     Bound,
     Dot,

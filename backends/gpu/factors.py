@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from backends.gpu.uses import tiles
 from ir.nest.nest import Launch, Map, Reduction, Tile
 from ir.nest.steps import scalar
-from ir.spec import Apply, Cast, Expr, Number, Size
+from ir.spec import Apply, Expr, Number
+from ir.variant.bounds import positive_scalar
 
 LOWEST = Number(-float("inf"))
-_POSITIVE = ("rsqrt", "sqrt", "exp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,29 +52,13 @@ def _parts(expr: Expr) -> Hoisted | None:
     match expr:
         case Apply("mul", (a, b)):
             for rest, factor in ((a, b), (b, a)):
-                if isinstance(rest, Tile) and scalar(factor) and _positive(factor):
+                if isinstance(rest, Tile) and scalar(factor) and positive_scalar(factor):
                     return Hoisted(rest, factor)
         case Apply("where", (condition, chosen, other)) if other == LOWEST:
             inner = _parts(chosen)
             if inner:
                 return Hoisted(Apply("where", (condition, inner.of, other)), inner.factor)
     return None
-
-
-def _positive(expr: Expr) -> bool:
-    """Whether a scalar is certainly greater than 0."""
-    match expr:
-        case Number(value):
-            return value > 0
-        case Size(name):
-            return name.isupper()
-        case Cast(_, value):
-            return _positive(value)
-        case Apply("mul" | "div", (a, b)):
-            return _positive(a) and _positive(b)
-        case Apply(function, (value,)) if function in _POSITIVE:
-            return _positive(value)
-    return False
 
 
 def _readers(launch: Launch, name: str) -> Iterator[object]:

@@ -12,7 +12,7 @@ from backends.gpu.blocks import Blocks
 from backends.gpu.shapes import spread
 from backends.gpu.tile import Masked, Name
 from backends.gpu.values import ZERO, typed
-from ir.lower.loop_bounds import IDENTITY_ELEMENTS
+from ir.functions import IDENTITY_ELEMENTS
 from ir.nest.nest import Load, Map, Tile
 from ir.nest.steps import tile_axes
 from ir.spec import Apply, Cast, Expr

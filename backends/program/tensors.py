@@ -8,24 +8,11 @@ from types import MappingProxyType
 
 import torch
 
+from ir.dtypes import TORCH_NAMES
 from ir.errors import KernelError
 from ir.spec import DTYPES
 
-TORCH = {
-    "f64": torch.float64,
-    "f32": torch.float32,
-    "tf32": torch.float32,  # of a workspace: numbers of 10 bits in 32
-    "f16": torch.float16,
-    "bf16": torch.bfloat16,
-    "f8e4m3": torch.float8_e4m3fn,
-    "f8e5m2": torch.float8_e5m2,
-    "i64": torch.int64,
-    "i32": torch.int32,
-    "i16": torch.int16,
-    "i8": torch.int8,
-    "u8": torch.uint8,
-    "b8": torch.bool,
-}
+TORCH = {name: getattr(torch, said) for name, said in TORCH_NAMES.items()}
 Shape = tuple[int, ...]
 
 

@@ -7,25 +7,12 @@ from collections.abc import Mapping
 import numpy as np
 import torch
 
+from ir.dtypes import TORCH_NAMES
 from ir.nest.nest import Parameter
 from ir.reference.rounding import HELD_AS
 from ir.sizes import value
 
-DTYPES = {
-    "f64": torch.float64,
-    "f32": torch.float32,
-    "tf32": torch.float32,
-    "f16": torch.float16,
-    "bf16": torch.bfloat16,
-    "f8e4m3": torch.float8_e4m3fn,
-    "f8e5m2": torch.float8_e5m2,
-    "i64": torch.int64,
-    "i32": torch.int32,
-    "i16": torch.int16,
-    "i8": torch.int8,
-    "u8": torch.uint8,
-    "b8": torch.bool,
-}
+DTYPES = {name: getattr(torch, said) for name, said in TORCH_NAMES.items()}
 _WIDENED = (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2)  # numpy lacks them
 _BAD_INTEGER = -1_234_567
 

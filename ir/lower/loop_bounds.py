@@ -8,15 +8,11 @@ from dataclasses import dataclass, replace
 
 from ir.affine import fold_constants
 from ir.errors import KernelError
-from ir.functions import IDENTITY
+from ir.functions import IDENTITY_ELEMENTS
 from ir.lower.launches import Tiling
 from ir.schedule import Decision, Schedule
 from ir.spec import Apply, Equation, Expr, Index, Number, Range, Reduce, Spec
 from ir.variant.masks import beyond, borders
-
-IDENTITY_ELEMENTS = {
-    reduction: float(value) for reduction, value in IDENTITY.items()
-}  # as accumulators hold it
 
 
 @dataclass(frozen=True, slots=True)

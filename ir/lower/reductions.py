@@ -8,8 +8,9 @@ from typing import Protocol, cast
 
 from ir.contraction import Contraction, factors
 from ir.errors import KernelError, Place
+from ir.functions import IDENTITY_ELEMENTS
 from ir.lower.launches import LOOP, Segment, Tiling
-from ir.lower.loop_bounds import IDENTITY_ELEMENTS, Limit, limits
+from ir.lower.loop_bounds import Limit, limits
 from ir.lower.scope import Scope
 from ir.machine import Machine
 from ir.nest.nest import Dot, Fill, Map, Reduction, Scan, Tile, Value

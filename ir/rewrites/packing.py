@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from ir.recurrence import recurrences
 from ir.rewrites.equations import fresh, kept, returned
-from ir.spec import Equation, Expr, Index, Read, Spec, Tensor
-from ir.visit import rebuilt
+from ir.spec import Equation, Index, Read, Spec, Tensor
+from ir.visit import reordered
 
 
 def pack_input(spec: Spec) -> list[Spec]:
@@ -40,17 +40,7 @@ def reorder_tensor(spec: Spec) -> list[Spec]:
         if e.target in returned(spec) | carried or e.accumulate:
             continue
         for order in _orders(len(e.at)):
-            lines = tuple(
-                replace(
-                    r,
-                    at=tuple(_transposed(x, e.target, e.target, order) for x in r.at),
-                    value=_transposed(r.value, e.target, e.target, order),
-                )
-                for r in spec.equations
-            )
-            own = {e.target: order}
-            lines = tuple(_left(r, own[r.target]) if r.target in own else r for r in lines)
-            found.append(replace(spec, equations=lines))
+            found.append(reordered(spec, e.target, order))
     return kept(spec, found)
 
 
@@ -58,11 +48,6 @@ def _orders(rank: int) -> Iterator[tuple[int, ...]]:
     """Every dimension but the last, moved to the end."""
     for last in range(rank - 1):
         yield (*(d for d in range(rank) if d != last), last)
-
-
-def _left(e: Equation, order: tuple[int, ...]) -> Equation:
-    sizes = tuple(e.sizes[d] for d in order) if e.sizes else ()
-    return replace(e, at=tuple(e.at[d] for d in order), sizes=sizes)
 
 
 def _packed(spec: Spec, t: Tensor, order: tuple[int, ...]) -> Spec:
@@ -74,20 +59,4 @@ def _packed(spec: Spec, t: Tensor, order: tuple[int, ...]) -> Spec:
         Read(t.name, own),
         sizes=tuple(t.shape[d] for d in order),
     )
-    lines = tuple(
-        replace(
-            e,
-            at=tuple(_transposed(x, t.name, name, order) for x in e.at),
-            value=_transposed(e.value, t.name, name, order),
-        )
-        for e in spec.equations
-    )
-    return replace(spec, equations=(made, *lines))
-
-
-def _transposed(expr: Expr, tensor: str, to: str, order: tuple[int, ...]) -> Expr:
-    """The expression reading a tensor as `to`, its positions in another order."""
-    made = rebuilt(expr, lambda x: _transposed(x, tensor, to, order))
-    if isinstance(made, Read) and made.tensor == tensor:
-        return replace(made, tensor=to, at=tuple(made.at[d] for d in order))
-    return made
+    return replace(spec, equations=(made, *reordered(spec, t.name, order, name).equations))

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from ir.contraction import factors, indices
 from ir.dtypes import is_float
+from ir.functions import IDENTITY_ELEMENTS
 from ir.rewrites.blocks import Blocks
 from ir.rewrites.equations import fresh, kept, readers, reduced, replaced, returned
 from ir.spec import (
@@ -28,7 +29,7 @@ from ir.variant.associate import again, only_reader, reassociated, sums
 from ir.verify import facts
 
 LENGTHS = (128, 1024)  # terms of a part
-IDENTITY_ELEMENTS = {"sum": 0.0, "max": -float("inf"), "min": float("inf")}
+SPLIT = ("sum", "max", "min")  # reductions that are computed in parts
 
 
 def reassociate(spec: Spec) -> list[Spec]:
@@ -176,7 +177,7 @@ def join_sums(spec: Spec) -> list[Spec]:
 def _plain(spec: Spec, e: Equation) -> bool:
     """Whether an equation is a sum, a maximum or a minimum of floats over whole ranges."""
     value = e.value
-    if not isinstance(value, Reduce) or value.reduction not in IDENTITY_ELEMENTS or e.accumulate:
+    if not isinstance(value, Reduce) or value.reduction not in SPLIT or e.accumulate:
         return False
     whole = not any(r.jagged or r.partial for r in value.ranges)
     own = all(isinstance(x, Index) for x in e.at)

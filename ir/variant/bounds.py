@@ -41,6 +41,38 @@ def positive(spec: Spec, expr: Expr) -> bool:
     return _Bounds(spec).positive(expr)
 
 
+def positive_scalar(expr: Expr) -> bool:
+    """Whether an expression is greater than 0 whatever the sizes are, tensors aside: a read of one
+    may have any sign.
+
+    Sizes (upper case) are at least 1; attributes (lower case) may have any sign.
+    """
+    return _positive_node(expr, str.isupper, positive_scalar)
+
+
+def _positive_node(
+    expr: Expr, size: Callable[[str], bool], operand: Callable[[Expr], bool]
+) -> bool:
+    """Whether a node that reads no tensor is greater than 0. size, operand: whether a size, or an
+    operand of the node, is."""
+    match expr:
+        case Number(value):
+            return value > 0
+        case Size(name):
+            return size(name)
+        case Cast(dtype, value):
+            return is_float(dtype) and operand(value)
+        case Apply(name) if name in _ALWAYS_POSITIVE:
+            return True
+        case Apply(name, args) if name in _KEEPS:
+            return all(map(operand, args))
+        case Apply("maximum", args):
+            return any(map(operand, args))
+        case Apply("where", (_, a, b)):
+            return operand(a) and operand(b)
+    return False
+
+
 def interval(spec: Spec, expr: Expr) -> Interval:
     """The bounds of an expression's value in exact arithmetic; infinite where they are not
     known."""
@@ -64,20 +96,6 @@ class _Bounds:
     def positive(self, expr: Expr) -> bool:
         """Whether a value is greater than 0."""
         match expr:
-            case Number(value):
-                return value > 0
-            case Size(name):
-                return dict(self.spec.attributes).get(name, 1) > 0
-            case Cast(dtype, value):
-                return is_float(dtype) and self.positive(value)
-            case Apply(name) if name in _ALWAYS_POSITIVE:
-                return True
-            case Apply(name, args) if name in _KEEPS:
-                return all(self.positive(a) for a in args)
-            case Apply("maximum", args):
-                return any(self.positive(a) for a in args)
-            case Apply("where", (_, a, b)):
-                return self.positive(a) and self.positive(b)
             case Read(tensor, _, pad) if pad is None or pad > 0:
                 if tensor not in self.signs:
                     e = _definition(self.spec, tensor)
@@ -85,7 +103,10 @@ class _Bounds:
                 return self.signs[tensor]
             case Reduce(reduction, body, _, ranges) if reduction in ("sum", "prod", "max", "min"):
                 return not any(r.jagged for r in ranges) and self.positive(body)
-        return False
+        return _positive_node(expr, self._positive_size, self.positive)
+
+    def _positive_size(self, name: str) -> bool:
+        return dict(self.spec.attributes).get(name, 1) > 0
 
     def interval(self, expr: Expr) -> Interval:
         """The least and the greatest value of an expression."""

@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping
 
 from ir.affine import affine, fold_constants
-from ir.spec import Apply, Cast, Equation, Expr, Number, Read, Size, Spec
+from ir.spec import Apply, Cast, Equation, Expr, Number, Read, Spec
+from ir.variant.bounds import positive_scalar
 from ir.variant.variant import pointwise
 from ir.visit import renamed
 
@@ -86,7 +87,7 @@ class _Beyond:
                 return self._product(args, known)
             case "div":
                 # 0 / x is 0 for finite x != 0; infinity keeps its sign over a positive divisor.
-                kept = one == 0 or (one in (math.inf, -math.inf) and self._positive(args[1]))
+                kept = one == 0 or (one in (math.inf, -math.inf) and positive_scalar(args[1]))
                 return one if kept and known[1] is None else None
             case "exp" | "relu" | "sigmoid":
                 return 0.0 if one == -math.inf else None
@@ -100,25 +101,9 @@ class _Beyond:
         if one is not None and two is not None:
             return one * two
         for k, other in ((known[0], args[1]), (known[1], args[0])):
-            if k is not None and math.isinf(k) and self._positive(other):
+            if k is not None and math.isinf(k) and positive_scalar(other):
                 return k
         return None
-
-    def _positive(self, expr: Expr) -> bool:
-        """Whether an expression is certainly greater than 0."""
-        match expr:
-            case Number(value):
-                return value > 0
-            case Size(name):
-                # Sizes (upper case) are at least 1; attributes (lower case) may have any sign.
-                return not name.islower()
-            case Cast(_, value):
-                return self._positive(value)
-            case Apply("sqrt" | "rsqrt", (inner,)):
-                return self._positive(inner)
-            case Apply("mul" | "div" | "add", args):
-                return all(self._positive(a) for a in args)
-        return False
 
 
 def _sum(a: Known, b: Known) -> Known:

@@ -11,7 +11,7 @@ from ir.schedule import Decision
 from ir.spec import Cast, Equation, Expr, Index, Read, Spec
 from ir.variant.derived import copy_of, needed, require_free
 from ir.verify import facts
-from ir.visit import rebuilt, visited
+from ir.visit import reordered, transposed
 
 
 def pack(spec: Spec, decision: Decision) -> Spec:
@@ -55,7 +55,7 @@ def pack(spec: Spec, decision: Decision) -> Spec:
             allowed=", ".join(t.name for t in spec.inputs if t.dtype == "f32"),
             hint=f"drop dtype={dtype}",
         )
-    return visited(spec, lambda e: _transposed(e, name, name, turn), {name: turn})
+    return reordered(spec, name, turn)
 
 
 def dimensions(spec: Spec, name: str) -> tuple[str, ...]:
@@ -93,7 +93,7 @@ def _copied(spec: Spec, decision: Decision, names: tuple[str, ...], turn: tuple[
         _require_operand(spec, decision, lines)
         spec = replace(spec, equations=lines)
     else:
-        spec = visited(spec, lambda e: _transposed(e, name, copy, turn), {})
+        spec = reordered(spec, name, turn, copy)
     made = Equation(copy, tuple(at[d] for d in turn), whole)
     return replace(spec, equations=(made, *spec.equations))
 
@@ -103,7 +103,7 @@ def _fed(equation: Equation, name: str, to: str, turn: tuple[int, ...]) -> Equat
     if contraction(equation) is None:
         return equation
     parts = factors(equation.reduce.body)
-    fed = [_transposed(p, name, to, turn) if isinstance(p, Read) else p for p in parts]
+    fed = [transposed(p, name, to, turn) if isinstance(p, Read) else p for p in parts]
     return replace(equation, value=replace(equation.reduce, body=product(tuple(fed))))
 
 
@@ -118,11 +118,3 @@ def _require_operand(spec: Spec, decision: Decision, fed: tuple[Equation, ...]) 
             place=decision.place,
             hint=f"drop dtype={decision.option('dtype')}",
         )
-
-
-def _transposed(expr: Expr, name: str, to: str, turn: tuple[int, ...]) -> Expr:
-    """The expression with reads of `name` as reads of `to`, their positions permuted by `turn`."""
-    expr = rebuilt(expr, lambda e: _transposed(e, name, to, turn))
-    if isinstance(expr, Read) and expr.tensor == name:
-        return replace(expr, tensor=to, at=tuple(expr.at[d] for d in turn))
-    return expr
