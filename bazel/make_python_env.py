@@ -32,7 +32,7 @@ class EnvError(Exception):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Facts:
+class EnvironmentPaths:
     """What the build needs to know of an environment; all are paths."""
 
     python: str
@@ -142,7 +142,7 @@ def make(env: pathlib.Path, lock: pathlib.Path) -> None:
     say("ready")
 
 
-def facts_of(env: pathlib.Path) -> Facts:
+def facts_of(env: pathlib.Path) -> EnvironmentPaths:
     """Asks the interpreter of a finished environment for its paths."""
     python = str(env / "bin" / "python3")
     question = (
@@ -154,7 +154,7 @@ def facts_of(env: pathlib.Path) -> Facts:
         [python, "-I", "-c", question], check=True, capture_output=True, text=True
     )
     include, pybind11_include = answer.stdout.splitlines()
-    return Facts(
+    return EnvironmentPaths(
         python=python,
         launcher=str(env / "bin" / "bazel-python"),
         include=include,
@@ -162,7 +162,7 @@ def facts_of(env: pathlib.Path) -> Facts:
     )
 
 
-def ensure(lock: pathlib.Path, root: pathlib.Path) -> Facts:
+def ensure(lock: pathlib.Path, root: pathlib.Path) -> EnvironmentPaths:
     """The environment for `lock` below `root`, made now if it is not there.
 
     Two callers at once are safe: one makes it, the other waits.
@@ -181,7 +181,7 @@ def ensure(lock: pathlib.Path, root: pathlib.Path) -> Facts:
         if not done.exists():
             make(env, lock)
             done.write_text(json.dumps(dataclasses.asdict(facts_of(env))))
-    return Facts(**json.loads(done.read_text()))
+    return EnvironmentPaths(**json.loads(done.read_text()))
 
 
 def main() -> int:

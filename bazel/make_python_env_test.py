@@ -25,7 +25,7 @@ def make_count(monkeypatch):
         made.append(env)
 
     def facts_of(env):
-        return make_python_env.Facts(str(env), "launcher", "include", "pybind11")
+        return make_python_env.EnvironmentPaths(str(env), "launcher", "include", "pybind11")
 
     monkeypatch.setattr(make_python_env, "make", make)
     monkeypatch.setattr(make_python_env, "facts_of", facts_of)

@@ -9,13 +9,13 @@ from typing import Any
 import torch
 from triton import knobs
 
-from backends.gpu.device.gpu import DEVICE, Gpu
+from backends.gpu.device.gpu import DEVICE, CudaDevice
 from backends.gpu.device.timing import measure
 from backends.triton.build.compile import CACHE
 from backends.triton.build.module import launcher
 from backends.triton.signature import parameters
 from benchmarks.inputs import draw, poisoned
-from benchmarks.stopwatch import Job, Reading
+from benchmarks.stopwatch import Reading, TimingJob
 from ir.sizes import bind, value
 
 SETS = 2  # of inputs that calls go around
@@ -23,17 +23,17 @@ SECONDS = 0.06  # of measured calls, about
 SEED = 7
 
 
-class Bench:
+class TimingBench:
     """What one process keeps: the device, and of the kernel at hand inputs and results."""
 
     def __init__(self, device: Any = None, place: str = DEVICE):
         self.place = place
-        self.device = device or Gpu()
+        self.device = device or CudaDevice()
         self.kernel = ""
         self.sets: list[list[torch.Tensor]] = []
         self.first: list[torch.Tensor] = []
 
-    def __call__(self, job: Job) -> Reading:
+    def __call__(self, job: TimingJob) -> Reading:
         """Times a job; what goes wrong in it is raised."""
         bound = bind(job.nest.spec, dict(job.sizes))
         if self.kernel != job.nest.spec.name:

@@ -1,7 +1,7 @@
 """What a bench reads off a device that is made up."""
 
-from benchmarks.bench import Bench
-from benchmarks.stopwatch import Job
+from benchmarks.bench import TimingBench
+from benchmarks.stopwatch import TimingJob
 from testing.samples.samples import lowered
 
 
@@ -40,7 +40,7 @@ def launch(x, y):
 
 
 def test_a_bench_times_and_compares_with_the_first_schedule(tmp_path):
-    bench = Bench(Processor(), "cpu")
+    bench = TimingBench(Processor(), "cpu")
     sizes = {"M": 8, "K": 16}
     nest = lowered("softmax", "tile(m, size=1)", "place(m.outer, level=grid)", sizes=sizes)
     found = []
@@ -48,7 +48,7 @@ def test_a_bench_times_and_compares_with_the_first_schedule(tmp_path):
         file = tmp_path / name / "kernel.py"
         file.parent.mkdir()
         file.write_text(SOURCE.format(off=off))
-        found.append(bench(Job(file, nest, sizes)))
+        found.append(bench(TimingJob(file, nest, sizes)))
     assert [r.us for r in found] == [100.0] * 3
     assert found[0].apart == found[1].apart == 0.0
     assert found[2].apart > 1

@@ -86,8 +86,13 @@ def facts() -> dict[str, Any]:
 
 
 def kernels_seen(call: Any, inputs: Sequence[Any]) -> list[str]:
-    """The names of all that ran on the device during one call, each once, in order; none where
-    this machine does not let anyone look."""
+    """The names of the kernels that one call launches, each once, in order."""
+    return list(dict.fromkeys(launches_seen(call, inputs)))
+
+
+def launches_seen(call: Any, inputs: Sequence[Any]) -> list[str]:
+    """The kernel's name of each launch during one call, in order; empty where this machine allows no
+    profiler."""
     from torch.profiler import ProfilerActivity, profile
 
     torch.cuda.synchronize()
@@ -99,8 +104,7 @@ def kernels_seen(call: Any, inputs: Sequence[Any]) -> list[str]:
     except RuntimeError:
         return []
     on_device = torch.autograd.DeviceType.CUDA
-    names = [e.name for e in events if e.device_type == on_device]
-    return list(dict.fromkeys(names))
+    return [e.name for e in events if e.device_type == on_device]
 
 
 def _query() -> dict[str, str]:

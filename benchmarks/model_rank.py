@@ -29,7 +29,7 @@ from benchmarks.draws import SIZES, Draw, draws
 from benchmarks.rank_table import Row, read, summary, write
 from benchmarks.remodel import remodel
 from benchmarks.results import placeless
-from benchmarks.stopwatch import Job, Stopwatch
+from benchmarks.stopwatch import Stopwatch, TimingJob
 from ir.errors import KernelError
 from ir.estimate.cost import roofline
 from ir.estimate.estimate import estimate
@@ -46,7 +46,7 @@ NOT_TIMED = "not timed: "
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class ScheduleBuild:
     """A schedule to be built under a folder."""
 
     draw: Draw
@@ -103,12 +103,14 @@ def _show(rows: list[Row]) -> None:
     print(table["overall"])
 
 
-def _timed(tasks: list[Task], rows: dict[tuple[str, str], Row], seconds: float) -> Iterator[None]:
+def _timed(
+    tasks: list[ScheduleBuild], rows: dict[tuple[str, str], Row], seconds: float
+) -> Iterator[None]:
     """Times what was built, kernel by kernel, until the seconds are over; stops after each
     kernel."""
-    from benchmarks.bench import Bench  # needs a device
+    from benchmarks.bench import TimingBench  # needs a device
 
-    stopwatch = Stopwatch(Bench)
+    stopwatch = Stopwatch(TimingBench)
     begin, kernel = time.monotonic(), ""
     for task in tasks:
         row = rows[task.draw.kernel, task.draw.digest]
@@ -121,7 +123,7 @@ def _timed(tasks: list[Task], rows: dict[tuple[str, str], Row], seconds: float) 
             row |= {"correct": None, "reason": NOT_TIMED + "out of time"}
             continue
         nest = task.draw.nest
-        found = stopwatch(Job(task.folder / FILE, nest, dict(nest.sizes)))
+        found = stopwatch(TimingJob(task.folder / FILE, nest, dict(nest.sizes)))
         row |= {
             "us": found.us or None,
             "time_kind": "measured",
@@ -160,7 +162,9 @@ def _same(times: int, machine: Machine, asked: argparse.Namespace) -> list[list[
     return [[machine] * times, [asked.schedules] * times, [asked.seed] * times]
 
 
-def _tasks(drawn: list[list[Draw]], machine: Machine, folder: Path, done: list[Row]) -> list[Task]:
+def _tasks(
+    drawn: list[list[Draw]], machine: Machine, folder: Path, done: list[Row]
+) -> list[ScheduleBuild]:
     """What is to be done: all that no row of the file has settled."""
     settled = {
         (r["kernel"], r["schedule"])
@@ -168,7 +172,7 @@ def _tasks(drawn: list[list[Draw]], machine: Machine, folder: Path, done: list[R
         if r["measured_us"] or (r["correct"] is False and not r["reason"].startswith(NOT_TIMED))
     }
     return [
-        Task(draw, machine, folder / f"{draw.kernel}_{n}")
+        ScheduleBuild(draw, machine, folder / f"{draw.kernel}_{n}")
         for group in drawn
         for n, draw in enumerate(group)
         # The first schedule is always there: the others' results are compared with its.
@@ -177,7 +181,7 @@ def _tasks(drawn: list[list[Draw]], machine: Machine, folder: Path, done: list[R
 
 
 def _built(
-    pool: ProcessPoolExecutor, tasks: list[Task], begin: float
+    pool: ProcessPoolExecutor, tasks: list[ScheduleBuild], begin: float
 ) -> dict[tuple[str, str], Row]:
     """A row for each task, in the tasks' order."""
     jobs = {pool.submit(built_row, task): task for task in tasks}
@@ -190,7 +194,7 @@ def _built(
     return {key: rows[key] for t in tasks for key in [(t.draw.kernel, t.draw.digest)]}
 
 
-def built_row(task: Task) -> Row:
+def built_row(task: ScheduleBuild) -> Row:
     """Builds a schedule and models it: its row, with the reason where that fails."""
     draw, machine = task.draw, task.machine
     sizes = dict(draw.nest.sizes)

@@ -20,7 +20,7 @@ from benchmarks.inputs import draw, input_bytes
 from benchmarks.judge import exact, judge, same_bits
 from benchmarks.results import Table, settle
 from benchmarks.shapes import Row
-from benchmarks.timing import Call, Times, measure
+from benchmarks.timing import RaceTimes, TimedCall, measure
 from ir.estimate.cost import roofline
 from ir.machine import Machine
 from ir.spec import Spec
@@ -159,7 +159,7 @@ def _judged(made: Table, row: Row, spec: Spec, entrant: Entrant, track: Track) -
         made["reason"] = reason
 
 
-def _times(made: Table, found: Times) -> None:
+def _times(made: Table, found: RaceTimes) -> None:
     made.update(
         us=found.us,
         p20_us=found.p20,
@@ -213,7 +213,7 @@ def _theirs(made: Table, name: str, baseline: Baseline, sets: Sequence[Any], tra
         machine_room.forget()
 
 
-def _compiled(call: Call, mode: str) -> Call:
+def _compiled(call: TimedCall, mode: str) -> TimedCall:
     from torch._inductor import select_algorithm  # seconds to import, and only needed here
 
     select_algorithm.PRINT_AUTOTUNE = False
@@ -224,7 +224,7 @@ def _compiled(call: Call, mode: str) -> Call:
     return partial(_stepped, made)
 
 
-def _stepped(call: Call, *inputs: Any) -> Any:
+def _stepped(call: TimedCall, *inputs: Any) -> Any:
     """A call that says that the last one's outputs are no longer needed."""
     torch.compiler.cudagraph_mark_step_begin()
     return call(*inputs)

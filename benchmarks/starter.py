@@ -15,7 +15,7 @@ from contextlib import closing
 from datetime import date
 from pathlib import Path
 
-from backends.gpu.device.gpu import Gpu
+from backends.gpu.device.gpu import CudaDevice
 from backends.registry import backend_for, target
 from benchmarks import device as machine_room
 from benchmarks.baselines import BASELINES, MODES
@@ -127,7 +127,7 @@ def run(
             "date": date.today().isoformat(),
             **machine_room.facts(),
         }
-        track = Track(machine, backend.manifest.name, Gpu(), seconds=asked.row_seconds)
+        track = Track(machine, backend.manifest.name, CudaDevice(), seconds=asked.row_seconds)
         for place, (row, spec, names, before) in enumerate(todo):
             if place and time.monotonic() - start > asked.seconds:
                 print(f"starter: out of time before {row.key}", file=sys.stderr)

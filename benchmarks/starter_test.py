@@ -35,7 +35,7 @@ def command(monkeypatch, tmp_path):
     monkeypatch.setattr(starter.machine_room, "require", lambda machine: {})
     monkeypatch.setattr(starter.machine_room, "prepare", lambda: None)
     monkeypatch.setattr(starter.machine_room, "facts", lambda: dict(FACTS))
-    monkeypatch.setattr(starter, "Gpu", SlowDevice)
+    monkeypatch.setattr(starter, "CudaDevice", SlowDevice)
     # No record or schedule file of the checkout is in the way.
     monkeypatch.setattr(workshop, "choose", partial(entrant.choose, root=tmp_path))
     monkeypatch.setattr(starter, "Track", partial(race.Track, place="cpu", seen=lambda *_: []))

@@ -17,7 +17,7 @@ from ir.nest.nest import LoopNest
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class TimingJob:
     """A built kernel."""
 
     file: Path  # of its source
@@ -37,7 +37,7 @@ class Reading:
     reason: str = ""  # why there is none
 
 
-def _serve(pipe: Any, make: Callable[[], Callable[[Job], Reading]]) -> None:
+def _serve(pipe: Any, make: Callable[[], Callable[[TimingJob], Reading]]) -> None:
     """The process: answers jobs until the pipe closes."""
     bench = make()
     while True:
@@ -55,12 +55,12 @@ def _serve(pipe: Any, make: Callable[[], Callable[[Job], Reading]]) -> None:
 class Stopwatch:
     """Times jobs in a process of its own, which is replaced when one breaks it."""
 
-    make: Callable[[], Callable[[Job], Reading]]  # gives the process what times a job
+    make: Callable[[], Callable[[TimingJob], Reading]]  # gives the process what times a job
     seconds: float = 60.0  # the most that a job may take
     _process: Any = field(default=None, init=False)
     _pipe: Any = field(default=None, init=False)
 
-    def __call__(self, job: Job) -> Reading:
+    def __call__(self, job: TimingJob) -> Reading:
         """The reading of a job; one with a reason where it fails, dies or takes too long."""
         self._start()
         try:

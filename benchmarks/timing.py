@@ -31,11 +31,11 @@ MOST_RUNS = 400
 WARM_UP = 5
 SECONDS = 0.15  # of measured calls, about
 
-Call = Callable[..., Any]
+TimedCall = Callable[..., Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
+class RaceTimes:
     """Microseconds."""
 
     us: float  # the median
@@ -57,12 +57,12 @@ class Times:
 
 
 def measure(
-    call: Call,
+    call: TimedCall,
     sets: Sequence[Sequence[Any]],
     device: Device,
     seconds: float = SECONDS,
     least: int = LEAST_RUNS,
-) -> Times:
+) -> RaceTimes:
     """Times `call(*inputs)` on sets of inputs in turn; see the module for how. least: runs, for
     however long a call takes."""
 
@@ -77,7 +77,7 @@ def measure(
     runs = int(1e6 * seconds / max(median(first), 1e-3))
     runs = min(MOST_RUNS, max(least, runs))
     found = sorted(cold_runs(once, sets, device, runs, host_us))
-    return Times(
+    return RaceTimes(
         us=median(found),
         p20=found[int(0.2 * (runs - 1))],
         p80=found[int(0.8 * (runs - 1))],

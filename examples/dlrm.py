@@ -33,7 +33,7 @@ COPIES = ("Memcpy", "Memset")
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class ModelSizes:
     """The sizes of the model."""
 
     batch: int  # rows of a call
@@ -47,15 +47,15 @@ class Sizes:
     hidden: int  # of both perceptrons
 
 
-SMALL = Sizes(batch=8, dense=13, tables=4, rows=50, width=16, bag=3, hidden=32)
-LARGE = Sizes(batch=4096, dense=13, tables=26, rows=100_000, width=64, bag=20, hidden=512)
+SMALL = ModelSizes(batch=8, dense=13, tables=4, rows=50, width=16, bag=3, hidden=32)
+LARGE = ModelSizes(batch=4096, dense=13, tables=26, rows=100_000, width=64, bag=20, hidden=512)
 
 
 class Dlrm(nn.Module):
     """Embedding bags and a perceptron, the products of all pairs of their vectors, and another
     perceptron: dense f32[B, 13], indices i64[tables, B, bag] -> f32[B, 1] in (0, 1)."""
 
-    def __init__(self, s: Sizes) -> None:
+    def __init__(self, s: ModelSizes) -> None:
         super().__init__()
         self.tables = nn.ModuleList(
             nn.EmbeddingBag(s.rows, s.width, mode="sum") for _ in range(s.tables)
@@ -79,7 +79,7 @@ class Dlrm(nn.Module):
         return self.top(torch.cat([bottom, products[:, self.pairs]], dim=1))
 
 
-def inputs(s: Sizes, place: str) -> tuple[torch.Tensor, torch.Tensor]:
+def inputs(s: ModelSizes, place: str) -> tuple[torch.Tensor, torch.Tensor]:
     """A batch, drawn at random."""
     dense = torch.randn(s.batch, s.dense, device=place)
     return dense, torch.randint(s.rows, (s.tables, s.batch, s.bag), device=place)
@@ -158,7 +158,7 @@ def race(asked: argparse.Namespace, out: Path) -> int:
     return int(not row["correct"])
 
 
-def _raced(name: str, sizes: Sizes, venue: venues.Venue) -> Table:
+def _raced(name: str, sizes: ModelSizes, venue: venues.Venue) -> Table:
     module = Dlrm(sizes)
     run = compile_module(module.to(venue.place), inputs(sizes, venue.place), target=name)
     given = inputs(sizes, venue.place)

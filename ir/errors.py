@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourceRange:
     """A range in a source text."""
 
     line: int  # from 1
@@ -30,7 +30,7 @@ class KernelError(Exception):
         self,
         what: str,
         *,
-        place: Place | None = None,
+        place: SourceRange | None = None,
         where: str = "",
         allowed: str = "",
         hint: str = "",

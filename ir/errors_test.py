@@ -1,8 +1,8 @@
 """The text of errors."""
 
-from ir.errors import KernelError, Place
+from ir.errors import KernelError, SourceRange
 
-PLACE = Place(3, 4, 7, "y = foo + 1")
+PLACE = SourceRange(3, 4, 7, "y = foo + 1")
 
 
 def test_the_caret_stands_under_the_piece_at_fault():
@@ -10,8 +10,8 @@ def test_the_caret_stands_under_the_piece_at_fault():
 
 
 def test_the_caret_ends_with_its_line_and_is_never_empty():
-    assert str(Place(1, 4, 90, "y = foo")).endswith("\n        ^^^")
-    assert str(Place(1, 2, 2, "y = foo")).endswith("\n      ^")
+    assert str(SourceRange(1, 4, 90, "y = foo")).endswith("\n        ^^^")
+    assert str(SourceRange(1, 2, 2, "y = foo")).endswith("\n      ^")
 
 
 def test_an_error_says_where_what_allowed_and_hint_in_this_order():

@@ -82,7 +82,7 @@ class Intervals:
                 return (0, max(0, self._extent(name) - 1))
             case Read(tensor, _, pad):
                 found = self.tensors.get(tensor, EVERY)
-                return found if pad is None else _union(found, self.of(Number(pad)))
+                return found if pad is None else union(found, self.of(Number(pad)))
             case Cast(dtype, inner):
                 return EVERY if is_float(dtype) else self._held(self.of(inner), dtype)
             case Bucketize(_, borders):
@@ -141,7 +141,7 @@ def _applied(function: str, args: list[Interval]) -> Interval:
         case "maximum", [(a, b), (c, d)]:
             return (max(a, c), max(b, d))
         case "where", [_, first, second]:
-            return _union(first, second)
+            return union(first, second)
         case "abs", [(a, b)]:
             return (0 if a <= 0 <= b else min(abs(a), abs(b)), max(abs(a), abs(b)))
         case "relu", [(a, b)]:
@@ -153,7 +153,8 @@ def _applied(function: str, args: list[Interval]) -> Interval:
     return _TRUTH if function in _TRUE_OR_FALSE else EVERY
 
 
-def _union(a: Interval, b: Interval) -> Interval:
+def union(a: Interval, b: Interval) -> Interval:
+    """The least interval that contains both."""
     return (min(a[0], b[0]), max(a[1], b[1]))
 
 

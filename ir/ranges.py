@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import cast
 
-from ir.errors import KernelError, Place
+from ir.errors import KernelError, SourceRange
 from ir.linear import never_negative, polynomial, same, subtracted
 from ir.print import expression_text, tensor_type
 from ir.spec import Equation, Expr, Index, Number, Range, Read, Reduce, Spec, Tensor
@@ -182,7 +182,7 @@ def constraining(e: Equation) -> list[Read]:
     return [n for n in nodes if isinstance(n, Read) and id(n) not in bounds]
 
 
-def _conflict(index: str, first: str, second: str, place: Place | None) -> KernelError:
+def _conflict(index: str, first: str, second: str, place: SourceRange | None) -> KernelError:
     return KernelError(
         f"the index `{index}` has two ranges: {first}, and {second}",
         place=place,

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import cast
 
-from ir.errors import Place
+from ir.errors import SourceRange
 from ir.memo import Keeping, kept
 
 Argument = str | int | float
@@ -19,7 +19,7 @@ class Decision:
     verb: str
     subject: str  # what is decided on: an index, a tensor, ...
     options: tuple[tuple[str, Argument], ...] = ()  # the named arguments, in order
-    place: Place | None = field(default=None, compare=False, repr=False)
+    place: SourceRange | None = field(default=None, compare=False, repr=False)
 
     def option(self, name: str, default: Argument | None = None) -> Argument | None:
         """The value of an option, or `default`."""

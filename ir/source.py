@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from ir.errors import KernelError, Place
+from ir.errors import KernelError, SourceRange
 from ir.syntax import syntax_tree
 
 LONGEST = 200_000  # characters
@@ -50,7 +50,7 @@ class Source:
             hint="look at the brackets, the commas and the indentation near the caret",
         )
 
-    def place(self, node: Any) -> Place:
+    def place(self, node: Any) -> SourceRange:
         """The position of a node; a multi-line node ends with its first line."""
         line, column = node.lineno, self._column(node.lineno, node.col_offset)
         if node.end_lineno != line:
@@ -70,9 +70,9 @@ class Source:
         found = place.text[place.column : place.end]
         return found if len(found) <= 40 else found[:37] + "..."
 
-    def _place(self, line: int, column: int, end: int) -> Place:
+    def _place(self, line: int, column: int, end: int) -> SourceRange:
         # A tab counts as one column, so show it as one space: the caret then stands right.
-        return Place(line, column, end, self.lines[line - 1].replace("\t", " "))
+        return SourceRange(line, column, end, self.lines[line - 1].replace("\t", " "))
 
     def _column(self, line: int, offset: int) -> int:
         """The column in characters for an offset in UTF-8 bytes."""

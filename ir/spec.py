@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import TypeAlias, cast
 
-from ir.errors import Place
+from ir.errors import SourceRange
 from ir.memo import Keeping, kept
 
 EIGHT = ("f8e4m3", "f8e5m2")  # 8-bit floats: stored and multiplied; arithmetic on them is f32
@@ -46,7 +46,7 @@ class Expr(Keeping):
     """
 
     # Where it was written; not compared.
-    place: Place | None = field(default=None, compare=False, repr=False, kw_only=True)
+    place: SourceRange | None = field(default=None, compare=False, repr=False, kw_only=True)
 
     def children(self) -> Iterator[Expr]:
         """The expressions directly inside this one, in order."""
@@ -253,7 +253,7 @@ class Tensor:
     name: str
     dtype: str
     shape: tuple[Expr, ...]  # expressions over sizes
-    place: Place | None = field(default=None, compare=False, repr=False)
+    place: SourceRange | None = field(default=None, compare=False, repr=False)
     # Bounds of an integer input's entries, first and end; empty: none declared.
     range: tuple[Expr, ...] = field(default=(), kw_only=True)
 
@@ -267,7 +267,7 @@ class Equation(Keeping):
     at: tuple[Expr, ...]
     value: Expr
     accumulate: bool = False
-    place: Place | None = field(default=None, compare=False, repr=False)
+    place: SourceRange | None = field(default=None, compare=False, repr=False)
     # Dimensions where they are written (`t[i, j]: [M, 3] = value`), which gives the indices their
     # ranges; else empty.
     sizes: tuple[Expr, ...] = field(default=(), kw_only=True)

@@ -22,7 +22,7 @@ from ir.workload import Sizes, Workload
 from kernels_generated.guarded import affordable, shapes_of
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluated, Evaluation, Failure, Timed
-from search.core.workload import Shape, heaviest, mean, widest
+from search.core.workload import WeightedShape, heaviest, mean, widest
 from search.evaluator.stages import Bench, Stages
 from search.record.record import SCHEDULE, SPEC, Stored
 from search.record.specialization import numbered
@@ -94,10 +94,12 @@ class Reproduction:
         return spec_text(self.workload.spec)
 
     @property
-    def shapes(self) -> tuple[Shape, ...]:
+    def shapes(self) -> tuple[WeightedShape, ...]:
         """The shapes that the record is tuned for."""
         tuned = self.stored.record.workload
-        return tuple(Shape(t.shape, t.weight) for t in tuned) or (Shape(self.stored.record.shape),)
+        return tuple(WeightedShape(t.shape, t.weight) for t in tuned) or (
+            WeightedShape(self.stored.record.shape),
+        )
 
     def _variant(self, kernel: int) -> str:
         """The text of the equations that a kernel's schedule is for."""
@@ -125,7 +127,9 @@ class Reproduction:
             [tuned.shape for tuned in record.workload],
             lambda sizes: affordable(spec, machine, sizes, correct_by),
         )
-        shapes = tuple(Shape(t.shape, t.weight) for t in record.workload if t.kernel == number)
+        shapes = tuple(
+            WeightedShape(t.shape, t.weight) for t in record.workload if t.kernel == number
+        )
         if not where or not shapes:
             return Failure("check", "refused", "it is run at no shape where it can be checked")
         return self._evaluate(source, texts.schedule, self._variant(number), where, shapes)
@@ -150,7 +154,7 @@ class Reproduction:
         schedule: str,
         variant: str,
         checks: tuple[Sizes, ...],
-        shapes: tuple[Shape, ...] = (),
+        shapes: tuple[WeightedShape, ...] = (),
     ) -> Evaluated:
         record, shapes = self.stored.record, shapes or self.shapes
         bench = Bench(

@@ -20,7 +20,7 @@ from ir.spec import EIGHT, Apply, Expr, Number
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class IndexBlock:
     """One index."""
 
     index: str
@@ -62,12 +62,12 @@ class Blocks:
         least = self._least()
         sizes = _sizes(launch)
         tiles = dict(launch.tiles)
-        self.blocks: dict[str, Block] = {}
+        self.blocks: dict[str, IndexBlock] = {}
         for index in (*tiles, *dict(launch.whole)):
             tile, size = tiles.get(index, 0), sizes[index]
             known = tile or (size.value if isinstance(size, Number) else 0)
             width = max(least.get(index, 1), power_of_two(known)) if known else 0
-            self.blocks[index] = Block(
+            self.blocks[index] = IndexBlock(
                 index,
                 width,
                 tile,
@@ -77,7 +77,7 @@ class Blocks:
                 flag=self._flag(index, width, tile, size),
             )
 
-    def __getitem__(self, index: str) -> Block:
+    def __getitem__(self, index: str) -> IndexBlock:
         return self.blocks[index]
 
     def axes(self, indices: tuple[str, ...]) -> tuple[str, ...]:

@@ -55,7 +55,7 @@ class _Scope:
     named: dict[Expr, Name] = field(default_factory=dict)  # variables by what they stand for
 
 
-class Body:
+class BodyBuilder:
     """Makes the statements of one launch."""
 
     def __init__(self, launch: Launch, rules: Rules, wide: frozenset[str] = frozenset()):

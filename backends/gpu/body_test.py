@@ -3,7 +3,7 @@
 import pytest
 
 from backends.gpu import tile as to
-from backends.gpu.body import Body
+from backends.gpu.body import BodyBuilder
 from backends.gpu.samples import RULES
 from backends.gpu.tile import Check, Name, Term, expressions, statements
 from ir.parse.parse import parse_spec
@@ -18,7 +18,7 @@ SIZES = dict(M=21, K=70)
 def made(equations, *lines, sizes=SIZES, machine=WITH_TF32, **kwargs):
     """The statements of a launch, with those of its `once` block first."""
     spec = spec_of(*equations, **kwargs) if isinstance(equations, tuple) else equations
-    body = Body(lowered(spec, *lines, sizes=sizes, machine=machine).launches[0], RULES)
+    body = BodyBuilder(lowered(spec, *lines, sizes=sizes, machine=machine).launches[0], RULES)
     return body, (*body.once(), *body.each())
 
 

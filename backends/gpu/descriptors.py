@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from backends.backend import BackendError
-from backends.gpu.blocks import Block, Blocks
+from backends.gpu.blocks import Blocks, IndexBlock
 from backends.gpu.tile import Box, Describable, Descriptor, Name
 from backends.gpu.values import total
 from ir.nest.nest import Load, Slice, Store
@@ -39,7 +39,7 @@ def describe(
     return descriptor, box
 
 
-def _block(s: Load | Store, one: Slice, blocks: Blocks) -> Block | None:
+def _block(s: Load | Store, one: Slice, blocks: Blocks) -> IndexBlock | None:
     """The block of a box along a dimension; None where it has one element."""
     most = blocks.rules.box_most
     plain = one.rows is None and len(one.terms) < 2 and all(c == 1 for _, c in one.terms)

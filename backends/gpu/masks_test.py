@@ -2,7 +2,7 @@
 
 import pytest
 
-from backends.gpu.body import Body
+from backends.gpu.body import BodyBuilder
 from backends.gpu.samples import RULES
 from backends.gpu.text import scalar_text
 from ir.nest.nest import Tile
@@ -26,7 +26,7 @@ def outside(term, reduction="sum", inputs="x: f32[M, K], w: f32[M]"):
         result="f32[M]",
     )
     (launch,) = lowered(spec, *LINES, sizes=SIZES, machine=WITH_TF32).launches
-    body = Body(launch, RULES)
+    body = BodyBuilder(launch, RULES)
     body.each()
     return body.masks
 

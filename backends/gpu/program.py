@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from backends.gpu.body import Body
+from backends.gpu.body import BodyBuilder
 from backends.gpu.grid import grid_statements, tile_counts
 from backends.gpu.rules import Rules
 from backends.gpu.tile import (
@@ -42,7 +42,7 @@ def sizes_of(*nodes: object) -> frozenset[str]:
 def _launch(
     nest: LoopNest, launch: of.Launch, machine: Machine, rules: Rules, wide: frozenset[str]
 ) -> Launch:
-    body = Body(launch, rules, wide)
+    body = BodyBuilder(launch, rules, wide)
     once, each, grid = body.once(), body.each(), grid_statements(launch)
     tiles = tile_counts(launch)
     read = list(expressions(once, each, grid, tiles if launch.resident else ()))

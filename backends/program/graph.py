@@ -11,7 +11,7 @@ from ir.errors import KernelError
 WARM_UP = 2  # calls before the capture, in which kernels are loaded
 
 
-class Graph:
+class ProgramGraph:
     """A program as a graph, called as the program is.
 
     inputs: of the first call. Each call copies its inputs to where the graph reads them, and gives

@@ -22,7 +22,7 @@ from ir.nest.nest import LoopNest, Parameter
 from ir.reference.rounding import HELD_AS
 from ir.sizes import free_sizes, shape
 
-Launch = Callable[..., None]  # the tensors of a kernel, in the order of its parameters
+LaunchFunction = Callable[..., None]  # the tensors of a kernel, in the order of its parameters
 
 
 class TakesTensors(Protocol):
@@ -31,7 +31,9 @@ class TakesTensors(Protocol):
     def place(self, machine: Machine) -> str:
         """Torch's name of the device on which tensors for a machine's kernels lie here."""
 
-    def launcher(self, file: Path, tensors: tuple[Parameter, ...], machine: Machine) -> Launch:
+    def launcher(
+        self, file: Path, tensors: tuple[Parameter, ...], machine: Machine
+    ) -> LaunchFunction:
         """What runs a source (as it was built, where its build lies beside it) on contiguous
         tensors at that place, in the order of `tensors`: inputs, workspace, outputs. It returns
         when the kernel has run, or stands in the device's queue; BackendError where it fails."""
@@ -42,7 +44,7 @@ class Launcher:
     """A kernel that can be run."""
 
     tensors: tuple[Parameter, ...]  # all that `launch` takes, in order
-    launch: Launch
+    launch: LaunchFunction
 
 
 def takes_tensors(backend: Backend) -> bool:
@@ -64,7 +66,9 @@ def launcher(backend: Backend, built: Built, nest: LoopNest, machine: Machine) -
     return Launcher(ends, _through_arrays(backend, built, nest, machine))
 
 
-def _through_arrays(backend: Backend, built: Built, nest: LoopNest, machine: Machine) -> Launch:
+def _through_arrays(
+    backend: Backend, built: Built, nest: LoopNest, machine: Machine
+) -> LaunchFunction:
     spec, count = nest.spec, len(nest.spec.inputs)
     assert not free_sizes(spec), f"`{spec.name}` has open sizes, which arrays do not tell"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from backends.backend import Backend
 from backends.program.launcher import Launcher, place
-from backends.program.program import NOTHING, Outside, Program, Tensors
+from backends.program.program import NOTHING, OutsideFunction, Program, Tensors
 from ir.machine import Machine
 from ir.network import Network
 from ir.spec import Spec
@@ -48,7 +48,7 @@ class Linked:
         fixed: Tensors = NOTHING,
         reuse: bool = False,
         into: Tensors = NOTHING,
-        outside: Sequence[Outside] = (),
+        outside: Sequence[OutsideFunction] = (),
         unread: Collection[int] = (),
     ) -> Program:
         """The network as a call on torch tensors; see `Program`."""

@@ -22,7 +22,7 @@ from ir.errors import KernelError
 GRADIENT = "d_"  # before a tensor's name: the gradient of it
 
 
-class Call(Protocol):
+class RegisteredCall(Protocol):
     """What can be registered. Inputs and outputs are tensors, in order."""
 
     def __call__(self, *inputs: torch.Tensor) -> list[torch.Tensor]:
@@ -51,7 +51,7 @@ class ProgramCall:
 class Backward:
     """The backward of a call."""
 
-    call: Call  # computes it
+    call: RegisteredCall  # computes it
     # What it is given, in order: names of the forward's inputs and outputs, and `d_NAME` for the
     # gradient of an output
     given: tuple[str, ...]
@@ -60,7 +60,7 @@ class Backward:
 
 def operator(
     name: str,
-    call: Call,
+    call: RegisteredCall,
     inputs: Sequence[str],
     outputs: Sequence[str],
     backward: Backward | None = None,

@@ -14,9 +14,9 @@ from types import MappingProxyType
 
 import torch
 
-from backends.program.launcher import Launch, Launcher
+from backends.program.launcher import Launcher, LaunchFunction
 from backends.program.tensors import TORCH, Shape, byte_count, part, require, require_no_gradients
-from backends.program.workspace import Block, plan
+from backends.program.workspace import Allocation, plan
 from ir.errors import KernelError
 from ir.nest.nest import Parameter
 from ir.network import Buffer, Network, Pause, Step
@@ -25,7 +25,9 @@ from ir.sizes import value
 from ir.spec import Spec
 
 Tensors = Mapping[str, torch.Tensor]
-Outside = Callable[[list[torch.Tensor]], Sequence[torch.Tensor]]  # results that share no memory
+OutsideFunction = Callable[
+    [list[torch.Tensor]], Sequence[torch.Tensor]
+]  # results that share no memory
 NOTHING: Tensors = MappingProxyType({})
 
 
@@ -42,7 +44,7 @@ class _Open:
 class _Call:
     """A launch."""
 
-    launch: Launch
+    launch: LaunchFunction
     arguments: tuple[torch.Tensor | None, ...]  # tensors, None where they are open
     open: tuple[_Open, ...]
 
@@ -52,7 +54,7 @@ class _Wait:
     """A call from outside, where the network pauses for it."""
 
     pause: Pause
-    call: Outside
+    call: OutsideFunction
 
 
 class Program:
@@ -75,7 +77,7 @@ class Program:
         fixed: Tensors = NOTHING,
         reuse: bool = False,
         into: Tensors = NOTHING,
-        outside: Sequence[Outside] = (),
+        outside: Sequence[OutsideFunction] = (),
         unread: Collection[int] = (),
     ):
         require_calls(network, len(outside))
@@ -192,17 +194,17 @@ def _shape(p: Parameter) -> Shape:
     return tuple(value(e, {}) for e in p.shape)
 
 
-def _blocks(network: Network, launchers: Mapping[Spec, Launcher]) -> list[Block]:
+def _blocks(network: Network, launchers: Mapping[Spec, Launcher]) -> list[Allocation]:
     """What lies in the workspace: buffers between steps, and what each kernel needs for itself."""
     lives: dict[str, tuple[int, int]] = {}
-    made: list[Block] = []
+    made: list[Allocation] = []
     for n, step in enumerate(network.steps):
         for name in (*step.inputs, *step.outputs):
             lives[name] = (lives.get(name, (n, n))[0], n)
         for p in launchers[step.spec].tensors:
             if p.role == "workspace":
-                made.append(Block(_own(n, p), byte_count(p.dtype, _shape(p)), n, n))
+                made.append(Allocation(_own(n, p), byte_count(p.dtype, _shape(p)), n, n))
     for b in network.buffers:
         if b.role == "between" and b.name in lives:
-            made.append(Block(b.name, byte_count(b.dtype, b.shape), *lives[b.name]))
+            made.append(Allocation(b.name, byte_count(b.dtype, b.shape), *lives[b.name]))
     return made

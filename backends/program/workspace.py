@@ -13,7 +13,7 @@ ALIGNMENT = 256  # bytes: what an allocator gives, so that a kernel finds what i
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class Allocation:
     """A tensor's bytes."""
 
     name: str
@@ -22,29 +22,29 @@ class Block:
     first: int
     last: int
 
-    def meets(self, other: Block) -> bool:
+    def meets(self, other: Allocation) -> bool:
         """Whether both live at some step."""
         return self.first <= other.last and other.first <= self.last
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class WorkspacePlan:
     """Where blocks lie."""
 
     offsets: Mapping[str, int]  # in bytes, by name
     bytes: int  # of the whole
 
 
-def plan(blocks: Sequence[Block]) -> Plan:
+def plan(blocks: Sequence[Allocation]) -> WorkspacePlan:
     """The offsets of blocks, multiples of ALIGNMENT."""
-    placed: list[tuple[int, Block]] = []
+    placed: list[tuple[int, Allocation]] = []
     for block in sorted(blocks, key=lambda b: (-b.bytes, b.first, b.name)):
         placed.append((_lowest(block, placed), block))
     whole = max((_aligned(at + block.bytes) for at, block in placed), default=0)
-    return Plan({block.name: at for at, block in placed}, whole)
+    return WorkspacePlan({block.name: at for at, block in placed}, whole)
 
 
-def _lowest(block: Block, placed: Sequence[tuple[int, Block]]) -> int:
+def _lowest(block: Allocation, placed: Sequence[tuple[int, Allocation]]) -> int:
     """The lowest offset at which a block meets none that is placed."""
     at = 0
     taken = sorted((low, low + b.bytes) for low, b in placed if b.meets(block) and b.bytes)

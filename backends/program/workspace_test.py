@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from backends.program.workspace import ALIGNMENT, Block, plan
+from backends.program.workspace import ALIGNMENT, Allocation, plan
 
 BLOCKS = st.lists(
     st.tuples(st.integers(0, 5000), st.integers(0, 9), st.integers(0, 9)), max_size=12
@@ -11,7 +11,7 @@ BLOCKS = st.lists(
 
 
 def blocks(drawn):
-    return [Block(f"b{n}", size, min(a, b), max(a, b)) for n, (size, a, b) in enumerate(drawn)]
+    return [Allocation(f"b{n}", size, min(a, b), max(a, b)) for n, (size, a, b) in enumerate(drawn)]
 
 
 @given(BLOCKS)
@@ -40,12 +40,16 @@ def test_a_plan_takes_at_least_what_lives_at_once_and_at_most_everything(drawn):
 
 
 def test_a_chain_takes_two_of_its_buffers():
-    chain = [Block(str(n), 1024, n, n + 1) for n in range(20)]
+    chain = [Allocation(str(n), 1024, n, n + 1) for n in range(20)]
     assert plan(chain).bytes == 2 * 1024
 
 
 def test_a_gap_is_filled():
-    made = [Block("long", 512, 0, 9), Block("early", 2048, 0, 1), Block("late", 1024, 2, 9)]
+    made = [
+        Allocation("long", 512, 0, 9),
+        Allocation("early", 2048, 0, 1),
+        Allocation("late", 1024, 2, 9),
+    ]
     found = plan(made)
     assert found.bytes == 2560 and found.offsets["late"] == found.offsets["early"] == 0
 

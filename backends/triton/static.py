@@ -29,16 +29,16 @@ REDUCTIONS = (
 )
 STARTS = ("full", "zeros", "zeros_like", "full_like")  # what accumulators are made by
 LARGER = 16  # a tile for each axis that it has more: a guess, as the text gives no extents
-Block = tuple[str, int]  # a kernel, and the line of the loop in it, 0 outside
+TextBlock = tuple[str, int]  # a kernel, and the line of the loop in it, 0 outside
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class LoadText:
     """A load of a kernel, as its text has it."""
 
     name: str  # the variable that it is assigned to; empty where it is used at once
     tensor: str  # the pointer at the root of its address
-    block: Block
+    block: TextBlock
     depth: int  # the number of loops around it
     size: float  # a rough number of elements, to compare loads with
     ahead: bool  # its loop is pipelined
@@ -46,20 +46,20 @@ class Load:
 
 
 @dataclass(slots=True)
-class Kernel:
+class KernelText:
     """What was read of one kernel."""
 
     name: str
     stages: int  # num_stages of its launch
-    loads: list[Load] = field(default_factory=list)
-    stores: list[tuple[str, Block]] = field(default_factory=list)
+    loads: list[LoadText] = field(default_factory=list)
+    stores: list[tuple[str, TextBlock]] = field(default_factory=list)
     # By name: the loop depths of the statements that read it
     uses: dict[str, list[int]] = field(default_factory=dict)
     factors: set[str] = field(default_factory=set)  # names of operands of matmuls
     calls: list[str] = field(default_factory=list)
     carried: int = 0
 
-    def reused(self, load: Load) -> bool:
+    def reused(self, load: LoadText) -> bool:
         """Whether what is loaded is read more than once; see `ir.estimate.kernel_features`."""
         uses = self.uses.get(load.name, [])
         deeper = any(depth > load.depth for depth in uses)
@@ -131,9 +131,9 @@ def _stages(call: ast.Call) -> int:
     return 1
 
 
-def _passes(kernels: list[Kernel]) -> int:
+def _passes(kernels: list[KernelText]) -> int:
     """The most places from which one tensor is loaded, and to which it is stored."""
-    places: dict[str, set[tuple[Block, bool]]] = {}
+    places: dict[str, set[tuple[TextBlock, bool]]] = {}
     for kernel in kernels:
         for one in kernel.loads:
             places.setdefault(one.tensor, set()).add((one.block, True))
@@ -142,7 +142,7 @@ def _passes(kernels: list[Kernel]) -> int:
     return max((len(found) for found in places.values()), default=1)
 
 
-def _staged(kernel: Kernel) -> int:
+def _staged(kernel: KernelText) -> int:
     """Loads that lie in scratch, as operands of products do, and what is copied in bulk."""
     return len({one.name for one in kernel.loads if one.bulk or one.name in kernel.factors})
 
@@ -151,7 +151,7 @@ class _Reader:
     """Goes through the statements of one kernel in order."""
 
     def __init__(self, function: ast.FunctionDef, stages: int):
-        self.kernel = Kernel(function.name, stages)
+        self.kernel = KernelText(function.name, stages)
         self.roots: dict[str, str] = {}  # local names of addresses, and the parameters below them
         self.started: set[str] = set()  # accumulators
         self._block(function.body, 0, 0, False)
@@ -208,13 +208,13 @@ class _Reader:
         for call in (n for n in nodes if isinstance(n, ast.Call)):
             self._call(call, (self.kernel.name, line), depth, ahead, target)
 
-    def _call(self, call: ast.Call, block: Block, depth: int, ahead: bool, target: str) -> None:
+    def _call(self, call: ast.Call, block: TextBlock, depth: int, ahead: bool, target: str) -> None:
         name, whose = _last(call.func), getattr(call.func, "value", None)
         ours = isinstance(whose, ast.Name | ast.Attribute) and _last(whose) in LANGUAGE
         address = (call.args[0] if ours and call.args else whose) if whose is not None else None
         if name == "load" and address is not None:
             size = float(LARGER ** max(1, _axes(address, call)))
-            one = Load(target, self._root(address), block, depth, size, ahead, not ours)
+            one = LoadText(target, self._root(address), block, depth, size, ahead, not ours)
             self.kernel.loads.append(one)
         elif name == "store" and address is not None:
             self.kernel.stores.append((self._root(address), block))

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 
 from backends.registry import backend_for, target
-from benchmarks.aten.attempt import Task, attempt
+from benchmarks.aten.attempt import OperatorAttempt, attempt
 from benchmarks.aten.rows import key, write
 from benchmarks.aten.samples import NAMES, dtypes
 from benchmarks.attempts import Attempts, Row, head, noted, options, suit
@@ -68,7 +68,10 @@ def _tried(asked: argparse.Namespace, known: Row, name: str, dtype: str) -> Row:
     begun = {"samples": 0, "passed": 0, "verdict": "fail"}
     began = time.monotonic()
     row = noted(
-        attempt, lambda notes: Task(name, dtype, asked.target, asked.samples, notes), begun, asked
+        attempt,
+        lambda notes: OperatorAttempt(name, dtype, asked.target, asked.samples, notes),
+        begun,
+        asked,
     )
     if at := row.pop("at", ""):
         row["reason"] = f"{at}: {row['reason']}"

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_leaves
 
-from benchmarks.aten.call import Call
+from benchmarks.aten.call import OperatorCall
 from benchmarks.judge import judged
 from frontends.dtypes import NAMES
 
@@ -17,7 +17,7 @@ DEVIATIONS = 6.0  # standard deviations by which a mean may be off
 _UNORDERED = ("sort", "topk")  # equal elements have their places in any order
 
 
-def fault(name: str, call: Call, got: Any) -> str:
+def fault(name: str, call: OperatorCall, got: Any) -> str:
     """Why the results of a call are wrong; empty where they are right."""
     ours, plain, truth = map(tree_leaves, (got, call.plain(), call(torch.float64)))
     if len(ours) != len(plain):
@@ -82,18 +82,18 @@ def _same(a: torch.Tensor, b: torch.Tensor) -> bool:
     return bool(((a == b) | (a.isnan() & b.isnan())).all())
 
 
-def _uniform(call: Call, ours: list[torch.Tensor]) -> str:
+def _uniform(call: OperatorCall, ours: list[torch.Tensor]) -> str:
     x = ours[0].double()
     if bool((x < 0).any() | (x > (1 if ours[0].element_size() < 4 else 1 - 2**-25)).any()):
         return "a number is not in [0, 1)"
     return _moments(x, 0.5, sqrt(1 / 12))
 
 
-def _normal(call: Call, ours: list[torch.Tensor]) -> str:
+def _normal(call: OperatorCall, ours: list[torch.Tensor]) -> str:
     return _moments(ours[0].double(), *_parameters(call))
 
 
-def _parameters(call: Call) -> tuple[float, float]:
+def _parameters(call: OperatorCall) -> tuple[float, float]:
     args = call.args
     floats = [a for a in args if isinstance(a, float)]
     return (floats[0], floats[1]) if len(floats) == 2 else (0.0, 1.0)
@@ -109,12 +109,12 @@ def _moments(x: torch.Tensor, mean: float, deviation: float) -> str:
     return "" if len(x.unique()) > min(100, x.numel() // 2) else "the numbers are few"
 
 
-def _permutation(call: Call, ours: list[torch.Tensor]) -> str:
+def _permutation(call: OperatorCall, ours: list[torch.Tensor]) -> str:
     there = ours[0].sort().values
     return "" if torch.equal(there, torch.arange(len(there))) else "it is no permutation"
 
 
-def _categories(call: Call, ours: list[torch.Tensor]) -> str:
+def _categories(call: OperatorCall, ours: list[torch.Tensor]) -> str:
     weights, drawn = call.tensors[0], ours[0]
     if bool((drawn < 0).any() | (drawn >= weights.shape[-1]).any()):
         return "a category is not there"
@@ -132,7 +132,7 @@ def _categories(call: Call, ours: list[torch.Tensor]) -> str:
     return "" if off <= allowed else f"a frequency is off by {off:.3g}"
 
 
-def _dropped(call: Call, ours: list[torch.Tensor]) -> str:
+def _dropped(call: OperatorCall, ours: list[torch.Tensor]) -> str:
     (x, share, _), (result, mask) = call.args, ours
     expected = torch.where(mask, x.float() / (1 - share), 0).to(x.dtype)
     if not torch.allclose(result.float(), expected.float(), rtol=2 * torch.finfo(x.dtype).eps):
@@ -141,7 +141,7 @@ def _dropped(call: Call, ours: list[torch.Tensor]) -> str:
     return "" if abs(kept - (1 - share)) <= allowed else f"{kept:.3g} are kept, not {1 - share:g}"
 
 
-PROPERTIES: dict[str, Callable[[Call, list[torch.Tensor]], str]] = {
+PROPERTIES: dict[str, Callable[[OperatorCall, list[torch.Tensor]], str]] = {
     "rand": _uniform,
     "rand_like": _uniform,
     "randn": _normal,

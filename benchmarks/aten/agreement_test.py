@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from benchmarks.aten.agreement import PROPERTIES, fault
-from benchmarks.aten.call import Call
+from benchmarks.aten.call import OperatorCall
 from benchmarks.aten.samples import calls
 
 X = torch.linspace(-1, 2, 60).reshape(6, 10)
@@ -14,7 +14,7 @@ X = torch.linspace(-1, 2, 60).reshape(6, 10)
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_pytorchs_own_results_agree_and_others_do_not(dtype):
-    call = Call(torch.log, (X.to(dtype),), {})
+    call = OperatorCall(torch.log, (X.to(dtype),), {})
     right = call()
     assert fault("log", call, right) == ""
     off = right.clone()
@@ -31,32 +31,32 @@ def test_an_operator_that_the_cpu_lacks_in_16_bits_is_rounded_from_f32():
             raise NotImplementedError
         return torch.log(x)
 
-    call = Call(lacking, (X.bfloat16(),), {})
+    call = OperatorCall(lacking, (X.bfloat16(),), {})
     right = torch.log(X.bfloat16().float()).bfloat16()
     assert fault("log", call, right) == ""
     assert "not torch" in fault("log", call, right.float())
 
 
 def test_overflow_is_pytorchs():
-    call = Call(torch.exp, (torch.tensor([1.0, 20.0]).half(),), {})
+    call = OperatorCall(torch.exp, (torch.tensor([1.0, 20.0]).half(),), {})
     assert fault("exp", call, call()) == ""
 
 
 def test_integers_are_equal_and_results_as_many():
-    call = Call(torch.argmax, (X, 1), {})
+    call = OperatorCall(torch.argmax, (X, 1), {})
     assert fault("argmax", call, call()) == ""
     assert "6 of 6" in fault("argmax", call, call() - 1)
     assert "2 results, not 1" == fault("argmax", call, [call(), call()])
 
 
 def test_equal_elements_have_their_places_in_any_order():
-    call = Call(torch.sort, (torch.tensor([[2.0, 1.0, 2.0]]),), {})
+    call = OperatorCall(torch.sort, (torch.tensor([[2.0, 1.0, 2.0]]),), {})
     values, places = call()
     assert fault("sort", call, (values, places)) == ""
     assert fault("sort", call, (values, places[:, [0, 2, 1]])) == ""
     assert "places" in fault("sort", call, (values, places[:, [0, 1, 1]]))
     assert "places" in fault("sort", call, (values, places + 1))
-    call = Call(torch.sort, (torch.tensor([[math.nan, 1.0, math.nan]]),), {})
+    call = OperatorCall(torch.sort, (torch.tensor([[math.nan, 1.0, math.nan]]),), {})
     values, places = call()
     assert fault("sort", call, (values, places)) == ""
     assert "places" in fault("sort", call, (values, places[:, [1, 0, 2]]))

@@ -16,13 +16,13 @@ from backends.backend import BackendError
 from backends.compiled import compiled
 from backends.registry import backend_for, target
 from benchmarks.aten.agreement import PROPERTIES, fault
-from benchmarks.aten.call import Call
+from benchmarks.aten.call import OperatorCall
 from benchmarks.aten.samples import calls, op_tables
 from frontends.aten.against import meta_of, tensors_of
 from frontends.aten.apply import apply
 from frontends.builder import Builder, Value
 from frontends.dtypes import TORCH
-from frontends.pytorch.bound import Bound, array, tensor
+from frontends.pytorch.bound import BoundCall, array, tensor
 from frontends.pytorch.module import imported
 from ir.errors import KernelError
 from ir.spec import Spec
@@ -37,7 +37,7 @@ ALIKE = "nothing is computed"  # the error of a call whose result is its argumen
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class OperatorAttempt:
     """What a process is asked for."""
 
     operator: str
@@ -47,7 +47,7 @@ class Task:
     notes: Path  # the file that its row is written into
 
 
-def attempt(task: Task) -> dict[str, Any]:
+def attempt(task: OperatorAttempt) -> dict[str, Any]:
     """The row of an operator and dtype. `fail` where a call goes wrong; else `not expressible`
     where one has no equations; else `pass`."""
     properties = task.operator in PROPERTIES
@@ -66,7 +66,7 @@ def attempt(task: Task) -> dict[str, Any]:
     return row | {"verdict": next((v for v in worst if v in verdicts), "fail")}
 
 
-def _tried(task: Task, call: Call, seed: int) -> tuple[str, str]:
+def _tried(task: OperatorAttempt, call: OperatorCall, seed: int) -> tuple[str, str]:
     stage = "import"
     try:
         run = (_direct if task.operator in DIRECT else _imported)(call, seed)
@@ -87,7 +87,7 @@ def _tried(task: Task, call: Call, seed: int) -> tuple[str, str]:
 Run = Callable[[str, Path], Any]  # a target and a folder -> what a call gives
 
 
-def _imported(call: Call, seed: int) -> Run:
+def _imported(call: OperatorCall, seed: int) -> Run:
     """A call by way of the importer, as a user's function is."""
     given = [t.clone() for t in call.tensors]
     try:
@@ -100,19 +100,19 @@ def _imported(call: Call, seed: int) -> Run:
     def run(name: str, folder: Path) -> Any:
         kernels = _kernels(made.spec, made.aliases, name, folder)
         with torch.no_grad():
-            return Bound(made, {}, kernels, seed)(*given)
+            return BoundCall(made, {}, kernels, seed)(*given)
 
     return run
 
 
-def _alike(call: Call) -> bool:
+def _alike(call: OperatorCall) -> bool:
     """Whether each result is an argument as it is."""
     results = tree_leaves(call.operator(*call.args, **call.kwargs))
     known = {(t.data_ptr(), t.shape) for t in call.tensors}
     return all((r.data_ptr(), r.shape) in known for r in results)
 
 
-def _direct(call: Call, seed: int) -> Run:
+def _direct(call: OperatorCall, seed: int) -> Run:
     """A call by the operator's rule alone; a complex result as pairs."""
     builder, held = Builder(), {}
 

@@ -10,15 +10,15 @@ import torch
 
 from benchmarks.aten import attempt as module
 from benchmarks.aten.__main__ import main, wanted
-from benchmarks.aten.attempt import Task, attempt
-from benchmarks.aten.call import Call
+from benchmarks.aten.attempt import OperatorAttempt, attempt
+from benchmarks.aten.call import OperatorCall
 from ir.errors import KernelError
 
 ROOT = Path(__file__).parents[2]
 
 
 def tried(tmp_path, operator, dtype="f32", samples=1):
-    return attempt(Task(operator, dtype, "npu_small", samples, tmp_path / "row.json"))
+    return attempt(OperatorAttempt(operator, dtype, "npu_small", samples, tmp_path / "row.json"))
 
 
 @pytest.mark.parametrize("operator", ["mul", "polar", "allclose", "contiguous", "rand", "sort"])
@@ -43,7 +43,10 @@ def test_extrema_of_nan_and_infinities_are_pytorchs(tmp_path, operator):
     ],
 )
 def test_what_goes_wrong_is_the_reason(tmp_path, monkeypatch, function, verdict, reason):
-    wrong, right = Call(function, (torch.ones(2, 2),), {}), Call(torch.exp, (torch.ones(2),), {})
+    wrong, right = (
+        OperatorCall(function, (torch.ones(2, 2),), {}),
+        OperatorCall(torch.exp, (torch.ones(2),), {}),
+    )
     monkeypatch.setattr(module, "calls", lambda *_: [right, wrong])
     row = tried(tmp_path, "exp")
     assert (row["verdict"], row["passed"]) == (verdict, 1), row
@@ -52,7 +55,7 @@ def test_what_goes_wrong_is_the_reason(tmp_path, monkeypatch, function, verdict,
 
 def test_wrong_results_fail(tmp_path, monkeypatch):
     calls = iter([torch.exp, torch.sin, torch.sin])
-    call = Call(lambda x: next(calls)(x), (torch.ones(3),), {})
+    call = OperatorCall(lambda x: next(calls)(x), (torch.ones(3),), {})
     monkeypatch.setattr(module, "calls", lambda *_: [call])
     row = tried(tmp_path, "exp")
     assert row["verdict"] == "fail" and "check: an element is off by" in row["reason"]

@@ -14,7 +14,7 @@ HALVES = (torch.bfloat16, torch.float16)
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class OperatorCall:
     """A call of an operator."""
 
     # `operator`, `args`, `kwargs`: what is called, and with what

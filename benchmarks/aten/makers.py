@@ -7,12 +7,12 @@ from typing import Any
 
 import torch
 
-from benchmarks.aten.call import Call
+from benchmarks.aten.call import OperatorCall
 
 ATEN = torch.ops.aten
 FLOATS = (torch.float32, torch.bfloat16)
 DTYPES = {"randperm": (torch.int64,), "polar": (torch.float32,)}
-MAKERS: dict[str, Callable[[torch.dtype], Iterator[Call]]] = {}
+MAKERS: dict[str, Callable[[torch.dtype], Iterator[OperatorCall]]] = {}
 Args = Iterator[tuple[Any, ...]]
 
 
@@ -22,10 +22,10 @@ def maker(name: str, overload: str = "default") -> Callable[[Any], Any]:
     def registered(arguments: Callable[[torch.dtype], Args]) -> Callable[[torch.dtype], Args]:
         operator = getattr(getattr(ATEN, name), overload)
 
-        def made(dtype: torch.dtype) -> Iterator[Call]:
+        def made(dtype: torch.dtype) -> Iterator[OperatorCall]:
             named = {a.name for a in operator._schema.arguments if a.kwarg_only}
             for args in arguments(dtype):
-                yield Call(operator, args, {"dtype": dtype} if "dtype" in named else {})
+                yield OperatorCall(operator, args, {"dtype": dtype} if "dtype" in named else {})
 
         MAKERS[name] = made
         return arguments

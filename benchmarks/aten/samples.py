@@ -16,7 +16,7 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 from benchmarks.aten import makers
-from benchmarks.aten.call import HALVES, Call
+from benchmarks.aten.call import HALVES, OperatorCall
 from frontends import aten
 
 NAMES = tuple((Path(aten.__file__).parent / "aten_160.txt").read_text(encoding="utf-8").split())
@@ -65,7 +65,7 @@ def dtypes(name: str) -> list[torch.dtype]:
     return found + [torch.bool] * (torch.bool in taken and torch.float32 not in taken)
 
 
-def calls(name: str, dtype: torch.dtype, count: int) -> list[Call]:
+def calls(name: str, dtype: torch.dtype, count: int) -> list[OperatorCall]:
     """So many calls; of each variant in turn. Those of extrema, of floats, come again with NaN
     and infinities."""
     torch.manual_seed(0)
@@ -79,7 +79,7 @@ def calls(name: str, dtype: torch.dtype, count: int) -> list[Call]:
     return list(islice(unlike, count))
 
 
-def _special(call: Call) -> Call:
+def _special(call: OperatorCall) -> OperatorCall:
     """The same call, two of three elements of its first argument NaN, infinite, 0 or 1, and the
     last one NaN."""
     x, *rest = call.args
@@ -88,19 +88,19 @@ def _special(call: Call) -> Call:
     odd = torch.tensor(_SPECIAL, dtype=x.dtype)[which.clamp(max=len(_SPECIAL) - 1)]
     made = torch.where(which < len(_SPECIAL), odd, x.detach()).contiguous()
     made.view(-1)[-1] = math.nan
-    return Call(call.operator, (made, *rest), call.kwargs)
+    return OperatorCall(call.operator, (made, *rest), call.kwargs)
 
 
-def _usable(info: Any, dtype: torch.dtype) -> Iterator[Call]:
+def _usable(info: Any, dtype: torch.dtype) -> Iterator[OperatorCall]:
     if dtype not in info.dtypes:
         return
     for sample in islice(info.sample_inputs("cpu", dtype), LOOKED_AT):
-        made = Call(info.op, (sample.input, *sample.args), sample.kwargs)
+        made = OperatorCall(info.op, (sample.input, *sample.args), sample.kwargs)
         if all(map(_written, made.tensors)) and _elements(made) <= LARGEST and _gives(made):
             yield made
 
 
-def _gives(made: Call) -> bool:
+def _gives(made: OperatorCall) -> bool:
     """Whether all results are tensors that the language has, and none is drawn."""
     if made.kwargs.get("dropout_p"):
         return False
@@ -112,9 +112,9 @@ def _written(tensor: torch.Tensor) -> bool:
     return plain and tensor.numel() > 0 and tensor.layout == torch.strided
 
 
-def _elements(made: Call) -> int:
+def _elements(made: OperatorCall) -> int:
     return sum(t.numel() for t in made.tensors)
 
 
-def _order(made: Call) -> tuple[bool, int]:
+def _order(made: OperatorCall) -> tuple[bool, int]:
     return max((t.numel() for t in made.tensors), default=SMALL) < SMALL, _elements(made)

@@ -15,8 +15,8 @@ from typing import Any
 
 from backends.registry import backend_for, target
 from benchmarks.attempts import Attempts, Row, head, noted, options, suit
-from benchmarks.kernelbench.attempt import Task, attempt
-from benchmarks.kernelbench.problems import Entry, entries
+from benchmarks.kernelbench.attempt import ProblemAttempt, attempt
+from benchmarks.kernelbench.problems import ProblemFile, entries
 from benchmarks.kernelbench.rows import key, write
 from frontends.kernelbench.scaled import ELEMENTS, WORK
 from ir.errors import KernelError
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return int(any(not r["correct"] for r in attempts.rows))
 
 
-def _tried(asked: argparse.Namespace, known: Row, entry: Entry) -> Row:
+def _tried(asked: argparse.Namespace, known: Row, entry: ProblemFile) -> Row:
     about = {
         "level": entry.level,
         "problem": entry.name,
@@ -74,7 +74,7 @@ def _tried(asked: argparse.Namespace, known: Row, entry: Entry) -> Row:
         | about
         | noted(
             attempt,
-            lambda notes: Task(entry.path, asked.target, asked.reduced, notes),
+            lambda notes: ProblemAttempt(entry.path, asked.target, asked.reduced, notes),
             begun,
             asked,
         )

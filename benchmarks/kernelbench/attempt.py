@@ -22,10 +22,10 @@ from torch.utils._pytree import tree_map
 from backends.backend import BackendError
 from backends.compiled import Compiled, Kernels, built
 from backends.registry import backend_for, target
-from benchmarks.kernelbench.verdict import Trial, verdict
-from frontends.kernelbench.problem import Made, Problem
+from benchmarks.kernelbench.verdict import ThreeResults, verdict
+from frontends.kernelbench.problem import Problem, ProblemRun
 from frontends.kernelbench.scaled import scaled
-from frontends.pytorch.bound import Bound, Run
+from frontends.pytorch.bound import BoundCall, Run
 from frontends.pytorch.call import state_of
 from frontends.pytorch.imported import Imported
 from frontends.pytorch.module import imported
@@ -42,7 +42,7 @@ MOST_WORDS = 400  # characters of a reason
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class ProblemAttempt:
     """What a process is asked for."""
 
     path: Path
@@ -76,7 +76,7 @@ class Notes:
         self.file.write_text(json.dumps(self.row), encoding="utf-8")
 
 
-def attempt(task: Task) -> dict[str, Any]:
+def attempt(task: ProblemAttempt) -> dict[str, Any]:
     """The row of a problem; whatever goes wrong with it is its reason."""
     notes = Notes(task.notes)
     try:
@@ -91,7 +91,7 @@ def attempt(task: Task) -> dict[str, Any]:
     return notes.row
 
 
-def _attempt(task: Task, notes: Notes, folder: Path) -> None:
+def _attempt(task: ProblemAttempt, notes: Notes, folder: Path) -> None:
     problem = Problem.read(task.path)
     if task.reduced:
         with notes.stage("scale"):
@@ -145,19 +145,21 @@ def _compiled(made: Imported, name: str, notes: Notes, folder: Path) -> Compiled
         return built(network, kernels, folder)
 
 
-def _bound(made: Imported, call: Made, run: Run) -> Bound:
-    return Bound(made, state_of(made, call.model), run)
+def _bound(made: Imported, call: ProblemRun, run: Run) -> BoundCall:
+    return BoundCall(made, state_of(made, call.model), run)
 
 
-def _trial(made: Imported, call: Made, got: Any, again: torch.nn.Module) -> Trial:
+def _trial(made: Imported, call: ProblemRun, got: Any, again: torch.nn.Module) -> ThreeResults:
     """What PyTorch gives, at the problem's dtypes, and in float64 by the same module made again.
     Where numbers are drawn, which no two libraries do alike, it is given those of the equations."""
     plain, truth = copy.deepcopy(call.model), again.double()
     inputs, wide = _copied(call.inputs), _copied(call.inputs, wide=True)
     if made.seed is not None:
-        return Trial(got, redrawn(plain, inputs, by=evaluate_storage)[0], redrawn(truth, wide)[0])
+        return ThreeResults(
+            got, redrawn(plain, inputs, by=evaluate_storage)[0], redrawn(truth, wide)[0]
+        )
     with torch.no_grad():
-        return Trial(got, plain(*inputs), truth(*wide))
+        return ThreeResults(got, plain(*inputs), truth(*wide))
 
 
 def _wide(item: Any) -> Any:

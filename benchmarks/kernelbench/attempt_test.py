@@ -5,7 +5,7 @@ import json
 import pytest
 
 from benchmarks.kernelbench.__main__ import main
-from benchmarks.kernelbench.attempt import Task, attempt
+from benchmarks.kernelbench.attempt import ProblemAttempt, attempt
 
 PROBLEM = """
 import torch
@@ -31,7 +31,7 @@ RIGHT = "torch.tanh(self.norm(x))"
 def tried(tmp_path, body):
     path = tmp_path / "1_Norm.py"
     path.write_text(PROBLEM.format(body=body))
-    return attempt(Task(path, "npu_small", False, tmp_path / "row.json"))
+    return attempt(ProblemAttempt(path, "npu_small", False, tmp_path / "row.json"))
 
 
 def test_a_problem_becomes_kernels_that_give_what_it_gives(tmp_path):

@@ -19,7 +19,7 @@ from torch.utils._pytree import tree_map
 
 from benchmarks.kernelbench.suite import SEED, fault, trial_seeds
 from benchmarks.kernelbench.venue import Venue
-from benchmarks.kernelbench.verdict import Trial, verdict
+from benchmarks.kernelbench.verdict import ThreeResults, verdict
 from frontends.compiled.module import CompiledModule
 from frontends.kernelbench.problem import Problem
 from frontends.pytorch.redrawn import redrawn
@@ -30,7 +30,7 @@ ROOM = 12  # times the inputs' bytes that have to be free for it
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class ProblemCheck:
     """What is checked."""
 
     problem: Problem
@@ -126,7 +126,7 @@ class Check:
         except Exception as error:  # a module that makes tensors of f32 in its call
             words = f"{type(error).__name__}: {error}".splitlines()[0]
             return unknown | {"against": f"eager alone: float64 raises {words}"[:200]}
-        found = verdict([Trial(got, expected, truth)])
+        found = verdict([ThreeResults(got, expected, truth)])
         return {
             "rel_err": found.rel_err,
             "reference_rel_err": found.reference_rel_err,

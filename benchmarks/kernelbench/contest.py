@@ -23,12 +23,12 @@ from backends.program.record import recorded
 from backends.program.sealed import unseal
 from backends.registry import target
 from benchmarks.kernelbench.attempt import MOST_WORDS, Notes
-from benchmarks.kernelbench.check import Check
+from benchmarks.kernelbench.check import ProblemCheck
 from benchmarks.kernelbench.kernels import BuiltKernels
 from benchmarks.kernelbench.opponents import opponents, time_fields
 from benchmarks.kernelbench.prepared import PROBLEM, RECORD
 from benchmarks.kernelbench.suite import SEED
-from benchmarks.kernelbench.turns import Turns
+from benchmarks.kernelbench.turns import DeviceTurns
 from benchmarks.kernelbench.venue import Venue, facts, venue
 from frontends.compiled.module import CompiledModule
 from frontends.compiled.record import call_of
@@ -42,7 +42,7 @@ COPIES = ("Memcpy", "Memset")  # what a device's copy engine does, and no kernel
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class ContestJob:
     """What a process is asked for."""
 
     folder: Path  # the prepared problem's
@@ -60,7 +60,7 @@ def machine_facts(rehearsed: bool) -> dict[str, Any]:
     return facts(rehearsed)
 
 
-def contest(task: Task) -> dict[str, Any]:
+def contest(task: ContestJob) -> dict[str, Any]:
     """The row of a problem; whatever goes wrong with it is its reason."""
     notes = Notes(task.notes, time.perf_counter)
     try:
@@ -79,9 +79,9 @@ def contest(task: Task) -> dict[str, Any]:
 class _Contest:
     """One contest in progress."""
 
-    def __init__(self, task: Task, notes: Notes, held_at: Venue):
+    def __init__(self, task: ContestJob, notes: Notes, held_at: Venue):
         self.task, self.notes, self.venue = task, notes, held_at
-        self.turns = Turns(task.work)
+        self.turns = DeviceTurns(task.work)
         self.functions: frozenset[str] = frozenset()  # that our sources define
         self.give_way: Callable[[], None] = lambda: None  # to who waits to be alone
         path = str(task.folder / PROBLEM)
@@ -92,7 +92,7 @@ class _Contest:
         with self.notes.stage("load"), self._sharing():
             ours, theirs, inputs = self._loaded()
         with self.notes.stage("check"), self._sharing():
-            check = Check(self.problem, self.venue, ours, theirs, inputs, self.give_way)
+            check = ProblemCheck(self.problem, self.venue, ours, theirs, inputs, self.give_way)
             self.notes.note(**check.made())
         if self.task.strict and self.notes.row.get("reason"):
             self.notes.note(correct=False)

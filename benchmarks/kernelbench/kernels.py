@@ -32,7 +32,7 @@ _FUNCTION = re.compile(r"@triton\.jit[^\n]*\ndef (\w+)\(")
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class KernelBuild:
     """A kernel to build: texts."""
 
     spec: str
@@ -42,13 +42,13 @@ class Job:
     folder: Path  # its own
 
 
-def jobs(sealed: Sealed, folder: Path) -> Iterator[Job]:
+def jobs(sealed: Sealed, folder: Path) -> Iterator[KernelBuild]:
     """The kernels of a record. folder: of all kernels."""
     ending = backend_for(target(sealed.facts["target"])).manifest.extension
     for name in sorted(f for f in sealed.files if f.endswith("/spec.kir")):
         here = name.removesuffix("/spec.kir")
         source = sealed.text(f"{here}/kernel.{ending}")
-        yield Job(
+        yield KernelBuild(
             sealed.text(name),
             sealed.text(f"{here}/schedule.sched"),
             source,
@@ -57,7 +57,7 @@ def jobs(sealed: Sealed, folder: Path) -> Iterator[Job]:
         )
 
 
-def build(job: Job) -> str:
+def build(job: KernelBuild) -> str:
     """Builds a kernel, unless that was done before; gives why there is none, else nothing."""
     note = job.folder / NOTE
     if note.is_file():
@@ -76,14 +76,14 @@ def build(job: Job) -> str:
     return "; ".join(faults)
 
 
-def _tries(job: Job, spec: Spec, machine: Machine) -> Iterator[tuple[str, Any]]:
+def _tries(job: KernelBuild, spec: Spec, machine: Machine) -> Iterator[tuple[str, Any]]:
     """The ways to build a kernel, by name: the nest of each."""
     schedule = parse_schedule(job.schedule)
     yield "scheduled", lambda: lower(spec, schedule, machine, {})
     yield "plain", lambda: lower(spec, plain(spec, machine, {}), machine, {})
 
 
-def _built(job: Job, nest: LoopNest, machine: Machine, folder: Path) -> dict[str, Any]:
+def _built(job: KernelBuild, nest: LoopNest, machine: Machine, folder: Path) -> dict[str, Any]:
     backend = backend_for(machine)
     folder.mkdir(parents=True, exist_ok=True)
     source = job.source if folder.name == "scheduled" else backend.emit(nest, machine)
@@ -98,7 +98,7 @@ def _built(job: Job, nest: LoopNest, machine: Machine, folder: Path) -> dict[str
     }
 
 
-def _noted(job: Job, table: dict[str, Any]) -> None:
+def _noted(job: KernelBuild, table: dict[str, Any]) -> None:
     """Writes what became of a kernel; never half of it, as others may build it too."""
     job.folder.mkdir(parents=True, exist_ok=True)
     part = job.folder / f"{NOTE}.part"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -11,20 +11,18 @@ import torch
 
 from benchmarks.kernelbench.venue import Venue
 from benchmarks.race import limit
-from benchmarks.timing import Times
+from benchmarks.timing import RaceTimes, TimedCall
 
 CHEAP_SECONDS = 25.0  # of compiling, up to which a further mode is raced too
 MOST_WORDS = 400  # of a reason
 
-Call = Callable[..., Any]
-
 
 def opponents(
-    module: Call, inputs: Sequence[Any], venue: Venue, modes: Sequence[str], seconds: float
-) -> tuple[dict[str, Call], dict[str, str]]:
+    module: TimedCall, inputs: Sequence[Any], venue: Venue, modes: Sequence[str], seconds: float
+) -> tuple[dict[str, TimedCall], dict[str, str]]:
     """Eager, and what could be compiled in so many seconds, by name; and why another could not.
     After one that fails, or takes long, no further one is tried."""
-    made: dict[str, Call] = {"eager": module}
+    made: dict[str, TimedCall] = {"eager": module}
     failures: dict[str, str] = {}
     for name in modes:
         began = time.perf_counter()
@@ -42,7 +40,7 @@ def opponents(
     return made, failures
 
 
-def time_fields(ours: Times, others: Mapping[str, Times]) -> dict[str, Any]:
+def time_fields(ours: RaceTimes, others: Mapping[str, RaceTimes]) -> dict[str, Any]:
     """The fields of a row that tell times."""
     us = {n: t.us for n, t in others.items()}
     fastest = min(us, key=us.__getitem__)
@@ -62,7 +60,7 @@ def time_fields(ours: Times, others: Mapping[str, Times]) -> dict[str, Any]:
     }
 
 
-def _stepped(call: Call) -> Call:
+def _stepped(call: TimedCall) -> TimedCall:
     """A call that says that the last one's results are no longer needed."""
 
     def stepped(*inputs: Any) -> Any:

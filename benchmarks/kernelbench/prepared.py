@@ -22,7 +22,7 @@ from backends.program.record import contents
 from backends.registry import backend_for, target
 from frontends.aten.convolution import SUM
 from frontends.compiled.record import write
-from frontends.kernelbench.problem import Made, Problem
+from frontends.kernelbench.problem import Problem, ProblemRun
 from frontends.kernelbench.scaled import scaled
 from frontends.pytorch.imported import Imported
 from frontends.pytorch.module import imported
@@ -94,7 +94,7 @@ def _precisions(run: Compiled) -> set[str]:
     return found
 
 
-def _imported(problem: Problem) -> tuple[Made, Imported]:
+def _imported(problem: Problem) -> tuple[ProblemRun, Imported]:
     """The problem's call, without values where that suffices."""
     given = problem.made(fake=True)
     try:

@@ -31,7 +31,7 @@ COLLAPSES = {(2, n) for n in (14, 18, 42, 44, 51)}
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ProblemFile:
     """A problem's file."""
 
     level: int
@@ -48,7 +48,7 @@ class Entry:
         return DEGENERATE.get((self.level, self.number), "")
 
 
-def entries(folder: Path, level: int, only: str = "") -> list[Entry]:
+def entries(folder: Path, level: int, only: str = "") -> list[ProblemFile]:
     """A level's problems in the order of their numbers. folder: with `level1` and so on.
 
     only: numbers and ranges of them, `1,5-9`; all where it is empty. KernelError for a folder
@@ -56,7 +56,7 @@ def entries(folder: Path, level: int, only: str = "") -> list[Entry]:
     """
     here = folder / f"level{level}"
     found = [
-        Entry(level, int(named[1]), path)
+        ProblemFile(level, int(named[1]), path)
         for path in here.glob("*.py")
         if (named := _FILE.fullmatch(path.name))
     ]

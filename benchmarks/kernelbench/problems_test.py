@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.kernelbench.problems import DEGENERATE, Entry, entries, numbers
+from benchmarks.kernelbench.problems import DEGENERATE, ProblemFile, entries, numbers
 from ir.errors import KernelError
 
 
@@ -39,4 +39,4 @@ def test_a_folder_without_problems_is_refused(folder):
 
 def test_what_can_be_answered_without_work_is_marked(folder):
     assert [bool(e.degenerate) for e in entries(folder, 1)] == [False, False, True]
-    assert not Entry(2, 1, folder).degenerate and len(DEGENERATE) == 18
+    assert not ProblemFile(2, 1, folder).degenerate and len(DEGENERATE) == 18

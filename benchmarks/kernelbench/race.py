@@ -26,10 +26,10 @@ from typing import Any, NoReturn
 from backends.program.sealed import unseal
 from backends.registry import backend_for, target
 from benchmarks import device as machine_room
-from benchmarks.kernelbench.contest import Task, contest, machine_facts
-from benchmarks.kernelbench.kernels import Job, build, jobs
+from benchmarks.kernelbench.contest import ContestJob, contest, machine_facts
+from benchmarks.kernelbench.kernels import KernelBuild, build, jobs
 from benchmarks.kernelbench.prepared import RECORD, Wanted, known_facts, prepare
-from benchmarks.kernelbench.problems import COLLAPSES, Entry, entries
+from benchmarks.kernelbench.problems import COLLAPSES, ProblemFile, entries
 from benchmarks.kernelbench.race_rows import write
 from benchmarks.kernelbench.rows import Row, put
 from benchmarks.results import read
@@ -91,7 +91,7 @@ class _Race:
         if asked.until == "race":
             self.facts = apart(machine_facts, asked.rehearse, gigabytes=None)
 
-    def all(self, chosen: Sequence[Entry]) -> int:
+    def all(self, chosen: Sequence[ProblemFile]) -> int:
         done = {(r["level"], r["problem"]) for r in self.rows}
         todo = [e for e in chosen if self.asked.again or (e.level, e.name) not in done]
         threads = 2 * (self.asked.workers + self.asked.contests)
@@ -107,7 +107,7 @@ class _Race:
     def late(self) -> bool:
         return time.monotonic() - self.start > self.asked.seconds
 
-    def one(self, entry: Entry) -> bool:
+    def one(self, entry: ProblemFile) -> bool:
         """A problem from its file to its row; False where there is no time left for it. Where
         PyTorch turns out to be more exact than TF32, it is tried again without."""
         known: Row = {
@@ -134,7 +134,7 @@ class _Race:
             self.put(row)
         return row is not None
 
-    def tried(self, entry: Entry, known: Row, tf32: bool) -> Row | None:
+    def tried(self, entry: ProblemFile, known: Row, tf32: bool) -> Row | None:
         """The row of a problem; None where there is no time left for it."""
         folder = self.asked.work / f"level{entry.level}{'' if tf32 else '_f32'}" / entry.name
         row = dict(known)
@@ -154,7 +154,7 @@ class _Race:
             strict = tf32 and bool(ROUNDED & set(row.get("rounded", ())))  # else it is tried again
             return None if self.late() else row | self.contested(folder, strict)
 
-    def prepared(self, entry: Entry, folder: Path, tf32: bool) -> Row:
+    def prepared(self, entry: ProblemFile, folder: Path, tf32: bool) -> Row:
         """What is known of a prepared problem, which it is now at the latest."""
         with self.preparing:
             if found := known_facts(folder):
@@ -181,10 +181,10 @@ class _Race:
         return f"{len(failed)} kernels do not build; {failed[0]}" if failed else ""
 
     def contested(self, folder: Path, strict: bool) -> Row:
-        """The row of a contest; what is known of it where its process ended. strict: see `Task`."""
+        """The row of a contest; what is known of it where its process ended. strict: see `ContestJob`."""
         with tempfile.TemporaryDirectory(prefix="notes-") as place:
             notes = Path(place) / "row.json"
-            task = Task(
+            task = ContestJob(
                 folder,
                 self.asked.work / "kernels",
                 self.asked.work,
@@ -268,7 +268,7 @@ def _builders(workers: int) -> ProcessPoolExecutor:
     return pool
 
 
-def _build(job: Job) -> str:
+def _build(job: KernelBuild) -> str:
     try:
         return build(job)
     except Exception as error:  # a fault of ours, or of a disk: the problem's, not the run's

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from benchmarks.kernelbench.contest import Task, contest
+from benchmarks.kernelbench.contest import ContestJob, contest
 from benchmarks.kernelbench.prepared import PROBLEM, known_facts
 from benchmarks.kernelbench.race import _Memory, main
 from benchmarks.kernelbench.race_rows import summary
@@ -145,7 +145,9 @@ def test_a_wrong_result_is_timed_only_where_nothing_else_is_tried(options, tmp_p
     text = (folder / PROBLEM).read_text()
     (folder / PROBLEM).write_text(text.replace("return torch.", "return 2 * torch."))
     rows = [
-        contest(Task(folder, work / "kernels", work, tmp_path / "n.json", True, (), GUARD, strict))
+        contest(
+            ContestJob(folder, work / "kernels", work, tmp_path / "n.json", True, (), GUARD, strict)
+        )
         for strict in (True, False)
     ]
     assert [row["correct"] for row in rows] == [False, False]

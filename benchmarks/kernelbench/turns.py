@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
+class DeviceTurns:
     """Locks in a folder that all processes name. While anyone waits to be alone, or is, nobody
     comes to share: who waits has one turn after the other, and the sharing stops for all once."""
 

@@ -9,12 +9,12 @@ import threading
 
 import pytest
 
-from benchmarks.kernelbench.turns import Turns
+from benchmarks.kernelbench.turns import DeviceTurns
 
 GUARD = 1800.0  # seconds: only what hangs waits so long
 
 
-class Telling(Turns):
+class Telling(DeviceTurns):
     """Turns that tell the visitor whose thread has to wait for a lock."""
 
     def _opened(self, name, how):

@@ -8,12 +8,11 @@ from typing import Any
 
 import torch
 
-from backends.gpu.device.gpu import DEVICE, Gpu
+from backends.gpu.device.gpu import DEVICE, CudaDevice
 from benchmarks import device as machine_room
 from benchmarks.baselines import COMPILE_MODES
-from benchmarks.timing import Times, measure
+from benchmarks.timing import RaceTimes, TimedCall, measure
 
-Call = Callable[..., Any]
 Options = Mapping[str, Any]  # of torch.compile
 MODES = ("compile", "reduce_overhead")  # of what is raced beside eager
 SECONDS = 0.1  # of measured calls, about, and at least so many
@@ -25,9 +24,9 @@ class Venue:
     """Where modules run and are timed."""
 
     place: str  # torch's name of the device
-    timed: Callable[[Call, Sequence[Any]], Times]  # times a call on sets of inputs
+    timed: Callable[[TimedCall, Sequence[Any]], RaceTimes]  # times a call on sets of inputs
     # Gives what runs on the device during a call, each launch's name
-    seen: Callable[[Call, Sequence[Any]], list[str]]
+    seen: Callable[[TimedCall, Sequence[Any]], list[str]]
     modes: Mapping[str, Options]  # how a baseline is compiled, by its name
     free: Callable[[], int]  # bytes of memory that are left
     settled: Callable[[], None]  # returns when nothing is in progress there
@@ -37,7 +36,15 @@ class Venue:
 def device() -> Venue:
     """The machine's own GPU."""
     modes = {n: {"mode": COMPILE_MODES[n], "dynamic": False} for n in MODES}
-    return Venue(DEVICE, _measured, launches_seen, modes, _free, torch.cuda.synchronize, "measured")
+    return Venue(
+        DEVICE,
+        _measured,
+        machine_room.launches_seen,
+        modes,
+        _free,
+        torch.cuda.synchronize,
+        "measured",
+    )
 
 
 def rehearsal() -> Venue:
@@ -47,13 +54,13 @@ def rehearsal() -> Venue:
     return Venue("cpu", _made_up, lambda *_: [], modes, lambda: 1 << 40, lambda: None, "rehearsed")
 
 
-def _measured(call: Call, sets: Sequence[Any]) -> Times:
-    return measure(call, sets, Gpu(), SECONDS, LEAST_RUNS)
+def _measured(call: TimedCall, sets: Sequence[Any]) -> RaceTimes:
+    return measure(call, sets, CudaDevice(), SECONDS, LEAST_RUNS)
 
 
-def _made_up(call: Call, sets: Sequence[Any]) -> Times:
+def _made_up(call: TimedCall, sets: Sequence[Any]) -> RaceTimes:
     call(*sets[0])
-    return Times(us=100.0, p20=100.0, p80=100.0, runs=1, host_us=1.0, wall_us=100.0)
+    return RaceTimes(us=100.0, p20=100.0, p80=100.0, runs=1, host_us=1.0, wall_us=100.0)
 
 
 def _free() -> int:
@@ -68,20 +75,3 @@ def venue(rehearsed: bool) -> Venue:
 def facts(rehearsed: bool) -> dict[str, Any]:
     """What a result file says of the machine; to be called in a process of its own."""
     return {"machine": "a rehearsal on the CPU"} if rehearsed else machine_room.facts()
-
-
-def launches_seen(call: Callable[..., Any], inputs: Sequence[Any]) -> list[str]:
-    """The names of all that ran on the device during one call, in order; none where this machine
-    does not let anyone look."""
-    from torch.profiler import ProfilerActivity, profile
-
-    torch.cuda.synchronize()
-    try:
-        with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as seen:
-            call(*inputs)
-            torch.cuda.synchronize()
-        events = seen.events()
-    except RuntimeError:
-        return []
-    on_device = torch.autograd.DeviceType.CUDA
-    return [e.name for e in events if e.device_type == on_device]

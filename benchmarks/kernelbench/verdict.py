@@ -24,7 +24,7 @@ CLOSE = {torch.float64: 1e-4, torch.float32: 1e-4, torch.float16: 1e-2, torch.bf
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class ThreeResults:
     """One call by three."""
 
     got: Any  # ours
@@ -32,7 +32,7 @@ class Trial:
     truth: Any  # float64's
 
 
-def verdict(trials: Sequence[Trial]) -> Verdict:
+def verdict(trials: Sequence[ThreeResults]) -> Verdict:
     """The worst of all results of some calls; the first reason for which one is wrong."""
     found = [v for trial in trials for v in _results(trial)]
     reason = next((v.reason for v in found if v.reason), "")
@@ -43,7 +43,7 @@ def verdict(trials: Sequence[Trial]) -> Verdict:
     )
 
 
-def _results(trial: Trial) -> list[Verdict]:
+def _results(trial: ThreeResults) -> list[Verdict]:
     (got, ours), (plain, _), (truth, theirs) = map(
         tree_flatten, (trial.got, trial.plain, trial.truth)
     )

@@ -3,13 +3,13 @@
 import pytest
 import torch
 
-from benchmarks.kernelbench.verdict import Trial, verdict
+from benchmarks.kernelbench.verdict import ThreeResults, verdict
 
 X = torch.randn(64, 32, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
 
 
 def trial(got, truth=X):
-    return Trial([got], [truth.float()], [truth])
+    return ThreeResults([got], [truth.float()], [truth])
 
 
 def test_results_as_near_as_pytorchs_are_right():
@@ -48,11 +48,11 @@ def test_the_same_infinities_are_equal():
 
 def test_integers_and_plain_values_are_equal():
     whole = torch.arange(5)
-    assert verdict([Trial((whole, 3), (whole, 3), (whole, 3))]).correct
-    assert "1 integers" in verdict([Trial(whole.clamp(max=3), whole, whole)]).reason
-    assert not verdict([Trial((whole, 4), (whole, 3), (whole, 3))]).correct
+    assert verdict([ThreeResults((whole, 3), (whole, 3), (whole, 3))]).correct
+    assert "1 integers" in verdict([ThreeResults(whole.clamp(max=3), whole, whole)]).reason
+    assert not verdict([ThreeResults((whole, 4), (whole, 3), (whole, 3))]).correct
 
 
 def test_structures_are_equal():
-    assert "the results are" in verdict([Trial([X.float()], (X.float(),), (X,))]).reason
-    assert not verdict([Trial([], [], [])]).correct
+    assert "the results are" in verdict([ThreeResults([X.float()], (X.float(),), (X,))]).reason
+    assert not verdict([ThreeResults([], [], [])]).correct

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from backends.registry import target
-from benchmarks.search.attempt import Desk, Places, Row, Task, at_desk, known, sit_down
+from benchmarks.search.attempt import Desk, Row, SearchAttempt, StorePaths, at_desk, known, sit_down
 from benchmarks.search.configuration import OPERATORS, POLICIES, configurations
 from benchmarks.search.rows import key, read, write
 from ir.errors import KernelError
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def tasks_of(asked: argparse.Namespace) -> list[Task]:
+def tasks_of(asked: argparse.Namespace) -> list[SearchAttempt]:
     """Every attempt, kernel by kernel and seed by seed; KernelError at the first fault."""
     for name in asked.kernels:
         if name not in library():
@@ -68,7 +68,7 @@ def tasks_of(asked: argparse.Namespace) -> list[Task]:
                 f"a configuration starts from {extra}, and none is named", where=f"--{extra}"
             )
     return [
-        Task(kernel, str(c), seed, asked.evaluations, asked.target)
+        SearchAttempt(kernel, str(c), seed, asked.evaluations, asked.target)
         for kernel in asked.kernels
         for seed in range(1, asked.seeds + 1)
         for c in chosen
@@ -83,7 +83,7 @@ class _Run:
         self.rows: list[Row] = list(read(asked.out))
         self.start = time.monotonic()
 
-    def all(self, tasks: Sequence[Task]) -> None:
+    def all(self, tasks: Sequence[SearchAttempt]) -> None:
         there = {key(row) for row in self.rows}
         todo = [t for t in tasks if key(known(t)) not in there]
         for row in self._made(todo):
@@ -92,9 +92,9 @@ class _Run:
             seconds = time.monotonic() - self.start
             print(f"{seconds:7.0f} s  {line(row)}", file=sys.stderr, flush=True)
 
-    def _made(self, todo: Sequence[Task]) -> Iterator[Row]:
+    def _made(self, todo: Sequence[SearchAttempt]) -> Iterator[Row]:
         asked = self.asked
-        places = Places(
+        places = StorePaths(
             str(asked.store), *(str(p or "") for p in (asked.memory, asked.lessons, asked.learn))
         )
         if asked.processes == 1:

@@ -36,7 +36,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class SearchAttempt:
     """One attempt, as plain data."""
 
     kernel: str
@@ -47,7 +47,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class StorePaths:
     """Where attempts keep and find what they learn."""
 
     store: str  # where runs and outcomes are kept, shared by all attempts
@@ -60,7 +60,7 @@ class Places:
 class Desk:
     """Makes attempts one after another; the workers of the last kernel are kept."""
 
-    def __init__(self, places: Places):
+    def __init__(self, places: StorePaths):
         self.places = places
         self.store = Store(places.store)
         self._of = ("", "")
@@ -72,7 +72,7 @@ class Desk:
             self._local.close()
         self.store.close()
 
-    def attempt(self, task: Task) -> Row:
+    def attempt(self, task: SearchAttempt) -> Row:
         """The row of a search; KeyboardInterrupt where the user stopped it."""
         chosen = configuration(task.configuration)
         machine = target(task.target)
@@ -97,7 +97,7 @@ class Desk:
         made_by = {"context": local.context, "sources": sources_digest()}
         return {**known(task), **made_by, **figures(told, outcome)}
 
-    def _settings(self, task: Task) -> Settings:
+    def _settings(self, task: SearchAttempt) -> Settings:
         workload = parse_workload(_library(task.kernel))
         return Settings(
             kernel=task.kernel,
@@ -124,7 +124,7 @@ class Desk:
         liked = lessons.preferences(target(settings.target), kinds)
         return replace(settings, preferences=dict(liked))
 
-    def _evaluator(self, task: Task, settings: Settings) -> LocalEvaluator:
+    def _evaluator(self, task: SearchAttempt, settings: Settings) -> LocalEvaluator:
         if self._local is None or self._of != (task.kernel, task.target):
             if self._local is not None:
                 self._local.close()
@@ -144,12 +144,12 @@ class Desk:
 _desks: list[Desk] = []  # of this process: one, where it makes attempts for another
 
 
-def sit_down(places: Places) -> None:
+def sit_down(places: StorePaths) -> None:
     """Makes this process ready for `at_desk`."""
     _desks.append(Desk(places))
 
 
-def at_desk(task: Task) -> Row:
+def at_desk(task: SearchAttempt) -> Row:
     """The row of a search, in a process that has sat down."""
     return _desks[-1].attempt(task)
 
@@ -163,7 +163,7 @@ def sources_digest() -> str:
     return text_digest("\0".join(f.read_text(encoding="utf-8") for f in files))
 
 
-def known(task: Task) -> Row:
+def known(task: SearchAttempt) -> Row:
     """What makes the row of a task the same row."""
     return {
         "kernel": task.kernel,

@@ -11,7 +11,7 @@ from frontends.expressions import call, cast, constant, plus, where
 from ir.errors import KernelError
 from ir.spec import Expr, Number
 
-Kernel = Callable[[Expr], Expr]  # of a distance that is not negative
+FilterKernel = Callable[[Expr], Expr]  # of a distance that is not negative
 
 
 def _triangle(x: Expr) -> Expr:
@@ -19,7 +19,7 @@ def _triangle(x: Expr) -> Expr:
 
 
 def _weights(
-    b: Builder, dim: Dim, dtype: str, aligned: bool, kernel: Kernel, reach: float
+    b: Builder, dim: Dim, dtype: str, aligned: bool, kernel: FilterKernel, reach: float
 ) -> tuple[Value, Value, int]:
     """The first position of each place in the source, the weights from there, and how many at
     most. reach: of the kernel, on each side."""
@@ -69,7 +69,7 @@ def _resampled(
     return b.reduce("sum", meta, (Number(count),), body, "resampled")
 
 
-def _antialiased(name: str, kernel: Kernel, reach: float) -> None:
+def _antialiased(name: str, kernel: FilterKernel, reach: float) -> None:
     @rule(name)
     def resample(
         b: Builder,

@@ -19,7 +19,7 @@ import torch
 from torch.utils._pytree import tree_flatten, tree_leaves
 
 from backends.compiled import compiled
-from backends.program.graph import Graph
+from backends.program.graph import ProgramGraph
 from backends.program.inplace import overwrites
 from backends.program.linked import Linked
 from backends.program.program import Tensors
@@ -27,7 +27,7 @@ from backends.program.record import linked
 from backends.program.tensors import require_no_gradients
 from backends.registry import backend_for, served_by
 from backends.registry import target as machine_of
-from frontends.compiled.source import Source
+from frontends.compiled.source import ModuleSource
 from frontends.pytorch.call import given, left_behind, paths_of, returned, state_of
 from frontends.pytorch.external import calls, names_of, outside, require_called
 from frontends.pytorch.imported import Imported
@@ -61,7 +61,7 @@ class CompiledModule:
         seed: int = 0,
         reuse: bool = False,
         graph: bool = False,
-        source: Source | None = None,
+        source: ModuleSource | None = None,
     ):
         self.made, self.linked, self.source = made, linked, source
         self.seed, self.reuse, self.graph = seed, reuse, graph
@@ -90,7 +90,7 @@ class CompiledModule:
         )
         self.state, self.fixed, self.packed = dict(state), fixed, packed
         self.storages, self.left_in_place = storages(labelled), frozenset(into)
-        self.captured: Graph | None = None
+        self.captured: ProgramGraph | None = None
 
     @property
     def left_to_torch(self) -> tuple[str, ...]:
@@ -141,7 +141,7 @@ class CompiledModule:
         if not self.graph:
             return self.program(tensors)
         if self.captured is None:
-            self.captured = Graph(self.program, tensors)
+            self.captured = ProgramGraph(self.program, tensors)
         return self.captured(tensors)
 
 
@@ -171,7 +171,7 @@ def compile_module(
     machine = machine_of(target)
     made = imported(module, args, kwargs, allow_torch=allow_torch)
     require_called([made], allow_torch)
-    source = Source(module, paths_of(made)) if isinstance(module, torch.nn.Module) else None
+    source = ModuleSource(module, paths_of(made)) if isinstance(module, torch.nn.Module) else None
     state = state_of(made, source and source.module)
     given = _labelled(made, tree_leaves((tuple(args), dict(kwargs or {}))))
     held = [(_label(made, path), t) for path, t in state.items()]

@@ -23,13 +23,13 @@ from backends.program.tensors import TORCH
 from frontends.compiled.module import CompiledModule, known
 from frontends.pytorch.external import names_of
 from frontends.pytorch.imported import (
-    Argument,
+    ArgumentLeaf,
     External,
     Held,
     Imported,
     Mutation,
     Operand,
-    Result,
+    ResultLeaf,
 )
 from ir.errors import KernelError
 from ir.spec import Number, Spec, Tensor
@@ -218,22 +218,26 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _result(result: Result, written: _Tensors) -> list[Any]:
+def _result(result: ResultLeaf, written: _Tensors) -> list[Any]:
     if result.kind == "constant" and isinstance(result.key, torch.Tensor):
         return ["tensor", written.put(result.key)]
     return [result.kind, _plain(result.key)]
 
 
 def _imported(call: Mapping[str, Any], memory: bytes) -> Imported:
-    def result(row: list[Any]) -> Result:
+    def result(row: list[Any]) -> ResultLeaf:
         kind, key = row
-        return Result("constant", _tensor(key, memory)) if kind == "tensor" else Result(kind, key)
+        return (
+            ResultLeaf("constant", _tensor(key, memory))
+            if kind == "tensor"
+            else ResultLeaf(kind, key)
+        )
 
     outputs = tuple(Tensor(n, d, tuple(map(Number, s))) for n, d, s in call["outputs"])
     return Imported(
         Spec("call", "call", (), outputs, ()),
         {},
-        tuple(Argument(*row) for row in call["arguments"]),
+        tuple(ArgumentLeaf(*row) for row in call["arguments"]),
         treespec_loads(call["argument_structure"]),
         tuple(Held(*row) for row in call["held"]),
         {name: _tensor(where, memory) for name, where in call["constants"].items()},

@@ -39,7 +39,7 @@ class _Place:
         return self.table.get(self.name)
 
 
-class Source:
+class ModuleSource:
     """A module, its submodules and their modes when it was compiled. paths: of the parameters,
     buffers and attributes that the compiled call reads or writes."""
 

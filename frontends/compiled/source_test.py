@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn.utils import parametrizations, prune
 
 from frontends.compiled.module import compile_module
-from frontends.compiled.source import Source
+from frontends.compiled.source import ModuleSource
 from ir.errors import KernelError
 
 PATHS = ("first.0.weight", "first.0.bias", "second.weight", "third.bias", "shift", "mean")
@@ -168,7 +168,7 @@ def normed(module):
 )
 def test_another_module_is_refused(change, words):
     module = Net()
-    source = Source(module, PATHS)
+    source = ModuleSource(module, PATHS)
     change(module)
     for _ in range(2):
         with pytest.raises(KernelError, match=words):
@@ -214,7 +214,7 @@ def test_a_call_that_was_refused_changes_nothing(net, change, words):
 
 def test_nothing_is_replaced_where_elements_change():
     module = Net()
-    source = Source(module, [path for path in PATHS if path != "first.0.bias"])
+    source = ModuleSource(module, [path for path in PATHS if path != "first.0.bias"])
     with torch.no_grad():
         module.first[0].weight.mul_(2)
         module.load_state_dict(copy.deepcopy(module.state_dict()))

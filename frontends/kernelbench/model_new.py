@@ -18,7 +18,7 @@ from torch.utils._pytree import TreeSpec
 from frontends.dtypes import TORCH
 from frontends.kernelbench.problem import Problem
 from frontends.kernelbench.solution import CHECK, LEAVES, Solution, local
-from frontends.pytorch.imported import Imported, Result
+from frontends.pytorch.imported import Imported, ResultLeaf
 from ir.errors import KernelError
 from ir.sizes import bind, shape
 from ir.spec import Number
@@ -117,7 +117,7 @@ def _left(made: Imported) -> list[str]:
     ]
 
 
-def _result(result: Result) -> str:
+def _result(result: ResultLeaf) -> str:
     if result.kind == "output":
         return f"out_{result.key}"
     if result.kind == "argument":

@@ -25,7 +25,7 @@ NEEDED = ("Model", "get_inputs", "get_init_inputs")
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class ProblemRun:
     """A problem that has run: its model in training mode, as KernelBench calls it, and inputs."""
 
     model: torch.nn.Module
@@ -45,7 +45,7 @@ class Problem:
         """The problem in a file; nothing runs. KernelError where it cannot be read."""
         return Problem(Path(path).stem, text_of(path), str(path))
 
-    def made(self, seed: int = 0, fake: bool = False, place: str = "cpu") -> Made:
+    def made(self, seed: int = 0, fake: bool = False, place: str = "cpu") -> ProblemRun:
         """Runs the file: a model and its inputs, drawn with a seed.
 
         fake: tensors without memory and values, for what would not fit.  place: torch's name of
@@ -64,16 +64,16 @@ class Problem:
         with _on(place):
             return executed(self.source, self.path, drawn)
 
-    def _made(self, names: dict[str, Any], seed: int) -> Made:
+    def _made(self, names: dict[str, Any], seed: int) -> ProblemRun:
         torch.manual_seed(seed)
         model = names["Model"](*names["get_init_inputs"]())
         if not isinstance(model, torch.nn.Module):
             raise KernelError("`Model` is no torch.nn.Module", where=self.path)
         torch.manual_seed(seed)
-        return Made(model, tuple(names["get_inputs"]()))
+        return ProblemRun(model, tuple(names["get_inputs"]()))
 
-    def _run(self, work: Callable[[dict[str, Any]], Made]) -> Made:
-        def needed(names: dict[str, Any]) -> Made:
+    def _run(self, work: Callable[[dict[str, Any]], ProblemRun]) -> ProblemRun:
+        def needed(names: dict[str, Any]) -> ProblemRun:
             missing = [name for name in NEEDED if name not in names]
             if missing:
                 raise KernelError(

@@ -33,7 +33,7 @@ _SIZE, _NO_NAME, _COUNT = 2, 3, 4  # kinds of numbers
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class CallCost:
     """What a call of a model takes."""
 
     elements: int  # of the largest input or parameter
@@ -43,7 +43,7 @@ class Load:
     def small(self) -> bool:
         return self.elements <= ELEMENTS and self.work <= WORK
 
-    def below(self, other: Load) -> bool:
+    def below(self, other: CallCost) -> bool:
         """Whether something is less and nothing more."""
         less = self.elements <= other.elements and self.work <= other.work
         return less and self != other
@@ -95,7 +95,7 @@ def _halved(now: Mapping[Site, int], site: Site) -> Iterator[dict[Site, int]]:
         yield {s: now[s] // 2 for s in alike}
 
 
-def load_of(problem: Problem) -> Load | None:
+def load_of(problem: Problem) -> CallCost | None:
     """What the problem takes, told without values; None where it does not run."""
     try:
         with quiet():
@@ -104,7 +104,7 @@ def load_of(problem: Problem) -> Load | None:
         return None
 
 
-def _load(problem: Problem) -> Load:
+def _load(problem: Problem) -> CallCost:
     counted = _Elements()
     made = problem.made(fake=True)
     given = tree_leaves(made.inputs)
@@ -113,7 +113,7 @@ def _load(problem: Problem) -> Load:
         made.model(*made.inputs)
     held = [*given, *made.model.parameters()]
     largest = max((t.numel() for t in held if isinstance(t, torch.Tensor)), default=0)
-    return Load(largest, flops.get_total_flops() + counted.total)
+    return CallCost(largest, flops.get_total_flops() + counted.total)
 
 
 class _Elements(TorchDispatchMode):

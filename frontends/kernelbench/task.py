@@ -25,7 +25,7 @@ import torch
 from torch.utils._pytree import tree_flatten
 
 from frontends.kernelbench.problem import executed, text_of
-from frontends.pytorch.bound import Bound, Run
+from frontends.pytorch.bound import BoundCall, Run
 from frontends.pytorch.call import state_of
 from frontends.pytorch.imported import Imported
 from frontends.pytorch.module import imported
@@ -167,7 +167,7 @@ class Opened:
             own = copy.deepcopy(module)
             if own is not None:
                 own.requires_grad_(False)  # a test has no say in them
-            return Bound(made, state_of(made, own), run)(*args)
+            return BoundCall(made, state_of(made, own), run)(*args)
 
         for seed in SEEDS:
             yield f"inputs({seed})", _fault(partial(self._compare, called, seed))

@@ -16,7 +16,7 @@ from torch.utils._pytree import tree_flatten
 
 from frontends.dtypes import NAMES, TORCH
 from frontends.pytorch.call import given, left_behind, returned
-from frontends.pytorch.external import Call, calls, operands
+from frontends.pytorch.external import ExternalCall, calls, operands
 from frontends.pytorch.imported import Imported
 from frontends.pytorch.reference import sizes_of
 from ir.errors import KernelError
@@ -24,11 +24,10 @@ from ir.reference.rounding import HELD_AS
 from ir.sizes import bind, shape
 from ir.spec import Tensor
 
-Arrays = Mapping[str, np.ndarray]
 Run = Callable[..., Sequence[np.ndarray]]  # the spec's inputs by name -> its outputs in order
 
 
-class Bound:
+class BoundCall:
     """A call of an imported module by `run`. Where calls are left to PyTorch, `run` is given them
     too, in order, each as a function of a list of arrays (`ir.reference.stepwise.Calls`).
 
@@ -97,7 +96,7 @@ def tensor(made: np.ndarray, dtype: str) -> torch.Tensor:
 
 
 def _through_arrays(
-    call: Call, dtypes: Sequence[str], arrays: Sequence[np.ndarray]
+    call: ExternalCall, dtypes: Sequence[str], arrays: Sequence[np.ndarray]
 ) -> list[np.ndarray | None]:
     """An external call on arrays. dtypes: of its operands, in order."""
     found = call([tensor(a, dtype) for a, dtype in zip(arrays, dtypes, strict=True)])

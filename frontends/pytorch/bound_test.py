@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from frontends.pytorch.bound import Bound, array, tensor
+from frontends.pytorch.bound import BoundCall, array, tensor
 from frontends.pytorch.call import state_of
 from frontends.pytorch.external import outside
 from frontends.pytorch.module import imported
@@ -28,7 +28,7 @@ def bound(subject, *args, seed=0, **kwargs):
     made = imported(subject, args, kwargs)
     network = partition(made.spec, {}, made.aliases)
     module = subject if isinstance(subject, nn.Module) else None
-    return Bound(made, state_of(made, module), lambda arrays: evaluate(network, arrays), seed)
+    return BoundCall(made, state_of(made, module), lambda arrays: evaluate(network, arrays), seed)
 
 
 def drawn(*shape):
@@ -116,7 +116,7 @@ def test_what_is_left_to_pytorch_is_called_between():
 
     made = imported(work, [drawn(3, 3)], allow_torch=["_linalg_eigh"])
     network = partition(made.spec, {}, made.aliases, outside=outside(made))
-    call = Bound(made, {}, lambda arrays, calls: evaluate(network, arrays, calls=calls))
+    call = BoundCall(made, {}, lambda arrays, calls: evaluate(network, arrays, calls=calls))
     for _ in range(2):
         x = drawn(3, 3)
         for found, expected in zip(call(x), work(x), strict=True):

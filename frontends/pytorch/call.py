@@ -8,15 +8,15 @@ from typing import Any
 import torch
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
-from frontends.pytorch.imported import Imported, Result
+from frontends.pytorch.imported import Imported, ResultLeaf
 from ir.errors import KernelError
 
-State = Mapping[str, torch.Tensor]  # parameters and buffers by path
+ModuleState = Mapping[str, torch.Tensor]  # parameters and buffers by path
 
 
 def given(
     made: Imported,
-    state: State,
+    state: ModuleState,
     args: Sequence[Any],
     kwargs: Mapping[str, Any] | None = None,
     seed: int = 0,
@@ -44,7 +44,7 @@ def given(
 def returned(
     made: Imported,
     outputs: Mapping[str, torch.Tensor],
-    state: State,
+    state: ModuleState,
     args: Sequence[Any],
     kwargs: Mapping[str, Any] | None = None,
 ) -> Any:
@@ -57,7 +57,7 @@ def returned(
 def left_behind(
     made: Imported,
     outputs: Mapping[str, torch.Tensor],
-    state: State,
+    state: ModuleState,
     args: Sequence[Any],
     kwargs: Mapping[str, Any] | None = None,
 ) -> dict[str | int, torch.Tensor]:
@@ -87,7 +87,7 @@ def _tensor(module: torch.nn.Module, path: str) -> torch.Tensor:
     return getattr(module.get_submodule(parent), name)
 
 
-def _held(state: State, path: str) -> torch.Tensor:
+def _held(state: ModuleState, path: str) -> torch.Tensor:
     if path not in state:
         raise KernelError(f"the module's `{path}` is not given")
     return state[path]
@@ -109,9 +109,9 @@ def _leaves(made: Imported, args: Sequence[Any], kwargs: Mapping[str, Any] | Non
 
 
 def _result(
-    result: Result,
+    result: ResultLeaf,
     outputs: Mapping[str, torch.Tensor],
-    state: State,
+    state: ModuleState,
     leaves: Sequence[Any],
 ) -> Any:
     if result.kind == "output":

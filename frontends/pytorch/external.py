@@ -20,7 +20,7 @@ from ir.source import near
 from ir.spec import Expr
 
 OPTION = "--allow-torch"
-Call = Callable[[Sequence[torch.Tensor]], list[torch.Tensor | None]]
+ExternalCall = Callable[[Sequence[torch.Tensor]], list[torch.Tensor | None]]
 BY_STRIDES = (
     "as_strided",
     "as_strided_copy",
@@ -50,7 +50,7 @@ def operands(external: External) -> tuple[str, ...]:
     return tuple(dict.fromkeys(leaf.name for leaf in leaves if _is_operand(leaf)))
 
 
-def calls(made: Imported, place: str) -> tuple[Call, ...]:
+def calls(made: Imported, place: str) -> tuple[ExternalCall, ...]:
     """What makes the external calls: given the tensors of `operands`, a function returns the leaves
     of the operator's result, in row-major order, in memory of their own; None for one that nothing
     reads.
@@ -127,7 +127,7 @@ def _operator(name: str) -> OpOverload:
         ) from error
 
 
-def _call(external: External, place: str) -> Call:
+def _call(external: External, place: str) -> ExternalCall:
     operator, names = _operator(external.operator), operands(external)
     kwargs = dict(external.kwargs)
     placed = any(a.name == "device" for a in operator._schema.arguments)

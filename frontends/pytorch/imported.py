@@ -14,7 +14,7 @@ from ir.spec import Spec
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
+class ArgumentLeaf:
     """A leaf of the call's arguments."""
 
     name: str | None  # the spec's input, None where nothing reads it
@@ -32,7 +32,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ResultLeaf:
     """A leaf of what the call returns."""
 
     # `output`, the spec's output; `argument`, the place of the argument that is returned as it is;
@@ -46,7 +46,7 @@ class Mutation:
     """What the call leaves behind in a buffer, or a parameter (path), or in an argument (place)."""
 
     target: str | int
-    result: Result
+    result: ResultLeaf
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +77,12 @@ class Imported:
     spec: Spec
     aliases: Mapping[str, str]  # tensors that hold another's elements under another shape
     # The leaves of the structures beside them, in order.
-    arguments: tuple[Argument, ...]
+    arguments: tuple[ArgumentLeaf, ...]
     argument_structure: TreeSpec
     held: tuple[Held, ...]
     constants: Mapping[str, torch.Tensor]  # inputs of the spec that the module fixes
     seed: str | None  # the input that random numbers are drawn from
-    results: tuple[Result, ...]
+    results: tuple[ResultLeaf, ...]
     structure: TreeSpec
     mutations: tuple[Mutation, ...] = ()
     # Outputs of which only what lies below a count (an output too) along a dimension is the result.

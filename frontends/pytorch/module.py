@@ -20,13 +20,13 @@ from frontends.builder import Builder, Meta, Value
 from frontends.dtypes import name_of
 from frontends.pytorch.external import BY_STRIDES, require_known, require_takes, stem
 from frontends.pytorch.imported import (
-    Argument,
+    ArgumentLeaf,
     External,
     Held,
     Imported,
     Mutation,
     Operand,
-    Result,
+    ResultLeaf,
 )
 from frontends.pytorch.names import tensor_name
 from frontends.pytorch.open_sizes import OpenSizes
@@ -81,8 +81,8 @@ class _Walk:
         self.allow_torch = allow_torch
         self.builder = Builder()
         self.values: dict[str, Any] = {}
-        self.origins: dict[str, Result] = {}
-        self.arguments: list[Argument] = []
+        self.origins: dict[str, ResultLeaf] = {}
+        self.arguments: list[ArgumentLeaf] = []
         self.held: list[Held] = []
         self.constants: dict[str, torch.Tensor] = {}
         self.external: list[External] = []
@@ -98,7 +98,7 @@ class _Walk:
             elif given.kind in (InputKind.PARAMETER, InputKind.BUFFER):
                 value = self._input(nodes[given.arg.name], given.target)
                 self.held.append(Held(value.name, given.target))
-                self.origins[given.arg.name] = Result("held", given.target)
+                self.origins[given.arg.name] = ResultLeaf("held", given.target)
             elif given.kind == InputKind.TOKEN:  # orders calls that have effects, and is no tensor
                 self.values[given.arg.name] = None
             elif given.kind == InputKind.CONSTANT_TENSOR:
@@ -110,10 +110,10 @@ class _Walk:
         place = len(self.arguments)
         if not isinstance(given, TensorArgument):
             self.values[node.name] = value = getattr(given, "value", None)
-            self.arguments.append(Argument(None, False, value))
+            self.arguments.append(ArgumentLeaf(None, False, value))
             return
-        self.arguments.append(Argument(self._input(node, node.name).name, True))
-        self.origins[node.name] = Result("argument", place)
+        self.arguments.append(ArgumentLeaf(self._input(node, node.name).name, True))
+        self.origins[node.name] = ResultLeaf("argument", place)
 
     def _input(self, node: Node, path: str) -> Value:
         meta = self._meta(node.meta["val"])
@@ -123,7 +123,7 @@ class _Walk:
 
     def _constant(self, node: Node, tensor: torch.Tensor) -> None:
         known = getattr(tensor, "constant", None) if _is_fake(tensor) else tensor
-        self.origins[node.name] = Result("constant", tensor)
+        self.origins[node.name] = ResultLeaf("constant", tensor)
         if known is not None and known.numel() == 1 and known.item() == known.item():
             number = Number(known.item())
             self.values[node.name] = self.builder.define(
@@ -230,17 +230,17 @@ class _Walk:
             self.left[item.name] = self.builder.copy(item, f"{item.name}_out") if given else item
         return Operand(self.left[item.name].name)
 
-    def _result(self, argument: Any) -> Result:
+    def _result(self, argument: Any) -> ResultLeaf:
         if isinstance(argument, ConstantArgument):
-            return Result("constant", argument.value)
+            return ResultLeaf("constant", argument.value)
         value = self.values.get(argument.name)
         if argument.name in self.origins:
             return self.origins[argument.name]
         if not isinstance(value, Value):
-            return Result("constant", self._plain(value))
+            return ResultLeaf("constant", self._plain(value))
         if value in self.builder.inputs:  # an operator that changes nothing, as `clone`
             value = self.values[argument.name] = self.builder.copy(value, f"{value.name}_out")
-        return Result("output", value.name)
+        return ResultLeaf("output", value.name)
 
     def finished(self, name: str) -> Imported:
         """What the walk has found."""
@@ -261,7 +261,8 @@ class _Walk:
             spec,
             MappingProxyType({a: b for a, b in self.builder.aliases.items() if a in there}),
             tuple(
-                a if a.name in read else Argument(None, a.tensor, a.value) for a in self.arguments
+                a if a.name in read else ArgumentLeaf(None, a.tensor, a.value)
+                for a in self.arguments
             ),
             self.program.call_spec.in_spec,
             tuple(h for h in self.held if h.name in read),
@@ -278,7 +279,7 @@ class _Walk:
             ),
         )
 
-    def _outputs(self, results: Sequence[Result]) -> list[Value]:
+    def _outputs(self, results: Sequence[ResultLeaf]) -> list[Value]:
         names = [r.key for r in results if r.kind == "output"]
         names += [v.name for v in self.left.values()]
         if not names:

@@ -21,11 +21,10 @@ from frontends.builder import Builder, Meta, Value
 from frontends.dtypes import TORCH, name_of
 from frontends.pytorch.trace import trace
 from ir.reference.reference import evaluate
-from ir.spec import Number, Spec
+from ir.reference.stepwise import Evaluates
+from ir.spec import Number
 
 DROPPED = ("dropout", "dropout_p", "p")  # arguments that say which part of all is dropped
-Arrays = Mapping[str, np.ndarray]
-Evaluates = Callable[[Spec, Arrays, Mapping[str, int]], dict[str, np.ndarray]]
 
 
 def redrawn(

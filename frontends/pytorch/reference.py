@@ -19,7 +19,7 @@ from ir.spec import FLOATS, Size
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CallResult:
     """What a call returns, and what it leaves in buffers (by path) and arguments (by place)."""
 
     result: Any
@@ -32,7 +32,7 @@ def answer(
     args: Sequence[Any],
     kwargs: Mapping[str, Any] | None = None,
     seed: int = 0,
-) -> Answer:
+) -> CallResult:
     """A call's results, floats in float64. External calls cannot be evaluated: KernelError."""
     if made.external:
         raise KernelError(f"`{made.external[0].operator}` is left to PyTorch and has no equations")
@@ -44,7 +44,7 @@ def answer(
     outputs = {n: _tensor(a, dtypes[n]) for n, a in found.items()}
     for name, (count, dim) in made.counts.items():
         outputs[name] = outputs[name].narrow(dim, 0, int(outputs[count]))
-    return Answer(
+    return CallResult(
         returned(made, outputs, state, args, kwargs),
         left_behind(made, outputs, state, args, kwargs),
     )

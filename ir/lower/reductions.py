@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol, cast
 
 from ir.contraction import Contraction, factors
-from ir.errors import KernelError, Place
+from ir.errors import KernelError, SourceRange
 from ir.functions import IDENTITY_ELEMENTS
 from ir.lower.launches import LOOP, Segment, Tiling
 from ir.lower.loop_bounds import Limit, limits
@@ -289,7 +289,7 @@ class Reductions:
                 return e
         return None
 
-    def _decision(self, equation: Equation) -> Place | None:
+    def _decision(self, equation: Equation) -> SourceRange | None:
         """Where the schedule puts a reduction into a group, for error messages."""
         verbs = ("fuse", "online")
         found = (self.schedule.find(verb, equation.target) for verb in verbs)

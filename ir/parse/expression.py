@@ -74,7 +74,7 @@ def is_name(name: str) -> bool:
     return re.fullmatch(r"[a-z_][a-z0-9_]*", name) is not None
 
 
-class Expressions:
+class ExpressionParser:
     """Reads the expressions of one spec."""
 
     def __init__(self, source: Source, attributes: Collection[str] = ()):

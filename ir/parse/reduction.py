@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 
 from ir.functions import REDUCTIONS, SCANS
-from ir.parse.expression import Expressions, is_size, pointwise
+from ir.parse.expression import ExpressionParser, is_size, pointwise
 from ir.spec import Expr, Number, Range, Reduce, Scan
 
 
-class RightSides(Expressions):
+class RightSides(ExpressionParser):
     """Reads the right sides of one spec's equations."""
 
     def right_side(self, node: ast.expr) -> Expr:

@@ -12,7 +12,7 @@ from ir.visit import rebuilt, renamed
 
 
 @dataclass(frozen=True, slots=True)
-class Blocks:
+class SplitIndex:
     """An index over `size` as `length * part + inside`."""
 
     over: str
@@ -22,10 +22,10 @@ class Blocks:
     inside: Index
 
     @staticmethod
-    def of(spec: Spec, over: str, size: Expr, length: int) -> Blocks:
+    def of(spec: Spec, over: str, size: Expr, length: int) -> SplitIndex:
         """Blocks with names that the spec does not have."""
         part, inside = fresh(spec, f"{over}_part"), fresh(spec, f"{over}_in")
-        return Blocks(over, size, length, Index(part), Index(inside))
+        return SplitIndex(over, size, length, Index(part), Index(inside))
 
     @property
     def place(self) -> Expr:

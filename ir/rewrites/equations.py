@@ -24,7 +24,7 @@ from ir.spec import (
 from ir.verify import facts
 from ir.visit import pruned, rebuilt
 
-Change = Callable[[Equation, Expr], Iterable[Expr]]
+NodeChange = Callable[[Equation, Expr], Iterable[Expr]]
 
 
 def kept(spec: Spec, found: Iterable[Spec]) -> list[Spec]:
@@ -48,7 +48,7 @@ def kept(spec: Spec, found: Iterable[Spec]) -> list[Spec]:
     return list(made)
 
 
-def locally(spec: Spec, change: Change) -> list[Spec]:
+def locally(spec: Spec, change: NodeChange) -> list[Spec]:
     """The specs in which one real expression stands as `change` gives it, wherever it stands in
     one equation."""
     found = []

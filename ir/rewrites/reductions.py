@@ -11,7 +11,7 @@ from dataclasses import replace
 from ir.contraction import factors, indices
 from ir.dtypes import is_float
 from ir.functions import IDENTITY_ELEMENTS
-from ir.rewrites.blocks import Blocks
+from ir.rewrites.blocks import SplitIndex
 from ir.rewrites.equations import fresh, kept, readers, reduced, replaced, returned
 from ir.spec import (
     Apply,
@@ -195,7 +195,7 @@ def _of(ranges: tuple[Range, ...], names: tuple[str, ...]) -> tuple[Range, ...]:
 
 def _in_parts(spec: Spec, e: Equation, over: str, size: Expr, length: int) -> Spec:
     """The spec with a reduction over parts of a range, and one of the parts."""
-    blocks, value = Blocks.of(spec, over, size, length), e.reduce
+    blocks, value = SplitIndex.of(spec, over, size, length), e.reduce
     vanishes = value.reduction == "sum" and _ends(spec, value.body, over, size)
     body = (
         blocks.at(value.body)

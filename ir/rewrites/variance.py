@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ir.contraction import indices, product
-from ir.rewrites.blocks import Blocks
+from ir.rewrites.blocks import SplitIndex
 from ir.rewrites.equations import floating, fresh, kept, reduced, replaced
 from ir.spec import Apply, Equation, Expr, Number, Read, Reduce, Spec
 from ir.variant.associate import sums
@@ -82,7 +82,7 @@ def merge_deviations(spec: Spec) -> list[Spec]:
 
 def _merged(spec: Spec, e: Equation, size: Expr, x: Expr, c: Expr) -> Spec:
     """The spec with the deviations of parts from their own means, brought together."""
-    blocks = Blocks.of(spec, e.reduce.over[0], size, LENGTH)
+    blocks = SplitIndex.of(spec, e.reduce.over[0], size, LENGTH)
     at = (*e.at, blocks.part)
     sizes = (*(facts(spec).ranges[i].high for i in e.indices), blocks.count)
 

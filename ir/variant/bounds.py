@@ -8,14 +8,12 @@ from dataclasses import dataclass, field
 from math import inf, isnan, pi
 
 from ir.dtypes import is_float
+from ir.intervals import EVERY, Interval, union
 from ir.spec import Apply, Cast, Equation, Expr, Index, Number, Read, Reduce, Size, Spec
 from ir.variant.variant import pointwise
 from ir.verify import facts
 from ir.visit import inline, renamed
 
-Interval = tuple[float, float]
-
-EVERY: Interval = (-inf, inf)
 # The largest number of each float that has a smaller range than f32.
 LARGEST = {"f16": 65504.0, "f8e5m2": 57344.0, "f8e4m3": 448.0}
 _OF_FUNCTION = {
@@ -121,14 +119,14 @@ class _Bounds:
             case Apply(name, args) if name in _OF_INTERVALS:
                 return _OF_INTERVALS[name](*map(self.interval, args))
             case Apply("where", (_, a, b)):
-                return _joined(self.interval(a), self.interval(b))
+                return union(self.interval(a), self.interval(b))
             case Apply(name):
                 return _OF_FUNCTION.get(name, EVERY)
             case Read(tensor, _, pad):
                 if tensor not in self.intervals:
                     self.intervals[tensor] = self._tensor(tensor)
                 found = self.intervals[tensor]
-                return found if pad is None else _joined(found, (pad, pad))
+                return found if pad is None else union(found, (pad, pad))
             case Reduce("max" | "min", body):
                 return self.interval(body)
         return EVERY
@@ -176,10 +174,6 @@ def _definition(spec: Spec, tensor: str) -> Equation | None:
             return e if whole and set(e.sources()) <= earlier else None
         earlier.add(e.target)
     return None
-
-
-def _joined(a: Interval, b: Interval) -> Interval:
-    return min(a[0], b[0]), max(a[1], b[1])
 
 
 def _product(a: Interval, b: Interval) -> Interval:

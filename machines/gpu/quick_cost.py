@@ -40,7 +40,7 @@ class Residence:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class LaunchWork:
     """What a launch does, whatever its number of threads."""
 
     counter: ThreadsCounter
@@ -89,7 +89,7 @@ class Work:
         return Residence(threads, max(1, programs), spilled)
 
 
-def work(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> Work:
+def work(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> LaunchWork:
     """Counts what a launch does."""
     counter = ThreadsCounter(launch, machine, sizes)
     counter.block(launch.once, 1.0)
@@ -97,7 +97,7 @@ def work(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> Work:
     tiles = prod(ceil(number(g.size, sizes) / g.tile) for g in launch.grid)
     taken = live_bytes(launch, machine, sizes), scratch_bytes(launch, machine, sizes)
     deep = too_deep(launch, machine, sizes)
-    return Work(counter, machine, taken, tiles, launch.resident, deep)
+    return LaunchWork(counter, machine, taken, tiles, launch.resident, deep)
 
 
 def quick_us(nest: LoopNest, machine: Machine, sizes: Mapping[str, int]) -> float:

@@ -41,7 +41,7 @@ from ir.variant.variant import formulate
 from ir.verify import facts
 from machines.gpu.index_roles import Roles, last_stored, roles
 from machines.gpu.parted import parted
-from machines.gpu.quick_cost import Work, usual_threads, work
+from machines.gpu.quick_cost import LaunchWork, usual_threads, work
 from machines.gpu.shared_memory import scratch_bytes
 from machines.gpu.tile_choices import tile_choices
 from machines.gpu.units import added, units
@@ -288,9 +288,9 @@ class _Search:
         except KernelError as error:
             self.fault = self.fault or error
             return nothing
-        return self._dispatched(nest, plan)
+        return self._with_threads(nest, plan)
 
-    def _dispatched(self, nest: LoopNest, plan: _Plan) -> _Found:
+    def _with_threads(self, nest: LoopNest, plan: _Plan) -> _Found:
         """The nest's schedule with depths, threads and orders, and its time."""
         us, spilled, more = 0.0, 0.0, []
         for launch in nest.launches:
@@ -335,7 +335,7 @@ class _Search:
             self.fault = self.fault or error
             return inf
 
-    def _threads(self, launch: Launch, counted: Work) -> int:
+    def _threads(self, launch: Launch, counted: LaunchWork) -> int:
         """The fastest number of threads of those whose registers suffice; of equally fast ones,
         that with the usual share each."""
         products = [s.value for s in launch.statements() if isinstance(s, Dot)]

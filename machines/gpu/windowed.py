@@ -29,10 +29,10 @@ from ir.verify import facts
 READ, WRITTEN = 32, 64  # contiguous elements that a copy reads, and writes
 FEW = 16  # channels below which a matrix unit sums taps along with them
 
-Made = tuple[Decision, ...]
+Decisions = tuple[Decision, ...]
 
 
-def windowed(spec: Spec, sizes: Mapping[str, int]) -> tuple[Made, ...]:
+def windowed(spec: Spec, sizes: Mapping[str, int]) -> tuple[Decisions, ...]:
     """Decisions to start from, each a set of its own; none where a spec is no single convolution.
 
     sizes: the free and the derived ones.
@@ -43,7 +43,7 @@ def windowed(spec: Spec, sizes: Mapping[str, int]) -> tuple[Made, ...]:
     return tuple(dict.fromkeys(made for made in one.choices() if made))
 
 
-def rounded(spec: Spec, sizes: Mapping[str, int], sums: Collection[str]) -> tuple[Made, ...]:
+def rounded(spec: Spec, sizes: Mapping[str, int], sums: Collection[str]) -> tuple[Decisions, ...]:
     """The same for one of `sums`, whose operands may be rounded: channels last in copies that are
     rounded as they are made, so that nothing is left to do to what a product loads. Also for a
     convolution without taps, whose channels do not lie last."""
@@ -93,7 +93,7 @@ class _Convolution:
         taps = tuple(i for i in e.reduced if i in found)
         return _Convolution(spec, sizes, e, x, w, taps)
 
-    def choices(self) -> Iterator[Made]:
+    def choices(self) -> Iterator[Decisions]:
         weight, windows = self.packed(), self.last()
         flat = self.flat(self.positions())
         summed = self.summed()
@@ -110,21 +110,23 @@ class _Convolution:
         moved = [p for p in at if len(p) > 1] if self.taps else at[after + 1 :]
         return tuple(i for i in self.e.indices if any(i in p for p in moved))
 
-    def packed(self, dtype: str = "") -> Made:
+    def packed(self, dtype: str = "") -> Decisions:
         """The weight with taps first and channels last. dtype: what its copy is rounded to."""
         names = dimensions(self.spec, self.w.tensor)
         order = sorted(names, key=lambda i: (i not in self.taps, i in self.channels))
         fine = names[-1] in self.channels and not dtype
         return () if fine else self.copied(self.w.tensor, names, order, dtype)
 
-    def last(self, dtype: str = "") -> Made:
+    def last(self, dtype: str = "") -> Decisions:
         """What windows slide over with channels last."""
         at = {i for p in self.x.at if isinstance(p, Index) for i in indices(p)}
         names = dimensions(self.spec, self.x.tensor)
         order = sorted(names, key=lambda i: i in self.channels and i in at)
         return self.copied(self.x.tensor, names, order, dtype)
 
-    def copied(self, tensor: str, names: tuple[str, ...], order: list[str], dtype: str) -> Made:
+    def copied(
+        self, tensor: str, names: tuple[str, ...], order: list[str], dtype: str
+    ) -> Decisions:
         """A copy in another order, and tiles for it that run along memory in both."""
         if list(names) == order and not dtype:
             return ()
@@ -146,7 +148,7 @@ class _Convolution:
         )
         return (made, *(d for cut in cuts for d in cut))
 
-    def flat(self, positions: tuple[str, ...]) -> Made:
+    def flat(self, positions: tuple[str, ...]) -> Decisions:
         """Indices that are adjacent as one, the last ones first."""
         spec, made = self.spec, []
         inner = positions[-1] if positions else ""
@@ -166,7 +168,7 @@ class _Convolution:
         ranges = facts(self.spec).ranges
         return prod(number(ranges[i].high, self.sizes) for i in self.channels) < FEW
 
-    def summed(self) -> Made:
+    def summed(self) -> Decisions:
         """Channels and taps as one index, where the channels are few."""
         return self.flat(self.e.reduced) if self.few() and len(self.e.reduced) > 1 else ()
 

@@ -10,10 +10,9 @@ from typing import NoReturn
 
 from ir.errors import KernelError
 from ir.source import near
-from search.cli.shapes import worded
-from search.core.quantity import positive
+from search.cli.shapes import positive_number, worded
 from search.core.settings import POLICY
-from search.core.workload import Shape
+from search.core.workload import WeightedShape
 
 EVALUATIONS = 32
 
@@ -39,7 +38,7 @@ class Arguments:
     allow_torch: tuple[str, ...]
     model_new: str | None
     overwrite: bool
-    shapes: tuple[Shape, ...]
+    shapes: tuple[WeightedShape, ...]
     dispatch: int | None
     held_out: int | None
     schedule: str | None
@@ -409,17 +408,4 @@ def _names(option: str, text: str | None) -> tuple[str, ...]:
 
 
 def _positive(option: str, text: str | None) -> float | None:
-    if text is None:
-        return None
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not positive(number):
-        raise KernelError(
-            f"`{text}` is not possible",
-            where=option,
-            allowed="a positive number",
-            hint=f"for example {option}=90",
-        )
-    return number
+    return None if text is None else positive_number(option, text, "90")

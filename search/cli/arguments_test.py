@@ -4,7 +4,7 @@ import pytest
 
 from ir.errors import KernelError
 from search.cli.arguments import arguments
-from search.core.workload import Shape
+from search.core.workload import WeightedShape
 
 
 def read(*words):
@@ -41,7 +41,7 @@ def test_everything_can_be_said():
     )
     assert asked.allow_torch == ("svd", "sort")
     assert asked.targets == ("a", "b")
-    assert asked.shapes == (Shape({"M": 2048, "K": 512}), Shape({"M": 1}, 0.5))
+    assert asked.shapes == (WeightedShape({"M": 2048, "K": 512}), WeightedShape({"M": 1}, 0.5))
     assert (asked.dispatch, asked.held_out) == (2, 0)
     assert (asked.evaluations, asked.seconds, asked.seed, asked.workers) == (7, 1.5, 0, 3)
     assert asked.promote is False and asked.json is True

@@ -14,7 +14,7 @@ from search.cli.memory_limit import require_memory
 from search.cli.models import sources
 from search.cli.promote import destination
 from search.cli.results import conclude, how_to_go_on
-from search.cli.session import HELD_OUT, Plan, Session
+from search.cli.session import HELD_OUT, Session, SessionPlan
 from search.cli.suite import Problem, Suite, resumed
 from search.core.stored import Keeper
 from search.display.display import display
@@ -54,7 +54,7 @@ def execute(asked: Arguments, around: Invocation, found: Suite) -> int:
         if not found.problems:
             require_memory(problems, asked.workers or around.workers, asked.trace is not None)
         shown = display(sys.stderr, around.quiet)
-        plan = Plan(
+        plan = SessionPlan(
             store=store,
             workers=asked.workers or around.workers,
             destination=wanted,

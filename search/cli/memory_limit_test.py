@@ -10,7 +10,7 @@ from ir.parse.parse import parse_spec
 from ir.reference.inputs import random_inputs
 from search.cli import memory_limit
 from search.cli.memory_limit import available, compared_bytes, require_memory, timed_bytes
-from search.core.workload import Shape
+from search.core.workload import WeightedShape
 
 TEXT = '''def scale(x: bf16[M, K], g: f32[K]) -> f16[M, K]:
     """Scale the columns of x."""
@@ -24,7 +24,7 @@ GIB = 2**30
 
 def problem(kind, *shapes, checks=({"M": 3, "K": 5},)):
     settings = SimpleNamespace(
-        kernel="scale", spec=TEXT, checks=checks, shapes=[Shape(sizes) for sizes in shapes]
+        kernel="scale", spec=TEXT, checks=checks, shapes=[WeightedShape(sizes) for sizes in shapes]
     )
     backend = SimpleNamespace(available=lambda machine: {"time_kind": kind})
     return SimpleNamespace(settings=settings, backend=backend, machine=None)

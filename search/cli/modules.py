@@ -23,7 +23,7 @@ from ir.workload import Sizes
 from search.cli.files import require, require_writable
 from search.core import quantity
 from search.core.outcome import Outcome
-from search.core.workload import Shape
+from search.core.workload import WeightedShape
 
 SECONDS = 300.0  # that reading a file may take
 
@@ -156,7 +156,7 @@ class ShapedKernel:
     """A kernel to evolve, and the shapes that it is tuned for."""
 
     spec: Spec
-    shapes: tuple[Shape, ...]
+    shapes: tuple[WeightedShape, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ def module_kernels(module: Module, networks: Sequence[Network]) -> ModuleKernels
         alone: dict[str, Sizes] = {spec.name: {} for spec in first.kernels()}
         shape = module.shape or {}
         return ModuleKernels(
-            tuple(ShapedKernel(spec, (Shape({}),)) for spec in first.kernels()),
+            tuple(ShapedKernel(spec, (WeightedShape({}),)) for spec in first.kernels()),
             (ShapedNetwork(shape, module.spec, first, alone),),
         )
     kernels = [each for each in found if each is not None]
@@ -193,13 +193,13 @@ def module_kernels(module: Module, networks: Sequence[Network]) -> ModuleKernels
     )
 
 
-def _shapes(sizes: Sequence[Sizes], weights: Sequence[float]) -> tuple[Shape, ...]:
+def _shapes(sizes: Sequence[Sizes], weights: Sequence[float]) -> tuple[WeightedShape, ...]:
     """The shapes, those of equal sizes as one with the sum of their weights."""
-    found: dict[tuple[tuple[str, int], ...], Shape] = {}
+    found: dict[tuple[tuple[str, int], ...], WeightedShape] = {}
     for each, weight in zip(sizes, weights, strict=True):
         key = tuple(each.items())
         before = found[key].weight if key in found else 0.0
-        found[key] = Shape(each, before + weight)
+        found[key] = WeightedShape(each, before + weight)
     return tuple(found.values())
 
 

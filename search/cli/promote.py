@@ -25,7 +25,7 @@ from search.core.lowered import lowered, spec_of
 from search.core.outcome import Outcome
 from search.core.settings import Settings
 from search.core.shape_dispatch import ShapeDispatch
-from search.core.workload import Shape, widest
+from search.core.workload import WeightedShape, widest
 from search.record.record import (
     MEASURED,
     SCHEDULE,
@@ -50,7 +50,9 @@ def winner_source(problem: Problem, outcome: Outcome) -> str:
     return source(problem, best.variant, best.schedule)
 
 
-def source(problem: Problem, variant: str, schedule: str, shapes: Sequence[Shape] = ()) -> str:
+def source(
+    problem: Problem, variant: str, schedule: str, shapes: Sequence[WeightedShape] = ()
+) -> str:
     """What the backend emits for a schedule. shapes: those that it fits at; by default all."""
     machine: Machine = problem.machine
     spec = spec_of(variant)
@@ -89,7 +91,7 @@ def command(settings: Settings, own: bool = True) -> str:
     return " ".join(("bazel run //search:evolve --", *given))
 
 
-def _worded(shape: Shape) -> str:
+def _worded(shape: WeightedShape) -> str:
     """A shape as the command takes it."""
     sizes = ",".join(f"{name}={number}" for name, number in shape.sizes.items())
     return sizes if shape.weight == 1 else f"{sizes}@{shape.weight:g}"

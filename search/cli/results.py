@@ -35,7 +35,7 @@ from search.core.provenance import here
 from search.evaluator.sandbox import Limits, enter, homes
 from search.evaluator.stages import SEED
 from search.report.collect import result
-from search.report.page import Page, Result, Text
+from search.report.page import Page, RunReport, Text
 
 
 def conclude(asked: Arguments, around: Invocation, session: Session, suite: Suite) -> bool:
@@ -189,7 +189,7 @@ def page(ended: Sequence[Ended], command: str, now: datetime) -> Page:
     )
 
 
-def _page_result(ended: Ended) -> Result:
+def _page_result(ended: Ended) -> RunReport:
     problem, outcome, said = ended.problem, ended.outcome, here(ended.environment)
     source = None
     if outcome.best is not None:

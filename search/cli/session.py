@@ -20,7 +20,7 @@ from search.cli.invocation import Interrupt
 from search.cli.models import RunModels, Sources, model_operators, models_of
 from search.cli.promote import Destination, promote, winner, winner_source, winner_texts
 from search.cli.suite import Problem
-from search.cli.tables import Line
+from search.cli.tables import SummaryLine
 from search.core.candidate import Candidate, Origin
 from search.core.evaluation import Evaluated, Evaluation, Failure
 from search.core.held_out import HeldOut, drawn
@@ -154,9 +154,11 @@ class Ended:
     held_out: tuple[HeldOut, ...] = ()
 
     @property
-    def line(self) -> Line:
+    def line(self) -> SummaryLine:
         """For the summary."""
-        return Line(self.outcome, self.record, here(self.environment), self.held_out, self.out)
+        return SummaryLine(
+            self.outcome, self.record, here(self.environment), self.held_out, self.out
+        )
 
     def table(self) -> dict[str, Any]:
         """As plain data, the winner's texts among it."""
@@ -164,7 +166,7 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SessionPlan:
     """What is the same for all searches of a session."""
 
     store: Keeper
@@ -184,7 +186,7 @@ class Session:
     others from being made, by title.  left: those that were never begun.
     """
 
-    def __init__(self, plan: Plan, display: Display, interrupt: Interrupt):
+    def __init__(self, plan: SessionPlan, display: Display, interrupt: Interrupt):
         self.plan = plan
         self.display = display
         self.interrupt = interrupt

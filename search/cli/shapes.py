@@ -12,13 +12,13 @@ from ir.spec import Spec
 from ir.workload import Sizes
 from search.core.quantity import positive
 from search.core.quantity import shape as words
-from search.core.workload import Shape
+from search.core.workload import WeightedShape
 
 OPTION = "--shape"
 _SIZE = re.compile(r"([A-Za-z]\w*)=(\d+)")
 
 
-def worded(text: str) -> Shape:
+def worded(text: str) -> WeightedShape:
     """`M=2048,K=512` or `M=2048,K=512@3`: sizes, and how much they matter (1 where unsaid)."""
     parts, at, weight = text.partition("@")
     sizes: dict[str, int] = {}
@@ -37,32 +37,37 @@ def worded(text: str) -> Shape:
                 hint="for example --shape=M=2048,K=512",
             )
         sizes[found[1]] = int(found[2])
-    return Shape(sizes, _weight(weight) if at else 1.0)
+    return WeightedShape(
+        sizes, positive_number(OPTION, weight, "M=2048,K=512@3", "is no weight") if at else 1.0
+    )
 
 
-def _weight(text: str) -> float:
+def positive_number(option: str, text: str, example: str, fault: str = "is not possible") -> float:
+    """A number above 0, as a user words it; KernelError otherwise. example: of the option's value."""
     try:
-        weight = float(text)
+        number = float(text)
     except ValueError:
-        weight = 0.0
-    if not positive(weight):
+        number = 0.0
+    if not positive(number):
         raise KernelError(
-            f"`{text}` is no weight",
-            where=OPTION,
+            f"`{text}` {fault}",
+            where=option,
             allowed="a positive number",
-            hint="for example --shape=M=2048,K=512@3",
+            hint=f"for example {option}={example}",
         )
-    return weight
+    return number
 
 
-def workload(spec: Spec, tune: Sizes | None, given: Sequence[Shape]) -> tuple[Shape, ...]:
+def workload(
+    spec: Spec, tune: Sizes | None, given: Sequence[WeightedShape]
+) -> tuple[WeightedShape, ...]:
     """The shapes to tune for, one at least: those given, each with what it does not name as the
     kernel's own file has it.
 
     KernelError where a size is unknown, missing or impossible, or where two shapes are the same.
     """
-    found: list[Shape] = []
-    for shape in given or (Shape({}),):
+    found: list[WeightedShape] = []
+    for shape in given or (WeightedShape({}),):
         sizes = _sizes(spec, tune, shape.sizes)
         if sizes in [other.sizes for other in found]:
             raise KernelError(
@@ -70,7 +75,7 @@ def workload(spec: Spec, tune: Sizes | None, given: Sequence[Shape]) -> tuple[Sh
                 where=OPTION,
                 hint="give it once, with the sum of the weights",
             )
-        found.append(Shape(sizes, shape.weight))
+        found.append(WeightedShape(sizes, shape.weight))
     return tuple(found)
 
 

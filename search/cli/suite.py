@@ -35,7 +35,7 @@ from search.cli.shapes import in_order
 from search.cli.shapes import workload as shapes_of
 from search.core.lowered import spec_of
 from search.core.settings import POLICY, Settings
-from search.core.workload import Shape, heaviest
+from search.core.workload import WeightedShape, heaviest
 from search.llm.costs import prices
 from search.llm.ensemble import ensemble
 from search.llm.ledger import Ledger
@@ -283,7 +283,7 @@ def _problem(
     found: Machine,
     ours: bool,
     given: Path | None,
-    known: tuple[Shape, ...] = (),
+    known: tuple[WeightedShape, ...] = (),
 ) -> Problem:
     """known: the shapes, where it is not the user who says them."""
     spec = workload.spec
@@ -338,8 +338,8 @@ def _problem(
     return Problem(settings, found, backend, workload.tune or sizes, ours)
 
 
-def _in_order(spec: Spec, shapes: Sequence[Shape]) -> tuple[Shape, ...]:
-    return tuple(Shape(in_order(spec, shape.sizes), shape.weight) for shape in shapes)
+def _in_order(spec: Spec, shapes: Sequence[WeightedShape]) -> tuple[WeightedShape, ...]:
+    return tuple(WeightedShape(in_order(spec, shape.sizes), shape.weight) for shape in shapes)
 
 
 def _require_one_kernel(asked: Arguments) -> None:

@@ -91,7 +91,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class SummaryLine:
     """One run of the suite."""
 
     outcome: Outcome
@@ -239,7 +239,7 @@ def shapes_text(outcome: Outcome, width: int | None = None) -> str:
     return text + "".join(filled(line, width) for line in guard_lines(outcome.dispatch))
 
 
-def summary_text(lines: Sequence[Line], width: int | None = None) -> str:
+def summary_text(lines: Sequence[SummaryLine], width: int | None = None) -> str:
     """The table, with a row for each run; below it how its results were obtained, where winners
     were written, what models took, and how many sources were not evaluated again.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ir.workload import Sizes
 from search.core import quantity
-from search.core.workload import Shape
+from search.core.workload import WeightedShape
 
 BEYOND = 2.0  # how far below the least and above the largest tuned size shapes are drawn
 TRIES = 200  # for each shape
@@ -37,7 +37,7 @@ class HeldOut:
 
 
 def drawn(
-    shapes: Sequence[Shape], count: int, seed: int, possible: Callable[[Sizes], bool]
+    shapes: Sequence[WeightedShape], count: int, seed: int, possible: Callable[[Sizes], bool]
 ) -> tuple[Sizes, ...]:
     """So many shapes other than those, each size log-uniform between half of the least and twice
     the largest; of every second draw they are odd.
@@ -57,7 +57,7 @@ def drawn(
     return tuple(found)
 
 
-def _size(name: str, shapes: Sequence[Shape], rng: random.Random) -> int:
+def _size(name: str, shapes: Sequence[WeightedShape], rng: random.Random) -> int:
     tuned = [shape.sizes[name] for shape in shapes]
     low, high = math.log(min(tuned) / BEYOND), math.log(max(tuned) * BEYOND)
     return max(1, round(math.exp(rng.uniform(low, high))))

@@ -3,9 +3,9 @@
 import pytest
 
 from search.core.held_out import HeldOut, drawn, gain, held_out_words
-from search.core.workload import Shape
+from search.core.workload import WeightedShape
 
-SHAPES = (Shape({"B": 64, "L": 100}), Shape({"B": 2048, "L": 100}))
+SHAPES = (WeightedShape({"B": 64, "L": 100}), WeightedShape({"B": 2048, "L": 100}))
 
 
 def test_they_are_drawn_around_the_tuned_ones_by_the_seed():
@@ -25,7 +25,7 @@ def test_half_of_them_are_odd_in_all_sizes():
 
 
 def test_none_is_tuned_twice_or_impossible():
-    narrow = (Shape({"B": 1}), Shape({"B": 2}))
+    narrow = (WeightedShape({"B": 1}), WeightedShape({"B": 2}))
     found = drawn(narrow, 10, 0, lambda sizes: sizes["B"] < 5)
     assert sorted(sizes["B"] for sizes in found) == [3, 4]
 

@@ -13,14 +13,14 @@ from search.core.graph import Graph
 from search.core.model_use import ModelUse
 from search.core.settings import Settings
 from search.core.shape_dispatch import ShapeDispatch
-from search.core.workload import Shape
+from search.core.workload import WeightedShape
 
 
 @dataclass(frozen=True, slots=True)
 class AtShape:
     """One shape of a workload; times in microseconds, None where they are not known."""
 
-    shape: Shape
+    shape: WeightedShape
     first_us: float | None
     single_us: float | None  # of the kernel that is best over all shapes
     # Of the kernel that runs here; `kernel` is its number in the dispatch (0: best over all).

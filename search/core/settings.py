@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from search.core.transferred import Transferred
-from search.core.workload import Shape
+from search.core.workload import WeightedShape
 
 POLICY = "mcts"  # the first of docs/search_ablation.md
 BATCH = 8  # candidates of a generation; part of what a seed means, so not the number of workers
@@ -39,7 +39,7 @@ class Settings:
     operators: tuple[str, ...] = ()
     # Shapes that are timed instead of `sizes`, which are then those of the largest weight; empty:
     # one shape.
-    workload: tuple[Shape, ...] = ()
+    workload: tuple[WeightedShape, ...] = ()
     dispatch: int = 1  # how many kernels may share the shapes of a workload
     target_speedup: float | None = None  # stop at this speed-up over the first candidate
     models: tuple[str, ...] = ()  # with their weights
@@ -55,9 +55,9 @@ class Settings:
     left_to_torch: tuple[str, ...] = ()
 
     @property
-    def shapes(self) -> tuple[Shape, ...]:
+    def shapes(self) -> tuple[WeightedShape, ...]:
         """The shapes that are timed, at least one."""
-        return self.workload or (Shape(self.sizes),)
+        return self.workload or (WeightedShape(self.sizes),)
 
     def to_json(self) -> str:
         """One line of JSON; `settings` reads it."""
@@ -70,6 +70,6 @@ def settings(text: str) -> Settings:
     for name in ("checks", "measures", "operators", "models", "lessons"):
         table[name] = tuple(table[name])
     table["left_to_torch"] = tuple(table.get("left_to_torch", ()))  # older runs left none
-    table["workload"] = tuple(Shape(**shape) for shape in table["workload"])
+    table["workload"] = tuple(WeightedShape(**shape) for shape in table["workload"])
     table["transferred"] = tuple(Transferred(**f) for f in table["transferred"])
     return Settings(**table)

@@ -4,7 +4,7 @@ import json
 
 from search.core.settings import Settings, settings
 from search.core.transferred import Transferred
-from search.core.workload import Shape
+from search.core.workload import WeightedShape
 
 
 def test_json_gives_the_settings_back():
@@ -18,7 +18,7 @@ def test_json_gives_the_settings_back():
         seconds=1.5,
         stagnation=40,
         seed=7,
-        workload=(Shape({"M": 8, "K": 16}, 2.5), Shape({"M": 9, "K": 16})),
+        workload=(WeightedShape({"M": 8, "K": 16}, 2.5), WeightedShape({"M": 9, "K": 16})),
         dispatch=3,
         models=("one", "two:3"),
         max_cost=0.5,

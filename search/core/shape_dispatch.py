@@ -18,7 +18,7 @@ from search.core.candidate import Candidate
 from search.core.evaluation import Evaluated, at, same_kind
 from search.core.graph import Graph
 from search.core.settings import Settings
-from search.core.workload import Shape, mean
+from search.core.workload import WeightedShape, mean
 
 WORTH = 0.005  # of the time: what a kernel more must save in the mean, and another at a shape
 MOST_TRIED = 50_000  # sets that are all tried; of more, the best is chosen kernel by kernel
@@ -38,7 +38,7 @@ class SharedKernel:
 class ShapeDispatch:
     """The kernels that share a workload. Its times are weighted geometric means in microseconds."""
 
-    shapes: tuple[Shape, ...]
+    shapes: tuple[WeightedShape, ...]
     kernels: tuple[SharedKernel, ...]  # the fallback first, as `guards` number them
     chosen: tuple[int, ...]  # the kernel of each shape
 
@@ -90,7 +90,7 @@ def shape_dispatch(
     )
 
 
-def _times(outcome: Evaluated, shapes: Sequence[Shape]) -> Times:
+def _times(outcome: Evaluated, shapes: Sequence[WeightedShape]) -> Times:
     found = (at(outcome, shape.sizes) for shape in shapes)
     return tuple(one.us if one else math.inf for one in found)
 
@@ -99,7 +99,7 @@ def _known(us: float) -> float | None:
     return us if math.isfinite(us) else None
 
 
-def _require_one_kind(outcomes: Mapping[str, Evaluated], shapes: Sequence[Shape]) -> None:
+def _require_one_kind(outcomes: Mapping[str, Evaluated], shapes: Sequence[WeightedShape]) -> None:
     kinds = [one.time_kind for o in outcomes.values() for s in shapes if (one := at(o, s.sizes))]
     for kind in kinds[1:]:
         same_kind(kind, kinds[0])
@@ -127,7 +127,7 @@ def _with(times: Times, more: Times) -> Times:
 
 
 def _taken(
-    useful: Mapping[str, Times], single: Times, shapes: Sequence[Shape], most: int
+    useful: Mapping[str, Times], single: Times, shapes: Sequence[WeightedShape], most: int
 ) -> tuple[str, ...]:
     """The kernels beside the fallback, at most so many and no more than are worth it."""
     best: list[tuple[float, tuple[str, ...]]] = [(mean(single, shapes), ())]
@@ -147,7 +147,10 @@ def _taken(
 
 
 def _mean(
-    keys: tuple[str, ...], useful: Mapping[str, Times], single: Times, shapes: Sequence[Shape]
+    keys: tuple[str, ...],
+    useful: Mapping[str, Times],
+    single: Times,
+    shapes: Sequence[WeightedShape],
 ) -> float:
     times = single
     for key in keys:

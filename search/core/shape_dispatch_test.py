@@ -16,9 +16,9 @@ from search.core.evaluation import Evaluation, Failure, Timed
 from search.core.graph import Graph
 from search.core.settings import Settings
 from search.core.shape_dispatch import WORTH, shape_dispatch
-from search.core.workload import Shape, mean
+from search.core.workload import WeightedShape, mean
 
-SHAPES = (Shape({"B": 64}), Shape({"B": 512}, 2.0), Shape({"B": 4096}))
+SHAPES = (WeightedShape({"B": 64}), WeightedShape({"B": 512}, 2.0), WeightedShape({"B": 4096}))
 
 
 def settings(most, shapes=SHAPES):
@@ -82,7 +82,7 @@ def test_where_a_specialist_is_hardly_faster_the_fallback_is_run():
 
 
 def test_a_heavier_shape_decides():
-    shapes = (Shape({"B": 64}), Shape({"B": 512}, 9.0))
+    shapes = (WeightedShape({"B": 64}), WeightedShape({"B": 512}, 9.0))
     times = ((9.0, 9.0), (6.0, 20.0), (40.0, 8.5))
     assert made(2, *times, shapes=shapes)[1] == [0, 2]
 

@@ -14,7 +14,7 @@ from search.core import quantity
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class WeightedShape:
     """Sizes that matter to a user, and how much: a time there counts to the power of `weight`."""
 
     sizes: Sizes
@@ -25,7 +25,7 @@ class Shape:
             raise ValueError(f"a weight must be positive and finite, not {self.weight}")
 
 
-def mean(values: Sequence[float], shapes: Sequence[Shape]) -> float:
+def mean(values: Sequence[float], shapes: Sequence[WeightedShape]) -> float:
     """The weighted geometric mean of positive values, one for each shape.
 
     exp(sum of weight * log value / sum of weights); a single value comes back as it is.
@@ -37,33 +37,33 @@ def mean(values: Sequence[float], shapes: Sequence[Shape]) -> float:
     return math.exp(math.fsum(logs) / total)
 
 
-def heaviest(shapes: Sequence[Shape]) -> Sizes:
+def heaviest(shapes: Sequence[WeightedShape]) -> Sizes:
     """The sizes of the largest weight; of equals the first."""
     return max(shapes, key=lambda shape: shape.weight).sizes
 
 
-def bound_us(spec: Spec, machine: Machine, shapes: Sequence[Shape]) -> float:
+def bound_us(spec: Spec, machine: Machine, shapes: Sequence[WeightedShape]) -> float:
     """The roofline of a workload in microseconds: the mean of those of its shapes."""
     return mean(bounds_us(spec, machine, shapes), shapes)
 
 
-def bounds_us(spec: Spec, machine: Machine, shapes: Sequence[Shape]) -> tuple[float, ...]:
+def bounds_us(spec: Spec, machine: Machine, shapes: Sequence[WeightedShape]) -> tuple[float, ...]:
     """The roofline at each shape in microseconds."""
     return tuple(roofline(spec, machine, shape.sizes).us for shape in shapes)
 
 
-def widest(spec: Spec, machine: Machine, shapes: Sequence[Shape]) -> Sizes:
+def widest(spec: Spec, machine: Machine, shapes: Sequence[WeightedShape]) -> Sizes:
     """The sizes at which most bytes must be moved, of equals the first: a source that is emitted
     for these holds for the others too."""
     return max(shapes, key=lambda s: roofline(spec, machine, s.sizes).bytes).sizes
 
 
-def words(shapes: Sequence[Shape]) -> str:
+def words(shapes: Sequence[WeightedShape]) -> str:
     """For a person: `M=64, N=48`, or `M=64, N=48 | M=512, N=48 (3 times the weight)`."""
     least = min(shape.weight for shape in shapes)
     return " | ".join(_words(shape, shape.weight / least) for shape in shapes)
 
 
-def _words(shape: Shape, weight: float) -> str:
+def _words(shape: WeightedShape, weight: float) -> str:
     sizes = quantity.shape(shape.sizes)
     return sizes if weight == 1 else f"{sizes} ({weight:g} times the weight)"

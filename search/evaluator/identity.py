@@ -11,7 +11,7 @@ from ir.machine import Machine
 from ir.nest.nest import LoopNest
 from search.core.candidate import Candidate
 from search.core.lowered import nest_of, spec_of
-from search.core.workload import Shape, widest
+from search.core.workload import WeightedShape, widest
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class SourceIdentity:
     backend: Backend
     machine: Machine
     # Those that are timed; the source is emitted for the widest, as when it is evaluated.
-    shapes: tuple[Shape, ...]
+    shapes: tuple[WeightedShape, ...]
 
     def __call__(self, candidate: Candidate) -> str:
         """Empty where it is not known: of an edited source, or where nothing can be emitted."""

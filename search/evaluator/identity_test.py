@@ -10,7 +10,7 @@ from ir.digest import text_digest
 from ir.edits.edits import neighbours
 from search.core.candidate import Candidate
 from search.core.testing import CHIP, SETTINGS, SIZES, SPEC
-from search.core.workload import Shape
+from search.core.workload import WeightedShape
 from search.evaluator.identity import SourceIdentity
 
 FIRST = autoschedule(SPEC, CHIP, SIZES)
@@ -29,7 +29,7 @@ def candidate(schedule):
     return Candidate(SETTINGS.spec, str(schedule), "chip", "tongue")
 
 
-def identity(emit, shapes=(Shape(SIZES),)):
+def identity(emit, shapes=(WeightedShape(SIZES),)):
     return SourceIdentity(SimpleNamespace(emit=emit), CHIP, shapes)
 
 
@@ -70,6 +70,8 @@ def test_an_edited_source_and_a_schedule_that_does_not_fit_have_none():
 
 
 def test_it_must_lower_at_every_shape():
-    lacking = Shape({"M": 8})
-    assert identity(named, (Shape(SIZES), Shape({**SIZES, "M": 128})))(candidate(FIRST))
-    assert identity(named, (Shape(SIZES), lacking))(candidate(FIRST)) == ""
+    lacking = WeightedShape({"M": 8})
+    assert identity(named, (WeightedShape(SIZES), WeightedShape({**SIZES, "M": 128})))(
+        candidate(FIRST)
+    )
+    assert identity(named, (WeightedShape(SIZES), lacking))(candidate(FIRST)) == ""

@@ -13,7 +13,7 @@ from ir.machine import Machine
 from ir.reference.inputs import random_inputs
 from ir.spec import Range, Read, Spec
 from ir.workload import Sizes
-from search.core.workload import Shape
+from search.core.workload import WeightedShape
 
 AFFORDABLE_FLOPS = 1 << 31  # a float64 reference of so many operations takes about a second
 AFFORDABLE_BYTES = 1 << 25  # of inputs and outputs; a reference holds ten times as much
@@ -48,14 +48,14 @@ class Drawn(Mapping):
 class TimedShape:
     """A shape that is timed."""
 
-    shape: Shape
+    shape: WeightedShape
     inputs: Drawn  # never changed, as each child has its own copy
     bound: Roofline  # what no kernel can do without
     # None can be faster; 0 where that depends on the data.
     least_us: float
 
     @staticmethod
-    def of(spec: Spec, machine: Machine, shape: Shape, seed: int) -> TimedShape:
+    def of(spec: Spec, machine: Machine, shape: WeightedShape, seed: int) -> TimedShape:
         """A shape of a spec with the inputs that a seed draws."""
         bound = roofline(spec, machine, shape.sizes)
         least = 0.0 if _depends_on_data(spec) else bound.us

@@ -25,7 +25,7 @@ from ir.workload import Sizes
 from search import evaluator
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluated, Evaluation, Failure, ShapeError, Timed
-from search.core.workload import Shape, mean
+from search.core.workload import WeightedShape, mean
 from search.evaluator.sandbox import Limits
 from search.evaluator.shapes import TimedShape, compared
 from search.evaluator.turns import ByTurns, Turns
@@ -52,14 +52,14 @@ class Bench:
     # Of a candidate, suited to what the backend says that it needs.
     limits: Limits = field(default_factory=Limits)
     # Several shapes that are timed instead of `sizes`, which are then those that figures are of.
-    workload: tuple[Shape, ...] = ()
+    workload: tuple[WeightedShape, ...] = ()
     # A candidate that fits the machine at some of them only is evaluated there.
     partly: bool = False
 
     @property
-    def shapes(self) -> tuple[Shape, ...]:
+    def shapes(self) -> tuple[WeightedShape, ...]:
         """The shapes that are timed, at least one."""
-        return self.workload or (Shape(self.sizes),)
+        return self.workload or (WeightedShape(self.sizes),)
 
 
 @dataclass(frozen=True, slots=True)

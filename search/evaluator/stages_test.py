@@ -17,7 +17,7 @@ from ir.reference.reference import evaluate_storage
 from machines.tiles.tiles import TILES
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluation, Failure
-from search.core.workload import Shape, heaviest
+from search.core.workload import WeightedShape, heaviest
 from search.evaluator import shapes
 from search.evaluator.sandbox import Limits
 from search.evaluator.stages import Bench, Stages
@@ -338,7 +338,11 @@ class Counting(Tongue):
         return Timing(float(sizes["M"]), self.can["time_kind"])
 
 
-SMALL, LARGE, HUGE = Shape({"M": 64}), Shape({"M": 4096}, 2.0), Shape({"M": 1 << 20})
+SMALL, LARGE, HUGE = (
+    WeightedShape({"M": 64}),
+    WeightedShape({"M": 4096}, 2.0),
+    WeightedShape({"M": 1 << 20}),
+)
 
 
 def over(backend, folder, workload, schedule="schedule(scale)\n", **more):

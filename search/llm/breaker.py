@@ -15,7 +15,7 @@ FOR_GOOD = ("key", "quota", "protocol")  # whatever is asked; `model` is for one
 
 
 @dataclass(frozen=True, slots=True)
-class Tolerance:
+class BreakerLimits:
     """When a client stops asking an endpoint for a while. Times are in seconds."""
 
     in_a_row: int = 3  # failures after which it rests
@@ -36,7 +36,7 @@ class Breaker:
     def __init__(
         self,
         client: Client,
-        tolerance: Tolerance = Tolerance(),
+        tolerance: BreakerLimits = BreakerLimits(),
         clock: Callable[[], float] = time.monotonic,
         rng: random.Random | None = None,
     ):

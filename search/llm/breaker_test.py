@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from search.llm.breaker import Breaker, Tolerance
+from search.llm.breaker import Breaker, BreakerLimits
 from search.llm.exchange import ModelError
 from search.llm.models import OUTAGE
 from search.llm.patient import Patience, Patient
@@ -13,7 +13,7 @@ from search.llm.testing import Saying, Time, answer, fault, request
 
 def broken(*replies):
     time, client = Time(), Saying(*replies)
-    return Breaker(client, Tolerance(3, 100.0), time.clock), client, time
+    return Breaker(client, BreakerLimits(3, 100.0), time.clock), client, time
 
 
 def kinds(breaker, count, asked=None):
@@ -94,7 +94,7 @@ def outage(tolerance, *replies, rng=None):
 
 
 def test_rests_grow_until_an_answer_comes():
-    tolerance = Tolerance(in_a_row=1, rest=50.0, first=10.0)
+    tolerance = BreakerLimits(in_a_row=1, rest=50.0, first=10.0)
     breaker, client, time = outage(tolerance, *[fault("server")] * 5, answer("Done."), fault())
     rests = []
     for _ in range(5):
@@ -110,7 +110,7 @@ def test_rests_grow_until_an_answer_comes():
 def test_rests_are_shortened_by_a_seeded_chance():
     found = []
     for _ in range(2):
-        tolerance = Tolerance(in_a_row=1, rest=100.0)
+        tolerance = BreakerLimits(in_a_row=1, rest=100.0)
         breaker, _, time = outage(tolerance, fault("limit"), rng=random.Random(3))
         for _ in range(4):
             kinds(breaker, 1)
@@ -121,7 +121,7 @@ def test_rests_are_shortened_by_a_seeded_chance():
 
 
 def test_a_server_that_is_started_again_is_waited_for():
-    breaker, client, time = outage(Tolerance(3, 100.0, span=10.0), fault("connection"))
+    breaker, client, time = outage(BreakerLimits(3, 100.0, span=10.0), fault("connection"))
     assert kinds(breaker, 5) == ["connection"] * 5
     time.now += 10.0
     assert kinds(breaker, 2) == ["connection", "gone"]
@@ -130,7 +130,7 @@ def test_a_server_that_is_started_again_is_waited_for():
 
 def test_an_endpoint_that_asks_for_a_long_wait_is_left_alone_for_it():
     replies = fault("limit", retry_after=500.0), answer("Done.")
-    breaker, client, time = outage(Tolerance(3, 100.0), *replies)
+    breaker, client, time = outage(BreakerLimits(3, 100.0), *replies)
     assert kinds(breaker, 2) == ["limit", "gone"]
     time.now += 499.0
     assert kinds(breaker, 1) == ["gone"] and breaker.left == 1.0

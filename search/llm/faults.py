@@ -9,7 +9,7 @@ from typing import Any
 
 from search.llm.endpoint import BASE_URL, KEY, Endpoint
 from search.llm.exchange import ModelError
-from search.llm.reading import Reading
+from search.llm.reading import AnswerReading
 
 QUOTED = 300  # characters of an endpoint's own words
 STATUS = {
@@ -34,7 +34,9 @@ HINTS = {
 }
 
 
-def fault(error: Exception, openai: ModuleType, endpoint: Endpoint, reading: Reading) -> ModelError:
+def fault(
+    error: Exception, openai: ModuleType, endpoint: Endpoint, reading: AnswerReading
+) -> ModelError:
     """What went wrong, with the tokens that the endpoint says were paid for it all the same.
 
     Where it says nothing none are counted: a budget is not used up by an outage.

@@ -16,7 +16,7 @@ MINUTE = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class EndpointLimits:
     """The limits of an endpoint."""
 
     at_once: int = 4  # concurrent requests
@@ -40,7 +40,7 @@ class Limited:
     def __init__(
         self,
         client: Client,
-        limits: Limits,
+        limits: EndpointLimits,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ):

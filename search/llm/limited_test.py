@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from search.llm.limited import Limited, Limits
+from search.llm.limited import EndpointLimits, Limited
 from search.llm.testing import Saying, Time, answer, fault, request
 from search.llm.tokens import request_tokens
 
@@ -18,14 +18,14 @@ def limited(limits, client=None, time=None):
 
 
 def test_without_limits_nobody_waits():
-    client, time = limited(Limits(at_once=1))
+    client, time = limited(EndpointLimits(at_once=1))
     for _ in range(100):
         client.complete(request())
     assert time.slept == []
 
 
 def test_requests_of_a_minute_are_counted():
-    client, time = limited(Limits(requests=3))
+    client, time = limited(EndpointLimits(requests=3))
     sent = []
     for _ in range(7):
         client.complete(request())
@@ -35,7 +35,7 @@ def test_requests_of_a_minute_are_counted():
 
 
 def test_tokens_of_a_minute_are_counted():
-    client, time = limited(Limits(tokens=2 * EACH))
+    client, time = limited(EndpointLimits(tokens=2 * EACH))
     sent = []
     for _ in range(4):
         client.complete(request())
@@ -44,7 +44,7 @@ def test_tokens_of_a_minute_are_counted():
 
 
 def test_a_request_over_the_limit_of_tokens_goes_alone():
-    client, time = limited(Limits(tokens=EACH // 2))
+    client, time = limited(EndpointLimits(tokens=EACH // 2))
     sent = []
     for _ in range(3):
         client.complete(request())
@@ -53,7 +53,7 @@ def test_a_request_over_the_limit_of_tokens_goes_alone():
 
 
 def test_a_request_that_failed_counts_and_makes_room_for_the_next():
-    client, time = limited(Limits(at_once=1, requests=1), Saying(fault(), answer()))
+    client, time = limited(EndpointLimits(at_once=1, requests=1), Saying(fault(), answer()))
     with pytest.raises(Exception, match="a fault"):
         client.complete(request())
     client.complete(request())
@@ -80,7 +80,7 @@ class Meeting:
 
 def test_no_more_than_so_many_are_under_way():
     meeting = Meeting()
-    client, _ = limited(Limits(at_once=2), meeting)
+    client, _ = limited(EndpointLimits(at_once=2), meeting)
     threads = [threading.Thread(target=client.complete, args=(request(),)) for _ in range(8)]
     for thread in threads:
         thread.start()
@@ -92,4 +92,4 @@ def test_no_more_than_so_many_are_under_way():
 @pytest.mark.parametrize("wrong", [{"at_once": 0}, {"requests": 0}, {"tokens": -1}])
 def test_limits_are_positive(wrong):
     with pytest.raises(ValueError, match="at least 1"):
-        Limits(**wrong)
+        EndpointLimits(**wrong)

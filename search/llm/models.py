@@ -8,20 +8,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from search.core.stored import Keeper
-from search.llm.breaker import Breaker, Tolerance
+from search.llm.breaker import Breaker, BreakerLimits
 from search.llm.budgeted import Budgeted
 from search.llm.endpoint import Endpoint
 from search.llm.ensemble import Ensemble
 from search.llm.exchange import Answer, ModelError, Reply, Request
 from search.llm.ledger import Ledger
-from search.llm.limited import Limited, Limits
+from search.llm.limited import EndpointLimits, Limited
 from search.llm.patient import Patience, Patient
 from search.llm.recording import Recording
 from search.llm.remote import Remote
 from search.llm.replay import Replay
 from search.llm.time_left import TimeLeft
 
-OUTAGE = Tolerance(in_a_row=3, first=15.0, span=10.0)
+OUTAGE = BreakerLimits(in_a_row=3, first=15.0, span=10.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +68,9 @@ def asked(
     keeper: Keeper,
     rng: random.Random,
     *,
-    limits: Limits = Limits(),
+    limits: EndpointLimits = EndpointLimits(),
     patience: Patience = Patience(),
-    tolerance: Tolerance = OUTAGE,
+    tolerance: BreakerLimits = OUTAGE,
     say: Callable[[str], None] = lambda text: None,
 ) -> Models:
     """Models at an endpoint. rng: for the waits between attempts.  say: is told of these.

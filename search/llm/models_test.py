@@ -8,13 +8,13 @@ import pytest
 
 from ir.errors import KernelError
 from search.core.settings import Settings
-from search.llm.breaker import Tolerance
+from search.llm.breaker import BreakerLimits
 from search.llm.costs import Price
 from search.llm.endpoint import Endpoint
 from search.llm.ensemble import ensemble
 from search.llm.exchange import ModelError
 from search.llm.ledger import Ledger
-from search.llm.limited import Limits
+from search.llm.limited import EndpointLimits
 from search.llm.models import asked, replayed
 from search.llm.patient import Patience
 from search.llm.testing import request
@@ -142,7 +142,7 @@ def test_attempts_again_are_told(store, made):
 
 def test_no_more_than_so_many_are_asked_at_once(store, made):
     with ModelServer(otherwise=Scripted("a", "text", delay=0.05), gather=3) as server:
-        models = made(server, store, limits=Limits(at_once=3))
+        models = made(server, store, limits=EndpointLimits(at_once=3))
         threads = [threading.Thread(target=models.complete, args=(r,)) for r in REQUESTS * 2]
         for thread in threads:
             thread.start()
@@ -204,7 +204,7 @@ def test_closing_ends_waits_at_once(store, made):
 
 def test_an_outage_is_waited_for_and_takes_nothing(store, made):
     told = []
-    tolerance = Tolerance(in_a_row=2, rest=0.01)
+    tolerance = BreakerLimits(in_a_row=2, rest=0.01)
     outage = ["empty", "garbage", "dead", "error_in_200"]
     with ModelServer([*outage, "good_edit"]) as server:
         models = made(
@@ -226,7 +226,7 @@ def test_an_outage_is_waited_for_and_takes_nothing(store, made):
 
 def test_nothing_is_waited_for_beyond_the_time_that_is_left(store, made):
     with ModelServer(otherwise="limit") as server:
-        models = made(server, store, patience=Patience(), tolerance=Tolerance(1, rest=90.0))
+        models = made(server, store, patience=Patience(), tolerance=BreakerLimits(1, rest=90.0))
         models.time_left.set(0.2)
         assert "the time of the search is over" in "".join(talk(models, REQUESTS[:1]))
         with pytest.raises(ModelError, match="the time of the search is over"):

@@ -15,7 +15,7 @@ TAIL = 64  # bytes in which it is looked for
 MOST_BYTES = 1 << 26
 
 
-class Reading:
+class AnswerReading:
     """One answer. began: whether the endpoint has accepted the request.
 
     deadline: seconds for all of it; None for the endpoint's.

@@ -6,7 +6,7 @@ import pytest
 
 from search.llm.endpoint import Endpoint
 from search.llm.exchange import ModelError
-from search.llm.reading import Reading
+from search.llm.reading import AnswerReading
 from search.llm.testing import Time, request
 from search.llm.tokens import request_tokens
 
@@ -21,7 +21,7 @@ def piece(text, finish=None, index=0, usage=None):
 
 def reading():
     time = Time()
-    made = Reading(request(), ENDPOINT, time.clock)
+    made = AnswerReading(request(), ENDPOINT, time.clock)
     made.begin(streams=True, events=True)
     return made, time
 

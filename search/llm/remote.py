@@ -16,7 +16,7 @@ from ir.errors import KernelError
 from search.llm.endpoint import BASE_URL, KEY, Endpoint
 from search.llm.exchange import Answer, ModelError, Request
 from search.llm.faults import QUOTED, fault
-from search.llm.reading import Reading
+from search.llm.reading import AnswerReading
 from search.llm.time_left import TimeLeft
 
 CONNECT_SECONDS = 15.0
@@ -73,9 +73,9 @@ class Remote:
         self._closed = True
         self._client.close()
 
-    def _attempt(self, request: Request) -> tuple[Reading, Exception | None]:
+    def _attempt(self, request: Request) -> tuple[AnswerReading, Exception | None]:
         deadline = self._time_left.of(self.endpoint.deadline)
-        reading = Reading(request, self.endpoint, self._clock, deadline)
+        reading = AnswerReading(request, self.endpoint, self._clock, deadline)
         try:
             for piece in self._pieces(request, reading):
                 reading.take(piece)
@@ -87,7 +87,7 @@ class Remote:
             return reading, error
         return reading, None
 
-    def _pieces(self, request: Request, reading: Reading) -> Iterator[Any]:
+    def _pieces(self, request: Request, reading: AnswerReading) -> Iterator[Any]:
         """The pieces of an answer; one that holds all of it where nothing is streamed."""
         silence = self._time_left.of(self.endpoint.silence)
         timeout = self._openai.Timeout(silence, connect=min(silence, CONNECT_SECONDS))

@@ -16,7 +16,7 @@ ROUNDS = 3  # how often a policy is asked again when its proposals do not fill a
 TOGETHER = 8  # operators that wait for a model at once
 
 
-Made = Candidate | GaveUp | Halted
+Child = Candidate | GaveUp | Halted
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ class Asking:
             if operator.parents == parents and not getattr(operator, "by_name", False)
         ]
 
-    def _remote(self, proposals: Sequence[Proposal], seed: str) -> dict[int, Made]:
+    def _remote(self, proposals: Sequence[Proposal], seed: str) -> dict[int, Child]:
         """The answers of the operators that wait for a model, by the proposal's number."""
         waiting = [n for n, p in enumerate(proposals) if self.operators[p.operator].remote]
         if not waiting:
@@ -112,7 +112,7 @@ class Asking:
             }
         return {n: future.result() for n, future in found.items()}
 
-    def _made(self, proposal: Proposal, seed: str, rng: random.Random) -> Made:
+    def _made(self, proposal: Proposal, seed: str, rng: random.Random) -> Child:
         """What an operator makes of a proposal; one that waits for a model draws from its own
         generator, whenever it is asked."""
         operator = self.operators[proposal.operator]

@@ -28,7 +28,7 @@ from search.core.lowered import (
     variant_text,
 )
 from search.core.transferred import Transferred
-from search.core.workload import Shape, mean
+from search.core.workload import WeightedShape, mean
 from search.loop.forecast import Neighbour, correction, neighbours
 from search.warm_start.adapt import adapted
 
@@ -65,7 +65,7 @@ class Context:
     outcomes: Mapping[str, Evaluated] = field(default_factory=dict)
     hint: str = ""  # of the policy, for an operator that asks a model
     # Weighted shapes besides `sizes` that a child must fit at; empty: one shape.
-    workload: tuple[Shape, ...] = ()
+    workload: tuple[WeightedShape, ...] = ()
     # Results of other machines and earlier runs for the same kernel.
     transferred: tuple[Transferred, ...] = ()
     _neighbours: list[tuple[Neighbour, ...]] = field(
@@ -161,7 +161,7 @@ class Context:
                     continue
 
     def _estimate(self, candidate: Candidate) -> float:
-        shapes = self.workload or (Shape(self.sizes),)
+        shapes = self.workload or (WeightedShape(self.sizes),)
         each = [_estimated(_Case(candidate, s.sizes, self.machine)) for s in shapes]
         return mean(each, shapes)
 

@@ -57,7 +57,7 @@ class Evaluator(Protocol):
         """(position, outcome) of each, in any order; gives up the rest after `seconds`."""
 
 
-class Models(Protocol):
+class ModelHooks(Protocol):
     """What operators that ask models share."""
 
     @property
@@ -99,7 +99,7 @@ class Search:
         machine: Machine,
         policy: Policy,
         operators: Mapping[str, Operator],
-        models: Models | None = None,
+        models: ModelHooks | None = None,
         run: str | None = None,
         identity: Identity = none_known,
         clock: Callable[[], float] = time.monotonic,

@@ -13,7 +13,7 @@ from search.core.graph import Graph
 from search.core.measures import named
 from search.core.settings import Settings
 from search.core.testing import CHIP, SPEC
-from search.core.workload import Shape, mean
+from search.core.workload import WeightedShape, mean
 from search.loop.run import Search
 from search.loop.shape_view import ShapeView, in_turn, shape_views
 from search.loop.state import Proposal, State
@@ -22,7 +22,7 @@ from search.store.forgetful import Forgetful
 from search.store.store import Store
 from search.warm_start.first import ELSEWHERE, FIRST, PLAIN
 
-SHAPES = tuple(Shape({"M": m, "N": 32, "K": 48}) for m in (8, 64, 512))
+SHAPES = tuple(WeightedShape({"M": m, "N": 32, "K": 48}) for m in (8, 64, 512))
 SETTINGS = Settings(
     "scaled_matmul",
     spec_text(SPEC),

@@ -25,7 +25,7 @@ class Progress:
     cost: float = 0.0
 
 
-class Rule(Protocol):
+class StopRule(Protocol):
     """A reason to stop."""
 
     def __call__(self, progress: Progress) -> str | None:
@@ -69,7 +69,7 @@ class Stagnation:
 
 
 @dataclass(frozen=True, slots=True)
-class Roofline:
+class RooflineShare:
     """Stops when the best reaches a share of the machine's bound."""
 
     share: float
@@ -108,7 +108,7 @@ class Tokens:
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
+class CostLimit:
     """Stops when models have cost so much, in the currency of the prices."""
 
     most: float
@@ -127,20 +127,20 @@ class Exhausted:
         return "nothing new is left to try" if progress.nothing_new else None
 
 
-def rules_of(settings: Settings) -> tuple[Rule, ...]:
+def rules_of(settings: Settings) -> tuple[StopRule, ...]:
     """The rules that settings ask for; the first that fires gives the reason."""
-    chosen: tuple[tuple[Callable[[Any], Rule], float | None], ...] = (
+    chosen: tuple[tuple[Callable[[Any], StopRule], float | None], ...] = (
         (Evaluations, settings.evaluations),
         (Seconds, settings.seconds),
         (Stagnation, settings.stagnation),
-        (Roofline, settings.roofline_share),
+        (RooflineShare, settings.roofline_share),
         (Speedup, settings.target_speedup),
         (Tokens, settings.max_tokens),
-        (Cost, settings.max_cost),
+        (CostLimit, settings.max_cost),
     )
     return tuple(rule(most) for rule, most in chosen if most is not None)
 
 
-def first_reason(rules: Sequence[Rule], progress: Progress) -> str | None:
+def first_reason(rules: Sequence[StopRule], progress: Progress) -> str | None:
     """The reason of the first rule that has one."""
     return next((reason for rule in rules if (reason := rule(progress))), None)

@@ -6,11 +6,11 @@ import pytest
 
 from search.core.settings import Settings
 from search.loop.termination import (
-    Cost,
+    CostLimit,
     Evaluations,
     Exhausted,
     Progress,
-    Roofline,
+    RooflineShare,
     Seconds,
     Speedup,
     Stagnation,
@@ -28,7 +28,7 @@ NOW = Progress(evaluations=10, seconds=5.0, since_gain=4, best_us=2.0, roofline_
         (Evaluations(10), {"evaluations": 9}, "10 evaluations were asked for and made"),
         (Seconds(5.0), {"seconds": 4.9}, "the 5 s it was given are over"),
         (Stagnation(4), {"since_gain": 3}, "no gain in the last 4 evaluations"),
-        (Roofline(0.5), {"best_us": 2.1}, "50% of the roofline is reached"),
+        (RooflineShare(0.5), {"best_us": 2.1}, "50% of the roofline is reached"),
     ],
 )
 def test_a_rule_fires_at_its_limit(rule, before, reason):
@@ -37,7 +37,7 @@ def test_a_rule_fires_at_its_limit(rule, before, reason):
 
 
 def test_without_a_correct_candidate_no_roofline_is_reached():
-    assert Roofline(0.0)(replace(NOW, best_us=None)) is None
+    assert RooflineShare(0.0)(replace(NOW, best_us=None)) is None
 
 
 def test_exhausted_when_nothing_is_new():
@@ -52,7 +52,7 @@ def test_the_first_rule_that_fires_gives_the_reason():
 
 def test_settings_without_limits_have_no_rules_for_them():
     settings = Settings("k", "", "chip", "tongue", {}, evaluations=None, seconds=3.0)
-    assert rules_of(settings) == (Seconds(3.0), Roofline(0.95))
+    assert rules_of(settings) == (Seconds(3.0), RooflineShare(0.95))
 
 
 def test_a_target_tokens_and_money_stop_a_search():
@@ -62,5 +62,5 @@ def test_a_target_tokens_and_money_stop_a_search():
     assert Speedup(1.0)(replace(so_far, first_us=None)) is None
     assert "100 tokens" in Tokens(100)(so_far)
     assert Tokens(101)(so_far) is None
-    assert "0.5" in Cost(0.5)(so_far)
-    assert Cost(0.51)(so_far) is None
+    assert "0.5" in CostLimit(0.5)(so_far)
+    assert CostLimit(0.51)(so_far) is None

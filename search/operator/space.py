@@ -19,7 +19,7 @@ Setting = Mapping[str, int]  # by parameter, the number of one of its values
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
+class Tunable:
     """What one verb decides on one subject."""
 
     verb: str
@@ -43,11 +43,11 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Space:
+class SearchSpace:
     """The settings around a schedule."""
 
     base: Schedule  # which they change
-    parameters: Mapping[str, Parameter] = field(default_factory=dict)  # by name
+    parameters: Mapping[str, Tunable] = field(default_factory=dict)  # by name
     # By parameter: the subjects whose decisions change with it.
     alike: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -58,7 +58,7 @@ class Space:
         machine: Machine,
         sizes: Sizes,
         seen: Sequence[Schedule] = (),
-    ) -> Space:
+    ) -> SearchSpace:
         """What one change of `base` reaches, and all values that the schedules `seen` have."""
         found: dict[tuple[str, str], dict[Decision | None, None]] = {}
         alike: dict[str, tuple[str, ...]] = {}
@@ -77,11 +77,11 @@ class Space:
         loops = found.setdefault((FIRST, ""), {})
         loops.update((Decision(FIRST, d.subject), None) for d in base.of("place"))
         made = (
-            Parameter(*key, tuple(sorted(found[key], key=partial(_order, key[0]))))
+            Tunable(*key, tuple(sorted(found[key], key=partial(_order, key[0]))))
             for key in sorted(found, key=lambda key: (RANK.get(key[0], len(RANK)), key[1]))
             if len(found[key]) > 1
         )
-        return Space(base, {p.name: p for p in made}, alike)
+        return SearchSpace(base, {p.name: p for p in made}, alike)
 
     def setting(self, schedule: Schedule) -> Setting:
         """Where a schedule lies in the space: `base`, or one of those `seen`."""

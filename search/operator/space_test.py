@@ -9,7 +9,7 @@ from ir.edits.edits import difference, neighbours
 from ir.parse.parse import parse_schedule, parse_spec
 from ir.schedule import Decision
 from search.core.testing import CHIP, SIZES
-from search.operator.space import Parameter, Space
+from search.operator.space import SearchSpace, Tunable
 
 SPEC = parse_spec(
     '''def product(a: f32[M, K], b: f32[K, N]) -> f32[M, N]:
@@ -22,7 +22,7 @@ BASE = autoschedule(SPEC, CHIP, SIZES)
 
 
 def space(*seen):
-    return Space.of(SPEC, BASE, CHIP, SIZES, seen)
+    return SearchSpace.of(SPEC, BASE, CHIP, SIZES, seen)
 
 
 def test_every_single_change_is_a_setting():
@@ -63,12 +63,12 @@ def test_sizes_are_ordinal_and_a_whole_index_is_the_largest_tile():
 
 def test_words_are_not_ordinal():
     values = tuple(Decision("compute", "y", (("unit", u),)) for u in ("matrix", "vector"))
-    assert not Parameter("compute", "y", values).ordinal
+    assert not Tunable("compute", "y", values).ordinal
     both = (
         Decision("pack", "a", (("order", "k_m"), ("dtype", "tf32"))),
         Decision("pack", "a", (("order", "k_m"),)),
     )
-    assert not Parameter("pack", "a", both).ordinal
+    assert not Tunable("pack", "a", both).ordinal
 
 
 def test_a_loop_comes_first():
@@ -76,7 +76,7 @@ def test_a_loop_comes_first():
         "schedule(product)\ntile(m, size=8)\ntile(n, size=8)\nplace(m.outer, level=grid)\n"
         "place(n.outer, level=grid)\n"
     )
-    around = Space.of(SPEC, base, CHIP, SIZES)
+    around = SearchSpace.of(SPEC, base, CHIP, SIZES)
     first = around.parameters["first()"]
     number = first.values.index(Decision("first", "n.outer"))
     transposed = around.schedule({"first()": number})
@@ -85,6 +85,6 @@ def test_a_loop_comes_first():
 
 def test_a_schedule_that_places_nothing_has_a_space_too():
     bare = parse_schedule("schedule(product)\n")
-    around = Space.of(SPEC, bare, CHIP, SIZES)
+    around = SearchSpace.of(SPEC, bare, CHIP, SIZES)
     assert "first()" not in around.parameters
     assert around.schedule(around.setting(bare)) == bare

@@ -22,7 +22,7 @@ _FEWEST = 10  # trials of a warm start, which takes the best tenth
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class StudyParameter:
     """A parameter: the numbers from 0 below `count`."""
 
     count: int
@@ -40,7 +40,7 @@ class Trial:
 
 def asked(
     sampler: str,
-    axes: Mapping[str, Axis],
+    axes: Mapping[str, StudyParameter],
     trials: Sequence[Trial],
     start: Mapping[str, int],
     seed: int,
@@ -87,7 +87,7 @@ def _optuna() -> ModuleType:
     return optuna
 
 
-def _distribution(optuna: ModuleType, axis: Axis, sampler: str) -> Any:
+def _distribution(optuna: ModuleType, axis: StudyParameter, sampler: str) -> Any:
     if sampler == CMA or axis.ordinal:
         return optuna.distributions.IntDistribution(0, axis.count - 1)
     return optuna.distributions.CategoricalDistribution(tuple(range(axis.count)))

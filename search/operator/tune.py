@@ -12,8 +12,8 @@ from ir.schedule import Schedule
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluation
 from search.loop.context import Context, GaveUp, Parent
-from search.operator.space import Space
-from search.operator.study import TPE, Axis, Trial, asked
+from search.operator.space import SearchSpace
+from search.operator.study import TPE, StudyParameter, Trial, asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Tune:
         trials = tuple(_told(context))
         seen = [schedule for schedule, _ in trials]
         variant = context.parents[0].variant
-        space = Space.of(variant, base, context.machine, context.sizes, seen)
+        space = SearchSpace.of(variant, base, context.machine, context.sizes, seen)
         if not space.parameters:
             return GaveUp("there is nothing to tune")
         offered = islice(self._offered(context, space, trials, rng), self.looks)
@@ -53,7 +53,7 @@ class Tune:
     def _offered(
         self,
         context: Context,
-        space: Space,
+        space: SearchSpace,
         trials: tuple[tuple[Schedule, float | None], ...],
         rng: random.Random,
     ) -> Iterator[Candidate]:
@@ -61,7 +61,7 @@ class Tune:
         names = list(space.parameters)
         swept = rng.sample(names, min(self.width or len(names), len(names)))
         axes = {
-            name: Axis(len(p.values), p.ordinal)
+            name: StudyParameter(len(p.values), p.ordinal)
             for name, p in space.parameters.items()
             if name in swept
         }

@@ -15,14 +15,18 @@ from search.core.graph import Graph
 from search.core.testing import CHIP, SIZES, SPEC
 from search.loop.context import Context, GaveUp, Parent, nest_digest
 from search.operator import local_operators, study
-from search.operator.study import CMA, TPE, Axis, Trial, asked
+from search.operator.study import CMA, TPE, StudyParameter, Trial, asked
 from search.operator.tune import Tune
 
 FIRST, PLAIN = (
     Candidate(spec_text(SPEC), str(made(SPEC, CHIP, SIZES)), "chip", "tongue")
     for made in (autoschedule, plain)
 )
-AXES = {"a": Axis(9, True), "b": Axis(9, True), "unit": Axis(3, False)}
+AXES = {
+    "a": StudyParameter(9, True),
+    "b": StudyParameter(9, True),
+    "unit": StudyParameter(3, False),
+}
 START = {"a": 4, "b": 4, "unit": 0}
 
 
@@ -59,7 +63,7 @@ def test_all_failures_or_no_trial_at_all_is_a_start():
 
 def test_cma_is_over_ordinal_parameters_only():
     assert all(set(s) == {"a", "b"} for s in some(CMA, trials(8, lambda s: 1.0 + s["a"])))
-    assert list(asked(CMA, {"unit": Axis(3, False)}, [], START, 1)) == []
+    assert list(asked(CMA, {"unit": StudyParameter(3, False)}, [], START, 1)) == []
 
 
 @pytest.mark.parametrize("sampler", [TPE, CMA])

@@ -18,18 +18,18 @@ from search.core.outcome import AtShape, Outcome
 from search.core.shape_dispatch import guard_lines
 from search.core.workload import words
 from search.report.page import (
-    Archive,
-    Axis,
-    Cell,
+    ArchiveAxis,
+    ArchiveCell,
+    ArchiveMaps,
     Engine,
+    EvaluationRow,
     HeldOutRow,
+    LineageStep,
     OperatorRow,
     PromptRow,
-    Result,
+    RunReport,
     ShapeRow,
-    Step,
     Text,
-    Trial,
 )
 
 
@@ -40,12 +40,12 @@ def result(
     facts: Mapping[str, str],
     others: tuple[Text, ...] = (),
     held_out: Sequence[HeldOut] = (),
-) -> Result:
+) -> RunReport:
     """The result to show. source: of the winner, as text.  facts: what only the caller knows.
     others: texts of the kernels that share its shapes.  held_out: where these were tried."""
     settings = outcome.settings
     best = outcome.evaluation
-    return Result(
+    return RunReport(
         run=outcome.run,
         kernel=settings.kernel,
         title=_title(settings.spec),
@@ -115,28 +115,28 @@ def _numbers(outcome: Outcome) -> dict[str, int]:
     return {key: number for number, key in enumerate(outcome.outcomes)}
 
 
-def _trials(outcome: Outcome) -> tuple[Trial, ...]:
+def _trials(outcome: Outcome) -> tuple[EvaluationRow, ...]:
     found = []
     for number, (key, told) in enumerate(outcome.outcomes.items()):
         operator = outcome.graph.node(key).origin.operator
         if isinstance(told, Evaluation):
-            found.append(Trial(number, operator, told.us))
+            found.append(EvaluationRow(number, operator, told.us))
         else:
-            found.append(Trial(number, operator, None, told.stage, told.reason))
+            found.append(EvaluationRow(number, operator, None, told.stage, told.reason))
     return tuple(found)
 
 
-def _lineage(outcome: Outcome) -> tuple[Step, ...]:
+def _lineage(outcome: Outcome) -> tuple[LineageStep, ...]:
     if outcome.best is None:
         return ()
     numbers = _numbers(outcome)
-    steps: list[Step] = []
+    steps: list[LineageStep] = []
     before: Candidate | None = None
     for candidate in outcome.graph.lineage(outcome.best.key):
         told = outcome.outcomes.get(candidate.key)
         others = candidate.origin.parents[1:]
         steps.append(
-            Step(
+            LineageStep(
                 number=numbers[candidate.key],
                 operator=candidate.origin.operator,
                 us=told.us if isinstance(told, Evaluation) else None,
@@ -157,15 +157,15 @@ def _engines(outcome: Outcome) -> tuple[Engine, ...]:
     return tuple(Engine(n, before.get(n, 0.0), best.engines.get(n, 0.0)) for n in names)
 
 
-def _archive(outcome: Outcome) -> Archive:
+def _archive(outcome: Outcome) -> ArchiveMaps:
     numbers = _numbers(outcome)
     best = outcome.best.key if outcome.best else ""
-    axes = tuple(Axis(m.title, m.labels) for m in named(outcome.settings.measures))
+    axes = tuple(ArchiveAxis(m.title, m.labels) for m in named(outcome.settings.measures))
     cells = (
-        Cell(e.cell, e.evaluation.us, numbers[e.candidate.key], e.candidate.key == best)
+        ArchiveCell(e.cell, e.evaluation.us, numbers[e.candidate.key], e.candidate.key == best)
         for e in outcome.archive
     )
-    return Archive(axes, tuple(cells))
+    return ArchiveMaps(axes, tuple(cells))
 
 
 def _texts(outcome: Outcome, source: Text | None) -> tuple[Text, ...]:

@@ -13,7 +13,7 @@ from search.core.held_out import HeldOut
 from search.core.outcome import Outcome
 from search.core.settings import Settings
 from search.core.shape_dispatch import shape_dispatch
-from search.core.workload import Shape
+from search.core.workload import WeightedShape
 from search.report.collect import result
 from search.report.page import Text
 
@@ -159,7 +159,7 @@ def test_a_run_without_a_correct_candidate_is_shown_without_a_winner():
 
 
 def test_a_workload_is_shown_shape_by_shape_with_the_guards_that_share_it():
-    shapes = (Shape({"M": 8}), Shape({"M": 64}, 3.0))
+    shapes = (WeightedShape({"M": 8}), WeightedShape({"M": 64}, 3.0))
     single = Evaluation(
         4.0, "simulated", "simulator", times=(Timed({"M": 8}, 1.0, 4.0), Timed({"M": 64}, 3.0, 4.0))
     )

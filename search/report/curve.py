@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from search.core import quantity
-from search.report.page import Result, Trial
+from search.report.page import EvaluationRow, RunReport
 from search.report.scale import Scale, scale_for, spread
 
 LABEL_GAP = 17
@@ -40,7 +40,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class CurveLevel:
     """A horizontal line with its label."""
 
     name: str  # plain, first, best or roofline
@@ -50,7 +50,7 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Dot:
+class CurvePoint:
     """One evaluation."""
 
     x: float
@@ -73,9 +73,9 @@ class Curve:
     area: str
     across: tuple[Mark, ...]
     upward: tuple[Mark, ...]
-    levels: tuple[Level, ...]
-    dots: tuple[Dot, ...]
-    failures: tuple[Dot, ...]
+    levels: tuple[CurveLevel, ...]
+    dots: tuple[CurvePoint, ...]
+    failures: tuple[CurvePoint, ...]
     failures_y: float
 
     @property
@@ -92,7 +92,7 @@ LEVELS = (
 )
 
 
-def curve(result: Result, sheet: Sheet = WIDE) -> Curve | None:
+def curve(result: RunReport, sheet: Sheet = WIDE) -> Curve | None:
     """The drawing for a result; None where no trial was correct."""
     known = [t.us for t in result.trials if t.us is not None]
     if not known:
@@ -129,7 +129,7 @@ def _scale(times: list[float], levels: list[float], bottom: float, top: float) -
 class _Across:
     """The axis of evaluations."""
 
-    def __init__(self, trials: tuple[Trial, ...], left: float, right: float):
+    def __init__(self, trials: tuple[EvaluationRow, ...], left: float, right: float):
         self.count = max(1, max(t.number for t in trials))
         self.left, self.right = left + 8, right - 8
 
@@ -143,7 +143,7 @@ class _Across:
         return tuple(Mark(self(n), str(n)) for n in range(0, self.count + 1, step))
 
 
-def _path(trials: tuple[Trial, ...], across: _Across, scale: Scale, right: float) -> str:
+def _path(trials: tuple[EvaluationRow, ...], across: _Across, scale: Scale, right: float) -> str:
     best: float | None = None
     parts: list[str] = []
     for t in trials:
@@ -159,16 +159,16 @@ def _start(path: str) -> str:
     return path[1:].split(" ", 1)[0]
 
 
-def _levels(values: dict[str, float | None], scale: Scale) -> tuple[Level, ...]:
+def _levels(values: dict[str, float | None], scale: Scale) -> tuple[CurveLevel, ...]:
     known = [(name, words, us) for name, words in LEVELS if (us := values[name])]
     labels = spread([scale(v) for _, _, v in known], LABEL_GAP)
     return tuple(
-        Level(name, f"{words} {quantity.time(v)}", round(scale(v), 1), round(y + 4, 1))
+        CurveLevel(name, f"{words} {quantity.time(v)}", round(scale(v), 1), round(y + 4, 1))
         for (name, words, v), y in zip(known, labels)
     )
 
 
-def _dots(result: Result, across: _Across, scale: Scale) -> tuple[Dot, ...]:
+def _dots(result: RunReport, across: _Across, scale: Scale) -> tuple[CurvePoint, ...]:
     best = float("inf")
     dots = []
     for t in result.trials:
@@ -176,14 +176,18 @@ def _dots(result: Result, across: _Across, scale: Scale) -> tuple[Dot, ...]:
             continue
         hint = f"#{t.number}, {t.operator}: {quantity.time(t.us)} {result.time_kind}".rstrip()
         y = round(scale(t.us), 1)
-        dots.append(Dot(across(t.number), y, hint, t.us < best, t.us > scale.high))
+        dots.append(CurvePoint(across(t.number), y, hint, t.us < best, t.us > scale.high))
         best = min(best, t.us)
     return tuple(dots)
 
 
-def _failures(trials: tuple[Trial, ...], across: _Across, bottom: float) -> tuple[Dot, ...]:
+def _failures(
+    trials: tuple[EvaluationRow, ...], across: _Across, bottom: float
+) -> tuple[CurvePoint, ...]:
     return tuple(
-        Dot(across(t.number), bottom + 13, f"#{t.number}, {t.operator}: {t.stage}: {t.reason}")
+        CurvePoint(
+            across(t.number), bottom + 13, f"#{t.number}, {t.operator}: {t.stage}: {t.reason}"
+        )
         for t in trials
         if t.us is None
     )

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from search.report.curve import NARROW, WIDE, curve
-from search.report.page import Trial
+from search.report.page import EvaluationRow
 from search.report.testing import NOTHING, RESULT
 
 
@@ -47,7 +47,7 @@ def test_labels_of_levels_do_not_overlap():
 
 
 def test_what_is_far_slower_than_all_levels_stands_at_the_upper_edge():
-    slow = Trial(8, "mutate", 1e6)
+    slow = EvaluationRow(8, "mutate", 1e6)
     made = curve(replace(RESULT, trials=(*RESULT.trials, slow)))
     assert made.beyond and made.dots[-1].beyond and made.dots[-1].y == WIDE.top
     assert [level.y for level in made.levels if level.y <= WIDE.top] == []

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from search.core import quantity
-from search.report.page import Archive, Axis, Cell
+from search.report.page import ArchiveAxis, ArchiveCell, ArchiveMaps
 
 FAINTEST = 0.14  # a filled cell never looks like an empty one
 LEAST_SPAN = 1.5  # times that differ by less than this are not drawn as cold and hot
@@ -27,33 +27,36 @@ class Square:
 
 
 @dataclass(frozen=True, slots=True)
-class Map:
+class HeatMap:
     """Rows from the top, each with its label; columns with theirs."""
 
     title: str  # the bins of the axes that are not drawn
-    across: Axis
-    upward: Axis
+    across: ArchiveAxis
+    upward: ArchiveAxis
     rows: tuple[tuple[str, tuple[Square, ...]], ...]
 
 
-def maps(archive: Archive) -> tuple[Map, ...]:
+def maps(archive: ArchiveMaps) -> tuple[HeatMap, ...]:
     """The maps of an archive, those that hold a cell; none of them where there are no axes."""
     if not archive.axes or not archive.cells:
         return ()
     across, *rest = archive.axes
-    upward, *beyond = rest or [Axis("", ("",))]
+    upward, *beyond = rest or [ArchiveAxis("", ("",))]
     by_place = {cell.at: cell for cell in archive.cells}
     made = []
     for bins in product(*(range(len(axis.bins)) for axis in beyond)):
         squares = {at[:2]: cell for at, cell in by_place.items() if tuple(at[2:]) == bins}
         if squares:
             title = ", ".join(f"{a.name}: {a.bins[b]}" for a, b in zip(beyond, bins))
-            made.append(Map(title, across, upward, _rows(across, upward, squares, archive)))
+            made.append(HeatMap(title, across, upward, _rows(across, upward, squares, archive)))
     return tuple(made)
 
 
 def _rows(
-    across: Axis, upward: Axis, squares: dict[tuple[int, ...], Cell], archive: Archive
+    across: ArchiveAxis,
+    upward: ArchiveAxis,
+    squares: dict[tuple[int, ...], ArchiveCell],
+    archive: ArchiveMaps,
 ) -> tuple[tuple[str, tuple[Square, ...]], ...]:
     flat = upward.name == ""
     rows = []
@@ -63,7 +66,7 @@ def _rows(
     return tuple(rows)
 
 
-def _square(cell: Cell | None, archive: Archive) -> Square:
+def _square(cell: ArchiveCell | None, archive: ArchiveMaps) -> Square:
     if cell is None:
         return Square(hint="empty")
     times = [c.us for c in archive.cells]

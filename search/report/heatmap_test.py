@@ -1,10 +1,10 @@
 """A heat map has a square for each cell, the faster the hotter."""
 
 from search.report.heatmap import maps
-from search.report.page import Archive, Axis, Cell
+from search.report.page import ArchiveAxis, ArchiveCell, ArchiveMaps
 from search.report.testing import RESULT
 
-LOW_HIGH = Axis("a", ("low", "high"))
+LOW_HIGH = ArchiveAxis("a", ("low", "high"))
 
 
 def test_rows_come_from_the_top_and_columns_from_the_left():
@@ -24,26 +24,30 @@ def test_the_fastest_is_hottest_and_the_slowest_is_not_empty():
 
 
 def test_a_single_cell_is_hot():
-    (made,) = maps(Archive((LOW_HIGH, LOW_HIGH), (Cell((0, 1), 3.0, 0),)))
+    (made,) = maps(ArchiveMaps((LOW_HIGH, LOW_HIGH), (ArchiveCell((0, 1), 3.0, 0),)))
     assert made.rows[0][1][0].heat == 1
 
 
 def test_times_that_hardly_differ_look_alike():
-    (made,) = maps(Archive((LOW_HIGH, LOW_HIGH), (Cell((0, 1), 3.0, 0), Cell((1, 1), 3.1, 1))))
+    (made,) = maps(
+        ArchiveMaps(
+            (LOW_HIGH, LOW_HIGH), (ArchiveCell((0, 1), 3.0, 0), ArchiveCell((1, 1), 3.1, 1))
+        )
+    )
     assert made.rows[0][1][1].heat > 0.9
 
 
 def test_one_axis_is_a_single_row():
-    (made,) = maps(Archive((LOW_HIGH,), (Cell((1,), 3.0, 0),)))
+    (made,) = maps(ArchiveMaps((LOW_HIGH,), (ArchiveCell((1,), 3.0, 0),)))
     assert len(made.rows) == 1 and made.rows[0][1][1].text == "3.00 µs"
 
 
 def test_a_third_axis_becomes_a_map_for_each_bin_that_is_held():
-    third = Axis("depth", ("one", "two", "three"))
-    cells = (Cell((0, 0, 0), 3.0, 0), Cell((1, 1, 2), 2.0, 1))
-    archive = Archive((LOW_HIGH, LOW_HIGH, third), cells)
+    third = ArchiveAxis("depth", ("one", "two", "three"))
+    cells = (ArchiveCell((0, 0, 0), 3.0, 0), ArchiveCell((1, 1, 2), 2.0, 1))
+    archive = ArchiveMaps((LOW_HIGH, LOW_HIGH, third), cells)
     assert [made.title for made in maps(archive)] == ["depth: one", "depth: three"]
 
 
 def test_an_empty_archive_has_no_map():
-    assert maps(Archive((LOW_HIGH, LOW_HIGH), ())) == ()
+    assert maps(ArchiveMaps((LOW_HIGH, LOW_HIGH), ())) == ()

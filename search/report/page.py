@@ -9,7 +9,7 @@ from search.core.quantity import ratio
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class EvaluationRow:
     """One evaluation."""
 
     number: int
@@ -20,7 +20,7 @@ class Trial:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LineageStep:
     """One ancestor of the winner, or the winner."""
 
     number: int
@@ -40,7 +40,7 @@ class Engine:
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class ArchiveAxis:
     """One measure of an archive and the labels of its bins, in order."""
 
     name: str
@@ -48,7 +48,7 @@ class Axis:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class ArchiveCell:
     """A filled cell of an archive."""
 
     at: tuple[int, ...]  # its bin on each axis
@@ -58,11 +58,11 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Archive:
+class ArchiveMaps:
     """The elites by cell; two axes are drawn, a third becomes one map each."""
 
-    axes: tuple[Axis, ...]
-    cells: tuple[Cell, ...]
+    axes: tuple[ArchiveAxis, ...]
+    cells: tuple[ArchiveCell, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,7 @@ class PromptRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class RunReport:
     """What one run gave. us: microseconds; None where nothing of the sort was correct.
 
     levels are `first` (the autoschedule), `plain` (the untiled schedule), `best` and
@@ -148,10 +148,10 @@ class Result:
     best_us: float | None
     roofline_us: float | None
     stopped_because: str
-    trials: tuple[Trial, ...]
-    lineage: tuple[Step, ...]
+    trials: tuple[EvaluationRow, ...]
+    lineage: tuple[LineageStep, ...]
     engines: tuple[Engine, ...]
-    archive: Archive
+    archive: ArchiveMaps
     texts: tuple[Text, ...]
     facts: Mapping[str, str]  # how it was obtained, by name
     shapes: tuple[ShapeRow, ...] = ()  # of a workload of several
@@ -180,7 +180,7 @@ class Result:
         return ratio(self.roofline_us, self.best_us)
 
     @property
-    def failed(self) -> tuple[Trial, ...]:
+    def failed(self) -> tuple[EvaluationRow, ...]:
         """The trials that failed, in order."""
         return tuple(t for t in self.trials if t.us is None)
 
@@ -192,5 +192,5 @@ class Page:
     title: str
     command: str  # what made it
     date: str
-    results: tuple[Result, ...]
+    results: tuple[RunReport, ...]
     facts: Mapping[str, str]  # the machine and versions, by name

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from search.core import quantity
 from search.report import curve as drawing
 from search.report import heatmap
-from search.report.page import Engine, Page, Result
+from search.report.page import Engine, Page, RunReport
 
 TEMPLATES = Path(__file__).parents[2] / "templates" / "report"
 REASONS = 3  # of each stage
@@ -33,11 +33,11 @@ class Stage:
 class Section:
     """A result with its drawings; the template only formats it."""
 
-    result: Result
+    result: RunReport
     anchor: str
     curve: drawing.Curve | None
     narrow: drawing.Curve | None  # the curve for a screen without room for the wide one
-    maps: tuple[heatmap.Map, ...]
+    maps: tuple[heatmap.HeatMap, ...]
     stages: tuple[Stage, ...]
     busy: tuple[Engine, ...]
     idle: tuple[str, ...]  # engines that neither the first nor the best kernel uses
@@ -52,7 +52,7 @@ def render(page: Page) -> str:
     return template.render(page=page, sections=sections)
 
 
-def _section(result: Result, number: int) -> Section:
+def _section(result: RunReport, number: int) -> Section:
     times = [s.us for s in result.lineage if s.us is not None]
     return Section(
         result=result,
@@ -68,13 +68,13 @@ def _section(result: Result, number: int) -> Section:
     )
 
 
-def _gains(result: Result) -> tuple[float | None, ...]:
+def _gains(result: RunReport) -> tuple[float | None, ...]:
     """Of each step of the lineage over the one before."""
     times = [s.us for s in result.lineage]
     return (None, *(quantity.ratio(a, b) for a, b in zip(times, times[1:])))[: len(times)]
 
 
-def _stages(result: Result) -> tuple[Stage, ...]:
+def _stages(result: RunReport) -> tuple[Stage, ...]:
     failed = result.failed
     counts = Counter(t.stage for t in failed)
     stages = []

@@ -5,28 +5,28 @@ from __future__ import annotations
 from dataclasses import replace
 
 from search.report.page import (
-    Archive,
-    Axis,
-    Cell,
+    ArchiveAxis,
+    ArchiveCell,
+    ArchiveMaps,
     Engine,
+    EvaluationRow,
+    LineageStep,
     Page,
-    Result,
-    Step,
+    RunReport,
     Text,
-    Trial,
 )
 
 TRIALS = (
-    Trial(0, "first", 40.0),
-    Trial(1, "plain", 300.0),
-    Trial(2, "mutate", None, "check", "output `y` is off by <1>"),
-    Trial(3, "mutate", 25.0),
-    Trial(4, "mutate", 60.0),
-    Trial(5, "crossover", 20.0),
-    Trial(6, "mutate", None, "build", "no such register"),
-    Trial(7, "mutate", None, "check", "output `y` is off by <1>"),
+    EvaluationRow(0, "first", 40.0),
+    EvaluationRow(1, "plain", 300.0),
+    EvaluationRow(2, "mutate", None, "check", "output `y` is off by <1>"),
+    EvaluationRow(3, "mutate", 25.0),
+    EvaluationRow(4, "mutate", 60.0),
+    EvaluationRow(5, "crossover", 20.0),
+    EvaluationRow(6, "mutate", None, "build", "no such register"),
+    EvaluationRow(7, "mutate", None, "check", "output `y` is off by <1>"),
 )
-RESULT = Result(
+RESULT = RunReport(
     run="rows-chip-1",
     kernel="rows",
     title="Multiply x by w & more.",
@@ -42,14 +42,21 @@ RESULT = Result(
     stopped_because="8 evaluations were asked for and made",
     trials=TRIALS,
     lineage=(
-        Step(0, "first", 40.0, ()),
-        Step(3, "mutate", 25.0, ("tile(m): size 32 → 64",)),
-        Step(5, "crossover", 20.0, ("+ hoist(r, into=y)", "- pipeline(x, stages=2)"), (4,)),
+        LineageStep(0, "first", 40.0, ()),
+        LineageStep(3, "mutate", 25.0, ("tile(m): size 32 → 64",)),
+        LineageStep(5, "crossover", 20.0, ("+ hoist(r, into=y)", "- pipeline(x, stages=2)"), (4,)),
     ),
     engines=(Engine("dma", 0.91, 0.64), Engine("matrix", 0.22, 0.81)),
-    archive=Archive(
-        (Axis("scratch used", ("to 50%", "to 100%")), Axis("launches", ("1", "2", "3 or more"))),
-        (Cell((0, 0), 40.0, 0), Cell((1, 0), 20.0, 5, True), Cell((1, 2), 25.0, 3)),
+    archive=ArchiveMaps(
+        (
+            ArchiveAxis("scratch used", ("to 50%", "to 100%")),
+            ArchiveAxis("launches", ("1", "2", "3 or more")),
+        ),
+        (
+            ArchiveCell((0, 0), 40.0, 0),
+            ArchiveCell((1, 0), 20.0, 5, True),
+            ArchiveCell((1, 2), 25.0, 3),
+        ),
     ),
     texts=(
         Text("Schedule", "schedule(rows)\ntile(m, size=64)\n", frozenset({1})),
@@ -67,11 +74,11 @@ NOTHING = replace(
     trials=tuple(t for t in TRIALS if t.us is None),
     lineage=(),
     engines=(),
-    archive=Archive(RESULT.archive.axes, ()),
+    archive=ArchiveMaps(RESULT.archive.axes, ()),
     texts=(),
 )
 
 
-def page(*results: Result) -> Page:
+def page(*results: RunReport) -> Page:
     """A page of these results."""
     return Page("rows on chip", "evolve --target=chip", "1 May 2026", results, {"python": "3.11"})

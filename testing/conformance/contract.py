@@ -61,7 +61,7 @@ CASES = (  # name, spec, scheduler, sizes for which it is scheduled, sizes at wh
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
+class ContractRun:
     """One kernel through one backend for one machine."""
 
     backend: Backend
@@ -77,12 +77,12 @@ class Trial:
         return lower(self.spec, self.schedule, self.machine, self.sizes)
 
 
-def trial(case: str, backend: Backend, machine: Machine, folder: Path) -> Trial:
+def trial(case: str, backend: Backend, machine: Machine, folder: Path) -> ContractRun:
     """The trial of a case by its name."""
     ((_, text, scheduler, sizes, runs),) = (c for c in CASES if c[0] == case)
     spec = parse_spec(text)
     schedule = scheduler(spec, machine, sizes)
-    return Trial(backend, machine, spec, schedule, sizes, runs, folder)
+    return ContractRun(backend, machine, spec, schedule, sizes, runs, folder)
 
 
 def static_problems(backend: Backend, machine: Machine) -> list[str]:
@@ -100,7 +100,7 @@ def static_problems(backend: Backend, machine: Machine) -> list[str]:
     return found
 
 
-def problems(trial: Trial) -> list[str]:
+def problems(trial: ContractRun) -> list[str]:
     """What a backend does wrong with one kernel, from its nest to its timeline.
 
     What cannot be done on this machine, by the backend's own word, is not tried.
@@ -118,7 +118,7 @@ def problems(trial: Trial) -> list[str]:
     return found
 
 
-def _emit(trial: Trial) -> Iterator[str]:
+def _emit(trial: ContractRun) -> Iterator[str]:
     nest = trial.nest()
     first = trial.backend.emit(nest, trial.machine)
     if not isinstance(first, str) or not first.strip():
@@ -129,7 +129,7 @@ def _emit(trial: Trial) -> Iterator[str]:
         yield "emit gave two texts for equal nests"
 
 
-def _build(trial: Trial, source: str) -> tuple[Built, list[str]]:
+def _build(trial: ContractRun, source: str) -> tuple[Built, list[str]]:
     """What a source was built to, and what is wrong with what that left behind."""
     own = Path(backends.__file__).parent / trial.backend.manifest.name
     watched = (own, TEMPLATES, trial.folder.parent, Path.cwd())
@@ -145,7 +145,7 @@ def _build(trial: Trial, source: str) -> tuple[Built, list[str]]:
     return built, found
 
 
-def _built(trial: Trial, source: str, name: str) -> Built:
+def _built(trial: ContractRun, source: str, name: str) -> Built:
     folder = trial.folder / name
     folder.mkdir()
     return trial.backend.build(source, trial.nest(), trial.machine, folder)
@@ -158,7 +158,7 @@ def _listing(roots: tuple[Path, ...], without: Path) -> set[tuple[str, int]]:
     return {(str(p), p.stat().st_mtime_ns) for p in kept}
 
 
-def _broken(trial: Trial, source: str) -> Iterator[str]:
+def _broken(trial: ContractRun, source: str) -> Iterator[str]:
     try:
         _built(trial, BROKEN + source, "broken")
     except BackendError as e:
@@ -168,7 +168,7 @@ def _broken(trial: Trial, source: str) -> Iterator[str]:
         yield "a broken source was built"
 
 
-def _run(trial: Trial, built: Built) -> Iterator[str]:
+def _run(trial: ContractRun, built: Built) -> Iterator[str]:
     """At each of the sizes; a run is repeated at the first of them. At one, on other draws too."""
     for sizes in trial.runs:
         try:
@@ -191,7 +191,7 @@ def _run(trial: Trial, built: Built) -> Iterator[str]:
         yield f"run: {e.reason}"
 
 
-def _time(trial: Trial, built: Built, kind: str) -> Iterator[str]:
+def _time(trial: ContractRun, built: Built, kind: str) -> Iterator[str]:
     """Twice, and a third time with a timeline; equal where nothing is measured."""
     backend, nest, machine = trial.backend, trial.nest(), trial.machine
     inputs = reference(trial.spec, trial.sizes, SEED).inputs

@@ -21,7 +21,7 @@ NODES = ("nvidia[0-9]*", "kfd")  # below /dev: device files to lock
 OPENED = ("nvidia*", "nvidia-caps/*", "kfd", "dri/*", "shm")
 
 
-class Gpu:
+class CudaDevice:
     """This process's GPU, as a `timing.Device`. uuid: identifies it in NVML."""
 
     def __init__(self) -> None:

@@ -23,7 +23,7 @@ WALL_RUNS = 5
 SLACK_US = 60.0  # what two synchronisations may add by the host's clock
 SLACK = 0.25  # and the same as a share of the call
 
-Call = Callable[[Any], Any]
+TimedCall = Callable[[Any], Any]
 
 
 class Device(Protocol):
@@ -72,7 +72,7 @@ class Times:
         }
 
 
-def measure(call: Call, sets: Sequence[Any], device: Device, seconds: float) -> Times:
+def measure(call: TimedCall, sets: Sequence[Any], device: Device, seconds: float) -> Times:
     """Times `call` on sets of tensors in turn, for about `seconds` of device time.
 
     BackendError("time") where the host's clock shows work that the events do not, such as a kernel
@@ -100,7 +100,7 @@ def measure(call: Call, sets: Sequence[Any], device: Device, seconds: float) -> 
 
 
 def cold_runs(
-    call: Call, sets: Sequence[Any], device: Device, runs: int, host_us: float
+    call: TimedCall, sets: Sequence[Any], device: Device, runs: int, host_us: float
 ) -> list[float]:
     """Microseconds of each of `runs` cold calls."""
     found: list[float] = []
@@ -118,7 +118,7 @@ def cold_runs(
     return found
 
 
-def host_time(call: Call, sets: Sequence[Any], device: Device) -> float:
+def host_time(call: TimedCall, sets: Sequence[Any], device: Device) -> float:
     """Median microseconds that the host needs to issue a call."""
     found = []
     for n in range(WALL_RUNS):
@@ -129,7 +129,7 @@ def host_time(call: Call, sets: Sequence[Any], device: Device) -> float:
     return median(found)
 
 
-def wall_times(call: Call, sets: Sequence[Any], device: Device) -> list[float]:
+def wall_times(call: TimedCall, sets: Sequence[Any], device: Device) -> list[float]:
     """Microseconds of each of WALL_RUNS calls by the host's clock."""
     found = []
     for n in range(WALL_RUNS):

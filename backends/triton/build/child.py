@@ -35,7 +35,7 @@ _SET_PDEATHSIG = 1
 _ERROR = re.compile(r"^(?:.*: )?(?:fatal )?error:.*|^LLVM ERROR.*", re.MULTILINE)
 
 
-class Ended(BackendError):
+class ChildEnded(BackendError):
     """A child that was killed, or died by itself.
 
     kind: timeout, memory or crash.
@@ -152,9 +152,9 @@ def _receive(pipe: int, end: int, deadline: float) -> tuple[bytes, bool]:
 def _value(data: bytes, status: int | None, seconds: float, stage: str, said: str) -> Any:
     """The result that a child sent, or a BackendError that says how it failed."""
     if status is None:
-        raise Ended(stage, f"it was still at it after {seconds:g} s", "timeout")
+        raise ChildEnded(stage, f"it was still at it after {seconds:g} s", "timeout")
     if not data:
-        raise Ended(stage, *_death(status, said))
+        raise ChildEnded(stage, *_death(status, said))
     kind, value = pickle.loads(data)
     if kind == "backend":
         raise BackendError(*value)

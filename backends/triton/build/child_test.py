@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from backends.backend import BackendError
-from backends.triton.build.child import Ended, fault, in_child
+from backends.triton.build.child import ChildEnded, fault, in_child
 
 HOURS = 7200.0  # seconds: longer than a test may take
 GUARD = 1800.0  # seconds: only what hangs waits so long
@@ -63,7 +63,7 @@ def test_work_that_hangs_is_ended_with_all_that_it_started(tmp_path):
         subprocess.Popen([sys.executable, "-c", ASLEEP], pass_fds=[write])
         time.sleep(HOURS)
 
-    with pytest.raises(Ended, match="still at it after 1 s") as seen:
+    with pytest.raises(ChildEnded, match="still at it after 1 s") as seen:
         in_child(work, 1, "build", tmp_path)
     assert seen.value.kind == "timeout"
     os.close(write)
@@ -107,7 +107,7 @@ def test_what_left_the_group_does_not_hold_the_answer_back(tmp_path):
     ],
 )
 def test_a_death_says_how(tmp_path, work, words, kind):
-    with pytest.raises(Ended, match=words) as seen:
+    with pytest.raises(ChildEnded, match=words) as seen:
         in_child(work, GUARD, "build", tmp_path)
     assert seen.value.kind == kind
 

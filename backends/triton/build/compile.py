@@ -44,7 +44,7 @@ SECONDS = 60.0  # limit for all launches of one source
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class CompiledLaunch:
     """One compiled launch."""
 
     name: str
@@ -73,7 +73,7 @@ def build(source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
     return Built(file, figures(done, table))
 
 
-def compiled(file: Path, nest: LoopNest, table: Mapping[str, Any]) -> list[Compiled]:
+def compiled(file: Path, nest: LoopNest, table: Mapping[str, Any]) -> list[CompiledLaunch]:
     """All launches of a source file, in order. To be called in a child: it leaves Triton
     unusable."""
     target = GPUTarget(table["backend"], table["arch"], table["warp"])
@@ -167,7 +167,7 @@ def _grid(grid: Any, arguments: Mapping[str, Any]) -> tuple[int, ...]:
     return tuple(grid(arguments) if callable(grid) else grid)
 
 
-def _disassembled(kernels: list[_Kernel], folder: Path, arch: int | str) -> list[Compiled]:
+def _disassembled(kernels: list[_Kernel], folder: Path, arch: int | str) -> list[CompiledLaunch]:
     """The launches with their code; equal kernels are disassembled once."""
     codes: dict[str, Code] = {}
     for one in kernels:
@@ -188,12 +188,12 @@ def _code(asm: Mapping[str, Any], file: Path, arch: int | str) -> Code:
         return sass.code(file, CUOBJDUMP)
 
 
-def _compiled(one: _Kernel, code: Code) -> Compiled:
+def _compiled(one: _Kernel, code: Code) -> CompiledLaunch:
     facts = one.kernel.metadata
     programs = 1
     for extent in one.grid:
         programs *= extent
-    return Compiled(
+    return CompiledLaunch(
         name=facts.name,
         programs=programs,
         warps=facts.num_warps,
@@ -204,7 +204,7 @@ def _compiled(one: _Kernel, code: Code) -> Compiled:
     )
 
 
-def _check_launches(done: list[Compiled], nest: LoopNest) -> None:
+def _check_launches(done: list[CompiledLaunch], nest: LoopNest) -> None:
     """BackendError("build") where the source does not launch as often as the nest says."""
     if not done:
         raise BackendError("build", "`launch` launches no kernel")
@@ -214,7 +214,7 @@ def _check_launches(done: list[Compiled], nest: LoopNest) -> None:
         raise BackendError("build", f"`launch` launches {got}; expected {', '.join(names)}")
 
 
-def _check_limits(one: Compiled, table: Mapping[str, Any]) -> None:
+def _check_limits(one: CompiledLaunch, table: Mapping[str, Any]) -> None:
     """BackendError("build") for what the compiler accepts and a device refuses."""
     most, threads = table["shared_bytes_per_program"], one.warps * table["warp"]
     if one.shared > most:
@@ -241,7 +241,7 @@ def _check_limits(one: Compiled, table: Mapping[str, Any]) -> None:
         )
 
 
-def figures(done: list[Compiled], table: Mapping[str, Any]) -> dict[str, float]:
+def figures(done: list[CompiledLaunch], table: Mapping[str, Any]) -> dict[str, float]:
     """Static facts: of each launch as `<launch>.<fact>`, and over all launches by plain names."""
     found: dict[str, float] = {}
     for one in done:

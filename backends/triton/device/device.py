@@ -24,7 +24,7 @@ from triton.runtime.jit import JITFunction
 from backends.backend import Arrays, BackendError, Built, Sizes, Timing
 from backends.fences import require_untouched
 from backends.gpu.device import timing
-from backends.gpu.device.gpu import DEVICE, Gpu, alone, lack
+from backends.gpu.device.gpu import DEVICE, CudaDevice, alone, lack
 from backends.gpu.device.nvml import clocks
 from backends.timeline import Bar, facts_of, write_timeline
 from backends.triton.build.child import fault, in_child
@@ -113,7 +113,7 @@ def time(built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: A
         launch = _launcher(built, "time")
         sets = _sets(nest, sizes, inputs)
         with alone():
-            gpu = Gpu()
+            gpu = CudaDevice()
             times = timing.measure(lambda tensors: launch(*tensors), sets, gpu, SECONDS)
             figures = times.figures() | clocks(gpu.uuid)
         return Timing(times.us, "measured", figures)
@@ -131,7 +131,7 @@ def profile(
     timed = time(built, nest, machine, sizes, inputs)
     with _faults("time"), alone():
         launch = _launcher(built, "time")
-        bars = _bars(launch, _sets(nest, sizes, inputs)[0], Gpu(), timed.figures["host_us"])
+        bars = _bars(launch, _sets(nest, sizes, inputs)[0], CudaDevice(), timed.figures["host_us"])
     write_timeline(trace, (Bar(n, us, ts, facts_of(built, n)) for n, ts, us in bars))
     return timed
 
@@ -222,7 +222,7 @@ def tensor_launcher(file: Path) -> Callable[..., None]:
 
 
 def _bars(
-    launch: Callable[..., Any], tensors: Sequence[torch.Tensor], gpu: Gpu, host_us: float
+    launch: Callable[..., Any], tensors: Sequence[torch.Tensor], gpu: CudaDevice, host_us: float
 ) -> list[tuple[str, float, float]]:
     """Each launch of one call: its name, start and duration in microseconds."""
     marks: list[tuple[str, Any, Any]] = []

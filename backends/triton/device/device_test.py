@@ -29,7 +29,7 @@ class FakeGpu(Fake):
 def on_cpu(monkeypatch):
     """Torch's CPU as the device, with ROOM bytes of memory."""
     monkeypatch.setattr(device, "DEVICE", "cpu")
-    monkeypatch.setattr(device, "Gpu", FakeGpu)
+    monkeypatch.setattr(device, "CudaDevice", FakeGpu)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (ROOM, ROOM))
 

@@ -10,7 +10,7 @@ from backends.triton.signature import size_sources
 from ir.nest.nest import LoopNest
 from ir.spec import Expr, Spec, Tensor
 
-Source = tuple[str, str, int, int]  # a size, and where it is told: see `size_sources`
+SizeSource = tuple[str, str, int, int]  # a size, and where it is told: see `size_sources`
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +57,16 @@ class Derived:
     value: Expr
 
 
-Line = Require | Told | Short | Derived
+LauncherLine = Require | Told | Short | Derived
 
 
-def size_lines(nest: LoopNest, used: Collection[str]) -> tuple[Line, ...]:
+def size_lines(nest: LoopNest, used: Collection[str]) -> tuple[LauncherLine, ...]:
     """What reads sizes off shapes, and derives others."""
     derived, used = _derived(nest.spec, used)
     return (*(Told(*source) for source in size_sources(nest) if source[0] in used), *derived)
 
 
-def wrapper_lines(nest: LoopNest, made: Collection[str]) -> tuple[Line, ...]:
+def wrapper_lines(nest: LoopNest, made: Collection[str]) -> tuple[LauncherLine, ...]:
     """What checks each input, and reads the sizes of what is made off shapes.
 
     A dimension is compared as soon as its sizes are known. An input is checked again at the end
@@ -75,7 +75,7 @@ def wrapper_lines(nest: LoopNest, made: Collection[str]) -> tuple[Line, ...]:
     sources = size_sources(nest)
     names = {t.name for t in nest.spec.inputs}
     known = {size for size, tensor, *_ in sources if tensor not in names}
-    checks: list[tuple[Require, list[Source]]] = []  # and the sizes to be read below it
+    checks: list[tuple[Require, list[SizeSource]]] = []  # and the sizes to be read below it
     again: list[Tensor] = []
     used = set(made)
     for t in nest.spec.inputs:
@@ -102,7 +102,7 @@ def _require(spec: Spec, t: Tensor, shape: tuple[Dimension, ...]) -> Require:
     return Require(t.name, t.dtype, shape, spec.inputs[0].name)
 
 
-def _told(source: Source, used: bool) -> Iterator[Line]:
+def _told(source: SizeSource, used: bool) -> Iterator[LauncherLine]:
     """What reads a size off an input; one that is less than its dimension may be too small."""
     size, tensor, _, shift = source
     if used or shift < 0:

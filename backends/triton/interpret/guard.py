@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from backends.triton.interpret.traffic import Conflict, Traffic
+from backends.triton.interpret.traffic import AccessLog, Conflict
 
 # Address bits from here on hold the tensor's number, so 2**43 bytes on either side are its own.
 APART = 44
@@ -34,7 +34,7 @@ class Region:
     writable: bool  # whether a kernel may write it
 
 
-class Guard:
+class MemoryGuard:
     """Wraps Triton's memory access (`load`, `store`, atomics) with bounds checks.
 
     kernel: the name of the running one, for messages.
@@ -44,7 +44,7 @@ class Guard:
         self.regions = list(regions)
         self.memory = memory
         self.kernel = ""
-        self.traffic: Traffic | None = None  # set while programs run in lockstep
+        self.traffic: AccessLog | None = None  # set while programs run in lockstep
         # Numbers start at 1, so that a null pointer belongs to no tensor.
         self.addresses = np.array([0, *(r.address for r in regions)], np.uint64)
         self.bytes = np.array([0, *(r.bytes for r in regions)], np.int64)

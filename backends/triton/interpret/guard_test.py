@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from backends.triton.interpret.guard import Guard, Region, Stray
+from backends.triton.interpret.guard import MemoryGuard, Region, Stray
 
 
 class Memory:
@@ -30,7 +30,7 @@ X, Y = np.arange(16, dtype=np.float32), np.zeros(8, np.float32)
 @pytest.fixture
 def guard():
     regions = [Region("x", X.ctypes.data, 64, False), Region("y", Y.ctypes.data, 32, True)]
-    made = Guard(regions, Memory())
+    made = MemoryGuard(regions, Memory())
     made.kernel = "k"
     return made
 

@@ -28,7 +28,7 @@ from backends.backend import Arrays, BackendError, Built, Sizes
 from backends.triton.build.child import in_child
 from backends.triton.build.module import launcher
 from backends.triton.interpret import libdevice, reductions, repairs
-from backends.triton.interpret.guard import Guard, Region, Stray
+from backends.triton.interpret.guard import MemoryGuard, Region, Stray
 from backends.triton.interpret.lockstep import iterations, same, truth
 from backends.triton.interpret.programs import Programs
 from backends.triton.interpret.semantic import Semantic
@@ -95,7 +95,7 @@ def start(
     """Turns this process into an interpreter and runs a source's `launch` on CPU tensors. Inputs
     may share memory with each other. BackendError("check") as in `interpret`."""
     regions = [Region(p.name, t.data_ptr(), t.nbytes, p.role != "input") for p, t in pairs]
-    guard = Guard(regions, interpreter._interpreter)
+    guard = MemoryGuard(regions, interpreter._interpreter)
     addresses = {t.data_ptr(): guard.address(p.name) for p, t in pairs}
     become(_builder(machine), guard, addresses, order)
     try:
@@ -105,7 +105,7 @@ def start(
 
 
 def become(
-    builder: repairs.Builder, guard: Guard, addresses: Mapping[int, int], order: int
+    builder: repairs.Builder, guard: MemoryGuard, addresses: Mapping[int, int], order: int
 ) -> None:
     """Makes this process interpret all functions that are jitted from now on, and Triton's own."""
     np.seterr(all="ignore")

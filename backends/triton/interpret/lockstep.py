@@ -14,7 +14,7 @@ import numpy as np
 import triton.language as tl
 from triton.runtime import interpreter
 
-from backends.triton.interpret.pointers import Block, Descriptor
+from backends.triton.interpret.pointers import BlockPointer, Descriptor
 
 Handle = interpreter.TensorHandle
 
@@ -119,13 +119,13 @@ class Lockstep(interpreter.InterpreterBuilder):
 
     def create_make_block_ptr(
         self, base: Handle, shape: Any, strides: Any, offsets: Any, block: Any, order: Any
-    ) -> Block:
-        return Block(base, shape, strides, list(offsets), block, order)
+    ) -> BlockPointer:
+        return BlockPointer(base, shape, strides, list(offsets), block, order)
 
-    def create_advance(self, ptr: Block, offsets: Sequence[Handle]) -> Block:
+    def create_advance(self, ptr: BlockPointer, offsets: Sequence[Handle]) -> BlockPointer:
         pairs = zip(ptr.offsets, offsets, strict=True)
         moved = [Handle(a.data + b.data, a.dtype) for a, b in pairs]
-        return Block(ptr.base, ptr.shape, ptr.strides, moved, ptr.block_shape, ptr.order)
+        return BlockPointer(ptr.base, ptr.shape, ptr.strides, moved, ptr.block_shape, ptr.order)
 
     def create_make_tensor_descriptor(
         self, base: Handle, shape: Any, strides: Any, block: Any, signed: bool, padding: Any

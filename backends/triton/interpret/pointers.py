@@ -43,7 +43,7 @@ def _run(start: Handle, count: int) -> np.ndarray:
     return start.data.reshape(-1, 1).astype(np.int64) + np.arange(count)
 
 
-class Block(interpreter.BlockPointerHandle):
+class BlockPointer(interpreter.BlockPointerHandle):
     """A block pointer of many programs."""
 
     def materialize_pointers(self, boundary_check: Collection[int]) -> tuple[Handle, np.ndarray]:

@@ -23,9 +23,9 @@ from triton.tools.tensor_descriptor import TensorDescriptor
 
 from backends.backend import BackendError
 from backends.triton.build.child import fault
-from backends.triton.interpret.guard import Guard, Stray
+from backends.triton.interpret.guard import MemoryGuard, Stray
 from backends.triton.interpret.lockstep import Lockstep, Split
-from backends.triton.interpret.traffic import Conflict, Traffic
+from backends.triton.interpret.traffic import AccessLog, Conflict
 
 ELEMENTS = 1 << 20  # of the largest block, over all programs that run together
 FIRST = 64  # programs in the first batch, when the size of blocks is not known yet
@@ -41,7 +41,7 @@ class Programs:
         self,
         builder: Lockstep,
         semantic: TritonSemantic,
-        guard: Guard,
+        guard: MemoryGuard,
         addresses: Mapping[int, int],
         order: int,
     ):
@@ -91,7 +91,7 @@ class Programs:
         """Runs all programs in batches. False, with memory restored, where they must run one by
         one."""
         kept = self.guard.kept()
-        self.guard.traffic = Traffic()
+        self.guard.traffic = AccessLog()
         try:
             at, count = 0, FIRST
             while at < len(places):

@@ -13,7 +13,7 @@ from backends.triton.interpret.lockstep import together
 from backends.triton.interpret.repairs import Handle, handle, held_as, is_narrow
 from backends.triton.interpret.semantic import whole
 
-Arrays = tuple[np.ndarray, ...]
+ArrayTuple = tuple[np.ndarray, ...]
 
 
 def reduce(input: Any, axis: Any, combine_fn: Any, keep_dims: bool = False, **rest: Any) -> Any:
@@ -51,7 +51,7 @@ def associative_scan(
     return results if isinstance(input, tuple) else results[0]
 
 
-def _known(arrays: Arrays, axis: int, combine: Any) -> Arrays | None:
+def _known(arrays: ArrayTuple, axis: int, combine: Any) -> ArrayTuple | None:
     """The reduction by one numpy call; None where numpy has no such reduction."""
     standard, first = tl.standard, arrays[0]
     if combine is standard._sum_combine:
@@ -64,7 +64,7 @@ def _known(arrays: Arrays, axis: int, combine: Any) -> Arrays | None:
     return None
 
 
-def _reduced(arrays: Arrays, dtypes: list[tl.dtype], axis: int, combine: Any) -> Arrays:
+def _reduced(arrays: ArrayTuple, dtypes: list[tl.dtype], axis: int, combine: Any) -> ArrayTuple:
     """Any reduction: adjacent elements first, then pairs of results, as the threads of a warp
     do."""
     slices = tuple(np.moveaxis(a, axis, 1) for a in arrays)
@@ -79,7 +79,9 @@ def _reduced(arrays: Arrays, dtypes: list[tl.dtype], axis: int, combine: Any) ->
     return tuple(s[:, 0] for s in slices)
 
 
-def _running(arrays: Arrays, dtypes: list[tl.dtype], axis: int, combine: Any) -> Arrays | None:
+def _running(
+    arrays: ArrayTuple, dtypes: list[tl.dtype], axis: int, combine: Any
+) -> ArrayTuple | None:
     """The scan by one numpy call where that rounds as the dtype does; else None."""
     functions = {tl.standard._sum_combine: np.add, tl.standard._prod_combine: np.multiply}
     known = next((f for c, f in functions.items() if c is combine), None)
@@ -88,7 +90,7 @@ def _running(arrays: Arrays, dtypes: list[tl.dtype], axis: int, combine: Any) ->
     return (known.accumulate(arrays[0], axis=axis, dtype=arrays[0].dtype),)
 
 
-def _scanned(arrays: Arrays, dtypes: list[tl.dtype], axis: int, combine: Any) -> Arrays:
+def _scanned(arrays: ArrayTuple, dtypes: list[tl.dtype], axis: int, combine: Any) -> ArrayTuple:
     """Any scan, slice after slice."""
     arrays = tuple(np.moveaxis(a, axis, 1) for a in arrays)
     made = [tuple(a[:, 0] for a in arrays)]
@@ -97,7 +99,9 @@ def _scanned(arrays: Arrays, dtypes: list[tl.dtype], axis: int, combine: Any) ->
     return tuple(np.stack(parts, axis=axis) for parts in zip(*made, strict=True))
 
 
-def _combined(a: Arrays, b: Arrays, dtypes: list[tl.dtype], combine: Callable) -> Arrays:
+def _combined(
+    a: ArrayTuple, b: ArrayTuple, dtypes: list[tl.dtype], combine: Callable
+) -> ArrayTuple:
     """The kernel's own combine function applied to slices."""
     given = [_tensor(x, dtype) for x, dtype in zip((*a, *b), (*dtypes, *dtypes), strict=True)]
     got = combine(*given)

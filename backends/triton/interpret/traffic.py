@@ -15,7 +15,7 @@ class Conflict(Exception):
     """A program accesses, or may access, what another one writes."""
 
 
-class Traffic:
+class AccessLog:
     """The accesses of one launch's programs to each writable tensor.
 
     programs: the numbers of those that run now, in the order of the first axis of accesses.

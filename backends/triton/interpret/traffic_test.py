@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from backends.triton.interpret.traffic import Conflict, Traffic
+from backends.triton.interpret.traffic import AccessLog, Conflict
 
 BYTES = 64  # of the tensor
 
@@ -16,14 +16,14 @@ def touched(traffic, verb, elements, programs=(0, 1)):
 
 
 def test_programs_with_elements_of_their_own_are_left_alone():
-    traffic = Traffic()
+    traffic = AccessLog()
     for verb in ("read", "write", "read", "write"):
         touched(traffic, verb, [[0, 1], [2, 3]])
     touched(traffic, "write", [[4]], programs=[2])
 
 
 def test_many_may_read_one_element():
-    traffic = Traffic()
+    traffic = AccessLog()
     touched(traffic, "read", [[0, 1], [1, 2]])
     touched(traffic, "read", [[0, 1, 2]])
     touched(traffic, "write", [[3], [4]])
@@ -41,7 +41,7 @@ def test_many_may_read_one_element():
     ],
 )
 def test_what_one_writes_no_other_touches(first, then):
-    traffic = Traffic()
+    traffic = AccessLog()
     touched(traffic, *first)
     with pytest.raises(Conflict):
         touched(traffic, *then)
@@ -50,25 +50,25 @@ def test_what_one_writes_no_other_touches(first, then):
 @pytest.mark.parametrize("elements", [[[0, 1], [1, 2]], [[7]]])
 def test_one_store_of_two_programs_at_one_place(elements):
     with pytest.raises(Conflict):
-        touched(Traffic(), "write", elements)
+        touched(AccessLog(), "write", elements)
 
 
 def test_an_earlier_program_counts_as_well():
-    traffic = Traffic()
+    traffic = AccessLog()
     touched(traffic, "write", [[0]], programs=[0])
     with pytest.raises(Conflict):
         touched(traffic, "read", [[0]], programs=[1])
 
 
 def test_what_is_masked_off_is_not_touched():
-    traffic = Traffic()
+    traffic = AccessLog()
     traffic.programs = np.arange(2, dtype=np.int32)
     mask = np.array([[True, False], [False, True]])
     traffic.write(1, 4, BYTES, np.array([[0, 4], [0, 4]]), mask)
 
 
 def test_elements_of_another_size_cannot_be_told_apart():
-    traffic = Traffic()
+    traffic = AccessLog()
     touched(traffic, "read", [[0], [1]])
     with pytest.raises(Conflict):
         traffic.read(1, 2, BYTES, np.zeros((1, 1), np.int64), np.ones((1, 1), bool))
