@@ -14,7 +14,7 @@ from ir.reference.interpret import interpret
 from ir.reference.reference import evaluate
 from ir.rewrites import REWRITES
 from ir.rewrites.cases import CASES
-from ir.rewrites.samples import WORKLOADS, spec_of
+from ir.rewrites.small_specs import WORKLOADS, spec_of
 from ir.sizes import free_sizes
 
 MACHINES = {name: target(name) for name in ("npu", "h200")}

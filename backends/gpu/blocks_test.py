@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from backends.gpu.blocks import Blocks, sides
-from backends.gpu.samples import RULES
+from backends.gpu.plain_rules import RULES
 from backends.gpu.tile import BlockWidth, Even, Name
 from ir.machine import Unit
 from ir.nest.nest import Dot

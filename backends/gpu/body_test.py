@@ -4,7 +4,7 @@ import pytest
 
 from backends.gpu import tile as to
 from backends.gpu.body import BodyBuilder
-from backends.gpu.samples import RULES
+from backends.gpu.plain_rules import RULES
 from backends.gpu.tile import Check, Name, Term, expressions, statements
 from ir.parse.parse import parse_spec
 from ir.spec import Number, Size

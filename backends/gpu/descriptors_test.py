@@ -5,7 +5,7 @@ import pytest
 from backends.backend import BackendError
 from backends.gpu.blocks import Blocks
 from backends.gpu.descriptors import describe
-from backends.gpu.samples import RULES
+from backends.gpu.plain_rules import RULES
 from backends.gpu.text import scalar_text
 from backends.gpu.tile import BlockWidth, Describable, Name
 from ir.nest.nest import Launch, Load, Slice, Store

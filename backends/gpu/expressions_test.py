@@ -4,7 +4,7 @@ import pytest
 
 from backends.gpu.blocks import Blocks
 from backends.gpu.expressions import Expressions
-from backends.gpu.samples import RULES
+from backends.gpu.plain_rules import RULES
 from backends.gpu.tile import Compute, Converted, Name, Power, Spread
 from ir.nest.nest import Tile
 from ir.spec import Apply, Cast, Index, Number, Size

@@ -3,7 +3,7 @@
 import pytest
 
 from backends.gpu.body import BodyBuilder
-from backends.gpu.samples import RULES
+from backends.gpu.plain_rules import RULES
 from backends.gpu.text import scalar_text
 from ir.nest.nest import Tile
 from ir.spec import Size

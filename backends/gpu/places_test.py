@@ -3,8 +3,8 @@
 import pytest
 
 from backends.gpu import tile as to
+from backends.gpu.plain_rules import RULES
 from backends.gpu.program import tile_program
-from backends.gpu.samples import RULES
 from backends.gpu.tile import Check, Name, statements
 from ir.sizes import value as number
 from ir.spec import Apply, Index, Number, Size

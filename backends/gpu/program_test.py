@@ -2,8 +2,8 @@
 
 from dataclasses import fields, is_dataclass
 
+from backends.gpu.plain_rules import RULES
 from backends.gpu.program import sizes_of, tile_program
-from backends.gpu.samples import RULES
 from backends.gpu.tile import Guard, Load, Loop, Name, expressions, statements
 from ir.autoschedule.autoschedule import autoschedule
 from ir.lower.lower import lower

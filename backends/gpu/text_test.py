@@ -3,8 +3,8 @@
 import pytest
 
 from backends.gpu import tile
+from backends.gpu.plain_rules import RULES
 from backends.gpu.program import tile_program
-from backends.gpu.samples import RULES
 from backends.gpu.text import program_text
 from ir.autoschedule.autoschedule import plain
 from ir.lower.lower import lower

@@ -18,7 +18,7 @@ from ir.spec import Spec
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a record of a network holds: files by name, and facts for the manifest."""
+    """What saving a network writes: files by name, and facts for the manifest."""
 
     files: Mapping[str, bytes]
     facts: Mapping[str, Any]
@@ -32,7 +32,7 @@ class Linked:
     launchers: Mapping[Spec, Launcher]
     machine: Machine
     backend: Backend
-    contents: Callable[[], Contents]  # gives the contents of its record
+    contents: Callable[[], Contents]  # gives what saving it writes
     # Names of their functions that run on a device; empty where they are not known
     functions: frozenset[str] = frozenset()
     # The folder of the sources, where it is deleted with this value

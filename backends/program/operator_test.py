@@ -8,7 +8,7 @@ import torch
 from backends.compiled import compiled
 from backends.program.operator import program_operator
 from backends.program.pair import kernel_call, pair_operator
-from backends.program.record import linked
+from backends.program.saved import linked
 from backends.registry import backend_for, target
 from ir.errors import KernelError
 from ir.parse.parse import parse_spec

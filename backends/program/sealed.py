@@ -81,10 +81,10 @@ def unseal(folder: Path) -> Sealed:
             raise KernelError(
                 f"the file `{name}` is not what was saved",
                 where=str(folder),
-                hint="save the record again; its files are not for editing",
+                hint="save the program again; its files are not for editing",
             )
     if more := sorted(there - set(table["files"])):
-        raise KernelError(f"the file `{more[0]}` is of no record", where=str(folder))
+        raise KernelError(f"the file `{more[0]}` is not part of what was saved", where=str(folder))
     return Sealed(folder, table["facts"], tuple(table["files"]))
 
 
@@ -105,9 +105,7 @@ def _manifest(file: Path) -> dict[str, Any]:
         if not isinstance(table[field], kind):
             raise KernelError(f"`{field}` is no {kind.__name__}", where=str(file))
     if table["format"] != FORMAT:
-        raise KernelError(
-            f"the record's format is {table['format']}", where=str(file), allowed=str(FORMAT)
-        )
+        raise KernelError(f"the format is {table['format']}", where=str(file), allowed=str(FORMAT))
     return table
 
 

@@ -19,7 +19,7 @@ from torch.utils._pytree import tree_map
 
 from backends.backend import BackendError
 from backends.program.launcher import Launcher
-from backends.program.record import recorded
+from backends.program.saved import saved_network
 from backends.program.sealed import unseal
 from backends.registry import target
 from benchmarks.kernelbench.attempt import MOST_WORDS, Notes
@@ -31,7 +31,7 @@ from benchmarks.kernelbench.suite import SEED
 from benchmarks.kernelbench.turns import DeviceTurns
 from benchmarks.kernelbench.venue import Venue, facts, venue
 from frontends.compiled.module import CompiledModule
-from frontends.compiled.record import call_of
+from frontends.compiled.saved import call_of
 from frontends.kernelbench.problem import Problem
 from frontends.pytorch.call import state_of
 from ir.errors import KernelError
@@ -122,7 +122,7 @@ class _Contest:
         kernels = BuiltKernels.of(sealed, self.task.kernels)
         made, _ = call_of(sealed)
         machine = target(sealed.facts["target"])
-        linked = recorded(sealed, lambda spec: self._polite(kernels.launcher(spec, machine)))
+        linked = saved_network(sealed, lambda spec: self._polite(kernels.launcher(spec, machine)))
         state = {p: t.contiguous() for p, t in state_of(made, copy.deepcopy(theirs)).items()}
         ours = CompiledModule(made, linked, state)
         self.functions = kernels.functions

@@ -43,7 +43,7 @@ class KernelBuild:
 
 
 def jobs(sealed: Sealed, folder: Path) -> Iterator[KernelBuild]:
-    """The kernels of a record. folder: of all kernels."""
+    """The kernels of a saved program. folder: of all kernels."""
     ending = backend_for(target(sealed.facts["target"])).manifest.extension
     for name in sorted(f for f in sealed.files if f.endswith("/spec.kir")):
         here = name.removesuffix("/spec.kir")
@@ -108,7 +108,7 @@ def _noted(job: KernelBuild, table: dict[str, Any]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class BuiltKernels:
-    """The kernels of a record, as they were built."""
+    """The kernels of a saved program, as they were built."""
 
     folders: dict[str, Path]
     tables: dict[str, dict[str, Any]]  # by the spec's name

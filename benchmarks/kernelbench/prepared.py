@@ -18,10 +18,10 @@ from torch.utils._pytree import tree_leaves
 
 from backends.backend import Built
 from backends.compiled import Compiled, Kernel, Kernels
-from backends.program.record import contents
+from backends.program.saved import contents
 from backends.registry import backend_for, target
 from frontends.aten.convolution import SUM
-from frontends.compiled.record import write
+from frontends.compiled.saved import write
 from frontends.kernelbench.problem import Problem, ProblemRun
 from frontends.kernelbench.scaled import scaled
 from frontends.pytorch.imported import Imported

@@ -13,7 +13,7 @@ from torch import nn
 from torch.utils import _pytree as pytree
 
 from frontends.compiled.module import compile_module
-from frontends.compiled.record import load, save
+from frontends.compiled.saved import load, save
 from ir.errors import KernelError
 
 ROOT = Path(__file__).parent.parent.parent
@@ -318,7 +318,7 @@ def test_records_hold_classes_with_a_name_of_their_own(tmp_path):
     save(run, tmp_path / "r")
     assert type(load(tmp_path / "r")(torch.zeros(3))) is Cache
     code = (
-        "from pathlib import Path; from frontends.compiled.record import load; "
+        "from pathlib import Path; from frontends.compiled.saved import load; "
         f"load(Path({str(tmp_path / 'r')!r}))"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)

@@ -3,7 +3,7 @@
     run = compile_module(module, (x,), target="NAME")
     y = run(x)
 
-`frontends/compiled/record.py` saves it and loads it in another process, without the module's code.
+`frontends/compiled/saved.py` saves it and loads it in another process, without the module's code.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from backends.program.graph import ProgramGraph
 from backends.program.inplace import overwrites
 from backends.program.linked import Linked
 from backends.program.program import Tensors
-from backends.program.record import linked
+from backends.program.saved import linked
 from backends.program.tensors import require_no_gradients
 from backends.registry import backend_for, served_by
 from backends.registry import target as machine_of

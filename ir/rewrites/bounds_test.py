@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ir.reference.inputs import random_inputs
 from ir.reference.reference import evaluate
-from ir.rewrites.samples import spec_of
+from ir.rewrites.small_specs import spec_of
 from ir.rewrites.smooth_specs import smooth_specs, themed_specs
 from ir.variant.bounds import interval, positive
 from testing.samples.random_specs import sizes_for

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ir.rewrites import REWRITES
 from ir.rewrites.form import form_digest
-from ir.rewrites.samples import WORKLOADS, spec_of
+from ir.rewrites.small_specs import WORKLOADS, spec_of
 from ir.visit import reindexed, rereading
 from testing.samples.random_specs import specs
 

@@ -11,8 +11,8 @@ from dataclasses import replace
 from ir.contraction import factors, indices
 from ir.dtypes import is_float
 from ir.functions import IDENTITY_ELEMENTS
-from ir.rewrites.blocks import SplitIndex
 from ir.rewrites.equations import fresh, kept, readers, reduced, replaced, returned
+from ir.rewrites.split_index import SplitIndex
 from ir.spec import (
     Apply,
     Cast,

@@ -12,7 +12,7 @@ from ir.print import spec_text
 from ir.reference.inputs import random_inputs
 from ir.reference.reference import evaluate
 from ir.rewrites import REWRITES
-from ir.rewrites.samples import RECURRENT, WORKLOADS
+from ir.rewrites.small_specs import RECURRENT, WORKLOADS
 from ir.rewrites.smooth_specs import smooth_specs, themed_specs
 from ir.sizes import free_sizes
 from ir.spec import Spec

@@ -10,7 +10,7 @@ import re
 
 from hypothesis import strategies as st
 
-from ir.rewrites.samples import spec_of
+from ir.rewrites.small_specs import spec_of
 from ir.spec import Apply, Equation, Expr, Index, Number, Read, Reduce, Size, Spec, Tensor
 
 INPUTS = {"x": ("m", "k"), "z": ("m", "k"), "c": ("m",), "g": ("k",), "b": ("n",)}

@@ -4,7 +4,7 @@ import pytest
 
 from ir.rewrites import REWRITES
 from ir.rewrites.cases import CASES, XC, R, S, X
-from ir.rewrites.samples import WORKLOADS, equations, spec_of
+from ir.rewrites.small_specs import WORKLOADS, equations, spec_of
 
 
 def words(case):

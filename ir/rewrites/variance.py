@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ir.contraction import indices, product
-from ir.rewrites.blocks import SplitIndex
 from ir.rewrites.equations import floating, fresh, kept, reduced, replaced
+from ir.rewrites.split_index import SplitIndex
 from ir.spec import Apply, Equation, Expr, Number, Read, Reduce, Spec
 from ir.variant.associate import sums
 from ir.verify import facts

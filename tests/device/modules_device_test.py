@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from frontends.compiled.module import compile_module
-from frontends.compiled.record import load, save
+from frontends.compiled.saved import load, save
 
 pytestmark = [pytest.mark.device, pytest.mark.usefixtures("idle")]
 

@@ -5,7 +5,7 @@ from math import ceil
 import pytest
 
 from backends.gpu.model.model import WEIGHTS, combine, modelled, terms
-from backends.gpu.samples import RULES
+from backends.gpu.plain_rules import RULES
 from backends.registry import target
 from ir.autoschedule.autoschedule import autoschedule
 from ir.lower.lower import lower

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from backends.backend import BackendError
-from backends.gpu.samples import RULES
+from backends.gpu.plain_rules import RULES
 from backends.gpu.threads.interpreter.counts import require_no_conflicts
 from backends.gpu.threads.interpreter.interpret import interpret
 from backends.gpu.threads.program import thread_program

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from backends.gpu.samples import RULES
+from backends.gpu.plain_rules import RULES
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.interpreter import faults
 from backends.gpu.threads.interpreter.faults import ThreadFault

@@ -1,6 +1,6 @@
-"""A record of a program: its network, its kernels' sources and where they are for, as files.
+"""A saved program: its network and its kernels' sources as files.
 
-What is loaded from it runs without the equations' being scheduled again.
+A program that is loaded from them runs without scheduling its equations again.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def linked(run: Compiled) -> Linked:
 
 
 def contents(run: Compiled) -> Contents:
-    """What a record of a network holds, whose kernels need not be built."""
+    """The files and facts of a network to save; its kernels need not be built."""
     extension = run.backend.manifest.extension
     table = _table(run.network, run.kernels)
     made = {NETWORK: json.dumps(table, indent=1)}
@@ -64,11 +64,11 @@ def contents(run: Compiled) -> Contents:
     return Contents({name: text.encode("utf-8") for name, text in made.items()}, facts)
 
 
-def recorded(sealed: Sealed, built: Finds = lambda _: None) -> Linked:
-    """The network of a record; KernelError where its files do not hold one, BackendError where a
-    source does not build.
+def saved_network(sealed: Sealed, built: Finds = lambda _: None) -> Linked:
+    """The network of a saved program; KernelError where its files do not hold one, BackendError
+    where a source does not build.
 
-    built: finds a kernel that was built elsewhere, which then stands for the record's own.
+    built: finds a kernel that was built elsewhere, to use instead of building the saved source.
     """
     machine = target(_fact(sealed, "target"))
     backend = backend_for(machine, _fact(sealed, "backend"))
@@ -152,7 +152,7 @@ def _network(table: Mapping[str, Any], specs: Mapping[str, Spec]) -> Network:
     known = {b.name for b in buffers}
     steps = tuple(Step(specs[n], tuple(i), tuple(o)) for n, i, o in table["steps"])
     outputs = tuple((name, tuple(sizes)) for name, sizes in table["outputs"])
-    pauses = tuple(  # records of before there were pauses have none
+    pauses = tuple(  # programs saved before there were pauses have none
         Pause(name, before, tuple((b, tuple(sizes)) for b, sizes in given), tuple(made))
         for name, before, given, made in table.get("pauses", ())
     )

@@ -1,4 +1,4 @@
-"""A record gives the same call in another process, and nothing where it was touched."""
+"""A saved module gives the same call in another process, and nothing where it was touched."""
 
 import json
 import subprocess
@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from frontends.compiled.module import compile_module
-from frontends.compiled.record import load, save
+from frontends.compiled.saved import load, save
 from ir.errors import KernelError
 
 ROOT = Path(__file__).parent.parent.parent
@@ -18,7 +18,7 @@ TARGETS = ("h200", "npu")
 FRESH = """
 import sys, torch
 from pathlib import Path
-from frontends.compiled.record import load
+from frontends.compiled.saved import load
 run = load(Path(sys.argv[1]))
 x = torch.load(sys.argv[2])
 torch.save([run(x), run(x), run.state["1.running_mean"]], sys.argv[3])
@@ -81,7 +81,7 @@ def edited(folder, **fields):
     [
         (lambda f: (f / "call.json").write_text("{}"), "not what was saved"),
         (lambda f: (f / "network.json").unlink(), "is missing"),
-        (lambda f: (f / "more.txt").write_text("x"), "of no record"),
+        (lambda f: (f / "more.txt").write_text("x"), "is not part of what was saved"),
         (lambda f: (f / "manifest.json").unlink(), "cannot be read"),
         (lambda f: (f / "manifest.json").write_text("no"), "cannot be read"),
         (lambda f: edited(f, format=99), "format is 99"),

@@ -1,4 +1,4 @@
-"""Rules of no language, for tests."""
+"""The rules of a language that does not exist, for tests."""
 
 from backends.gpu.rules import Rules
 

@@ -1,4 +1,4 @@
-"""Samples for tests of rewrites: specs of a few lines, and what their equations read as."""
+"""Small specs for tests of rewrites, and their equations as text."""
 
 from __future__ import annotations
 

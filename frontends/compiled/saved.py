@@ -1,4 +1,4 @@
-"""A compiled module as a folder: its network and kernels, how it is called, and its tensors.
+"""A saved module: its network and kernels, how it is called, and its tensors, in a folder.
 
     save(run, Path("folder"))
     run = load(Path("folder"))
@@ -17,7 +17,7 @@ import torch
 from torch.utils._pytree import TreeSpec, treespec_dumps, treespec_loads
 
 from backends.program.linked import Contents
-from backends.program.record import recorded
+from backends.program.saved import saved_network
 from backends.program.sealed import Sealed, seal, unseal
 from backends.program.tensors import TORCH
 from frontends.compiled.module import CompiledModule, known
@@ -43,7 +43,7 @@ _NAMES = {torch_dtype: name for name, torch_dtype in TORCH.items() if name != "t
 
 def save(run: CompiledModule, folder: Path, state: bool = True, overwrite: bool = False) -> None:
     """Writes a compiled module. state: whether its parameters and buffers are written too; without
-    them `load` has to be given them. overwrite: whether a record that is there is replaced.
+    them `load` needs them as an argument. overwrite: whether to replace a module that is there.
     KernelError for a folder that is something else, and for a call that cannot be written."""
     write(run.made, run.linked.contents(), folder, run.state if state else {}, overwrite)
 
@@ -55,7 +55,7 @@ def write(
     state: Mapping[str, torch.Tensor],
     overwrite: bool = False,
 ) -> None:
-    """Writes a record of an import and of a network, whose kernels need not be built."""
+    """Writes an import and its network, whose kernels need not be built."""
     written = _Tensors()
     held = {path: written.put(t) for path, t in state.items()}
     constants = {name: known(t) for name, t in made.constants.items()}
@@ -69,8 +69,10 @@ def write(
 
 
 def call_of(sealed: Sealed) -> tuple[Imported, dict[str, torch.Tensor]]:
-    """The call that a record tells, and the tensors that it holds by path; KernelError for none.
-    Of the spec there are the outputs alone."""
+    """The saved call, and the saved tensors by path; KernelError where there is no call.
+
+    Its spec has outputs only.
+    """
     memory = sealed.bytes(TENSORS)
     try:
         call = sealed.table(CALL)
@@ -98,11 +100,11 @@ def load(
     """What `save` wrote, as a module's call on the target's device here.
 
     state: parameters and buffers by path, as of `module.state_dict()`, which are used as they lie;
-    else those of the record. seed, reuse, graph: see `CompiledModule`. KernelError for a record
+    else the saved ones. seed, reuse, graph: see `CompiledModule`. KernelError for a folder
     that is incomplete, changed or of another form.
     """
     sealed = unseal(folder)
-    network = recorded(sealed)
+    network = saved_network(sealed)
     made, held = call_of(sealed)
     given = held if state is None else dict(state)
     placed = {path: t.to(network.place) for path, t in given.items()}
@@ -173,7 +175,7 @@ def _structure(structure: TreeSpec) -> str:
         return text
     except (NotImplementedError, TypeError, ValueError) as error:
         raise KernelError(
-            f"a record cannot hold the class of an argument or result: {error}",
+            f"a saved module cannot hold the class of an argument or result: {error}",
             allowed="tuples, lists, dicts, and classes registered with `serialized_type_name`",
             hint="torch.utils._pytree.register_pytree_node(..., serialized_type_name='NAME'); "
             "torch.utils._pytree._register_namedtuple for a named tuple",
@@ -212,7 +214,7 @@ def _read(item: Any) -> Any:
 def _plain(value: Any) -> Any:
     if not isinstance(value, _PLAIN):
         raise KernelError(
-            f"an argument or result is {value!r}, which a record does not hold",
+            f"an argument or result is {value!r}, which a saved module cannot hold",
             allowed="tensors, numbers, texts, None",
         )
     return value
