@@ -1,15 +1,15 @@
-"""Rewrites of equations: each gives specs that are equal to one, in the algebra of numbers.
+"""Algebraic rewrites: each takes a spec and returns equal specs.
 
-Equal means in real arithmetic; rounding differs, and that is what a search may gain or lose by.
-A rewrite offers one spec for every place where it applies, and none where it does not. Its
-docstring says what stands before it and after it, and when the two are equal.
+Equal means equal in real arithmetic. Rounding differs, so a rewrite can gain or lose accuracy. A
+rewrite returns one spec for each place where it applies. Its docstring shows the equations before
+and after, and says when the two are equal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from ir.rewrites.exponentials import join_exponentials, part_logarithm
+from ir.rewrites.exponentials import join_exponentials, split_logarithm
 from ir.rewrites.factors import (
     collect_factor,
     distribute_factor,
@@ -20,7 +20,7 @@ from ir.rewrites.factors import (
 from ir.rewrites.inlining import (
     inline_pointwise,
     name_common,
-    name_part,
+    name_subexpression,
     recompute,
     share_equal,
 )
@@ -30,7 +30,7 @@ from ir.rewrites.reductions import (
     join_sums,
     merge_reductions,
     nest_reduction,
-    part_sum,
+    split_sum,
     reassociate,
     split_reduction,
 )
@@ -39,7 +39,7 @@ from ir.rewrites.strength import (
     multiply_reciprocal,
     name_activation,
     reduce_power,
-    write_activation,
+    expand_activation,
 )
 from ir.rewrites.variance import expand_square, merge_deviations, shift_square
 from ir.spec import Spec
@@ -49,12 +49,12 @@ Rewrite = Callable[[Spec], list[Spec]]
 REWRITES: dict[str, Rewrite] = {
     rewrite.__name__: rewrite
     for rewrite in (
-        *(inline_pointwise, recompute, share_equal, name_common, name_part),
+        *(inline_pointwise, recompute, share_equal, name_common, name_subexpression),
         *(hoist_factor, hoist_term, sink_factor, collect_factor, distribute_factor),
-        *(reassociate, split_reduction, nest_reduction, merge_reductions, part_sum, join_sums),
+        *(reassociate, split_reduction, nest_reduction, merge_reductions, split_sum, join_sums),
         *(expand_square, shift_square, merge_deviations, subtract_maximum, drop_maximum),
         *(multiply_reciprocal, reduce_power, in_powers_of_two),
-        *(name_activation, write_activation, join_exponentials, part_logarithm),
+        *(name_activation, expand_activation, join_exponentials, split_logarithm),
         *(pack_input, reorder_tensor),
     )
 }

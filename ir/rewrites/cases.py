@@ -1,4 +1,4 @@
-"""Cases: for each rewrite a spec, and the equations of what it gives."""
+"""Cases: for each rewrite, a spec and the equations of the result."""
 
 X, XC, R, S = "x: f32[M, K]", "x: f32[M, K], c: f32[M]", "f32[M, K]", "f32[M]"
 
@@ -42,7 +42,7 @@ CASES = (
         ],
     ),
     (
-        "name_part",
+        "name_subexpression",
         XC,
         R,
         "y[m, k] = x[m, k] * exp(c[m])",
@@ -148,7 +148,7 @@ CASES = (
         ["y[m] = max(x[m, j, k], j, k)"],
     ),
     (
-        "part_sum",
+        "split_sum",
         "x: f32[M, K], a: f32[K]",
         S,
         "y[m] = sum(x[m, k] * a[k] + x[m, k], k)",
@@ -272,7 +272,7 @@ CASES = (
     ),
     ("name_activation", X, R, "y[m, k] = maximum(x[m, k], 0.0)", ["y[m, k] = relu(x[m, k])"]),
     (
-        "write_activation",
+        "expand_activation",
         X,
         R,
         "y[m, k] = silu(x[m, k])",
@@ -286,7 +286,7 @@ CASES = (
         ["y[m, k] = exp(x[m, k] - c[m])"],
     ),
     (
-        "part_logarithm",
+        "split_logarithm",
         X,
         R,
         "e[m, k] = exp(x[m, k]); s[m] = sum(e[m, k], k); y[m, k] = log(e[m, k] / s[m])",

@@ -1,4 +1,4 @@
-"""Equations in the place of others: their names, where they apply, and what is a spec still."""
+"""Replacing equations of a spec: fresh names, places to rewrite, and checks of the result."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ NodeChange = Callable[[Equation, Expr], Iterable[Expr]]
 
 
 def kept(spec: Spec, found: Iterable[Spec]) -> list[Spec]:
-    """Those that are specs still and not the same, each index over the range that it had, each
-    tensor of the dtype that it had; what nothing needs any more is dropped."""
+    """The candidates that are valid specs and differ from `spec`, without equations that no output
+    needs. Indices keep their ranges and tensors their dtypes."""
     known = facts(spec)
     made: dict[Spec, None] = {}
     for candidate in found:
@@ -49,8 +49,8 @@ def kept(spec: Spec, found: Iterable[Spec]) -> list[Spec]:
 
 
 def locally(spec: Spec, change: NodeChange) -> list[Spec]:
-    """The specs in which one real expression stands as `change` gives it, wherever it stands in
-    one equation."""
+    """The specs in which one float expression is replaced by what `change` returns for it, at all
+    its places in one equation."""
     found = []
     for e in spec.equations:
         for node in dict.fromkeys(real(spec, e.value)):
@@ -61,8 +61,8 @@ def locally(spec: Spec, change: NodeChange) -> list[Spec]:
 
 
 def real(spec: Spec, expr: Expr) -> list[Expr]:
-    """The nodes of an expression whose values are floats; what stands in positions or bounds, and
-    reductions and scans themselves, are none."""
+    """The nodes of an expression with float values, without reductions and scans themselves, and
+    without nodes in positions or bounds."""
     dtypes = _dtypes(spec)
     found: list[Expr] = []
     todo = [expr]
@@ -84,18 +84,18 @@ def floating(spec: Spec, expr: Expr) -> bool:
 
 
 def substituted(expr: Expr, new: Mapping[Expr, Expr]) -> Expr:
-    """The expression with some of its parts replaced, the outermost first."""
+    """The expression with some of its nodes replaced, the outermost first."""
     return new[expr] if expr in new else rebuilt(expr, lambda e: substituted(e, new))
 
 
 def replaced(spec: Spec, new: Mapping[str, tuple[Equation, ...]]) -> Spec:
-    """The spec with equations, by their target, in the place of some."""
+    """The spec with some equations replaced. new: the replacements, by target."""
     lines = (new.get(e.target, (e,)) for e in spec.equations)
     return replace(spec, equations=tuple(e for line in lines for e in line))
 
 
 def fresh(spec: Spec, name: str) -> str:
-    """The name, or the name with a number where something has it already."""
+    """The name, with a number appended if the spec uses it already."""
     nodes = (n for e in spec.equations for x in (*e.at, e.value) for n in x.walk())
     taken = {t.name for t in spec.inputs} | {e.target for e in spec.equations}
     taken |= {n.name for n in nodes if isinstance(n, Index)} | {a for a, _ in spec.attributes}
@@ -105,9 +105,9 @@ def fresh(spec: Spec, name: str) -> str:
 
 
 def reduced(name: str, body: Expr, like: Equation, reduction: str = "") -> Equation:
-    """A reduction over the indices of another, at those of its left side that the body has.
+    """A reduction over the indices of `like`, with those indices of its left side that `body` has.
 
-    reduction: its own, if another.
+    reduction: another one than that of `like`.
     """
     at = tuple(x for x in like.at if set(indices(x)) <= set(indices(body)))
     return Equation(
@@ -126,7 +126,7 @@ def returned(spec: Spec) -> set[str]:
 
 
 def _as_parsed(spec: Spec) -> Spec:
-    """The spec with negated numbers as negative ones, which is how they are read."""
+    """The spec with negated numbers as negative numbers, as the parser reads them."""
     if not any(map(_negated, (n for e in spec.equations for n in e.value.walk()))):
         return spec
     lines = tuple(replace(e, value=_negative(e.value)) for e in spec.equations)

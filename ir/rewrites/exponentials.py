@@ -1,6 +1,6 @@
-"""Exponentials and logarithms: fewer of them by the laws of powers.
+"""Exponentials and logarithms: fewer of them, by the laws of powers.
 
-None is parted: exp(a) * exp(b) can leave what a float holds where exp(a + b) does not.
+No exponential is split: exp(a) * exp(b) can overflow where exp(a + b) does not.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ def join_exponentials(spec: Spec) -> list[Spec]:
     return locally(spec, lambda e, node: _joined(node))
 
 
-def part_logarithm(spec: Spec) -> list[Spec]:
+def split_logarithm(spec: Spec) -> list[Spec]:
     """before: log(a * b), log(a / b), log(exp(a))
     after:  log(a) + log(b), log(a) - log(b), a
 
-    When equal: a and b are positive, of which there is proof (exponentials, sums of them); the
-    third always.
+    When equal: a and b are provably positive, such as exponentials and sums of them; the third
+    always.
     """
     return locally(spec, lambda e, node: _parted(spec, node))
 

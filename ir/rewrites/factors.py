@@ -1,4 +1,4 @@
-"""Factors and terms: moved out of reductions and into them, collected and distributed."""
+"""Factors and terms: hoisted out of reductions, sunk into them, collected and distributed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def hoist_factor(spec: Spec) -> list[Spec]:
     """before: t[m] = sum(c[m] * x[m, k], k), or sum(x[m, k] / c[m], k)
     after:  u[m] = sum(x[m, k], k); t[m] = c[m] * u[m], or u[m] / c[m]
 
-    When equal: c does not have the summed indices. Of a maximum or a minimum where c is positive.
+    When equal: c does not have the reduced indices; for a maximum or minimum, c is positive too.
     """
     found = []
     for e in spec.equations:
@@ -42,7 +42,7 @@ def hoist_factor(spec: Spec) -> list[Spec]:
 
 
 def hoist_term(spec: Spec) -> list[Spec]:
-    """before: t[m] = max(x[m, k] + c[m], k), or of a minimum, or with - c[m]
+    """before: t[m] = max(x[m, k] + c[m], k), or with min, or with - c[m]
     after:  u[m] = max(x[m, k], k); t[m] = u[m] + c[m]
 
     When equal: c does not have the reduced indices.
@@ -97,7 +97,8 @@ def _orders(spec: Spec, e: Equation) -> bool:
 
 
 def _hoisted(value: Reduce) -> Iterator[tuple[Expr, Outside, Expr]]:
-    """The bodies left inside, what is done to their reduction, and what goes out."""
+    """Each factor or term that can be hoisted: the rest of the body, the function that applies it
+    to the reduction, and the factor or term itself."""
     over = set(value.over)
     parts = factors(value.body)
     free = tuple(p for p in parts if not over & set(indices(p)))
@@ -127,7 +128,7 @@ def _with_part(spec: Spec, e: Equation, inner: Expr, outside: Outside) -> Spec:
 
 
 def _sunk(spec: Spec, e: Equation) -> Iterator[tuple[Equation, Expr]]:
-    """Sums that an equation scales, each with the body that has the factor in it."""
+    """The sums that an equation scales, each with its body multiplied by the factor."""
     for read, rest, outside in _scaled(e.value):
         inner = next((x for x in spec.equations if x.target == read.tensor and sums(x)), None)
         if inner is None or read.pad is not None or e.accumulate or not floating(spec, read):
@@ -141,7 +142,8 @@ def _sunk(spec: Spec, e: Equation) -> Iterator[tuple[Equation, Expr]]:
 
 
 def _scaled(value: Expr) -> Iterator[tuple[Read, Expr, Outside]]:
-    """Reads that a value multiplies or divides, by what, and how a body does likewise."""
+    """The reads that a value multiplies or divides, the factor, and a function that scales a body
+    the same way."""
     match value:
         case Apply("div", (Read() as read, below)):
             yield read, below, lambda body: Apply("div", (body, below))

@@ -1,4 +1,4 @@
-"""The form of equations: what they say, whatever their tensors and indices are called."""
+"""The form of equations: equal for equations that differ only in names of tensors and indices."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from ir.visit import reindexed, rereading
 
 
 def form_digest(spec: Spec) -> str:
-    """A digest that two specs of the same signature share where they differ only in the names of
-    indices and of what is not returned, and in the order of independent equations."""
+    """A digest that is equal for specs of one signature that differ only in names of indices and
+    intermediate tensors, and in the order of independent equations."""
     return text_digest(repr(_forms(spec)))
 
 
 def form(spec: Spec, e: Equation, tensors: Mapping[str, str] | None = None) -> object:
-    """What an equation says, its indices by their order of appearance, with their ranges; read
-    tensors under other names, where these are given."""
+    """An equation with its indices numbered in order of appearance, and their ranges.
+
+    tensors: other names for the tensors that it reads.
+    """
     left = [i for x in e.at for i in indices(x)]
     order = dict.fromkeys((*left, *indices(e.value), *e.reduced))
     names = {name: f"i{n}" for n, name in enumerate(order)}
@@ -34,7 +36,7 @@ def form(spec: Spec, e: Equation, tensors: Mapping[str, str] | None = None) -> o
 
 
 def _forms(spec: Spec) -> list[object]:
-    """The forms of the equations, from the outputs on; each tensor by its place in that order."""
+    """The forms of the equations, starting from the outputs; tensors are numbered in that order."""
     made = {e.target: e for e in spec.equations}
     order: dict[str, str] = {}
     todo = [t.name for t in reversed(spec.outputs)]

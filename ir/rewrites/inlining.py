@@ -1,5 +1,5 @@
-"""Inlining, and its reverse: a value computed where it is read, once for each reader, or once
-for all."""
+"""Inlining and its reverse: a value is computed where it is read, once for each reader, or once for
+all readers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def inline_pointwise(spec: Spec) -> list[Spec]:
     """before: z[m, k] = f(x[m, k]); y[m] = sum(z[m, k], k)
     after:  y[m] = sum(f(x[m, k]), k)
 
-    When equal: z is computed point by point, is not returned, and no read of it is padded.
+    When equal: z is pointwise, is not returned, and no read of it is padded.
     """
     found = []
     for e in spec.equations:
@@ -40,9 +40,9 @@ def inline_pointwise(spec: Spec) -> list[Spec]:
 
 def recompute(spec: Spec) -> list[Spec]:
     """before: t[m] = sum(x[m, k], k); y[m, k] = x[m, k] * t[m]; z[m] = t[m] ** 2
-    after:  the same, but y reads a t_copy of its own, computed again
+    after:  the same, but y reads t_copy, which is computed again
 
-    When equal: always. A copy can be computed in a launch that reads t otherwise from memory.
+    When equal: always. A launch can compute the copy instead of reading t from memory.
     """
     found = []
     carried = {t for r in recurrences(spec) for t in r.targets}
@@ -63,8 +63,8 @@ def share_equal(spec: Spec) -> list[Spec]:
     """before: t[m] = sum(x[m, k], k); u[n] = sum(x[n, j], j); y[m] = t[m] * u[m]
     after:  t[m] = sum(x[m, k], k); y[m] = t[m] * t[m]
 
-    When equal: the two right sides are the same but for the names of indices, over the same
-    ranges, and the later tensor is not returned.
+    When equal: the two right sides differ only in names of indices, over the same ranges, and the
+    later tensor is not returned.
     """
     found = []
     carried = {t for r in recurrences(spec) for t in r.targets}
@@ -91,7 +91,7 @@ def name_common(spec: Spec) -> list[Spec]:
     """before: y[m, k] = exp(x[m, k] - c[m]) * a[k]; s[m] = sum(exp(x[m, k] - c[m]), k)
     after:  t[m, k] = exp(x[m, k] - c[m]); y[m, k] = t[m, k] * a[k]; s[m] = sum(t[m, k], k)
 
-    When equal: always; the expression is a float, is no plain read, and stands twice or more.
+    When equal: always. The expression is a float, is computed, and occurs at least twice.
     """
     found = []
     carried = {t for r in recurrences(spec) for t in r.targets}
@@ -117,11 +117,11 @@ def name_common(spec: Spec) -> list[Spec]:
     return kept(spec, found)
 
 
-def name_part(spec: Spec) -> list[Spec]:
+def name_subexpression(spec: Spec) -> list[Spec]:
     """before: y[m, k] = x[m, k] * exp(c[m]) + b[k]
     after:  t[m] = exp(c[m]); y[m, k] = x[m, k] * t[m] + b[k]
 
-    When equal: always; the part is a float that is computed, and lacks an index of its equation.
+    When equal: always. The subexpression is a float, is computed, and lacks an index of y.
     """
     found = []
     carried = {t for r in recurrences(spec) for t in r.targets}
@@ -141,7 +141,7 @@ def name_part(spec: Spec) -> list[Spec]:
 
 
 def _outermost(spec: Spec, expr: Expr, every: set[str]) -> Iterator[Expr]:
-    """The largest real parts of an expression that are computed and lack some of the indices."""
+    """The largest float subexpressions that are computed and lack some of the indices."""
     if isinstance(expr, Reduce | Scan):
         yield from _outermost(spec, expr.body, every)
         return
@@ -158,13 +158,13 @@ def _reduced(e: Equation) -> tuple[str, ...]:
 
 
 def _jagged(spec: Spec) -> set[str]:
-    """Indices that run over a jagged range, which no tensor in between has."""
+    """Indices that run over a jagged range: no intermediate tensor can have them."""
     reductions = (e.value for e in spec.equations if isinstance(e.value, Reduce))
     return {r.index for f in reductions for r in f.ranges if r.jagged}
 
 
 def _inlines(spec: Spec, name: str) -> bool:
-    """Whether every use of a tensor is a read that its right side can stand in for."""
+    """Whether the right side of a tensor can replace every use of it."""
     nodes = [n for e in spec.equations for x in (*e.at, e.value) for n in x.walk()]
     reads = [n for n in nodes if isinstance(n, Read) and n.tensor == name]
     left = [n for e in spec.equations for x in e.at for n in x.walk() if isinstance(n, Read)]

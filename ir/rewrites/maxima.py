@@ -1,7 +1,7 @@
-"""Maxima: taken off the exponents of what its sum divides, or left out where they need not be.
+"""Maxima in a softmax: subtracted from the exponents, or dropped where no exponential overflows.
 
-A maximum that runs along with the sums that need it is the verb `online`: it takes what
-subtract_maximum gives.
+The verb `online` computes the maximum together with the sums that need it (online softmax). It
+applies to the result of subtract_maximum.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def subtract_maximum(spec: Spec) -> list[Spec]:
     """before: e[m, k] = exp(x[m, k]); s[m] = sum(e[m, k], k); y[m, k] = e[m, k] / s[m]
     after:  mx[m] = max(x[m, k], k); e[m, k] = exp(x[m, k] - mx[m]); s and y as before
 
-    When equal: nothing that is returned changes as all these exponentials are scaled alike.
+    When equal: no output changes when all these exponentials are scaled by one factor.
     """
     found = []
     for e, body, over in _exponentials(spec):
@@ -38,8 +38,8 @@ def drop_maximum(spec: Spec) -> list[Spec]:
             y[m, k] = e[m, k] / s[m]
     after:  e[m, k] = exp(x[m, k]); s and y as before
 
-    When equal: nothing that is returned changes as all these exponentials are scaled alike. Only
-    where x lies between -40 and 40 whatever the inputs are, as 30 * tanh(z) does.
+    When equal: no output changes when all these exponentials are scaled by one factor. Applies only
+    where x is provably between -40 and 40, as 30 * tanh(z) is.
     """
     if recurrences(spec):
         return []
@@ -61,7 +61,7 @@ def drop_maximum(spec: Spec) -> list[Spec]:
 
 
 def _exponentials(spec: Spec) -> Iterator[tuple[Equation, Expr, tuple[str, ...]]]:
-    """Exponents, the first equation each stands in, and the indices that a sum reductions of it."""
+    """Each exponent, with the first equation that has it and the indices that a sum reduces."""
     if recurrences(spec):
         return
     over = dict.fromkeys(
@@ -80,7 +80,7 @@ def _exponentials(spec: Spec) -> Iterator[tuple[Equation, Expr, tuple[str, ...]]
 
 
 def _shifted(spec: Spec, e: Equation, body: Expr, over: tuple[str, ...]) -> list[Spec]:
-    """The spec with the maximum of an exponent taken off; none where that changes results."""
+    """The spec with the maximum of an exponent subtracted; none where that changes an output."""
     at = tuple(Index(i) for i in indices(body) if i not in over)
     top = Equation(fresh(spec, f"{e.target}_max"), at, Reduce("max", body, over))
     site = Apply("exp", (body,))
@@ -99,8 +99,8 @@ def _changed(
     scales: Mapping[Expr, Mapping[tuple[Expr, ...], int]],
     gone: str,
 ) -> list[Spec]:
-    """The spec with expressions in the place of others, where nothing else reads what is `gone`,
-    and no output changes as the others are scaled."""
+    """The spec with the expressions of `sites` replaced. None where something else reads the tensor
+    `gone`, or where scaling these expressions changes an output."""
     if not sites or not unscaled(spec, scales):
         return []
     lines = tuple(replace(e, value=substituted(e.value, sites)) for e in spec.equations)
@@ -109,7 +109,7 @@ def _changed(
 
 
 def _less(node: Expr, tensor: str) -> tuple[Expr, Read] | None:
-    """f and the read of a node exp(f - tensor[...]); None for other nodes."""
+    """f and the read in a node exp(f - tensor[...]); None for other nodes."""
     match node:
         case Apply("exp", (Apply("sub", (f, Read() as top)),)) if top.tensor == tensor:
             if all(n.tensor != tensor for n in f.walk() if isinstance(n, Read)):
@@ -118,7 +118,7 @@ def _less(node: Expr, tensor: str) -> tuple[Expr, Read] | None:
 
 
 def _unmasked(expr: Expr) -> Expr:
-    """What a mask leaves: exponentials of the rest are 0."""
+    """The unmasked values: the exponential of a masked one is 0."""
     match expr:
         case Apply("where", (_, value, Number(end))) if end == -float("inf"):
             return value

@@ -1,7 +1,7 @@
-"""Packing: an input copied into another order of its dimensions.
+"""Packing: an input is copied into another order of its dimensions.
 
-On machines that have it, the verb `pack` is the same decision in the schedule, for intermediate
-tensors too. The order of an intermediate tensor is a rewrite everywhere.
+Where the machine has the verb `pack`, a schedule can decide the same, for intermediate tensors too.
+The dimension order of an intermediate tensor is a rewrite on all machines.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def pack_input(spec: Spec) -> list[Spec]:
     """before: y[m] = sum(w[k, m] * x[k], k)
     after:  w_packed[w_1, w_0]: [M, K] = w[w_0, w_1]; y[m] = sum(w_packed[m, k] * x[k], k)
 
-    When equal: always, of inputs of two dimensions and more.
+    When equal: always. Applies to inputs with at least two dimensions.
     """
     found = []
     for t in spec.inputs:
@@ -32,7 +32,7 @@ def reorder_tensor(spec: Spec) -> list[Spec]:
     """before: t[m, n] = f(x[m, n]); y[n] = sum(t[m, n], m)
     after:  t[n, m] = f(x[m, n]); y[n] = sum(t[n, m], m)
 
-    When equal: t is not returned, and computed point by point of its left side's indices.
+    When equal: t is not returned, and is neither scattered into nor part of a recurrence.
     """
     found = []
     carried = {t for r in recurrences(spec) for t in r.targets}

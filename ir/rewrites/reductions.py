@@ -1,7 +1,8 @@
-"""Reductions: in another order, in parts, inside each other, and as several.
+"""Reductions: reassociated, split, nested, merged, and sums split or joined.
 
-A reduction in parallel parts is also the verb `split_k`, on machines that have it; there it is
-one decision of the schedule, and its parts follow the tiles.
+Where the machine has the verb `split_k`, a schedule can split a reduction too. The verb takes a
+number of parts, and each part is a whole number of tiles. The rewrite takes a length of the parts,
+and pads the last one: its result is a spec that every machine can lower.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ def reassociate(spec: Spec) -> list[Spec]:
     """before: t[d, k] = sum(x[i, d] * y[i, k], i); z[n, k] = sum(w[n, d] * t[d, k], d)
     after:  u[n, i] = sum(w[n, d] * x[i, d], d); z[n, k] = sum(u[n, i] * y[i, k], i)
 
-    When equal: t is a sum of products, only z reads it, and its factors can be parted into
-    those with the outer sum's indices and those without.
+    When equal: t is a sum of products, only z reads it, and its factors separate into those with
+    the indices of the outer sum and those without.
     """
     found = []
     for outer in spec.equations:
@@ -54,8 +55,8 @@ def split_reduction(spec: Spec) -> list[Spec]:
     after:  y_parts[m, k_part]: [M, (K + 127) // 128] = sum(pad(x[m, 128 * k_part + k_in], 0.0),
             k_in=128); y[m] = sum(y_parts[m, k_part], k_part)
 
-    When equal: always, of sums, maxima and minima of floats over a range from 0 to a size; terms
-    past the end are identity.
+    When equal: always. Applies to sums, maxima and minima of floats over a range from 0 to a size.
+    Terms past the end are the identity element.
     """
     found = []
     ranges = facts(spec).ranges
@@ -74,7 +75,7 @@ def nest_reduction(spec: Spec) -> list[Spec]:
     """before: y[o] = sum(x[o, c, i], c, i)
     after:  y_inner[o, i] = sum(x[o, c, i], c); y[o] = sum(y_inner[o, i], i)
 
-    When equal: always, of sums, maxima and minima of floats over several indices.
+    When equal: always. Applies to sums, maxima and minima of floats over several indices.
     """
     found = []
     for e in spec.equations:
@@ -105,7 +106,8 @@ def merge_reductions(spec: Spec) -> list[Spec]:
     """before: t[m, j] = sum(x[m, j, k], k); y[m] = sum(t[m, j], j)
     after:  y[m] = sum(x[m, j, k], j, k)
 
-    When equal: both reduce alike, only y reads t, at its own indices, and t is not returned.
+    When equal: both are the same reduction, only y reads t, at its own indices, and t is not
+    returned.
     """
     found = []
     for e in spec.equations:
@@ -126,12 +128,12 @@ def merge_reductions(spec: Spec) -> list[Spec]:
     return kept(spec, found)
 
 
-def part_sum(spec: Spec) -> list[Spec]:
+def split_sum(spec: Spec) -> list[Spec]:
     """before: y[m] = sum(x[m, k] * a[k] + z[m, k], k)
     after:  y_left[m] = sum(x[m, k] * a[k], k); y_right[m] = sum(z[m, k], k);
             y[m] = y_left[m] + y_right[m]
 
-    When equal: always, of a sum or a difference of floats that both have the summed indices.
+    When equal: always. Both terms are floats and have the reduced indices.
     """
     found = []
     for e in spec.equations:
@@ -194,7 +196,7 @@ def _of(ranges: tuple[Range, ...], names: tuple[str, ...]) -> tuple[Range, ...]:
 
 
 def _in_parts(spec: Spec, e: Equation, over: str, size: Expr, length: int) -> Spec:
-    """The spec with a reduction over parts of a range, and one of the parts."""
+    """The spec with one reduction over the positions of each part, and one over the parts."""
     blocks, value = SplitIndex.of(spec, over, size, length), e.reduce
     vanishes = value.reduction == "sum" and _ends(spec, value.body, over, size)
     body = (
@@ -220,8 +222,8 @@ def _in_parts(spec: Spec, e: Equation, over: str, size: Expr, length: int) -> Sp
 
 
 def _ends(spec: Spec, body: Expr, over: str, size: Expr) -> bool:
-    """Whether a product has a factor that is read at an index itself, in a tensor that ends where
-    the index does: past the end, the product is 0."""
+    """Whether a product is 0 past the end of an index: one factor is read at the plain index, in a
+    tensor of the same size, so its padding makes the product 0."""
     tensors = facts(spec).tensors
     for part in factors(body):
         inner = part.value if isinstance(part, Cast) else part

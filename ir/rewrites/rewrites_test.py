@@ -92,7 +92,7 @@ EXACT = (
     "recompute",
     "share_equal",
     "name_common",
-    "name_part",
+    "name_subexpression",
     "pack_input",
     "reorder_tensor",
 )

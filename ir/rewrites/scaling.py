@@ -1,4 +1,4 @@
-"""Scaling: which tensors of a spec grow by which factors as some of its expressions do."""
+"""Scaling: by which factor each tensor grows when some expressions of the spec are scaled."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LIKE_OPERAND = ("neg", "abs", "relu")
 
 
 def unscaled(spec: Spec, sites: Mapping[Expr, Scale]) -> bool:
-    """Whether every output stays as it is where each site, an expression, is multiplied by its
+    """Whether every output stays the same when each site, an expression, is multiplied by its
     scale: positive factors."""
     found = _Scales(sites)
     return all(found.add(e) for e in spec.equations) and all(
@@ -28,7 +28,7 @@ def unscaled(spec: Spec, sites: Mapping[Expr, Scale]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Scales:
-    """The scales of the tensors so far, each with the indices that it is said in."""
+    """The scales of the tensors so far, each with its indices."""
 
     sites: Mapping[Expr, Scale]
     known: dict[str, tuple[tuple[str, ...], Scale]] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class _Scales:
         return self._fixed(expr)
 
     def _fixed(self, expr: Expr) -> Scale | None:
-        """None at all, where nothing inside is scaled."""
+        """The scale of an expression that must not be scaled: none, if nothing in it is scaled."""
         return _NONE if all(self.of(c) == _NONE for c in expr.children()) else None
 
     def _reduced(self, body: Expr, over: set[str], whole: Reduce | Scan) -> Scale | None:
@@ -101,7 +101,7 @@ class _Scales:
         return _NONE if all(s == _NONE for s in scales) else None
 
     def _alike(self, args: tuple[Expr, ...]) -> Scale | None:
-        """The scale that operands have in common; 0 fits every scale."""
+        """The common scale of the operands; a 0 fits every scale."""
         scales = [self.of(a) for a in args if not _zero(a)]
         return (
             scales[0]

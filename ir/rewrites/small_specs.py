@@ -20,13 +20,13 @@ RECURRENT = _read("testdata/recurrent")
 
 
 def spec_of(lines: str, signature: str, result: str) -> Spec:
-    """A spec of equations that `;` separates, which returns y."""
+    """A spec that returns y. lines: its equations, separated by `;`."""
     body = "".join(f"    {line.strip()}\n" for line in lines.split(";"))
     return parse_spec(f'def s({signature}) -> {result}:\n    """Doc."""\n{body}    return y\n')
 
 
 def equations(spec: Spec) -> list[str]:
-    """The equations as they are written."""
+    """The equations as texts."""
     return [line.strip() for line in spec_text(spec).splitlines() if _states(line)]
 
 

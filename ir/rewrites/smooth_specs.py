@@ -1,7 +1,7 @@
 """Hypothesis strategies for tests of rewrites: specs whose values hardly change with rounding.
 
-None of their functions jumps, so that two specs which are equal in real arithmetic give values
-that differ by what float64 rounds.
+All their functions are continuous. So the values of two specs that are equal in real arithmetic
+differ only by the rounding of float64.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _SIGNATURE = {"x": "M, K", "z": "M, K", "c": "M", "g": "K", "u": "M, K, 3"}
 
 @st.composite
 def smooth_specs(draw: st.DrawFn) -> Spec:
-    """A valid spec of two to six equations over floats; it returns what nothing reads."""
+    """A valid spec of two to six equations over floats; it returns the tensors that none reads."""
     maker = _Maker(draw)
     for number in range(draw(st.integers(2, 6))):
         maker.equation(f"t{number}")
@@ -79,7 +79,7 @@ def _tensor(name: str, at: tuple[str, ...]) -> Tensor:
 
 
 class _Maker:
-    """Grows a spec; `tensors` holds each one's indices."""
+    """Builds a spec; `tensors` maps names to indices."""
 
     def __init__(self, draw: st.DrawFn):
         self.draw = draw

@@ -1,4 +1,4 @@
-"""Strength: the same number by functions that cost less, or that another unit computes."""
+"""Strength reduction: cheaper functions, or functions that another unit computes."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def multiply_reciprocal(spec: Spec) -> list[Spec]:
     """before: y[m, k] = x[m, k] / c[m]
     after:  r[m] = 1.0 / c[m]; y[m, k] = x[m, k] * r[m]
 
-    When equal: always; c lacks an index of what it divides. Also by a power of two: x * 0.25 for
-    x / 4.
+    When equal: always. c lacks an index of the dividend. A power of two is multiplied too: x / 4
+    becomes x * 0.25.
     """
     found = list(locally(spec, lambda e, node: _by_power_of_two(node)))
     carried = {t for r in recurrences(spec) for t in r.targets}
@@ -57,7 +57,7 @@ def in_powers_of_two(spec: Spec) -> list[Spec]:
     """before: exp(x), log(x)
     after:  exp2(x * 1.4426950408889634), log2(x) * 0.6931471805599453
 
-    When equal: up to the last digit of the constant.
+    When equal: up to the rounding of the constant.
     """
     return locally(spec, lambda e, node: _in_twos(node))
 
@@ -71,11 +71,11 @@ def name_activation(spec: Spec) -> list[Spec]:
     return locally(spec, lambda e, node: _named(node))
 
 
-def write_activation(spec: Spec) -> list[Spec]:
+def expand_activation(spec: Spec) -> list[Spec]:
     """before: sigmoid(x), silu(x)
     after:  1.0 / (1.0 + exp(-x)), x * sigmoid(x)
 
-    When equal: always. What is written out can share its exponential with another.
+    When equal: always. After it, name_common can share the exponential.
     """
     return locally(spec, lambda e, node: _written(node))
 
@@ -135,7 +135,7 @@ def _named(node: Expr) -> Iterable[Expr]:
 
 
 def _logistic(expr: Expr) -> Expr | None:
-    """x of 1 + exp(-x), None of anything else."""
+    """x in 1 + exp(-x); None for other expressions."""
     match expr:
         case Apply("add", (Number(one), Apply("exp", (Apply("neg", (x,)),)))) | Apply(
             "add", (Apply("exp", (Apply("neg", (x,)),)), Number(one))

@@ -81,8 +81,8 @@ def test_the_row_factor_of_a_normalised_product_leaves_its_sum():
 
 def test_a_logarithm_of_a_softmax_needs_no_exponential_of_its_own():
     lines = "s[m] = sum(exp(x[m, k]), k); y[m, k] = log(exp(x[m, k]) / s[m])"
-    (parted,) = REWRITES["part_logarithm"](spec_of(lines, X, R))
-    (found,) = REWRITES["part_logarithm"](parted)
+    (parted,) = REWRITES["split_logarithm"](spec_of(lines, X, R))
+    (found,) = REWRITES["split_logarithm"](parted)
     assert equations(found)[-1] == "y[m, k] = x[m, k] - log(s[m])"
 
 
@@ -123,7 +123,7 @@ UNTOUCHED = {
         "i: i32[M]",
         S,
     ),
-    "what has every index is no part": ("name_part", "y[m, k] = exp(x[m, k]) * 2.0", X, R),
+    "what has every index is no part": ("name_subexpression", "y[m, k] = exp(x[m, k]) * 2.0", X, R),
     "a factor with the summed index stays": (
         "hoist_factor",
         "y[m] = sum(c[k] * x[m, k], k)",
@@ -203,7 +203,7 @@ UNTOUCHED = {
         S,
     ),
     "a term without the summed index has no sum of its own": (
-        "part_sum",
+        "split_sum",
         "y[m] = sum(x[m, k] + c[m], k)",
         XC,
         S,
@@ -287,7 +287,7 @@ UNTOUCHED = {
     "a power of a power stays": ("reduce_power", "y[m, k] = x[m, k] ** 7", X, R),
     "a cosine is in no powers": ("in_powers_of_two", "y[m, k] = cos(x[m, k])", X, R),
     "two is not one": ("name_activation", "y[m, k] = 1.0 / (2.0 + exp(-x[m, k]))", X, R),
-    "gelu has no other name": ("write_activation", "y[m, k] = gelu(x[m, k])", X, R),
+    "gelu has no other name": ("expand_activation", "y[m, k] = gelu(x[m, k])", X, R),
     "a sum of exponentials is no exponential": (
         "join_exponentials",
         "y[m, k] = exp(x[m, k]) + exp(c[m])",
@@ -295,7 +295,7 @@ UNTOUCHED = {
         R,
     ),
     "a logarithm of what may be negative stays": (
-        "part_logarithm",
+        "split_logarithm",
         "y[m, k] = log(x[m, k] / exp(c[m]))",
         XC,
         R,

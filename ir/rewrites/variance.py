@@ -1,4 +1,4 @@
-"""Sums of squared deviations: in one pass instead of two, or in parts."""
+"""Variance: sums of squared deviations in one pass instead of two, or in parts."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def expand_square(spec: Spec) -> list[Spec]:
     after:  u[m] = sum(x[m, k] ** 2, k); v[m] = sum(x[m, k], k);
             t[m] = u[m] - 2 * c[m] * v[m] + K * c[m] ** 2
 
-    When equal: c does not have the summed indices. Costs digits where the deviations are small
-    against c, and saves the pass that waits for c.
+    When equal: c does not have the reduced indices. It saves the pass that waits for c, and cancels
+    digits where the deviations are small compared with c.
     """
     found = []
     for e in spec.equations:
@@ -36,8 +36,9 @@ def shift_square(spec: Spec) -> list[Spec]:
     after:  o[m] = x[m, 0]; u[m] = sum((x[m, k] - o[m]) ** 2, k); v[m] = sum(x[m, k] - o[m], k);
             t[m] = u[m] - 2 * (c[m] - o[m]) * v[m] + K * (c[m] - o[m]) ** 2
 
-    When equal: c does not have the summed indices, and x reads inputs alone, unpadded. One pass as
-    with expand_square; digits are lost only where deviations are small against x[m, 0] - c[m].
+    When equal: c does not have the reduced indices, and x reads only inputs, without padding. One
+    pass, as in expand_square; digits cancel only where deviations are small compared with
+    x[m, 0] - c[m].
     """
     found = []
     inputs = {t.name for t in spec.inputs}
@@ -63,9 +64,9 @@ def merge_deviations(spec: Spec) -> list[Spec]:
             d[m, p] = sum((x[m, 128 * p + j] - u[m, p]) ** 2, j=128);
             t[m] = sum(d[m, p] + n[p] * (u[m, p] - c[m]) ** 2, p)
 
-    When equal: c does not have the summed index; n[p] is 128, or what is left in the last part.
-    Welford's sums in Chan's form, for parts in parallel: one pass over x where a part stays at
-    hand, and no digits are lost.
+    When equal: c does not have the reduced index; n[p] is 128, or the rest in the last part. These
+    are Welford's sums in Chan's form for parallel parts: one pass over x where a part stays on
+    chip, and no cancellation.
     """
     found = []
     ranges = facts(spec).ranges
@@ -81,7 +82,7 @@ def merge_deviations(spec: Spec) -> list[Spec]:
 
 
 def _merged(spec: Spec, e: Equation, size: Expr, x: Expr, c: Expr) -> Spec:
-    """The spec with the deviations of parts from their own means, brought together."""
+    """The spec with the deviations of each part from its own mean, combined."""
     blocks = SplitIndex.of(spec, e.reduce.over[0], size, LENGTH)
     at = (*e.at, blocks.part)
     sizes = (*(facts(spec).ranges[i].high for i in e.indices), blocks.count)
@@ -103,7 +104,7 @@ def _merged(spec: Spec, e: Equation, size: Expr, x: Expr, c: Expr) -> Spec:
 
 
 def _deviation(value: Reduce) -> tuple[Expr, Expr] | None:
-    """x and c of a body `(x - c) ** 2` in which c lacks the summed indices."""
+    """x and c of a body `(x - c) ** 2` in which c lacks the reduced indices."""
     match value.body:
         case Apply("pow", (Apply("sub", (x, c)), Number(2))) | Apply(
             "square", (Apply("sub", (x, c)),)
@@ -119,8 +120,8 @@ def _deviation(value: Reduce) -> tuple[Expr, Expr] | None:
 
 
 def _expanded(spec: Spec, e: Equation, x: Expr, c: Expr, first: tuple[Equation, ...] = ()) -> Spec:
-    """The spec with the sum of (x - c) ** 2 from the sums of x ** 2 and of x, after the equations
-    that these need first."""
+    """The spec with the sum of (x - c) ** 2 computed from the sums of x ** 2 and x. The equations
+    that these need come first."""
     squares = reduced(fresh(spec, f"{e.target}_squares"), Apply("pow", (x, Number(2))), e)
     plain = reduced(fresh(spec, f"{e.target}_sum"), x, e)
     before = spec.equations[: spec.equations.index(e)]
