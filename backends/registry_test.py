@@ -34,7 +34,7 @@ levels = {{ grid = 4 }}
 [spaces.global]
 bytes = 1000
 bytes_per_second = 1e9
-[spaces.scratch]
+[spaces.local]
 bytes = 100
 [units.vector]
 flops = {{ f32 = 1e9 }}
@@ -133,7 +133,7 @@ def test_a_missing_field_of_a_target_is_named_with_its_file(registry, tmp_path):
     text = TARGET.format(name="my_chip", backend="alpha").replace("bytes = 100\n", "")
     (tmp_path / "x.toml").write_text(text)
     text = fault(registry.target, str(tmp_path / "x.toml"))
-    assert "x.toml: field `spaces.scratch.bytes` is missing" in text
+    assert "x.toml: field `spaces.local.bytes` is missing" in text
 
 
 def test_a_target_must_list_backends_that_are_there(registry, tmp_path):

@@ -20,15 +20,15 @@ def of(found, *names):
 def test_bits_cells_and_good_ones_are_means_over_kernels():
     found = summary(
         [
-            row("one", [1.0, 1.5, 2.0, 9.0], scratch=[0, 1, 2, 3], traffic=[0, 0, 1, 1]),
-            row("two", [1.0, 1.0], scratch=[2, 2], traffic=[0, 1]),
+            row("one", [1.0, 1.5, 2.0, 9.0], on_chip=[0, 1, 2, 3], traffic=[0, 0, 1, 1]),
+            row("two", [1.0, 1.0], on_chip=[2, 2], traffic=[0, 1]),
             row("none", []),
         ]
     )
-    assert of(found, "scratch") == {"measures": ["scratch"], "bits": 1.0, "cells": 2.5, "good": 1.5}
+    assert of(found, "on_chip") == {"measures": ["on_chip"], "bits": 1.0, "cells": 2.5, "good": 1.5}
     assert of(found, "traffic")["bits"] == 1.0
     assert of(found, "launches")["bits"] == 0.0
-    assert of(found, "scratch", "traffic")["cells"] == 3.0
+    assert of(found, "on_chip", "traffic")["cells"] == 3.0
     assert found["1"][0]["bits"] >= found["1"][-1]["bits"]
 
 
@@ -44,7 +44,7 @@ def test_a_search_is_told_apart_by_its_measures(tmp_path, capsys):
     (found,) = table["rows"]
     assert len(found["us"]) + found["failed"] == 6
     assert all(len(bins) == len(found["us"]) for bins in found["bins"].values())
-    assert "scratch" in capsys.readouterr().out
+    assert "on_chip" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("words", [["--kernels=soup"], ["--policy=lucky", "--kernels=softmax"]])

@@ -21,7 +21,7 @@ NOTED = ("multicast", "pipeline", "copy", "rasterize", "threads", "persistent", 
 class Space:
     """A memory."""
 
-    bytes: int  # of one processor for scratch and register, of the chip for global
+    bytes: int  # of one processor for shared, local and register; of the chip for global
     bytes_per_second: float = 0.0  # of the chip, 0 where it is not a bound of its own
     sector: int = 1  # bytes of the shortest contiguous run that moves at full rate
 
@@ -65,6 +65,10 @@ class MachineClass(Protocol):
     @property
     def word(self) -> str:
         """What documents of the knowledge base call such machines."""
+
+    @property
+    def on_chip(self) -> str:
+        """The space in which tiles lie: `shared` (of a thread block) or `local` (of a PE)."""
 
     @property
     def verbs(self) -> frozenset[str]:
@@ -127,10 +131,10 @@ class MachineClass(Protocol):
     ) -> Iterator[tuple[Decision | None, Decision | None]]:
         """Every single change of such decisions, old and new (None: not there), in a fixed order."""
 
-    def scratch_bytes(self, launch: Launch, machine: Machine, sizes: Sizes) -> int:
-        """Bytes of scratch that one tile of a launch takes."""
+    def on_chip_bytes(self, launch: Launch, machine: Machine, sizes: Sizes) -> int:
+        """Bytes of the space `on_chip` that one tile of a launch takes."""
 
-    def scratch_parts(self, launch: Launch, machine: Machine, sizes: Sizes) -> Mapping[str, int]:
+    def on_chip_parts(self, launch: Launch, machine: Machine, sizes: Sizes) -> Mapping[str, int]:
         """Of these, the bytes of each value."""
 
     def register_bytes(self, launch: Launch, sizes: Sizes) -> int:
@@ -143,7 +147,7 @@ class MachineClass(Protocol):
         """The memory space that holds a value of a launch."""
 
     def exchanges(self, launch: Launch) -> int:
-        """Values that the threads of a block exchange through scratch."""
+        """Values that the threads of a block exchange through shared memory."""
 
     def holds(self, nest: Nest, machine: Machine, sizes: Sizes) -> bool:
         """Whether a nest that fits runs without spills."""
@@ -200,9 +204,9 @@ class Machine:
         return verb not in NOTED or verb in self.rendering.verbs
 
     @property
-    def reads_scratch(self) -> bool:
-        """Whether the matrix unit takes operands out of scratch, not out of registers."""
-        return "matrix" in self.units and self.units["matrix"].reads == "scratch"
+    def reads_shared(self) -> bool:
+        """Whether the matrix unit reads operands from shared memory, not from registers."""
+        return "matrix" in self.units and self.units["matrix"].reads == "shared"
 
     @property
     def threads(self) -> int:
@@ -215,9 +219,14 @@ class Machine:
         return self.levels.get("warp", 1)
 
     @property
-    def scratch_bytes(self) -> int:
-        """Bytes of scratch that one tile may use."""
-        return self.spaces["scratch"].bytes
+    def on_chip(self) -> str:
+        """The space in which tiles lie, see `MachineClass.on_chip`."""
+        return self.model.on_chip
+
+    @property
+    def on_chip_bytes(self) -> int:
+        """Bytes of this space that one tile may use."""
+        return self.spaces[self.on_chip].bytes
 
     @property
     def bandwidth(self) -> float:

@@ -15,7 +15,7 @@ TABLE = {
     "class": "tiles",
     "backends": ["null", "sim"],
     "levels": {"grid": 4},
-    "spaces": {"global": {"bytes": 100, "bytes_per_second": 2e9}, "scratch": {"bytes": 10}},
+    "spaces": {"global": {"bytes": 100, "bytes_per_second": 2e9}, "local": {"bytes": 10}},
     "units": {"vector": {"flops": {"f32": 5.0, "f16": 7}}},
     "overheads": {"launch_us": 1.5},
     "sim": {"clock_hz": 1e9},
@@ -53,7 +53,7 @@ def fault_of(path: str, value: object) -> KernelError:
 def test_a_machine_has_the_numbers_of_its_table():
     found = read(TABLE)
     assert (found.name, found.title, found.backends) == ("chip", "A chip", ("null", "sim"))
-    assert (found.parallel, found.scratch_bytes, found.bandwidth) == (4, 10, 2e9)
+    assert (found.parallel, found.on_chip_bytes, found.bandwidth) == (4, 10, 2e9)
     assert (found.launch_us, found.step_us) == (1.5, 0.0)
     assert found.details == {"sim": {"clock_hz": 1e9}}
 
@@ -80,7 +80,7 @@ def test_a_machine_without_a_matrix_unit_takes_no_operands_there():
         "levels.grid",
         "spaces",
         "spaces.global",
-        "spaces.scratch",
+        "spaces.local",
         "spaces.global.bytes",
         "spaces.global.bytes_per_second",
         "units",
@@ -98,7 +98,7 @@ def test_a_missing_field_is_named(path):
         ("name", 3),
         ("backends", "null"),
         ("levels", 3),
-        ("spaces.scratch.bytes", "10"),
+        ("spaces.local.bytes", "10"),
         ("units.vector.flops.f32", "fast"),
         ("levels.grid", True),
         ("units.vector", 3),
@@ -115,7 +115,7 @@ def test_a_field_of_a_wrong_kind_is_named_with_its_value(path, value):
         ("levels.grid", 0),
         ("levels.grid", -4),
         ("levels.grid", 1.5),
-        ("spaces.scratch.bytes", 0),
+        ("spaces.local.bytes", 0),
         ("units.vector.flops.f32", -1.0),
         ("overheads.launch_us", -1.0),
     ],
@@ -127,7 +127,7 @@ def test_a_number_is_positive_and_whole_where_it_counts(path, value):
 
 
 @pytest.mark.parametrize("value", [float("inf"), float("nan")])
-@pytest.mark.parametrize("path", ["spaces.scratch.bytes", "levels.grid", "units.vector.flops.f32"])
+@pytest.mark.parametrize("path", ["spaces.local.bytes", "levels.grid", "units.vector.flops.f32"])
 def test_a_number_is_finite(path, value):
     assert path in str(fault(path, value))
 
@@ -136,7 +136,7 @@ def test_a_number_is_finite(path, value):
     "path, value, allowed",
     [
         ("levels.core", 32, "grid, thread, warp, loop"),
-        ("spaces.l2", {"bytes": 4}, "global, cache, scratch, register"),
+        ("spaces.l2", {"bytes": 4}, "global, cache, register, local"),
         ("units.tensor", {"flops": {}}, "matrix, vector, special"),
     ],
 )
@@ -153,6 +153,7 @@ def test_threads_and_engines_are_those_of_the_table():
     table = changed("levels", {"grid": 4, "thread": 512, "warp": 64})
     table["engines"], table["box"] = ["bulk"], 128
     table["spaces"]["register"], table["class"] = {"bytes": 64}, "gpu"
+    table["spaces"]["shared"] = table["spaces"].pop("local")
     found = read(table)
     assert (found.threads, found.warp, found.engines, found.box) == (512, 64, ("bulk",), 128)
     assert found.model == GPU
@@ -222,7 +223,15 @@ def test_an_unknown_class_is_refused_with_those_there_are():
     assert "field `class` is 'fpga'" in str(found) and found.allowed == "tiles or gpu"
 
 
+def test_the_space_of_tiles_is_that_of_the_class():
+    assert "field `spaces.local` is not known" in str(fault("class", "gpu"))
+    assert "field `spaces.shared` is not known" in str(fault("spaces.shared", {"bytes": 10}))
+
+
 def test_registers_go_with_the_class():
-    assert "field `spaces.register` is missing" in str(fault("class", "gpu"))
+    table = changed("class", "gpu")
+    table["spaces"]["shared"] = table["spaces"].pop("local")
+    with pytest.raises(KernelError, match="field `spaces.register` is missing"):
+        read(table)
     found = fault("spaces.register", {"bytes": 64})
     assert "field `spaces.register` is given" in str(found) and "gpu" in found.allowed

@@ -13,7 +13,7 @@ from ir.source import near
 from ir.spec import DTYPES
 
 LEVELS = ("grid", "thread", "warp", "loop")
-SPACES = ("global", "cache", "scratch", "register")  # a cache is not scheduled, only costed
+SPACES = ("global", "cache", "register")  # beside that of tiles; a cache is only costed
 UNITS = ("matrix", "vector", "special")
 ENGINES = ("bulk",)
 GUIDE = "docs/add_a_chip.md lists the fields of a target file"
@@ -34,11 +34,11 @@ def machine(
     read.known("overheads", ("launch_us", "step_us"))
     spaces = {
         name: _space(read, f"spaces.{name}")
-        for name in read.names("spaces", SPACES, ("global", "scratch"))
+        for name in read.names("spaces", (*SPACES, model.on_chip), ("global", model.on_chip))
     }
     if not spaces["global"].bytes_per_second:
         raise read.fault("spaces.global.bytes_per_second", "is missing")
-    units = {name: _unit(read, name) for name in read.names("units", UNITS, ("vector",))}
+    units = {name: _unit(read, name, model) for name in read.names("units", UNITS, ("vector",))}
     levels = {
         name: read.number(f"levels.{name}", int) for name in read.names("levels", LEVELS, ("grid",))
     }
@@ -90,12 +90,12 @@ def _space(read: _Reader, path: str) -> Space:
     )
 
 
-def _unit(read: _Reader, name: str) -> Unit:
+def _unit(read: _Reader, name: str, model: MachineClass) -> Unit:
     path = f"units.{name}"
     read.known(path, ("flops", "step", "reads"))
     reads = read.get(f"{path}.reads", str, default="register")
-    if reads not in SPACES:
-        raise read.fault(f"{path}.reads", f"is {reads!r}", ", ".join(SPACES))
+    if reads not in (model.on_chip, "register"):
+        raise read.fault(f"{path}.reads", f"is {reads!r}", f"{model.on_chip}, register")
     return Unit(flops=read.rates(f"{path}.flops"), step=read.step(f"{path}.step"), reads=reads)
 
 

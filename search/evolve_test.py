@@ -316,7 +316,7 @@ def given(place, text):
 
 def test_a_schedule_that_does_not_fit_is_told_with_what_it_needs_and_what_there_is(place):
     words = given(place, "tile(m, size=16)\npipeline(x, stages=99)")
-    said = ["own.sched, on target `null`", "bytes of `scratch`, the machine has 262144", "`x`"]
+    said = ["own.sched, on target `null`", "bytes of `local`, the machine has 262144", "`x`"]
     refused(place, *place.run(*words), said)
 
 

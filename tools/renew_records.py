@@ -2,7 +2,8 @@
 
 For after a change of a template, of a backend or of a simulator: sources, digests and figures
 follow, lineage and schedule stay. A kernel that is no longer correct is left as it is. With
-`--digests`, figures stay too, for a change of words only: the program must be the same.
+`--digests`, figures stay too, for a change of words only: the program must be the same, but for
+names of variables.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from search.core.evaluation import Evaluation, Failure
 from search.core.workload import bound_us
 from search.record.record import MEASURED, Record, read_record, record_folders, write_record
 from search.record.specialization import digest_of
+from tools.same_program import same_program
 
 FOLDER = "kernels_generated"
 EXAMPLES = """
@@ -58,7 +60,7 @@ class Renewal:
 
 def renew(root: Path, folder: Path, digests_only: bool = False) -> Renewal:
     """Renews one record under a root. digests_only: nothing is run and figures stay; a source that
-    differs in more than the digests that it quotes is a fault."""
+    differs in more than the digests that it quotes and names of variables is a fault."""
     stored = read_record(folder)
     name, before = f"{folder.parent.name}/{folder.name}", stored.record.us
 
@@ -98,12 +100,17 @@ def renew(root: Path, folder: Path, digests_only: bool = False) -> Renewal:
 
 
 def _same_programs(made: Reproduction, sources: Sequence[str]) -> bool:
-    """Whether sources differ from the stored ones only in the digests that these quote."""
+    """Whether sources differ from the stored ones only in the digests that these quote, and in
+    names of variables."""
     old, spec = made.stored.record, spec_digest(made.workload.spec)
     quoted = (old.digests.schedule, *(s.schedule_digest for s in old.specializations))
     return all(
-        kernel.source.replace(old.digests.spec, spec).replace(was, text_digest(kernel.schedule))
-        == source
+        same_program(
+            kernel.source.replace(old.digests.spec, spec).replace(
+                was, text_digest(kernel.schedule)
+            ),
+            source,
+        )
         for kernel, was, source in zip(made.stored.kernels, quoted, sources, strict=True)
     )
 

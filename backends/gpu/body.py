@@ -187,7 +187,7 @@ class BodyBuilder:
         lost = tuple(i for i in axes if i not in self.values[s.value].names)
         if not lost:
             return False
-        inside = tuple(spread(Name("inside", i), (i,), axes) for i in lost)
+        inside = tuple(spread(Name("mask", i), (i,), axes) for i in lost)
         found, left = _reduced("sum", to.Masked(inside, source, typed(0, dtype)), axes, lost)
         found = spread(found, left, self.axes_of(s.value))
         self._assign(s.value, to.Converted(found, self.values[s.value].dtype))
@@ -277,7 +277,7 @@ class BodyBuilder:
 
     def _loop(self, s: Loop) -> None:
         loops = nested(s)
-        if len(loops) > 1 and self._depth(loops[-1]) > 1 and not self.launch.resident:
+        if len(loops) > 1 and self._stages(loops[-1]) > 1 and not self.launch.resident:
             self._flattened(loops)
             return
         block = self.blocks[s.index]
@@ -289,12 +289,12 @@ class BodyBuilder:
             last = Apply("sub", (high, Number(1)))
             header = [Assign(at, Apply("sub", (last, name))), *header]
         inner = any(isinstance(x, Loop) for x in s.body)
-        depth = self._depth(s)
+        own = self._stages(s)
         short = block.scalar and _length(low, high) <= self.rules.unrolled
         # Unrolled, all loads of a loop would be in buffers at once.
-        unrolled = short and not inner and depth < 2
+        unrolled = short and not inner and own < 2
         flat = self.launch.resident  # one loop with that around it, staged as the launch says
-        stages = 0 if inner or flat or unrolled else depth
+        stages = 0 if inner or flat or unrolled else own
         body = self.block(s.body, header)
         self._put(to.Loop(name, low, high, s.tile, body, stages, unrolled))
 
@@ -305,13 +305,13 @@ class BodyBuilder:
         for s in loops:
             header += self.positions(s.index, self.blocks[s.index].size)
         body = self.block(loops[-1].body, header)
-        stages = self._depth(loops[-1])
+        stages = self._stages(loops[-1])
         self._put(to.Loop(step, ZERO, steps(loops), 1, body, stages))
 
-    def _depth(self, loop: Loop) -> int:
+    def _stages(self, loop: Loop) -> int:
         """How many tiles its own loads have in flight."""
         loads = (s.value for s in loop.body if isinstance(s, Load))
-        return max((self.values[n].depth for n in loads), default=0)
+        return max((self.values[n].stages for n in loads), default=0)
 
     def _bound(self, loop: Loop, end: str, bound: Bound) -> Expr:
         if bound.size is not None:
@@ -336,7 +336,7 @@ class BodyBuilder:
         if block.tile and block.tile != block.width:
             end = Apply("minimum", (end, Apply("add", (at, Number(block.tile)))))
         even = Name("even", index) if block.flag else None
-        return [*found, to.Bounds(Name("inside", index), name, end, even)]
+        return [*found, to.Bounds(Name("mask", index), name, end, even)]
 
     # -- loads and stores -------------------------------------------------------------------
 

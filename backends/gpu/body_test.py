@@ -37,7 +37,7 @@ def test_a_region_is_an_affine_sum_and_a_mask_for_each_index():
         to.Spread(Name("positions", i), a) for i, a in (("m", (True, False)), ("k", (False, True)))
     )
     assert load.place.terms == (Term(m, (Size("K"),)), Term(k))
-    assert [c.value for c in load.place.mask] == [Name("inside", "m"), Name("inside", "k")]
+    assert [c.value for c in load.place.mask] == [Name("mask", "m"), Name("mask", "k")]
     assert load.other == Number(0.0)
 
 
@@ -127,7 +127,7 @@ def test_bounds_in_data_are_loaded():
     _, found = made("embedding_bag", *lines, sizes=dict(V=9, D=20, L=64, B=12))
     (loop,) = of(to.Loop, found)
     assert (loop.low, loop.high) == (Name("low", "l"), Name("high", "l"))
-    (bounds,) = [s for s in of(to.Bounds, found) if s.name == Name("inside", "l")]
+    (bounds,) = [s for s in of(to.Bounds, found) if s.name == Name("mask", "l")]
     assert bounds.end == loop.high and bounds.even is None
 
 

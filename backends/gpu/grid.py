@@ -12,34 +12,35 @@ TILE = Name("tile")
 
 def grid_statements(launch: Launch) -> tuple[Statement, ...]:
     """What turns the number of a tile into the origins of the grid's indices, the last of which
-    changes fastest; in L2 order several tiles of one index are walked along all of another."""
+    changes fastest. With an L2 swizzle (GROUP_M), groups of tiles of one index run along all of
+    another."""
     axes = _ordered(launch)
     last = _longest_last(launch)
     found: list[Statement] = [_counted(g) for g in axes[1:]]
-    if launch.band is None:
+    if launch.rasterization is None:
         found[:0] = [_counted(g) for g in axes[:1] if g.index in last]
         return (*found, *_plain(axes, TILE, last))
     outer, (index, over) = axes[:-2], axes[-2:]
-    size = Number(launch.band.size)
-    inside = times(_tiles(index), _tiles(over))
+    size = Number(launch.rasterization.size)
+    swizzled = times(_tiles(index), _tiles(over))
     within = TILE
     if outer:
         within = Name("within")
-        found.append(Assign(within, Apply("mod", (TILE, inside))))
-        found += _plain(outer, Outer(TILE, inside))
+        found.append(Assign(within, Apply("mod", (TILE, swizzled))))
+        found += _plain(outer, Outer(TILE, swizzled))
     else:
         found[:0] = [_counted(index)]
-    start, height, place = Name("band_start"), Name("band_height"), Name("in_band")
-    bands = times(size, _tiles(over))
-    row = Apply("add", (start, Apply("mod", (place, height))))
+    start, rows, place = Name("group_start"), Name("group_size"), Name("in_group")
+    in_a_group = times(size, _tiles(over))
+    row = Apply("add", (start, Apply("mod", (place, rows))))
     left = Apply("sub", (_tiles(index), start))
     return (
         *found,
-        Assign(start, times(Apply("floordiv", (within, bands)), size)),
-        Assign(height, Apply("minimum", (left, size))),
-        Assign(place, Apply("mod", (within, bands))),
+        Assign(start, times(Apply("floordiv", (within, in_a_group)), size)),
+        Assign(rows, Apply("minimum", (left, size))),
+        Assign(place, Apply("mod", (within, in_a_group))),
         Assign(Name("origin", index.index), scaled(row, index.tile)),
-        Assign(Name("origin", over.index), scaled(Apply("floordiv", (place, height)), over.tile)),
+        Assign(Name("origin", over.index), scaled(Apply("floordiv", (place, rows)), over.tile)),
     )
 
 
@@ -49,11 +50,11 @@ def tile_counts(launch: Launch) -> tuple[Expr, ...]:
 
 
 def _ordered(launch: Launch) -> tuple[GridAxis, ...]:
-    """The axes, those of a band last."""
-    if launch.band is None:
+    """The axes, those of an L2 swizzle last."""
+    if launch.rasterization is None:
         return launch.grid
     axes = {g.index: g for g in launch.grid}
-    last = (launch.band.index, launch.band.over)
+    last = (launch.rasterization.index, launch.rasterization.over)
     return (*(g for g in launch.grid if g.index not in last), *(axes[i] for i in last))
 
 

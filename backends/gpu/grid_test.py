@@ -7,7 +7,7 @@ import pytest
 
 from backends.gpu.grid import grid_statements, tile_counts
 from backends.gpu.text import scalar_text, statement_lines
-from ir.nest.nest import Band, Bound, GridAxis, Launch, Loop
+from ir.nest.nest import Bound, GridAxis, Launch, Loop, Rasterization
 from ir.spec import Apply, Index, Number, Size
 
 SIZES = {"H": 3, "M": 100, "N": 37}
@@ -52,19 +52,19 @@ def test_programs_walk_the_axes_the_last_one_fastest(count):
 @pytest.mark.parametrize("axes", [AXES[1:], AXES])
 def test_a_band_covers_each_tile_once(rows, columns, size, axes):
     sizes = dict(H=3, M=rows, N=columns)
-    found = walked(replace(EMPTY, grid=axes, band=Band("m", "n", size)), **sizes)
+    found = walked(replace(EMPTY, grid=axes, rasterization=Rasterization("m", "n", size)), **sizes)
     assert len(found) == len(set(found))
     assert set(found) == set(tiles(axes, **sizes))
 
 
 def test_a_band_walks_along_the_other_index_before_the_next_rows():
-    found = walked(replace(EMPTY, grid=AXES[1:], band=Band("m", "n", 4)))
+    found = walked(replace(EMPTY, grid=AXES[1:], rasterization=Rasterization("m", "n", 4)))
     assert found[:6] == [(0, 0), (16, 0), (32, 0), (48, 0), (0, 8), (16, 8)]
-    assert found[20:24] == [(64, 0), (80, 0), (96, 0), (64, 8)], "the last band has three rows"
+    assert found[20:24] == [(64, 0), (80, 0), (96, 0), (64, 8)], "the last group has three rows"
 
 
 def test_a_band_may_walk_the_axes_the_other_way():
-    found = walked(replace(EMPTY, grid=AXES, band=Band("n", "m", 2)))
+    found = walked(replace(EMPTY, grid=AXES, rasterization=Rasterization("n", "m", 2)))
     assert set(found) == set(tiles(AXES))
     assert found[:3] == [(0, 0, 0), (0, 0, 8), (0, 16, 0)]
 

@@ -28,9 +28,7 @@ class Masks:
 
     def bounds(self, indices: tuple[str, ...], over: tuple[str, ...]) -> tuple[Expr, ...]:
         """The conditions, over axes, that positions of indices are in bounds."""
-        return tuple(
-            spread(Name("inside", i), (i,), over) for i in indices if self.blocks[i].checks
-        )
+        return tuple(spread(Name("mask", i), (i,), over) for i in indices if self.blocks[i].checks)
 
     def loaded(self, s: Load, axes: tuple[str, ...], shape: tuple[Expr, ...]) -> None:
         """Notes a load from a tensor of a shape: it fills with 0 unless it is padded with something

@@ -48,21 +48,21 @@ def test_what_is_zero_outside_is_summed_as_it_is(term):
 )
 def test_other_sums_are_masked(term):
     """An exponential there could be infinite, and 0 times that is no number."""
-    assert identity(outside(term), "sum") == "where(k_inside[None, :], X, 0.0)"
+    assert identity(outside(term), "sum") == "where(k_mask[None, :], X, 0.0)"
 
 
 @pytest.mark.parametrize(("reduction", "number"), [("max", "-inf"), ("min", "inf")])
 def test_zeros_count_for_maxima(reduction, number):
     found = outside("x[m, k] * 2.0", reduction)
-    assert identity(found, reduction) == f"where(k_inside[None, :], X, {number})"
+    assert identity(found, reduction) == f"where(k_mask[None, :], X, {number})"
 
 
 def test_a_padding_other_than_zero_is_masked():
-    assert "k_inside" in identity(outside("pad(x[m, k - 1], 1.0) * v[k]", inputs=PADDED), "sum")
+    assert "k_mask" in identity(outside("pad(x[m, k - 1], 1.0) * v[k]", inputs=PADDED), "sum")
     assert identity(outside("pad(x[m, k - 1], 0.0) * v[k]", inputs=PADDED), "sum") == "X"
 
 
 def test_only_reduced_indices_are_masked():
     assert identity(outside("x[m, k] + 1.0"), "sum", over=()) == "X"
     both = identity(outside("x[m, k] + 1.0"), "sum", over=("m", "k"))
-    assert both == "where(m_inside[:, None] & k_inside[None, :], X, 0.0)"
+    assert both == "where(m_mask[:, None] & k_mask[None, :], X, 0.0)"

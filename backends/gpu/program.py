@@ -66,7 +66,7 @@ def _launch(
         resident=machine.parallel * launch.resident,
         once=once,
         body=each,
-        stages=max((body.values[s.value].depth for s in _looped(launch.body)), default=1),
+        stages=max((body.values[s.value].stages for s in _looped(launch.body)), default=1),
         warps=launch.threads // machine.warp if launch.threads else rules.warps,
         variables=tuple(
             Variable(Name("value", v.name), v.dtype, body.axes_of(v.name))

@@ -46,7 +46,7 @@ def test_what_is_decided_can_be_read():
         "grid (cdiv(M, 64)) * (cdiv(N, 64))",
         "constant K_EVEN = fills(K, 32)",
         "m_at = ((tile // n_tiles) * 64)",
-        "k_inside = k_positions < K or K_EVEN",
+        "k_mask = k_positions < K or K_EVEN",
         "for k_at in 0..K, by 32, 3 stages:",
         "acc = matmul(x, w, onto=acc, f16)",
     ):

@@ -29,10 +29,10 @@ class Name(Expr):
 
 SORTS = (
     *("value", "part", "dim", "factor"),  # tensors: of the nest, temporaries
-    *("origin", "positions", "inside", "step", "low", "high", "tiles"),  # of an index
+    *("origin", "positions", "mask", "step", "low", "high", "tiles"),  # of an index
     *("pointer", "descriptor"),  # arguments, of a tensor
     *("width", "even", "steps", "bulk"),  # constants: of indices, of searches, of copies in bulk
-    *("tile", "within", "band_start", "band_height", "in_band"),  # of the grid
+    *("tile", "within", "group_start", "group_size", "in_group"),  # of the grid
 )
 CONSTANTS = ("width", "even", "steps", "bulk")
 

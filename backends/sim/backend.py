@@ -150,8 +150,8 @@ def _run(built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: A
 
 
 def device_machine(machine: Machine) -> dict[str, Any]:
-    """The numbers that the simulator takes: the target's own table, and its scratch."""
-    return {"scratch_bytes": machine.scratch_bytes, **machine.details["sim"]}
+    """The numbers that the simulator takes: the target's own table, and its local memory."""
+    return {"scratch_bytes": machine.on_chip_bytes, **machine.details["sim"]}
 
 
 def _timing(result: Mapping[str, Any], machine: Machine) -> Timing:

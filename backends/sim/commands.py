@@ -170,7 +170,7 @@ class Commands(Blocks):
         for v in self.launch.values:
             own = self.extents(v.name)
             extents |= own
-            made.append(Storage(v.name, v.dtype, tuple(own.items()), v.depth))
+            made.append(Storage(v.name, v.dtype, tuple(own.items()), v.stages))
         for t in temporaries(self.launch):
             box = tuple((a, extents[a]) for a in t.axes)
             made.append(Storage(t.name, t.dtype, box, 1))

@@ -143,7 +143,7 @@ def _passes(kernels: list[KernelText]) -> int:
 
 
 def _staged(kernel: KernelText) -> int:
-    """Loads that lie in scratch, as operands of products do, and what is copied in bulk."""
+    """Loads that lie in shared memory, as operands of products do, and what is copied in bulk."""
     return len({one.name for one in kernel.loads if one.bulk or one.name in kernel.factors})
 
 

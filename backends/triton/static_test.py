@@ -98,7 +98,7 @@ def test_a_text_by_hand_is_counted_by_what_it_does():
     }
 
 
-def test_products_accumulate_and_their_operands_lie_in_scratch():
+def test_products_accumulate_and_their_operands_lie_in_shared_memory():
     found = static_figures(PRODUCT)
     assert (found["matrix_share"], found["carried"], found["barriers"]) == (1.0, 1.0, 2.0)
     assert (found["reused"], found["ahead"], found["atomics"]) == (1.0, 1.0, 1.0)

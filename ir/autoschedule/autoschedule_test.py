@@ -89,5 +89,5 @@ def test_a_spec_that_cannot_be_lowered_is_refused_with_the_reason(scheduler):
 @pytest.mark.parametrize("scheduler", [autoschedule, plain])
 def test_what_fits_nowhere_is_refused_with_the_sizes(scheduler):
     w = workload("map_id")
-    with pytest.raises(KernelError, match="bytes of `scratch`"):
+    with pytest.raises(KernelError, match="bytes of `(local|shared)`"):
         scheduler(w.spec, SMALL, {"U": 1_000_000, "B": 4})

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ir.estimate.traffic import traffic
 from ir.machine import Machine
-from ir.nest.footprint import scratch_bytes
+from ir.nest.footprint import on_chip_bytes
 from ir.nest.nest import LoopNest
 from ir.sizes import bind
 
@@ -17,7 +17,7 @@ def estimate(nest: LoopNest, machine: Machine, sizes: Mapping[str, int]) -> floa
 
 
 def intensity(nest: LoopNest, machine: Machine, sizes: Mapping[str, int]) -> dict[str, float]:
-    """Features that tell candidates apart: scratch bytes, and launches, tiles and bytes moved over
+    """Features that tell candidates apart: bytes of on-chip memory, and launches, tiles and bytes moved over
     all steps of recurrences."""
     bound = bind(nest.spec, sizes)
     all_traffic = [
@@ -26,8 +26,8 @@ def intensity(nest: LoopNest, machine: Machine, sizes: Mapping[str, int]) -> dic
     return {
         "launches": float(sum(times for times, _ in all_traffic)),
         "tiles": float(sum(times * t.tiles for times, t in all_traffic)),
-        "scratch_bytes": float(
-            max(scratch_bytes(launch, machine, bound) for launch in nest.launches)
+        "on_chip_bytes": float(
+            max(on_chip_bytes(launch, machine, bound) for launch in nest.launches)
         ),
         "moved_bytes": float(sum(times * t.moved for times, t in all_traffic)),
     }

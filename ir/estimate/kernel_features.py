@@ -122,7 +122,7 @@ class _Walk(Counter):
         if isinstance(s, Load):
             self._add("loaded", moved)
             self._add("reused", moved * (s.value in self.kept))
-            self._add("ahead", moved * (value.depth > 1))
+            self._add("ahead", moved * (value.stages > 1))
 
     def _asked(self, s: Load | Store) -> float:
         value = self.values[s.value]

@@ -44,7 +44,8 @@ SIZES = {"M": 64, "N": 64, "K": 128}
 
 
 def chip(**more):
-    spaces = {"global": Space(1 << 30, 1e11, 64), "scratch": Space(1 << 18)}
+    model = GPU if "register" in more.get("spaces", {}) else TILES_CLASS
+    spaces = {"global": Space(1 << 30, 1e11, 64), model.on_chip: Space(1 << 18)}
     return Machine(
         name="chip",
         title="A chip",
@@ -52,7 +53,7 @@ def chip(**more):
         levels={"grid": 4, **more.get("levels", {})},
         spaces=spaces | more.get("spaces", {}),
         units={"matrix": Unit({"f32": 1e13}, (8, 8, 8)), "vector": Unit({"f32": 1e12})},
-        model=GPU if "register" in more.get("spaces", {}) else TILES_CLASS,
+        model=model,
         launch_us=0.1,
     )
 
@@ -111,7 +112,7 @@ def test_products_on_the_matrix_unit_are_most_of_the_operations():
     assert found["busy_matrix"] > 0
 
 
-def test_threads_meet_where_operands_lie_in_scratch():
+def test_threads_meet_where_operands_lie_in_shared_memory():
     schedule = rows("scaled_matmul", "compute(acc, unit=matrix)")
     assert facts(MATMUL, schedule, THREADS)["barriers"] == 2
     assert facts(MATMUL, schedule, TILES)["barriers"] == 0

@@ -82,7 +82,7 @@ class Counter:
                     self.block(s.body, times * iterations)
                     # A load that is not prefetched stalls every iteration of its loop. This count
                     # replaces what loops inside it added.
-                    if any(isinstance(x, Load) and self.values[x.value].depth < 2 for x in s.body):
+                    if any(isinstance(x, Load) and self.values[x.value].stages < 2 for x in s.body):
                         self.chain = before + times * iterations
                 case Load() | Store():
                     moved = self._moved(s)

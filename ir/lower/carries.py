@@ -43,7 +43,7 @@ class Demand(Protocol):
         """The value that holds a tensor of this launch."""
 
     def new(
-        self, name: str, tensor: str, dtype: str, indices: tuple[str, ...], depth: int = 0
+        self, name: str, tensor: str, dtype: str, indices: tuple[str, ...], stages: int = 0
     ) -> Value:
         """A new value over some indices."""
 
@@ -104,7 +104,7 @@ class Carries:
                 hint=f"drop carry({read.tensor}), or place its loops on the grid",
             )
         dtype = program.facts.tensors[read.tensor].dtype
-        value = program.new(f"{read.tensor}_before", read.tensor, dtype, kept, depth=1)
+        value = program.new(f"{read.tensor}_before", read.tensor, dtype, kept, stages=1)
         first = cast(float, read.pad)  # a recurrence pads the step before its first
         outside.statements.append(Fill(value.name, first if dtype in FLOATS else int(first)))
         return _Carry(value.name, read.tensor, steps)

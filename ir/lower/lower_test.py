@@ -175,7 +175,7 @@ def test_rmsnorm_matmul_as_in_the_language_reads_x_once():
     (loop,) = [part for part in outline(launch.body) if isinstance(part, list)]
     assert loop[0] == "k"
     assert {"Load x", "Load w", "Reduction ss", "Dot acc"} <= set(loop)
-    assert launch.value("x").depth == 3
+    assert launch.value("x").stages == 3
 
 
 def test_without_fuse_and_hoist_x_is_read_in_two_loops():
@@ -283,7 +283,7 @@ def test_staging_deeper_changes_the_buffer_and_nothing_else():
     lines = ("tile(m, size=4)", "tile(k, size=32)", "place(m.outer, level=grid)")
     one = lowered("softmax", *lines)
     three = require_right_when_checked("softmax", *lines, "pipeline(x, stages=3)")
-    assert (one.launches[0].value("x").depth, three.launches[0].value("x").depth) == (1, 3)
+    assert (one.launches[0].value("x").stages, three.launches[0].value("x").stages) == (1, 3)
     assert one.launches[0].body == three.launches[0].body
 
 

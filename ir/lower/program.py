@@ -226,12 +226,12 @@ class Program:
         return declared.get(name, self.facts.tensors[name].dtype)
 
     def new(
-        self, name: str, tensor: str, dtype: str, indices: tuple[str, ...], depth: int = 0
+        self, name: str, tensor: str, dtype: str, indices: tuple[str, ...], stages: int = 0
     ) -> Value:
         """A new value over some indices, its name unique in the launch. It has no axis for an index
         over the parts of a split: a program makes one part."""
         axes = tuple(Axis(i, extent(self.tilings[i])) for i in indices if not self._counts_parts(i))
-        return self._add(Value(name, tensor, dtype, axes, depth or self.depth(tensor)))
+        return self._add(Value(name, tensor, dtype, axes, stages or self.stages(tensor)))
 
     def _counts_parts(self, index: str) -> bool:
         """Whether the index counts the parts of a split and each program here makes one of them."""
@@ -244,7 +244,7 @@ class Program:
         self.values[name] = replace(value, name=name)
         return self.values[name]
 
-    def depth(self, tensor: str) -> int:
+    def stages(self, tensor: str) -> int:
         """The number of pipeline stages of a tensor's tile."""
         pipeline = self.schedule.find("pipeline", tensor)
         return pipeline.number("stages", 1) if pipeline else 1
@@ -278,7 +278,7 @@ class Program:
             return found
         inside = {i for n in expr.walk() if isinstance(n, Index) for i in (n.name,)}
         indices = tuple(i for i in self.tilings if i in inside)
-        value = self.new(name, name, dtype, indices, depth=1)
+        value = self.new(name, name, dtype, indices, stages=1)
         found = Cast(dtype, found) if dtype in INNER else found
         scope.statements.append(Map(value.name, found))
         return Tile(value.name)
@@ -307,7 +307,7 @@ class Program:
         source = self.operand(f"{expr.borders}_key", expr.value, scope, self._dtype_of(expr.value))
         borders, size = self._resident(expr.borders)
         indices = self.values[source.value].names
-        value = self.new(f"{expr.borders}_rank", expr.borders, "i32", indices, depth=1)
+        value = self.new(f"{expr.borders}_rank", expr.borders, "i32", indices, stages=1)
         scope.statements.append(Search(value.name, source, Tile(borders), size))
         return Tile(value.name)
 
@@ -364,8 +364,8 @@ class Program:
         )
         if key not in self._load_values:
             # What is loaded once per program has nothing to prefetch.
-            depth = 1 if home is self.top else self.depth(read.tensor)
-            value = Value(read.tensor, read.tensor, tensor.dtype, found.axes, depth, loaded=True)
+            stages = 1 if home is self.top else self.stages(read.tensor)
+            value = Value(read.tensor, read.tensor, tensor.dtype, found.axes, stages, loaded=True)
             self._load_values[key] = self._add(value).name
         name = self._load_values[key]
         shared = self._shared(read.tensor, found, home)
@@ -424,7 +424,7 @@ class Program:
         rows = self.rows(read.tensor, cast(Expr, found.rows[0]), home)
         indices = self.values[rows.value].names
         dtype = self.facts.tensors[read.tensor].dtype
-        value = self.new(f"{read.tensor}_at", read.tensor, dtype, indices, depth=1)
+        value = self.new(f"{read.tensor}_at", read.tensor, dtype, indices, stages=1)
         home.statements.append(Take(value.name, Tile(table), f"{read.tensor}_0", size, rows))
         return Tile(value.name)
 

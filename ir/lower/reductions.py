@@ -79,7 +79,7 @@ class Demand(Protocol):
         """A tile of an expression, computed in the scope."""
 
     def new(
-        self, name: str, tensor: str, dtype: str, indices: tuple[str, ...], depth: int = 0
+        self, name: str, tensor: str, dtype: str, indices: tuple[str, ...], stages: int = 0
     ) -> Value:
         """A new value over some indices."""
 
@@ -356,10 +356,10 @@ class Reductions:
         running = member.equation
         target, names = running.target, running.indices
         dtype = self.program.accumulator_dtype(running)
-        before = self.program.new(f"{target}_before", target, dtype, names, depth=1).name
+        before = self.program.new(f"{target}_before", target, dtype, names, stages=1).name
         scale = ""
         if any(self._scales(running, e) for e in group):
-            scale = self.program.new(f"{target}_scale", target, dtype, names, depth=1).name
+            scale = self.program.new(f"{target}_scale", target, dtype, names, stages=1).name
         scope.statements.append(Map(before, Tile(member.value)))
         self._accumulate(member, scope, True)
         if scale:
@@ -384,7 +384,7 @@ class Reductions:
                 )
         dtype = program.accumulator_dtype(equation)
         kept = tuple(i for i in equation.indices if i != value.along)
-        carry = program.new(f"{equation.target}_carry", equation.target, dtype, kept, depth=1)
+        carry = program.new(f"{equation.target}_carry", equation.target, dtype, kept, stages=1)
         outer.statements.append(Fill(carry.name, IDENTITY_ELEMENTS[value.reduction]))
         source = program.operand(f"{equation.target}_term", value.body, home, dtype)
         out = program.new(equation.target, equation.target, dtype, equation.indices)

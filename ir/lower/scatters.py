@@ -28,7 +28,7 @@ class Demand(Protocol):
         """The dtype that a stored tensor has in global memory."""
 
     def new(
-        self, name: str, tensor: str, dtype: str, indices: tuple[str, ...], depth: int = 0
+        self, name: str, tensor: str, dtype: str, indices: tuple[str, ...], stages: int = 0
     ) -> Value:
         """A new value over some indices."""
 
@@ -69,7 +69,7 @@ def _value(program: Demand, equation: Equation, names: tuple[str, ...], home: Sc
         held = program.values[found.value]
         if held.dtype == dtype and set(held.names) == set(names):
             return held.name
-    value = program.new(f"{name}_add", name, dtype, names, depth=1)
+    value = program.new(f"{name}_add", name, dtype, names, stages=1)
     home.statements.append(Map(value.name, Cast(dtype, found)))
     return value.name
 

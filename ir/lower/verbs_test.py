@@ -72,7 +72,7 @@ def test_a_pipeline_has_two_stages_or_more():
 )
 def test_how_a_tensor_moves_is_said_in_full(line, needed):
     assert f"needs `{needed}=`" in str(fault(line))
-    assert "has no option `space`" in str(fault(f"{line[:-1]}, space=scratch)"))
+    assert "has no option `space`" in str(fault(f"{line[:-1]}, space=local)"))
 
 
 def test_an_unknown_index_is_named_with_those_there_are():

@@ -66,7 +66,7 @@ def _fault(launch: Launch, move: Load | Store, sizes: Mapping[str, int]) -> str:
         if len(one.terms) > 1 or any(c != 1 for _, c in one.terms):
             return f"it is read through a window over {', '.join(i for i, _ in one.terms)}"
     if isinstance(move, Load) and move.pad:
-        return f"what lies outside is {move.pad}"
+        return f"what lies out of bounds is {move.pad}"
     return _unaligned(launch, move, sizes) or _shifted(launch, move)
 
 
@@ -86,7 +86,7 @@ def _shape(launch: Launch, move: Load | Store, machine: Machine, sizes: Mapping[
 def _slots(launch: Launch, move: Load | Store, machine: Machine, sizes: Mapping[str, int]) -> str:
     """Why the stages of a pipelined box do not all start where the engine can write; empty where
     they do: they lie one after the other."""
-    if launch.value(move.value).depth == 1:
+    if launch.value(move.value).stages == 1:
         return ""
     dtype = next(p.dtype for p in launch.parameters if p.name == move.tensor)
     held = DTYPES[dtype] * prod(

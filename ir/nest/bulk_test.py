@@ -113,7 +113,7 @@ def test_steps_and_other_paddings_are_refused():
     spec = spec_of("y[m] = max(x[m, 2 * k], k=32)", result="f32[M]")
     assert "in steps of 2" in str(fault(spec, "copy(x, by=bulk)", sizes=sizes))
     spec = spec_of("y[m, k] = pad(x[m, k + 4], -inf)")
-    assert "lies outside is -inf" in str(fault(spec, "copy(x, by=bulk)", sizes=sizes))
+    assert "lies out of bounds is -inf" in str(fault(spec, "copy(x, by=bulk)", sizes=sizes))
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ def idle(
         if decision.subject not in ahead:
             why = f"no loop inside `{decision.option('at')}` walks through `{decision.subject}`"
             yield decision, _nothing(decision, why, ahead)
-    staged = {v.tensor for launch in launches for v in launch.values if v.depth > 1}
+    staged = {v.tensor for launch in launches for v in launch.values if v.stages > 1}
     for decision in schedule.of("pipeline"):
         if decision.number("stages") > 1 and decision.subject not in staged:
             why = f"`{decision.subject}` is moved once in a program, with nothing to prefetch"

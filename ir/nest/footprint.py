@@ -1,4 +1,4 @@
-"""Memory footprint of a launch: bytes of scratch (shared memory) and registers, and whether they
+"""Memory footprint of a launch: bytes of on-chip memory and registers, and whether they
 fit."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ir.spec import DTYPES
 
 def value_bytes(value: Value, sizes: Mapping[str, int]) -> int:
     """Bytes of a value, all of its pipeline stages."""
-    return value.depth * DTYPES[value.dtype] * prod(number(a.extent, sizes) for a in value.axes)
+    return value.stages * DTYPES[value.dtype] * prod(number(a.extent, sizes) for a in value.axes)
 
 
 @by_identity
@@ -38,9 +38,9 @@ def temporaries(launch: Launch) -> tuple[Temporary, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def scratch_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> int:
-    """Bytes of scratch that one tile of a launch takes."""
-    return machine.model.scratch_bytes(launch, machine, sizes)
+def on_chip_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> int:
+    """Bytes of shared or local memory that one tile of a launch takes."""
+    return machine.model.on_chip_bytes(launch, machine, sizes)
 
 
 def register_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> int:
@@ -49,12 +49,12 @@ def register_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -
 
 
 def require_fit(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> None:
-    """Raises KernelError where a launch takes more scratch or registers than the machine has."""
+    """Raises KernelError where a launch takes more on-chip memory or registers than the machine has."""
     model = machine.model
-    taken = model.scratch_bytes(launch, machine, sizes)
-    if taken > machine.scratch_bytes:
-        parts = model.scratch_parts(launch, machine, sizes)
-        raise _too_much(launch, machine, sizes, "scratch", taken, parts)
+    taken = model.on_chip_bytes(launch, machine, sizes)
+    if taken > machine.on_chip_bytes:
+        parts = model.on_chip_parts(launch, machine, sizes)
+        raise _too_much(launch, machine, sizes, machine.on_chip, taken, parts)
     taken = model.register_bytes(launch, sizes)
     if taken and taken > machine.spaces["register"].bytes:
         parts = model.register_parts(launch, sizes)
@@ -72,7 +72,7 @@ def _too_much(
     """The error for a space that is too small. parts: bytes by value."""
     largest = launch.value(max(parts, key=lambda name: parts[name]))
     axes = ", ".join(f"{a.name}={number(a.extent, sizes)}" for a in largest.axes)
-    slots = f" x {largest.depth}" if space == "scratch" else ""
+    slots = f" x {largest.stages}" if space == machine.on_chip else ""
     return KernelError(
         f"`{launch.name}` needs {taken} bytes of `{space}`, the machine has "
         f"{machine.spaces[space].bytes}; the largest value is `{largest.name}`: "

@@ -35,7 +35,7 @@ class Value:
     tensor: str  # the tensor of the spec that it holds a part of
     dtype: str
     axes: tuple[Axis, ...]
-    depth: int = 1  # pipeline stages: slots of its circular buffer
+    stages: int = 1  # pipeline stages: slots of its circular buffer
     loaded: bool = False  # filled from global memory
 
     @property
@@ -223,7 +223,7 @@ class GridAxis:
 
 
 @dataclass(frozen=True, slots=True)
-class Band:
+class Rasterization:
     """L2 swizzle (GROUP_M) of the grid: `size` adjacent tiles of `index` go together along all of
     `over`, then the next `size`."""
 
@@ -272,7 +272,7 @@ class Launch(Keeping):
     tiles: tuple[tuple[str, int], ...]  # of every tiled index, its tile
     whole: tuple[tuple[str, Expr], ...]  # of every other index, its size
     threads: int = 0  # threads per program, 0: the backend chooses
-    band: Band | None = None  # order of the grid's tiles, None: that of the axes
+    rasterization: Rasterization | None = None  # None: row-major order of tiles
     resident: int = 0  # persistent programs per processor, 0: one program per tile
     specialized: bool = False  # compiled anew for each set of sizes, which are constants in it
     # The steps it runs in; its index has a tile of one, whose origin is the step.

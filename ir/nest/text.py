@@ -70,9 +70,9 @@ def _launch(launch: Launch, machine: Machine) -> Iterator[str]:
 
 def _mapping(launch: Launch) -> Iterator[str]:
     """How the blocks of a launch are laid on the machine, and how its indices are tiled."""
-    if launch.band:
-        band = launch.band
-        yield f"order {band.size} tiles of {band.index} at a time, along all of {band.over}"
+    if launch.rasterization:
+        rasterization = launch.rasterization
+        yield f"rasterize: groups of {rasterization.size} tiles of {rasterization.index} along all of {rasterization.over}"
     if launch.threads:
         yield f"threads {launch.threads}"
     if launch.resident:
@@ -97,7 +97,7 @@ def _value(value: Value) -> str:
     axes = ", ".join(f"{a.name}={_text(a.extent)}" for a in value.axes)
     of = f" of {value.tensor}" if value.tensor != value.name else ""
     loaded = ", loaded" if value.loaded else ""
-    stages = f", {value.depth} stages" if value.depth > 1 else ""
+    stages = f", {value.stages} stages" if value.stages > 1 else ""
     return f"{value.name}: {value.dtype}[{axes}]{of}{loaded}{stages}"
 
 
@@ -154,7 +154,7 @@ class _Writer:
     def _load(self, s: Load, ends: Mapping[str, str]) -> str:
         said = [f"{s.value} = load {self._region(s.tensor, s.region, s.value)}"]
         said += self._where(s.region, ends)
-        said += [f"outside {number_text(s.pad)}"] if s.pad is not None else []
+        said += [f"out of bounds {number_text(s.pad)}"] if s.pad is not None else []
         said += [f"broadcast along {s.shared}"] if s.shared else []
         said += ["by bulk copy"] if s.bulk else []
         return ", ".join(said)

@@ -158,8 +158,8 @@ def test_values_are_said_to_lie_where_the_machine_has_them():
     made = nest("mapped")
     (launch,) = made.launches
     spaces = {v.name: space_of(v, launch, WITH_THREADS) for v in launch.values}
-    assert spaces["x"] == spaces["w"] == "scratch" and spaces["acc"] == "register"
-    assert {space_of(v, launch, SMALL) for v in launch.values} == {"scratch"}
+    assert spaces["x"] == spaces["w"] == "shared" and spaces["acc"] == "register"
+    assert {space_of(v, launch, SMALL) for v in launch.values} == {"local"}
 
 
 def test_constants_of_all_sorts_are_printed_as_the_language_has_them():
@@ -167,5 +167,5 @@ def test_constants_of_all_sorts_are_printed_as_the_language_has_them():
     text += "    y[m] = where(c[m], pad(x[m - 1], -inf), 1e-06) + m\n    return y\n"
     made = lower(parse_spec(text), plain(parse_spec(text), SMALL, {"M": 9}), SMALL, {"M": 9})
     shown = nest_text(made, SMALL)
-    assert "outside -inf" in shown and "1e-06" in shown
+    assert "out of bounds -inf" in shown and "1e-06" in shown
     assert isinstance(made.launches[0].body[0], Statement)

@@ -30,16 +30,16 @@ from ir.rewrites.reductions import (
     join_sums,
     merge_reductions,
     nest_reduction,
-    split_sum,
     reassociate,
     split_reduction,
+    split_sum,
 )
 from ir.rewrites.strength import (
+    expand_activation,
     in_powers_of_two,
     multiply_reciprocal,
     name_activation,
     reduce_power,
-    expand_activation,
 )
 from ir.rewrites.variance import expand_square, merge_deviations, shift_square
 from ir.spec import Spec

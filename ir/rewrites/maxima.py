@@ -1,4 +1,4 @@
-"""Maxima in a softmax: subtracted from the exponents, or dropped where no exponential overflows.
+"""Maxima of exponents: subtracted, or dropped where no exponential overflows.
 
 The verb `online` computes the maximum together with the sums that need it (online softmax). It
 applies to the result of subtract_maximum.

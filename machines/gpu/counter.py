@@ -71,7 +71,7 @@ class ThreadsCounter(Counter):
                 case Load() if s.value in self.tables:
                     continue
                 case Load():
-                    asked += self._move(s, times) * self.values[s.value].depth
+                    asked += self._move(s, times) * self.values[s.value].stages
                 case Store():
                     self._move(s, times)
                 case Dot():
@@ -93,9 +93,9 @@ class ThreadsCounter(Counter):
         before = max(self.seconds.values(), default=0.0)
         self.block(loop.body, times)
         step_us = 1e6 * (max(self.seconds.values(), default=0.0) - before) / times
-        depths = [self.values[s.value].depth for s in loop.body if isinstance(s, Load)]
-        ahead = step_us * (min(depths, default=1) - 1)
-        load = max(0.0, HIT * self.machine.step_us - ahead) if depths else 0.0
+        stages = [self.values[s.value].stages for s in loop.body if isinstance(s, Load)]
+        ahead = step_us * (min(stages, default=1) - 1)
+        load = max(0.0, HIT * self.machine.step_us - ahead) if stages else 0.0
         sync = SYNC_US * sum(isinstance(s, Dot | Reduction | Scan) for s in loop.body)
         self.waiting_us += times * (load + sync)
 

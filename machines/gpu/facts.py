@@ -91,7 +91,7 @@ def facts(machine: Machine) -> Mapping[str, Any]:
         **machine.details["gpu"],
         "warp": machine.warp,
         "threads_per_program": machine.threads,
-        "shared_bytes_per_program": machine.scratch_bytes,
+        "shared_bytes_per_program": machine.on_chip_bytes,
         "registers_per_unit": machine.spaces["register"].bytes // WORD,
     }
 
@@ -103,11 +103,11 @@ def check(machine: Machine) -> None:
     if table["copies_async"] and "copy_threads_per_cycle" not in table:
         found.refuse("copy_threads_per_cycle", "is missing", RATE.allowed)
     shared = table["shared_bytes_per_unit"]
-    if machine.scratch_bytes > shared:
+    if machine.on_chip_bytes > shared:
         found.refuse(
             "shared_bytes_per_unit",
-            f"is {shared:g}, less than `spaces.scratch.bytes`",
-            f"{machine.scratch_bytes:g} at least",
+            f"is {shared:g}, less than `spaces.shared.bytes`",
+            f"{machine.on_chip_bytes:g} at least",
         )
     threads = table["warps_per_unit"] * machine.warp
     if machine.threads > threads:

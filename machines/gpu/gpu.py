@@ -42,6 +42,7 @@ class Gpu:
     name: str = "gpu"
     tables: tuple[str, ...] = ("gpu",)
     word: str = "threads"
+    on_chip: str = "shared"
     verbs: frozenset[str] = VERBS
     largest_tile: int = 4096
     buffers_results: bool = False
@@ -81,13 +82,13 @@ class Gpu:
         """Other orders of tiles, numbers of threads and residences."""
         return launch_changes(spec, schedule, machine)
 
-    def scratch_bytes(self, launch: Launch, machine: Machine, sizes: Sizes) -> int:
+    def on_chip_bytes(self, launch: Launch, machine: Machine, sizes: Sizes) -> int:
         """Shared memory: what matmuls are loaded and laid out in, and what moves in bulk."""
-        return shared_memory.scratch_bytes(launch, machine, sizes)
+        return shared_memory.shared_bytes(launch, machine, sizes)
 
-    def scratch_parts(self, launch: Launch, machine: Machine, sizes: Sizes) -> Mapping[str, int]:
+    def on_chip_parts(self, launch: Launch, machine: Machine, sizes: Sizes) -> Mapping[str, int]:
         """The same by value."""
-        return shared_memory.scratch_parts(launch, machine, sizes)
+        return shared_memory.shared_parts(launch, machine, sizes)
 
     def register_bytes(self, launch: Launch, sizes: Sizes) -> int:
         """The largest value, beside all that is carried through a loop."""
@@ -101,7 +102,7 @@ class Gpu:
         """Shared memory for what is staged; a table that is searched stays in global memory."""
         if value.name in tables(launch):
             return "global"
-        return "scratch" if value.name in shared_memory.staged_values(launch) else "register"
+        return "shared" if value.name in shared_memory.staged_values(launch) else "register"
 
     def exchanges(self, launch: Launch) -> int:
         """What threads load into shared memory for each other."""

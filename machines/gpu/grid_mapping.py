@@ -8,7 +8,7 @@ from typing import Any
 from ir.errors import KernelError
 from ir.lower.launches import GRID, Segment, Tiling
 from ir.lower.verbs import OF_LAUNCH
-from ir.nest.nest import Band
+from ir.nest.nest import Rasterization
 from ir.schedule import Decision, Schedule
 
 
@@ -28,7 +28,7 @@ def launch_fields(
         )
     return {
         "threads": threads.number("count") if threads else 0,
-        "band": _band(schedule, segment, grid),
+        "rasterization": _rasterization(schedule, segment, grid),
         "resident": persistent.number("programs") if persistent else 0,
         "specialized": _one(schedule, "specialize", segment) is not None,
     }
@@ -73,7 +73,7 @@ def _one(schedule: Schedule, verb: str, segment: Segment) -> Decision | None:
     return found[0] if found else None
 
 
-def _band(schedule: Schedule, segment: Segment, grid: list[str]) -> Band | None:
+def _rasterization(schedule: Schedule, segment: Segment, grid: list[str]) -> Rasterization | None:
     found = [d for d in schedule.of("rasterize") if {d.subject, str(d.option("over"))} <= set(grid)]
     if len(found) > 1:
         raise KernelError(
@@ -84,4 +84,4 @@ def _band(schedule: Schedule, segment: Segment, grid: list[str]) -> Band | None:
     if not found:
         return None
     (one,) = found
-    return Band(one.subject, str(one.option("over")), one.number("size"))
+    return Rasterization(one.subject, str(one.option("over")), one.number("size"))

@@ -6,7 +6,7 @@ import pytest
 
 from ir.edits.edits import neighbours
 from ir.errors import KernelError
-from ir.nest.nest import Band
+from ir.nest.nest import Rasterization
 from machines.gpu.launch_changes import launch_changes
 from testing.samples.samples import SMALL, WITH_REGISTERS, decisions, lowered, spec_of, workload
 
@@ -41,13 +41,13 @@ def fault(*lines: str, kernel: str = "matmul_bias_gelu", machine=WITH_REGISTERS)
 
 
 def mapping(launch):
-    return launch.threads, launch.band, launch.resident
+    return launch.threads, launch.rasterization, launch.resident
 
 
 def test_a_launch_has_the_threads_order_and_residence_that_were_decided():
     lines = ("rasterize(m, size=4, over=n)", "threads(y, count=256)", "persistent(y, programs=2)")
     (launch,) = found(*lines)
-    assert mapping(launch) == (256, Band("m", "n", 4), 2)
+    assert mapping(launch) == (256, Rasterization("m", "n", 4), 2)
     (launch,) = found()
     assert mapping(launch) == (0, None, 0)
 
@@ -64,7 +64,7 @@ def test_only_the_launch_that_stores_the_tensor_is_meant():
 
 def test_a_group_holds_in_every_launch_that_has_both_indices_on_its_grid():
     first, last = found("kernel(acc)", "rasterize(n, size=2, over=m)")
-    assert first.band == last.band == Band("n", "m", 2)
+    assert first.rasterization == last.rasterization == Rasterization("n", "m", 2)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from ir.machine import Machine
 from ir.schedule import Decision, Schedule
 from ir.spec import Spec
 
-BAND_SIZES = (2, 4, 8, 16)
+GROUP_SIZES = (2, 4, 8, 16)
 RESIDENT = (1, 2, 3, 4)
 
 Change = tuple[Decision | None, Decision | None]  # old and new, None: not there
@@ -22,7 +22,7 @@ def launch_changes(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator
     has, in a fixed order."""
     verbs = {v for v in machine.model.verbs if machine.renders(v)}
     if "rasterize" in verbs:
-        yield from _bands(schedule)
+        yield from _swizzles(schedule)
     for tensor in _named(spec, schedule, "threads") if "threads" in verbs else ():
         yield from _values(schedule, "threads", tensor, "count", thread_counts(machine))
     for tensor in _named(spec, schedule, "persistent") if "persistent" in verbs else ():
@@ -32,13 +32,13 @@ def launch_changes(spec: Spec, schedule: Schedule, machine: Machine) -> Iterator
         yield (there, None) if there else (None, decision)
 
 
-def _bands(schedule: Schedule) -> Iterator[Change]:
+def _swizzles(schedule: Schedule) -> Iterator[Change]:
     """Grid tiles of one index walked a few at a time along another."""
     loops = [d.subject for d in schedule.of("place") if d.option("level") == "grid"]
     indices = [loop.removesuffix(".outer") for loop in loops]
     for index, over in permutations(indices, 2):
         old = schedule.find("rasterize", index)
-        for size in BAND_SIZES:
+        for size in GROUP_SIZES:
             new = Decision("rasterize", index, (("size", size), ("over", over)))
             if new != old:
                 yield old, new

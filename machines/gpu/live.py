@@ -23,8 +23,8 @@ from machines.gpu.shared_memory import LEAST_SIDE, padded_bytes
 ADDRESSES = 0.5  # bytes of addresses for each byte that is moved, in runs of 16
 SHARED = 3  # times that an operand is held, by warps in parallel along the other one
 ALONE = 20  # bytes for each element that is loaded by itself: address, check, number, and the next
-STAGED = 16  # bytes for each element that is copied to scratch by itself
-RUN = 4  # bytes of the shortest run that is copied to scratch without the threads
+STAGED = 16  # bytes for each element that is copied to shared memory by itself
+RUN = 4  # bytes of the shortest run that is copied to shared memory without the threads
 DEEPEST = 64  # steps of a product that threads compute: compilers write them out and load ahead
 
 
@@ -59,7 +59,7 @@ class _Live:
     """Walks blocks from their ends."""
 
     def __init__(self, launch: Launch, machine: Machine, sizes: Mapping[str, int]):
-        self.fragments = not machine.reads_scratch
+        self.fragments = not machine.reads_shared
         self.sizes = sizes
         self.values = {v.name: v for v in launch.values}
         self.held = register_parts(launch, sizes)
@@ -120,7 +120,7 @@ class _Live:
             return 0.0
         value = self.values[s.value]
         own = padded_bytes(value, self.sizes)
-        passes = isinstance(s, Load) and s.value not in self.held and value.depth == 1
+        passes = isinstance(s, Load) and s.value not in self.held and value.stages == 1
         return own * (ADDRESSES + passes)
 
     def _fragments(self, s: Statement) -> float:
@@ -142,7 +142,7 @@ class _Live:
         extents = {a.name: number(a.extent, self.sizes) for a in value.axes}
         run = width * extents.get(last.axis or "", 1)
         aligned = last.rows is None and last.offset == Number(0) and len(last.terms) < 2
-        staged = width >= RUN and value.depth > 1
+        staged = width >= RUN and value.stages > 1
         if aligned and last.axis is not None and run >= (RUN + 1 if staged else RUN):
             return 0.0
         each = STAGED if staged else ALONE

@@ -60,7 +60,7 @@ def test_operands_that_are_not_loaded_ahead_come_through_registers():
     assert live("matmul_bias_gelu", *PRODUCT) > 2 * loop
 
 
-def test_operands_that_are_not_read_from_scratch_are_held_too():
+def test_operands_that_are_not_read_from_shared_memory_are_held_too():
     loaded = 2 * 32 * (64 + 64)
     less = live("matmul_bias_gelu", *PRODUCT, *LOOP) - 2 * 32 * 64 * (1 + ADDRESSES)
     assert live("matmul_bias_gelu", *PRODUCT, *LOOP, machine=REGISTERS) == less + SHARED * loaded
@@ -77,7 +77,7 @@ def test_elements_that_are_loaded_by_themselves_cost_more_than_runs():
     assert live("conv1d", *lines, sizes=sizes) >= 2 * ALONE * 64 * 64
 
 
-def test_elements_that_are_copied_to_scratch_by_themselves_hold_addresses():
+def test_elements_that_are_copied_to_shared_memory_by_themselves_hold_addresses():
     spec = spec_of(
         "acc[m, n] = sum(x[m, k, 0] * w[k, n], k)",
         "y[m, n] = acc[m, n] + 1.0",

@@ -16,7 +16,7 @@ from ir.sizes import bind
 from ir.sizes import value as number
 from machines.gpu.counter import ThreadsCounter
 from machines.gpu.live import live_bytes, too_deep
-from machines.gpu.shared_memory import scratch_bytes
+from machines.gpu.shared_memory import shared_bytes
 
 # Round figures of current machines with registers, to rank schedules by.
 FULL_THREADS = 256  # of one multiprocessor that keep its vector units busy
@@ -76,13 +76,13 @@ class LaunchWork:
         """How many programs a multiprocessor holds, and how far registers suffice."""
         threads = threads or usual_threads(self.machine)
         room = self.machine.spaces["register"].bytes
-        registers, scratch = self.taken
+        registers, shared = self.taken
         own = room * min(1.0, threads / FEWEST_AT_FULL_USE)
         spilled = max(0.0, self.deep, registers / (USED * own) - 1)
         held = min(BESIDE * registers, own) + 4 * 32 * threads
         programs = min(
             room // int(held),
-            self.machine.scratch_bytes // max(1, scratch),
+            self.machine.on_chip_bytes // max(1, shared),
             MOST_PER_UNIT // threads,
             self.resident or MOST_PROGRAMS,
         )
@@ -95,7 +95,7 @@ def work(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> LaunchWo
     counter.block(launch.once, 1.0)
     counter.block(launch.body, 1.0)
     tiles = prod(ceil(number(g.size, sizes) / g.tile) for g in launch.grid)
-    taken = live_bytes(launch, machine, sizes), scratch_bytes(launch, machine, sizes)
+    taken = live_bytes(launch, machine, sizes), shared_bytes(launch, machine, sizes)
     deep = too_deep(launch, machine, sizes)
     return LaunchWork(counter, machine, taken, tiles, launch.resident, deep)
 

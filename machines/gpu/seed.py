@@ -42,16 +42,16 @@ from ir.verify import facts
 from machines.gpu.index_roles import Roles, last_stored, roles
 from machines.gpu.parted import parted
 from machines.gpu.quick_cost import LaunchWork, usual_threads, work
-from machines.gpu.shared_memory import scratch_bytes
+from machines.gpu.shared_memory import shared_bytes
 from machines.gpu.tile_choices import tile_choices
 from machines.gpu.units import added, units
 from machines.gpu.windowed import rounded as rounded_copies
 from machines.gpu.windowed import windowed
 
 MOST_TRIED = 96  # combinations of tiles that are all tried; of more, the best is climbed to
-DEPTHS = (3, 2)
-AHEAD = 0.9  # of scratch, that tiles in flight may take: a backend needs some for itself
-BAND = 8
+STAGES = (3, 2)
+AHEAD = 0.9  # of shared memory, that tiles in flight may take: a backend needs some for itself
+GROUP_SIZE = 8
 FEWER = 8  # times as few parts of a product, which are tried too
 OF_PRODUCT = 128  # elements of a product that one thread usually holds
 OF_ROW = 16  # elements of anything else
@@ -300,7 +300,7 @@ class _Search:
             us += launch.times(self.bound) * counted.us(threads)
             spilled = max(spilled, counted.residence(threads).spilled)
             stored = _last_stored(launch)
-            more += [*depths, *self._band(launch, plan)]
+            more += [*depths, *self._swizzle(launch, plan)]
             more.append(Decision("threads", stored, (("count", threads),)))
         unique = {(d.verb, d.subject): d for d in more}
         schedule = canonical(
@@ -354,33 +354,33 @@ class _Search:
         )
 
     def _deepest(self, launch: Launch, mapped: bool) -> tuple[Launch, list[Decision]]:
-        """The launch with operands of products in loops as deep as scratch allows. mapped: also
+        """The launch with operands of products in loops in as many stages as shared memory allows. mapped: also
         those that something is made of before a product takes it."""
         names = _pipelined(launch, self.stepped, mapped)
         values = {v.name: v for v in launch.values}
         tensors = {values[n].tensor for n in names}
-        for depth in DEPTHS:
+        for stages in STAGES:
             deep = replace(
                 launch,
                 values=tuple(
-                    replace(v, depth=depth) if v.name in names else v for v in launch.values
+                    replace(v, stages=stages) if v.name in names else v for v in launch.values
                 ),
             )
-            taken = scratch_bytes(deep, self.machine, self.bound)
-            if names and taken <= AHEAD * self.machine.scratch_bytes:
-                return deep, [pipeline(t, depth) for t in sorted(tensors)]
+            taken = shared_bytes(deep, self.machine, self.bound)
+            if names and taken <= AHEAD * self.machine.on_chip_bytes:
+                return deep, [pipeline(t, stages) for t in sorted(tensors)]
         return launch, []
 
-    def _band(self, launch: Launch, plan: _Plan) -> Iterator[Decision]:
-        """Tiles of a large product in bands, so that both operands stay in the cache."""
+    def _swizzle(self, launch: Launch, plan: _Plan) -> Iterator[Decision]:
+        """Rasterizes the tiles of a large matmul in groups, so that both operands stay in L2."""
         counts = {g.index: ceil(number(g.size, self.bound) / g.tile) for g in launch.grid}
         if prod(counts.values()) <= 2 * self.machine.parallel:
             return
         for rows, columns in plan.roles.sides:
             pairs = product([i for i in counts if i in rows], [i for i in counts if i in columns])
             for row, column in pairs:
-                if counts[row] >= 2 * BAND and counts[column] >= BAND // 2:
-                    yield Decision("rasterize", row, (("size", BAND), ("over", column)))
+                if counts[row] >= 2 * GROUP_SIZE and counts[column] >= GROUP_SIZE // 2:
+                    yield Decision("rasterize", row, (("size", GROUP_SIZE), ("over", column)))
                     return
 
 

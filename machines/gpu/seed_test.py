@@ -40,7 +40,7 @@ TIGHT = dataclasses.replace(
     WITH_THREADS,
     levels={"grid": 300, "thread": 1024, "warp": 64},
     engines=(),
-    spaces={**WITH_THREADS.spaces, "scratch": Space(2**16), "register": Space(2**19)},
+    spaces={**WITH_THREADS.spaces, "shared": Space(2**16), "register": Space(2**19)},
 )
 
 
@@ -135,7 +135,7 @@ def test_a_product_of_three_is_done_in_the_cheaper_order():
     ).of("associate")
 
 
-def test_tiles_of_a_large_product_are_walked_in_bands():
+def test_tiles_of_a_large_product_are_rasterized_in_groups():
     assert scheduled("matmul_bias_gelu").find("rasterize", "m").option("over") == "n"
     assert not scheduled("wukong_fm").of("rasterize")
 

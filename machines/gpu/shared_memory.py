@@ -33,14 +33,14 @@ def staged_values(launch: Launch) -> frozenset[str]:
     return frozenset(moved | {t.value for t in _operands(launch) if launch.value(t.value).loaded})
 
 
-def scratch_parts(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> dict[str, int]:
+def shared_parts(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> dict[str, int]:
     """Bytes of shared memory of each value that takes some, padded to powers of two."""
     return _Scratch(launch, machine, sizes).parts()
 
 
-def scratch_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> int:
-    """Bytes of scratch that one block of a launch takes."""
-    return sum(scratch_parts(launch, machine, sizes).values())
+def shared_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> int:
+    """Bytes of shared memory that one block of a launch takes."""
+    return sum(shared_parts(launch, machine, sizes).values())
 
 
 def padded_bytes(value: Value, sizes: Mapping[str, int]) -> int:
@@ -56,7 +56,7 @@ class _Scratch:
         self.machine = machine
         self.sizes = sizes
         self.values = {v.name: v for v in launch.values}
-        self.reads = machine.reads_scratch
+        self.reads = machine.reads_shared
         self.bytes = self._operand_bytes()
         self.fed = _fed(launch) - self.bytes.keys()
         self.found: dict[str, int] = {}
@@ -82,48 +82,48 @@ class _Scratch:
         }
         return [here] if self.reads else [{name: taken} for name, taken in here.items()]
 
-    def _block(self, block: tuple[Statement, ...], depth: int, copies: int) -> None:
+    def _block(self, block: tuple[Statement, ...], stages: int, copies: int) -> None:
         """Adds up the loads of a block.
 
-        depth: stages of the enclosing loop, 1: it prefetches nothing. copies: of the block after
+        stages: stages of the enclosing loop, 1: it prefetches nothing. copies: of the block after
         unrolling.
         """
         for s in block:
             if isinstance(s, Loop):
-                own = max((d for d in self._depths((s,))), default=1)
+                own = max((d for d in self._stages((s,))), default=1)
                 loops = nested(s)
                 if len(loops) > 1 and own > 1 and not self.launch.resident:
                     self._block(loops[-1].body, own, copies)
                     continue
                 iterations = _written_out(s) if own == 1 else 0
-                self._block(s.body, depth if iterations else own, copies * (iterations or 1))
+                self._block(s.body, stages if iterations else own, copies * (iterations or 1))
             elif isinstance(s, Load):
-                taken = self._loaded(s, depth, copies)
+                taken = self._loaded(s, stages, copies)
                 if taken:
                     self.found[s.value] = max(self.found.get(s.value, 0), taken)
             elif isinstance(s, Store) and s.bulk:
                 self.found.setdefault(s.value, padded_bytes(self.values[s.value], self.sizes))
 
-    def _depths(self, block: tuple[Statement, ...]) -> Iterator[int]:
+    def _stages(self, block: tuple[Statement, ...]) -> Iterator[int]:
         for s in block:
             if isinstance(s, Loop):
-                yield from self._depths(s.body)
+                yield from self._stages(s.body)
             elif isinstance(s, Load):
-                yield self.values[s.value].depth
+                yield self.values[s.value].stages
 
-    def _loaded(self, s: Load, depth: int, copies: int) -> int:
+    def _loaded(self, s: Load, stages: int, copies: int) -> int:
         """Bytes that a load takes throughout the launch."""
         own = padded_bytes(self.values[s.value], self.sizes)
         if s.value in self.bytes:
-            if not s.bulk and (depth == 1 or self._alone(s)):
+            if not s.bulk and (stages == 1 or self._alone(s)):
                 return 0
             # A unit that reads shared memory holds one slot while the next tiles are in flight.
-            slots = depth if self.reads and copies == 1 else max(1, depth - 1)
+            slots = stages if self.reads and copies == 1 else max(1, stages - 1)
             return self.bytes[s.value] * slots * copies
         if s.bulk:
-            return own * max(1, depth - 1)
+            return own * max(1, stages - 1)
         ahead = self.reads and s.value in self.fed and not self._alone(s)
-        return own * (depth - 1) * copies if ahead else 0
+        return own * (stages - 1) * copies if ahead else 0
 
     def _alone(self, s: Load) -> bool:
         """Whether elements are loaded one by one, straight to registers: the run is too short to

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from ir.sizes import bind
-from machines.gpu.shared_memory import scratch_parts, staged_values
+from machines.gpu.shared_memory import shared_parts, staged_values
 from testing.samples.samples import WITH_THREADS, lowered, spec_of
 
 SIZES = {"M": 256, "N": 256, "K": 256}
@@ -36,7 +36,7 @@ X, W = 2 * 64 * 64, 2 * 64 * 32
 
 def parts(kernel, *lines, machine=WITH_THREADS, sizes=None) -> dict[str, int]:
     nest = lowered(kernel, *lines, sizes=sizes or SIZES, machine=machine)
-    return scratch_parts(nest.launches[-1], machine, bind(nest.spec, sizes or SIZES))
+    return shared_parts(nest.launches[-1], machine, bind(nest.spec, sizes or SIZES))
 
 
 @pytest.mark.parametrize(("machine", "slots"), [(WITH_THREADS, 4), (REGISTERS, 3)])
@@ -45,12 +45,12 @@ def test_all_operands_in_a_loop_are_loaded_as_far_ahead_as_one(machine, slots):
     assert found == {"x": slots * X, "w": slots * W}
 
 
-def test_what_operands_are_computed_from_is_loaded_ahead_by_those_that_read_scratch():
+def test_what_operands_are_computed_from_is_loaded_ahead_by_those_that_read_shared_memory():
     lines = (*TILED, *LOOP, "precision(acc, dtype=bf16)")
     assert parts(NORMED, *lines) == {"x": 3 * X, "w": 4 * W}
 
 
-def test_computed_operands_pass_through_scratch_on_the_way_to_registers():
+def test_computed_operands_pass_through_shared_memory_on_the_way_to_registers():
     lines = (*TILED, *LOOP, "precision(acc, dtype=bf16)")
     found = parts(NORMED, *lines, machine=REGISTERS)
     assert found.pop("w") == 3 * W and list(found.values()) == [X]
@@ -94,6 +94,6 @@ def test_taps_that_are_written_out_in_a_loop_that_loads_ahead_have_slots_each():
     assert found == {"x": 3 * 2 * ONE_X, "w": 3 * ONE_W}
 
 
-def test_what_lies_in_scratch_is_what_is_loaded_for_products():
+def test_what_lies_in_shared_memory_is_what_is_loaded_for_products():
     nest = lowered("matmul_bias_gelu", *TILED, *LOOP, sizes=SIZES, machine=REGISTERS)
     assert staged_values(nest.launches[0]) == {"x", "w"}

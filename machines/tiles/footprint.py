@@ -11,16 +11,16 @@ from ir.sizes import value as number
 from ir.spec import DTYPES
 
 
-def scratch_bytes(launch: Launch, sizes: Mapping[str, int]) -> int:
+def local_bytes(launch: Launch, sizes: Mapping[str, int]) -> int:
     """Bytes of local memory that one tile of a launch takes."""
     extents = {a.name: a.extent for v in launch.values for a in v.axes}
     between = sum(
         DTYPES[t.dtype] * prod(number(extents[a], sizes) for a in t.axes)
         for t in temporaries(launch)
     )
-    return between + sum(scratch_parts(launch, sizes).values())
+    return between + sum(local_parts(launch, sizes).values())
 
 
-def scratch_parts(launch: Launch, sizes: Mapping[str, int]) -> dict[str, int]:
+def local_parts(launch: Launch, sizes: Mapping[str, int]) -> dict[str, int]:
     """Of these, the bytes of each value."""
     return {v.name: value_bytes(v, sizes) for v in launch.values}

@@ -23,6 +23,7 @@ class Tiles:
     name: str = "tiles"
     tables: tuple[str, ...] = ()
     word: str = "tiles"
+    on_chip: str = "local"
     verbs: frozenset[str] = frozenset({"multicast"})
     largest_tile: int = 1024
     buffers_results: bool = True
@@ -59,13 +60,13 @@ class Tiles:
         """None."""
         return iter(())
 
-    def scratch_bytes(self, launch: Launch, machine: Machine, sizes: Sizes) -> int:
+    def on_chip_bytes(self, launch: Launch, machine: Machine, sizes: Sizes) -> int:
         """All values, and the temporaries between the steps of maps."""
-        return footprint.scratch_bytes(launch, sizes)
+        return footprint.local_bytes(launch, sizes)
 
-    def scratch_parts(self, launch: Launch, machine: Machine, sizes: Sizes) -> Mapping[str, int]:
+    def on_chip_parts(self, launch: Launch, machine: Machine, sizes: Sizes) -> Mapping[str, int]:
         """All values."""
-        return footprint.scratch_parts(launch, sizes)
+        return footprint.local_parts(launch, sizes)
 
     def register_bytes(self, launch: Launch, sizes: Sizes) -> int:
         """None: there are no registers."""
@@ -77,7 +78,7 @@ class Tiles:
 
     def space_of(self, value: Value, launch: Launch) -> str:
         """Local memory, for every value."""
-        return "scratch"
+        return "local"
 
     def exchanges(self, launch: Launch) -> int:
         """None: a processing element works alone on its tile."""

@@ -60,7 +60,7 @@ def test_what_was_made_as_a_value_is_not_parsed(made):
 
 
 def test_a_fault_is_found_once_and_said_each_time(made):
-    tiny = replace(CHIP, spaces={**CHIP.spaces, "scratch": Space(8)})
+    tiny = replace(CHIP, spaces={**CHIP.spaces, "local": Space(8)})
     said = set()
     for _ in range(3):
         with pytest.raises(KernelError) as error:

@@ -37,8 +37,8 @@ class Measure:
         return bisect_right(self.borders, self.value(figures, machine))
 
 
-def _scratch(figures: Figures, machine: Machine) -> float:
-    return figures.get("scratch_bytes", 0.0) / machine.scratch_bytes
+def _on_chip(figures: Figures, machine: Machine) -> float:
+    return figures.get("on_chip_bytes", 0.0) / machine.on_chip_bytes
 
 
 def _traffic(figures: Figures, machine: Machine) -> float:
@@ -89,9 +89,9 @@ MEASURES = {
     m.name: m
     for m in (
         Measure(
-            "scratch",
-            "scratch used",
-            _scratch,
+            "on_chip",
+            "on-chip memory used",
+            _on_chip,
             (0.25, 0.5, 0.75),
             ("to 25%", "to 50%", "to 75%", "to 100%"),
         ),
@@ -129,7 +129,7 @@ MEASURES = {
             "how it goes about memory",
             _memory,
             KINDS,
-            ("naive", "coalesced", "tiled in scratch", "tiled and prefetched"),
+            ("naive", "coalesced", "tiled on chip", "tiled and prefetched"),
         ),
         Measure(
             "algorithm",

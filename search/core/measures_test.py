@@ -14,15 +14,15 @@ CHIP = Machine(
     title="A chip",
     backends=("tongue",),
     levels={"grid": 4},
-    spaces={"global": Space(1 << 30, 1e9), "scratch": Space(1000)},
+    spaces={"global": Space(1 << 30, 1e9), "local": Space(1000)},
     units={"vector": Unit({"f32": 1e9})},
     model=TILES,
 )
 
 
 @pytest.mark.parametrize("share, expected", [(0, 0), (249, 0), (250, 1), (500, 2), (1000, 3)])
-def test_scratch_is_a_share_of_what_the_machine_has(share, expected):
-    assert MEASURES["scratch"].bin({"scratch_bytes": share}, CHIP) == expected
+def test_on_chip_memory_is_a_share_of_what_the_machine_has(share, expected):
+    assert MEASURES["on_chip"].bin({"on_chip_bytes": share}, CHIP) == expected
 
 
 @pytest.mark.parametrize("moved, expected", [(100, 0), (124, 0), (125, 1), (399, 2), (400, 3)])
@@ -64,7 +64,7 @@ def test_what_is_busy_most_bounds_if_it_is_busy_for_half_of_the_time(figures, ex
     [
         ({"coalesced": 0.3}, "naive"),
         ({"coalesced": 0.9, "ahead": 1.0}, "coalesced"),
-        ({"coalesced": 0.3, "reused": 0.8}, "tiled in scratch"),
+        ({"coalesced": 0.3, "reused": 0.8}, "tiled on chip"),
         ({"coalesced": 1.0, "reused": 0.8, "ahead": 0.6}, "tiled and prefetched"),
     ],
 )
@@ -106,7 +106,7 @@ def _label(name, figures):
 
 
 FIGURES = (
-    *("scratch_bytes", "moved_bytes", "least_bytes", "launches", "tiles", "operations"),
+    *("on_chip_bytes", "moved_bytes", "least_bytes", "launches", "tiles", "operations"),
     *("busy_memory", "busy_vector", "busy_matrix", "coalesced", "reused", "ahead", "passes"),
     *("matrix_share", "carried", "barriers", "collectives", "atomics"),
 )
@@ -126,10 +126,10 @@ def test_borders_ascend_and_every_bin_has_a_label():
 
 
 def test_a_cell_has_a_bin_for_each_measure():
-    measures = named(("scratch", "launches"))
-    assert cell(measures, {"scratch_bytes": 300.0, "launches": 2.0}, CHIP) == (1, 1)
+    measures = named(("on_chip", "launches"))
+    assert cell(measures, {"on_chip_bytes": 300.0, "launches": 2.0}, CHIP) == (1, 1)
 
 
 def test_an_unknown_measure_is_refused():
     with pytest.raises(KernelError, match="no measure `taste`"):
-        named(("scratch", "taste"))
+        named(("on_chip", "taste"))

@@ -32,7 +32,7 @@ class Settings:
     policy: str = POLICY
     seed: int = 0
     batch: int = BATCH
-    measures: tuple[str, ...] = ("scratch", "traffic")
+    measures: tuple[str, ...] = ("on_chip", "traffic")
     # Text of an additional seed schedule; empty: none.
     schedule: str = ""
     # Operators that may make children; empty: the default ones.

@@ -42,7 +42,7 @@ CHIP = Machine(
     title="A chip",
     backends=("tongue",),
     levels={"grid": 4},
-    spaces={"global": Space(1 << 30, 1e9), "scratch": Space(1 << 16)},
+    spaces={"global": Space(1 << 30, 1e9), "local": Space(1 << 16)},
     units={"vector": Unit({"f32": 1e9})},
     model=TILES,
 )

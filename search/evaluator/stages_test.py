@@ -45,7 +45,7 @@ CHIP = Machine(
     title="A chip",
     backends=("tongue",),
     levels={"grid": 4},
-    spaces={"global": Space(1 << 30, 1e9), "scratch": Space(1 << 16)},
+    spaces={"global": Space(1 << 30, 1e9), "local": Space(1 << 16)},
     units={"vector": Unit({"f32": 1e9})},
     model=TILES,
 )
@@ -346,7 +346,7 @@ SMALL, LARGE, HUGE = (
 
 
 def over(backend, folder, workload, schedule="schedule(scale)\n", **more):
-    """What becomes of a schedule that keeps whole rows in 64 KiB of scratch."""
+    """What becomes of a schedule that keeps whole rows in 64 KiB of local memory."""
     spec = spec_text(parse_spec(SCALE))
     sizes = heaviest(workload)
     bench = Bench(spec, CHIP, lambda: backend, sizes, ({"M": 3},), workload=workload, **more)

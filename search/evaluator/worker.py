@@ -39,7 +39,7 @@ class Gone(Exception):
 def main(socket: int) -> None:
     """Serves the process at the other end of a socket until that closes it.
 
-    First come a pickled Bench and the path of a folder for scratch; the answer is a Setup, or
+    First come a pickled Bench and the path of a temporary folder; the answer is a Setup, or
     what is wrong. Then each candidate, as JSON, is answered by what became
     of it. The folder goes when the worker does.
     """

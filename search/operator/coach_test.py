@@ -12,9 +12,7 @@ from search.prompt.archive import Prompts
 from search.prompt.regions import first_regions
 
 LINE = first_regions().pitfalls.splitlines()[0]
-GOOD = (
-    f"Shorter.\n<<<<<<< SEARCH pitfalls.md\n{LINE}\n=======\n- Mind the scratch.\n>>>>>>> REPLACE\n"
-)
+GOOD = f"Shorter.\n<<<<<<< SEARCH pitfalls.md\n{LINE}\n=======\n- Mind shared memory.\n>>>>>>> REPLACE\n"
 
 
 def coach(answer, asked):
@@ -35,7 +33,7 @@ def test_a_good_answer_is_a_new_version():
     asked = []
     made = coach(GOOD, asked)
     version = advance(made)
-    assert "- Mind the scratch." in version.regions.pitfalls and version.move in MOVES
+    assert "- Mind shared memory." in version.regions.pitfalls and version.move in MOVES
     assert version.parent == first_regions().digest and len(made.prompts.versions) == 2
     (message,) = asked[0].messages
     for text in first_regions().files().values():

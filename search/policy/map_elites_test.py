@@ -12,12 +12,12 @@ from search.policy.grid import grid
 from search.policy.map_elites import SELECTIONS, MapElites
 from search.policy.states import made, names
 
-# Cells are (scratch, launches): 4 x 4.
+# Cells are (on_chip, launches): 4 x 4.
 FIGURES = {
-    "a": {"scratch_bytes": 0.0, "launches": 1.0},  # (0, 0)
-    "b": {"scratch_bytes": 300.0, "launches": 1.0},  # (1, 0)
-    "c": {"scratch_bytes": 300.0, "launches": 1.0},
-    "d": {"scratch_bytes": 300.0, "launches": 9.0},  # (1, 3)
+    "a": {"on_chip_bytes": 0.0, "launches": 1.0},  # (0, 0)
+    "b": {"on_chip_bytes": 300.0, "launches": 1.0},  # (1, 0)
+    "c": {"on_chip_bytes": 300.0, "launches": 1.0},
+    "d": {"on_chip_bytes": 300.0, "launches": 9.0},  # (1, 3)
 }
 LINES = [
     ("a", 8.0, ""),
@@ -109,8 +109,8 @@ def test_a_gradient_points_where_children_got_fitter_and_entered():
         ((0, 0), (1, 0), False),
         ((1, 0), (1, 3), True),
     ]
-    scratch, launches = gradient((0, 0), found, history)
-    assert scratch > 0.3  # two of two steps upward were gains, one entered
+    on_chip, launches = gradient((0, 0), found, history)
+    assert on_chip > 0.3  # two of two steps upward were gains, one entered
     assert gradient((0, 0), found, [])[0] == pytest.approx(0.2 * 2 / 3)  # only room is above
 
 
@@ -130,7 +130,7 @@ def test_a_hint_names_the_measure_and_the_way():
     given = state()
     asked = MapElites("gradient", crossed=0.0).ask(given, 60, random.Random(0))
     hints = {names(given, p.parents)[0]: p.hint for p in asked}
-    assert hints["a"] == "move towards more scratch: scratch used is `to 25%`, try `to 50%`"
+    assert hints["a"] == "move towards more on_chip: on-chip memory used is `to 25%`, try `to 50%`"
     asked = MapElites("uniform").ask(given, 20, random.Random(0))
     assert {p.hint for p in asked} == {""}
 

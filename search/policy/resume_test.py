@@ -88,7 +88,7 @@ def search(name, store, evaluator, run=None):
         seed=1,
         roofline_share=2.0,
         policy=name,
-        measures=("scratch", "memory", "algorithm"),
+        measures=("on_chip", "memory", "algorithm"),
     )
     operators = {o.name: o for o in (Change("one", 1), Change("two", 2))}
     return Search(

@@ -20,11 +20,11 @@ CHIP = Machine(
     title="A chip",
     backends=("tongue",),
     levels={"grid": 4},
-    spaces={"global": Space(1 << 30, 1e9), "scratch": Space(1000)},
+    spaces={"global": Space(1 << 30, 1e9), "local": Space(1000)},
     units={"vector": Unit({"f32": 1e9})},
     model=TILES,
 )
-MEASURES = named(("scratch", "launches"))
+MEASURES = named(("on_chip", "launches"))
 
 
 def made(
@@ -96,6 +96,6 @@ def states(draw: st.DrawFn) -> State:
         keys.append(c.key)
     for key in draw(st.permutations(keys))[: draw(st.integers(0, len(keys)))]:
         us = draw(st.none() | st.sampled_from([1.0, 2.0]) | st.floats(0.1, 1e6))
-        figures = {"scratch_bytes": draw(st.floats(0, 1000)), "launches": draw(st.floats(1, 9))}
+        figures = {"on_chip_bytes": draw(st.floats(0, 1000)), "launches": draw(st.floats(1, 9))}
         outcomes[key] = outcome(us, figures)
     return state(draw(st.integers(1, 12)), graph, outcomes, tuple(keys[:roots]))

@@ -88,9 +88,9 @@ def _tiles(evaluation: Evaluation, roofline_us: float, machine: Machine) -> Iter
 
 def _space(evaluation: Evaluation, roofline_us: float, machine: Machine) -> Iterator[str]:
     figures = evaluation.figures
-    scratch = figures.get("scratch_bytes", 0.0)
-    if scratch and machine.scratch_bytes:
-        yield f"It uses {scratch / machine.scratch_bytes:.0%} of the scratch of a processor."
+    taken = figures.get("on_chip_bytes", 0.0)
+    if taken and machine.on_chip_bytes:
+        yield f"It uses {taken / machine.on_chip_bytes:.0%} of the {machine.on_chip} memory of a processor."
     if figures.get("spills"):
         yield f"{figures['spills']:.0f} registers spill to memory: smaller tiles or more threads."
     if "occupancy" in figures:

@@ -10,7 +10,7 @@ CHIP = Machine(
     title="A chip",
     backends=("tongue",),
     levels={"grid": 64},
-    spaces={"global": Space(1 << 30, 1e9), "scratch": Space(1000)},
+    spaces={"global": Space(1 << 30, 1e9), "local": Space(1000)},
     units={"matrix": Unit({"f32": 1e12}, (8, 8, 8))},
     model=TILES,
 )
@@ -45,7 +45,7 @@ def test_stalls_traffic_launches_tiles_space_spills_and_occupancy_are_said():
             "least_bytes": 100.0,
             "launches": 2.0,
             "tiles": 80.0,
-            "scratch_bytes": 250.0,
+            "on_chip_bytes": 250.0,
             "spills": 12.0,
             "occupancy": 0.25,
             "registers": 255.0,
@@ -56,7 +56,7 @@ def test_stalls_traffic_launches_tiles_space_spills_and_occupancy_are_said():
         "3 times the bytes",
         "2 launches",
         "1.25 rounds",
-        "25% of the scratch",
+        "25% of the local memory",
         "12 registers spill",
         "Occupancy is 25% with 255 registers",
     ):

@@ -108,7 +108,7 @@ EXTERNAL = Transferred(
 )
 BRIEFS = {
     "draft": (brief("draft", parent=FIRST, recall="none"), (FIRST,)),
-    "improve": (brief("improve", "equations", hint="more scratch"), (CHILD,)),
+    "improve": (brief("improve", "equations", hint="more on-chip memory"), (CHILD,)),
     "repair": (brief("repair", "source", WRONG, failure=OUTCOMES[WRONG.key]), (WRONG,)),
     "combine": (
         brief("combine", recall="parent", other="def kernel(): slowly()\n"),
@@ -129,7 +129,7 @@ def test_what_is_most_needed_stays_within_any_budget():
     asked, parents = BRIEFS["improve"]
     whole = WRITER.write(context(*parents), asked, first_regions())
     assert not whole.dropped and whole.knowledge[0] == "tiles"
-    small = replace(WRITER, tokens=1100).write(context(*parents), asked, first_regions())
+    small = replace(WRITER, tokens=1080).write(context(*parents), asked, first_regions())
     assert "knowledge" in small.dropped + small.cut
     for needed in ("# The task", "# The kernel", "# Constraints", "# How to answer"):
         assert needed in small.user
@@ -148,7 +148,7 @@ def test_the_source_of_a_second_parent_that_was_edited_is_shown(surface):
 
 def test_the_second_parent_is_told_whatever_else_must_go():
     asked = brief("combine", "source", other=GRANDCHILD.source)
-    small = replace(WRITER, tokens=1100).write(context(CHILD, GRANDCHILD), asked, first_regions())
+    small = replace(WRITER, tokens=1080).write(context(CHILD, GRANDCHILD), asked, first_regions())
     assert "verbs" not in small.user and "def kernel(): pass" in small.user
 
 

@@ -31,7 +31,7 @@ MACHINE = read(
         "levels": {"grid": 4},
         "spaces": {
             "global": {"bytes": 1000, "bytes_per_second": 1e9},
-            "scratch": {"bytes": 100},
+            "local": {"bytes": 100},
         },
         "units": {"vector": {"flops": {"f32": 1e9}}},
     }
@@ -61,7 +61,7 @@ OUTCOMES = {
 
 
 def outcome(best=BEST, outcomes=OUTCOMES):
-    settings = Settings("scale", SPEC, "chip", "tool", {"M": 64}, measures=("scratch", "launches"))
+    settings = Settings("scale", SPEC, "chip", "tool", {"M": 64}, measures=("on_chip", "launches"))
     graph, archive = Graph(), Archive((4, 4))
     for each in (FIRST, PLAIN, OTHER, BEST):
         graph.add(each)
@@ -126,7 +126,7 @@ def test_engines_are_those_of_the_first_and_of_the_best(shown):
 
 
 def test_the_archive_has_the_names_of_its_measures_and_the_winner(shown):
-    assert [axis.name for axis in shown.archive.axes] == ["scratch used", "launches"]
+    assert [axis.name for axis in shown.archive.axes] == ["on-chip memory used", "launches"]
     (cell,) = shown.archive.cells
     assert (cell.at, cell.number, cell.winner) == ((1, 0), 3, True)
 

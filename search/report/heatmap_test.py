@@ -9,7 +9,11 @@ LOW_HIGH = ArchiveAxis("a", ("low", "high"))
 
 def test_rows_come_from_the_top_and_columns_from_the_left():
     (made,) = maps(RESULT.archive)
-    assert (made.across.name, made.upward.name, made.title) == ("scratch used", "launches", "")
+    assert (made.across.name, made.upward.name, made.title) == (
+        "on-chip memory used",
+        "launches",
+        "",
+    )
     assert [label for label, _ in made.rows] == ["3 or more", "2", "1"]
     texts = [[square.text for square in squares] for _, squares in made.rows]
     assert texts == [["", "25.0 µs"], ["", ""], ["40.0 µs", "20.0 µs"]]

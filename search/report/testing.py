@@ -49,7 +49,7 @@ RESULT = RunReport(
     engines=(Engine("dma", 0.91, 0.64), Engine("matrix", 0.22, 0.81)),
     archive=ArchiveMaps(
         (
-            ArchiveAxis("scratch used", ("to 50%", "to 100%")),
+            ArchiveAxis("on-chip memory used", ("to 50%", "to 100%")),
             ArchiveAxis("launches", ("1", "2", "3 or more")),
         ),
         (

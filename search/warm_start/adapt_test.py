@@ -14,7 +14,7 @@ from search.core.testing import CHIP, SIZES, SPEC
 from search.warm_start.adapt import adapted
 
 FIRST = autoschedule(SPEC, CHIP, SIZES)
-SMALL = replace(CHIP, spaces={**CHIP.spaces, "scratch": Space(3 << 10)})
+SMALL = replace(CHIP, spaces={**CHIP.spaces, "local": Space(3 << 10)})
 
 
 def test_what_lowers_stays_as_it_is():

@@ -34,7 +34,7 @@ def test_it_is_the_autoschedule_and_is_found_out_once(asked):
 
 
 def test_another_machine_or_other_sizes_are_another_case(asked):
-    larger = replace(CHIP, spaces={**CHIP.spaces, "scratch": Space(1 << 20)})
+    larger = replace(CHIP, spaces={**CHIP.spaces, "local": Space(1 << 20)})
     scheduled(SPEC, CHIP, SIZES)
     scheduled(SPEC, larger, SIZES)
     scheduled(SPEC, CHIP, {**SIZES, "M": 128})
@@ -42,7 +42,7 @@ def test_another_machine_or_other_sizes_are_another_case(asked):
 
 
 def test_what_cannot_be_lowered_is_refused_each_time(asked):
-    tiny = replace(CHIP, spaces={**CHIP.spaces, "scratch": Space(1)})
+    tiny = replace(CHIP, spaces={**CHIP.spaces, "local": Space(1)})
     for _ in range(2):
         with pytest.raises(KernelError):
             scheduled(SPEC, tiny, SIZES)

@@ -39,7 +39,7 @@ def test_what_another_machine_found_is_brought_as_far_as_it_lowers():
     assert (name, brought.target, brought.backend) == (BROUGHT, "chip", "tongue")
     assert brought.schedule == FOUND and brought.source is None
     assert "other" in brought.origin.note
-    small = replace(CHIP, spaces={**CHIP.spaces, "scratch": Space(1 << 12)})
+    small = replace(CHIP, spaces={**CHIP.spaces, "local": Space(1 << 12)})
     name, brought = operators(transferred(), machine=small)[-1]
     lower(SPEC, parse_schedule(brought.schedule), small, SIZES)
 

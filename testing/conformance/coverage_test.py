@@ -32,13 +32,13 @@ def forms(launch: Launch) -> Iterator[str]:
         "steps": launch.repeat,
         "steps backwards": launch.repeat and launch.repeat.backwards,
         "grid": launch.grid,
-        "order": launch.band,
+        "order": launch.rasterization,
         "threads": launch.threads,
         "persistent": launch.resident,
         "specialized": launch.specialized,
     }
     yield from (f"launch.{name}" for name, there in said.items() if there)
-    if any(v.depth > 1 for v in launch.values):
+    if any(v.stages > 1 for v in launch.values):
         yield "value.stages"
     for s in launch.statements():
         yield type(s).__name__

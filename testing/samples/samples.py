@@ -24,12 +24,12 @@ RECURRENT = tuple(sorted(f.stem for f in RECURRENT_SPECS.glob("*.kir")))
 
 _GLOBAL = Space(bytes=2**30, bytes_per_second=1e9)
 _MATRIX = Unit({"f16": 8e9, "bf16": 8e9, "f32": 1e9}, step=(4, 4, 4))
-SMALL = Machine(  # its tiles live in scratch
+SMALL = Machine(  # its tiles lie in local memory
     name="small",
     title="4 processing elements, 256 KiB each",
     backends=(),
     levels={"grid": 4},
-    spaces={"global": _GLOBAL, "scratch": Space(2**18)},
+    spaces={"global": _GLOBAL, "local": Space(2**18)},
     units={"matrix": _MATRIX, "vector": Unit({"f32": 2e9}), "special": Unit({"f32": 1e9})},
     model=TILES,
     launch_us=1.0,
@@ -40,14 +40,14 @@ WITH_REGISTERS = Machine(  # computed tiles live in registers
     title="4 processing elements, 64 KiB each, and registers",
     backends=(),
     levels={"grid": 4},
-    spaces={"global": _GLOBAL, "scratch": Space(2**16), "register": Space(2**16)},
+    spaces={"global": _GLOBAL, "shared": Space(2**16), "register": Space(2**16)},
     units={"matrix": _MATRIX, "vector": Unit({"f32": 2e9})},
     model=GPU,
 )
 WITH_TF32 = replace(  # its matrix unit takes tf32, and more fits
     WITH_REGISTERS,
     name="with_tf32",
-    spaces={"global": _GLOBAL, "scratch": Space(2**20), "register": Space(2**20)},
+    spaces={"global": _GLOBAL, "shared": Space(2**20), "register": Space(2**20)},
     units={
         "matrix": Unit({"f16": 8e9, "bf16": 8e9, "tf32": 4e9, "f32": 1e9}, step=(4, 4, 4)),
         "vector": Unit({"f32": 2e9}),
@@ -62,11 +62,11 @@ WITH_THREADS = Machine(  # the proportions of a large one
     spaces={
         "global": Space(bytes=2**37, bytes_per_second=4e12, sector=32),
         "cache": Space(bytes=2**26, bytes_per_second=6e12),
-        "scratch": Space(7 * 2**15),
+        "shared": Space(7 * 2**15),
         "register": Space(2**18),
     },
     units={
-        "matrix": Unit({"f16": 1e15, "bf16": 1e15, "f32": 6e13}, (16, 16, 16), reads="scratch"),
+        "matrix": Unit({"f16": 1e15, "bf16": 1e15, "f32": 6e13}, (16, 16, 16), reads="shared"),
         "vector": Unit({"f32": 6e13}),
         "special": Unit({"f32": 4e12}),
     },
@@ -88,7 +88,7 @@ _MATRIX_DTYPES = {
 WITH_INSTRUCTIONS = replace(  # its matrix unit takes all that matrix instructions multiply
     WITH_THREADS,
     name="with_instructions",
-    units={**WITH_THREADS.units, "matrix": Unit(_MATRIX_DTYPES, (16, 16, 16), reads="scratch")},
+    units={**WITH_THREADS.units, "matrix": Unit(_MATRIX_DTYPES, (16, 16, 16), reads="shared")},
 )
 
 

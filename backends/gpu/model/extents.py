@@ -86,14 +86,16 @@ class Extents:
         """Of each grid index, how many tiles are in flight while `programs` programs run."""
         left = float(programs)
         found = {}
-        band = self.launch.band
-        if band is not None:
-            found[band.index] = min(band.size, self.grid[band.index], programs)
-            left = max(1.0, left / found[band.index])
-            found[band.over] = ceil(min(self.grid[band.over], left))
-            left = max(1.0, left / found[band.over])
-            more = min(self.grid[band.index] / found[band.index], left)
-            found[band.index] = ceil(found[band.index] * more)
+        rasterization = self.launch.rasterization
+        if rasterization is not None:
+            found[rasterization.index] = min(
+                rasterization.size, self.grid[rasterization.index], programs
+            )
+            left = max(1.0, left / found[rasterization.index])
+            found[rasterization.over] = ceil(min(self.grid[rasterization.over], left))
+            left = max(1.0, left / found[rasterization.over])
+            more = min(self.grid[rasterization.index] / found[rasterization.index], left)
+            found[rasterization.index] = ceil(found[rasterization.index] * more)
             left = max(1.0, left / more)
         for axis in reversed(self.launch.grid):
             if axis.index not in found:

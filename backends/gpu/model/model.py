@@ -18,7 +18,7 @@ from backends.gpu.model.transactions import Move
 from backends.gpu.model.work import Work, work
 from backends.gpu.rules import Rules
 from ir.machine import Machine
-from ir.nest.footprint import register_bytes, scratch_bytes
+from ir.nest.footprint import on_chip_bytes, register_bytes
 from ir.nest.nest import Launch, LoopNest, Store
 from ir.sizes import bind
 from ir.spec import DTYPES
@@ -212,12 +212,12 @@ def _build(
     most = min(
         table["registers_per_thread"], table["registers_per_unit"] // (warps * table["warp"])
     )
-    depth = max((v.depth for v in launch.values if v.loaded), default=1)
+    stages = max((v.stages for v in launch.values if v.loaded), default=1)
     return Build(
         registers=int(min(figure("registers", guess + REGISTERS_BESIDE), most)),
-        shared_bytes=int(figure("shared_bytes", scratch_bytes(launch, machine, sizes))),
+        shared_bytes=int(figure("shared_bytes", on_chip_bytes(launch, machine, sizes))),
         warps=warps,
-        stages=_stages(launch, table, figures, int(figure("stages", depth))),
+        stages=_stages(launch, table, figures, int(figure("stages", stages))),
         spills=figure("spills", 4 * max(0.0, guess + REGISTERS_BESIDE - most)),
         instructions=figure("instructions", 0.0),
         barriers=figure("mix.barrier", 0.0),

@@ -143,7 +143,7 @@ class _Counter:
         self.copies: dict[str, float] = {}  # of each unrolled loop's body in the text
         self.ends: dict[str, str] = {}  # the index that values change along fastest in memory
         matrix = machine.units.get("matrix")
-        self.from_shared = matrix is not None and matrix.reads == "scratch"
+        self.from_shared = matrix is not None and matrix.reads == "shared"
         self.cycle = 1 / table["clock_hz"]
         self.share = min(1.0, warps / table["partitions"])
 

@@ -31,7 +31,7 @@ class Typing:
     def axes(self, expr: Expr) -> Axes:
         """The index of each axis."""
         match expr:
-            case Name(sort="positions" | "inside", stem=index):
+            case Name(sort="positions" | "mask", stem=index):
                 return (index,)
             case Name():
                 return self.known[expr][1] if expr in self.known else ()
@@ -63,7 +63,7 @@ class Typing:
                 return _constant(value)
             case Size(name):
                 return "f32" if name.islower() else "i32"
-            case Name(sort="inside"):
+            case Name(sort="mask"):
                 return "b8"
             case Name():
                 return self.known[expr][0] if expr in self.known else "i32"

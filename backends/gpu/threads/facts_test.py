@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
+from backends.gpu.plain_rules import RULES
 from backends.gpu.program import tile_program
-from backends.gpu.samples import RULES
 from backends.gpu.threads.facts import facts
 from backends.gpu.threads.inline import inlined
 from backends.gpu.tile import Assign, Load, Name, expressions, statements

@@ -142,7 +142,7 @@ class Lowering:
             self.ends[index] = end
         for axis in self.standing(index):
             copy = self.positions(axis)
-            name = self.fragment(Name("inside", index, copy=copy), "b8", (axis,))
+            name = self.fragment(Name("mask", index, copy=copy), "b8", (axis,))
             self.put(to.Each(name, self.inside(axis, end, even)))
 
     def inside(self, axis: to.Axis, end: Expr, even: Name | None) -> Expr:
@@ -229,7 +229,7 @@ class Lowering:
 
         def change(node: Expr) -> Expr | None:
             match node:
-                case Name("positions" | "inside" as sort, index):
+                case Name("positions" | "mask" as sort, index):
                     copy = self.positions(context[index])
                     return to.Element(Name(sort, index, copy=copy), (index,))
                 case Name() if node.sort in FRAGMENTS:

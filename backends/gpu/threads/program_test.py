@@ -6,7 +6,7 @@ from itertools import combinations
 import pytest
 
 from backends.backend import BackendError
-from backends.gpu.samples import RULES
+from backends.gpu.plain_rules import RULES
 from backends.gpu.threads.distribution import bits_of
 from backends.gpu.threads.program import thread_program
 from backends.gpu.threads.thread import (

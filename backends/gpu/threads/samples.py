@@ -77,12 +77,12 @@ def place(tensor: str, *terms: Expr, mask: tuple[Expr, ...] = ()) -> Place:
 def vector_add() -> to.ThreadProgram:
     """z = x + y: four elements of each thread at once where N is a multiple of 4."""
     n = axis("n", Layout(THREADS, 4), Layout(4, 1), 512, 512)
-    inside = (Element(Name("inside", "n"), ("n",)),)
+    inside = (Element(Name("mask", "n"), ("n",)),)
     flag = Name("aligned", "n")
     vector = to.Vector("n", 4, flag)
     body: list[to.Statement] = [
         to.Positions(Name("positions", "n"), Apply("mul", (TILE, Number(512)))),
-        to.Each(Name("inside", "n"), Check(position("n"), below=Size("N"))),
+        to.Each(Name("mask", "n"), Check(position("n"), below=Size("N"))),
     ]
     for stem in ("x", "y"):
         here = place(stem, Term(position("n")), mask=inside)
@@ -96,7 +96,7 @@ def vector_add() -> to.ThreadProgram:
         (of.Tiles(Size("N"), 512),),
         (flag, to.All((of.Even(Size("N"), Number(4)),))),
         Fragment(Name("positions", "n"), "i32", (n,)),
-        Fragment(Name("inside", "n"), "b8", (n,)),
+        Fragment(Name("mask", "n"), "b8", (n,)),
         *(Fragment(Name("value", stem), "f32", (n,)) for stem in ("x", "y")),
         body,
     )

@@ -168,7 +168,7 @@ class Staging(Matmuls):
                 self.position(axis, origin)
             case of.Bounds(_, _, end, even):
                 copy = self.positions(axis)
-                name = self.fragment(Name("inside", axis.index, copy=copy), "b8", (axis,))
+                name = self.fragment(Name("mask", axis.index, copy=copy), "b8", (axis,))
                 self.put(to.Each(name, self.inside(axis, end, even)))
 
     # -- pipelines ----------------------------------------------------------------------------

@@ -63,7 +63,7 @@ def aligned(
         named = [n for n in check.walk() if isinstance(n, Name) and n.stem == index]
         if not named:
             continue
-        if any(n.sort != "inside" for n in named) or index not in ends:
+        if any(n.sort != "mask" for n in named) or index not in ends:
             return None
         needed.append(Even(ends[index], Number(count)))
     needed = [n for n in dict.fromkeys(needed) if not _certain(n)]

@@ -11,7 +11,7 @@ POINTER = Name("pointer", "x")
 M, K = Size("M"), Size("K")
 ROW = Spread(Name("positions", "m"), (True, False))
 COLUMN = Spread(Name("positions", "k"), (False, True))
-INSIDE = Spread(Name("inside", "k"), (False, True))
+INSIDE = Spread(Name("mask", "k"), (False, True))
 ENDS = {"k": K, "m": M}
 
 

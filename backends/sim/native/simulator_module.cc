@@ -120,7 +120,7 @@ py::dict dict_of(const Result& result) {
   bytes["shared_read"] = result.shared_read_bytes;
   bytes["shared_write"] = result.shared_write_bytes;
   bytes["mesh"] = result.mesh_bytes;
-  bytes["scratch"] = result.scratch_bytes;
+  bytes["local"] = result.scratch_bytes;
   py::dict busy;
   busy["dram"] = result.dram_busy;
   busy["shared"] = result.shared_busy;

@@ -59,7 +59,7 @@ def test_a_run_reports_what_it_did() -> None:
     assert result["microseconds"] == pytest.approx(result["cycles"] / spec["clock_hz"] * 1e6)
     assert result["bytes"]["dram_read"] == result["bytes"]["shared_read"] == 64 * 64 * 4
     assert result["bytes"]["dram_write"] == result["bytes"]["shared_write"] == 64 * 64 * 4
-    assert result["bytes"]["scratch"] == 2 * 64 * 64 * 4
+    assert result["bytes"]["local"] == 2 * 64 * 64 * 4
     engines = result["engines"]
     assert engines["dma_in"]["commands"] == engines["vector"]["commands"] == 32
     assert engines["vector"]["busy"] == 64 * 64 / spec["vector"]["lanes"]["f32"]

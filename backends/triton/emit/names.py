@@ -20,14 +20,14 @@ WORDS = frozenset(
         *"tl triton torch libdevice TensorDescriptor launch tensor LOG2_E".split(),
         *"range reversed min max float int bool str len type isinstance tuple list dict set".split(),
         *"abs all any divmod enumerate getattr hasattr map next print round sorted sum zip".split(),
-        *"tile tiles within band_start band_height in_band".split(),
+        *"tile tiles within group_start group_size in_group".split(),
     )
 )
 # Temporaries, and what positions and pointers are called.
-_MADE = re.compile(r"part_\d+|.+_dim\d+(_\d+)?|.+_(at|ptr)|(offs|in)_.+")
+_MADE = re.compile(r"part_\d+|.+_dim\d+(_\d+)?|.+_(at|ptr)|(offs|mask)_.+")
 _OF_TENSOR = ("pointer", "descriptor", "factor", "steps", "bulk")
 _OF_INDEX = (
-    *("origin", "positions", "inside", "width", "even", "tiles"),
+    *("origin", "positions", "mask", "width", "even", "tiles"),
     *("step", "low", "high"),
 )
 

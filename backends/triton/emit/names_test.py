@@ -27,7 +27,7 @@ def named(name):
         "m_at",
         "x_ptr",
         "offs_m",
-        "in_m",
+        "mask_m",
         "launch",
         "triton",
         *(h for h in HELPERS if h not in RESERVED),

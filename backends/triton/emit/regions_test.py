@@ -30,12 +30,12 @@ def text(tmp_path):
 def test_a_plain_region_has_a_mask_for_each_index_that_can_lie_outside(text):
     found = text("y[m, k] = x[m, k] * 2.0")
     assert "x_ptr + offs_m[:, None] * K + offs_k[None, :],\n" in found
-    assert "mask=in_m[:, None] & in_k[None, :],\n" in found
+    assert "mask=mask_m[:, None] & mask_k[None, :],\n" in found
 
 
 def test_scalars_come_before_blocks_and_need_no_mask(text):
     found = text("y[m, k] = x[m, k] * 2.0", rows=("tile(m, size=1)", ROWS[1]))
-    assert "x_ptr + m_at * K + offs_k, mask=in_k" in found
+    assert "x_ptr + m_at * K + offs_k, mask=mask_k" in found
 
 
 def test_an_offset_is_added_once(text):

@@ -40,7 +40,7 @@ def test_a_sum_of_what_was_loaded_needs_no_mask(text):
     assert "tl.where" not in text(
         ["y[m] = sum(x[m, k] * 2.0 * x[m, k], k)"], *LOOP, result="f32[M]"
     )
-    assert "tl.where(in_k" in text(["y[m] = sum(x[m, k] + 2.0, k)"], *LOOP, result="f32[M]")
+    assert "tl.where(mask_k" in text(["y[m] = sum(x[m, k] + 2.0, k)"], *LOOP, result="f32[M]")
 
 
 @pytest.mark.parametrize("reduction", ["any", "all"])
@@ -170,4 +170,4 @@ def test_rows_beyond_an_index_that_the_tensor_has_do_not_count(text, bulk, term)
         result="f32[K]",
         sizes=dict(M=21, K=40),
     )
-    assert ("tl.where(in_m[:, None], x" in found) == bool(bulk)
+    assert ("tl.where(mask_m[:, None], x" in found) == bool(bulk)

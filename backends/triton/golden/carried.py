@@ -21,31 +21,31 @@ def ssm_0(
     # h[t, b, d, n] = decay[t, b, d, n] * pad(h[t - 1, b, d, n], 0.0) + put[t, b, d, n]
     # y[t, b, d] = sum(h[t, b, d, n] * wc[t, b, n], n)
     offs_n = tl.arange(0, BLOCK_N)
-    in_n = (offs_n < N) | EVEN_N
+    mask_n = (offs_n < N) | EVEN_N
     tile = tl.program_id(0)
     tiles_d = tl.cdiv(D, 64)
     b_at = tile // tiles_d
     d_at = tile % tiles_d * 64
     offs_d = d_at + tl.arange(0, 64)
-    in_d = (offs_d < D) | EVEN_D
+    mask_d = (offs_d < D) | EVEN_D
     a = tl.load(
         a_ptr + offs_d[:, None] * N + offs_n[None, :],
-        mask=in_d[:, None] & in_n[None, :],
+        mask=mask_d[:, None] & mask_n[None, :],
         other=0.0,
     )
     h_before = tl.full([64, BLOCK_N], 0.0, tl.float32)
     for t_at in tl.range(0, T, num_stages=3):
-        dt = tl.load(dt_ptr + t_at * B * D + b_at * D + offs_d, mask=in_d, other=0.0)
+        dt = tl.load(dt_ptr + t_at * B * D + b_at * D + offs_d, mask=mask_d, other=0.0)
         part_1 = dt[:, None]
         decay = tl.exp((-(part_1 * part_1)) * (a * a))
-        wb = tl.load(wb_ptr + t_at * B * N + b_at * N + offs_n, mask=in_n, other=0.0)
-        x = tl.load(x_ptr + t_at * B * D + b_at * D + offs_d, mask=in_d, other=0.0)
+        wb = tl.load(wb_ptr + t_at * B * N + b_at * N + offs_n, mask=mask_n, other=0.0)
+        x = tl.load(x_ptr + t_at * B * D + b_at * D + offs_d, mask=mask_d, other=0.0)
         put = (dt[:, None] * wb[None, :]) * x[:, None]
         h = (decay * h_before) + put
-        wc = tl.load(wc_ptr + t_at * B * N + b_at * N + offs_n, mask=in_n, other=0.0)
+        wc = tl.load(wc_ptr + t_at * B * N + b_at * N + offs_n, mask=mask_n, other=0.0)
         y_term = h * wc[None, :]
-        y = tl.sum(tl.where(in_n[None, :], y_term, 0.0), 1)
-        tl.store(y_ptr + t_at * B * D + b_at * D + offs_d, y, mask=in_d)
+        y = tl.sum(tl.where(mask_n[None, :], y_term, 0.0), 1)
+        tl.store(y_ptr + t_at * B * D + b_at * D + offs_d, y, mask=mask_d)
         h_before = h
 
 

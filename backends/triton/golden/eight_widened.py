@@ -22,22 +22,22 @@ def eight_0(
     m_at = tile // tiles_n * 64
     n_at = tile % tiles_n * 64
     offs_m = m_at + tl.arange(0, 64)
-    in_m = (offs_m < M) | EVEN_M
+    mask_m = (offs_m < M) | EVEN_M
     offs_n = n_at + tl.arange(0, 64)
-    in_n = (offs_n < N) | EVEN_N
+    mask_n = (offs_n < N) | EVEN_N
     acc = tl.full([64, 64], 0.0, tl.float32)
     for k_at in tl.range(0, K, 32, num_stages=1):
         offs_k = k_at + tl.arange(0, 32)
-        in_k = (offs_k < K) | EVEN_K
+        mask_k = (offs_k < K) | EVEN_K
         x = tl.load(
             x_ptr + offs_m[:, None] * K + offs_k[None, :],
-            mask=in_m[:, None] & in_k[None, :],
+            mask=mask_m[:, None] & mask_k[None, :],
             other=0.0,
         )
         acc_a = x.to(tl.float32).to(tl.bfloat16)
         w = tl.load(
             w_ptr + offs_n[:, None] * K + offs_k[None, :],
-            mask=in_n[:, None] & in_k[None, :],
+            mask=mask_n[:, None] & mask_k[None, :],
             other=0.0,
         )
         acc_b = w.to(tl.float32).to(tl.bfloat16)
@@ -46,7 +46,7 @@ def eight_0(
     tl.store(
         acc_ptr + offs_m[:, None] * N + offs_n[None, :],
         acc_out,
-        mask=in_m[:, None] & in_n[None, :],
+        mask=mask_m[:, None] & mask_n[None, :],
     )
 
 

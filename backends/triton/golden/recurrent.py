@@ -27,21 +27,21 @@ def lstm_0(
     b_at = tile // tiles_j % tiles_b * 16
     j_at = tile % tiles_j * 16
     offs_t = t_at + tl.arange(0, 4)
-    in_t = (offs_t < T) | EVEN_T
+    mask_t = (offs_t < T) | EVEN_T
     offs_b = b_at + tl.arange(0, 16)
-    in_b = (offs_b < B) | EVEN_B
+    mask_b = (offs_b < B) | EVEN_B
     offs_j = j_at + tl.arange(0, 16)
-    in_j = (offs_j < H) | EVEN_J
+    mask_j = (offs_j < H) | EVEN_J
     gx = tl.full([4, 16, 4, 16], 0.0, tl.float32)
     for i_at in tl.range(0, I, 32, num_stages=1):
         offs_i = i_at + tl.arange(0, 32)
-        in_i = (offs_i < I) | EVEN_I
+        mask_i = (offs_i < I) | EVEN_I
         x = tl.load(
             x_ptr
                 + offs_t[:, None, None] * B * I
                 + offs_b[None, :, None] * I
                 + offs_i[None, None, :],
-            mask=in_t[:, None, None] & in_b[None, :, None] & in_i[None, None, :],
+            mask=mask_t[:, None, None] & mask_b[None, :, None] & mask_i[None, None, :],
             other=0.0,
         )
         wi = tl.load(
@@ -49,7 +49,7 @@ def lstm_0(
                 + offs_g[:, None, None] * H * I
                 + offs_j[None, :, None] * I
                 + offs_i[None, None, :],
-            mask=in_j[None, :, None] & in_i[None, None, :],
+            mask=mask_j[None, :, None] & mask_i[None, None, :],
             other=0.0,
         )
         gx += tl.reshape(tl.dot(tl.reshape(x, [4 * 16, 32]), tl.reshape(tl.permute(wi, 2, 0, 1), [32, 4 * 16]), input_precision="ieee"), [4, 16, 4, 16])
@@ -60,7 +60,9 @@ def lstm_0(
             + offs_g[None, None, :, None] * H
             + offs_j[None, None, None, :],
         gx,
-        mask=in_t[:, None, None, None] & in_b[None, :, None, None] & in_j[None, None, None, :],
+        mask=mask_t[:, None, None, None]
+            & mask_b[None, :, None, None]
+            & mask_j[None, None, None, :],
     )
 
 
@@ -90,103 +92,103 @@ def lstm_1(
     b_at = tile // tiles_j * 16
     j_at = tile % tiles_j * 16
     offs_b = b_at + tl.arange(0, 16)
-    in_b = (offs_b < B) | EVEN_B
+    mask_b = (offs_b < B) | EVEN_B
     offs_j = j_at + tl.arange(0, 16)
-    in_j = (offs_j < H) | EVEN_J
+    mask_j = (offs_j < H) | EVEN_J
     ai = tl.full([16, 16], 0.0, tl.float32)
     af = tl.full([16, 16], 0.0, tl.float32)
     ag = tl.full([16, 16], 0.0, tl.float32)
     ao = tl.full([16, 16], 0.0, tl.float32)
     for k_at in tl.range(0, H, 32, num_stages=2):
         offs_k = k_at + tl.arange(0, 32)
-        in_k = (offs_k < H) | EVEN_K
+        mask_k = (offs_k < H) | EVEN_K
         h0 = tl.load(
             h0_ptr + offs_b[:, None] * H + offs_k[None, :],
-            mask=in_b[:, None] & in_k[None, :],
+            mask=mask_b[:, None] & mask_k[None, :],
             other=0.0,
         )
         h_dim0 = t_at - 1
         h = tl.load(
             h_ptr + h_dim0 * B * H + offs_b[:, None] * H + offs_k[None, :],
-            mask=in_b[:, None] & in_k[None, :] & (h_dim0 >= 0) & (h_dim0 < T),
+            mask=mask_b[:, None] & mask_k[None, :] & (h_dim0 >= 0) & (h_dim0 < T),
             other=0.0,
         )
         before = tl.where(t_at == 0, h0, h)
         wh = tl.load(
             wh_ptr + offs_j[:, None] * H + offs_k[None, :],
-            mask=in_j[:, None] & in_k[None, :],
+            mask=mask_j[:, None] & mask_k[None, :],
             other=0.0,
         )
-        ai = tl.dot(tl.where(in_k[None, :], before, 0.0), tl.trans(wh), ai, input_precision="ieee")
+        ai = tl.dot(tl.where(mask_k[None, :], before, 0.0), tl.trans(wh), ai, input_precision="ieee")
         wh_2 = tl.load(
             wh_ptr + H * H + offs_j[:, None] * H + offs_k[None, :],
-            mask=in_j[:, None] & in_k[None, :],
+            mask=mask_j[:, None] & mask_k[None, :],
             other=0.0,
         )
-        af = tl.dot(tl.where(in_k[None, :], before, 0.0), tl.trans(wh_2), af, input_precision="ieee")
+        af = tl.dot(tl.where(mask_k[None, :], before, 0.0), tl.trans(wh_2), af, input_precision="ieee")
         wh_3 = tl.load(
             wh_ptr + 2 * H * H + offs_j[:, None] * H + offs_k[None, :],
-            mask=in_j[:, None] & in_k[None, :],
+            mask=mask_j[:, None] & mask_k[None, :],
             other=0.0,
         )
-        ag = tl.dot(tl.where(in_k[None, :], before, 0.0), tl.trans(wh_3), ag, input_precision="ieee")
+        ag = tl.dot(tl.where(mask_k[None, :], before, 0.0), tl.trans(wh_3), ag, input_precision="ieee")
         wh_4 = tl.load(
             wh_ptr + 3 * H * H + offs_j[:, None] * H + offs_k[None, :],
-            mask=in_j[:, None] & in_k[None, :],
+            mask=mask_j[:, None] & mask_k[None, :],
             other=0.0,
         )
-        ao = tl.dot(tl.where(in_k[None, :], before, 0.0), tl.trans(wh_4), ao, input_precision="ieee")
+        ao = tl.dot(tl.where(mask_k[None, :], before, 0.0), tl.trans(wh_4), ao, input_precision="ieee")
     gx = tl.load(
         gx_ptr + t_at * B * 4 * H + H + offs_b[:, None] * 4 * H + offs_j[None, :],
-        mask=in_b[:, None] & in_j[None, :],
+        mask=mask_b[:, None] & mask_j[None, :],
         other=0.0,
     )
-    bias = tl.load(bias_ptr + H + offs_j, mask=in_j, other=0.0)
+    bias = tl.load(bias_ptr + H + offs_j, mask=mask_j, other=0.0)
     kept = tl.sigmoid((af + gx) + bias[None, :])
     c0 = tl.load(
         c0_ptr + offs_b[:, None] * H + offs_j[None, :],
-        mask=in_b[:, None] & in_j[None, :],
+        mask=mask_b[:, None] & mask_j[None, :],
         other=0.0,
     )
     c_dim0 = t_at - 1
     c = tl.load(
         c_ptr + c_dim0 * B * H + offs_b[:, None] * H + offs_j[None, :],
-        mask=in_b[:, None] & in_j[None, :] & (c_dim0 >= 0) & (c_dim0 < T),
+        mask=mask_b[:, None] & mask_j[None, :] & (c_dim0 >= 0) & (c_dim0 < T),
         other=0.0,
     )
     old = tl.where(t_at == 0, c0, c)
     gx_2 = tl.load(
         gx_ptr + t_at * B * 4 * H + offs_b[:, None] * 4 * H + offs_j[None, :],
-        mask=in_b[:, None] & in_j[None, :],
+        mask=mask_b[:, None] & mask_j[None, :],
         other=0.0,
     )
-    bias_2 = tl.load(bias_ptr + offs_j, mask=in_j, other=0.0)
+    bias_2 = tl.load(bias_ptr + offs_j, mask=mask_j, other=0.0)
     put = tl.sigmoid((ai + gx_2) + bias_2[None, :])
     gx_3 = tl.load(
         gx_ptr + t_at * B * 4 * H + 2 * H + offs_b[:, None] * 4 * H + offs_j[None, :],
-        mask=in_b[:, None] & in_j[None, :],
+        mask=mask_b[:, None] & mask_j[None, :],
         other=0.0,
     )
-    bias_3 = tl.load(bias_ptr + 2 * H + offs_j, mask=in_j, other=0.0)
+    bias_3 = tl.load(bias_ptr + 2 * H + offs_j, mask=mask_j, other=0.0)
     new = libdevice.tanh((ag + gx_3) + bias_3[None, :])
     c_2 = (kept * old) + (put * new)
     tl.store(
         c_ptr + t_at * B * H + offs_b[:, None] * H + offs_j[None, :],
         c_2,
-        mask=in_b[:, None] & in_j[None, :],
+        mask=mask_b[:, None] & mask_j[None, :],
     )
     gx_4 = tl.load(
         gx_ptr + t_at * B * 4 * H + 3 * H + offs_b[:, None] * 4 * H + offs_j[None, :],
-        mask=in_b[:, None] & in_j[None, :],
+        mask=mask_b[:, None] & mask_j[None, :],
         other=0.0,
     )
-    bias_4 = tl.load(bias_ptr + 3 * H + offs_j, mask=in_j, other=0.0)
+    bias_4 = tl.load(bias_ptr + 3 * H + offs_j, mask=mask_j, other=0.0)
     shown = tl.sigmoid((ao + gx_4) + bias_4[None, :])
     h_2 = shown * libdevice.tanh(c_2)
     tl.store(
         h_ptr + t_at * B * H + offs_b[:, None] * H + offs_j[None, :],
         h_2,
-        mask=in_b[:, None] & in_j[None, :],
+        mask=mask_b[:, None] & mask_j[None, :],
     )
 
 
@@ -202,21 +204,29 @@ def lstm_2(
     b_at = tile // tiles_j * 16
     j_at = tile % tiles_j * 16
     offs_b = b_at + tl.arange(0, 16)
-    in_b = (offs_b < B) | EVEN_B
+    mask_b = (offs_b < B) | EVEN_B
     offs_j = j_at + tl.arange(0, 16)
-    in_j = (offs_j < H) | EVEN_J
+    mask_j = (offs_j < H) | EVEN_J
     h = tl.load(
         h_ptr + (T - 1) * B * H + offs_b[:, None] * H + offs_j[None, :],
-        mask=in_b[:, None] & in_j[None, :],
+        mask=mask_b[:, None] & mask_j[None, :],
         other=0.0,
     )
-    tl.store(hn_ptr + offs_b[:, None] * H + offs_j[None, :], h, mask=in_b[:, None] & in_j[None, :])
+    tl.store(
+        hn_ptr + offs_b[:, None] * H + offs_j[None, :],
+        h,
+        mask=mask_b[:, None] & mask_j[None, :],
+    )
     c = tl.load(
         c_ptr + (T - 1) * B * H + offs_b[:, None] * H + offs_j[None, :],
-        mask=in_b[:, None] & in_j[None, :],
+        mask=mask_b[:, None] & mask_j[None, :],
         other=0.0,
     )
-    tl.store(cn_ptr + offs_b[:, None] * H + offs_j[None, :], c, mask=in_b[:, None] & in_j[None, :])
+    tl.store(
+        cn_ptr + offs_b[:, None] * H + offs_j[None, :],
+        c,
+        mask=mask_b[:, None] & mask_j[None, :],
+    )
 
 
 def launch(x, wi, wh, bias, h0, c0, gx, c, h, hn, cn):

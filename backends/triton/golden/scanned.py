@@ -19,14 +19,14 @@ def cumsum_0(
     tile = tl.program_id(0)
     m_at = tile * 4
     offs_m = m_at + tl.arange(0, 4)
-    in_m = (offs_m < M) | EVEN_M
+    mask_m = (offs_m < M) | EVEN_M
     y_carry = tl.full([4], 0.0, tl.float32)
     for k_at in tl.range(0, K, 256, num_stages=1):
         offs_k = k_at + tl.arange(0, 256)
-        in_k = (offs_k < K) | EVEN_K
+        mask_k = (offs_k < K) | EVEN_K
         x = tl.load(
             x_ptr + offs_m[:, None] * K + offs_k[None, :],
-            mask=in_m[:, None] & in_k[None, :],
+            mask=mask_m[:, None] & mask_k[None, :],
             other=0.0,
         )
         part_1 = tl.cumsum(x, 1)
@@ -35,7 +35,7 @@ def cumsum_0(
         tl.store(
             y_ptr + offs_m[:, None] * K + offs_k[None, :],
             y,
-            mask=in_m[:, None] & in_k[None, :],
+            mask=mask_m[:, None] & mask_k[None, :],
         )
 
 

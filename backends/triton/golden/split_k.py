@@ -25,28 +25,28 @@ def matmul_bias_gelu_0(
     m_at = tile // tiles_n % tiles_m * 64
     n_at = tile % tiles_n * 64
     offs_m = m_at + tl.arange(0, 64)
-    in_m = (offs_m < M) | EVEN_M
+    mask_m = (offs_m < M) | EVEN_M
     offs_n = n_at + tl.arange(0, 64)
-    in_n = (offs_n < N) | EVEN_N
+    mask_n = (offs_n < N) | EVEN_N
     acc_parts = tl.full([64, 64], 0.0, tl.float32)
     for k_at in tl.range(acc_s_at * (32 * ((K + 127) // 128)), min((acc_s_at + 1) * (32 * ((K + 127) // 128)), K), 32, num_stages=1):
         offs_k = k_at + tl.arange(0, 32)
-        in_k = (offs_k < K) | EVEN_K
+        mask_k = (offs_k < K) | EVEN_K
         x = tl.load(
             x_ptr + offs_m[:, None] * K + offs_k[None, :],
-            mask=in_m[:, None] & in_k[None, :],
+            mask=mask_m[:, None] & mask_k[None, :],
             other=0.0,
         )
         w = tl.load(
             w_ptr + offs_k[:, None] * N + offs_n[None, :],
-            mask=in_k[:, None] & in_n[None, :],
+            mask=mask_k[:, None] & mask_n[None, :],
             other=0.0,
         )
         acc_parts = tl.dot(x, w, acc_parts)
     tl.store(
         acc_parts_ptr + acc_s_at * M * N + offs_m[:, None] * N + offs_n[None, :],
         acc_parts,
-        mask=in_m[:, None] & in_n[None, :],
+        mask=mask_m[:, None] & mask_n[None, :],
     )
 
 
@@ -64,21 +64,25 @@ def matmul_bias_gelu_1(
     m_at = tile // tiles_n * 64
     n_at = tile % tiles_n * 64
     offs_m = m_at + tl.arange(0, 64)
-    in_m = (offs_m < M) | EVEN_M
+    mask_m = (offs_m < M) | EVEN_M
     offs_n = n_at + tl.arange(0, 64)
-    in_n = (offs_n < N) | EVEN_N
+    mask_n = (offs_n < N) | EVEN_N
     acc = tl.full([64, 64], 0.0, tl.float32)
     for acc_s_at in tl.static_range(0, 4):
         acc_parts = tl.load(
             acc_parts_ptr + acc_s_at * M * N + offs_m[:, None] * N + offs_n[None, :],
-            mask=in_m[:, None] & in_n[None, :],
+            mask=mask_m[:, None] & mask_n[None, :],
             other=0.0,
         )
         acc += acc_parts
-    b = tl.load(b_ptr + offs_n, mask=in_n, other=0.0)
+    b = tl.load(b_ptr + offs_n, mask=mask_n, other=0.0)
     part_1 = acc + b[None, :].to(tl.float32)
     y = (0.5 * part_1 * (1.0 + tl.erf(part_1 * 0.7071067811865476))).to(tl.bfloat16)
-    tl.store(y_ptr + offs_m[:, None] * N + offs_n[None, :], y, mask=in_m[:, None] & in_n[None, :])
+    tl.store(
+        y_ptr + offs_m[:, None] * N + offs_n[None, :],
+        y,
+        mask=mask_m[:, None] & mask_n[None, :],
+    )
 
 
 def launch(x, w, b, acc_parts, y):

@@ -27,49 +27,49 @@ def attention_0(
     LOG2_E: tl.constexpr = 1.4426950408889634
     a_factor = tl.rsqrt(tl.cast(D, tl.float32))
     offs_d = tl.arange(0, BLOCK_D)
-    in_d = (offs_d < D) | EVEN_D
+    mask_d = (offs_d < D) | EVEN_D
     tile = tl.program_id(0)
     tiles_m = tl.cdiv(M, 128)
     h_at = tile // tiles_m
     m_at = tile % tiles_m * 128
     offs_m = m_at + tl.arange(0, 128)
-    in_m = (offs_m < M) | EVEN_M
+    mask_m = (offs_m < M) | EVEN_M
     mx = tl.full([128], -1e+38, tl.float32)
     l = tl.full([128], 0.0, tl.float32)
     o = tl.full([128, BLOCK_D], 0.0, tl.float32)
     q = tl.load(
         q_ptr + h_at * M * D + offs_m[:, None] * D + offs_d[None, :],
-        mask=in_m[:, None] & in_d[None, :],
+        mask=mask_m[:, None] & mask_d[None, :],
         other=0.0,
     )
     for n_at in tl.range(0, N, 64, num_stages=2):
         offs_n = n_at + tl.arange(0, 64)
-        in_n = (offs_n < N) | EVEN_N
+        mask_n = (offs_n < N) | EVEN_N
         mx_before = mx
         k = tl.load(
             k_ptr + h_at * N * D + offs_n[:, None] * D + offs_d[None, :],
-            mask=in_n[:, None] & in_d[None, :],
+            mask=mask_n[:, None] & mask_d[None, :],
             other=0.0,
         )
         s = tl.dot(q, tl.trans(k))
-        mx = tl.maximum(mx, tl.max(tl.where(in_n[None, :], s, float("-inf")), 1) * a_factor)
+        mx = tl.maximum(mx, tl.max(tl.where(mask_n[None, :], s, float("-inf")), 1) * a_factor)
         mx_scale = tl.exp(mx_before - mx)
         l = l * mx_scale
         p = tl.exp2(s * (a_factor * LOG2_E) - mx[:, None] * LOG2_E)
-        l += tl.sum(tl.where(in_n[None, :], p, 0.0), 1)
+        l += tl.sum(tl.where(mask_n[None, :], p, 0.0), 1)
         o = o * mx_scale[:, None]
         o_a = p.to(tl.bfloat16)
         v = tl.load(
             v_ptr + h_at * N * D + offs_n[:, None] * D + offs_d[None, :],
-            mask=in_n[:, None] & in_d[None, :],
+            mask=mask_n[:, None] & mask_d[None, :],
             other=0.0,
         )
-        o = tl.dot(tl.where(in_n[None, :], o_a, 0.0), v, o)
+        o = tl.dot(tl.where(mask_n[None, :], o_a, 0.0), v, o)
     y = (o / l[:, None]).to(tl.bfloat16)
     tl.store(
         y_ptr + h_at * M * D + offs_m[:, None] * D + offs_d[None, :],
         y,
-        mask=in_m[:, None] & in_d[None, :],
+        mask=mask_m[:, None] & mask_d[None, :],
     )
 
 

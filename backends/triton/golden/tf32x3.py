@@ -29,25 +29,25 @@ def product_0(
     m_at = tile // tiles_k * 64
     k_at = tile % tiles_k * 32
     offs_m = m_at + tl.arange(0, 64)
-    in_m = (offs_m < M) | EVEN_M
+    mask_m = (offs_m < M) | EVEN_M
     offs_k = k_at + tl.arange(0, 32)
-    in_k = (offs_k < K) | EVEN_K
+    mask_k = (offs_k < K) | EVEN_K
     x = tl.load(
         x_ptr + offs_m[:, None] * K + offs_k[None, :],
-        mask=in_m[:, None] & in_k[None, :],
+        mask=mask_m[:, None] & mask_k[None, :],
         other=0.0,
     )
     acc_ah = round_tf32(x)
     tl.store(
         acc_ah_ptr + offs_m[:, None] * K + offs_k[None, :],
         acc_ah,
-        mask=in_m[:, None] & in_k[None, :],
+        mask=mask_m[:, None] & mask_k[None, :],
     )
     acc_al = round_tf32(x - acc_ah)
     tl.store(
         acc_al_ptr + offs_m[:, None] * K + offs_k[None, :],
         acc_al,
-        mask=in_m[:, None] & in_k[None, :],
+        mask=mask_m[:, None] & mask_k[None, :],
     )
 
 
@@ -65,25 +65,25 @@ def product_1(
     n_at = tile // tiles_k * 64
     k_at = tile % tiles_k * 32
     offs_n = n_at + tl.arange(0, 64)
-    in_n = (offs_n < N) | EVEN_N
+    mask_n = (offs_n < N) | EVEN_N
     offs_k = k_at + tl.arange(0, 32)
-    in_k = (offs_k < K) | EVEN_K
+    mask_k = (offs_k < K) | EVEN_K
     w = tl.load(
         w_ptr + offs_k[:, None] * N + offs_n[None, :],
-        mask=in_k[:, None] & in_n[None, :],
+        mask=mask_k[:, None] & mask_n[None, :],
         other=0.0,
     )
     acc_bh = round_tf32(tl.trans(w))
     tl.store(
         acc_bh_ptr + offs_n[:, None] * K + offs_k[None, :],
         acc_bh,
-        mask=in_n[:, None] & in_k[None, :],
+        mask=mask_n[:, None] & mask_k[None, :],
     )
     acc_bl = round_tf32(tl.trans(w) - acc_bh)
     tl.store(
         acc_bl_ptr + offs_n[:, None] * K + offs_k[None, :],
         acc_bl,
-        mask=in_n[:, None] & in_k[None, :],
+        mask=mask_n[:, None] & mask_k[None, :],
     )
 
 
@@ -103,32 +103,32 @@ def product_2(
     m_at = tile // tiles_n * 64
     n_at = tile % tiles_n * 64
     offs_m = m_at + tl.arange(0, 64)
-    in_m = (offs_m < M) | EVEN_M
+    mask_m = (offs_m < M) | EVEN_M
     offs_n = n_at + tl.arange(0, 64)
-    in_n = (offs_n < N) | EVEN_N
+    mask_n = (offs_n < N) | EVEN_N
     acc = tl.full([64, 64], 0.0, tl.float32)
     for k_at in tl.range(0, K, 32, num_stages=1):
         offs_k = k_at + tl.arange(0, 32)
-        in_k = (offs_k < K) | EVEN_K
+        mask_k = (offs_k < K) | EVEN_K
         acc_al = tl.load(
             acc_al_ptr + offs_m[:, None] * K + offs_k[None, :],
-            mask=in_m[:, None] & in_k[None, :],
+            mask=mask_m[:, None] & mask_k[None, :],
             other=0.0,
         )
         acc_bh = tl.load(
             acc_bh_ptr + offs_n[:, None] * K + offs_k[None, :],
-            mask=in_n[:, None] & in_k[None, :],
+            mask=mask_n[:, None] & mask_k[None, :],
             other=0.0,
         )
         acc_step = tl.dot(acc_al, tl.trans(acc_bh), input_precision="tf32")
         acc_ah = tl.load(
             acc_ah_ptr + offs_m[:, None] * K + offs_k[None, :],
-            mask=in_m[:, None] & in_k[None, :],
+            mask=mask_m[:, None] & mask_k[None, :],
             other=0.0,
         )
         acc_bl = tl.load(
             acc_bl_ptr + offs_n[:, None] * K + offs_k[None, :],
-            mask=in_n[:, None] & in_k[None, :],
+            mask=mask_n[:, None] & mask_k[None, :],
             other=0.0,
         )
         acc_step = tl.dot(acc_ah, tl.trans(acc_bl), acc_step, input_precision="tf32")
@@ -137,7 +137,7 @@ def product_2(
     tl.store(
         acc_ptr + offs_m[:, None] * N + offs_n[None, :],
         acc,
-        mask=in_m[:, None] & in_n[None, :],
+        mask=mask_m[:, None] & mask_n[None, :],
     )
 
 

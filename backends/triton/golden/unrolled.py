@@ -23,19 +23,19 @@ def conv1d_0(
     x_blc_l_at = tile // tiles_x_blc_c % tiles_x_blc_l * 64
     x_blc_c_at = tile % tiles_x_blc_c * 32
     offs_x_blc_l = x_blc_l_at + tl.arange(0, 64)
-    in_x_blc_l = (offs_x_blc_l < L) | EVEN_X_BLC_L
+    mask_x_blc_l = (offs_x_blc_l < L) | EVEN_X_BLC_L
     offs_x_blc_c = x_blc_c_at + tl.arange(0, 32)
-    in_x_blc_c = (offs_x_blc_c < C) | EVEN_X_BLC_C
+    mask_x_blc_c = (offs_x_blc_c < C) | EVEN_X_BLC_C
     x = tl.load(
         x_ptr + x_blc_b_at * C * L + offs_x_blc_c[:, None] * L + offs_x_blc_l[None, :],
-        mask=in_x_blc_c[:, None] & in_x_blc_l[None, :],
+        mask=mask_x_blc_c[:, None] & mask_x_blc_l[None, :],
         other=0.0,
     )
     x_blc = tl.trans(x)
     tl.store(
         x_blc_ptr + x_blc_b_at * L * C + offs_x_blc_l[:, None] * C + offs_x_blc_c[None, :],
         x_blc,
-        mask=in_x_blc_l[:, None] & in_x_blc_c[None, :],
+        mask=mask_x_blc_l[:, None] & mask_x_blc_c[None, :],
     )
 
 
@@ -48,21 +48,23 @@ def conv1d_1(
 ):
     # w_ioc[w_ioc_i, w_ioc_o, w_ioc_c] = w[w_ioc_o, w_ioc_c, w_ioc_i]
     offs_w_ioc_i = tl.arange(0, 4)
-    in_w_ioc_i = offs_w_ioc_i < 3
+    mask_w_ioc_i = offs_w_ioc_i < 3
     tile = tl.program_id(0)
     tiles_w_ioc_c = tl.cdiv(C, 32)
     w_ioc_o_at = tile // tiles_w_ioc_c * 32
     w_ioc_c_at = tile % tiles_w_ioc_c * 32
     offs_w_ioc_o = w_ioc_o_at + tl.arange(0, 32)
-    in_w_ioc_o = (offs_w_ioc_o < O) | EVEN_W_IOC_O
+    mask_w_ioc_o = (offs_w_ioc_o < O) | EVEN_W_IOC_O
     offs_w_ioc_c = w_ioc_c_at + tl.arange(0, 32)
-    in_w_ioc_c = (offs_w_ioc_c < C) | EVEN_W_IOC_C
+    mask_w_ioc_c = (offs_w_ioc_c < C) | EVEN_W_IOC_C
     w = tl.load(
         w_ptr
             + offs_w_ioc_o[:, None, None] * C * 3
             + offs_w_ioc_c[None, :, None] * 3
             + offs_w_ioc_i[None, None, :],
-        mask=in_w_ioc_o[:, None, None] & in_w_ioc_c[None, :, None] & in_w_ioc_i[None, None, :],
+        mask=mask_w_ioc_o[:, None, None]
+            & mask_w_ioc_c[None, :, None]
+            & mask_w_ioc_i[None, None, :],
         other=0.0,
     )
     w_ioc = tl.permute(w, 2, 0, 1)
@@ -72,7 +74,9 @@ def conv1d_1(
             + offs_w_ioc_o[None, :, None] * C
             + offs_w_ioc_c[None, None, :],
         w_ioc,
-        mask=in_w_ioc_i[:, None, None] & in_w_ioc_o[None, :, None] & in_w_ioc_c[None, None, :],
+        mask=mask_w_ioc_i[:, None, None]
+            & mask_w_ioc_o[None, :, None]
+            & mask_w_ioc_c[None, None, :],
     )
 
 
@@ -95,54 +99,54 @@ def conv1d_2(
     o_at = tile // tiles_l % tiles_o * 32
     l_at = tile % tiles_l * 64
     offs_o = o_at + tl.arange(0, 32)
-    in_o = (offs_o < O) | EVEN_O
+    mask_o = (offs_o < O) | EVEN_O
     offs_l = l_at + tl.arange(0, 64)
-    in_l = (offs_l < L) | EVEN_L
+    mask_l = (offs_l < L) | EVEN_L
     acc = tl.full([32, 64], 0.0, tl.float32)
     for c_at in tl.range(0, C, 32, num_stages=1):
         offs_c = c_at + tl.arange(0, 32)
-        in_c = (offs_c < C) | EVEN_C
+        mask_c = (offs_c < C) | EVEN_C
         x_blc_dim1 = offs_l[:, None] - 1
         x_blc = tl.load(
             x_blc_ptr + b_at * L * C + x_blc_dim1 * C + offs_c[None, :],
-            mask=in_l[:, None] & in_c[None, :] & (x_blc_dim1 >= 0) & (x_blc_dim1 < L),
+            mask=mask_l[:, None] & mask_c[None, :] & (x_blc_dim1 >= 0) & (x_blc_dim1 < L),
             other=0.0,
         )
         w_ioc = tl.load(
             w_ioc_ptr + offs_o[:, None] * C + offs_c[None, :],
-            mask=in_o[:, None] & in_c[None, :],
+            mask=mask_o[:, None] & mask_c[None, :],
             other=0.0,
         )
         acc = tl.dot(w_ioc, tl.trans(x_blc), acc)
         x_blc_2 = tl.load(
             x_blc_ptr + b_at * L * C + offs_l[:, None] * C + offs_c[None, :],
-            mask=in_l[:, None] & in_c[None, :],
+            mask=mask_l[:, None] & mask_c[None, :],
             other=0.0,
         )
         w_ioc_2 = tl.load(
             w_ioc_ptr + O * C + offs_o[:, None] * C + offs_c[None, :],
-            mask=in_o[:, None] & in_c[None, :],
+            mask=mask_o[:, None] & mask_c[None, :],
             other=0.0,
         )
         acc = tl.dot(w_ioc_2, tl.trans(x_blc_2), acc)
         x_blc_dim1_1 = offs_l[:, None] + 1
         x_blc_3 = tl.load(
             x_blc_ptr + b_at * L * C + x_blc_dim1_1 * C + offs_c[None, :],
-            mask=in_l[:, None] & in_c[None, :] & (x_blc_dim1_1 >= 0) & (x_blc_dim1_1 < L),
+            mask=mask_l[:, None] & mask_c[None, :] & (x_blc_dim1_1 >= 0) & (x_blc_dim1_1 < L),
             other=0.0,
         )
         w_ioc_3 = tl.load(
             w_ioc_ptr + 2 * O * C + offs_o[:, None] * C + offs_c[None, :],
-            mask=in_o[:, None] & in_c[None, :],
+            mask=mask_o[:, None] & mask_c[None, :],
             other=0.0,
         )
         acc = tl.dot(w_ioc_3, tl.trans(x_blc_3), acc)
-    bias = tl.load(bias_ptr + offs_o, mask=in_o, other=0.0)
+    bias = tl.load(bias_ptr + offs_o, mask=mask_o, other=0.0)
     y = (acc + bias[:, None].to(tl.float32)).to(tl.float16)
     tl.store(
         y_ptr + b_at * O * L + offs_o[:, None] * L + offs_l[None, :],
         y,
-        mask=in_o[:, None] & in_l[None, :],
+        mask=mask_o[:, None] & mask_l[None, :],
     )
 
 

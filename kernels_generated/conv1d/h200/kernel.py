@@ -19,23 +19,23 @@ def conv1d_0(
 ):
     # w_ioc[w_ioc_i, w_ioc_o, w_ioc_c] = w[w_ioc_o, w_ioc_c, w_ioc_i]
     offs_w_ioc_o = tl.arange(0, BLOCK_W_IOC_O)
-    in_w_ioc_o = (offs_w_ioc_o < O) | EVEN_W_IOC_O
+    mask_w_ioc_o = (offs_w_ioc_o < O) | EVEN_W_IOC_O
     tile = tl.program_id(0)
     tiles_w_ioc_i = 3
     w_ioc_c_at = tile // tiles_w_ioc_i * 32
     w_ioc_i_at = tile % tiles_w_ioc_i
     offs_w_ioc_c = w_ioc_c_at + tl.arange(0, 32)
-    in_w_ioc_c = (offs_w_ioc_c < C) | EVEN_W_IOC_C
+    mask_w_ioc_c = (offs_w_ioc_c < C) | EVEN_W_IOC_C
     w = tl.load(
         w_ptr + w_ioc_i_at + offs_w_ioc_o[:, None] * C * 3 + offs_w_ioc_c[None, :] * 3,
-        mask=in_w_ioc_o[:, None] & in_w_ioc_c[None, :],
+        mask=mask_w_ioc_o[:, None] & mask_w_ioc_c[None, :],
         other=0.0,
     )
     w_ioc = w
     tl.store(
         w_ioc_ptr + w_ioc_i_at * O * C + offs_w_ioc_o[:, None] * C + offs_w_ioc_c[None, :],
         w_ioc,
-        mask=in_w_ioc_o[:, None] & in_w_ioc_c[None, :],
+        mask=mask_w_ioc_o[:, None] & mask_w_ioc_c[None, :],
     )
 
 
@@ -55,50 +55,50 @@ def conv1d_1(
     #     + f32(pad(x[b, c, l + 1], 0.0)) * f32(w_ioc[2, o, c]), c)
     # y[b, o, l] = acc[b, l, o] + f32(bias[o])
     offs_o = tl.arange(0, BLOCK_O)
-    in_o = (offs_o < O) | EVEN_O
-    bias = tl.load(bias_ptr + offs_o, mask=in_o, other=0.0)
+    mask_o = (offs_o < O) | EVEN_O
+    bias = tl.load(bias_ptr + offs_o, mask=mask_o, other=0.0)
     tile = tl.program_id(0)
     tiles_l = tl.cdiv(L, 128)
     b_at = tile // tiles_l
     l_at = tile % tiles_l * 128
     offs_l = l_at + tl.arange(0, 128)
-    in_l = (offs_l < L) | EVEN_L
+    mask_l = (offs_l < L) | EVEN_L
     acc = tl.full([128, BLOCK_O], 0.0, tl.float32)
     for c_at in tl.range(0, C, 32, num_stages=2):
         offs_c = c_at + tl.arange(0, 32)
-        in_c = (offs_c < C) | EVEN_C
+        mask_c = (offs_c < C) | EVEN_C
         x_dim2 = offs_l[None, :] - 1
         x = tl.load(
             x_ptr + b_at * C * L + offs_c[:, None] * L + x_dim2,
-            mask=in_c[:, None] & in_l[None, :] & (x_dim2 >= 0) & (x_dim2 < L),
+            mask=mask_c[:, None] & mask_l[None, :] & (x_dim2 >= 0) & (x_dim2 < L),
             other=0.0,
         )
         w_ioc = tl.load(
             w_ioc_ptr + offs_o[:, None] * C + offs_c[None, :],
-            mask=in_o[:, None] & in_c[None, :],
+            mask=mask_o[:, None] & mask_c[None, :],
             other=0.0,
         )
         acc = tl.dot(tl.trans(x), tl.trans(w_ioc), acc)
         x_2 = tl.load(
             x_ptr + b_at * C * L + offs_c[:, None] * L + offs_l[None, :],
-            mask=in_c[:, None] & in_l[None, :],
+            mask=mask_c[:, None] & mask_l[None, :],
             other=0.0,
         )
         w_ioc_2 = tl.load(
             w_ioc_ptr + O * C + offs_o[:, None] * C + offs_c[None, :],
-            mask=in_o[:, None] & in_c[None, :],
+            mask=mask_o[:, None] & mask_c[None, :],
             other=0.0,
         )
         acc = tl.dot(tl.trans(x_2), tl.trans(w_ioc_2), acc)
         x_dim2_1 = offs_l[None, :] + 1
         x_3 = tl.load(
             x_ptr + b_at * C * L + offs_c[:, None] * L + x_dim2_1,
-            mask=in_c[:, None] & in_l[None, :] & (x_dim2_1 >= 0) & (x_dim2_1 < L),
+            mask=mask_c[:, None] & mask_l[None, :] & (x_dim2_1 >= 0) & (x_dim2_1 < L),
             other=0.0,
         )
         w_ioc_3 = tl.load(
             w_ioc_ptr + 2 * O * C + offs_o[:, None] * C + offs_c[None, :],
-            mask=in_o[:, None] & in_c[None, :],
+            mask=mask_o[:, None] & mask_c[None, :],
             other=0.0,
         )
         acc = tl.dot(tl.trans(x_3), tl.trans(w_ioc_3), acc)
@@ -106,7 +106,7 @@ def conv1d_1(
     tl.store(
         y_ptr + b_at * O * L + offs_o[:, None] * L + offs_l[None, :],
         y,
-        mask=in_o[:, None] & in_l[None, :],
+        mask=mask_o[:, None] & mask_l[None, :],
     )
 
 

@@ -21,10 +21,10 @@ def conv1d_0(
     # acc[b, o, l] = sum(f32(pad(x[b, c, l + i - 1], 0.0)) * f32(w[o, c, i]), c, i)
     # y[b, o, l] = acc[b, o, l] + f32(bias[o])
     offs_o = tl.arange(0, BLOCK_O)
-    in_o = (offs_o < O) | EVEN_O
+    mask_o = (offs_o < O) | EVEN_O
     offs_l = tl.arange(0, BLOCK_L)
-    in_l = (offs_l < L) | EVEN_L
-    bias = tl.load(bias_ptr + offs_o, mask=in_o, other=0.0)
+    mask_l = (offs_l < L) | EVEN_L
+    bias = tl.load(bias_ptr + offs_o, mask=mask_o, other=0.0)
     tile = tl.program_id(0)
     b_at = tile
     acc = tl.full([BLOCK_O, BLOCK_L], 0.0, tl.float32)
@@ -32,16 +32,16 @@ def conv1d_0(
         c_at = i_step // 3 * 32
         i_at = i_step % 3
         offs_c = c_at + tl.arange(0, 32)
-        in_c = (offs_c < C) | EVEN_C
+        mask_c = (offs_c < C) | EVEN_C
         w = tl.load(
             w_ptr + i_at + offs_o[:, None] * C * 3 + offs_c[None, :] * 3,
-            mask=in_o[:, None] & in_c[None, :],
+            mask=mask_o[:, None] & mask_c[None, :],
             other=0.0,
         )
         x_dim2 = offs_l[None, :] + i_at - 1
         x = tl.load(
             x_ptr + b_at * C * L + offs_c[:, None] * L + x_dim2,
-            mask=in_c[:, None] & in_l[None, :] & (x_dim2 >= 0) & (x_dim2 < L),
+            mask=mask_c[:, None] & mask_l[None, :] & (x_dim2 >= 0) & (x_dim2 < L),
             other=0.0,
         )
         acc = tl.dot(w, x, acc)
@@ -49,7 +49,7 @@ def conv1d_0(
     tl.store(
         y_ptr + b_at * O * L + offs_o[:, None] * L + offs_l[None, :],
         y,
-        mask=in_o[:, None] & in_l[None, :],
+        mask=mask_o[:, None] & mask_l[None, :],
     )
 
 

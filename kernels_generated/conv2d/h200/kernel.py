@@ -20,22 +20,24 @@ def conv2d_0(
 ):
     # x_bpqc[x_bpqc_b, x_bpqc_p, x_bpqc_q, x_bpqc_c] = x[x_bpqc_b, x_bpqc_c, x_bpqc_p, x_bpqc_q]
     offs_x_bpqc_q = tl.arange(0, BLOCK_X_BPQC_Q)
-    in_x_bpqc_q = (offs_x_bpqc_q < W) | EVEN_X_BPQC_Q
+    mask_x_bpqc_q = (offs_x_bpqc_q < W) | EVEN_X_BPQC_Q
     offs_x_bpqc_c = tl.arange(0, BLOCK_X_BPQC_C)
-    in_x_bpqc_c = (offs_x_bpqc_c < C) | EVEN_X_BPQC_C
+    mask_x_bpqc_c = (offs_x_bpqc_c < C) | EVEN_X_BPQC_C
     tile = tl.program_id(0)
     tiles_x_bpqc_p = tl.cdiv(H, 4)
     x_bpqc_b_at = tile // tiles_x_bpqc_p
     x_bpqc_p_at = tile % tiles_x_bpqc_p * 4
     offs_x_bpqc_p = x_bpqc_p_at + tl.arange(0, 4)
-    in_x_bpqc_p = (offs_x_bpqc_p < H) | EVEN_X_BPQC_P
+    mask_x_bpqc_p = (offs_x_bpqc_p < H) | EVEN_X_BPQC_P
     x = tl.load(
         x_ptr
             + x_bpqc_b_at * C * H * W
             + offs_x_bpqc_c[:, None, None] * H * W
             + offs_x_bpqc_p[None, :, None] * W
             + offs_x_bpqc_q[None, None, :],
-        mask=in_x_bpqc_c[:, None, None] & in_x_bpqc_p[None, :, None] & in_x_bpqc_q[None, None, :],
+        mask=mask_x_bpqc_c[:, None, None]
+            & mask_x_bpqc_p[None, :, None]
+            & mask_x_bpqc_q[None, None, :],
         other=0.0,
     )
     x_bpqc = tl.permute(x, 1, 2, 0)
@@ -46,7 +48,9 @@ def conv2d_0(
             + offs_x_bpqc_q[None, :, None] * C
             + offs_x_bpqc_c[None, None, :],
         x_bpqc,
-        mask=in_x_bpqc_p[:, None, None] & in_x_bpqc_q[None, :, None] & in_x_bpqc_c[None, None, :],
+        mask=mask_x_bpqc_p[:, None, None]
+            & mask_x_bpqc_q[None, :, None]
+            & mask_x_bpqc_c[None, None, :],
     )
 
 
@@ -61,9 +65,9 @@ def conv2d_1(
 ):
     # w_ijoc[w_ijoc_i, w_ijoc_j, w_ijoc_o, w_ijoc_c] = w[w_ijoc_o, w_ijoc_c, w_ijoc_i, w_ijoc_j]
     offs_w_ijoc_o = tl.arange(0, BLOCK_W_IJOC_O)
-    in_w_ijoc_o = (offs_w_ijoc_o < O) | EVEN_W_IJOC_O
+    mask_w_ijoc_o = (offs_w_ijoc_o < O) | EVEN_W_IJOC_O
     offs_w_ijoc_c = tl.arange(0, BLOCK_W_IJOC_C)
-    in_w_ijoc_c = (offs_w_ijoc_c < C) | EVEN_W_IJOC_C
+    mask_w_ijoc_c = (offs_w_ijoc_c < C) | EVEN_W_IJOC_C
     tile = tl.program_id(0)
     tiles_w_ijoc_j = 3
     w_ijoc_i_at = tile // tiles_w_ijoc_j
@@ -74,7 +78,7 @@ def conv2d_1(
             + w_ijoc_j_at
             + offs_w_ijoc_o[:, None] * C * 3 * 3
             + offs_w_ijoc_c[None, :] * 3 * 3,
-        mask=in_w_ijoc_o[:, None] & in_w_ijoc_c[None, :],
+        mask=mask_w_ijoc_o[:, None] & mask_w_ijoc_c[None, :],
         other=0.0,
     )
     w_ijoc = w
@@ -85,7 +89,7 @@ def conv2d_1(
             + offs_w_ijoc_o[:, None] * C
             + offs_w_ijoc_c[None, :],
         w_ijoc,
-        mask=in_w_ijoc_o[:, None] & in_w_ijoc_c[None, :],
+        mask=mask_w_ijoc_o[:, None] & mask_w_ijoc_c[None, :],
     )
 
 
@@ -111,57 +115,57 @@ def conv2d_2(
     #     + f32(pad(x_bpqc[b, p + 1, q + 1, c], 0.0)) * f32(w_ijoc[2, 2, o, c])), c)
     # y[b, o, p, q] = acc[b, o, p, q] + f32(bias[o])
     offs_o = tl.arange(0, BLOCK_O)
-    in_o = (offs_o < O) | EVEN_O
+    mask_o = (offs_o < O) | EVEN_O
     offs_q = tl.arange(0, BLOCK_Q)
-    in_q = (offs_q < W) | EVEN_Q
+    mask_q = (offs_q < W) | EVEN_Q
     offs_c = tl.arange(0, BLOCK_C)
-    in_c = (offs_c < C) | EVEN_C
+    mask_c = (offs_c < C) | EVEN_C
     w_ijoc = tl.load(
         w_ijoc_ptr + offs_o[:, None] * C + offs_c[None, :],
-        mask=in_o[:, None] & in_c[None, :],
+        mask=mask_o[:, None] & mask_c[None, :],
         other=0.0,
     )
     w_ijoc_2 = tl.load(
         w_ijoc_ptr + O * C + offs_o[:, None] * C + offs_c[None, :],
-        mask=in_o[:, None] & in_c[None, :],
+        mask=mask_o[:, None] & mask_c[None, :],
         other=0.0,
     )
     w_ijoc_3 = tl.load(
         w_ijoc_ptr + 2 * O * C + offs_o[:, None] * C + offs_c[None, :],
-        mask=in_o[:, None] & in_c[None, :],
+        mask=mask_o[:, None] & mask_c[None, :],
         other=0.0,
     )
     w_ijoc_4 = tl.load(
         w_ijoc_ptr + 3 * O * C + offs_o[:, None] * C + offs_c[None, :],
-        mask=in_o[:, None] & in_c[None, :],
+        mask=mask_o[:, None] & mask_c[None, :],
         other=0.0,
     )
     w_ijoc_5 = tl.load(
         w_ijoc_ptr + 3 * O * C + O * C + offs_o[:, None] * C + offs_c[None, :],
-        mask=in_o[:, None] & in_c[None, :],
+        mask=mask_o[:, None] & mask_c[None, :],
         other=0.0,
     )
     w_ijoc_6 = tl.load(
         w_ijoc_ptr + 3 * O * C + 2 * O * C + offs_o[:, None] * C + offs_c[None, :],
-        mask=in_o[:, None] & in_c[None, :],
+        mask=mask_o[:, None] & mask_c[None, :],
         other=0.0,
     )
     w_ijoc_7 = tl.load(
         w_ijoc_ptr + 6 * O * C + offs_o[:, None] * C + offs_c[None, :],
-        mask=in_o[:, None] & in_c[None, :],
+        mask=mask_o[:, None] & mask_c[None, :],
         other=0.0,
     )
     w_ijoc_8 = tl.load(
         w_ijoc_ptr + 6 * O * C + O * C + offs_o[:, None] * C + offs_c[None, :],
-        mask=in_o[:, None] & in_c[None, :],
+        mask=mask_o[:, None] & mask_c[None, :],
         other=0.0,
     )
     w_ijoc_9 = tl.load(
         w_ijoc_ptr + 6 * O * C + 2 * O * C + offs_o[:, None] * C + offs_c[None, :],
-        mask=in_o[:, None] & in_c[None, :],
+        mask=mask_o[:, None] & mask_c[None, :],
         other=0.0,
     )
-    bias = tl.load(bias_ptr + offs_o, mask=in_o, other=0.0)
+    bias = tl.load(bias_ptr + offs_o, mask=mask_o, other=0.0)
     tile = tl.program_id(0)
     tiles_p = H
     b_at = tile // tiles_p
@@ -170,8 +174,8 @@ def conv2d_2(
     x_bpqc_dim2 = offs_q[:, None] - 1
     x_bpqc = tl.load(
         x_bpqc_ptr + b_at * H * W * C + x_bpqc_dim1 * W * C + x_bpqc_dim2 * C + offs_c[None, :],
-        mask=in_q[:, None]
-            & in_c[None, :]
+        mask=mask_q[:, None]
+            & mask_c[None, :]
             & (x_bpqc_dim1 >= 0)
             & (x_bpqc_dim1 < H)
             & (x_bpqc_dim2 >= 0)
@@ -181,15 +185,15 @@ def conv2d_2(
     acc = tl.dot(w_ijoc, tl.trans(x_bpqc))
     x_bpqc_2 = tl.load(
         x_bpqc_ptr + b_at * H * W * C + x_bpqc_dim1 * W * C + offs_q[:, None] * C + offs_c[None, :],
-        mask=in_q[:, None] & in_c[None, :] & (x_bpqc_dim1 >= 0) & (x_bpqc_dim1 < H),
+        mask=mask_q[:, None] & mask_c[None, :] & (x_bpqc_dim1 >= 0) & (x_bpqc_dim1 < H),
         other=0.0,
     )
     acc = tl.dot(w_ijoc_2, tl.trans(x_bpqc_2), acc)
     x_bpqc_dim2_1 = offs_q[:, None] + 1
     x_bpqc_3 = tl.load(
         x_bpqc_ptr + b_at * H * W * C + x_bpqc_dim1 * W * C + x_bpqc_dim2_1 * C + offs_c[None, :],
-        mask=in_q[:, None]
-            & in_c[None, :]
+        mask=mask_q[:, None]
+            & mask_c[None, :]
             & (x_bpqc_dim1 >= 0)
             & (x_bpqc_dim1 < H)
             & (x_bpqc_dim2_1 >= 0)
@@ -199,27 +203,27 @@ def conv2d_2(
     acc = tl.dot(w_ijoc_3, tl.trans(x_bpqc_3), acc)
     x_bpqc_4 = tl.load(
         x_bpqc_ptr + b_at * H * W * C + p_at * W * C + x_bpqc_dim2 * C + offs_c[None, :],
-        mask=in_q[:, None] & in_c[None, :] & (x_bpqc_dim2 >= 0) & (x_bpqc_dim2 < W),
+        mask=mask_q[:, None] & mask_c[None, :] & (x_bpqc_dim2 >= 0) & (x_bpqc_dim2 < W),
         other=0.0,
     )
     acc = tl.dot(w_ijoc_4, tl.trans(x_bpqc_4), acc)
     x_bpqc_5 = tl.load(
         x_bpqc_ptr + b_at * H * W * C + p_at * W * C + offs_q[:, None] * C + offs_c[None, :],
-        mask=in_q[:, None] & in_c[None, :],
+        mask=mask_q[:, None] & mask_c[None, :],
         other=0.0,
     )
     acc = tl.dot(w_ijoc_5, tl.trans(x_bpqc_5), acc)
     x_bpqc_6 = tl.load(
         x_bpqc_ptr + b_at * H * W * C + p_at * W * C + x_bpqc_dim2_1 * C + offs_c[None, :],
-        mask=in_q[:, None] & in_c[None, :] & (x_bpqc_dim2_1 >= 0) & (x_bpqc_dim2_1 < W),
+        mask=mask_q[:, None] & mask_c[None, :] & (x_bpqc_dim2_1 >= 0) & (x_bpqc_dim2_1 < W),
         other=0.0,
     )
     acc = tl.dot(w_ijoc_6, tl.trans(x_bpqc_6), acc)
     x_bpqc_dim1_2 = p_at + 1
     x_bpqc_7 = tl.load(
         x_bpqc_ptr + b_at * H * W * C + x_bpqc_dim1_2 * W * C + x_bpqc_dim2 * C + offs_c[None, :],
-        mask=in_q[:, None]
-            & in_c[None, :]
+        mask=mask_q[:, None]
+            & mask_c[None, :]
             & (x_bpqc_dim1_2 >= 0)
             & (x_bpqc_dim1_2 < H)
             & (x_bpqc_dim2 >= 0)
@@ -233,14 +237,14 @@ def conv2d_2(
             + x_bpqc_dim1_2 * W * C
             + offs_q[:, None] * C
             + offs_c[None, :],
-        mask=in_q[:, None] & in_c[None, :] & (x_bpqc_dim1_2 >= 0) & (x_bpqc_dim1_2 < H),
+        mask=mask_q[:, None] & mask_c[None, :] & (x_bpqc_dim1_2 >= 0) & (x_bpqc_dim1_2 < H),
         other=0.0,
     )
     acc = tl.dot(w_ijoc_8, tl.trans(x_bpqc_8), acc)
     x_bpqc_9 = tl.load(
         x_bpqc_ptr + b_at * H * W * C + x_bpqc_dim1_2 * W * C + x_bpqc_dim2_1 * C + offs_c[None, :],
-        mask=in_q[:, None]
-            & in_c[None, :]
+        mask=mask_q[:, None]
+            & mask_c[None, :]
             & (x_bpqc_dim1_2 >= 0)
             & (x_bpqc_dim1_2 < H)
             & (x_bpqc_dim2_1 >= 0)
@@ -252,7 +256,7 @@ def conv2d_2(
     tl.store(
         y_ptr + b_at * O * H * W + p_at * W + offs_o[:, None] * H * W + offs_q[None, :],
         y,
-        mask=in_o[:, None] & in_q[None, :],
+        mask=mask_o[:, None] & mask_q[None, :],
     )
 
 

@@ -24,34 +24,34 @@ def conv2d_0(
     #     i, j)
     # y[b, o, p, q] = acc[b, o, p, q] + f32(bias[o])
     offs_o = tl.arange(0, BLOCK_O)
-    in_o = (offs_o < O) | EVEN_O
+    mask_o = (offs_o < O) | EVEN_O
     offs_q = tl.arange(0, BLOCK_Q)
-    in_q = (offs_q < W) | EVEN_Q
+    mask_q = (offs_q < W) | EVEN_Q
     offs_c = tl.arange(0, BLOCK_C)
-    in_c = (offs_c < C) | EVEN_C
-    bias = tl.load(bias_ptr + offs_o, mask=in_o, other=0.0)
+    mask_c = (offs_c < C) | EVEN_C
+    bias = tl.load(bias_ptr + offs_o, mask=mask_o, other=0.0)
     tile = tl.program_id(0)
     tiles_p = tl.cdiv(H, 4)
     b_at = tile // tiles_p
     p_at = tile % tiles_p * 4
     offs_p = p_at + tl.arange(0, 4)
-    in_p = (offs_p < H) | EVEN_P
+    mask_p = (offs_p < H) | EVEN_P
     acc = tl.full([BLOCK_O, 4, BLOCK_Q], 0.0, tl.float32)
     for j_step in tl.range(0, 9, num_stages=3):
         i_at = j_step // 3
         j_at = j_step % 3
         w = tl.load(
             w_ptr + i_at * 3 + j_at + offs_o[:, None] * C * 3 * 3 + offs_c[None, :] * 3 * 3,
-            mask=in_o[:, None] & in_c[None, :],
+            mask=mask_o[:, None] & mask_c[None, :],
             other=0.0,
         )
         x_dim2 = offs_p[None, :, None] + i_at - 1
         x_dim3 = offs_q[None, None, :] + j_at - 1
         x = tl.load(
             x_ptr + b_at * C * H * W + offs_c[:, None, None] * H * W + x_dim2 * W + x_dim3,
-            mask=in_c[:, None, None]
-                & in_p[None, :, None]
-                & in_q[None, None, :]
+            mask=mask_c[:, None, None]
+                & mask_p[None, :, None]
+                & mask_q[None, None, :]
                 & (x_dim2 >= 0)
                 & (x_dim2 < H)
                 & (x_dim3 >= 0)
@@ -67,7 +67,7 @@ def conv2d_0(
             + offs_p[None, :, None] * W
             + offs_q[None, None, :],
         y,
-        mask=in_o[:, None, None] & in_p[None, :, None] & in_q[None, None, :],
+        mask=mask_o[:, None, None] & mask_p[None, :, None] & mask_q[None, None, :],
     )
 
 

@@ -17,12 +17,12 @@ def cumsum_0(
 ):
     # y[m, k] = cumsum(x[m, k], k)
     offs_k = tl.arange(0, BLOCK_K)
-    in_k = (offs_k < K) | EVEN_K
+    mask_k = (offs_k < K) | EVEN_K
     tile = tl.program_id(0)
     m_at = tile
-    x = tl.load(x_ptr + m_at * K + offs_k, mask=in_k, other=0.0)
+    x = tl.load(x_ptr + m_at * K + offs_k, mask=mask_k, other=0.0)
     y = tl.cumsum(x, 0)
-    tl.store(y_ptr + m_at * K + offs_k, y, mask=in_k)
+    tl.store(y_ptr + m_at * K + offs_k, y, mask=mask_k)
 
 
 def launch(x, y):

@@ -17,7 +17,7 @@ def embedding_bag_0(
 ):
     # y[b, d] = sum(table[idx[l], d], l=range(offsets[b], offsets[b + 1]))
     offs_d = tl.arange(0, BLOCK_D)
-    in_d = (offs_d < D) | EVEN_D
+    mask_d = (offs_d < D) | EVEN_D
     tile = tl.program_id(0)
     b_at = tile
     y = tl.full([BLOCK_D], 0.0, tl.float32)
@@ -25,15 +25,15 @@ def embedding_bag_0(
     l_high = tl.load(offsets_ptr + b_at + 1)
     for l_at in tl.range(l_low, l_high, 8, num_stages=1):
         offs_l = l_at + tl.arange(0, 8)
-        in_l = offs_l < l_high
-        idx = tl.load(idx_ptr + offs_l, mask=in_l, other=0)
+        mask_l = offs_l < l_high
+        idx = tl.load(idx_ptr + offs_l, mask=mask_l, other=0)
         table = tl.load(
             table_ptr + idx[:, None] * D + offs_d[None, :],
-            mask=in_l[:, None] & in_d[None, :],
+            mask=mask_l[:, None] & mask_d[None, :],
             other=0.0,
         )
         y += tl.sum(table, 0)
-    tl.store(y_ptr + b_at * D + offs_d, y, mask=in_d)
+    tl.store(y_ptr + b_at * D + offs_d, y, mask=mask_d)
 
 
 def launch(table, idx, offsets, y):

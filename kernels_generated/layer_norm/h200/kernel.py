@@ -23,26 +23,30 @@ def layer_norm_0(
     # y[m, k] = (x[m, k] - mean[m]) * r[m] * g[k] + b[k]
     eps: tl.constexpr = 1e-05
     offs_k = tl.arange(0, BLOCK_K)
-    in_k = (offs_k < K) | EVEN_K
-    g = tl.load(g_ptr + offs_k, mask=in_k, other=0.0)
-    b = tl.load(b_ptr + offs_k, mask=in_k, other=0.0)
+    mask_k = (offs_k < K) | EVEN_K
+    g = tl.load(g_ptr + offs_k, mask=mask_k, other=0.0)
+    b = tl.load(b_ptr + offs_k, mask=mask_k, other=0.0)
     tile = tl.program_id(0)
     m_at = tile * 4
     offs_m = m_at + tl.arange(0, 4)
-    in_m = (offs_m < M) | EVEN_M
+    mask_m = (offs_m < M) | EVEN_M
     x = tl.load(
         x_ptr + offs_m[:, None] * K + offs_k[None, :],
-        mask=in_m[:, None] & in_k[None, :],
+        mask=mask_m[:, None] & mask_k[None, :],
         other=0.0,
     )
     s = tl.sum(x, 1)
     mean = s / K
     part_1 = x - mean[:, None]
     ss_term = part_1 * part_1
-    ss = tl.sum(tl.where(in_k[None, :], ss_term, 0.0), 1)
+    ss = tl.sum(tl.where(mask_k[None, :], ss_term, 0.0), 1)
     r = tl.rsqrt((ss / K) + eps)
     y = (((x - mean[:, None]) * r[:, None]) * g[None, :]) + b[None, :]
-    tl.store(y_ptr + offs_m[:, None] * K + offs_k[None, :], y, mask=in_m[:, None] & in_k[None, :])
+    tl.store(
+        y_ptr + offs_m[:, None] * K + offs_k[None, :],
+        y,
+        mask=mask_m[:, None] & mask_k[None, :],
+    )
 
 
 def launch(x, g, b, y):

@@ -22,20 +22,20 @@ def layer_norm_0(
     # y[m, k] = (x[m, k] - mean[m]) * r[m] * g[k] + b[k]
     eps: tl.constexpr = 1e-05
     offs_k = tl.arange(0, BLOCK_K)
-    in_k = (offs_k < K) | EVEN_K
-    g = tl.load(g_ptr + offs_k, mask=in_k, other=0.0)
-    b = tl.load(b_ptr + offs_k, mask=in_k, other=0.0)
+    mask_k = (offs_k < K) | EVEN_K
+    g = tl.load(g_ptr + offs_k, mask=mask_k, other=0.0)
+    b = tl.load(b_ptr + offs_k, mask=mask_k, other=0.0)
     tile = tl.program_id(0)
     m_at = tile
-    x = tl.load(x_ptr + m_at * K + offs_k, mask=in_k, other=0.0)
+    x = tl.load(x_ptr + m_at * K + offs_k, mask=mask_k, other=0.0)
     s = tl.sum(x, 0)
     mean = s / K
     part_1 = x - mean
     ss_term = part_1 * part_1
-    ss = tl.sum(tl.where(in_k, ss_term, 0.0), 0)
+    ss = tl.sum(tl.where(mask_k, ss_term, 0.0), 0)
     r = tl.rsqrt((ss / K) + eps)
     y = (((x - mean) * r) * g) + b
-    tl.store(y_ptr + m_at * K + offs_k, y, mask=in_k)
+    tl.store(y_ptr + m_at * K + offs_k, y, mask=mask_k)
 
 
 def launch(x, g, b, y):

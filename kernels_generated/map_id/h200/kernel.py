@@ -34,13 +34,13 @@ def map_id_0(
     tile = tl.program_id(0)
     b_at = tile * 128
     offs_b = b_at + tl.arange(0, 128)
-    in_b = (offs_b < B) | EVEN_B
-    ids = tl.load(ids_ptr + offs_b, mask=in_b, other=0)
+    mask_b = (offs_b < B) | EVEN_B
+    ids = tl.load(ids_ptr + offs_b, mask=mask_b, other=0)
     keys_rank = rank(ids, keys_ptr, U, STEPS_KEYS)
     keys_rows = tl.minimum(keys_rank, U - 1)
-    keys_at_ = tl.load(keys_ptr + keys_rows, mask=in_b, other=0)
+    keys_at_ = tl.load(keys_ptr + keys_rows, mask=mask_b, other=0)
     y = tl.where(keys_at_ == ids, keys_rank + 1, 0)
-    tl.store(y_ptr + offs_b, y, mask=in_b)
+    tl.store(y_ptr + offs_b, y, mask=mask_b)
 
 
 def launch(ids, keys, y):

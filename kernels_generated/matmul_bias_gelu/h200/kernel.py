@@ -26,25 +26,25 @@ def matmul_bias_gelu_0(
     tile = tl.program_id(0)
     tiles_m = tl.cdiv(M, 128)
     tiles_n = tl.cdiv(N, 128)
-    band_start = tile // (8 * tiles_n) * 8
-    band_height = min(tiles_m - band_start, 8)
-    in_band = tile % (8 * tiles_n)
-    m_at = (band_start + in_band % band_height) * 128
-    n_at = in_band // band_height * 128
+    group_start = tile // (8 * tiles_n) * 8
+    group_size = min(tiles_m - group_start, 8)
+    in_group = tile % (8 * tiles_n)
+    m_at = (group_start + in_group % group_size) * 128
+    n_at = in_group // group_size * 128
     offs_m = m_at + tl.arange(0, 128)
-    in_m = (offs_m < M) | EVEN_M
+    mask_m = (offs_m < M) | EVEN_M
     offs_n = n_at + tl.arange(0, 128)
-    in_n = (offs_n < N) | EVEN_N
+    mask_n = (offs_n < N) | EVEN_N
     acc = tl.full([128, 128], 0.0, tl.float32)
     for k_at in tl.range(0, K, 64, num_stages=3):
         offs_k = k_at + tl.arange(0, 64)
-        in_k = (offs_k < K) | EVEN_K
+        mask_k = (offs_k < K) | EVEN_K
         if BULK_X:
             x = x_desc.load([m_at, k_at])
         else:
             x = tl.load(
                 x_ptr + offs_m[:, None] * K + offs_k[None, :],
-                mask=in_m[:, None] & in_k[None, :],
+                mask=mask_m[:, None] & mask_k[None, :],
                 other=0.0,
             )
         if BULK_W:
@@ -52,11 +52,11 @@ def matmul_bias_gelu_0(
         else:
             w = tl.load(
                 w_ptr + offs_k[:, None] * N + offs_n[None, :],
-                mask=in_k[:, None] & in_n[None, :],
+                mask=mask_k[:, None] & mask_n[None, :],
                 other=0.0,
             )
         acc = tl.dot(x, w, acc)
-    b = tl.load(b_ptr + offs_n, mask=in_n, other=0.0)
+    b = tl.load(b_ptr + offs_n, mask=mask_n, other=0.0)
     part_1 = acc + b[None, :].to(tl.float32)
     y = (0.5 * part_1 * (1.0 + tl.erf(part_1 * 0.7071067811865476))).to(tl.bfloat16)
     if BULK_Y:
@@ -65,7 +65,7 @@ def matmul_bias_gelu_0(
         tl.store(
             y_ptr + offs_m[:, None] * N + offs_n[None, :],
             y,
-            mask=in_m[:, None] & in_n[None, :],
+            mask=mask_m[:, None] & mask_n[None, :],
         )
 
 

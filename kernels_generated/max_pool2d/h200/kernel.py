@@ -24,7 +24,7 @@ def max_pool2d_0(
 ):
     # y[n, c, p, q] = max(pad(x[n, c, 2 * p + i - 1, 2 * q + j - 1], -inf), i=3, j=3)
     offs_q = tl.arange(0, BLOCK_Q)
-    in_q = (offs_q < Q) | EVEN_Q
+    mask_q = (offs_q < Q) | EVEN_Q
     tile = tl.program_id(0)
     tiles_c = C
     tiles_p = tl.cdiv(P, 16)
@@ -32,7 +32,7 @@ def max_pool2d_0(
     c_at = tile // tiles_p % tiles_c
     p_at = tile % tiles_p * 16
     offs_p = p_at + tl.arange(0, 16)
-    in_p = (offs_p < P) | EVEN_P
+    mask_p = (offs_p < P) | EVEN_P
     y = tl.full([16, BLOCK_Q], float("-inf"), tl.float32)
     for i_at in range(0, 3):
         for j_at in tl.static_range(0, 3):
@@ -40,8 +40,8 @@ def max_pool2d_0(
             x_dim3 = offs_q[None, :] * 2 + j_at - 1
             x = tl.load(
                 x_ptr + n_at * C * H * W + c_at * H * W + x_dim2 * W + x_dim3,
-                mask=in_p[:, None]
-                    & in_q[None, :]
+                mask=mask_p[:, None]
+                    & mask_q[None, :]
                     & (x_dim2 >= 0)
                     & (x_dim2 < H)
                     & (x_dim3 >= 0)
@@ -52,7 +52,7 @@ def max_pool2d_0(
     tl.store(
         y_ptr + n_at * C * P * Q + c_at * P * Q + offs_p[:, None] * Q + offs_q[None, :],
         y,
-        mask=in_p[:, None] & in_q[None, :],
+        mask=mask_p[:, None] & mask_q[None, :],
     )
 
 

@@ -25,7 +25,7 @@ def max_pool2d_0(
 ):
     # y[n, c, p, q] = max(pad(x[n, c, 2 * p + i - 1, 2 * q + j - 1], -inf), i=3, j=3)
     offs_q = tl.arange(0, BLOCK_Q)
-    in_q = (offs_q < Q) | EVEN_Q
+    mask_q = (offs_q < Q) | EVEN_Q
     tile = tl.program_id(0)
     tiles_c = tl.cdiv(C, 2)
     tiles_p = tl.cdiv(P, 16)
@@ -33,9 +33,9 @@ def max_pool2d_0(
     c_at = tile // tiles_p % tiles_c * 2
     p_at = tile % tiles_p * 16
     offs_c = c_at + tl.arange(0, 2)
-    in_c = (offs_c < C) | EVEN_C
+    mask_c = (offs_c < C) | EVEN_C
     offs_p = p_at + tl.arange(0, 16)
-    in_p = (offs_p < P) | EVEN_P
+    mask_p = (offs_p < P) | EVEN_P
     y = tl.full([2, 16, BLOCK_Q], float("-inf"), tl.float32)
     for i_at in range(0, 3):
         for j_at in tl.static_range(0, 3):
@@ -43,9 +43,9 @@ def max_pool2d_0(
             x_dim3 = offs_q[None, None, :] * 2 + j_at - 1
             x = tl.load(
                 x_ptr + n_at * C * H * W + offs_c[:, None, None] * H * W + x_dim2 * W + x_dim3,
-                mask=in_c[:, None, None]
-                    & in_p[None, :, None]
-                    & in_q[None, None, :]
+                mask=mask_c[:, None, None]
+                    & mask_p[None, :, None]
+                    & mask_q[None, None, :]
                     & (x_dim2 >= 0)
                     & (x_dim2 < H)
                     & (x_dim3 >= 0)
@@ -60,7 +60,7 @@ def max_pool2d_0(
             + offs_p[None, :, None] * Q
             + offs_q[None, None, :],
         y,
-        mask=in_c[:, None, None] & in_p[None, :, None] & in_q[None, None, :],
+        mask=mask_c[:, None, None] & mask_p[None, :, None] & mask_q[None, None, :],
     )
 
 

@@ -22,21 +22,21 @@ def pairwise_dot_0(
     # z[b, i, j] = sum(f32(x[b, i, d]) * f32(x[b, j, d]), d)
     # y[b, i, j] = where(i > j, z[b, i, j], 0.0)
     offs_i = tl.arange(0, BLOCK_I)
-    in_i = (offs_i < F) | EVEN_I
+    mask_i = (offs_i < F) | EVEN_I
     offs_j = tl.arange(0, BLOCK_J)
-    in_j = (offs_j < F) | EVEN_J
+    mask_j = (offs_j < F) | EVEN_J
     offs_d = tl.arange(0, BLOCK_D)
-    in_d = (offs_d < D) | EVEN_D
+    mask_d = (offs_d < D) | EVEN_D
     tile = tl.program_id(0)
     b_at = tile
     x = tl.load(
         x_ptr + b_at * F * D + offs_i[:, None] * D + offs_d[None, :],
-        mask=in_i[:, None] & in_d[None, :],
+        mask=mask_i[:, None] & mask_d[None, :],
         other=0.0,
     )
     x_2 = tl.load(
         x_ptr + b_at * F * D + offs_j[:, None] * D + offs_d[None, :],
-        mask=in_j[:, None] & in_d[None, :],
+        mask=mask_j[:, None] & mask_d[None, :],
         other=0.0,
     )
     z = tl.dot(x, tl.trans(x_2))
@@ -44,7 +44,7 @@ def pairwise_dot_0(
     tl.store(
         y_ptr + b_at * F * F + offs_i[:, None] * F + offs_j[None, :],
         y,
-        mask=in_i[:, None] & in_j[None, :],
+        mask=mask_i[:, None] & mask_j[None, :],
     )
 
 

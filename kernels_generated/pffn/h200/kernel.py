@@ -27,26 +27,26 @@ def pffn_0(
     for tile in tl.range(tl.program_id(0), tiles, tl.num_programs(0), flatten=True):
         tiles_n = tl.cdiv(N, 128)
         tiles_b = B
-        band_start = tile // (2 * tiles_b) * 2
-        band_height = min(tiles_n - band_start, 2)
-        in_band = tile % (2 * tiles_b)
-        n_at = (band_start + in_band % band_height) * 128
-        b_at = in_band // band_height
+        group_start = tile // (2 * tiles_b) * 2
+        group_size = min(tiles_n - group_start, 2)
+        in_group = tile % (2 * tiles_b)
+        n_at = (group_start + in_group % group_size) * 128
+        b_at = in_group // group_size
         offs_n = n_at + tl.arange(0, 128)
-        in_n = (offs_n < N) | EVEN_N
+        mask_n = (offs_n < N) | EVEN_N
         for k_at in range(0, K, 32):
             offs_k = k_at + tl.arange(0, 32)
-            in_k = (offs_k < K) | EVEN_K
+            mask_k = (offs_k < K) | EVEN_K
             u = tl.full([128, 32], 0.0, tl.float32)
             for d_at in range(0, D, 32):
                 offs_d = d_at + tl.arange(0, 32)
-                in_d = (offs_d < D) | EVEN_D
+                mask_d = (offs_d < D) | EVEN_D
                 if BULK_X:
                     x = tl.reshape(x_desc.load([b_at, n_at, d_at]), [128, 32])
                 else:
                     x = tl.load(
                         x_ptr + b_at * N * D + offs_n[:, None] * D + offs_d[None, :],
-                        mask=in_n[:, None] & in_d[None, :],
+                        mask=mask_n[:, None] & mask_d[None, :],
                         other=0.0,
                     )
                 if BULK_W1:
@@ -54,11 +54,11 @@ def pffn_0(
                 else:
                     w1 = tl.load(
                         w1_ptr + b_at * D * K + offs_d[:, None] * K + offs_k[None, :],
-                        mask=in_d[:, None] & in_k[None, :],
+                        mask=mask_d[:, None] & mask_k[None, :],
                         other=0.0,
                     )
                 u = tl.dot(x, w1, u)
-            b1 = tl.load(b1_ptr + b_at * K + offs_k, mask=in_k, other=0.0)
+            b1 = tl.load(b1_ptr + b_at * K + offs_k, mask=mask_k, other=0.0)
             part_1 = u + b1[None, :].to(tl.float32)
             h = 0.5 * part_1 * (1.0 + tl.erf(part_1 * 0.7071067811865476))
             if BULK_H:
@@ -67,7 +67,7 @@ def pffn_0(
                 tl.store(
                     h_ptr + b_at * N * K + offs_n[:, None] * K + offs_k[None, :],
                     h,
-                    mask=in_n[:, None] & in_k[None, :],
+                    mask=mask_n[:, None] & mask_k[None, :],
                 )
 
 
@@ -96,30 +96,30 @@ def pffn_1(
     # y[b, n, e] = z[b, n, e] * r2[b, n] * f32(g2[e])
     eps: tl.constexpr = 1e-06
     offs_e = tl.arange(0, BLOCK_E)
-    in_e = (offs_e < D) | EVEN_E
-    g2 = tl.load(g2_ptr + offs_e, mask=in_e, other=0.0)
+    mask_e = (offs_e < D) | EVEN_E
+    g2 = tl.load(g2_ptr + offs_e, mask=mask_e, other=0.0)
     tiles = tl.cdiv(N, 128) * B
     for tile in tl.range(tl.program_id(0), tiles, tl.num_programs(0), flatten=True):
         tiles_n = tl.cdiv(N, 128)
         tiles_b = B
-        band_start = tile // (2 * tiles_b) * 2
-        band_height = min(tiles_n - band_start, 2)
-        in_band = tile % (2 * tiles_b)
-        n_at = (band_start + in_band % band_height) * 128
-        b_at = in_band // band_height
+        group_start = tile // (2 * tiles_b) * 2
+        group_size = min(tiles_n - group_start, 2)
+        in_group = tile % (2 * tiles_b)
+        n_at = (group_start + in_group % group_size) * 128
+        b_at = in_group // group_size
         offs_n = n_at + tl.arange(0, 128)
-        in_n = (offs_n < N) | EVEN_N
+        mask_n = (offs_n < N) | EVEN_N
         z = tl.full([128, BLOCK_E], 0.0, tl.float32)
         hs = tl.full([128], 0.0, tl.float32)
         for k_at in range(0, K, 32):
             offs_k = k_at + tl.arange(0, 32)
-            in_k = (offs_k < K) | EVEN_K
+            mask_k = (offs_k < K) | EVEN_K
             if BULK_H:
                 h = tl.reshape(h_desc.load([b_at, n_at, k_at]), [128, 32])
             else:
                 h = tl.load(
                     h_ptr + b_at * N * K + offs_n[:, None] * K + offs_k[None, :],
-                    mask=in_n[:, None] & in_k[None, :],
+                    mask=mask_n[:, None] & mask_k[None, :],
                     other=0.0,
                 )
             hs_term = h * h
@@ -127,16 +127,16 @@ def pffn_1(
         r1 = tl.rsqrt((hs / K) + eps)
         for k_at in range(0, K, 32):
             offs_k = k_at + tl.arange(0, 32)
-            in_k = (offs_k < K) | EVEN_K
+            mask_k = (offs_k < K) | EVEN_K
             if BULK_H:
                 h = tl.reshape(h_desc.load([b_at, n_at, k_at]), [128, 32])
             else:
                 h = tl.load(
                     h_ptr + b_at * N * K + offs_n[:, None] * K + offs_k[None, :],
-                    mask=in_n[:, None] & in_k[None, :],
+                    mask=mask_n[:, None] & mask_k[None, :],
                     other=0.0,
                 )
-            g1 = tl.load(g1_ptr + offs_k, mask=in_k, other=0.0)
+            g1 = tl.load(g1_ptr + offs_k, mask=mask_k, other=0.0)
             hn = (h * r1[:, None]) * g1[None, :].to(tl.float32)
             z_a = hn.to(tl.float16)
             if BULK_W2:
@@ -144,12 +144,12 @@ def pffn_1(
             else:
                 w2 = tl.load(
                     w2_ptr + b_at * K * D + offs_k[:, None] * D + offs_e[None, :],
-                    mask=in_k[:, None] & in_e[None, :],
+                    mask=mask_k[:, None] & mask_e[None, :],
                     other=0.0,
                 )
             z = tl.dot(z_a, w2, z)
         zs_term = z * z
-        zs = tl.sum(tl.where(in_e[None, :], zs_term, 0.0), 1)
+        zs = tl.sum(tl.where(mask_e[None, :], zs_term, 0.0), 1)
         r2 = tl.rsqrt((zs / D) + eps)
         y = ((z * r2[:, None]) * g2[None, :].to(tl.float32)).to(tl.float16)
         if BULK_Y:
@@ -158,7 +158,7 @@ def pffn_1(
             tl.store(
                 y_ptr + b_at * N * D + offs_n[:, None] * D + offs_e[None, :],
                 y,
-                mask=in_n[:, None] & in_e[None, :],
+                mask=mask_n[:, None] & mask_e[None, :],
             )
 
 

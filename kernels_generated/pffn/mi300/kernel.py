@@ -36,56 +36,56 @@ def pffn_0(
     # y[b, n, e] = z[b, n, e] * r1[b, n] * r2[b, n] * f32(g2[e])
     eps: tl.constexpr = 1e-06
     offs_d = tl.arange(0, BLOCK_D)
-    in_d = (offs_d < D) | EVEN_D
+    mask_d = (offs_d < D) | EVEN_D
     offs_e = tl.arange(0, BLOCK_E)
-    in_e = (offs_e < D) | EVEN_E
-    g2 = tl.load(g2_ptr + offs_e, mask=in_e, other=0.0)
+    mask_e = (offs_e < D) | EVEN_E
+    g2 = tl.load(g2_ptr + offs_e, mask=mask_e, other=0.0)
     tile = tl.program_id(0)
     tiles_n = tl.cdiv(N, 64)
     b_at = tile // tiles_n
     n_at = tile % tiles_n * 64
     offs_n = n_at + tl.arange(0, 64)
-    in_n = (offs_n < N) | EVEN_N
+    mask_n = (offs_n < N) | EVEN_N
     hs = tl.full([64], 0.0, tl.float32)
     z = tl.full([64, BLOCK_E], 0.0, tl.float32)
     x = tl.load(
         x_ptr + b_at * N * D + offs_n[:, None] * D + offs_d[None, :],
-        mask=in_n[:, None] & in_d[None, :],
+        mask=mask_n[:, None] & mask_d[None, :],
         other=0.0,
     )
     for k_at in tl.range(0, K, 32, num_stages=1):
         offs_k = k_at + tl.arange(0, 32)
-        in_k = (offs_k < K) | EVEN_K
+        mask_k = (offs_k < K) | EVEN_K
         w1 = tl.load(
             w1_ptr + b_at * D * K + offs_d[:, None] * K + offs_k[None, :],
-            mask=in_d[:, None] & in_k[None, :],
+            mask=mask_d[:, None] & mask_k[None, :],
             other=0.0,
         )
         u = tl.dot(x, w1)
-        b1 = tl.load(b1_ptr + b_at * K + offs_k, mask=in_k, other=0.0)
+        b1 = tl.load(b1_ptr + b_at * K + offs_k, mask=mask_k, other=0.0)
         part_1 = u + b1[None, :].to(tl.float32)
         h = 0.5 * part_1 * (1.0 + tl.erf(part_1 * 0.7071067811865476))
         hs_term = h * h
-        hs += tl.sum(tl.where(in_k[None, :], hs_term, 0.0), 1)
-        g1 = tl.load(g1_ptr + offs_k, mask=in_k, other=0.0)
+        hs += tl.sum(tl.where(mask_k[None, :], hs_term, 0.0), 1)
+        g1 = tl.load(g1_ptr + offs_k, mask=mask_k, other=0.0)
         z_a = round_tf32(h * g1[None, :].to(tl.float32))
         w2 = tl.load(
             w2_ptr + b_at * K * D + offs_k[:, None] * D + offs_e[None, :],
-            mask=in_k[:, None] & in_e[None, :],
+            mask=mask_k[:, None] & mask_e[None, :],
             other=0.0,
         )
         z_b = round_tf32(w2.to(tl.float32))
-        z = tl.dot(tl.where(in_k[None, :], z_a, 0.0), z_b, z, input_precision="tf32")
+        z = tl.dot(tl.where(mask_k[None, :], z_a, 0.0), z_b, z, input_precision="tf32")
     r1 = tl.rsqrt((hs / K) + eps)
     part_2 = z * r1[:, None]
     zs_term = part_2 * part_2
-    zs = tl.sum(tl.where(in_e[None, :], zs_term, 0.0), 1)
+    zs = tl.sum(tl.where(mask_e[None, :], zs_term, 0.0), 1)
     r2 = tl.rsqrt((zs / D) + eps)
     y = (((z * r1[:, None]) * r2[:, None]) * g2[None, :].to(tl.float32)).to(tl.float16)
     tl.store(
         y_ptr + b_at * N * D + offs_n[:, None] * D + offs_e[None, :],
         y,
-        mask=in_n[:, None] & in_e[None, :],
+        mask=mask_n[:, None] & mask_e[None, :],
     )
 
 

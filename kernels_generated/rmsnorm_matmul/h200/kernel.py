@@ -27,46 +27,50 @@ def rmsnorm_matmul_0(
     tile = tl.program_id(0)
     tiles_m = tl.cdiv(M, 128)
     tiles_n = tl.cdiv(N, 256)
-    band_start = tile // (8 * tiles_n) * 8
-    band_height = min(tiles_m - band_start, 8)
-    in_band = tile % (8 * tiles_n)
-    m_at = (band_start + in_band % band_height) * 128
-    n_at = in_band // band_height * 256
+    group_start = tile // (8 * tiles_n) * 8
+    group_size = min(tiles_m - group_start, 8)
+    in_group = tile % (8 * tiles_n)
+    m_at = (group_start + in_group % group_size) * 128
+    n_at = in_group // group_size * 256
     offs_m = m_at + tl.arange(0, 128)
-    in_m = (offs_m < M) | EVEN_M
+    mask_m = (offs_m < M) | EVEN_M
     offs_n = n_at + tl.arange(0, 256)
-    in_n = (offs_n < N) | EVEN_N
+    mask_n = (offs_n < N) | EVEN_N
     ss = tl.full([128], 0.0, tl.float32)
     acc = tl.full([128, 256], 0.0, tl.float32)
     for k_at in tl.range(0, K, 64, num_stages=3):
         offs_k = k_at + tl.arange(0, 64)
-        in_k = (offs_k < K) | EVEN_K
+        mask_k = (offs_k < K) | EVEN_K
         if BULK_X:
             x = x_desc.load([m_at, k_at])
         else:
             x = tl.load(
                 x_ptr + offs_m[:, None] * K + offs_k[None, :],
-                mask=in_m[:, None] & in_k[None, :],
+                mask=mask_m[:, None] & mask_k[None, :],
                 other=0.0,
             )
         part_1 = x.to(tl.float32)
         ss_term = part_1 * part_1
         ss += tl.sum(ss_term, 1)
-        g = tl.load(g_ptr + offs_k, mask=in_k, other=0.0)
+        g = tl.load(g_ptr + offs_k, mask=mask_k, other=0.0)
         acc_a = (x.to(tl.float32) * g[None, :].to(tl.float32)).to(tl.bfloat16)
         if BULK_W:
             w = w_desc.load([k_at, n_at])
         else:
             w = tl.load(
                 w_ptr + offs_k[:, None] * N + offs_n[None, :],
-                mask=in_k[:, None] & in_n[None, :],
+                mask=mask_k[:, None] & mask_n[None, :],
                 other=0.0,
             )
         acc = tl.dot(acc_a, w, acc)
     r = tl.rsqrt((ss / K) + 1e-06)
     part_2 = acc * r[:, None]
     y = (part_2 * tl.sigmoid(part_2)).to(tl.bfloat16)
-    tl.store(y_ptr + offs_m[:, None] * N + offs_n[None, :], y, mask=in_m[:, None] & in_n[None, :])
+    tl.store(
+        y_ptr + offs_m[:, None] * N + offs_n[None, :],
+        y,
+        mask=mask_m[:, None] & mask_n[None, :],
+    )
 
 
 def launch(x, g, w, y):

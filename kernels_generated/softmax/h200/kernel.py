@@ -21,15 +21,15 @@ def softmax_0(
     # y[m, k] = e[m, k] / s[m]
     LOG2_E: tl.constexpr = 1.4426950408889634
     offs_k = tl.arange(0, BLOCK_K)
-    in_k = (offs_k < K) | EVEN_K
+    mask_k = (offs_k < K) | EVEN_K
     tile = tl.program_id(0)
     m_at = tile
-    x = tl.load(x_ptr + m_at * K + offs_k, mask=in_k, other=0.0)
-    mx = tl.max(tl.where(in_k, x, float("-inf")), 0)
+    x = tl.load(x_ptr + m_at * K + offs_k, mask=mask_k, other=0.0)
+    mx = tl.max(tl.where(mask_k, x, float("-inf")), 0)
     e = tl.exp2(x * LOG2_E - mx * LOG2_E)
-    s = tl.sum(tl.where(in_k, e, 0.0), 0)
+    s = tl.sum(tl.where(mask_k, e, 0.0), 0)
     y = e / s
-    tl.store(y_ptr + m_at * K + offs_k, y, mask=in_k)
+    tl.store(y_ptr + m_at * K + offs_k, y, mask=mask_k)
 
 
 def launch(x, y):

@@ -30,40 +30,40 @@ def wukong_fm_0(
     # t_again[b, n, i] = sum(f32(x[b, n, d]) * f32(x[b, i, d]), d)
     # out[b, n, k] = sum(t_again[b, n, i] * f32(y[b, i, k]), i)
     offs_n = tl.arange(0, BLOCK_N)
-    in_n = (offs_n < N) | EVEN_N
+    mask_n = (offs_n < N) | EVEN_N
     offs_i = tl.arange(0, BLOCK_I)
-    in_i = (offs_i < N) | EVEN_I
+    mask_i = (offs_i < N) | EVEN_I
     offs_d = tl.arange(0, BLOCK_D)
-    in_d = (offs_d < D) | EVEN_D
+    mask_d = (offs_d < D) | EVEN_D
     tile = tl.program_id(0)
     b_at = tile
     x = tl.load(
         x_ptr + b_at * N * D + offs_n[:, None] * D + offs_d[None, :],
-        mask=in_n[:, None] & in_d[None, :],
+        mask=mask_n[:, None] & mask_d[None, :],
         other=0.0,
     )
     x_2 = tl.load(
         x_ptr + b_at * N * D + offs_i[:, None] * D + offs_d[None, :],
-        mask=in_i[:, None] & in_d[None, :],
+        mask=mask_i[:, None] & mask_d[None, :],
         other=0.0,
     )
     t_again = tl.dot(x, tl.trans(x_2))
     for k_at in tl.range(0, K, 256, num_stages=1):
         offs_k = k_at + tl.arange(0, 256)
-        in_k = (offs_k < K) | EVEN_K
+        mask_k = (offs_k < K) | EVEN_K
         out_a = round_tf32(t_again)
         y = tl.load(
             y_ptr + b_at * N * K + offs_i[:, None] * K + offs_k[None, :],
-            mask=in_i[:, None] & in_k[None, :],
+            mask=mask_i[:, None] & mask_k[None, :],
             other=0.0,
         )
         out_b = round_tf32(y.to(tl.float32))
-        out = tl.dot(tl.where(in_i[None, :], out_a, 0.0), out_b, input_precision="tf32")
+        out = tl.dot(tl.where(mask_i[None, :], out_a, 0.0), out_b, input_precision="tf32")
         out_out = out.to(tl.float16)
         tl.store(
             out_ptr + b_at * N * K + offs_n[:, None] * K + offs_k[None, :],
             out_out,
-            mask=in_n[:, None] & in_k[None, :],
+            mask=mask_n[:, None] & mask_k[None, :],
         )
 
 
