@@ -50,20 +50,20 @@ def test_programs_walk_the_axes_the_last_one_fastest(count):
 @pytest.mark.parametrize("columns", [1, 8, 9, 55])
 @pytest.mark.parametrize("size", [1, 2, 4, 8])
 @pytest.mark.parametrize("axes", [AXES[1:], AXES])
-def test_a_band_covers_each_tile_once(rows, columns, size, axes):
+def test_a_group_covers_each_tile_once(rows, columns, size, axes):
     sizes = dict(H=3, M=rows, N=columns)
     found = walked(replace(EMPTY, grid=axes, rasterization=Rasterization("m", "n", size)), **sizes)
     assert len(found) == len(set(found))
     assert set(found) == set(tiles(axes, **sizes))
 
 
-def test_a_band_walks_along_the_other_index_before_the_next_rows():
+def test_a_group_walks_along_the_other_index_before_the_next_rows():
     found = walked(replace(EMPTY, grid=AXES[1:], rasterization=Rasterization("m", "n", 4)))
     assert found[:6] == [(0, 0), (16, 0), (32, 0), (48, 0), (0, 8), (16, 8)]
     assert found[20:24] == [(64, 0), (80, 0), (96, 0), (64, 8)], "the last group has three rows"
 
 
-def test_a_band_may_walk_the_axes_the_other_way():
+def test_a_group_may_walk_the_axes_the_other_way():
     found = walked(replace(EMPTY, grid=AXES, rasterization=Rasterization("n", "m", 2)))
     assert set(found) == set(tiles(AXES))
     assert found[:3] == [(0, 0, 0), (0, 0, 8), (0, 16, 0)]

@@ -1,4 +1,4 @@
-"""A prepared problem: imported, parted and emitted for a target, a record that waits for a build.
+"""A prepared problem: imported, partitioned and emitted for a target, saved without a build.
 
 No device is needed, and no memory for tensors: what a problem computes with has no values here, but
 where a constant's value decides what is computed.
@@ -49,7 +49,7 @@ class Wanted:
 
 
 def prepare(wanted: Wanted) -> dict[str, Any]:
-    """Writes the record, the problem's text and facts of it; gives the facts. KernelError names
+    """Saves the program, the problem's text and its facts; returns the facts. KernelError names
     what cannot be had."""
     began = time.perf_counter()
     problem = Problem.read(wanted.path)

@@ -1,6 +1,6 @@
 """Races KernelBench's problems, at their own sizes, against PyTorch on a device.
 
-Each problem is imported, parted, scheduled and emitted; its kernels are built in parallel, without
+Each problem is imported, partitioned, scheduled and emitted; its kernels are built in parallel, without
 the device; then it is checked, profiled and timed in a process of its own. Prepared problems and
 built kernels stay in the folder `--work`, rows in the result file: a run that stops can go on.
 What runs is code of others: the checkout's.

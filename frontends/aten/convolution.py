@@ -120,7 +120,7 @@ def transposed(b: Builder, out: Meta, x: Value, weight: Value, slide: Slide, gro
 
 
 def _ways(out: Meta, weight: Value, slide: Slide, groups: int, own: Expr) -> list[Way]:
-    """How each dimension is gone through: parted by its stride, but where that is dilated, or one
+    """How each dimension is computed: split by its stride, but where that is dilated, or one
     equation would have too many indices."""
     left = INDICES - 2 - (groups != 1) - (constant(own) != 1) - 2 * len(slide.stride)
     made = []

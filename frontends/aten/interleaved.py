@@ -20,7 +20,7 @@ from ir.spec import Expr, Number
 class Way:
     """One dimension."""
 
-    stride: int  # 1 where results are not parted
+    stride: int  # 1 where results are not split
     taps: int  # how many j
     spread: int  # how far they lie apart in x
     low: int  # how far results begin before the first one

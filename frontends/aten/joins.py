@@ -23,7 +23,7 @@ def _in(dtype: str, read: Expr, value: Value) -> Expr:
 
 
 def _chosen(place: Expr, pieces: Sequence[tuple[Expr, Expr]]) -> Expr:
-    """Of pieces, each with its end, the one that a place is in. Many are parted in halves, so that
+    """Of pieces, each with its end, the one that a place is in. Many are split in halves, so that
     expressions are no deeper than the language's tools can walk."""
     if len(pieces) == 1:
         return pieces[0][1]

@@ -48,7 +48,7 @@ def test_tensors_are_joined(shape, dtype, other, data):
 
 @MANY
 @given(SHAPES, DTYPES, st.integers(1, 5), st.data())
-def test_tensors_are_parted(shape, dtype, size, data):
+def test_tensors_are_split(shape, dtype, size, data):
     x = numbered(shape, dtype)
     dim = _dim(data, x)
     agree(ATEN.split.Tensor, x, size, dim)

@@ -230,7 +230,7 @@ def test_a_source_without_its_function_is_refused():
         solution(problem, made).text(network(made), {"scale": SCALE, "more": "x = 1"})
 
 
-def test_names_that_kernels_share_are_parted():
+def test_names_that_kernels_share_are_told_apart():
     text, _ = written()
     assert "def launch_scale(" in text and "def launch_more(" in text
     assert '"""Not `launch` itself."""' in text

@@ -28,7 +28,7 @@ def split_logarithm(spec: Spec) -> list[Spec]:
     When equal: a and b are provably positive, such as exponentials and sums of them; the third
     always.
     """
-    return locally(spec, lambda e, node: _parted(spec, node))
+    return locally(spec, lambda e, node: _split(spec, node))
 
 
 def _joined(node: Expr) -> Iterable[Expr]:
@@ -43,7 +43,7 @@ def _joined(node: Expr) -> Iterable[Expr]:
             yield Apply("exp", (Apply("mul", (n, a)),))
 
 
-def _parted(spec: Spec, node: Expr) -> Iterable[Expr]:
+def _split(spec: Spec, node: Expr) -> Iterable[Expr]:
     match node:
         case Apply("log", (Apply("exp", (a,)),)):
             yield a

@@ -1,7 +1,7 @@
 """Maxima of exponents: subtracted, or dropped where no exponential overflows.
 
-The verb `online` computes the maximum together with the sums that need it (online softmax). It
-applies to the result of subtract_maximum.
+The verb `online` computes the maximum together with the sums that need it. It applies to the result
+of subtract_maximum.
 """
 
 from __future__ import annotations

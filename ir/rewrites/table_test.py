@@ -81,8 +81,8 @@ def test_the_row_factor_of_a_normalised_product_leaves_its_sum():
 
 def test_a_logarithm_of_a_softmax_needs_no_exponential_of_its_own():
     lines = "s[m] = sum(exp(x[m, k]), k); y[m, k] = log(exp(x[m, k]) / s[m])"
-    (parted,) = REWRITES["split_logarithm"](spec_of(lines, X, R))
-    (found,) = REWRITES["split_logarithm"](parted)
+    (parts,) = REWRITES["split_logarithm"](spec_of(lines, X, R))
+    (found,) = REWRITES["split_logarithm"](parts)
     assert equations(found)[-1] == "y[m, k] = x[m, k] - log(s[m])"
 
 
@@ -166,7 +166,7 @@ UNTOUCHED = {
         "i: i32[M]",
         "i32[M]",
     ),
-    "a factor that cannot be parted stays": (
+    "a factor that cannot be split stays": (
         "reassociate",
         "t[d, k] = sum(exp(x[i, d] + w[i, k]), i); y[n, k] = sum(x[n, d] * t[d, k], d)",
         "x: f32[M, D], w: f32[M, K]",

@@ -73,7 +73,7 @@ def _tap(expr: Expr, index: str, number: int) -> Expr:
 
 def _settled(position: Expr) -> Expr:
     """A sum with its constants added up at the end; other positions unchanged."""
-    rest, number = _parted(position)
+    rest, number = _constant_apart(position)
     if not isinstance(position, Apply) or position.function not in ("add", "sub"):
         return position
     if rest is None or number == 0:
@@ -81,7 +81,7 @@ def _settled(position: Expr) -> Expr:
     return Apply("add" if number > 0 else "sub", (rest, Number(abs(number))))
 
 
-def _parted(expr: Expr) -> tuple[Expr | None, int]:
+def _constant_apart(expr: Expr) -> tuple[Expr | None, int]:
     """A sum as its part without constants (None: nothing) and the total of its integer
     constants."""
     match expr:
@@ -90,7 +90,7 @@ def _parted(expr: Expr) -> tuple[Expr | None, int]:
         case Apply("mul", (Number(int(a)), Number(int(b)))):
             return None, a * b
         case Apply("add" | "sub" as sign, (a, b)):
-            (left, first), (right, second) = _parted(a), _parted(b)
+            (left, first), (right, second) = _constant_apart(a), _constant_apart(b)
             total = first + second if sign == "add" else first - second
             if left is None and right is not None and sign == "sub":
                 return expr, 0

@@ -40,10 +40,10 @@ from ir.variant.precision import NARROW
 from ir.variant.variant import formulate
 from ir.verify import facts
 from machines.gpu.index_roles import Roles, last_stored, roles
-from machines.gpu.parted import parted
 from machines.gpu.quick_cost import LaunchWork, usual_threads, work
 from machines.gpu.shared_memory import shared_bytes
 from machines.gpu.tile_choices import tile_choices
+from machines.gpu.two_pass import two_pass
 from machines.gpu.units import added, units
 from machines.gpu.windowed import rounded as rounded_copies
 from machines.gpu.windowed import windowed
@@ -112,7 +112,7 @@ class _Plan:
         return {str(d.option("over")): d.number("parts") for d in self.made if d.verb == "split_k"}
 
 
-def _parted_plan(spec: Spec, machine: Machine, made: tuple[Decision, ...]) -> _Plan:
+def _two_pass_plan(spec: Spec, machine: Machine, made: tuple[Decision, ...]) -> _Plan:
     """Reductions in two stages: what is decided on the spec's own equations holds for their
     parts."""
     base = (*launch_ends(spec), *units(spec, machine))
@@ -224,8 +224,8 @@ class _Search:
             *(_plan(spec, machine, (Decision("associate", t),)) for t in associable(spec)),
             *(_plan(spec, machine, made) for made in windowed(spec, self.bound)),
         ]
-        if parts := parted(spec, machine, self.bound):
-            self.plans.append(_parted_plan(spec, machine, parts))
+        if parts := two_pass(spec, machine, self.bound):
+            self.plans.append(_two_pass_plan(spec, machine, parts))
         narrow = [n for o in self.plans if (n := _narrowed(o, machine, rounded))]
         apart = [a for n in narrow if (a := _apart(n))]
         copies = rounded_copies(spec, self.bound, rounded) if _gains(machine, 1) else ()

@@ -35,7 +35,7 @@ def staged_values(launch: Launch) -> frozenset[str]:
 
 def shared_parts(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> dict[str, int]:
     """Bytes of shared memory of each value that takes some, padded to powers of two."""
-    return _Scratch(launch, machine, sizes).parts()
+    return _SharedMemory(launch, machine, sizes).parts()
 
 
 def shared_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> int:
@@ -48,7 +48,7 @@ def padded_bytes(value: Value, sizes: Mapping[str, int]) -> int:
     return DTYPES[value.dtype] * prod(power_of_two(number(a.extent, sizes)) for a in value.axes)
 
 
-class _Scratch:
+class _SharedMemory:
     """Counts slots, block by block."""
 
     def __init__(self, launch: Launch, machine: Machine, sizes: Mapping[str, int]):

@@ -59,7 +59,7 @@ def tile_choices(
             dict.fromkeys(
                 [()]
                 if i in cut
-                else _parted(i, roles, extents, several)
+                else _split(i, roles, extents, several)
                 if i in parts
                 else _reduced(i, roles, extents, several)
                 if i in several
@@ -128,7 +128,7 @@ def _reduced(
     return [tiled(index, size, level) for size in rows]
 
 
-def _parted(
+def _split(
     index: str, roles: Roles, extents: Mapping[str, int], several: tuple[str, ...]
 ) -> list[Tiles]:
     """Cuts of an index whose reduction is split; extents: of a part."""

@@ -34,7 +34,7 @@ LONG = spec_of(
     inputs="x: f32[2, 16, 24], w: f32[5, 16, 3]",
     result="f32[2, 5, 20]",
 )
-PARTED = spec_of(
+SEPARATED = spec_of(
     "y[b, o, p, r]: [2, 5, 9, 2] = "
     "sum(pad(x[b, c, p + i - 1], 0.0) * pad(w[c, o, (1 - i) * 2 + r], 0.0), c=17, i=2)",
     inputs="x: f32[2, 17, 9], w: f32[17, 5, 3]",
@@ -54,7 +54,7 @@ DEEP = spec_of(
 )
 SPECS = {
     "deep": DEEP,
-    "parted": PARTED,
+    "separated": SEPARATED,
     "plain": PLAIN,
     "mirrored": MIRRORED,
     "few": FEW,
@@ -63,7 +63,7 @@ SPECS = {
 }
 VERBS = ("pack", "flatten")
 WORDS = {
-    "parted": {"pack(w, order=i_o_c)", "pack(x, order=b_p_c)"},
+    "separated": {"pack(w, order=i_o_c)", "pack(x, order=b_p_c)"},
     "deep": {"pack(w, order=i_o_c)", "pack(x, order=b_p_c)"},  # of which x is the smaller
     "plain": {"pack(w, order=i_j_o_c)", "pack(x, order=b_p_q_c)", "flatten(p, inner=q)"},
     "mirrored": {"pack(w, order=i_j_o_c)", "pack(x, order=b_p_q_c)", "flatten(p, inner=q)"},
@@ -117,7 +117,7 @@ COPIES = {
         "pack(x, order=b_p_q_c, dtype=tf32)",
         "flatten(p, inner=q)",
     },
-    "parted": {"pack(w, order=i_o_c, dtype=tf32)", "pack(x, order=b_p_c, dtype=tf32)"},
+    "separated": {"pack(w, order=i_o_c, dtype=tf32)", "pack(x, order=b_p_c, dtype=tf32)"},
     "plain": {
         "pack(w, order=i_j_o_c, dtype=tf32)",
         "pack(x, order=b_p_q_c, dtype=tf32)",

@@ -414,7 +414,7 @@ def _until(holds):
         time.sleep(0.02)
 
 
-def test_scratch_folders_do_not_stay():
+def test_temporary_folders_do_not_stay():
     before = set(Path("/tmp").glob("speciate-*"))
     with LocalEvaluator(bench(), workers=1) as evaluator:
         outcomes(evaluator, "good", "segfault")

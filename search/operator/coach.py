@@ -20,9 +20,9 @@ EVERY = 10  # generations
 ANSWER = 4_000  # tokens of an answer at most
 SEEN = 6  # children that are told of
 MOVES = {
-    "improve": "Put right what the figures below say does not work.",
+    "improve": "Correct what does not work, by the figures below.",
     "specialise": "Make the advice sharper for this kernel and this machine.",
-    "generalise": "Take out what holds for one kernel only, and say what holds for all.",
+    "generalise": "Remove what holds for one kernel only, and say what holds for all kernels.",
     "simplify": "Shorten: keep what changes an answer, drop the rest.",
     "elaborate": "Add what is missing: a case, an order of steps, a worked example.",
 }

@@ -79,11 +79,11 @@ def _tiles(evaluation: Evaluation, roofline_us: float, machine: Machine) -> Iter
     tiles = evaluation.figures.get("tiles", 0.0)
     if not tiles:
         return
-    rounds = tiles / machine.parallel
-    if rounds < 1:
+    waves = tiles / machine.parallel
+    if waves < 1:
         yield f"Its grid has {tiles:.0f} tiles, and {machine.parallel} could run at once."
-    elif rounds % 1 and rounds < 4:
-        yield f"Its {tiles:.0f} tiles run in {rounds:.2f} rounds: the last round is not full."
+    elif waves % 1 and waves < 4:
+        yield f"Its {tiles:.0f} tiles run in {waves:.2f} waves: the last wave is not full."
 
 
 def _space(evaluation: Evaluation, roofline_us: float, machine: Machine) -> Iterator[str]:

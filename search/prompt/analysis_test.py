@@ -55,7 +55,7 @@ def test_stalls_traffic_launches_tiles_space_spills_and_occupancy_are_said():
         "matrix 60%",
         "3 times the bytes",
         "2 launches",
-        "1.25 rounds",
+        "1.25 waves",
         "25% of the local memory",
         "12 registers spill",
         "Occupancy is 25% with 255 registers",

@@ -179,7 +179,7 @@ def test_a_failure_is_negative_memory_unless_nothing_is_to_be_recalled():
         asked = brief("improve", recall=recall)
         found = WRITER.write(context(CHILD), asked, first_regions())
         assert ("off by 0.3" in found.user) == told
-        assert ("How it came about" in found.user) == (recall in ("both", "parent"))
+        assert ("# Its lineage" in found.user) == (recall in ("both", "parent"))
 
 
 @pytest.mark.parametrize("reason", ["", "\n"])

@@ -355,11 +355,11 @@ def _exchange(folder: Path, fresh: Path, old: Path) -> None:
         raise
 
 
-def _replace(scratch: Path, file: Path, text: str) -> None:
+def _replace(folder: Path, file: Path, text: str) -> None:
     if file.exists() and file.read_text(encoding="utf-8") == text:
         return
-    (scratch / file.name).write_text(text, encoding="utf-8")
-    os.replace(scratch / file.name, file)
+    (folder / file.name).write_text(text, encoding="utf-8")
+    os.replace(folder / file.name, file)
 
 
 def _read(file: Path) -> str:

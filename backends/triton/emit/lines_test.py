@@ -13,11 +13,11 @@ from backends.triton.emit.lines import terms
         ("-1+2", ["-1+2"]),
     ],
 )
-def test_terms_are_parted_where_no_bracket_is_open(text, parts):
+def test_terms_are_split_where_no_bracket_is_open(text, parts):
     assert list(terms(text)) == parts
 
 
-def test_terms_of_a_reduction_are_parted_within_it_and_within_its_groups():
+def test_terms_of_a_reduction_are_split_within_it_and_within_its_groups():
     text = "a[m] = sum(f(x + 1) * y[k + 1] + (z + w), k=minimum((s + 1) * 2, K))"
     assert terms(text, within=1, groups=False) == (
         "a[m] = sum(f(x + 1) * y[k + 1]",

@@ -177,7 +177,7 @@ def test_a_value_that_is_added_to_memory_says_so_when_it_is_broken_too():
         assert "tl.atomic_add(" in found and 'sem="relaxed"' in found
 
 
-def test_a_long_equation_is_parted_at_its_terms():
+def test_a_long_equation_is_split_at_its_terms():
     terms = " + ".join(f"sin(x[m, k] * {n}.0)" for n in range(6))
     (equation,) = spec_of(f"y[m, k] = {terms}").equations
     found = list(titles((equation,)))

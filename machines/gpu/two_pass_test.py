@@ -8,7 +8,7 @@ from ir.lower.lower import lower
 from ir.reference.inputs import random_inputs
 from ir.reference.interpret import interpret
 from ir.reference.reference import evaluate
-from machines.gpu.parted import parted
+from machines.gpu.two_pass import two_pass
 from testing.samples.right import require_right
 from testing.samples.samples import WITH_TF32, WITH_THREADS, spec_of
 
@@ -28,7 +28,7 @@ VECTOR = spec_of("y[m] = sum(x[m, k] * w[k], k)", inputs="x: f32[M, K], w: f32[K
 
 
 def splits(spec, **sizes):
-    found = parted(spec, WITH_THREADS, sizes)
+    found = two_pass(spec, WITH_THREADS, sizes)
     return {d.subject: (d.option("over"), d.option("parts")) for d in found if d.verb == "split_k"}
 
 

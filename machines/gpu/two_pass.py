@@ -1,4 +1,5 @@
-"""Parted: which reduces of a spec are worth two stages, as one leaves most of a machine idle."""
+"""Two-pass reductions: which reductions of a spec are worth two passes, because one leaves most of a
+machine idle."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ AGAIN = 512  # parts that are reduced at a time
 SHORT = 4  # parts too few by so much that another index is split
 
 
-def parted(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> tuple[Decision, ...]:
+def two_pass(spec: Spec, machine: Machine, sizes: Mapping[str, int]) -> tuple[Decision, ...]:
     """A `split_k` of each reduction that has fewer elements than the machine has multiprocessors
     and many terms for each of them, with the tile in which its parts are reduced again.
 
@@ -70,7 +71,7 @@ def _programs(e: Equation, product: Contraction | None, extents: Mapping[str, in
 
 
 def _over(e: Equation, extents: Mapping[str, int], wanted: int) -> str:
-    """The reduced index that is parted: the longest, but one that is contiguous in memory only
+    """The reduced index that is split: the longest, but one that is contiguous in memory only
     where the others are much too short."""
     last = {_last(r.at[-1]) for r in e.reads() if r.at}
     able = [i for i in e.reduced if i in _plain(e)]
