@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ir.memo import kept
 from ir.spec import Apply, Expr, Index, Number, Size
 
 
@@ -26,6 +27,7 @@ class Affine:
         return dict(self.terms).get(index, 0)
 
 
+@kept
 def affine(expr: Expr) -> Affine | None:
     """The affine form of an expression; None where it has none (data-dependent, or a product of
     indices)."""

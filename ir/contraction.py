@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ir.memo import kept
 from ir.spec import Apply, Cast, Equation, Expr, Index, Number, Range, Read, Reduce
 
 
@@ -20,6 +21,7 @@ class Contraction:
     over: tuple[str, ...]  # K: indices of both operands, summed over
 
 
+@kept
 def indices(expr: Expr) -> tuple[str, ...]:
     """The indices that occur in an expression, each once, in order."""
     return tuple(dict.fromkeys(n.name for n in expr.walk() if isinstance(n, Index)))
@@ -40,6 +42,7 @@ def product(parts: tuple[Expr, ...]) -> Expr:
     return whole
 
 
+@kept
 def contraction(equation: Equation) -> Contraction | None:
     """The contraction that an equation is; None where it is none."""
     value = equation.value

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from functools import wraps
-from typing import Any, TypeVar, TypeVarTuple
+from typing import Any, Generic, TypeVar, TypeVarTuple
 
 MOST = 64  # results that a function keeps
 
 Value = TypeVar("Value")
 Result = TypeVar("Result")
 More = TypeVarTuple("More")
+Keeper = TypeVar("Keeper", bound="Keeping")
 
 
 def by_identity(
@@ -36,27 +37,46 @@ def by_identity(
     return found
 
 
+class Recent(Generic[Value, Result]):
+    """Results by the identity of a value and by a key; all are dropped where they become `most`."""
+
+    def __init__(self, most: int = MOST):
+        self.most = most
+        self._found: dict[tuple[int, Hashable], tuple[Value, Result]] = {}
+
+    def get(self, value: Value, key: Hashable) -> Result | None:
+        """The result, or None."""
+        known = self._found.get((id(value), key))
+        return known[1] if known is not None and known[0] is value else None
+
+    def put(self, value: Value, key: Hashable, result: Result) -> Result:
+        """Keeps a result, and the value, so that no other object gets its id; gives the result."""
+        if len(self._found) >= self.most:
+            self._found.clear()
+        self._found[id(value), key] = (value, result)
+        return result
+
+
 class Keeping:
-    """An immutable value that stores results of its methods beside its fields, where they are
+    """An immutable value that stores what functions of it return beside its fields, where that is
     neither compared nor pickled."""
 
     __slots__ = ("_kept",)
-    _kept: dict[str, Any]  # by method
+    _kept: dict[object, Any]  # by function
 
 
-def kept(method: Callable[[Any], Result]) -> Callable[[Any], Result]:
-    """Memoises a method without arguments of a `Keeping` value."""
-    name = method.__name__
+def kept(function: Callable[[Keeper], Result]) -> Callable[[Keeper], Result]:
+    """Memoises a function of a `Keeping` value, or a method without arguments, in the value."""
 
-    @wraps(method)
-    def found(self: Keeping) -> Result:
+    @wraps(function)
+    def found(value: Keeper) -> Result:
         try:
-            return self._kept[name]
+            return value._kept[function]
         except AttributeError:
-            object.__setattr__(self, "_kept", {})
+            object.__setattr__(value, "_kept", {})
         except KeyError:
             pass
-        self._kept[name] = result = method(self)
+        value._kept[function] = result = function(value)
         return result
 
     return found

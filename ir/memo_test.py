@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from ir.memo import MOST, Keeping, by_identity, kept
+from ir.memo import MOST, Keeping, Recent, by_identity, kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +81,30 @@ def test_what_is_kept_is_no_part_of_the_value():
     assert pair.both() and pair == other and hash(pair) == hash(other)
     assert pickle.dumps(pair) == pickle.dumps(other)
     assert replace(pair, a=5).both() == [5, 2] and pair.both() == [1, 2]
+
+
+def test_a_function_keeps_what_it_finds_in_its_value():
+    @kept
+    def total(pair):
+        return [pair.a + pair.b]
+
+    @kept
+    def product(pair):
+        return [pair.a * pair.b]
+
+    pair = Pair(2, 3)
+    assert (total(pair), product(pair)) == ([5], [6])
+    assert total(pair) is total(pair) and total(pair) is not total(Pair(2, 3))
+
+
+def test_recent_results_are_told_apart_by_object_and_key():
+    found, one, equal = Recent(), Pair(1, 2), Pair(1, 2)
+    assert found.put(one, "a", 1) == 1 and found.put(one, "b", 2) == 2
+    assert [found.get(v, k) for v, k in ((one, "a"), (one, "b"), (equal, "a"))] == [1, 2, None]
+
+
+def test_recent_results_are_dropped_when_they_become_too_many():
+    found, one = Recent(2), Pair(1, 2)
+    for key in "abc":
+        found.put(one, key, key)
+    assert [found.get(one, key) for key in "abc"] == [None, None, "c"]

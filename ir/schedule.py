@@ -13,7 +13,7 @@ Argument = str | int | float
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Keeping):
     """One line: a verb, its subject and its options."""
 
     verb: str
@@ -23,11 +23,23 @@ class Decision:
 
     def option(self, name: str, default: Argument | None = None) -> Argument | None:
         """The value of an option, or `default`."""
-        return next((value for key, value in self.options if key == name), default)
+        for key, value in self.options:
+            if key == name:
+                return value
+        return default
 
     def number(self, name: str, default: int | None = None) -> int:
         """The value of an integer option, or `default`; TypeError where there is neither."""
         return int(cast(int, self.option(name, default)))
+
+    @kept
+    def exact(self) -> bool:
+        """Whether decisions that are equal are the same: 2, 2.0 and True are equal numbers."""
+        return all(type(value) in (str, int) for _, value in self.options)
+
+    @kept
+    def __hash__(self) -> int:
+        return hash((self.verb, self.subject, self.options))
 
     def __str__(self) -> str:
         rest = "".join(f", {k}={v}" for k, v in self.options)
@@ -52,6 +64,11 @@ class Schedule(Keeping):
     def find(self, verb: str, subject: str) -> Decision | None:
         """The last decision of a verb on a subject, or None."""
         return self._by_subject().get((verb, subject))
+
+    @kept
+    def exact(self) -> bool:
+        """Whether schedules that are equal are the same."""
+        return all(d.exact() for d in self.decisions)
 
     @kept
     def _by_verb(self) -> dict[str, tuple[Decision, ...]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ir.errors import KernelError
+from ir.memo import by_identity
 from ir.spec import Apply, Expr, Number, Size, Spec, Tensor
 
 _ARITHMETIC: dict[str, Callable[..., int]] = {
@@ -70,6 +71,7 @@ def power_of_two(count: int) -> int:
     return 1 << max(0, count - 1).bit_length()
 
 
+@by_identity
 def free_sizes(spec: Spec) -> tuple[str, ...]:
     """The sizes that a caller gives, in order of first use."""
     derived = {name for name, _ in spec.derived}

@@ -213,11 +213,13 @@ class Range(Expr):
     high: Expr
 
     @property
+    @kept
     def jagged(self) -> bool:
         """Whether its bounds are data."""
         return any(isinstance(n, Read) for e in (self.low, self.high) for n in e.walk())
 
     @property
+    @kept
     def partial(self) -> bool:
         """Whether it is a part of its index's own range."""
         nodes = [n for e in (self.low, self.high) for n in e.walk()]
@@ -332,7 +334,7 @@ class Spec:
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Keeping):
     """What follows from a verified spec."""
 
     ranges: Mapping[str, Range]  # of every index

@@ -7,7 +7,9 @@ from ir.errors import KernelError
 from ir.estimate.estimate import estimate
 from ir.lower.lower import lower
 from ir.lower.verbs import canonical
+from ir.parse.parse import parse_spec
 from ir.parse.schedule import parse_schedule
+from ir.print import spec_text
 from testing.samples.samples import KERNELS, SMALL, WITH_REGISTERS, spec_of, workload
 
 SOME = ("attention", "embedding_bag", "map_id", "max_pool2d", "rmsnorm_matmul", "softmax")
@@ -29,6 +31,15 @@ def test_every_kernel_of_the_library_has_a_schedule_on_any_machine(name, machine
 def test_the_same_spec_has_the_same_schedule_each_time(name):
     w = workload(name)
     assert autoschedule(w.spec, SMALL, w.checks[2]) == autoschedule(w.spec, SMALL, w.checks[2])
+
+
+@pytest.mark.parametrize(
+    ("name", "most"), [("softmax", 28_000), ("pairwise_dot", 50_000), ("rmsnorm_matmul", 80_000)]
+)
+def test_a_first_schedule_takes_bounded_work(name, most, calls):
+    w = workload(name)
+    spec = parse_spec(spec_text(w.spec))  # a new object, of which nothing is remembered
+    assert calls(lambda: autoschedule(spec, SMALL, w.checks[-1])) < most
 
 
 def test_a_plain_schedule_has_a_launch_for_each_equation():

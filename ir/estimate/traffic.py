@@ -8,7 +8,6 @@ from math import ceil, prod
 
 from ir.functions import POINTWISE
 from ir.machine import Machine
-from ir.nest.footprint import map_steps
 from ir.nest.nest import (
     Dot,
     Launch,
@@ -24,7 +23,7 @@ from ir.nest.nest import (
     Take,
     Value,
 )
-from ir.nest.steps import tile_axes
+from ir.nest.steps import steps, tile_axes
 from ir.sizes import value as number
 from ir.spec import DTYPES, Apply, Expr, Index, Number
 
@@ -71,6 +70,7 @@ class Counter:
         self.seconds: dict[str, float] = {}
         self.tiles_of = dict(launch.tiles)
         self.whole_of = dict(launch.whole)
+        self.shapes = {p.name: p.shape for p in launch.parameters}
 
     def block(self, block: tuple[Statement, ...], times: float) -> None:
         """Adds what a block does when it runs `times` times."""
@@ -113,7 +113,7 @@ class Counter:
         """Bytes that a region moves; a contiguous run occupies whole sectors."""
         value = self.values[s.value]
         width = DTYPES[value.dtype]
-        shape = next(p.shape for p in self.launch.parameters if p.name == s.tensor)
+        shape = self.shapes[s.tensor]
         # Positions over several axes are read element by element, one sector each.
         if any(one.rows and len(one.terms) > 1 for one in s.region):
             return self._elements(s.value) * self.machine.sector
@@ -135,7 +135,7 @@ class Counter:
         """Elements along one dimension of a region."""
         if one.axis is None:
             return 1
-        return number(next(a.extent for a in value.axes if a.name == one.axis), self.sizes)
+        return number(value.extent(one.axis), self.sizes)
 
     def _alike(self, load: Load) -> int:
         """How many concurrent tiles share a load."""
@@ -171,17 +171,17 @@ class Counter:
         a, b = tile_axes(s.a, self.values), tile_axes(s.b, self.values)
         step = (*self.machine.units["matrix"].step, 1, 1, 1)
         out = self.values[s.value].names
-        rows = prod(self._extent(i) for i in out if i in a and i not in b)
-        columns = prod(self._extent(i) for i in out if i in b and i not in a)
-        batch = prod(self._extent(i) for i in out if i in a and i in b)
-        depth = prod(self._extent(i) for i in s.over)
+        rows = prod([self._extent(i) for i in out if i in a and i not in b])
+        columns = prod([self._extent(i) for i in out if i in b and i not in a])
+        batch = prod([self._extent(i) for i in out if i in a and i in b])
+        depth = prod([self._extent(i) for i in s.over])
         padded = _up(rows, step[0]) * _up(columns, step[1]) * depth * batch
         return 2 * padded / self._rate("matrix", self.values[s.a.value].dtype)
 
     def _map(self, s: Map, times: float) -> None:
         """Adds each operation of an expression on the unit that computes it."""
         count = self._elements(s.value)
-        for step in map_steps(self.launch)[id(s)]:
+        for step in steps(s, self.values):
             known = POINTWISE.get(step.function)
             unit = known.unit if known else "vector"
             unit = unit if unit in self.machine.units else "vector"
@@ -195,7 +195,7 @@ class Counter:
         self.seconds[engine] = self.seconds.get(engine, 0.0) + seconds
 
     def _elements(self, value: str) -> int:
-        return prod(number(a.extent, self.sizes) for a in self.values[value].axes)
+        return prod([number(a.extent, self.sizes) for a in self.values[value].axes])
 
     def _extent(self, index: str) -> int:
         if index in self.tiles_of:

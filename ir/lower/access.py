@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ir.affine import Affine, affine, fold_constants
 from ir.contraction import indices
 from ir.errors import KernelError
 from ir.lower.launches import WHOLE, Tiling
+from ir.lower.tile_sizes import TileSize
+from ir.memo import kept
 from ir.nest.nest import Axis, Slice, Window
-from ir.spec import Expr, Number, Read, Tensor
+from ir.spec import Expr, Facts, Number, Read, Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,15 +26,46 @@ class Access:
     # Per dimension: the expression of its positions where they are indirect, else None.
     rows: tuple[Expr | None, ...]
     needed: frozenset[str]  # indices whose tile origins place the region
+    number: int  # of the load: reads that load the same have the same
 
 
-def access(
+class Accesses:
+    """The accesses of one variant's reads, each found once for what it depends on."""
+
+    def __init__(self) -> None:
+        # By the read's `id`, its indices in order, which of them are tiled, and `outside`. A read
+        # stays alive beside its access, so that no other one gets its id.
+        self._known: dict[object, tuple[Read, Access]] = {}
+        self._numbers: dict[object, int] = {}
+
+    def of(
+        self, read: Read, tensor: Tensor, tilings: Mapping[str, Tiling], outside: frozenset[str]
+    ) -> Access:
+        """The region that a read loads under the tilings of a launch.
+
+        outside: indices of loops that the load stands outside of; the region covers their whole
+        range.
+        """
+        inside = indices(read)
+        cut = tuple([(i, c.tile > 0) for i, c in tilings.items() if i in inside])
+        key = (id(read), cut, outside)
+        if key not in self._known:
+            found = _access(read, tensor, tilings, outside)
+            same = (read.tensor, read.at, read.pad, found.shifted)
+            number = self._numbers.setdefault(same, len(self._numbers))
+            self._known[key] = read, replace(found, number=number)
+        return self._known[key][1]
+
+
+@kept
+def accesses(facts: Facts) -> Accesses:
+    """The accesses of the variant with these facts."""
+    return Accesses()
+
+
+def _access(
     read: Read, tensor: Tensor, tilings: Mapping[str, Tiling], outside: frozenset[str]
 ) -> Access:
-    """The region that a read loads under the tilings of a launch.
-
-    outside: indices of loops that the load stands outside of; the region covers their whole range.
-    """
     region: list[Slice] = []
     axes: list[Axis] = []
     windows: list[Window] = []
@@ -72,13 +105,14 @@ def access(
         tuple(shifted),
         tuple(rows),
         frozenset(needed),
+        0,
     )
 
 
 def extent(cut: Tiling) -> Expr:
-    """The number of elements of an index that a value has room for: its tile, or its whole
-    range."""
-    return Number(cut.tile) if cut.tile else cut.range.high
+    """The number of elements of an index that a value has room for: its tile, which is filled in
+    later, or its whole range."""
+    return TileSize(cut.index) if cut.tile else cut.range.high
 
 
 def _indirect(position: Expr, tilings: Mapping[str, Tiling], outside: frozenset[str]) -> Slice:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import cast
 
 from ir.errors import KernelError
-from ir.memo import by_identity
+from ir.memo import Keeping, by_identity, kept
 from ir.recurrence import Recurrence, carried, lagging, ordered, recurrences
 from ir.schedule import Decision, Schedule
-from ir.spec import Equation, Facts, Index, Range, Reduce, Scan, Spec
+from ir.spec import Bucketize, Equation, Facts, Index, Range, Reduce, Scan, Spec
 from ir.variant.atomic import scattered, start, updated
 from ir.variant.derived import counts_parts, stands_for
 from ir.variant.derived import ends as made_ends
@@ -29,10 +28,11 @@ class Tiling:
     level: str  # GRID, LOOP, STEP or WHOLE
     tile: int  # elements; 0 where the index is not tiled
     range: Range
+    decided: str = ""  # the index whose `tile` decision gives the tile; empty: it follows
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(Keeping):
     """The equations of one launch."""
 
     name: str
@@ -42,6 +42,7 @@ class Segment:
     carried: tuple[Recurrence, ...] = ()  # recurrences whose steps it runs through in a loop
 
     @property
+    @kept
     def reduced(self) -> frozenset[str]:
         """The indices that an equation here reduces or scans over. They cannot be spread over the
         grid."""
@@ -51,6 +52,22 @@ class Segment:
             if isinstance(e.value, Scan):
                 found.add(e.value.along)
         return frozenset(found)
+
+    @kept
+    def by_target(self) -> dict[str, Equation]:
+        """The equations by what they define."""
+        return {e.target: e for e in self.equations}
+
+    @kept
+    def sources(self) -> frozenset[str]:
+        """The tensors that an equation here reads."""
+        return frozenset(name for e in self.equations for name in e.sources())
+
+    @kept
+    def borders(self) -> frozenset[str]:
+        """The tensors that an equation here searches in."""
+        nodes = (n for e in self.equations for n in e.value.walk())
+        return frozenset(n.borders for n in nodes if isinstance(n, Bucketize))
 
 
 def segments(spec: Spec, schedule: Schedule) -> tuple[Segment, ...]:
@@ -159,7 +176,7 @@ def tilings(
     the parts of a split is on the grid in the launch that makes the parts, one part per tile.
     """
     used = _used(segment)
-    apart = {i for t in segment.stored for i in updated(_equation(segment, t))}
+    apart = _apart(segment)
     order = [d.subject.removesuffix(".outer") for d in schedule.of("place")]
     parts = [i for i in used if counts_parts(schedule, i)]
     order = [*(i for i in parts if i not in order), *order]
@@ -179,9 +196,11 @@ def tilings(
         place = schedule.find("place", f"{followed[index]}.outer")
         span = facts.ranges[index]
         if index in parts:
-            size = tile.number("size") if tile and index in segment.reduced else 1
-            level = LOOP if index in segment.reduced else GRID
-            made[index] = Tiling(index, level, size, span)
+            if tile and index in segment.reduced:
+                made[index] = Tiling(index, LOOP, tile.number("size"), span, followed[index])
+            else:
+                level = LOOP if index in segment.reduced else GRID
+                made[index] = Tiling(index, level, 1, span)
             continue
         if tile is None:
             if span.jagged:
@@ -195,7 +214,7 @@ def tilings(
         free = index not in segment.reduced and index in apart and not span.jagged
         wide = on_grid or spread and not segment.reduced
         level = GRID if wide and free else LOOP
-        made[index] = Tiling(index, level, cast(Decision, tile).number("size"), span)
+        made[index] = Tiling(index, level, tile.number("size"), span, followed[index])
     return made
 
 
@@ -203,7 +222,9 @@ def _decided(schedule: Schedule, index: str) -> bool:
     return schedule.find("tile", index) is not None
 
 
+@kept
 def _used(segment: Segment) -> tuple[str, ...]:
+    """The indices of a launch, in order of first use."""
     found: dict[str, None] = {}
     for e in segment.equations:
         for part in (*e.at, e.value):
@@ -222,5 +243,7 @@ def _bounds(span: Range) -> dict[str, None]:
     return {n.name: None for n in nodes if isinstance(n, Index)}
 
 
-def _equation(segment: Segment, target: str) -> Equation:
-    return next(e for e in segment.equations if e.target == target)
+@kept
+def _apart(segment: Segment) -> frozenset[str]:
+    """The indices along which a launch writes its tensors."""
+    return frozenset(i for t in segment.stored for i in updated(segment.by_target()[t]))

@@ -9,7 +9,7 @@ from typing import cast
 from ir.affine import affine
 from ir.dtypes import Dtypes, is_integer, strong
 from ir.errors import KernelError
-from ir.lower.access import Access, access, extent
+from ir.lower.access import Access, accesses, extent
 from ir.lower.carries import Carries
 from ir.lower.launches import GRID, LOOP, STEP, WHOLE, Segment, Tiling
 from ir.lower.loop_bounds import Limit
@@ -74,19 +74,20 @@ class Program:
         self.machine = machine
         self.segment = segment
         self.tilings = tilings
-        self.equations = {e.target: e for e in segment.equations}
-        self._sources = {name for e in segment.equations for name in e.sources()}
+        self.equations = segment.by_target()
+        self._sources = segment.sources()
         self.values: dict[str, Value] = {}
         self.top = Scope(None, frozenset(c.index for c in tilings.values() if c.level == STEP))
         self.grid = Scope(self.top, frozenset(c.index for c in tilings.values() if c.level == GRID))
         self.reductions = Reductions(self)
         self.carries = Carries(self)
         self._touched: dict[str, None] = {}
-        nodes = (n for e in segment.equations for n in e.value.walk())
-        self._borders = {n.borders for n in nodes if isinstance(n, Bucketize)}
+        self._borders = segment.borders()
         # A value is reused where the same thing is computed or loaded in loop after loop.
         self._pointwise_values: dict[str, str] = {}
-        self._load_values: dict[object, str] = {}
+        self._load_values: dict[int, str] = {}
+        self._accesses = accesses(facts)
+        self._axes: dict[str, Axis] = {}
 
     @property
     def once(self) -> tuple[Statement, ...]:
@@ -230,8 +231,14 @@ class Program:
     ) -> Value:
         """A new value over some indices, its name unique in the launch. It has no axis for an index
         over the parts of a split: a program makes one part."""
-        axes = tuple(Axis(i, extent(self.tilings[i])) for i in indices if not self._counts_parts(i))
+        axes = tuple([self._axis(i) for i in indices if not self._counts_parts(i)])
         return self._add(Value(name, tensor, dtype, axes, stages or self.stages(tensor)))
+
+    def _axis(self, index: str) -> Axis:
+        """The axis of an index, which its values share."""
+        if index not in self._axes:
+            self._axes[index] = Axis(index, extent(self.tilings[index]))
+        return self._axes[index]
 
     def _counts_parts(self, index: str) -> bool:
         """Whether the index counts the parts of a split and each program here makes one of them."""
@@ -241,7 +248,7 @@ class Program:
         name, number = value.name, 2
         while name in self.values:
             name, number = f"{value.name}_{number}", number + 1
-        self.values[name] = replace(value, name=name)
+        self.values[name] = value if name == value.name else replace(value, name=name)
         return self.values[name]
 
     def stages(self, tensor: str) -> int:
@@ -263,9 +270,10 @@ class Program:
             case Bucketize():
                 return self._search(expr, scope)
             case Apply():
-                return replace(expr, args=tuple(self.expression(a, scope) for a in expr.args))
+                args = tuple([self.expression(a, scope) for a in expr.args])
+                return Apply(expr.function, args, place=expr.place)
             case Cast():
-                return replace(expr, value=self.expression(expr.value, scope))
+                return Cast(expr.dtype, self.expression(expr.value, scope), place=expr.place)
             case Size(name):
                 number = dict(self.spec.attributes).get(name)
                 return Number(number) if isinstance(number, int) else expr
@@ -339,18 +347,16 @@ class Program:
 
     def _load(self, read: Read, scope: Scope) -> Tile:
         tensor = self.facts.tensors[read.tensor]
-        found = access(read, tensor, self.tilings, self._outside(read.tensor, scope))
+        outside = self._outside(read.tensor, scope)
+        found = self._accesses.of(read, tensor, self.tilings, outside)
         # The launch holds this tensor whole already, for a search: take entries from that value.
         if self._searched(read.tensor) and found.rows[0] is not None and read.pad is None:
             return self._take(read, found, scope)
-        key = (read.tensor, read.at, read.pad, found.shifted)
-        if (name := scope.load(key)) is None:
-            name = self._new_load(read, tensor, found, scope, key)
+        if (name := scope.load(found.number)) is None:
+            name = self._new_load(read, tensor, found, scope)
         return Tile(name, found.windows, found.shifted)
 
-    def _new_load(
-        self, read: Read, tensor: Tensor, found: Access, scope: Scope, key: object
-    ) -> str:
+    def _new_load(self, read: Read, tensor: Tensor, found: Access, scope: Scope) -> str:
         home = scope.home(set(found.needed))
         if home is None:
             raise KernelError(
@@ -362,17 +368,17 @@ class Program:
             one if rows is None else replace(one, rows=self.rows(read.tensor, rows, home))
             for one, rows in zip(found.region, found.rows, strict=True)
         )
-        if key not in self._load_values:
+        if found.number not in self._load_values:
             # What is loaded once per program has nothing to prefetch.
             stages = 1 if home is self.top else self.stages(read.tensor)
             value = Value(read.tensor, read.tensor, tensor.dtype, found.axes, stages, loaded=True)
-            self._load_values[key] = self._add(value).name
-        name = self._load_values[key]
+            self._load_values[found.number] = self._add(value).name
+        name = self._load_values[found.number]
         shared = self._shared(read.tensor, found, home)
         home.statements.append(
             Load(name, read.tensor, region, read.pad, shared, bulk(self.schedule, read.tensor))
         )
-        home.loads[key] = name
+        home.loads[found.number] = name
         self.touch(read.tensor)
         return name
 

@@ -8,7 +8,7 @@ from math import prod
 
 from ir.errors import KernelError
 from ir.machine import Machine
-from ir.memo import by_identity
+from ir.memo import Recent, kept
 from ir.nest.nest import Dot, Launch, Loop, Map, Search, Statement, Take, Tile, Value
 from ir.nest.steps import Step, Temporary, steps
 from ir.sizes import value as number
@@ -17,19 +17,13 @@ from ir.spec import DTYPES
 
 def value_bytes(value: Value, sizes: Mapping[str, int]) -> int:
     """Bytes of a value, all of its pipeline stages."""
-    return value.stages * DTYPES[value.dtype] * prod(number(a.extent, sizes) for a in value.axes)
-
-
-@by_identity
-def map_steps(launch: Launch) -> Mapping[int, tuple[Step, ...]]:
-    """The steps of every map of a launch, by its `id`, in order."""
-    values = {v.name: v for v in launch.values}
-    return {id(m): steps(m, values) for m in launch.statements() if isinstance(m, Map)}
+    return value.stages * DTYPES[value.dtype] * prod([number(a.extent, sizes) for a in value.axes])
 
 
 def launch_steps(launch: Launch) -> tuple[Step, ...]:
     """The steps of every map of a launch, in order."""
-    return tuple(s for found in map_steps(launch).values() for s in found)
+    values = {v.name: v for v in launch.values}
+    return tuple([x for m in launch.statements() if isinstance(m, Map) for x in steps(m, values)])
 
 
 def temporaries(launch: Launch) -> tuple[Temporary, ...]:
@@ -50,6 +44,9 @@ def register_bytes(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -
 
 def require_fit(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> None:
     """Raises KernelError where a launch takes more on-chip memory or registers than the machine has."""
+    known, key = _fitting(launch), tuple(sizes.items())
+    if known.get(machine, key):
+        return
     model = machine.model
     taken = model.on_chip_bytes(launch, machine, sizes)
     if taken > machine.on_chip_bytes:
@@ -59,6 +56,13 @@ def require_fit(launch: Launch, machine: Machine, sizes: Mapping[str, int]) -> N
     if taken and taken > machine.spaces["register"].bytes:
         parts = model.register_parts(launch, sizes)
         raise _too_much(launch, machine, sizes, "register", taken, parts)
+    known.put(machine, key, True)
+
+
+@kept
+def _fitting(launch: Launch) -> Recent[Machine, bool]:
+    """Where a launch is known to fit: on which machine, at which sizes."""
+    return Recent()
 
 
 def _too_much(

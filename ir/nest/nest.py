@@ -41,7 +41,14 @@ class Value:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the axes, outermost first."""
-        return tuple(a.name for a in self.axes)
+        return tuple([a.name for a in self.axes])
+
+    def extent(self, axis: str) -> Expr:
+        """The extent of an axis; KeyError where there is none of the name."""
+        for a in self.axes:
+            if a.name == axis:
+                return a.extent
+        raise KeyError(axis)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +131,7 @@ class Fill(Statement):
 
 
 @dataclass(frozen=True, slots=True)
-class Map(Statement):
+class Map(Statement, Keeping):
     """value = an expression over tiles, sizes, numbers and indices, element by element. An index
     with a tile of one that the value lacks is dropped."""
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from ir.dtypes import is_long
 from ir.functions import POINTWISE
+from ir.memo import kept
 from ir.nest.nest import Map, Tile, Value
 from ir.spec import EIGHT, FLOATS, SHORT, Apply, Cast, Expr, Index, Number, Size
 
@@ -56,9 +57,28 @@ def steps(statement: Map, values: Mapping[str, Value]) -> tuple[Step, ...]:
     An intermediate with the axes and dtype of the value reuses the value's memory while nothing
     live is in it.
     """
-    maker = _Maker(values[statement.value], values)
-    maker.finish(statement.expression)
-    return tuple(maker.steps)
+    here = [values[name] for name in _named(statement)]
+    key = tuple([(v.dtype, v.names) for v in here])
+    known = _known(statement)
+    if key not in known:
+        maker = _Maker(here[0], values)
+        maker.finish(statement.expression)
+        known[key] = tuple(maker.steps)
+    return known[key]
+
+
+@kept
+def _known(statement: Map) -> dict[object, tuple[Step, ...]]:
+    """The steps of a map so far, by the dtypes and axes of what it names: launches that differ in
+    tile sizes share their maps."""
+    return {}
+
+
+@kept
+def _named(statement: Map) -> tuple[str, ...]:
+    """The value that a map writes, and those that it reads."""
+    read = (n.value for n in statement.expression.walk() if isinstance(n, Tile))
+    return tuple(dict.fromkeys((statement.value, *read)))
 
 
 @dataclass(slots=True)
@@ -190,9 +210,11 @@ class _Maker:
 
 def tile_axes(tile: Tile, values: Mapping[str, Value]) -> tuple[str, ...]:
     """The indices that a tile runs over: its axes, with windows replaced by their indices."""
+    names = values[tile.value].names
+    if not tile.windows:
+        return names
     windows = {w.axis: [i for i, _ in w.terms] for w in tile.windows}
-    names = (n for a in values[tile.value].names for n in windows.get(a, [a]))
-    return tuple(dict.fromkeys(names))
+    return tuple(dict.fromkeys(n for a in names for n in windows.get(a, [a])))
 
 
 def scalar(expr: Expr) -> bool:

@@ -9,6 +9,7 @@ from typing import cast
 from ir.contraction import Contraction, contraction, factors, indices, product
 from ir.errors import KernelError
 from ir.machine import Machine
+from ir.memo import kept
 from ir.schedule import Decision, Schedule
 from ir.spec import EIGHT, Apply, Cast, Equation, Expr, Index, Read, Reduce, Spec, Tensor
 from ir.variant.derived import require_free
@@ -99,6 +100,7 @@ def terms(equation: Equation) -> tuple[Expr, ...]:
     return visit(value.body)
 
 
+@kept
 def products(equation: Equation) -> tuple[Contraction, ...]:
     """The contractions that a sum consists of: one, or those of `triple`; none if a term is
     none."""

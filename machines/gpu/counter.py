@@ -55,11 +55,14 @@ class ThreadsCounter(Counter):
             **dict(launch.whole),
         }
         self._tiles = dict(launch.tiles)
+        self._bytes: dict[str, int] = {}  # of global tensors
 
     def whole(self, tensor: str) -> float:
         """Bytes of a global tensor."""
-        one = next(p for p in self.launch.parameters if p.name == tensor)
-        return DTYPES[one.dtype] * prod(number(e, self.sizes) for e in one.shape)
+        if tensor not in self._bytes:
+            one = next(p for p in self.launch.parameters if p.name == tensor)
+            self._bytes[tensor] = DTYPES[one.dtype] * prod(number(e, self.sizes) for e in one.shape)
+        return self._bytes[tensor]
 
     def block(self, block: tuple[Statement, ...], times: float) -> None:
         asked = 0.0
@@ -155,7 +158,7 @@ class ThreadsCounter(Counter):
         """Bytes that a region moves, in whole sectors; runs with small gaps are one run."""
         value = self.values[s.value]
         width = DTYPES[value.dtype]
-        shape = next(p.shape for p in self.launch.parameters if p.name == s.tensor)
+        shape = self.shapes[s.tensor]
         run, stride, runs, joined = 1.0, 1, 1.0, True
         for one, size in zip(reversed(s.region), reversed(shape), strict=True):
             extent = self._slice(one, value)

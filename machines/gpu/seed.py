@@ -27,6 +27,7 @@ from ir.errors import KernelError
 from ir.lower.lower import fits, lower
 from ir.lower.verbs import canonical, thread_counts
 from ir.machine import Cost, Machine
+from ir.memo import Recent
 from ir.nest.nest import Dot, Launch, Load, Loop, LoopNest, Map, Statement, Store, Tile
 from ir.recurrence import recurrences
 from ir.schedule import Decision, Schedule
@@ -49,6 +50,7 @@ from machines.gpu.windowed import rounded as rounded_copies
 from machines.gpu.windowed import windowed
 
 MOST_TRIED = 96  # combinations of tiles that are all tried; of more, the best is climbed to
+MOST_MAPPED = 1024  # launches whose mapping is kept
 STAGES = (3, 2)
 AHEAD = 0.9  # of shared memory, that tiles in flight may take: a backend needs some for itself
 GROUP_SIZE = 8
@@ -73,6 +75,17 @@ class _Found:
         if bool(self.spilled) != bool(other.spilled):
             return not self.spilled and self.us < inf
         return self.us * (1 + DOUBT) < other.us
+
+
+@dataclass(frozen=True, slots=True)
+class _Mapped:
+    """What is decided for a launch by itself, and what it then takes. us: of one of its runs.
+    spilled: as of `_Found`."""
+
+    stages: tuple[Decision, ...]
+    threads: Decision
+    us: float
+    spilled: float
 
 
 def seed(
@@ -238,6 +251,8 @@ class _Search:
         if stepwise := _stepwise(spec, machine):
             (self.narrow or self.plans).append(stepwise)
         self.fault: KernelError | None = None
+        # Few launches of a kernel change with each tile: the others come again.
+        self.mapped: Recent[Launch, _Mapped] = Recent(MOST_MAPPED)
 
     def best(self) -> Schedule:
         """Products in a narrow precision where that is to be had, as their rate is a multiple."""
@@ -291,23 +306,30 @@ class _Search:
         return self._with_threads(nest, plan)
 
     def _with_threads(self, nest: LoopNest, plan: _Plan) -> _Found:
-        """The nest's schedule with depths, threads and orders, and its time."""
+        """The nest's schedule with pipeline stages, threads and orders, and its time."""
         us, spilled, more = 0.0, 0.0, []
         for launch in nest.launches:
-            deep, depths = self._deepest(launch, plan.ahead)
-            counted = work(deep, self.machine, self.bound)
-            threads = self._threads(launch, counted)
-            us += launch.times(self.bound) * counted.us(threads)
-            spilled = max(spilled, counted.residence(threads).spilled)
-            stored = _last_stored(launch)
-            more += [*depths, *self._swizzle(launch, plan)]
-            more.append(Decision("threads", stored, (("count", threads),)))
+            if (mapped := self.mapped.get(launch, plan.ahead)) is None:
+                mapped = self._mapped(launch, plan.ahead)
+                self.mapped.put(launch, plan.ahead, mapped)
+            us += launch.times(self.bound) * mapped.us
+            spilled = max(spilled, mapped.spilled)
+            more += [*mapped.stages, *self._swizzle(launch, plan)]
+            more.append(mapped.threads)
         unique = {(d.verb, d.subject): d for d in more}
         schedule = canonical(
             Schedule(nest.schedule.kernel, (*nest.schedule.decisions, *unique.values()))
         )
         found = _Found(self._costs(schedule, us), schedule, spilled)
         return self._in_bulk(found, plan, us) if plan.apart else found
+
+    def _mapped(self, launch: Launch, ahead: bool) -> _Mapped:
+        deep, stages = self._deepest(launch, ahead)
+        counted = work(deep, self.machine, self.bound)
+        threads = self._threads(launch, counted)
+        decision = Decision("threads", _last_stored(launch), (("count", threads),))
+        spilled = counted.residence(threads).spilled
+        return _Mapped(tuple(stages), decision, counted.us(threads), spilled)
 
     def _in_bulk(self, found: _Found, plan: _Plan, us: float) -> _Found:
         """The same with TMA moving what was made for products, where it can and that

@@ -56,6 +56,7 @@ class _SharedMemory:
         self.machine = machine
         self.sizes = sizes
         self.values = {v.name: v for v in launch.values}
+        self.tiles, self.whole = dict(launch.tiles), dict(launch.whole)
         self.reads = machine.reads_shared
         self.bytes = self._operand_bytes()
         self.fed = _fed(launch) - self.bytes.keys()
@@ -157,8 +158,7 @@ class _SharedMemory:
         return DTYPES[self.values[tile.value].dtype] * padded
 
     def _extent(self, index: str) -> int:
-        tile = dict(self.launch.tiles).get(index)
-        return tile or number(dict(self.launch.whole)[index], self.sizes)
+        return self.tiles.get(index) or number(self.whole[index], self.sizes)
 
 
 def _operands(launch: Launch) -> Iterator[Tile]:

@@ -15,7 +15,7 @@ def local_bytes(launch: Launch, sizes: Mapping[str, int]) -> int:
     """Bytes of local memory that one tile of a launch takes."""
     extents = {a.name: a.extent for v in launch.values for a in v.axes}
     between = sum(
-        DTYPES[t.dtype] * prod(number(extents[a], sizes) for a in t.axes)
+        DTYPES[t.dtype] * prod([number(extents[a], sizes) for a in t.axes])
         for t in temporaries(launch)
     )
     return between + sum(local_parts(launch, sizes).values())

@@ -1,0 +1,106 @@
+"""The launch of a segment, with open tile sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from ir.lower.launches import Segment, Tiling
+from ir.lower.program import Program
+from ir.lower.tile_sizes import OpenLaunch, OpenTile, told_apart
+from ir.lower.verbs import OF_LAUNCH
+from ir.machine import Machine
+from ir.memo import Recent
+from ir.nest.nest import GridAxis, Launch, Parameter, Repeat
+from ir.recurrence import Recurrence
+from ir.schedule import Schedule
+from ir.sizes import free_sizes
+from ir.spec import Facts, Spec, Tensor
+
+MOST = 256  # launches of a segment that are kept
+SEGMENTS = 32  # whose launches are kept
+# Verbs that a launch is built without: where launches end, how indices are cut, and what a machine
+# decides on a launch as a whole.
+AROUND = ("kernel", "tile", "place", "rasterize", *OF_LAUNCH)
+_LAUNCHES: Recent[Segment, Recent[Machine, OpenLaunch]] = Recent(SEGMENTS)
+
+
+def launch(
+    spec: Spec,
+    facts: Facts,
+    schedule: Schedule,
+    machine: Machine,
+    segment: Segment,
+    cut: Mapping[str, Tiling],
+) -> OpenLaunch:
+    """The launch of a segment, built once for schedules that do not differ in what is inside it."""
+    found = _remembered(spec, facts, schedule, machine, segment, cut)
+    fields = machine.model.launch_fields(schedule, segment, cut)
+    same = all(getattr(found.launch, name) == value for name, value in fields.items())
+    return found if same else OpenLaunch(replace(found.launch, **fields), found.tiles)
+
+
+def _remembered(
+    spec: Spec,
+    facts: Facts,
+    schedule: Schedule,
+    machine: Machine,
+    segment: Segment,
+    cut: Mapping[str, Tiling],
+) -> OpenLaunch:
+    if not schedule.exact():
+        return _built(spec, facts, schedule, machine, segment, cut)
+    told = told_apart(segment.equations, schedule)
+    tiles = tuple([(c.index, c.level, c.decided or c.tile, told and c.tile) for c in cut.values()])
+    key = (tiles, *[d for d in schedule.decisions if d.verb not in AROUND])
+    known = _LAUNCHES.get(segment, None) or _LAUNCHES.put(segment, None, Recent(MOST))
+    return known.get(machine, key) or known.put(
+        machine, key, _built(spec, facts, schedule, machine, segment, cut)
+    )
+
+
+def _built(
+    spec: Spec,
+    facts: Facts,
+    schedule: Schedule,
+    machine: Machine,
+    segment: Segment,
+    cut: Mapping[str, Tiling],
+) -> OpenLaunch:
+    program = Program(spec, facts, schedule, machine, segment, cut)
+    program.build()
+    grid = tuple(GridAxis(c.index, c.tile, c.range.high) for c in cut.values() if c.level == "grid")
+    tiles = tuple(OpenTile(c.index, c.tile, c.decided) for c in cut.values() if c.tile)
+    made = Launch(
+        name=segment.name,
+        parameters=_parameters(spec, facts, segment, program.touched),
+        sizes=(*free_sizes(spec), *(name for name, _ in spec.derived)),
+        grid=grid,
+        values=tuple(program.values.values()),
+        once=program.once,
+        body=program.body,
+        tiles=tuple((t.index, t.size) for t in tiles),
+        whole=tuple((c.index, c.range.high) for c in cut.values() if not c.tile),
+        repeat=_repeat(segment.recurrence, facts),
+    )
+    return OpenLaunch(made, tiles)
+
+
+def _repeat(step: Recurrence | None, facts: Facts) -> Repeat | None:
+    if step is None:
+        return None
+    return Repeat(step.index, facts.ranges[step.index].high, step.targets[0], step.backwards)
+
+
+def _parameters(
+    spec: Spec, facts: Facts, segment: Segment, touched: tuple[str, ...]
+) -> tuple[Parameter, ...]:
+    """The global tensors of a launch: inputs, then workspace, then outputs."""
+    roles = {t.name: "input" for t in spec.inputs} | {t.name: "output" for t in spec.outputs}
+    declared: dict[str, Tensor] = {t.name: t for t in (*spec.inputs, *spec.outputs)}
+    made = []
+    for name in dict.fromkeys((*touched, *segment.stored)):
+        tensor = declared.get(name, facts.tensors[name])
+        made.append(Parameter(name, tensor.dtype, tensor.shape, roles.get(name, "workspace")))
+    rank = ("input", "workspace", "output")
+    return tuple(sorted(made, key=lambda p: rank.index(p.role)))
