@@ -123,13 +123,13 @@ def test_a_maximum_propagates_nan_where_it_must(nan):
 def test_registers_under_other_axes_keep_their_elements():
     one = axis("mq", EVERY, Layout(4, 1), 4, 4)
     halves = (axis("m", EVERY, Layout(2, 1), 2, 2), axis("q", EVERY, Layout(2, 1), 2, 2))
-    merged, parted = Name("value", "merged"), Name("value", "parted")
+    merged, divided = Name("value", "merged"), Name("value", "divided")
     n = TWO[1]
     body = [
         to.Each(Y, at("x", "m", "n")),
         to.Regroup(merged, Y, (("w", ("m",)),), False),
-        to.Regroup(parted, merged, (("w", ("a", "b")),), True),
-        to.Regroup(merged, parted, (("w", ("a", "b")),), False),
+        to.Regroup(divided, merged, (("w", ("a", "b")),), True),
+        to.Regroup(merged, divided, (("w", ("a", "b")),), False),
         to.Regroup(Z, merged, (("w", ("m",)),), True),
     ]
     w = replace(one, index="w")
@@ -137,7 +137,7 @@ def test_registers_under_other_axes_keep_their_elements():
     fragments = [
         Fragment(Y, "f32", TWO),
         Fragment(merged, "f32", (w, n)),
-        Fragment(parted, "f32", (n, a, b)),  # in any order
+        Fragment(divided, "f32", (n, a, b)),  # in any order
     ]
     assert (through(body, fragments, VALUES) == VALUES).all()
 
