@@ -114,12 +114,12 @@ def _made(
     pairs = [(n, _wider(e, widths.get(n.stem))) for n, e in launch.constants]
     pairs += lowering.constants.items()
     needed = {n for _, e in pairs for n in e.walk() if isinstance(n, Name)}
-    sizes = sizes_of(nodes, tuple(e for n, e in pairs if n in used))
+    sizes = sizes_of(*nodes, *(e for n, e in pairs if n in used))
     return to.Launch(
         name=launch.name,
         equations=launch.equations,
         tensors=launch.tensors,
-        sizes=tuple(s for s in launch.sizes if s in sizes_of(nodes)),
+        sizes=tuple(s for s in launch.sizes if s in sizes_of(*nodes)),
         specialized=launch.specialized,
         step=launch.step,
         attributes=tuple((n, v) for n, v in launch.attributes if n in sizes),

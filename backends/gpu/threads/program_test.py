@@ -23,7 +23,7 @@ from backends.gpu.threads.thread import (
 from backends.gpu.tile import expressions
 from ir.autoschedule.autoschedule import autoschedule
 from ir.lower.lower import lower
-from ir.spec import Number
+from ir.spec import Number, Size
 from machines.gpu.matrix_instructions import family
 from testing.conformance.suite import language_cases, served
 from testing.samples.samples import KERNELS, WITH_INSTRUCTIONS, workload
@@ -104,3 +104,12 @@ def test_copies_run_ahead_of_their_loop():
     assert loop.body[0] == Wait(stages - 2)
     ahead = [s for s in statements(loop.body) if isinstance(s, Copy)]
     assert len(ahead) == 2 and all(s.stage is not None for s in ahead)
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_launch_names_the_sizes_that_its_statements_read(name):
+    _, program = library(name)
+    for launch in program.launches:
+        nodes = expressions(launch.once, launch.body, launch.fragments, launch.shared)
+        read = {n.name for n in nodes if isinstance(n, Size) and n.name.isupper()}
+        assert read and read <= {*launch.sizes}
