@@ -80,10 +80,6 @@ TABLE = {
     "backends/shared": (("ir", "backends"), ("numpy",)),
     "backends/gpu": (("ir", "backends"), ()),
     "backends/gpu/layout": (("ir",), ()),
-    "backends/gpu/threads": (
-        ("ir", "machines/gpu", "backends", "backends/gpu", "backends/gpu/layout"),
-        (),
-    ),
     "backends/gpu/threads/interpreter": (
         (
             "ir",
@@ -98,11 +94,18 @@ TABLE = {
         ("numpy",),
     ),
     "backends/gpu/matrix": (("ir", "machines/gpu", "backends/gpu/layout"), ("numpy",)),
-    "backends/gpu/model": (
-        ("ir", "machines/fields", "machines/gpu", "backends", "backends/gpu"),
+    "backends/gpu/threads": (
+        ("ir", "machines/gpu", "backends", "backends/gpu", "backends/gpu/layout"),
         (),
     ),
-    "backends/gpu/device": (("ir", "machines/gpu", "backends"), ("torch",)),
+    "backends/gpu/model": (
+        (
+            *("ir", "machines/fields", "machines/gpu"),
+            *("backends", "backends/gpu", "backends/gpu/assembly"),
+        ),
+        (),
+    ),
+    "backends/gpu/device": (("ir", "machines/gpu", "backends", "backends/gpu"), None),
     "backends/gpu/assembly": ((), ()),
     "backends/*": (
         (

@@ -9,7 +9,7 @@ for sm_80, sm_90a and sm_100a, which agree.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from backends.gpu.assembly.mix import Code
 from backends.gpu.assembly.sass import classified
@@ -21,14 +21,14 @@ OPERATIONS = """
 029 DADD  02a DSETP  02b DFMA  02f ELECT  030 HADD2  031 HFMA2  032 HMUL2  035 HFMA2  036 VIADD
 037 IMMA  03b LDSM  03c HMMA  03e F2FP  03f DMMA  044 STSM  045 I2FP  046 VIADDMNMX  048 VIMNMX
 049 FFMA2  04a FMUL2  04b FADD2  04c UVIRTCOUNT  076 FMNMX3  082 UMOV  083 UP2UR  086 VOTEU
-087 USEL  08c UISETP  090 UIADD3  091 ULEA  092 ULOP3  097 UIADD3  099 USHF  09a USGXT
+087 USEL  08c UISETP  090 UIADD3  091 ULEA  092 ULOP3  096 UPRMT  097 UIADD3  099 USHF  09a USGXT
 09c UPLOP3  0a4 UIMAD  0a5 UIMAD  0b9 ULDC  0bd UFLO  0ca R2UR  0cc CREDUX  100 FLO  102 FCHK
 104 F2F  105 F2I  106 I2F  107 FRND  108 MUFU  109 POPC  110 F2F  111 F2I  112 I2F  118 NOP
 119 S2R  11a DEPBAR  11d BAR  141 BSYNC  142 BREAK  144 CALL  145 BSSY  147 BRA  148 WARPSYNC
 14d EXIT  150 RET  15c BPT  15d NANOSLEEP  181 LDG  182 LDC  183 LDL  184 LDS  186 STG  187 STL
 188 STS  189 SHFL  18c ATOMS  18f CCTL  192 MEMBAR  1a3 ATOMG  1a7 SYNCS  1a8 ATOMG  1a9 ATOMG
 1ab ERRBAR  1ac LDCU  1ae LDGSTS  1af LDGDEPBAR  1b1 SYNCS  1b2 SYNCS  1b4 UTMALDG  1b5 UTMASTG
-1b7 UTMACMDFLUSH  1c3 S2UR  1c4 REDUX  1c5 WARPGROUP  1c6 FENCE  1e3 UTCATOMSWS  1e9 UTCBAR
+1b7 UTMACMDFLUSH  1c2 R2UR  1c3 S2UR  1c4 REDUX  1c5 WARPGROUP  1c6 FENCE  1e3 UTCATOMSWS  1e9 UTCBAR
 1ea UTCHMMA  1ed STTM  1ee LDTM  1f0 HGMMA  1f1 IGMMA  1f3 QGMMA
 """
 
@@ -37,6 +37,7 @@ _BRANCH, _NEVER = 0x147, 0xF
 _WIDE_BRANCH = 90  # from this architecture on, branch offsets count instructions; before, bytes
 _BYTES = 16
 _REGISTERS, _FRAME = b"\x04\x2f\x08\x00", b"\x04\x11\x08\x00"  # function attributes
+_OF_FUNCTION = (_REGISTERS, _FRAME)
 _INFO, _TEXT = ".nv.info", ".text."
 
 
@@ -46,14 +47,32 @@ class Unknown(Exception):
 
 def parsed(cubin: bytes, arch: int) -> Code:
     """The program of a cubin with one kernel; Unknown where it cannot be read."""
+    found = functions(cubin, arch)
+    if len(found) != 1:
+        raise Unknown(f"{len(found)} functions")
+    return next(iter(found.values()))
+
+
+def functions(cubin: bytes, arch: int) -> dict[str, Code]:
+    """The programs of all kernels of a cubin by name; Unknown where one cannot be read."""
     sections = dict(_sections(cubin))
-    texts = [body for name, body in sections.items() if name.startswith(_TEXT)]
-    if len(texts) != 1 or _INFO not in sections:
+    texts = {name.removeprefix(_TEXT): s for name, s in sections.items() if name.startswith(_TEXT)}
+    if _INFO not in sections:
         raise Unknown(f"{len(texts)} functions")
+    symbols = _symbols(sections) if len(texts) > 1 else {}
+    info = sections[_INFO]
+    return {
+        name: _code(text, arch, *(_attribute(info, a, symbols.get(name)) for a in _OF_FUNCTION))
+        for name, text in texts.items()
+    }
+
+
+def _code(text: bytes, arch: int, registers: int, spills: int) -> Code:
+    """A program from its instructions."""
     classes: list[str] = []
     at: list[int] = []
     loops: list[tuple[int, int]] = []
-    for number, (low, high) in enumerate(struct.iter_unpack("<QQ", texts[0])):
+    for number, (low, high) in enumerate(struct.iter_unpack("<QQ", text)):
         at.append(len(classes))
         name = _NAMES.get(low & 0x1FF)
         if name is None:
@@ -67,13 +86,7 @@ def parsed(cubin: bytes, arch: int) -> Code:
             if 0 <= target < number:
                 loops.append((at[target], len(classes)))
         classes.append(classified(name))
-    info = sections[_INFO]
-    return Code(
-        registers=_attribute(info, _REGISTERS),
-        spills=_attribute(info, _FRAME),
-        classes=tuple(classes),
-        loops=tuple(loops),
-    )
+    return Code(registers, spills, tuple(classes), tuple(loops))
 
 
 def _jump(low: int, high: int, arch: int) -> int:
@@ -84,16 +97,25 @@ def _jump(low: int, high: int, arch: int) -> int:
     return 4 * step // _BYTES
 
 
-def _attribute(info: bytes, name: bytes) -> int:
-    """The largest value of an attribute; an entry is its name, a function and a value."""
-    found = [
-        struct.unpack_from("<I", info, at + 8)[0]
+def _attribute(info: bytes, name: bytes, symbol: int | None) -> int:
+    """The largest value of an attribute, of one function where a symbol is given; an entry is its
+    name, a function and a value."""
+    entries = [
+        struct.unpack_from("<II", info, at + 4)
         for at in range(0, len(info) - 11, 4)
         if info[at : at + 4] == name
     ]
+    found = [value for function, value in entries if symbol in (None, function)]
     if not found:
         raise Unknown(f"no attribute {name.hex()}")
     return max(found)
+
+
+def _symbols(sections: Mapping[str, bytes]) -> dict[str, int]:
+    """The number of each symbol by its name."""
+    names = sections.get(".strtab", b"")
+    starts = (n for n, *_ in struct.iter_unpack("<IBBHQQ", sections.get(".symtab", b"")))
+    return {names[s : names.index(b"\0", s)].decode(): n for n, s in enumerate(starts)}
 
 
 def _sections(elf: bytes) -> Iterator[tuple[str, bytes]]:

@@ -27,33 +27,20 @@ from triton.runtime.jit import JITFunction, mangle_type
 from backends.backend import BackendError, Built
 from backends.gpu.assembly import amdgcn, cubin, sass
 from backends.gpu.assembly.mix import Code
-from backends.triton.build.child import in_child
+from backends.gpu.child import in_child
+from backends.gpu.device.tensors import unplaced
+from backends.gpu.model.builds import CompiledLaunch, check_limits, figures
 from backends.triton.build.module import launcher
 from backends.triton.signature import parameters
 from backends.triton.table import table as table_of
-from backends.triton.tensors import unplaced
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
 from ir.sizes import bind
-from machines.gpu.occupancy import programs_per_unit
 
 FILE = "kernel.py"
 CUOBJDUMP = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
 CACHE = "triton"  # folder of Triton's cache; a later run on a device finds its entries
 SECONDS = 60.0  # limit for all launches of one source
-
-
-@dataclass(frozen=True, slots=True)
-class CompiledLaunch:
-    """One compiled launch."""
-
-    name: str
-    programs: int  # in the grid
-    warps: int
-    stages: int
-    shared: int  # bytes of shared memory per program
-    seconds: float  # of compiling
-    code: Code
 
 
 def build(source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
@@ -69,7 +56,7 @@ def build(source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
     done = in_child(lambda: compiled(file, nest, table), SECONDS, "build", folder)
     _check_launches(done, nest)
     for one in done:
-        _check_limits(one, table)
+        check_limits(one, table)
     return Built(file, figures(done, table))
 
 
@@ -212,59 +199,6 @@ def _check_launches(done: list[CompiledLaunch], nest: LoopNest) -> None:
     if len(done) != len(names):
         got = ", ".join(one.name for one in done)
         raise BackendError("build", f"`launch` launches {got}; expected {', '.join(names)}")
-
-
-def _check_limits(one: CompiledLaunch, table: Mapping[str, Any]) -> None:
-    """BackendError("build") for what the compiler accepts and a device refuses."""
-    most, threads = table["shared_bytes_per_program"], one.warps * table["warp"]
-    if one.shared > most:
-        raise BackendError(
-            "build", f"{one.name} needs {one.shared} bytes of shared memory; there are {most}"
-        )
-    if threads > table["threads_per_program"]:
-        raise BackendError(
-            "build",
-            f"{one.name} has {one.warps} warps, {threads} threads; "
-            f"a program may have {table['threads_per_program']}",
-        )
-    if one.code.registers > table["registers_per_thread"]:
-        raise BackendError(
-            "build",
-            f"{one.name} needs {one.code.registers} registers; "
-            f"a thread may have {table['registers_per_thread']}",
-        )
-    if not programs_per_unit(table, one.code.registers, one.shared, one.warps).programs:
-        raise BackendError(
-            "build",
-            f"{one.name} fits no unit: {one.code.registers} registers in {one.warps} warps, "
-            f"{one.shared} bytes of shared memory",
-        )
-
-
-def figures(done: list[CompiledLaunch], table: Mapping[str, Any]) -> dict[str, float]:
-    """Static facts: of each launch as `<launch>.<fact>`, and over all launches by plain names."""
-    found: dict[str, float] = {}
-    for one in done:
-        held = programs_per_unit(table, one.code.registers, one.shared, one.warps)
-        facts = {
-            "registers": one.code.registers,
-            "spills": one.code.spills,
-            "shared_bytes": one.shared,
-            "occupancy": held.share,
-            "programs": held.programs,
-            "warps": one.warps,
-            "stages": one.stages,
-            "grid": one.programs,
-            "instructions": len(one.code.classes),
-        }
-        facts |= {f"mix.{name}": n for name, n in one.code.mix().items()}
-        facts |= {f"loop.{name}": n for name, n in one.code.loop_mix().items()}
-        found |= {f"{one.name}.{name}": float(n) for name, n in facts.items()}
-    for name in ("registers", "spills", "shared_bytes"):
-        found[name] = max(found[f"{one.name}.{name}"] for one in done)
-    found["occupancy"] = min(found[f"{one.name}.occupancy"] for one in done)
-    found["compile_seconds"] = sum(one.seconds for one in done)
-    return found
 
 
 def version() -> str:

@@ -11,7 +11,7 @@ import torch
 from triton.runtime.jit import JITFunction
 
 from backends.backend import BackendError, Built
-from backends.gpu.device import gpu, nvml, timing
+from backends.gpu.device import gpu, nvml, running, timing
 from backends.gpu.device.fake import Fake
 from backends.triton.device import device
 from ir.reference.inputs import random_inputs
@@ -28,8 +28,9 @@ class FakeGpu(Fake):
 @pytest.fixture
 def on_cpu(monkeypatch):
     """Torch's CPU as the device, with ROOM bytes of memory."""
-    monkeypatch.setattr(device, "DEVICE", "cpu")
-    monkeypatch.setattr(device, "CudaDevice", FakeGpu)
+    monkeypatch.setattr(running, "DEVICE", "cpu")
+    for module in (device, running):
+        monkeypatch.setattr(module, "CudaDevice", FakeGpu)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: None)
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (ROOM, ROOM))
 
@@ -85,16 +86,16 @@ def test_a_process_that_asked_the_driver_looks_for_itself(monkeypatch):
     looked = []
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)
     monkeypatch.setattr(torch.cuda, "_is_in_bad_fork", lambda: os.getpid() != ours)
-    monkeypatch.setattr(device, "lack", lambda *words: looked.append(words) or "")
+    monkeypatch.setattr(running, "lack", lambda *words: looked.append(words) or "")
     ours = os.getpid()
-    assert device._looked_in_child(90, ("H200",)) == "" and looked == [(90, ("H200",))]
+    assert running.looked_in_child(90, ("H200",)) == "" and looked == [(90, ("H200",))]
 
 
 def test_a_process_that_did_not_leaves_it_to_a_child(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)
     monkeypatch.setattr(torch.cuda, "_is_in_bad_fork", lambda: False)
-    monkeypatch.setattr(device, "lack", lambda *words: str(os.getpid()))
-    assert device._looked_in_child(90, ("H200",)) not in ("", str(os.getpid()))
+    monkeypatch.setattr(running, "lack", lambda *words: str(os.getpid()))
+    assert running.looked_in_child(90, ("H200",)) not in ("", str(os.getpid()))
 
 
 def test_a_run_gives_the_outputs(case):
@@ -140,7 +141,7 @@ def test_a_time_is_measured_on_shifted_inputs(case, monkeypatch):
     timed = device.time(*given)
     assert (timed.us, timed.kind) == (12.0, "measured")
     assert timed.figures["us_p80"] == 13.0 and timed.figures["runs"] == 20
-    assert len(seen) == device.MOST_SETS
+    assert len(seen) == running.MOST_SETS
     x = given[-1]["x"]
     np.testing.assert_array_equal(seen[0][0].numpy(), x)
     np.testing.assert_array_equal(np.sort(seen[1][0].numpy(), axis=None), np.sort(x, axis=None))
@@ -150,12 +151,12 @@ def test_a_time_is_measured_on_shifted_inputs(case, monkeypatch):
 def test_sets_fit_the_memory(case, monkeypatch):
     monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (0, ROOM))
     given = case(PLAIN)
-    assert len(device._sets(given[1], SIZES, given[-1])) == 1
+    assert len(running.sets(given[1], SIZES, given[-1])) == 1
 
 
 def test_integers_are_not_shifted():
     given = torch.arange(4096)
-    assert torch.equal(device._shifted(given, 1), given)
+    assert torch.equal(running.shifted(given, 1), given)
 
 
 def test_a_timeline_has_a_bar_for_each_launch(case, source_of, monkeypatch, tmp_path):

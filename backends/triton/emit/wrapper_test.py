@@ -16,10 +16,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backends.gpu.device.tensors import DTYPES
 from backends.registry import target
 from backends.triton.build.admission import require_admissible
 from backends.triton.build.module import load
-from backends.triton.tensors import DTYPES
 from backends.triton.testing.walks import emitted
 from ir.autoschedule.autoschedule import plain
 from ir.lower.lower import lower

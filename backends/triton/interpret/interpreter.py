@@ -25,7 +25,8 @@ from triton.runtime import interpreter
 from triton.runtime.jit import JITFunction, mangle_type
 
 from backends.backend import Arrays, BackendError, Built, Sizes
-from backends.triton.build.child import in_child
+from backends.gpu.child import in_child
+from backends.gpu.device.tensors import array, placed, poisoned
 from backends.triton.build.module import launcher
 from backends.triton.interpret import libdevice, reductions, repairs
 from backends.triton.interpret.guard import MemoryGuard, Region, Stray
@@ -34,7 +35,6 @@ from backends.triton.interpret.programs import Programs
 from backends.triton.interpret.semantic import Semantic
 from backends.triton.signature import parameters
 from backends.triton.table import table as table_of
-from backends.triton.tensors import array, placed, poisoned
 from ir.machine import Machine
 from ir.nest.nest import LoopNest, Parameter
 from ir.sizes import bind

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from backends.backend import BackendError, Built
+from backends.gpu.child import in_child
 from backends.registry import backend
-from backends.triton.build.child import in_child
 from backends.triton.build.compile import compiled
 from backends.triton.interpret.interpreter import SECONDS, interpret, interpreted
 from backends.triton.table import table

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import torch
 
-from backends.triton.build.child import in_child
+from backends.gpu.child import in_child
+from backends.gpu.device.tensors import poison
 from backends.triton.interpret.interpreter import SECONDS, start, warm
-from backends.triton.tensors import poison
 from ir.machine import Machine
 from ir.nest.nest import Parameter
 

@@ -22,7 +22,7 @@ from triton.runtime.jit import _normalize_ty, mangle_type
 from triton.tools.tensor_descriptor import TensorDescriptor
 
 from backends.backend import BackendError
-from backends.triton.build.child import fault
+from backends.gpu.child import fault
 from backends.triton.interpret.guard import MemoryGuard, Stray
 from backends.triton.interpret.lockstep import Lockstep, Split
 from backends.triton.interpret.traffic import AccessLog, Conflict

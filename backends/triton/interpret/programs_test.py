@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from backends.backend import Built
-from backends.triton.build.child import in_child
+from backends.gpu.child import in_child
 from backends.triton.interpret import interpreter
 from backends.triton.interpret.programs import Programs
 

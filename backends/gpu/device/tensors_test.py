@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from backends.triton.tensors import DTYPES, array, placed, poisoned, same_bits, unplaced
+from backends.gpu.device.tensors import DTYPES, array, placed, poisoned, same_bits, unplaced
 from ir.nest.nest import Parameter
 from ir.reference.rounding import HELD_AS, round_to
 from ir.spec import Number, Size
