@@ -12,7 +12,8 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass, replace
+from copy import copy
+from dataclasses import fields, is_dataclass
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -83,8 +84,11 @@ def given(value: Any) -> Any:
             return {name: given(v) for name, v in value.items()}
     if not is_dataclass(value):
         return value
-    own = [f.name for f in fields(value) if f.init]
-    return replace(value, **{name: given(getattr(value, name)) for name in own})
+    made = copy(value)
+    for f in fields(value):
+        # Not by its constructor, which may accept whole numbers alone.
+        object.__setattr__(made, f.name, given(getattr(value, f.name)))
+    return made
 
 
 @contextmanager
