@@ -36,6 +36,7 @@ CALLED = TYPES | frozenset(
     if for while switch return __launch_bounds__ __syncthreads cdiv round_up least most least_of
     most_of swizzle panel load store copy_async commit_copies wait_copies add_to rank shuffle_xor
     scan pair unpair load_matrices load_matrices_transposed mma_m16n8k16 mma_m16n8k8 shared_at join
+    matrix wgmma arrive_warpgroup commit_warpgroup wait_warpgroup fence_shared
     """.split()
 )
 _BANNED = (WORDS | {"using", "namespace", "enum"}) - {"extern"}

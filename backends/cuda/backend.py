@@ -18,6 +18,7 @@ from backends.cuda.admission import require_admissible
 from backends.cuda.build import build, compiled, launches
 from backends.cuda.rules import RULES, WORDS
 from backends.cuda.spelling import templates
+from backends.cuda.table import number
 from backends.gpu.device import running
 from backends.gpu.device.gpu import CudaDevice, alone, nodes
 from backends.gpu.model.model import modelled
@@ -39,7 +40,9 @@ from ir.sizes import bind
 from machines.gpu.facts import device_names, facts
 from machines.gpu.matrix_instructions import MatrixInstruction, of_machine
 
-FAMILY = "mma_sync"  # of matrix instructions that kernel.h has functions for
+# Families of matrix instructions that kernel.h has functions for; the second only in code for one
+# architecture alone.
+FAMILY, OF_ARCHITECTURE = "mma_sync", "wgmma"
 
 
 class Cuda:
@@ -172,7 +175,7 @@ class Cuda:
 
 def present(machine: Machine) -> str:
     """Why the machine's GPU is not in this computer; empty where it is."""
-    return _present(machine.details["cuda"]["arch"], device_names(machine))
+    return _present(number(machine.details["cuda"]["arch"]), device_names(machine))
 
 
 @cache
@@ -191,7 +194,9 @@ def spelled(nest: LoopNest) -> LoopNest:
 
 
 def _rows(machine: Machine) -> tuple[MatrixInstruction, ...]:
-    return tuple(i for i in of_machine(machine) if i.family == FAMILY)
+    special = str(machine.details["cuda"]["arch"]).endswith("a")
+    families = (FAMILY, OF_ARCHITECTURE) if special else (FAMILY,)
+    return tuple(i for i in of_machine(machine) if i.family in families)
 
 
 def _program(nest: LoopNest, machine: Machine) -> ThreadProgram:

@@ -10,7 +10,6 @@ using i32 = int;
 using i16 = short;
 using i8 = signed char;
 using u8 = unsigned char;
-using u64 = unsigned long long;
 
 #define kInfinity __int_as_float(0x7f800000)
 #define kNan __int_as_float(0x7fc00000)
@@ -201,7 +200,7 @@ constexpr float kLog2E = 1.4426950408889634f;
 
 // -- memory ---------------------------------------------------------------------------------------
 
-extern __shared__ __align__(128) u8 shared_bytes[];
+extern __shared__ __align__(1024) u8 shared_bytes[];
 
 // The part of shared memory that begins at a byte.
 template <class T>
@@ -404,5 +403,43 @@ inline void mma_m16n8k8(float& c0, float& c1, float& c2, float& c3, float a0, fl
   ptx::mma_tf32(c0, c1, c2, c3, __float_as_uint(a0), __float_as_uint(a1), __float_as_uint(a2),
                 __float_as_uint(a3), __float_as_uint(b0), __float_as_uint(b1));
 }
+
+// A matrix of a tile in panels, as a warpgroup's instruction reads it: where it begins, and how far
+// apart panels and groups of 8 rows are.
+template <class T>
+struct Matrix { u64 descriptor; };
+template <int kPanel, class T>
+inline Matrix<T> matrix(const T* tile, int rows, int row, int column) {
+  constexpr int kBytes = kPanel * sizeof(T);
+  constexpr u64 kSwizzle = kBytes == 128 ? 1 : kBytes == 64 ? 2 : kBytes == 32 ? 3 : 0;
+  const u32 start = shared_address(tile + panel<kPanel>(rows, row, column));
+  const u64 panels = rows * kBytes >> 4, groups = 8 * kBytes >> 4;
+  return {u64(start >> 4) | panels << 16 | groups << 32 | kSwizzle << 62};
+}
+
+// D += A * B of four warps. kA, kB: whether M, or N, is the contiguous dimension of the operand.
+#define WGMMA(T, instruction)                                                                \
+  template <int kColumns, int kA, int kB>                                                    \
+  inline void wgmma(float* top, float* bottom, Matrix<T> a, Matrix<T> b) {                   \
+    instruction<kColumns>::template multiply<kA, kB>(top, bottom, a.descriptor, b.descriptor); \
+  }                                                                                          \
+  template <int kColumns, int kB>                                                            \
+  inline void wgmma(float* top, float* bottom, T a0, T a1, T a2, T a3, T a4, T a5, T a6, T a7, \
+                    Matrix<T> b) {                                                           \
+    instruction<kColumns>::template multiply<kB>(top, bottom, pair(a0, a1), pair(a2, a3),    \
+                                                 pair(a4, a5), pair(a6, a7), b.descriptor);  \
+  }
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+WGMMA(f16, ptx::wgmma_f16)
+WGMMA(bf16, ptx::wgmma_bf16)
+inline void fence_shared() { ptx::fence_shared(); }
+inline void arrive_warpgroup() { ptx::arrive_warpgroup(); }
+inline void commit_warpgroup() { ptx::commit_warpgroup(); }
+template <int kPending>
+inline void wait_warpgroup() {
+  ptx::wait_warpgroup<kPending>();
+}
+#endif
+#undef WGMMA
 
 #endif  // BACKENDS_CUDA_KERNEL_H_

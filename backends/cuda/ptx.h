@@ -4,6 +4,7 @@
 
 using u16 = unsigned short;
 using u32 = unsigned int;
+using u64 = unsigned long long;
 
 namespace ptx {
 
@@ -90,6 +91,71 @@ MULTIPLY(mma_f16, "m16n8k16.row.col.f32.f16.f16.f32")
 MULTIPLY(mma_bf16, "m16n8k16.row.col.f32.bf16.bf16.f32")
 MULTIPLY(mma_tf32, "m16n8k8.row.col.f32.tf32.tf32.f32")
 #undef MULTIPLY
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+// D += A * B of four warps, in flight until it is waited for. A thread holds two rows of D, two of
+// every 8 columns. B is a matrix in shared memory (`matrix` of kernel.h); A is one, or registers.
+// What threads wrote to shared memory, for instructions that read it past the registers.
+inline void fence_shared() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+inline void arrive_warpgroup() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+inline void commit_warpgroup() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+template <int kPending>
+inline void wait_warpgroup() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
+}
+
+#define D8(i) "+f"(top[i]), "+f"(top[i + 1]), "+f"(bottom[i]), "+f"(bottom[i + 1])
+#define D16(i) D8(i), D8(i + 2)
+#define D32(i) D16(i), D16(i + 4)
+#define D64(i) D32(i), D32(i + 8)
+#define D128(i) D64(i), D64(i + 16)
+#define D256(i) D128(i), D128(i + 32)
+#define P8 "%0, %1, %2, %3"
+#define P16 P8 ", %4, %5, %6, %7"
+#define P32 P16 ", %8, %9, %10, %11, %12, %13, %14, %15"
+#define P64 P32 ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define P128 P64 \
+  ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47" \
+  ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define P256 P128 \
+  ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79" \
+  ", %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95" \
+  ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111" \
+  ", %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+// The last six arguments are the numbers of the operands after D.
+#define WGMMA(name, columns, type, a, b, c, d, e, f)                                               \
+  template <>                                                                                      \
+  struct name<columns> {                                                                           \
+    template <int kA, int kB>                                                                      \
+    static inline void multiply(float* top, float* bottom, u64 left, u64 right) {                  \
+      asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\nwgmma.mma_async.sync.aligned.m64n"     \
+                   #columns "k16.f32." type "." type " {" P##columns "}, %" #a ", %" #b            \
+                   ", p, 1, 1, %" #c ", %" #d ";\n}"                                               \
+                   : D##columns(0) : "l"(left), "l"(right), "n"(kA), "n"(kB));                     \
+    }                                                                                              \
+    template <int kB>                                                                              \
+    static inline void multiply(float* top, float* bottom, u32 a0, u32 a1, u32 a2, u32 a3,         \
+                                u64 right) {                                                       \
+      asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\nwgmma.mma_async.sync.aligned.m64n"     \
+                   #columns "k16.f32." type "." type " {" P##columns "}, {%" #a ", %" #b ", %" #c  \
+                   ", %" #d "}, %" #e ", p, 1, 1, %" #f ";\n}"                                     \
+                   : D##columns(0) : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "l"(right), "n"(kB));     \
+    }                                                                                              \
+  };
+#define WGMMAS(name, type)                             \
+  template <int kColumns>                              \
+  struct name;                                         \
+  WGMMA(name, 8, type, 4, 5, 6, 7, 8, 9)               \
+  WGMMA(name, 16, type, 8, 9, 10, 11, 12, 13)          \
+  WGMMA(name, 32, type, 16, 17, 18, 19, 20, 21)        \
+  WGMMA(name, 64, type, 32, 33, 34, 35, 36, 37)        \
+  WGMMA(name, 128, type, 64, 65, 66, 67, 68, 69)       \
+  WGMMA(name, 256, type, 128, 129, 130, 131, 132, 133)
+WGMMAS(wgmma_f16, "f16")
+WGMMAS(wgmma_bf16, "bf16")
+#undef WGMMAS
+#undef WGMMA
+#endif
 
 }  // namespace ptx
 

@@ -8,8 +8,20 @@ from machines.fields.fields import GUIDE, Checked, Kind
 
 LEAST = 80  # the first with copies that run ahead, and maxima that keep NaN
 FIELDS = {
-    "arch": Kind(f"a number from {LEAST} on (90)", lambda v: type(v) is int and v >= LEAST),
+    # "90a": code for this architecture alone, with the instructions that no other has.
+    "arch": Kind(
+        f'a number from {LEAST} on (90), or such a number with an "a" as text ("90a")',
+        lambda v: number(v) >= LEAST,
+    ),
 }
+
+
+def number(arch: object) -> int:
+    """The number of an architecture; 0 of what is none."""
+    if type(arch) is int:
+        return arch
+    text = arch[:-1] if isinstance(arch, str) and arch.endswith("a") else ""
+    return int(text) if text.isdigit() else 0
 
 
 def check(machine: Machine) -> None:

@@ -20,15 +20,17 @@
 #define __shared__
 #define __align__(bytes)
 #define __CUDA_ARCH__ 900
+#define __CUDA_ARCH_FEAT_SM90_ALL
 
 using u16 = uint16_t;
 using u32 = uint32_t;
+using u64 = unsigned long long;
 struct alignas(8) uint2 { u32 x, y; };
 struct alignas(16) uint4 { u32 x, y, z, w; };
 struct Place { unsigned x, y, z; };
 
 inline Place threadIdx, blockIdx, gridDim;
-alignas(128) unsigned char shared_bytes[1 << 18];
+alignas(1024) unsigned char shared_bytes[1 << 18];
 
 namespace emulated {
 
@@ -249,6 +251,61 @@ MULTIPLY(mma_f16, true, float_of(u16(x)))
 MULTIPLY(mma_bf16, true, as<float>(x << 16))
 MULTIPLY(mma_tf32, false, as<float>(x & ~0x1fffu))
 #undef MULTIPLY
+
+inline void fence_shared() {}
+inline void arrive_warpgroup() {}
+inline void commit_warpgroup() {}
+template <int kPending>
+inline void wait_warpgroup() {}
+
+// The element of an operand in shared memory as its descriptor says; along: of M or N. Where that is
+// the contiguous dimension, panels are as far apart as the descriptor's first distance says.
+template <class Of>
+inline float element(u64 matrix, bool along_is_contiguous, int along, int k, Of of) {
+  const u32 start = u32(matrix & 0x3fff) << 4, panels = u32(matrix >> 16 & 0x3fff) << 4;
+  const u32 groups = u32(matrix >> 32 & 0x3fff) << 4;
+  const int mode = int(matrix >> 62), bytes = mode ? 256 >> mode : 16;
+  const int row = along_is_contiguous ? k : along, column = along_is_contiguous ? along : k;
+  u32 at = start + row / 8 * groups + row % 8 * bytes + column * 2 % bytes;
+  if (along_is_contiguous) at += column * 2 / bytes * panels;
+  else if (column * 2 >= bytes) abort();
+  const int bits = mode ? 4 - mode : 0;
+  at ^= (at >> 7 & ((1 << bits) - 1)) << 4;
+  u16 found;
+  memcpy(&found, shared_bytes + at, 2);
+  return of(found);
+}
+
+#define WGMMA(name, value)                                                                      \
+  template <int kColumns>                                                                       \
+  struct name {                                                                                 \
+    static float of(u16 x) { return value; }                                                    \
+    template <int kA, int kB>                                                                   \
+    static void multiply(float* top, float* bottom, u64 left, u64 right) {                      \
+      const int own = emulated::current % 128, row = own / 32 * 16 + own % 32 / 4;              \
+      for (int half = 0; half < 2; ++half)                                                      \
+        for (int n = 0; n < kColumns / 4; ++n)                                                  \
+          for (int k = 0; k < 16; ++k)                                                          \
+            (half ? bottom : top)[n] += element(left, kA, row + 8 * half, k, of) *              \
+                                        element(right, kB, n / 2 * 8 + own % 4 * 2 + n % 2, k, of); \
+    }                                                                                           \
+    template <int kB>                                                                           \
+    static void multiply(float* top, float* bottom, u32 a0, u32 a1, u32 a2, u32 a3, u64 right) { \
+      struct Operand { u32 a[4]; };                                                             \
+      const auto all = emulated::exchanged(Operand{{a0, a1, a2, a3}});                          \
+      const int own = emulated::current % 32;                                                   \
+      for (int half = 0; half < 2; ++half)                                                      \
+        for (int n = 0; n < kColumns / 4; ++n)                                                  \
+          for (int k = 0; k < 16; ++k) {                                                        \
+            const u32 pair = all.of[own / 4 * 4 + k % 8 / 2].a[half + k / 8 * 2];               \
+            (half ? bottom : top)[n] += of(u16(pair >> k % 2 * 16)) *                           \
+                                        element(right, kB, n / 2 * 8 + own % 4 * 2 + n % 2, k, of); \
+          }                                                                                     \
+    }                                                                                           \
+  };
+WGMMA(wgmma_f16, float_of(x))
+WGMMA(wgmma_bf16, as<float>(u32(x) << 16))
+#undef WGMMA
 
 }  // namespace ptx
 

@@ -21,7 +21,7 @@ from ir.spec import Equation, Expr, Number, Size, Spec
 
 Change = Callable[[Expr], Expr | None]
 
-ALIGNED = 128  # bytes that a region of shared memory begins at a multiple of
+ALIGNED = 1024  # bytes that a region begins at a multiple of: what the widest swizzle repeats after
 _TRUTH = frozenset("lt le gt ge eq ne isnan isinf isfinite".split())
 _KEPT = frozenset(("and", "or", "xor", "not"))  # functions that give truth values of truth values
 

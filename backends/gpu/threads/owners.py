@@ -112,15 +112,16 @@ class Owners:
 
     def _vector(self, name: Name, index: str, free: int) -> int:
         """Elements of a thread's run along the contiguous axis: 16 bytes, less where threads would
-        have nothing to do."""
-        root = self.facts.root((name, index))
-        kinds = [
-            self.bytes_of[self.facts.typing.known[n][0]]
-            for n, _ in self.facts.places
-            if index in self.facts.indices(n) and self.facts.root((n, index)) == root
-        ]
+        have nothing to do, and one where a large tile is not contiguous along it: neighbouring
+        threads would then be far apart in memory."""
+        root, whole = self.facts.root((name, index)), self._elements(name)
+        kinds = []
+        for n, place in self.facts.places:
+            if index in self.facts.indices(n) and self.facts.root((n, index)) == root:
+                if contiguous(place) != index and 2 * self._elements(n) >= whole:
+                    return 1
+                kinds.append(self.bytes_of[self.facts.typing.known[n][0]])
         most = VECTOR_BYTES // max(kinds, default=4)
-        whole = self._elements(name)
         while most > 1 and (self.widths[index] % most or whole < most << free):
             most //= 2
         return max(1, most)
