@@ -1,4 +1,4 @@
-"""Inlining: positions along padded dimensions, put where they are used.
+"""What comes before owners: positions along padded dimensions put where they are used, and no boxes.
 
 Each distribution of an index has positions of its own, so what is computed from positions is, too.
 """
@@ -18,12 +18,17 @@ from ir.spec import Expr
 def inlined(
     block: tuple[of.Statement, ...], known: Mapping[Name, Expr] | None = None
 ) -> tuple[of.Statement, ...]:
-    """A block without variables of sort "dim". known: those of the blocks around it."""
+    """A block without variables of sort "dim" and without bulk copies of boxes, whose other side is
+    taken. known: the variables of the blocks around it."""
     held = dict(known or {})
     found: list[of.Statement] = []
     for s in block:
         if isinstance(s, of.Assign) and s.name.sort == "dim":
             held[s.name] = _put(s.value, held)
+        elif (
+            isinstance(s, of.Guard) and isinstance(s.condition, Name) and s.condition.sort == "bulk"
+        ):
+            found += inlined(s.others, held)
         else:
             found.append(_put(s, held))
     return tuple(found)

@@ -115,8 +115,6 @@ class Lowering:
                 self.load(s)
             case of.Store():
                 self.store(s)
-            case of.Guard(of.Name(sort="bulk"), _, others):
-                self.found += self.block(others)
             case of.Guard(condition, body, others):
                 self.put(to.Guard(self.scalar(condition), self.block(body), self.block(others)))
             case of.Loop():

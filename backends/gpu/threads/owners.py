@@ -50,14 +50,34 @@ class Owners:
             return {group[0]: whole}
         return split(whole, {i: self.widths[i] for i in group})
 
-    def rest(self) -> None:
-        """Gives all other axes the bits that are left, large tiles first."""
-        tiles = self._tiles()
-        together: dict[Held, set[Held]] = {}
+    def prefer(self, matmul: Matmul, k: Spread) -> None:
+        """Gives K of a computed operand A the distribution in which an instruction takes it from
+        registers, unless it has one, or would share bits with another axis of some tile."""
+        operand = matmul.a.value
+        names = [n for n in operand.walk() if n in self.facts.typing.known]
+        if len(matmul.k) != 1 or any(n in self.facts.staged for n in names):
+            return
+        together = self._together(self._tiles())
+        for name in names:
+            held = self.facts.root((name, matmul.k[0]))  # type: ignore[arg-type]
+            others = (o for o in together.get(held, ()) if o in self.found)
+            taken = {b for o in others for b in _bits(self.found[o])}
+            if held not in self.found and not taken & _bits(k):
+                self.found[held] = k
+
+    def _together(self, tiles: Iterable[Name]) -> dict[Held, set[Held]]:
+        """Of each class of axes, the classes that it makes tiles with."""
+        found: dict[Held, set[Held]] = {}
         for name in tiles:
             classes = {self.facts.root((name, i)) for i in self.facts.indices(name)}
             for one in classes:
-                together.setdefault(one, set()).update(classes - {one})
+                found.setdefault(one, set()).update(classes - {one})
+        return found
+
+    def rest(self) -> None:
+        """Gives all other axes the bits that are left, large tiles first."""
+        tiles = self._tiles()
+        together = self._together(tiles)
         for name in sorted(tiles, key=self._elements, reverse=True):
             self._tile(name, together)
 

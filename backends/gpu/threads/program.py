@@ -73,8 +73,13 @@ def _launch(
     anchored = frozenset(
         key for key, m in known.matmuls.items() if owners.anchored(m, *planned[key].c)
     )
+    for key, matmul in known.matmuls.items():
+        if key in anchored and planned[key].instruction is not None:
+            owners.prefer(matmul, planned[key].a[1])
     owners.rest()
-    lowering = Staging(launch, known, owners, dict(source.tiles), planned, anchored)
+    lowering = Staging(
+        machine.on_chip_bytes, launch, known, owners, dict(source.tiles), planned, anchored
+    )
     fixed = _fixed(launch, known)
     lowering.widths |= {i: Number(widths[i]) for i in fixed}
     for name in known.typing.known:

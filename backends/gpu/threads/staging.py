@@ -28,8 +28,9 @@ COPY_BYTES = 16  # that one thread copies at once
 class Staging(Matmuls):
     """Lowering with copies to shared memory."""
 
-    def __init__(self, *args: Any):
+    def __init__(self, shared_bytes: int, *args: Any):
         super().__init__(*args)
+        self.shared_bytes = shared_bytes  # that a block may have
         self.headers: dict[str, list[of.Statement]] = {}  # what gives an index's positions
         self.waiting = False  # whether copies were started that nothing waits for yet
         self.depths: dict[Name, int] = {}  # stages of pipelined variables
@@ -51,7 +52,10 @@ class Staging(Matmuls):
             self.waiting = False
         match s:
             case of.Load() if s.name in self.depths:
-                return  # its loop copies it
+                if not staged:  # its loop has copied it
+                    tile = Name("shared", s.name.stem, copy=s.name.copy)
+                    self.put(to.SharedLoad(self.variable(s.name), tile, self.stages[s.name]))
+                return
             case of.Load() if staged:
                 self.copy(s, None)
                 self.waiting = True
@@ -130,10 +134,22 @@ class Staging(Matmuls):
 
     def target(self, s: of.Load, stages: int) -> tuple[to.Shared, str, tuple[to.Axis, ...]]:
         """The tile that a load is copied to, its contiguous axis, and which thread copies what."""
-        operand, plan = self.operands[s.name]
-        along = contiguous(s.place) or self.facts.indices(s.name)[-1]
-        stem = Name("shared", s.name.stem, copy=s.name.copy)
-        tile = self.shared[self.tile(stem, s.name, operand, plan, along, stages)]
+        indices = self.facts.indices(s.name)
+        along = contiguous(s.place) or indices[-1]
+        name = Name("shared", s.name.stem, copy=s.name.copy)
+        if s.name in self.facts.staged:
+            operand, plan = self.operands[s.name]
+            self.tile(name, s.name, operand, plan, along, stages)
+        elif name not in self.shared:
+            dtype = self.typing.known[s.name][0]
+            order = (*(i for i in indices if i != along), along)
+            extents = tuple(map(self.width, order))
+            padding = COPY_BYTES // DTYPES[dtype]
+            region = f"{name.stem}_{name.copy}"
+            self.shared[name] = to.Shared(
+                name, dtype, order, extents, region, stages, padding=padding
+            )
+        tile = self.shared[name]
         return tile, along, self.distributed(tile.axes, along, DTYPES[tile.dtype])
 
     def place_copy(self, axis: to.Axis) -> None:
@@ -180,11 +196,16 @@ class Staging(Matmuls):
         self.nesting -= 1
 
     def _looped(self, s: of.Loop) -> None:
-        ahead = [x for x in s.body if isinstance(x, of.Load) and x.name in self.facts.staged]
+        ahead = [x for x in s.body if isinstance(x, of.Load) and self._copied(x)]
         if s.stages < 2 or not ahead or not self._independent(s, ahead):
             super().loop(s)
             return
-        self.depths |= {x.name: s.stages for x in ahead}
+        flies = self._flies(s, ahead)
+        # A matmul in flight reads the stage of the iteration before: copies go to the one before
+        # that, for which there is a buffer more where it fits.
+        stages = s.stages + 1 if flies and self._fits(ahead, s.stages + 1) else s.stages
+        flies = flies if stages > 2 else None
+        self.depths |= {x.name: stages for x in ahead}
         low, high, name = self.scalar(s.low), self.scalar(s.high), self.variable(s.name)
         step = Number(s.tile)
         own = {name, *(x.name for x in s.body if isinstance(x, of.StepOrigin))}
@@ -201,22 +222,20 @@ class Staging(Matmuls):
         more = of.Check(fetched, below=high)
         advance = to.Each(later[name], Apply("add", (fetched, step)))
         moving = {x.name.stem for x in s.body if isinstance(x, of.Positions)}
-        for axis in (a for x in ahead for a in self.target(x, s.stages)[2]):
+        for axis in (a for x in ahead for a in self.target(x, stages)[2]):
             if axis.index not in moving and axis not in self.settled:
                 self.place_copy(axis)
                 self.settled.add(axis)
         self.put(to.Each(later[name], low))
         self.put(to.Barrier())
-        flies = self._flies(s, ahead)
-        # A matmul in flight reads the stage of the iteration before: copies go to the one before that.
-        lead = s.stages - 2 if flies else s.stages - 1
+        lead = stages - 2 if flies else stages - 1
         first = self.fragment(Name("stage", name.stem, copy=self.rings), "i32")
-        copies = _renamed(self._copies(s, ahead, to.Element(first)), later)
+        copies = _renamed(self._copies(s, ahead, to.Element(first), stages), later)
         start = (to.Guard(more, copies), to.Commit(), advance)
-        self.put(to.Loop(first, Number(0), Number(lead), 1, start, s.stages < UNROLLED))
+        self.put(to.Loop(first, Number(0), Number(lead), 1, start, lead < UNROLLED))
         self.found += (to.Each(read, Number(0)), to.Each(write, Number(lead)))
         self.stages |= {x.name: to.Element(read) for x in ahead}
-        copies = _renamed(self._copies(s, ahead, to.Element(write)), later)
+        copies = _renamed(self._copies(s, ahead, to.Element(write), stages), later)
         consumed = self.block(s.body)
         if flies:
             consumed = tuple(
@@ -229,14 +248,36 @@ class Staging(Matmuls):
             to.Guard(more, copies),
             to.Commit(),
             advance,
-            _advanced(write, s.stages),
+            _advanced(write, stages),
             *consumed,
-            _advanced(read, s.stages),
+            _advanced(read, stages),
         )
         self.put(to.Loop(name, low, high, s.tile, body))
         if flies:
             self.put(to.WarpgroupWait(flies))
         self.settled.clear()
+
+    def _copied(self, x: of.Load) -> bool:
+        """Whether a load of a pipelined loop is a copy that runs ahead: those of operands, and those
+        into registers that are large, and 0 out of bounds, as copies are."""
+        if x.name in self.facts.staged:
+            return True
+        indices = self.facts.indices(x.name)
+        moved = any(isinstance(n, Name) and n.sort in FRAGMENTS for n in x.place.walk())
+        size = prod(self.owners.widths[i] for i in indices)
+        size *= DTYPES[self.typing.known[x.name][0]]
+        return not moved and not x.other.value and size >= COPY_BYTES * self.threads
+
+    def _fits(self, ahead: list[of.Load], stages: int) -> bool:
+        """Whether tiles with so many stages take no more shared memory than a block may have."""
+        taken = 0
+        for x in ahead:
+            indices = self.facts.indices(x.name)
+            if not all(isinstance(self.width(i), Number) for i in indices):
+                return False
+            elements = prod(self.owners.widths[i] for i in indices)
+            taken += stages * elements * DTYPES[self.typing.known[x.name][0]]
+        return taken <= self.shared_bytes
 
     def _flies(self, s: of.Loop, ahead: list[of.Load]) -> Name | None:
         """The result of a matmul that may be in flight when its iteration ends: all that the loop
@@ -244,7 +285,7 @@ class Staging(Matmuls):
         work = [x for x in s.body if not isinstance(x, of.StepOrigin | of.Positions | of.Bounds)]
         work = [x for x in work if x not in ahead]
         work = [x for x in work if not (isinstance(x, of.Assign) and x.name.sort == "origin")]
-        if s.stages < 3 or len(work) != 1 or id(work[0]) not in self.facts.matmuls:
+        if len(work) != 1 or id(work[0]) not in self.facts.matmuls:
             return None
         m = self.facts.matmuls[id(work[0])]
         plain = all(len(g) == 1 for g in (m.m, m.n)) and not m.batch
@@ -253,7 +294,9 @@ class Staging(Matmuls):
         flies = m.adds and plain and in_ring and key in self.anchored and self.plans[key].warpgroup
         return m.name if flies else None
 
-    def _copies(self, s: of.Loop, ahead: list[of.Load], stage: Expr) -> tuple[to.Statement, ...]:
+    def _copies(
+        self, s: of.Loop, ahead: list[of.Load], stage: Expr, stages: int
+    ) -> tuple[to.Statement, ...]:
         """What starts the copies of one iteration."""
         outer, self.found = self.found, []
         for x in s.body:
@@ -269,7 +312,7 @@ class Staging(Matmuls):
                     if not any(isinstance(n, Name | Index) for n in end.walk()):
                         self.ends[name.stem] = end
                 case of.Load() if x in ahead:
-                    self.copy(x, stage, s.stages)
+                    self.copy(x, stage, stages)
         found, self.found = tuple(self.found), outer
         return found
 

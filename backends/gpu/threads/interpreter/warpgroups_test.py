@@ -91,7 +91,7 @@ def test_a_matmul_in_flight_over_an_iteration_is_right():
         (lambda s: () if isinstance(s, to.Wait) else (s,), faults.COPY_IN_FLIGHT),
         (
             lambda s: (
-                (replace(s, b_stage=Number(STAGES)),)
+                (replace(s, b_stage=Number(STAGES + 1)),)
                 if isinstance(s, to.WarpgroupMultiply)
                 else (s,)
             ),
