@@ -1,0 +1,178 @@
+"""Races the backends of one target against each other on its GPU, and writes a result file.
+
+All backends build the same schedule: that of the kernel's record on the target, without what a
+backend does not render. Each is checked at the kernel's check sizes, then timed at its tuning sizes,
+one after the other, in a process of its own. Builds are made first, side by side.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pickle
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from datetime import date
+from pathlib import Path
+from statistics import geometric_mean
+from typing import Any
+
+from backends.backend import BackendError
+from backends.measure import check
+from backends.registry import backend, served_by, target
+from benchmarks.results import read, save
+from ir.errors import KernelError
+from ir.lower.lower import lower
+from ir.parse.parse import parse_workload
+from ir.parse.schedule import parse_schedule
+from ir.reference.inputs import random_inputs
+from ir.workload import LIBRARY
+
+ROOT = Path(__file__).parent.parent
+TOGETHER = 12  # builds
+BUILD_SECONDS, RUN_SECONDS = 90.0, 45.0
+SHARED_FIGURES = ("registers", "spills", "shared_bytes", "occupancy")
+EXAMPLES = """
+examples:
+  python3 -m benchmarks.languages --target=h200 --out=benchmarks/results/h200/languages.json
+"""
+Row = dict[str, Any]
+
+
+def job(kernel: str, machine_name: str, language: str, folder: Path, stage: str) -> Row:
+    """What one stage of one kernel on one backend finds. stage: "build" or "run"."""
+    import numpy as np
+
+    serving = backend(language)
+    machine = served_by(target(machine_name), serving)
+    work = parse_workload((LIBRARY / f"{kernel}.kir").read_text(encoding="utf-8"), kernel)
+    record = ROOT / "kernels_generated" / kernel / machine_name / "schedule.sched"
+    decided = parse_schedule(record.read_text(encoding="utf-8"), str(record))
+    nest = lower(work.spec, decided, machine, work.tune)
+    kept = folder / f"{kernel}-{language}.pickle"
+    if stage == "build":
+        place = folder / f"{kernel}-{language}"
+        place.mkdir()
+        built = serving.build(serving.emit(nest, machine), nest, machine, place)
+        kept.write_bytes(pickle.dumps(built))
+        return {n: built.figures[n] for n in SHARED_FIGURES if n in built.figures}
+    built = pickle.loads(kept.read_bytes())
+    for sizes in work.checks:
+        check(serving, built, nest, machine, work.spec, sizes, seed=5)
+    inputs = random_inputs(work.spec, work.tune, np.random.default_rng(0))
+    timing = serving.time(built, nest, machine, work.tune, inputs)
+    clocks = {n: timing.figures[n] for n in timing.figures if "mhz" in n}
+    return {"us": round(timing.us, 2), "time_kind": timing.kind, **clocks}
+
+
+def forked(work: Callable[[], Row], answer: Path) -> int:
+    """Starts work in a child, which writes what it finds, or why it found nothing, as JSON."""
+    if child := os.fork():
+        return child
+    try:
+        found = work()
+    except (BackendError, KernelError) as error:
+        found = {"failure": str(error)}
+    answer.write_text(json.dumps(found), encoding="utf-8")
+    os._exit(0)
+
+
+def waited(children: dict[int, tuple[Path, float]], most: int) -> None:
+    """Waits until fewer than so many children run; those beyond their time are killed."""
+    while len(children) >= most:
+        done, _ = os.waitpid(-1, os.WNOHANG)
+        children.pop(done, None)
+        for child, (_, end) in list(children.items()):
+            if time.monotonic() > end:
+                os.kill(child, 9)
+        time.sleep(0.02)
+
+
+def raced(
+    kernels: Sequence[str], machine: str, languages: Sequence[str], show: Callable[[Row], None]
+) -> list[Row]:
+    """The rows of a race. show: called with each row as soon as it is known."""
+    rows = []
+    with tempfile.TemporaryDirectory() as name:
+        folder, children = Path(name), {}
+        pairs = [(kernel, language) for kernel in kernels for language in languages]
+        for stage, seconds, together in (
+            ("build", BUILD_SECONDS, TOGETHER),
+            ("run", RUN_SECONDS, 1),
+        ):
+            for kernel, language in pairs:
+                answer = folder / f"{kernel}-{language}.{stage}.json"
+                waited(children, together)
+                work = lambda k=kernel, b=language, s=stage: job(k, machine, b, folder, s)  # noqa: E731
+                children[forked(work, answer)] = (answer, time.monotonic() + seconds)
+            waited(children, 1)
+        for kernel in kernels:
+            rows.append(row := _row(kernel, languages, folder))
+            show(row)
+    return rows
+
+
+def _row(kernel: str, languages: Sequence[str], folder: Path) -> Row:
+    work = parse_workload((LIBRARY / f"{kernel}.kir").read_text(encoding="utf-8"), kernel)
+    found: Row = {"kernel": kernel, "sizes": dict(work.tune), "correct_by": "device"}
+    for language in languages:
+        own: Row = {}
+        for stage in ("build", "run"):
+            answer = folder / f"{kernel}-{language}.{stage}.json"
+            lost = {"failure": f"{stage}: no answer in time"}
+            own |= json.loads(answer.read_text(encoding="utf-8")) if answer.exists() else lost
+        found[language] = own
+    return found
+
+
+def ratios(rows: Sequence[Row], one: str, other: str) -> dict[str, Any]:
+    """How many times as fast the second backend is as the first, over the kernels that both ran."""
+    found = {
+        row["kernel"]: row[one]["us"] / row[other]["us"]
+        for row in rows
+        if "us" in row[one] and "us" in row[other]
+    }
+    lost = [r["kernel"] for r in rows if r["kernel"] not in found]
+    mean = geometric_mean(found.values()) if found else None
+    return {"geometric_mean": mean, "min": min(found.values(), default=None), "failed": lost}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Races, and writes the file."""
+    made = argparse.ArgumentParser(
+        prog="benchmarks.languages",
+        description=__doc__,
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    made.add_argument("--target", required=True, help="a target whose GPU is here")
+    made.add_argument("--out", required=True, type=Path, help="the result file")
+    made.add_argument("--kernels", default="", help="some kernels, with commas between; else all")
+    given = made.parse_args(arguments)
+    every = sorted(p.stem for p in LIBRARY.glob("*.kir"))
+    names = [n for n in given.kernels.split(",") if n] or every
+    if unknown := [n for n in names if n not in every]:
+        raise KernelError(f"there is no kernel `{unknown[0]}`", allowed=", ".join(every))
+    languages = target(given.target).backends
+    rows = raced(names, given.target, languages, lambda row: print(json.dumps(row), flush=True))
+    from benchmarks.device import facts  # opens the GPU, after which no child could
+
+    command = f"python3 -m benchmarks.languages --target={given.target} --out={given.out.name}"
+    kept = [r for r in read(given.out)["rows"] if r["kernel"] not in names]
+    rows = sorted([*kept, *rows], key=lambda row: row["kernel"])
+    summary = {b: ratios(rows, languages[0], b) for b in languages[1:]}
+    head = {"command": command, "date": date.today().isoformat(), **facts(), "languages": list(languages), "summary": summary}
+    save(given.out, head | {"rows": rows})
+    print(json.dumps(summary))
+    return 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KernelError as error:
+        print(f"benchmarks.languages: {error}", file=sys.stderr)
+        sys.exit(2)
