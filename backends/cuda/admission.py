@@ -77,7 +77,7 @@ def _require_words(tokens: list[_Token]) -> None:
         after = texts[at + 1] if at + 1 < len(texts) else ""
         before = texts[at - 1] if at else ""
         if kind == "word":
-            if text in _BANNED or "__" in text and text not in COMPILER:
+            if text in _BANNED or text.startswith("__") and text not in COMPILER:
                 _refuse(line, text, "a kernel has numbers, registers, tiles and its own loops")
             if text in TYPES and after == "*" and texts[at + 2] not in ("const", "__restrict__"):
                 _refuse(line, f"{text} *", "pointers are tensors and tiles, and are not cast")

@@ -38,8 +38,8 @@ extern "C" __global__ void __launch_bounds__(128, 1) causal_0(
     int D,
     int N) {
   constexpr int d_n = 8 * cdiv(D_WIDTH, 32);
-  constexpr int d_n_1 = 8 * cdiv(D_WIDTH, 64);
-  constexpr int d_n_2 = 4 * cdiv(D_WIDTH, 64);
+  constexpr int d_n1 = 8 * cdiv(D_WIDTH, 64);
+  constexpr int d_n2 = 4 * cdiv(D_WIDTH, 64);
   constexpr int shared_2 = 17408 + round_up(128 * D_WIDTH, 128);
   constexpr int shared_3 = shared_2 + round_up(128 * D_WIDTH, 128);
   constexpr int shared_4 = shared_3 + round_up(256 * (D_WIDTH + 4), 128);
@@ -56,17 +56,17 @@ extern "C" __global__ void __launch_bounds__(128, 1) causal_0(
   #pragma unroll
   for (int d_i = 0; d_i < d_n; ++d_i)
     offs_d[d_i] = thread % 4 * 8 + d_i % 8 + d_i / 8 * 32;
-  int offs_d_1[d_n_1];
+  int offs_d_1[d_n1];
   #pragma unroll
-  for (int d_i = 0; d_i < d_n_1; ++d_i)
+  for (int d_i = 0; d_i < d_n1; ++d_i)
     offs_d_1[d_i] = thread % 8 * 8 + d_i % 8 + d_i / 8 * 64;
   bool mask_d[d_n];
   #pragma unroll
   for (int d_i = 0; d_i < d_n; ++d_i)
     mask_d[d_i] = (offs_d[d_i] < D) | EVEN_D;
-  bool mask_d_1[d_n_1];
+  bool mask_d_1[d_n1];
   #pragma unroll
-  for (int d_i = 0; d_i < d_n_1; ++d_i)
+  for (int d_i = 0; d_i < d_n1; ++d_i)
     mask_d_1[d_i] = (offs_d_1[d_i] < D) | EVEN_D;
   const int tiles_m = cdiv(M, 64);
   const int h_at = tile / tiles_m;
@@ -94,15 +94,15 @@ extern "C" __global__ void __launch_bounds__(128, 1) causal_0(
   for (int m_i = 0; m_i < 4; ++m_i)
     mask_m_1[m_i] = (offs_m_1[m_i] < M) | EVEN_M;
   #pragma unroll
-  for (int d_i = 0; d_i < d_n_1; ++d_i)
+  for (int d_i = 0; d_i < d_n1; ++d_i)
     offs_d_1[d_i] = thread % 8 * 8 + d_i % 8 + d_i / 8 * 64;
   #pragma unroll
-  for (int d_i = 0; d_i < d_n_1; ++d_i)
+  for (int d_i = 0; d_i < d_n1; ++d_i)
     mask_d_1[d_i] = (offs_d_1[d_i] < D) | EVEN_D;
   #pragma unroll
   for (int m_i = 0; m_i < 4; ++m_i)
     #pragma unroll
-    for (int d_i = 0; d_i < d_n_1; d_i += ALIGNED_Q ? 8 : 1)
+    for (int d_i = 0; d_i < d_n1; d_i += ALIGNED_Q ? 8 : 1)
       copy_async<ALIGNED_Q ? 8 : 1>(
           &q_tile[swizzle<3, 3, 3>(panel<64>(64, thread / 8 + m_i * 16,
           thread % 8 * 8 + d_i % 8 + d_i / 8 * 64))],
@@ -140,16 +140,16 @@ extern "C" __global__ void __launch_bounds__(128, 1) causal_0(
     for (int n_i = 0; n_i < 4; ++n_i)
       mask_n_1[n_i] = (offs_n_1[n_i] < N) | EVEN_N;
     #pragma unroll
-    for (int d_i = 0; d_i < d_n_1; ++d_i)
+    for (int d_i = 0; d_i < d_n1; ++d_i)
       offs_d_1[d_i] = thread % 8 * 8 + d_i % 8 + d_i / 8 * 64;
     #pragma unroll
-    for (int d_i = 0; d_i < d_n_1; ++d_i)
+    for (int d_i = 0; d_i < d_n1; ++d_i)
       mask_d_1[d_i] = (offs_d_1[d_i] < D) | EVEN_D;
     __syncthreads();
     #pragma unroll
     for (int n_i = 0; n_i < 4; ++n_i)
       #pragma unroll
-      for (int d_i = 0; d_i < d_n_1; d_i += ALIGNED_K ? 8 : 1)
+      for (int d_i = 0; d_i < d_n1; d_i += ALIGNED_K ? 8 : 1)
         copy_async<ALIGNED_K ? 8 : 1>(
             &k_tile[swizzle<3, 3, 3>(panel<64>(64, thread / 8 + n_i * 16,
             thread % 8 * 8 + d_i % 8 + d_i / 8 * 64))],
@@ -246,15 +246,15 @@ extern "C" __global__ void __launch_bounds__(128, 1) causal_0(
     for (int n_i = 0; n_i < 4; ++n_i)
       mask_n_1[n_i] = (offs_n_1[n_i] < N) | EVEN_N;
     #pragma unroll
-    for (int d_i = 0; d_i < d_n_1; ++d_i)
+    for (int d_i = 0; d_i < d_n1; ++d_i)
       offs_d_1[d_i] = thread % 8 * 8 + d_i % 8 + d_i / 8 * 64;
     #pragma unroll
-    for (int d_i = 0; d_i < d_n_1; ++d_i)
+    for (int d_i = 0; d_i < d_n1; ++d_i)
       mask_d_1[d_i] = (offs_d_1[d_i] < D) | EVEN_D;
     #pragma unroll
     for (int n_i = 0; n_i < 4; ++n_i)
       #pragma unroll
-      for (int d_i = 0; d_i < d_n_1; d_i += ALIGNED_K ? 8 : 1)
+      for (int d_i = 0; d_i < d_n1; d_i += ALIGNED_K ? 8 : 1)
         copy_async<ALIGNED_K ? 8 : 1>(
             &k_tile[swizzle<3, 3, 3>(panel<64>(64, thread / 8 + n_i * 16,
             thread % 8 * 8 + d_i % 8 + d_i / 8 * 64))],
@@ -317,26 +317,26 @@ extern "C" __global__ void __launch_bounds__(128, 1) causal_0(
       #pragma unroll
       for (int n_i = 0; n_i < 16; ++n_i)
         p[m_i][n_i] = fn::exp2(a[m_i][n_i] * kLog2E - mx[m_i] * kLog2E);
-    bf16 v[4][d_n_1];
+    bf16 v[4][d_n1];
     #pragma unroll
     for (int n_i = 0; n_i < 4; ++n_i)
       #pragma unroll
-      for (int d_i = 0; d_i < d_n_1; d_i += ALIGNED_K ? 8 : 1)
+      for (int d_i = 0; d_i < d_n1; d_i += ALIGNED_K ? 8 : 1)
         load<ALIGNED_K ? 8 : 1>(
             &v[n_i][d_i],
             v_ptr + h_at * N * D + offs_n_1[n_i] * D + offs_d_1[d_i],
             mask_n_1[n_i] && mask_d_1[d_i], bf16(0.0f));
-    float o_b[4][d_n_1];
+    float o_b[4][d_n1];
     #pragma unroll
     for (int n_i = 0; n_i < 4; ++n_i)
       #pragma unroll
-      for (int d_i = 0; d_i < d_n_1; ++d_i)
+      for (int d_i = 0; d_i < d_n1; ++d_i)
         o_b[n_i][d_i] = float(v[n_i][d_i]);
-    float part_6[8][d_n_2];
+    float part_6[8][d_n2];
     #pragma unroll
     for (int m_i = 0; m_i < 8; ++m_i)
       #pragma unroll
-      for (int d_i = 0; d_i < d_n_2; ++d_i)
+      for (int d_i = 0; d_i < d_n2; ++d_i)
         part_6[m_i][d_i] = 0.0f;
     float part_7[2][16];
     #pragma unroll
@@ -354,7 +354,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) causal_0(
     #pragma unroll
     for (int n_i = 0; n_i < 4; ++n_i)
       #pragma unroll
-      for (int d_i = 0; d_i < d_n_1; ++d_i)
+      for (int d_i = 0; d_i < d_n1; ++d_i)
         o_b_tile[(thread / 8 + n_i * 16) * (D_WIDTH + 4) + thread % 8 * 8 + d_i % 8 + d_i / 8 * 64] =
             o_b[n_i][d_i];
     __syncthreads();
@@ -366,11 +366,11 @@ extern "C" __global__ void __launch_bounds__(128, 1) causal_0(
         for (int n_i = 0; n_i < 4; ++n_i)
           part_8[m_i][n_i] =
               operand_tile_7[(thread / 16 * 4 + m_i % 4 + m_i / 4 * 32) * 68 + n_issue_3 + n_i];
-      float part_9[4][d_n_2];
+      float part_9[4][d_n2];
       #pragma unroll
       for (int n_i = 0; n_i < 4; ++n_i)
         #pragma unroll
-        for (int d_i = 0; d_i < d_n_2; ++d_i)
+        for (int d_i = 0; d_i < d_n2; ++d_i)
           part_9[n_i][d_i] =
               o_b_tile[(n_issue_3 + n_i) * (D_WIDTH + 4) + thread % 16 * 4 + d_i % 4 + d_i / 4 * 64];
       #pragma unroll
@@ -378,13 +378,13 @@ extern "C" __global__ void __launch_bounds__(128, 1) causal_0(
         #pragma unroll
         for (int m_i = 0; m_i < 8; ++m_i)
           #pragma unroll
-          for (int d_i = 0; d_i < d_n_2; ++d_i)
+          for (int d_i = 0; d_i < d_n2; ++d_i)
             part_6[m_i][d_i] += part_8[m_i][n_i] * part_9[n_i][d_i];
     }
     #pragma unroll
     for (int m_i = 0; m_i < 8; ++m_i)
       #pragma unroll
-      for (int d_i = 0; d_i < d_n_2; ++d_i)
+      for (int d_i = 0; d_i < d_n2; ++d_i)
         converted_tile0_10[(thread / 16 * 4 + m_i % 4 + m_i / 4 * 32) * D_WIDTH + thread % 16 * 4 + d_i % 4 + d_i / 4 * 64] =
             part_6[m_i][d_i];
     __syncthreads();
@@ -425,16 +425,16 @@ extern "C" __global__ void __launch_bounds__(128, 1) causal_0(
     for (int n_i = 0; n_i < 4; ++n_i)
       mask_n_1[n_i] = (offs_n_1[n_i] < N) | EVEN_N;
     #pragma unroll
-    for (int d_i = 0; d_i < d_n_1; ++d_i)
+    for (int d_i = 0; d_i < d_n1; ++d_i)
       offs_d_1[d_i] = thread % 8 * 8 + d_i % 8 + d_i / 8 * 64;
     #pragma unroll
-    for (int d_i = 0; d_i < d_n_1; ++d_i)
+    for (int d_i = 0; d_i < d_n1; ++d_i)
       mask_d_1[d_i] = (offs_d_1[d_i] < D) | EVEN_D;
     __syncthreads();
     #pragma unroll
     for (int n_i = 0; n_i < 4; ++n_i)
       #pragma unroll
-      for (int d_i = 0; d_i < d_n_1; d_i += ALIGNED_K ? 8 : 1)
+      for (int d_i = 0; d_i < d_n1; d_i += ALIGNED_K ? 8 : 1)
         copy_async<ALIGNED_K ? 8 : 1>(
             &k_tile[swizzle<3, 3, 3>(panel<64>(64, thread / 8 + n_i * 16,
             thread % 8 * 8 + d_i % 8 + d_i / 8 * 64))],

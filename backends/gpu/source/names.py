@@ -23,9 +23,7 @@ WORDS = KEYWORDS | frozenset(
     """.split()
 )
 # Temporaries, what positions and pointers are called, and names of the compiler.
-_MADE = re.compile(
-    r"part_\d+|.+_dim\d+(_\d+)?|.+_(at|ptr|i)|(offs|mask)_.+|k[A-Z].*|_.*|.*_|.*__.*|SIZE_.*"
-)
+_MADE = re.compile(r"part_\d+|.+_(at|ptr|i)|.+_n\d*|(offs|mask)_.+|k[A-Z].*|_.*|.*_|.*__.*|SIZE_.*")
 _OF_TENSOR = ("pointer", "shared", "factor", "steps", "aligned")
 _OF_INDEX = (
     *("origin", "positions", "mask", "width", "even", "tiles"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from backends.gpu.threads import thread as of
 from backends.gpu.threads.constants import constant, constants
 from backends.gpu.threads.expressions import rewritten
 from backends.gpu.threads.thread import Axis, Element, Fragment, Launch, Shared, ThreadProgram
-from backends.gpu.tile import CONSTANTS, Compute, Converted, Masked, Name, expressions
+from backends.gpu.tile import Compute, Converted, Masked, Name
 from ir.digest import spec_digest, text_digest
 from ir.nest.nest import LoopNest, Parameter
 from ir.sizes import bind
@@ -115,6 +115,7 @@ def _named_apart(launch: Launch, meant: dict[Name, list[Expr]]) -> Launch:
 
 
 def _kernel(launch: Launch, program: ThreadProgram) -> Kernel:
+    _require_held(launch)
     dtypes = {f.name: f for f in launch.fragments}
     parameters = {p.name: p for p in program.tensors}
     launch = _changed(launch, lambda e: _spelled(e, dtypes))
@@ -272,15 +273,8 @@ def _changed(node: Any, change: Change, of_axis: Callable[[Axis], Axis] = lambda
     return of_axis(made) if isinstance(made, Axis) else made
 
 
-def used_constants(launch: Launch) -> Iterator[Name]:
-    """The constants that statements of a launch read."""
-    for e in expressions(launch.once, launch.body, launch.fragments, launch.shared):
-        if isinstance(e, Name) and e.sort in CONSTANTS:
-            yield e
-
-
-def require_known(launch: Launch) -> None:
-    """BackendError where a tile's dtype has no registers here."""
-    for f in launch.fragments:
-        if f.dtype not in BYTES:
-            raise BackendError("emit", f"values of {f.dtype} are not held here")
+def _require_held(launch: Launch) -> None:
+    """BackendError where a tile's dtype has no registers or memory here."""
+    for held in (*launch.fragments, *launch.shared):
+        if held.dtype not in BYTES:
+            raise BackendError("emit", f"values of {held.dtype} are not held here")
