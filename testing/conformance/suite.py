@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from backends.backend import Backend
-from backends.registry import target, target_names
+from backends.registry import served_by, target, target_names
 from ir.machine import Machine
 from testing.conformance.case import Case
 from testing.conformance.decisions import decision_cases
@@ -26,7 +26,8 @@ def machines(backend: Backend) -> tuple[Machine, ...]:
     """The targets that the suite runs a backend on: those that its manifest names, else all."""
     manifest = backend.manifest
     names = manifest.tried_on or target_names(for_tests=True)
-    return tuple(m for m in map(target, names) if manifest.name in m.backends)
+    found = (m for m in map(target, names) if manifest.name in m.backends)
+    return tuple(served_by(m, backend) for m in found)
 
 
 def served(case: Case, machine: Machine) -> bool:
