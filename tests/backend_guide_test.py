@@ -11,15 +11,16 @@ ROOT = Path(__file__).parents[1]
 GUIDE = (ROOT / "docs" / "add_a_backend.md").read_text(encoding="utf-8")
 
 
-def quotes() -> list[tuple[str, str]]:
-    """The blocks of code that the document says are of a file: (file, text)."""
-    return re.findall(r"<!-- of (\S+) -->\n```\w*\n(.*?)```", GUIDE, re.DOTALL)
+def quotes(page: str) -> list[tuple[str, str]]:
+    """The blocks of code that a page says are of a file: (file, text)."""
+    return re.findall(r"<!-- of (\S+) -->\n```\w*\n(.*?)```", page, re.DOTALL)
 
 
 def test_the_document_quotes_what_is_there():
-    found = quotes()
+    found = quotes(GUIDE)
     assert len(found) >= 5
-    for file, text in found:
+    others = (p.read_text(encoding="utf-8") for p in (ROOT / "docs").glob("*.md"))
+    for file, text in (quote for page in others for quote in quotes(page)):
         assert text in (ROOT / file).read_text(encoding="utf-8"), f"{file} has no longer:\n{text}"
 
 

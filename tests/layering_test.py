@@ -98,6 +98,13 @@ TABLE = {
         ("ir", "machines/gpu", "backends", "backends/gpu", "backends/gpu/layout"),
         (),
     ),
+    "backends/gpu/source": (
+        (
+            *("ir", "backends", "backends/shared", "backends/gpu"),
+            *("backends/gpu/layout", "backends/gpu/threads"),
+        ),
+        (),
+    ),
     "backends/gpu/model": (
         (
             *("ir", "machines/fields", "machines/gpu"),
@@ -117,6 +124,9 @@ TABLE = {
             "backends/gpu",
             "backends/gpu/layout",
             "backends/gpu/matrix",
+            "backends/gpu/threads",
+            "backends/gpu/threads/interpreter",
+            "backends/gpu/source",
             "backends/gpu/model",
             "backends/gpu/device",
             "backends/gpu/assembly",

@@ -16,7 +16,10 @@ from tests.source_tree import ROOT, backend_of, files, found_words, is_test, mod
 MOST_LINES = 500
 MOST_FUNCTION_LINES = 60
 MEASURED = (".py", ".cc", ".h", ".bzl", ".j2")
-DEVICES = {"cpu"}  # targets whose name is a word of torch and of operating systems too
+DEVICES = {
+    "cpu",
+    "cuda",
+}  # targets and backends whose name is a word of torch and of operating systems too
 NO_NOUN = {"utils", "util", "helpers", "helper", "common", "misc"}
 
 
@@ -47,7 +50,7 @@ def test_every_file_has_a_noun():
 
 
 def test_shared_code_names_no_target_and_no_backend():
-    names = set(backend_names(for_tests=True)) | set(target_names(for_tests=True)) - DEVICES
+    names = {*backend_names(for_tests=True), *target_names(for_tests=True)} - DEVICES
     shared = [
         p
         for p in files(".py", ".bzl")
@@ -56,7 +59,7 @@ def test_shared_code_names_no_target_and_no_backend():
     wrong = found_words(shared, words(names))
     # In shared templates only real ones count: a word for nothing is one of JavaScript's too.
     wrong += [at for p in shared if p.suffix == ".py" for at in targets_meant(p, tree(p))]
-    real = set(backend_names()) | set(target_names()) - DEVICES
+    real = {*backend_names(), *target_names()} - DEVICES
     wrong += found_words([p for p in files(".j2") if backend_of(p) is None], words(real))
     assert not wrong, "\n".join(wrong)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from backends.cuda.testing.samples import CASES, emitted
 from backends.emit import Templates
 from testing.samples.samples import LIBRARY
 from tools.spelled import main, marking, plain, records, shares
@@ -63,6 +64,13 @@ def test_a_string_stays_what_it_is_however_it_is_put_in(tmp_path, text):
 def test_templates_spell_what_is_emitted(machine):
     texts = dict(records(ROOT, machine))
     assert texts and shares(list(texts.values()))["strings"] <= MOST
+
+
+def test_templates_spell_thread_programs():
+    with marking() as found:
+        for name in CASES:
+            emitted(name)
+    assert len(found) == len(CASES) and shares(found)["strings"] <= MOST
 
 
 def test_the_command_prints_a_line_for_each_record(capsys, monkeypatch, tmp_path):

@@ -1,0 +1,242 @@
+"""The backend of CUDA C++: a source from a nest's thread program, compiled where no GPU need be."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from backends.backend import Arrays, BackendError, Built, Sizes, Timing
+from backends.cuda import driver, nvrtc
+from backends.cuda.admission import require_admissible
+from backends.cuda.build import build, compiled, launches
+from backends.cuda.rules import RULES, WORDS
+from backends.cuda.spelling import templates
+from backends.gpu.device import running
+from backends.gpu.device.gpu import CudaDevice, alone, nodes
+from backends.gpu.model.model import modelled
+from backends.gpu.source.launches import Call, calls
+from backends.gpu.source.names import WORDS as OWN_WORDS
+from backends.gpu.source.names import spelled as spelled_by
+from backends.gpu.source.view import distinct, kernel_view
+from backends.gpu.threads.interpreter.faults import ThreadFault
+from backends.gpu.threads.interpreter.interpret import interpret
+from backends.gpu.threads.program import thread_program
+from backends.gpu.threads.thread import ThreadProgram
+from backends.manifest import Manifest
+from backends.parameters import parameters
+from backends.shared.arrays import from_device, poisoned, to_device
+from backends.timeline import Bar, facts_of, write_timeline
+from ir.machine import Machine
+from ir.nest.nest import LoopNest
+from ir.sizes import bind
+from machines.gpu.facts import device_names, facts
+from machines.gpu.matrix_instructions import MatrixInstruction, of_machine
+
+FAMILY = "mma_sync"  # of matrix instructions that kernel.h has functions for
+
+
+class Cuda:
+    """Emits a file of kernels. On the target's own GPU they run and are timed there; elsewhere
+    their thread program is interpreted, and their time is modelled."""
+
+    def __init__(self, manifest: Manifest):
+        self.manifest = manifest
+        self.templates = templates()
+        self._orders = itertools.count()  # each interpreted run takes the blocks in another order
+
+    def emit(self, nest: LoopNest, machine: Machine) -> str:
+        """One file with a kernel for each launch."""
+        held = (*self.manifest.dtypes, "tf32")  # which lies in memory as f32
+        for p in parameters(nest):
+            if p.dtype not in held:
+                raise BackendError("emit", f"`{p.name}` is {p.dtype}; held here: {', '.join(held)}")
+        own = spelled(nest)
+        return self.templates.render(
+            "kernel.cu.j2", **kernel_view(nest.spec, own, _program(own, machine))
+        )
+
+    def build(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
+        """Compiles all launches, in a child; a source that is more than kernels is refused."""
+        require_admissible(source)
+        own = spelled(nest)
+        return build(
+            source, _program(own, machine), bind(own.spec, dict(own.sizes)), machine, folder
+        )
+
+    def words(self) -> Collection[str]:
+        """What no name of a text may be but the text's own."""
+        return WORDS | OWN_WORDS
+
+    def run(
+        self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
+    ) -> dict[str, np.ndarray]:
+        """The outputs, in the dtypes of the spec."""
+        if not present(machine):
+            with running.faults("check"):
+                launch = _launcher(built, nest, machine, sizes)
+            return running.run(launch, nest, sizes, inputs)
+        if built.file.read_text(encoding="utf-8") != self.emit(nest, machine):
+            raise BackendError(
+                "check",
+                "an edited source runs on the target's GPU alone, which is not here: elsewhere the "
+                "thread program is interpreted, which only an emitted source has",
+            )
+        return self._interpreted(nest, machine, sizes, inputs)
+
+    def time(
+        self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
+    ) -> Timing:
+        """Measured on the target's GPU, else modelled; a build that spills is not modelled."""
+        if not present(machine):
+            with running.faults("time"):
+                launch = _launcher(built, nest, machine, sizes)
+            return running.time(launch, nest, sizes, inputs)
+        if spilled := built.figures.get("spills"):
+            raise BackendError(
+                "time",
+                f"the compiler spills {spilled:g} bytes of a thread, which is measured but not "
+                "modelled: use smaller tiles or more threads",
+            )
+        return modelled(nest, machine, RULES, sizes, built.figures)
+
+    def profile(
+        self,
+        built: Built,
+        nest: LoopNest,
+        machine: Machine,
+        sizes: Sizes,
+        inputs: Arrays,
+        trace: Path,
+    ) -> Timing:
+        """As `time`, with a timeline of the launches."""
+        timing = self.time(built, nest, machine, sizes, inputs)
+        if present(machine):
+            bars = [Bar(n.name, timing.figures[f"{n.name}.us"]) for n in nest.launches]
+        else:
+            bars = _bars(built, nest, machine, sizes, inputs, timing.figures["host_us"])
+        write_timeline(trace, (replace(b, facts=facts_of(built, b.name)) for b in bars))
+        return timing
+
+    def guess(self, nest: LoopNest, machine: Machine, sizes: Sizes) -> float:
+        """Microseconds by the time model, of a nest that was not built."""
+        return modelled(nest, machine, RULES, sizes, {}).us
+
+    def warm(self, machine: Machine) -> None:
+        """Loads the compiler."""
+        nvrtc.library()
+
+    def available(self, machine: Machine) -> Mapping[str, Any]:
+        """On the target's GPU everything on it; elsewhere interpreter and model."""
+        version = nvrtc.version()
+        if not version:
+            why = "there is no NVRTC; install nvidia-cuda-nvrtc"
+            return {"correct_by": None, "time_kind": None, "why": why}
+        if lacking := present(machine):
+            here = {"correct_by": "interpreter", "time_kind": "modelled", "why": lacking}
+            return here | {"toolchain": version}
+        return {
+            "correct_by": "device",
+            "time_kind": "measured",
+            "why": "",
+            "toolchain": f"{version}, torch {torch.__version__}",
+            "device": device_names(machine)[0],
+            "devices": nodes(),
+            "memory": None,  # a driver reserves more addresses than there is memory
+        }
+
+    def _interpreted(
+        self, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
+    ) -> dict[str, np.ndarray]:
+        """The outputs of the nest's thread program, with its faults."""
+        own, bound = spelled(nest), bind(nest.spec, sizes)
+        tensors = {
+            p.name: to_device(inputs[p.name], p.dtype) if p.role == "input" else poisoned(p, bound)
+            for p in parameters(nest)
+        }
+        program = _program(own, machine)
+        held = dict(zip((p.name for p in program.tensors), tensors.values(), strict=True))
+        limit, order = facts(machine)["shared_bytes_per_program"], next(self._orders)
+        try:
+            interpret(program, known_sizes(nest, own, sizes), held, _rows(machine), limit, order)
+        except ThreadFault as fault:
+            raise BackendError("check", str(fault)) from None
+        return {t.name: from_device(tensors[t.name], t.dtype) for t in nest.spec.outputs}
+
+
+def present(machine: Machine) -> str:
+    """Why the machine's GPU is not in this computer; empty where it is."""
+    return _present(machine.details["cuda"]["arch"], device_names(machine))
+
+
+@cache
+def _present(arch: int, names: tuple[str, ...]) -> str:
+    if not torch.version.cuda:
+        return "torch here is built for no GPU of NVIDIA"
+    try:
+        return running.looked_in_child(arch, names)
+    except (BackendError, OSError, RuntimeError) as error:
+        return f"the GPU does not answer: {error}"
+
+
+def spelled(nest: LoopNest) -> LoopNest:
+    """The nest under names that its source can hold."""
+    return spelled_by(nest, WORDS)
+
+
+def _rows(machine: Machine) -> tuple[MatrixInstruction, ...]:
+    return tuple(i for i in of_machine(machine) if i.family == FAMILY)
+
+
+def _program(nest: LoopNest, machine: Machine) -> ThreadProgram:
+    return distinct(thread_program(nest, machine, RULES, _rows(machine)))
+
+
+def known_sizes(nest: LoopNest, own: LoopNest, sizes: Sizes) -> dict[str, int]:
+    """All sizes under the names that a source has for them. own: the nest under these names."""
+    names = dict(zip((n for n, _ in nest.sizes), (n for n, _ in own.sizes), strict=True))
+    return bind(own.spec, {names[n]: v for n, v in sizes.items()})
+
+
+def _calls(
+    built: Built, nest: LoopNest, machine: Machine, sizes: Sizes
+) -> tuple[Path, tuple[Call, ...]]:
+    """The code for some sizes, and what is launched of it."""
+    known = known_sizes(nest, spelled(nest), sizes)
+    image = compiled(built.file, machine, known)
+    return image, tuple(calls(launches(built.file), known))
+
+
+def _launcher(built: Built, nest: LoopNest, machine: Machine, sizes: Sizes) -> Callable[..., None]:
+    """What enqueues all launches on the nest's tensors."""
+    image, made = _calls(built, nest, machine, sizes)
+    torch.cuda.init()
+    torch.cuda.current_stream()  # makes the context that the code is loaded into
+    return driver.launcher(image, made, lambda: torch.cuda.current_stream().cuda_stream)
+
+
+def _bars(
+    built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays, host_us: float
+) -> list[Bar]:
+    """Each launch of one call."""
+    with running.faults("time"), alone():
+        image, made = _calls(built, nest, machine, sizes)
+        tensors, gpu = running.sets(nest, sizes, inputs)[0], CudaDevice()
+        stream = lambda: torch.cuda.current_stream().cuda_stream  # noqa: E731
+        ready = [(call.name, driver.launcher(image, [call], stream)) for call in made]
+        gpu.spin(3 * host_us + 100)
+        gpu.flush()
+        marks = []
+        for name, launch in ready:
+            start = gpu.mark()
+            launch(*tensors)
+            marks.append((name, start, gpu.mark()))
+        gpu.wait()
+        began = marks[0][1] if marks else None
+        return [Bar(n, gpu.us_between(a, b), gpu.us_between(began, a)) for n, a, b in marks]

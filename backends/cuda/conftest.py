@@ -1,0 +1,21 @@
+"""What the tests of this backend share."""
+
+import pytest
+
+from backends.cuda import build
+from backends.cuda.build import SECONDS
+from backends.cuda.testing.emulation import machine_of
+
+
+@pytest.fixture(scope="session", autouse=True)
+def patient():
+    """A busy machine may take long to compile what is no fault."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(build, "SECONDS", 30 * SECONDS)
+        yield
+
+
+@pytest.fixture(params=["a100", "h200"])
+def machine(request):
+    """A machine that this backend serves: sm_80 and sm_90."""
+    return machine_of(request.param)

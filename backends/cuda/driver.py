@@ -1,0 +1,91 @@
+"""NVIDIA's driver: kernels of a cubin, launched on torch's tensors in torch's stream."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from backends.gpu.source.launches import Call
+
+LIBRARY = "libcuda.so.1"
+_MOST_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+_PLAIN_SHARED = 48 << 10  # bytes that a thread block may have without asking
+
+
+class Config(ctypes.Structure):
+    """CUlaunchConfig."""
+
+    _fields_ = (
+        *((f"grid_{axis}", ctypes.c_uint) for axis in "xyz"),
+        *((f"block_{axis}", ctypes.c_uint) for axis in "xyz"),
+        ("shared", ctypes.c_uint),
+        ("stream", ctypes.c_void_p),
+        ("attributes", ctypes.c_void_p),
+        ("attribute_count", ctypes.c_uint),
+    )
+
+
+class DriverError(RuntimeError):
+    """A call that the driver refused, or a kernel that faulted before it."""
+
+
+@cache
+def driver() -> Any:
+    """The driver's library; OSError where there is none."""
+    return ctypes.CDLL(LIBRARY)
+
+
+class Module:
+    """The kernels of a cubin, in torch's context."""
+
+    def __init__(self, image: bytes):
+        self.handle = ctypes.c_void_p()
+        self.functions: dict[str, ctypes.c_void_p] = {}
+        _check(driver().cuModuleLoadData(ctypes.byref(self.handle), image))
+
+    def function(self, call: Call) -> ctypes.c_void_p:
+        """The kernel of a call, which may have the shared memory that the call asks for."""
+        if call.name not in self.functions:
+            found = ctypes.c_void_p()
+            name = call.name.encode()
+            _check(driver().cuModuleGetFunction(ctypes.byref(found), self.handle, name))
+            self.functions[call.name] = found
+        found = self.functions[call.name]
+        if call.shared > _PLAIN_SHARED:
+            _check(driver().cuFuncSetAttribute(found, _MOST_SHARED, call.shared))
+        return found
+
+    def close(self) -> None:
+        """Unloads it."""
+        _check(driver().cuModuleUnload(self.handle))
+
+
+def launcher(image: Path, calls: Sequence[Call], stream: Callable[[], int]) -> Callable[..., None]:
+    """What enqueues all calls on the kernel's tensors. stream: gives the handle of the queue."""
+    module = Module(image.read_bytes())
+    ready = [(call, module.function(call)) for call in calls]
+    launch_kernel = driver().cuLaunchKernelEx
+
+    def launch(*tensors: Any) -> None:
+        queue = stream()
+        for call, function in ready:
+            if not call.grid:
+                continue
+            pointers = [ctypes.c_void_p(tensors[n].data_ptr()) for n in call.tensors]
+            numbers = [ctypes.c_int(n) for n in call.arguments]
+            held = (*pointers, *numbers)
+            arguments = (ctypes.c_void_p * max(1, len(held)))(*map(ctypes.addressof, held))
+            config = Config(call.grid, 1, 1, call.block, 1, 1, call.shared, queue, None, 0)
+            _check(launch_kernel(ctypes.byref(config), function, arguments, None))
+
+    return launch
+
+
+def _check(failed: int) -> None:
+    if failed:
+        text = ctypes.c_char_p()
+        driver().cuGetErrorString(failed, ctypes.byref(text))
+        raise DriverError((text.value or b"error %d" % failed).decode())

@@ -1,0 +1,60 @@
+"""Golden texts of emitted kernels, one for each thing that emission knows how to do: each compiles
+without spills for sm_80 and sm_90, and gives on the CPU what the reference gives."""
+
+from __future__ import annotations
+
+import pytest
+
+from backends.backend import BackendError
+from backends.cuda.spelling import FILTERS
+from backends.cuda.testing.emulation import emulated, machine_of
+from backends.cuda.testing.samples import CASES, backend, emitted, nest_of, work_of
+from backends.emit import Templates
+from backends.gpu.threads import thread
+from backends.gpu.tile import SORTS
+from backends.measure import compare, reference
+from ir.lower.lower import lower
+from ir.parse.parse import parse_schedule, parse_workload
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_emitted_kernel_is_the_golden_one(name, golden):
+    golden(f"backends/cuda/golden/{name}.cu", emitted(name))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_emitted_kernel_compiles_without_spills(name, machine, tmp_path):
+    nest = nest_of(name, machine.name)
+    built = backend().build(emitted(name, machine.name), nest, machine, tmp_path)
+    assert built.figures["spills"] == 0 and 0 < built.figures["registers"] <= 255
+    assert built.figures["occupancy"] > 0
+    assert built.figures[f"{nest.launches[0].name}.mix.store"] > 0
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_emitted_kernel_is_right_thread_by_thread(name, tmp_path):
+    nest, sizes = nest_of(name), work_of(name).checks[-1]
+    known = reference(nest.spec, sizes, 7)
+    found = emulated(emitted(name), nest, machine_of("h200"), sizes, known.inputs, tmp_path)
+    for output, array in found.items():
+        compare(nest.spec, sizes, output, array, known)
+
+
+def test_every_sort_of_name_and_node_has_a_spelling():
+    made = Templates("cuda", filters=FILTERS)
+    names = made.table("threads/names.j2", "NAMES")
+    assert set(SORTS) - {"descriptor", "bulk"} <= set(names)
+    statements = made.table("threads/statements.j2", "STATEMENTS")
+    own = {s.__name__ for s in thread.Statement.__subclasses__()}
+    assert own - {"WarpgroupMultiply", "WarpgroupWait"} <= set(statements)
+
+
+def test_what_is_not_held_is_refused():
+    work = parse_workload(
+        'def f(x: f64[M]) -> f64[M]:\n    """A copy."""\n    y[m] = x[m]\n    return y\n'
+        "tune(M=64)\ncheck(M=3)\n",
+        "f",
+    )
+    nest = lower(work.spec, parse_schedule("schedule(f)\n"), machine_of("h200"), work.tune)
+    with pytest.raises(BackendError, match="`x` is f64; held here: f32"):
+        backend().emit(nest, machine_of("h200"))

@@ -1,0 +1,28 @@
+"""Spelling: the templates of this language, and what they ask of values beside what all do."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from backends.backend import BackendError
+from backends.emit import Templates
+from backends.gpu.source.spelling import FILTERS
+
+_SHAPE = re.compile(r"m\d+n\d+k\d+")
+MMA = ("mma_m16n8k16", "mma_m16n8k8")  # functions of kernel.h
+
+
+@cache
+def templates() -> Templates:
+    """The templates of CUDA C++."""
+    return Templates("cuda", filters=FILTERS | {"mma": mma})
+
+
+def mma(name: str) -> str:
+    """The function of kernel.h for a matrix instruction; BackendError where there is none."""
+    shape = _SHAPE.search(name)
+    found = f"mma_{shape[0]}" if shape else name
+    if found not in MMA:
+        raise BackendError("emit", f"kernel.h has no function for `{name}`")
+    return found

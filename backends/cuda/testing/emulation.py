@@ -1,0 +1,85 @@
+"""Emitted kernels on the CPU: the source compiled by g++, each thread of a block a fiber."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+
+from backends.backend import Arrays, BackendError
+from backends.cuda.backend import _program, known_sizes, spelled
+from backends.gpu.source.launches import calls, constants, metadata
+from backends.parameters import parameters
+from backends.registry import REGISTRY
+from backends.shared.arrays import Fenced, from_device, poisoned, to_device
+from ir.machine import Machine
+from ir.nest.nest import LoopNest
+from ir.sizes import bind
+from machines.registry import read
+
+HERE = Path(__file__).parent
+FLAGS = ("-std=c++20", "-O1", "-shared", "-fPIC", "-w", "-ffp-contract=off")
+
+
+def machine_of(name: str) -> Machine:
+    """The machine of a target's file, as this backend serves it."""
+    file = HERE.parents[1] / "targets" / f"{name}.toml"
+    table = tomllib.loads(file.read_text(encoding="utf-8"))
+    table["backends"] = ["cuda"]
+    table["cuda"] = {"arch": table.pop("triton")["arch"]}
+    return REGISTRY.served_by(read(table), REGISTRY.backend("cuda"))
+
+
+def emulated(
+    source: str,
+    nest: LoopNest,
+    machine: Machine,
+    sizes: Mapping[str, int],
+    inputs: Arrays,
+    folder: Path,
+) -> dict[str, np.ndarray]:
+    """The outputs of a source; BackendError where it writes beside a tensor."""
+    own = spelled(nest)
+    known = known_sizes(nest, own, sizes)
+    given = metadata(_program(own, machine))
+    made = list(calls(given, known))
+    library = _library(source, {c.name for c in made}, constants(given, known), folder)
+    bound = bind(nest.spec, sizes)
+    held = [
+        Fenced(to_device(inputs[p.name], p.dtype) if p.role == "input" else poisoned(p, bound))
+        for p in parameters(nest)
+    ]
+    for call in made:
+        pointers = [ctypes.c_void_p(held[n].array.ctypes.data) for n in call.tensors]
+        values = (*pointers, *map(ctypes.c_int, call.arguments))
+        arguments = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
+        library[f"launch_{call.name}"](call.grid, call.block, arguments)
+    tensors = {p.name: f for p, f in zip(parameters(nest), held, strict=True)}
+    for name, fenced in tensors.items():
+        if not fenced.whole():
+            raise BackendError("check", f"the kernel writes outside `{name}`")
+    return {t.name: from_device(tensors[t.name].array, t.dtype) for t in nest.spec.outputs}
+
+
+def _library(source: str, names: set[str], set_to: Mapping[str, int], folder: Path) -> ctypes.CDLL:
+    entries = "\n".join(
+        f'extern "C" void launch_{n}(int grid, int block, void** arguments) {{\n'
+        f"  emulated::launch({n}, grid, block, arguments);\n}}"
+        for n in sorted(names)
+    )
+    file = folder / "emulated.cc"
+    file.write_text(f"{source}\n{entries}\n", encoding="utf-8")
+    options = [*FLAGS, f"-I{HERE.parent}", "-include", str(HERE / "emulation.h")]
+    options += [f"-D{n}={v}" for n, v in set_to.items()]
+    number = len(list(folder.glob("*.so")))  # a library is loaded once for each path
+    library = folder / f"emulated_{number}.so"
+    done = subprocess.run(
+        ["g++", *options, str(file), "-o", str(library)], capture_output=True, text=True
+    )
+    if done.returncode:
+        raise BackendError("build", done.stderr[:3000])
+    return ctypes.CDLL(str(library))

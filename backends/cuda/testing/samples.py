@@ -1,0 +1,53 @@
+"""Kernels with schedules, one for each thing that emission knows how to do."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+from backends.backend import Backend
+from backends.cuda.testing.emulation import machine_of
+from backends.registry import REGISTRY
+from ir.lower.lower import lower
+from ir.nest.nest import LoopNest
+from ir.parse.parse import parse_schedule, parse_workload
+from ir.workload import Workload
+
+FOLDER = Path(__file__).parents[1] / "testdata"
+CASES = {  # decisions for the kernel of a case, which is in FOLDER
+    "rows": "tile(m, size=4)\nplace(m.outer, level=grid)\nthreads(y, count=128)",
+    "staged": "tile(m, size=64)\ntile(n, size=64)\ntile(k, size=32)\nplace(m.outer, level=grid)\n"
+    "place(n.outer, level=grid)\nplace(k.outer, level=loop)\ncompute(acc, unit=matrix)\n"
+    "pipeline(x, stages=3)\npipeline(w, stages=3)",
+    "streamed": "tile(h, size=1)\ntile(m, size=64)\ntile(n, size=64)\nplace(h.outer, level=grid)\n"
+    "place(m.outer, level=grid)\nplace(n.outer, level=loop)\ncompute(s, unit=matrix)\n"
+    "compute(o, unit=matrix)",
+    "scanned": "tile(m, size=4)\nplace(m.outer, level=grid)",
+    "jagged": "tile(b, size=1)\ntile(l, size=32)\nplace(b.outer, level=grid)",
+    "recurrent": "kernel(gx)\nkernel(a)\ntile(t, size=1)\ntile(b, size=1)\nplace(t.outer, level=grid)\n"
+    "place(b.outer, level=grid)",
+    "persistent": "tile(m, size=4)\nplace(m.outer, level=grid)\npersistent(y, programs=1)",
+}
+
+
+def backend() -> Backend:
+    """This backend."""
+    return REGISTRY.backend("cuda")
+
+
+def work_of(name: str) -> Workload:
+    """The kernel of a case, with its sizes."""
+    return parse_workload((FOLDER / f"{name}.kir").read_text(encoding="utf-8"), name)
+
+
+@cache
+def nest_of(name: str, machine: str = "h200") -> LoopNest:
+    """A case lowered for a machine."""
+    work = work_of(name)
+    schedule = parse_schedule(f"schedule({work.spec.name})\n{CASES[name]}\n")
+    return lower(work.spec, schedule, machine_of(machine), work.tune)
+
+
+def emitted(name: str, machine: str = "h200") -> str:
+    """The source of a case."""
+    return backend().emit(nest_of(name, machine), machine_of(machine))

@@ -1,0 +1,182 @@
+"""Launches as data: grid, block, shared memory, arguments and constants of each, as texts of whole
+numbers over sizes, so that whoever judges a kernel runs none of its host code.
+
+    {"name": "rows_0", "grid": "M", "block": 128, "shared": "0", "tensors": ["x", "y"],
+     "arguments": ["M", "K"], "constants": {"K_WIDTH": "cdiv(K, 512) * 512"}}
+"""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from backends.backend import BackendError
+from backends.gpu import tile as of
+from backends.gpu.source.layouts import Padded
+from backends.gpu.source.names import constant_name
+from backends.gpu.source.view import ALIGNED, regions
+from backends.gpu.threads.thread import All, Launch, ThreadProgram
+from backends.gpu.tile import Name
+from ir.sizes import power_of_two
+from ir.spec import Apply, Expr, Number, Size
+
+_OPERATORS: dict[type, Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Eq: lambda a, b: int(a == b),
+}
+_FUNCTIONS: dict[str, Callable[..., int]] = {
+    "cdiv": lambda a, b: -(-a // b),
+    "round_up": lambda a, b: -(-a // b) * b,
+    "next_power_of_2": power_of_two,
+    "bit_length": int.bit_length,
+    "all": lambda *conditions: int(all(conditions)),
+    "max": max,
+    "min": min,
+}
+_SIGNS = {"add": "+", "sub": "-", "mul": "*", "floordiv": "//", "mod": "%"}
+_CALLS = {"maximum": "max", "minimum": "min"}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One launch at some sizes."""
+
+    name: str
+    grid: int  # thread blocks
+    block: int  # threads of one
+    shared: int  # bytes of one
+    tensors: tuple[int, ...]  # numbers in the kernel's list
+    arguments: tuple[int, ...]  # sizes, then the step of a recurrence, where it has one
+
+
+def metadata(program: ThreadProgram) -> dict[str, Any]:
+    """What is to be launched, for a file beside the code."""
+    return {
+        "tensors": [p.name for p in program.tensors],
+        "groups": [
+            {
+                "repeat": None
+                if repeat is None
+                else {"size": text(repeat.size), "backwards": repeat.backwards},
+                "launches": [_launch(one) for one in launches],
+            }
+            for repeat, launches in program.groups
+        ],
+    }
+
+
+def _launch(launch: Launch) -> dict[str, Any]:
+    tiles = " * ".join(f"({text(t)})" for t in launch.tiles) or "1"
+    shared = [
+        f"round_up(max(0, {', '.join(map(_product, r.sizes))}), {ALIGNED})"
+        for r in regions(launch.shared)
+    ]
+    fixed = {f"SIZE_{s}": s for s in launch.sizes} if launch.specialized else {}
+    return {
+        "name": launch.name,
+        "grid": f"min({tiles}, {launch.resident})" if launch.resident else tiles,
+        "block": launch.threads,
+        "shared": " + ".join(shared) or "0",
+        "tensors": list(launch.tensors),
+        "arguments": [] if launch.specialized else list(launch.sizes),
+        "step": launch.step is not None,
+        "limits": {text(size): most for size, most in launch.limits},
+        "constants": fixed | {constant_name(n): text(e) for n, e in launch.constants},
+    }
+
+
+def _product(factors: tuple[Expr | int, ...]) -> str:
+    return " * ".join(str(f) if isinstance(f, int) else f"({text(f)})" for f in factors)
+
+
+def text(expr: Expr) -> str:
+    """An expression of whole numbers as text; BackendError where it has none."""
+    match expr:
+        case Number(value):
+            return str(int(value))
+        case Size(name):
+            return name
+        case Name():
+            return constant_name(expr)
+        case of.Tiles(size, tile):
+            return f"cdiv({text(size)}, {tile})"
+        case of.BlockWidth(size, least):
+            return f"max({least}, next_power_of_2({text(size)}))"
+        case of.Even(size, Number(width)):
+            return f"({text(size)}) % {width} == 0"
+        case of.Even(size, width):
+            return f"({text(size)}) == ({text(width)})"
+        case of.Bits(number):
+            return f"bit_length({text(number)})"
+        case All(conditions):
+            return f"all({', '.join(map(text, conditions))})"
+        case Padded(extent, padding):
+            return f"{text(extent)} + {padding}"
+        case Apply(function, (a, b)) if function in _SIGNS:
+            return f"({text(a)}) {_SIGNS[function]} ({text(b)})"
+        case Apply(function, args) if function in _CALLS:
+            return f"{_CALLS[function]}({', '.join(map(text, args))})"
+    raise BackendError("emit", f"a {type(expr).__name__} is no number of a launch")
+
+
+def value(source: str, sizes: Mapping[str, int]) -> int:
+    """What a text of a launch is at sizes; BackendError where it is no such text."""
+    try:
+        return _value(ast.parse(source, mode="eval").body, sizes)
+    except (SyntaxError, KeyError, ZeroDivisionError, TypeError) as error:
+        raise BackendError("build", f"`{source}` is no number of a launch: {error}") from None
+
+
+def _value(node: ast.expr, sizes: Mapping[str, int]) -> int:
+    match node:
+        case ast.Constant(int() as number):
+            return number
+        case ast.Name(name):
+            return int(sizes[name])
+        case ast.BinOp(left, op, right) | ast.Compare(left, [op], [right]):
+            return _OPERATORS[type(op)](_value(left, sizes), _value(right, sizes))
+        case ast.Call(ast.Name(name), args, []):
+            return _FUNCTIONS[name](*(_value(a, sizes) for a in args))
+    raise TypeError(ast.unparse(node))
+
+
+def constants(given: Mapping[str, Any], sizes: Mapping[str, int]) -> dict[str, int]:
+    """The constants that a file is compiled with at sizes."""
+    found: dict[str, int] = {}
+    for group in given["groups"]:
+        for launch in group["launches"]:
+            for name, source in launch["constants"].items():
+                found[name] = value(source, {**sizes, **found})
+    return found
+
+
+def calls(given: Mapping[str, Any], sizes: Mapping[str, int]) -> Iterator[Call]:
+    """The launches at sizes in order, those of a recurrence once for each step."""
+    known = {**sizes, **constants(given, sizes)}
+    for group in given["groups"]:
+        repeat = group["repeat"]
+        steps = range(value(repeat["size"], known)) if repeat else range(1)
+        for step in reversed(steps) if repeat and repeat["backwards"] else steps:
+            for launch in group["launches"]:
+                for size, most in launch["limits"].items():
+                    if value(size, known) > most:
+                        what = f"{launch['name']} is made for {size} up to {most}"
+                        raise BackendError("check", f"{what}, not {value(size, known)}")
+                yield Call(
+                    name=launch["name"],
+                    grid=value(launch["grid"], known),
+                    block=launch["block"],
+                    shared=value(launch["shared"], known),
+                    tensors=tuple(map(given["tensors"].index, launch["tensors"])),
+                    arguments=(
+                        *(int(known[a]) for a in launch["arguments"]),
+                        *([step] if launch["step"] else []),
+                    ),
+                )

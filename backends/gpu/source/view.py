@@ -1,0 +1,280 @@
+"""The view of a kernel that the templates spell: its thread program, and what is around it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+from backends.backend import BackendError
+from backends.gpu.source.layouts import BYTES, Counted, Padded, registers, stage_size
+from backends.gpu.source.scopes import scoped
+from backends.gpu.threads import thread as of
+from backends.gpu.threads.constants import constant, constants
+from backends.gpu.threads.expressions import rewritten
+from backends.gpu.threads.thread import Axis, Element, Fragment, Launch, Shared, ThreadProgram
+from backends.gpu.tile import Compute, Converted, Masked, Name
+from ir.digest import spec_digest, text_digest
+from ir.nest.nest import LoopNest, Parameter
+from ir.sizes import bind
+from ir.spec import Equation, Expr, Number, Size, Spec
+
+Change = Callable[[Expr], Expr | None]
+
+ALIGNED = 128  # bytes that a region of shared memory begins at a multiple of
+_TRUTH = frozenset("lt le gt ge eq ne isnan isinf isfinite".split())
+_KEPT = frozenset(("and", "or", "xor", "not"))  # functions that give truth values of truth values
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """A part of shared memory, for tiles that are never alive together."""
+
+    name: str
+    start: str  # its first byte: a number, or a name
+    sizes: tuple[tuple[Expr | int, ...], ...]  # the factors of the bytes of each tile
+    end: str  # a name for the byte after it where that is no number; else empty
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A launch as a function."""
+
+    name: str
+    equations: tuple[Equation, ...]
+    parameters: tuple[Parameter, ...]
+    written: frozenset[str]  # tensors
+    arguments: tuple[str | Name, ...]  # sizes, and the step of a recurrence
+    fixed: tuple[str, ...]  # sizes that are constants
+    attributes: tuple[tuple[str, float | int | bool], ...]
+    threads: int
+    resident: int
+    tiles: tuple[Expr, ...]
+    fragments: tuple[Fragment, ...]
+    counts: tuple[Counted, ...]
+    shared: tuple[Shared, ...]
+    regions: tuple[Region, ...]
+    starts: tuple[str, ...]  # of the tiles in shared memory, in bytes
+    once: tuple[of.Statement, ...]
+    body: tuple[of.Statement, ...]
+
+    def fragment(self, name: Name) -> Fragment:
+        """The fragment of a name."""
+        return next(f for f in self.fragments if f.name == name)
+
+    def tile(self, name: Name) -> Shared:
+        """The tile in shared memory of a name."""
+        return next(t for t in self.shared if t.name == name)
+
+
+def kernel_view(spec: Spec, nest: LoopNest, program: ThreadProgram) -> dict[str, Any]:
+    """The values of the template of sources. spec: as it was before names were made legal.
+    program: with a name for each constant (`distinct`)."""
+    sizes = bind(nest.spec, dict(nest.sizes))
+    found: dict[str | Name, int] = {}
+    for launch in program.launches:
+        found |= macros(launch, sizes)
+    return {
+        "spec": nest.spec,
+        "digests": {"spec": spec_digest(spec), "schedule": text_digest(str(nest.schedule))},
+        "sizes": nest.sizes,
+        "constants": tuple(found.items()),
+        "launches": tuple(_kernel(one, program) for one in program.launches),
+    }
+
+
+def macros(launch: Launch, sizes: Mapping[str, float]) -> dict[str | Name, int]:
+    """The constants of a launch that a build sets, by what they are spelled after."""
+    found: dict[str | Name, int] = {}
+    if launch.specialized:
+        found |= {s: int(sizes[s]) for s in launch.sizes}
+    return found | constants(launch.constants, sizes)
+
+
+def distinct(program: ThreadProgram) -> ThreadProgram:
+    """The program with a name for each constant: those of launches that mean something else by one
+    are numbered, since a file has them all."""
+    meant: dict[Name, list[Expr]] = {}
+    groups = []
+    for repeat, launches in program.groups:
+        groups.append((repeat, tuple(_named_apart(launch, meant) for launch in launches)))
+    return replace(program, groups=tuple(groups))
+
+
+def _named_apart(launch: Launch, meant: dict[Name, list[Expr]]) -> Launch:
+    """A launch with its constants numbered. meant: what each name stands for so far, in order."""
+    changes: dict[Expr, Name] = {}
+    for name, given in launch.constants:
+        value = rewritten(given, changes.get)
+        known = meant.setdefault(name, [])
+        if value not in known:
+            known.append(value)
+        if number := known.index(value):
+            changes[name] = replace(name, copy=number)
+    return _changed(launch, changes.get) if changes else launch
+
+
+def _kernel(launch: Launch, program: ThreadProgram) -> Kernel:
+    _require_held(launch)
+    dtypes = {f.name: f for f in launch.fragments}
+    parameters = {p.name: p for p in program.tensors}
+    launch = _changed(launch, lambda e: _spelled(e, dtypes))
+    counts: list[Counted] = []
+    launch = _changed(launch, lambda e: None, lambda a: _counted(a, counts))
+    written = frozenset(
+        s.place.tensor.stem  # type: ignore[attr-defined]
+        for s in of.statements((*launch.once, *launch.body))
+        if isinstance(s, of.Store)
+    )
+    once, body = scoped(launch)
+    parts = regions(launch.shared)
+    starts = {r.name: r.start for r in parts}
+    step = (launch.step,) if launch.step else ()
+    return Kernel(
+        name=launch.name,
+        equations=launch.equations,
+        parameters=tuple(parameters[t] for t in launch.tensors),
+        written=written,
+        arguments=(*(() if launch.specialized else launch.sizes), *step),
+        fixed=launch.sizes if launch.specialized else (),
+        attributes=launch.attributes,
+        threads=launch.threads,
+        resident=launch.resident,
+        tiles=launch.tiles,
+        fragments=launch.fragments,
+        counts=tuple(counts),
+        shared=launch.shared,
+        regions=parts,
+        starts=tuple(starts[t.region] for t in launch.shared),
+        once=once,
+        body=body,
+    )
+
+
+def _spelled(expr: Expr, fragments: Mapping[Name, Fragment]) -> Expr | None:
+    """An element without the axes along which threads have one register; `not` of integers as the
+    complement of their bits. None: nothing changes."""
+    match expr:
+        case Masked(mask, Element(name), Number() as other) if _short(name, fragments):
+            typed = Converted(other, fragments[name].dtype)
+            parts = (rewritten(e, lambda e: _spelled(e, fragments)) for e in (*mask, expr.value))
+            *mask, value = parts
+            return Masked(tuple(mask), value, typed)
+        case Element(name, axes) if name in fragments:
+            own = fragments[name].axes
+            left = tuple(a for a, axis in zip(axes, own, strict=True) if registers(axis) != 1)
+            return Element(name, left)
+        case Compute("not", (value,)) if not _truth(value, fragments):
+            return Compute("complement", (rewritten(value, lambda e: _spelled(e, fragments)),))
+    return None
+
+
+def _short(name: Name, fragments: Mapping[Name, Fragment]) -> bool:
+    """Whether the elements of a fragment are floats of 16 bits, which constants meet as such."""
+    return name in fragments and fragments[name].dtype in ("f16", "bf16")
+
+
+def _truth(expr: Expr, fragments: Mapping[Name, Fragment]) -> bool:
+    """Whether an expression is a truth value."""
+    match expr:
+        case Element(name) if name in fragments:
+            return fragments[name].dtype == "b8"
+        case Compute(function, args) if function in _KEPT or function == "where":
+            return _truth(args[-1], fragments)
+        case Compute(function):
+            return function in _TRUTH
+        case Number(value):
+            return isinstance(value, bool)
+    kept = getattr(expr, "value", None)
+    if isinstance(expr, Masked) and isinstance(kept, Expr):
+        return _truth(kept, fragments)
+    return getattr(expr, "dtype", "b8") == "b8" and not isinstance(expr, Size)
+
+
+def regions(shared: tuple[Shared, ...]) -> tuple[Region, ...]:
+    """The regions of tiles in order, those first whose sizes are numbers."""
+    sizes: dict[str, list[tuple[Expr | int, ...]]] = {}
+    for tile in shared:
+        sizes.setdefault(tile.region, []).append(_bytes(tile))
+    found, at, known = [], 0, ""
+    for name, own in sorted(sizes.items(), key=lambda item: not _numbers(item[1])):
+        start = known or str(at)
+        if _numbers(own):
+            at += _rounded(max(_product(size, {}) for size in own))
+        else:
+            known = f"shared_{len(found) + 1}"
+        found.append(Region(name, start, tuple(own), known))
+    return tuple(found)
+
+
+def shared_bytes(launch: Launch, known: Mapping[Name, int]) -> int:
+    """Bytes of shared memory that a launch takes. known: its constants."""
+    return sum(
+        _rounded(max(_product(size, known) for size in region.sizes))
+        for region in regions(launch.shared)
+    )
+
+
+def _numbers(sizes: list[tuple[Expr | int, ...]]) -> bool:
+    return all(len(size) == 1 for size in sizes)
+
+
+def _rounded(size: int) -> int:
+    return -(-size // ALIGNED) * ALIGNED
+
+
+def _bytes(tile: Shared) -> tuple[Expr | int, ...]:
+    """The factors of a tile's bytes, the number first."""
+    number, rest = BYTES[tile.dtype] * tile.stages, []
+    for f in stage_size(tile):
+        if isinstance(f, int):
+            number *= f
+        else:
+            rest.append(f)
+    return (number, *rest)
+
+
+def _product(factors: tuple[Expr | int, ...], known: Mapping[Name, int]) -> int:
+    total = 1
+    for f in factors:
+        match f:
+            case int():
+                total *= f
+            case Padded(extent, padding):
+                total *= constant(extent, {}, known) + padding
+            case _:
+                total *= constant(f, {}, known)
+    return total
+
+
+def _counted(axis: Axis, known: list[Counted]) -> Axis:
+    """The axis with a name for the number of its registers, where it is no number."""
+    if registers(axis) is not None:
+        return axis
+    same = [a for a in known if a.index == axis.index]
+    for one in same:
+        if (one.register.size, one.span, one.width) == (axis.register.size, axis.span, axis.width):
+            return replace(one, thread=axis.thread, register=axis.register)
+    known.append(Counted(*(getattr(axis, f) for f in Axis.__dataclass_fields__), len(same)))
+    return known[-1]
+
+
+def _changed(node: Any, change: Change, of_axis: Callable[[Axis], Axis] = lambda a: a) -> Any:
+    """A value with the expressions and axes in it changed; see `rewritten`."""
+    if isinstance(node, Expr):
+        return rewritten(node, change)
+    if isinstance(node, tuple):
+        return tuple(_changed(n, change, of_axis) for n in node)
+    if isinstance(node, (Parameter, Equation)) or not is_dataclass(node):
+        return node
+    own = {f.name: getattr(node, f.name) for f in fields(node)}
+    changes = {n: made for n, v in own.items() if (made := _changed(v, change, of_axis)) is not v}
+    made = replace(node, **changes) if changes else node  # type: ignore[type-var]
+    return of_axis(made) if isinstance(made, Axis) else made
+
+
+def _require_held(launch: Launch) -> None:
+    """BackendError where a tile's dtype has no registers or memory here."""
+    for held in (*launch.fragments, *launch.shared):
+        if held.dtype not in BYTES:
+            raise BackendError("emit", f"values of {held.dtype} are not held here")
