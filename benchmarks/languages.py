@@ -1,7 +1,7 @@
 """Races the backends of one target against each other on its GPU, and writes a result file.
 
-All backends build the same schedule: that of the kernel's record on the target, without what a
-backend does not render. Each is checked at the kernel's check sizes, then timed at its tuning sizes,
+All backends build the same schedule: that of the kernel's record on the target, without the verbs that
+a backend does not render. Each is checked at the kernel's check sizes, then timed at its tuning sizes,
 one after the other, in a process of its own. Builds are made first, side by side.
 """
 
@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from statistics import geometric_mean
@@ -26,6 +27,7 @@ from backends.registry import backend, served_by, target
 from benchmarks.results import read, save
 from ir.errors import KernelError
 from ir.lower.lower import lower
+from ir.machine import NOTED
 from ir.parse.parse import parse_workload
 from ir.parse.schedule import parse_schedule
 from ir.reference.inputs import random_inputs
@@ -51,6 +53,10 @@ def job(kernel: str, machine_name: str, language: str, folder: Path, stage: str)
     work = parse_workload((LIBRARY / f"{kernel}.kir").read_text(encoding="utf-8"), kernel)
     record = ROOT / "kernels_generated" / kernel / machine_name / "schedule.sched"
     decided = parse_schedule(record.read_text(encoding="utf-8"), str(record))
+    lacking = set(NOTED) - set(serving.manifest.verbs)
+    decided = replace(
+        decided, decisions=tuple(d for d in decided.decisions if d.verb not in lacking)
+    )
     nest = lower(work.spec, decided, machine, work.tune)
     kept = folder / f"{kernel}-{language}.pickle"
     if stage == "build":
@@ -164,7 +170,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     kept = [r for r in read(given.out)["rows"] if r["kernel"] not in names]
     rows = sorted([*kept, *rows], key=lambda row: row["kernel"])
     summary = {b: ratios(rows, languages[0], b) for b in languages[1:]}
-    head = {"command": command, "date": date.today().isoformat(), **facts(), "languages": list(languages), "summary": summary}
+    head = {
+        "command": command,
+        "date": date.today().isoformat(),
+        **facts(),
+        "languages": list(languages),
+        "summary": summary,
+    }
     save(given.out, head | {"rows": rows})
     print(json.dumps(summary))
     return 0

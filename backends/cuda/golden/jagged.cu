@@ -21,7 +21,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) bags_0(
     float* __restrict__ y_ptr,
     int D) {
   constexpr int d_n = 4 * cdiv(D_WIDTH, 64);
-  constexpr int shared_1 = 0 + round_up(16 * D_WIDTH, 128);
+  constexpr int shared_1 = 0 + round_up(16 * D_WIDTH, 1024);
   float* const part_tile_1 = shared_at<float>(0);  // [4][D_WIDTH]
   const int thread = threadIdx.x;
   const int tile = blockIdx.x;

@@ -40,10 +40,10 @@ extern "C" __global__ void __launch_bounds__(128, 1) causal_0(
   constexpr int d_n = 8 * cdiv(D_WIDTH, 32);
   constexpr int d_n1 = 8 * cdiv(D_WIDTH, 64);
   constexpr int d_n2 = 4 * cdiv(D_WIDTH, 64);
-  constexpr int shared_2 = 17408 + round_up(128 * D_WIDTH, 128);
-  constexpr int shared_3 = shared_2 + round_up(128 * D_WIDTH, 128);
-  constexpr int shared_4 = shared_3 + round_up(256 * (D_WIDTH + 4), 128);
-  constexpr int shared_5 = shared_4 + round_up(most(256 * D_WIDTH, 256 * D_WIDTH), 128);
+  constexpr int shared_2 = 17408 + round_up(128 * D_WIDTH, 1024);
+  constexpr int shared_3 = shared_2 + round_up(128 * D_WIDTH, 1024);
+  constexpr int shared_4 = shared_3 + round_up(256 * (D_WIDTH + 4), 1024);
+  constexpr int shared_5 = shared_4 + round_up(most(256 * D_WIDTH, 256 * D_WIDTH), 1024);
   bf16* const q_tile = shared_at<bf16>(17408);  // [64][D_WIDTH]
   bf16* const k_tile = shared_at<bf16>(shared_2);  // [64][D_WIDTH]
   float* const operand_tile_7 = shared_at<float>(0);  // [64][64 + 4]
