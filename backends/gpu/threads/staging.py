@@ -206,56 +206,62 @@ class Staging(Matmuls):
         stages = s.stages + 1 if flies and self._fits(ahead, s.stages + 1) else s.stages
         flies = flies if stages > 2 else None
         self.depths |= {x.name: stages for x in ahead}
-        low, high, name = self.scalar(s.low), self.scalar(s.high), self.variable(s.name)
-        step = Number(s.tile)
-        own = {name, *(x.name for x in s.body if isinstance(x, of.StepOrigin))}
-        own |= {x.name for x in s.body if isinstance(x, of.Assign) and x.name.sort == "origin"}
-        later = {n: replace(n, copy=n.copy + 1) for n in own}
-        for n in later.values():
-            self.fragment(n, "i32")
-        fetched = to.Element(later[name])
-        self.rings += 1
-        read, write = (
-            self.fragment(Name(sort, name.stem, copy=self.rings), "i32")
-            for sort in ("read_stage", "write_stage")
-        )
-        more = of.Check(fetched, below=high)
-        advance = to.Each(later[name], Apply("add", (fetched, step)))
+        self._settle(s, ahead, stages)
+        self._pipelined(s, ahead, stages, flies)
+        self.settled.clear()
+
+    def _settle(self, s: of.Loop, ahead: list[of.Load], stages: int) -> None:
+        """Makes the positions of copies that the loop does not move, before it."""
         moving = {x.name.stem for x in s.body if isinstance(x, of.Positions)}
         for axis in (a for x in ahead for a in self.target(x, stages)[2]):
             if axis.index not in moving and axis not in self.settled:
                 self.place_copy(axis)
                 self.settled.add(axis)
-        self.put(to.Each(later[name], low))
-        self.put(to.Barrier())
+
+    def _later(self, s: of.Loop) -> dict[Name, Name]:
+        """The scalars of a loop's iteration, with names for those of the one that is copied."""
+        own = {s.name, *(x.name for x in s.body if isinstance(x, of.StepOrigin))}
+        own |= {x.name for x in s.body if isinstance(x, of.Assign) and x.name.sort == "origin"}
+        later = {n: replace(n, copy=n.copy + 1) for n in own}
+        for n in later.values():
+            self.fragment(n, "i32")
+        return later
+
+    def _pipelined(self, s: of.Loop, ahead: list[of.Load], stages: int, flies: Name | None) -> None:
+        low, high, name = self.scalar(s.low), self.scalar(s.high), self.variable(s.name)
+        later = self._later(s)
+        fetched = to.Element(later[name])
+        self.rings += 1
+        first, read, write = (
+            self.fragment(Name(sort, name.stem, copy=self.rings), "i32")
+            for sort in ("stage", "read_stage", "write_stage")
+        )
+        advance = to.Each(later[name], Apply("add", (fetched, Number(s.tile))))
+
+        def started(stage: Name) -> tuple[to.Statement, ...]:
+            copies = _renamed(self._copies(s, ahead, to.Element(stage), stages), later)
+            return (to.Guard(of.Check(fetched, below=high), copies), to.Commit(), advance)
+
         lead = stages - 2 if flies else stages - 1
-        first = self.fragment(Name("stage", name.stem, copy=self.rings), "i32")
-        copies = _renamed(self._copies(s, ahead, to.Element(first), stages), later)
-        start = (to.Guard(more, copies), to.Commit(), advance)
-        self.put(to.Loop(first, Number(0), Number(lead), 1, start, lead < UNROLLED))
-        self.found += (to.Each(read, Number(0)), to.Each(write, Number(lead)))
+        start = started(first)
+        self.found += (
+            to.Each(later[name], low),
+            to.Barrier(),
+            to.Loop(first, Number(0), Number(lead), 1, start, lead < UNROLLED),
+            *(to.Each(read, Number(0)), to.Each(write, Number(lead))),
+        )
         self.stages |= {x.name: to.Element(read) for x in ahead}
-        copies = _renamed(self._copies(s, ahead, to.Element(write), stages), later)
-        consumed = self.block(s.body)
+        copied, consumed = started(write), self.block(s.body)
         if flies:
             consumed = tuple(
                 replace(x, pending=1) if isinstance(x, to.WarpgroupMultiply) else x
                 for x in consumed
             )
-        body = (
-            to.Wait(lead - 1),
-            to.Barrier(),
-            to.Guard(more, copies),
-            to.Commit(),
-            advance,
-            _advanced(write, stages),
-            *consumed,
-            _advanced(read, stages),
-        )
+        moved = (_advanced(write, stages), *consumed, _advanced(read, stages))
+        body = (to.Wait(lead - 1), to.Barrier(), *copied, *moved)
         self.put(to.Loop(name, low, high, s.tile, body))
         if flies:
             self.put(to.WarpgroupWait(flies))
-        self.settled.clear()
 
     def _copied(self, x: of.Load) -> bool:
         """Whether a load of a pipelined loop is a copy that runs ahead: those of operands, and those

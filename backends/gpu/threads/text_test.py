@@ -77,7 +77,8 @@ def test_every_statement_has_a_line():
     kinds = {type(s).__name__ for s in LINES.values()}
     for make in (samples.vector_add, samples.row_sum, samples.transpose, samples.matmul):
         kinds |= {type(s).__name__ for one in make().launches for s in to.statements(one.body)}
-    assert kinds == {kind.__name__ for kind in to.Statement.__subclasses__()}
+    every = (k for k in to.Statement.__subclasses__() if k.__module__ == to.__name__)
+    assert kinds == {kind.__name__ for kind in every}
 
 
 def test_bodies_are_indented():
