@@ -43,7 +43,9 @@ def test_other_fields_and_warps_are_refused():
 def test_a_users_file_may_list_this_backend(tmp_path):
     file = tmp_path / "chip.toml"
     text = (Path(__file__).parents[1] / "targets" / "a100.toml").read_text(encoding="utf-8")
-    text = text.replace('backends = ["triton", "cuda"]', 'backends = ["cuda"]').replace('"a100"', '"chip"')
+    text = text.replace('backends = ["triton", "cuda"]', 'backends = ["cuda"]').replace(
+        '"a100"', '"chip"'
+    )
     text = text.partition("[triton]")[0]
     file.write_text(text + "\n[cuda]\narch = 80\n", encoding="utf-8")
     machine = target(str(file))
