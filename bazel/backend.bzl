@@ -14,13 +14,22 @@ def backend_folders():
 def backends(name, deps, test_deps = []):
     """For each backend B the library B, its tests, and what B/native/ holds.
 
-    A backend sees the contract and not another backend: its deps are those here.
+    A backend sees the contract and not another backend: its deps are those here. Of other backends
+    it has the manifests, and the check of their own table of a target file, as a target may list
+    several.
 
     Args:
       name: name of a library with all of them.
       deps: what every backend may import.
       test_deps: what only their tests may import.
     """
+    tables = name + "_tables"
+    py_library(
+        name = tables,
+        srcs = native.glob(["*/table.py", "*/__init__.py"], allow_empty = True),
+        data = native.glob(["*" + _MANIFEST], allow_empty = True),
+        deps = deps,
+    )
     for folder in backend_folders():
         modules = []
         if native.glob([folder + "/native/**/*.cc"], allow_empty = True):
@@ -29,7 +38,7 @@ def backends(name, deps, test_deps = []):
             name = folder,
             folder = folder,
             data = modules,
-            deps = deps,
+            deps = deps + [":" + tables],
             test_deps = test_deps,
         )
     py_library(

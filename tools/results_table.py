@@ -16,6 +16,7 @@ from typing import Any
 from benchmarks.results import settle, summary
 from tools.coverage_table import coverage
 from tools.device_table import device
+from tools.languages_table import languages
 from tools.local_table import local
 from tools.markdown import cut, line
 from tools.pages import command
@@ -23,7 +24,7 @@ from tools.ranking_table import ranking
 from tools.suite_table import suite
 
 PAGE = Path("docs/benchmarks.md")
-PAGES = (PAGE, Path("docs/device_suite.md"))
+PAGES = (PAGE, Path("docs/device_suite.md"), Path("docs/cuda.md"))
 RESULTS = Path("benchmarks/results")
 NOTHING = "Not measured yet.\n"
 EXAMPLES = """
@@ -72,6 +73,8 @@ def table(result: Mapping[str, Any]) -> str:
 
     Ratios are cut after two digits and not rounded.
     """
+    if "languages" in result:
+        return "\n\n".join(languages(result)) + "\n"
     if "rounds" in result:
         return "\n\n".join(local(result)) + "\n"
     if "suite" in result:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from backends.backend import Backend, BackendError, ShowsLevels
-from backends.registry import backend_for, target, target_names
+from backends.registry import backend_for, served_by, target, target_names
 from ir.autoschedule.autoschedule import autoschedule
 from ir.errors import KernelError
 from ir.lower.lower import lower
@@ -98,13 +98,21 @@ def shown(one: Lowered, level: str = "") -> str:
 
 
 def lowered(
-    given: Workload, machine: Machine, schedule: str = "", shape: str = "", where: str = ""
+    given: Workload,
+    machine: Machine,
+    schedule: str = "",
+    shape: str = "",
+    where: str = "",
+    backend: str | None = None,
 ) -> Lowered:
     """A kernel lowered for a machine; KernelError for wrong input.
 
     schedule: its text, that of the autoschedule where empty.  shape: `M=2048,K=512`, for what the
-    kernel's own sizes do not say.  where: the schedule stands, for people.
+    kernel's own sizes do not say.  where: the schedule stands, for people.  backend: one of the
+    machine's, None: its first.
     """
+    serving = backend_for(machine, backend)
+    machine = served_by(machine, serving)
     sizes = workload(given.spec, given.tune, (worded(shape),) if shape else ())[0].sizes
     if schedule:
         decided = parse_schedule(schedule, where)
@@ -114,7 +122,7 @@ def lowered(
         nest = lower(given.spec, decided, machine, sizes)
     except KernelError as error:
         raise error.within(error.where or where) from None
-    return Lowered(given, machine, backend_for(machine), nest)
+    return Lowered(given, machine, serving, nest)
 
 
 def asked_for(asked: argparse.Namespace, folder: Path) -> Lowered:
@@ -125,7 +133,10 @@ def asked_for(asked: argparse.Namespace, folder: Path) -> Lowered:
     except KernelError as error:
         raise error.within(error.where or "--target") from None
     schedule = asked.schedule and text_of(folder / asked.schedule, "--schedule", ".sched")
-    return lowered(named(asked.kernel, folder), machine, schedule, asked.shape, asked.schedule)
+    wanted = asked.backend or None
+    return lowered(
+        named(asked.kernel, folder), machine, schedule, asked.shape, asked.schedule, wanted
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -140,6 +151,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--target", required=True, help="a target, or the file of one")
     parser.add_argument("--schedule", default="", metavar="FILE", help="a .sched file")
     parser.add_argument("--shape", default="", metavar="M=2048,K=512", help="the sizes to tune for")
+    parser.add_argument("--backend", default="", help="one of the target's (default: its first)")
     parser.add_argument("--level", default="", help=f"{', '.join(LEVELS)}, or one of the backend")
     asked = parser.parse_args(arguments)
     folder = Path(os.environ.get("BUILD_WORKING_DIRECTORY", "."))

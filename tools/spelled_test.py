@@ -6,9 +6,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from backends.cuda.testing.samples import CASES, emitted
 from backends.emit import Templates
-from testing.samples.samples import LIBRARY
+from backends.registry import backend, served_by, target
+from ir.autoschedule.autoschedule import autoschedule
+from ir.lower.lower import lower
+from testing.samples.samples import KERNELS, LIBRARY, workload
 from tools.spelled import main, marking, plain, records, shares
 
 ROOT = LIBRARY.parent.parent
@@ -67,10 +69,14 @@ def test_templates_spell_what_is_emitted(machine):
 
 
 def test_templates_spell_thread_programs():
+    serving = backend("cuda")
+    machine = served_by(target("a100"), serving)
     with marking() as found:
-        for name in CASES:
-            emitted(name)
-    assert len(found) == len(CASES) and shares(found)["strings"] <= MOST
+        for name in KERNELS:
+            work = workload(name)
+            decided = autoschedule(work.spec, machine, work.tune)
+            serving.emit(lower(work.spec, decided, machine, work.tune), machine)
+    assert len(found) == len(KERNELS) and shares(found)["strings"] <= MOST
 
 
 def test_the_command_prints_a_line_for_each_record(capsys, monkeypatch, tmp_path):

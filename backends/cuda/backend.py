@@ -22,13 +22,16 @@ from backends.cuda.table import number
 from backends.gpu.device import running
 from backends.gpu.device.gpu import CudaDevice, alone, nodes
 from backends.gpu.model.model import modelled
+from backends.gpu.program import tile_program
 from backends.gpu.source.launches import Call, calls
 from backends.gpu.source.names import WORDS as OWN_WORDS
 from backends.gpu.source.names import spelled as spelled_by
 from backends.gpu.source.view import distinct, kernel_view
+from backends.gpu.text import program_text as tile_text
 from backends.gpu.threads.interpreter.faults import ThreadFault
 from backends.gpu.threads.interpreter.interpret import interpret
 from backends.gpu.threads.program import thread_program
+from backends.gpu.threads.text import program_text as thread_text
 from backends.gpu.threads.thread import ThreadProgram
 from backends.manifest import Manifest
 from backends.parameters import parameters
@@ -64,6 +67,12 @@ class Cuda:
         return self.templates.render(
             "kernel.cu.j2", **kernel_view(nest.spec, own, _program(own, machine))
         )
+
+    def levels(self, nest: LoopNest, machine: Machine) -> Mapping[str, str]:
+        """The tile program and the thread program, under the names that the source has."""
+        own = spelled(nest)
+        tiles = tile_program(own, machine, RULES)
+        return {"tile": tile_text(tiles), "thread": thread_text(_program(own, machine))}
 
     def build(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
         """Compiles all launches, in a child; a source that is more than kernels is refused."""

@@ -1,0 +1,59 @@
+"""The tables of a race between the backends of one target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tools.markdown import cut, line
+
+_WORDS = 2  # columns of words
+
+
+def languages(result: Mapping[str, Any]) -> list[str]:
+    """Where the file is from, its rows, its summary."""
+    first, *others = result["languages"]
+    head = ("kernel", "sizes", first, *others, "ratio", "registers", "shared memory")
+    lines = [line(head), line(["---"] * _WORDS + ["---:"] * (len(head) - _WORDS))]
+    for row in result["rows"]:
+        sizes = " ".join(f"{name}={size}" for name, size in row["sizes"].items())
+        times = [_time(row[name]) for name in (first, *others)]
+        last = row[others[-1]]
+        known = "us" in row[first] and "us" in last
+        ratio = cut(row[first]["us"] / last["us"]) if known else "-"
+        figures = [
+            " / ".join(f"{row[name].get(figure, 0):.0f}" for name in (first, *others))
+            for figure in ("registers", "shared_bytes")
+        ]
+        lines.append(line([row["kernel"], sizes, *times, ratio, *figures]))
+    failures = [
+        f"- `{row['kernel']}` in `{name}`: {row[name]['failure']}."
+        for row in result["rows"]
+        for name in (first, *others)
+        if "failure" in row[name]
+    ]
+    parts = [_origin(result), "\n".join(lines), *(["\n".join(failures)] if failures else [])]
+    return [*parts, _summary(result, first, others)]
+
+
+def _origin(result: Mapping[str, Any]) -> str:
+    versions = ", ".join(f"{name} {number}" for name, number in result["versions"].items())
+    return (
+        f"`{result['command']}`, {result['date']}, {result['machine']}, driver {result['driver']}, "
+        f"{versions}. Correct by device at all check sizes, microseconds measured with a cold cache, "
+        f"medians; ratio: {result['languages'][0]} over the other."
+    )
+
+
+def _time(found: Mapping[str, Any]) -> str:
+    return f"{found['us']:.1f}" if "us" in found else "failed"
+
+
+def _summary(result: Mapping[str, Any], first: str, others: list[str]) -> str:
+    parts = []
+    for name in others:
+        found = result["summary"][name]
+        if found["geometric_mean"] is not None:
+            mean, least = cut(found["geometric_mean"]), cut(found["min"])
+            parts.append(f"`{name}` over `{first}`: geometric mean {mean}, least {least}.")
+    return " ".join(parts)
