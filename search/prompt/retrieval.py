@@ -112,10 +112,11 @@ def query(
 
 
 def machine_words(machine: Machine) -> frozenset[str]:
-    """What a document may call a machine: its name, its backends, words of its title (where an
-    architecture stands), and whether programs have threads."""
+    """What a document may call a machine: its name, the backend that serves it, words of its title
+    (where an architecture stands), and whether programs have threads."""
     title = (w.strip(",.").lower() for w in machine.title.split())
-    return frozenset({machine.name, *machine.backends, *title, machine.model.word})
+    serving = (machine.rendering.backend,) if machine.rendering.backend else machine.backends
+    return frozenset({machine.name, *serving, *title, machine.model.word})
 
 
 def _telling(word: str) -> bool:
