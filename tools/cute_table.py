@@ -5,8 +5,8 @@ is in a wheel with heavy dependencies, so it is unpacked beside the tree and nam
 package `pycute` of the index is another project.)
 
     pip download --no-deps nvidia-cutlass==4.2.0.0
-    unzip nvidia_cutlass-4.2.0.0-py3-none-any.whl 'pycute/*' -d /tmp/oracle
-    PYTHONPATH=/tmp/oracle python3 -m tools.cute_table
+    unzip nvidia_cutlass-4.2.0.0-py3-none-any.whl 'pycute/*' -d oracle
+    PYTHONPATH=oracle python3 -m tools.cute_table
 """
 
 from __future__ import annotations

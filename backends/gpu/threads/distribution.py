@@ -104,12 +104,6 @@ def binary(modes: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-def full(whole: Spread, width: int) -> Spread:
-    """An axis with its repetitions as modes, so that it covers a width."""
-    repeats = -(-width // whole.span)
-    return Spread(whole.bits, (*whole.modes, (repeats, whole.span)) if repeats > 1 else whole.modes)
-
-
 def ordered(axis: Axis) -> bool:
     """Whether positions grow with the register in a repetition, then with the thread."""
     strides = [s for _, s in (*axis.register.flat, *axis.thread.flat) if s]

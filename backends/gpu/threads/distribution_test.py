@@ -8,7 +8,6 @@ from backends.gpu.threads.distribution import (
     Spread,
     binary,
     bits_of,
-    full,
     ordered,
     replicated,
     split,
@@ -71,11 +70,6 @@ def test_an_axis_that_is_two_in_one_splits_by_stride(order, inner_bits):
                 at = (i.thread(t) + i.register(r_i)) * inner + j.thread(t) + j.register(r_j)
                 joint.setdefault(at, []).append(t)
     assert joint == {at: [t for t, _ in owners] for at, owners in owned(axis, 32).items()}
-
-
-def test_repetitions_are_modes_of_the_whole_axis():
-    assert full(spread([0, 1], 2), 32).modes == ((2, 1), (4, 8))
-    assert full(spread([0, 1], 2), 8).modes == ((2, 1),)
 
 
 @pytest.mark.parametrize(

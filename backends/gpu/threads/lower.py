@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
 from backends.backend import BackendError
 from backends.gpu import tile as of
@@ -356,15 +355,3 @@ def _step(s: of.StepOrigin) -> Expr:
     if s.count is not None:
         at = Apply("mod", (at, s.count))
     return Apply("mul", (at, Number(s.tile))) if s.tile != 1 else at
-
-
-def renamed(expr: Expr, names: Mapping[Name, Name]) -> Expr:
-    """An expression with variables under other names."""
-    return rewritten(
-        expr,
-        lambda e: (
-            replace(e, name=names[e.name])
-            if isinstance(e, to.Element) and e.name in names
-            else None
-        ),
-    )

@@ -123,7 +123,7 @@ class Positions(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Load(Statement):
-    """For every register of a fragment: name = what lies at a place of global memory."""
+    """For every register of a fragment: name = the element at a place of global memory."""
 
     name: Name
     place: Place
@@ -133,7 +133,7 @@ class Load(Statement):
 
 @dataclass(frozen=True, slots=True)
 class Store(Statement):
-    """For every register of axes: what lies at a place of global memory = value.
+    """For every register of axes: the element at a place of global memory = value.
 
     Of several threads that hold the same elements, those with `thread & copies == 0` store.
     """

@@ -47,7 +47,9 @@ def multiply(
         raise BackendError("emit", f"`{instruction.name}` does not multiply registers alone")
     k = row.k
     of_a = matrices(block, a, (instruction.a, instruction.a_steps), row.a, (row.m, k))
-    of_b = matrices(block, b, (instruction.b, instruction.b_steps), row.b, (row.n, k), turned=True)
+    of_b = matrices(
+        block, b, (instruction.b, instruction.b_steps), row.b, (row.n, k), transposed=True
+    )
     of_c = matrices(block, onto, (instruction.c, instruction.c_steps), row.c, (row.m, row.n))
     _require_fit(block, (of_c, of_a, of_b), first is not None)
     batch = len(onto.axes) > 2
@@ -109,12 +111,12 @@ def matrices(
     registers: tuple[tuple[Steps, ...], Steps],
     layout: Layout,
     shape: tuple[int, int],
-    turned: bool = False,
+    transposed: bool = False,
 ) -> Matrices:
     """The matrices of a fragment's last two axes.
 
     registers: offsets of the instruction's among the fragment's, and how many one issue covers.
-    layout: (thread, register) -> first + shape[0] * second. turned: `first` is along the
+    layout: (thread, register) -> first + shape[0] * second. transposed: `first` is along the
     fragment's second axis.
     """
 
@@ -133,7 +135,7 @@ def matrices(
         raise unfit(f"no registers at {offsets} in an issue of {steps}")
     warps, issues = block.threads // own, (counts[0] // steps[0], counts[1] // steps[1])
     second, first = np.divmod(np.array(layout.indices()).reshape(values, own), shape[0])
-    (r, c), sides = ((second, first), shape[::-1]) if turned else ((first, second), shape)
+    (r, c), sides = ((second, first), shape[::-1]) if transposed else ((first, second), shape)
     at = np.full((warps, issues[0] * sides[0], issues[1] * sides[1]), -1, np.int64)
     places = np.arange(at.size).reshape(at.shape)
     home = np.full(block.threads * counts[0] * counts[1], -1, np.int64)
