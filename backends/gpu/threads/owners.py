@@ -50,20 +50,22 @@ class Owners:
             return {group[0]: whole}
         return split(whole, {i: self.widths[i] for i in group})
 
-    def prefer(self, matmul: Matmul, k: Spread) -> None:
-        """Gives K of a computed operand A the distribution in which an instruction takes it from
-        registers, unless it has one, or would share bits with another axis of some tile."""
+    def prefer(self, matmul: Matmul, a: tuple[Spread, Spread]) -> None:
+        """Gives M and K of a computed operand A the distributions in which an instruction takes it
+        from registers, unless they have some, or would share bits with another axis of a tile."""
         operand = matmul.a.value
-        names = [n for n in operand.walk() if n in self.facts.typing.known]
-        if len(matmul.k) != 1 or any(n in self.facts.staged for n in names):
+        names = [n for n in operand.walk() if isinstance(n, Name) and n in self.facts.typing.known]
+        grouped = len(matmul.m) != 1 or len(matmul.k) != 1
+        if grouped or any(n in self.facts.staged for n in names):
             return
         together = self._together(self._tiles())
         for name in names:
-            held = self.facts.root((name, matmul.k[0]))  # type: ignore[arg-type]
-            others = (o for o in together.get(held, ()) if o in self.found)
-            taken = {b for o in others for b in _bits(self.found[o])}
-            if held not in self.found and not taken & _bits(k):
-                self.found[held] = k
+            for index, wanted in ((matmul.m[0], a[0]), (matmul.k[0], a[1])):
+                held = self.facts.root((name, index))
+                others = (o for o in together.get(held, ()) if o in self.found)
+                taken = {b for o in others for b in _bits(self.found[o])}
+                if held not in self.found and not taken & _bits(wanted):
+                    self.found[held] = wanted
 
     def _together(self, tiles: Iterable[Name]) -> dict[Held, set[Held]]:
         """Of each class of axes, the classes that it makes tiles with."""

@@ -75,7 +75,7 @@ def _launch(
     )
     for key, matmul in known.matmuls.items():
         if key in anchored and planned[key].instruction is not None:
-            owners.prefer(matmul, planned[key].a[1])
+            owners.prefer(matmul, planned[key].a)
     owners.rest()
     lowering = Staging(
         machine.on_chip_bytes, launch, known, owners, dict(source.tiles), planned, anchored

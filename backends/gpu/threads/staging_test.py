@@ -1,0 +1,88 @@
+"""Staging: what is copied ahead, into how many stages, and what is stored through shared memory."""
+
+import pytest
+
+from backends.gpu.threads.lowered_samples import WARPGROUPS, matmul, of, threads, tiles
+from backends.gpu.threads.thread import (
+    Commit,
+    Copy,
+    Guard,
+    Load,
+    Loop,
+    SharedLoad,
+    SharedStore,
+    Store,
+    Wait,
+    WarpgroupMultiply,
+    WarpgroupWait,
+    statements,
+)
+from ir.spec import Number
+
+LOOP = "place(k.outer, level=loop)"
+AHEAD = ("pipeline(x, stages=3)", "pipeline(w, stages=3)", "threads(y, count=128)")
+SMALL = dict(m=64, n=64, k=32)
+
+
+def rings(launch):
+    return {t.name.stem: t.stages for t in launch.shared if t.stages > 1}
+
+
+def test_a_loop_without_stages_waits_for_its_own_copies():
+    launch = matmul(LOOP, "threads(y, count=128)", **SMALL)
+    assert not rings(launch) and {w.pending for w in of(Wait, launch)} == {0}
+    assert len(of(Copy, launch)) == 2 and not any(c.stage for c in of(Copy, launch))
+
+
+def test_stages_run_ahead_by_one_less():
+    launch = matmul(LOOP, *AHEAD, **SMALL)
+    first, loop = (s for s in launch.body if isinstance(s, Loop))
+    assert rings(launch) == {"x": 3, "w": 3}
+    assert first.high == Number(2) and loop.body[0] == Wait(1)
+    assert len(of(Copy, launch)) == 4 and isinstance(loop.body[2], Guard)
+    assert Commit() in loop.body  # also where nothing is left to copy, so that groups are counted
+
+
+def test_a_matmul_in_flight_has_a_buffer_more():
+    launch = matmul(LOOP, *AHEAD, table=WARPGROUPS, **SMALL)
+    assert rings(launch) == {"x": 4, "w": 4}
+    (multiply,) = of(WarpgroupMultiply, launch)
+    assert multiply.pending == 1 and len(of(WarpgroupWait, launch)) == 1
+
+
+def test_large_loads_into_registers_are_copied_ahead_too():
+    decided = (*tiles(m=64, k=64), "place(m.outer, level=grid)", "place(k.outer, level=loop)")
+    more = ("pipeline(x, stages=3)", "threads(y, count=128)")
+    launch = threads(
+        "y[m] = sum(x[m, k] * 2.0, k)",
+        decided=(*decided, *more),
+        sizes={"M": 256, "K": 256},
+        result="f32[M]",
+    )
+    assert rings(launch) == {"x": 3} and not of(Load, launch)
+    assert of(SharedLoad, launch)[0].stage is not None
+
+
+def test_short_runs_are_stored_through_the_memory_of_a_pipeline_that_has_ended():
+    launch = matmul(LOOP, *AHEAD, **SMALL)
+    stored = next(t for t in launch.shared if t.name.stem == "stored")
+    assert stored.region in {t.region for t in launch.shared if t.stages > 1}
+    (store,) = of(Store, launch)
+    assert store.vector is not None and store.vector.count == 8
+    assert store.axes[-1].index == "n" and of(SharedStore, launch)
+
+
+def test_positions_that_a_loop_does_not_move_are_made_before_it():
+    launch = matmul(LOOP, *AHEAD, **SMALL)
+    loop = [s for s in launch.body if isinstance(s, Loop)][-1]
+    moved = {s.name.stem for s in statements(loop.body) if type(s).__name__ == "Positions"}
+    assert moved == {"k"}
+
+
+@pytest.mark.parametrize("size", [16, 64])
+def test_an_alignment_is_a_constant_of_the_launch_only_where_sizes_decide_it(size):
+    launch = matmul(LOOP, *AHEAD, sizes={"M": 256, "N": 256, "K": 16 * size}, **SMALL)
+    flags = {n for n, _ in launch.constants if n.sort == "aligned"}
+    assert flags == {c.vector.aligned for c in of(Copy, launch)} | {
+        s.vector.aligned for s in of(Store, launch)
+    }
