@@ -134,6 +134,8 @@ def test_a_figure_of_a_backend_must_be_there(name, path, tmp_path):
         ("mi300", "gpu.instructions", ["wgmma", "mma_sync"], "has 'mma_sync' of 32 threads"),
         ("h200", "gpu.instructions", ["mma_sync"], "has none for 'f8e4m3'"),
         ("h200", "gpu.shared_bytes_per_unit", 65536, "less than `spaces.shared.bytes`"),
+        ("h200", "gpu.shared_reserved", 2048, "less than `spaces.shared.bytes` with"),
+        ("h200", "spaces.cache", None, "`spaces.cache` is missing"),
         ("h200", "gpu.warps_per_unit", 16, "less than `levels.thread`"),
         ("h200", "gpu.programs_per_unit", 128, "more than `gpu.warps_per_unit`"),
         ("h200", "gpu.device_name", "", "the whole name of the device"),

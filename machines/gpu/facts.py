@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from ir.errors import KernelError
 from ir.machine import Machine
 from ir.spec import DTYPES
 from machines.fields.fields import (
     AMOUNT,
     COUNT,
     FLAG,
+    GUIDE,
     RATE,
     SHARE,
     SIZE,
@@ -102,12 +104,15 @@ def check(machine: Machine) -> None:
     table = found.table
     if table["copies_async"] and "copy_threads_per_cycle" not in table:
         found.refuse("copy_threads_per_cycle", "is missing", RATE.allowed)
-    shared = table["shared_bytes_per_unit"]
-    if machine.on_chip_bytes > shared:
+    if "cache" not in machine.spaces:  # the time model counts what it takes from memory
+        raise KernelError("field `spaces.cache` is missing", allowed="a table", hint=GUIDE)
+    needed = machine.on_chip_bytes + table["shared_reserved"]
+    if needed > table["shared_bytes_per_unit"]:
         found.refuse(
             "shared_bytes_per_unit",
-            f"is {shared:g}, less than `spaces.shared.bytes`",
-            f"{machine.on_chip_bytes:g} at least",
+            f"is {table['shared_bytes_per_unit']}, less than `spaces.shared.bytes` with "
+            "`shared_reserved`",
+            f"{needed} at least",
         )
     threads = table["warps_per_unit"] * machine.warp
     if machine.threads > threads:
