@@ -82,6 +82,8 @@ def forked(work: Callable[[], Row], answer: Path) -> int:
         found = work()
     except (BackendError, KernelError) as error:
         found = {"failure": str(error)}
+    except Exception as error:  # a child must not return into the program that started it
+        found = {"failure": f"{type(error).__name__}: {error}"}
     answer.write_text(json.dumps(found), encoding="utf-8")
     os._exit(0)
 

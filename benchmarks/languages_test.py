@@ -1,6 +1,7 @@
 """A race between backends: rows of what each found, and how many times as fast one is."""
 
 import json
+import os
 
 import pytest
 
@@ -8,6 +9,7 @@ from benchmarks import languages
 from benchmarks.languages import main, ratios
 from ir.errors import KernelError
 
+SCHEDULE = "schedule(softmax)\ntile(m, size=4)\nplace(m.outer, level=grid)\n"
 ROWS = [
     {"kernel": "a", "one": {"us": 8.0}, "other": {"us": 2.0}},
     {"kernel": "b", "one": {"us": 2.0}, "other": {"us": 2.0}},
@@ -33,17 +35,40 @@ def test_nothing_is_raced_where_it_would_not_be_measured(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_each_backend_is_checked_and_timed_in_a_process_of_its_own(monkeypatch, capfd):
+def test_a_job_checks_and_times_the_schedule_of_a_record(monkeypatch, tmp_path):
+    record = tmp_path / "kernels_generated/softmax/cpu"
+    record.mkdir(parents=True)
+    (record / "schedule.sched").write_text(SCHEDULE, encoding="utf-8")
+    monkeypatch.setattr(languages, "ROOT", tmp_path)
+    assert json.dumps(languages.job("softmax", "cpu", "cpp", tmp_path, "build"))
+    found = languages.job("softmax", "cpu", "cpp", tmp_path, "run")
+    assert found["us"] > 0 and found["correct_by"] == "device"
+
+
+# The jobs of the tests below compute nothing: a child of a process with OpenMP threads must not use OpenMP.
+def test_each_stage_has_a_process_of_its_own(monkeypatch):
+    monkeypatch.setattr(languages, "job", told)
     shown = []
-    rows = languages.raced(["softmax"], "cpu", ("cpp",), shown.append)
-    assert rows == shown and rows[0]["cpp"]["correct_by"] == "device"
-    assert rows[0]["cpp"]["us"] > 0 and json.dumps(rows)
+    rows = languages.raced(["softmax"], "cpu", ("cpp", "other"), shown.append)
+    assert rows == shown
+    processes = {row[s] for row in (rows[0]["cpp"], rows[0]["other"]) for s in ("build", "run")}
+    assert len(processes) == 4 and os.getpid() not in processes
+
+
+def told(kernel, machine, language, folder, stage):
+    return {stage: os.getpid()}
 
 
 def test_a_stage_that_fails_says_why(monkeypatch):
     monkeypatch.setattr(languages, "job", failing)
     (row,) = languages.raced(["softmax"], "cpu", ("cpp",), lambda row: None)
     assert "no `run`" in row["cpp"]["failure"]
+
+
+def test_an_error_of_any_kind_ends_in_the_child(monkeypatch):
+    monkeypatch.setattr(languages, "job", lambda *_: {}["absent"])
+    (row,) = languages.raced(["softmax"], "cpu", ("cpp",), lambda row: None)
+    assert row["cpp"]["failure"] == "KeyError: 'absent'"
 
 
 def failing(kernel, machine, language, folder, stage):
