@@ -98,6 +98,10 @@ TABLE = {
         ("ir", "machines/gpu", "backends", "backends/gpu", "backends/gpu/layout"),
         (),
     ),
+    "backends/gpu/threads/testing": (
+        ("machines/gpu", "backends/gpu", "backends/gpu/threads", "testing/samples"),
+        (),
+    ),
     "backends/gpu/source": (
         (
             *("ir", "backends", "backends/shared", "backends/gpu"),
@@ -198,6 +202,7 @@ FOR_TESTS = (
     "machines",
     "machines/gpu",
     "machines/tiles",
+    "backends/gpu/threads/testing",
     "testing",
     "testing/conformance",
     "testing/samples",

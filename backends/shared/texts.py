@@ -106,7 +106,9 @@ def number(value: float | int | bool) -> str:
     """A constant."""
     if isinstance(value, bool | int):
         if abs(value) > _LARGEST:
-            raise BackendError("emit", f"this device has no constant as large as {value}")
+            raise BackendError(
+                "emit", f"these texts have no constant as large as {value} (`long constant`)"
+            )
         return str(int(value))
     if value in (float("inf"), -float("inf")):
         return "inf" if value > 0 else "-inf"

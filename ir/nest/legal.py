@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields, is_dataclass, replace
-from itertools import count
+from itertools import count, islice
 from typing import Any
 
 from ir.nest.nest import Launch, LoopNest
@@ -13,6 +13,7 @@ from ir.spec import Spec
 
 Refuses = Callable[[str], bool]
 Spells = Callable[[str], Iterable[str]]
+MOST_TRIED = 1000  # A language that refuses so many names has a fault.
 # String fields that do not name a tensor, value, index or size.
 _OTHERS = frozenset("dtype reduction function role machine schedule doc place".split())
 
@@ -22,13 +23,17 @@ def legal(nest: LoopNest, refuses: Refuses, spells: Spells) -> LoopNest:
 
     refuses: whether a name is not allowed in the language. spells: all identifiers that the emitted
     text derives from a name. No two names share an identifier. Kernels and launches keep their
-    names.
+    names. Raises ValueError if the language refuses every similar name.
     """
     chosen: dict[str, str] = {}
     used: set[str] = set()
     for name in dict.fromkeys(_names(nest)):
-        free = (n for n in _candidates(name) if not refuses(n) and used.isdisjoint(spells(n)))
-        chosen[name] = next(free)
+        tried = islice(_candidates(name), MOST_TRIED)
+        free = (n for n in tried if not refuses(n) and used.isdisjoint(spells(n)))
+        chosen[name] = next(free, "")
+        if not chosen[name]:
+            shown = ", ".join(dict.fromkeys(islice(_candidates(name), 4)))
+            raise ValueError(f"no name for `{name}`: the language refuses {shown} and all others")
         used.update(spells(chosen[name]))
     changed = {old: new for old, new in chosen.items() if old != new}
     return _renamed(nest, changed) if changed else nest

@@ -1,5 +1,6 @@
 """Renamed nests have the same meaning, whatever names a language refuses."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -63,3 +64,9 @@ def test_a_kernel_and_its_launches_keep_their_names():
     made = legal(nest, lambda n: n.startswith("softmax"), whole)
     assert made.spec.name == nest.spec.name
     assert [la.name for la in made.launches] == [la.name for la in nest.launches]
+
+
+def test_a_language_that_refuses_all_similar_names_is_named():
+    nest, _ = nest_of("softmax")
+    with pytest.raises(ValueError, match="no name for `x`: the language refuses x, x_, x_x and"):
+        legal(nest, lambda n: "x" in n.lower(), whole)

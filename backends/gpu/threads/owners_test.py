@@ -1,7 +1,7 @@
 """Owners: contiguous axes take neighbouring threads, results have the layout of their instruction."""
 
 from backends.gpu.threads.distribution import bits_of
-from backends.gpu.threads.lowered_samples import WARPGROUPS, matmul, of, threads, tiles
+from backends.gpu.threads.testing.lowered_samples import WARPGROUPS, matmul, of, threads, tiles
 from backends.gpu.threads.thread import (
     Multiply,
     SharedLoad,

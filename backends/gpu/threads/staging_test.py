@@ -2,7 +2,7 @@
 
 import pytest
 
-from backends.gpu.threads.lowered_samples import WARPGROUPS, matmul, of, threads, tiles
+from backends.gpu.threads.testing.lowered_samples import WARPGROUPS, matmul, of, threads, tiles
 from backends.gpu.threads.thread import (
     Commit,
     Copy,

@@ -1,0 +1,1 @@
+"""What tests of this folder share: kernels lowered to thread programs."""
