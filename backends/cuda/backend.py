@@ -21,11 +21,10 @@ from backends.cuda.spelling import templates
 from backends.cuda.table import number
 from backends.gpu.device import running
 from backends.gpu.device.gpu import CudaDevice, alone, nodes
-from backends.gpu.model.model import modelled
+from backends.gpu.model.model import modelled, modelled_build
 from backends.gpu.program import tile_program
 from backends.gpu.source.launches import Call, calls
-from backends.gpu.source.names import WORDS as OWN_WORDS
-from backends.gpu.source.names import spelled as spelled_by
+from backends.gpu.source.names import NAMES
 from backends.gpu.source.view import distinct, kernel_view
 from backends.gpu.text import program_text as tile_text
 from backends.gpu.threads.interpreter.faults import ThreadFault
@@ -84,7 +83,7 @@ class Cuda:
 
     def words(self) -> Collection[str]:
         """What no name of a text may be but the text's own."""
-        return WORDS | OWN_WORDS
+        return WORDS | NAMES.words
 
     def run(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
@@ -110,13 +109,7 @@ class Cuda:
             with running.faults("time"):
                 launch = _launcher(built, nest, machine, sizes)
             return running.time(launch, nest, sizes, inputs)
-        if spilled := built.figures.get("spills"):
-            raise BackendError(
-                "time",
-                f"the compiler spills {spilled:g} bytes of a thread, which is measured but not "
-                "modelled: use smaller tiles or more threads",
-            )
-        return modelled(nest, machine, RULES, sizes, built.figures)
+        return modelled_build(built, nest, machine, RULES, sizes)
 
     def profile(
         self,
@@ -199,7 +192,7 @@ def _present(arch: int, names: tuple[str, ...]) -> str:
 
 def spelled(nest: LoopNest) -> LoopNest:
     """The nest under names that its source can hold."""
-    return spelled_by(nest, WORDS)
+    return NAMES.spelled(nest, WORDS)
 
 
 def _rows(machine: Machine) -> tuple[MatrixInstruction, ...]:

@@ -160,11 +160,8 @@ def _loop(s: to.Loop) -> str:
 
 def _launch(one: Launch) -> Iterator[str]:
     yield f"launch {one.name}({', '.join(one.tensors)}): {one.warps} warps, {one.stages} stages"
-    yield f"    grid {' * '.join(f'({scalar_text(t)})' for t in one.tiles) or '1'}" + (
-        f", {one.resident} resident" if one.resident else ""
-    )
-    if one.sizes:
-        yield f"    sizes {', '.join(one.sizes)}{' as constants' if one.specialized else ''}"
+    yield from grid_lines(one.tiles, one.resident)
+    yield from sizes_lines(one.sizes, one.specialized)
     yield from (f"    constant {n} = {value}" for n, value in one.attributes)
     yield from (f"    constant {_name(n)} = {scalar_text(value)}" for n, value in one.constants)
     for d in one.descriptors:
@@ -172,6 +169,18 @@ def _launch(one: Launch) -> Iterator[str]:
     yield from statement_lines(one.once, 1)
     yield "    for each tile:"
     yield from statement_lines((*one.grid, *one.body), 2)
+
+
+def grid_lines(tiles: Iterable[Expr], resident: int) -> Iterator[str]:
+    """The grid of a launch. resident: thread blocks that walk through the tiles; 0: one for each."""
+    product = " * ".join(f"({scalar_text(t)})" for t in tiles) or "1"
+    yield f"    grid {product}" + (f", {resident} resident" if resident else "")
+
+
+def sizes_lines(sizes: tuple[str, ...], specialized: bool) -> Iterator[str]:
+    """The sizes that a launch reads, if any. specialized: whether they are constants in it."""
+    if sizes:
+        yield f"    sizes {', '.join(sizes)}{' as constants' if specialized else ''}"
 
 
 def repeat_text(repeat: Repeat) -> str:

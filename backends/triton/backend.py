@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from backends.backend import Arrays, BackendError, Built, Sizes, Timing
+from backends.backend import Arrays, Built, Sizes, Timing
 from backends.gpu.device.gpu import DEVICE, nodes
-from backends.gpu.model.model import modelled
+from backends.gpu.model.model import modelled, modelled_build
 from backends.gpu.program import tile_program
 from backends.gpu.text import program_text
 from backends.manifest import Manifest
@@ -82,17 +82,10 @@ class Triton:
     def time(
         self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
     ) -> Timing:
-        """Measured on the target's GPU, else modelled; a build that spills is not modelled, as
-        what that costs no model can tell."""
+        """Measured on the target's GPU, else modelled; a build that spills is not modelled."""
         if not device.present(machine):
             return device.time(built, nest, machine, sizes, inputs)
-        if spilled := built.figures.get("spills"):
-            raise BackendError(
-                "time",
-                f"the compiler spills {spilled:g} bytes of a thread, which is measured but not "
-                "modelled: use smaller tiles or more threads",
-            )
-        return modelled(nest, machine, RULES, sizes, built.figures)
+        return modelled_build(built, nest, machine, RULES, sizes)
 
     def profile(
         self,

@@ -101,7 +101,7 @@ def _value(value: Value, numbers: Mapping[str, Number], made: dict[int, Axis]) -
 
 
 def _extent(expr: Expr, numbers: Mapping[str, Number]) -> Expr:
-    """An extent with tile sizes filled in, and constants folded as if they had been there."""
+    """An extent with tile sizes filled in, and constants evaluated as if they had been there."""
     if isinstance(expr, TileSize):
         return numbers[expr.index]
     if isinstance(expr, Apply) and _is_open(expr):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from math import ceil, prod
 from typing import Any
 
-from backends.backend import Timing
+from backends.backend import BackendError, Built, Timing
 from backends.gpu.model.extents import Extents
 from backends.gpu.model.transactions import Move
 from backends.gpu.model.work import Work, work
@@ -81,6 +81,19 @@ class Build:
     exchanges: float  # of these instructions: through shared memory or from another thread
 
 
+def modelled_build(
+    built: Built, nest: LoopNest, machine: Machine, rules: Rules, sizes: Mapping[str, int]
+) -> Timing:
+    """The time of a build. BackendError("time") if it spills: no model tells what that costs."""
+    if spilled := built.figures.get("spills"):
+        raise BackendError(
+            "time",
+            f"the compiler spills {spilled:g} bytes of a thread, which is measured but not "
+            "modelled: use smaller tiles or more threads",
+        )
+    return modelled(nest, machine, rules, sizes, built.figures)
+
+
 def modelled(
     nest: LoopNest,
     machine: Machine,
@@ -89,9 +102,10 @@ def modelled(
     figures: Mapping[str, float],
     weights: Weights = WEIGHTS,
 ) -> Timing:
-    """The time of a nest. rules: those of its language. figures: of its build, as `Built.figures`; without any, they are
-    guessed from the nest. The result's figures hold the terms, `<launch>.<term>_us`, and the sum
-    of all steps of a recurrence, `<launch>.us`, of which the terms are the first. A nest with jagged ranges is taken to have them all of the mean length."""
+    """The time of a nest. rules: those of its language. figures: of its build, as `Built.figures`;
+    without any, they are guessed from the nest. The result's figures hold the terms,
+    `<launch>.<term>_us`, and the sum of all steps of a recurrence, `<launch>.us`, of which the
+    terms are the first. A nest with jagged ranges is taken to have them all of the mean length."""
     bound = bind(nest.spec, sizes)
     seen: dict[str, float] = {}
     total = 0.0

@@ -6,35 +6,15 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
-from backends.gpu import values
+from backends.gpu import spelling
 from backends.gpu.source import layouts
 from backends.gpu.source.view import Kernel
 from backends.gpu.threads.thread import Each, Element, Shared
 from backends.gpu.tile import Compute, Joined, Name
 from ir.print import equation_text
-from ir.spec import Apply, Equation, Expr, Number, Size
+from ir.spec import Equation, Expr, Number, Size
 
 TITLE = 96  # columns of a line that tells an equation
-
-
-def kind(node: object) -> str:
-    """The sort of a node."""
-    return type(node).__name__
-
-
-def negative(expr: Expr) -> bool:
-    """Whether an expression is a negative constant."""
-    return isinstance(expr, Number) and not isinstance(expr.value, bool) and expr.value < 0
-
-
-def loose(expr: Expr) -> bool:
-    """Whether a scalar needs brackets before a product."""
-    return negative(expr) or isinstance(expr, Apply) and expr.function in ("add", "sub")
-
-
-def divides(expr: Expr) -> bool:
-    """Whether a scalar needs brackets as a factor on the right."""
-    return isinstance(expr, Apply) and expr.function in ("floordiv", "mod")
 
 
 def whole(expr: Expr) -> bool:
@@ -72,10 +52,10 @@ def titles(equations: tuple[Equation, ...]) -> Iterator[str]:
         yield from textwrap.wrap(equation, TITLE, subsequent_indent="    ")
 
 
-FILTERS: dict[str, Any] = {
+FILTERS: dict[str, Any] = spelling.FILTERS | {
     f.__name__: f
     for f in (
-        *(kind, negative, loose, divides, whole, one, added, onto, tile, titles),
+        *(whole, one, added, onto, tile, titles),
         *(layouts.registers, layouts.kept, layouts.thread_modes, layouts.register_modes),
         *(
             layouts.overshoots,
@@ -86,6 +66,6 @@ FILTERS: dict[str, Any] = {
             layouts.matrices,
             layouts.among,
         ),
-        *(layouts.scan_threads, layouts.scan_distance, values.adds, values.signed),
+        *(layouts.scan_threads, layouts.scan_distance),
     )
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from math import prod
 
-from backends.gpu.text import repeat_text, scalar_text
+from backends.gpu.text import grid_lines, repeat_text, scalar_text, sizes_lines
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.expressions import rewritten
 from backends.gpu.tile import Name, Place
@@ -109,11 +109,8 @@ def _access(s: to.Statement) -> str:
 
 def _launch(one: to.Launch) -> Iterator[str]:
     yield f"launch {one.name}({', '.join(one.tensors)}): {one.threads} threads, warps of {one.warp}"
-    yield f"    grid {' * '.join(f'({expression_text(t)})' for t in one.tiles) or '1'}" + (
-        f", {one.resident} resident" if one.resident else ""
-    )
-    if one.sizes:
-        yield f"    sizes {', '.join(one.sizes)}{' as constants' if one.specialized else ''}"
+    yield from grid_lines(one.tiles, one.resident)
+    yield from sizes_lines(one.sizes, one.specialized)
     yield from (f"    up to {expression_text(e)} = {most}" for e, most in one.limits)
     yield from (f"    constant {n} = {value}" for n, value in one.attributes)
     for name, value in one.constants:

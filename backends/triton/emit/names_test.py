@@ -3,7 +3,7 @@
 import pytest
 
 from backends.gpu.tile import CONSTANTS, SORTS
-from backends.triton.emit.names import called, spelled
+from backends.triton.emit.names import NAMES, spelled
 from backends.triton.emit.spelling import HELPERS, templates
 from ir.parse.expression import RESERVED
 from testing.samples.samples import lowered, spec_of
@@ -49,5 +49,5 @@ def test_every_sort_of_name_has_a_form():
 
 
 def test_what_is_called_after_a_name():
-    assert called("x", ("pointer", "bulk")) == ("x_ptr", "BULK_X")
-    assert called("M", ("pointer", "bulk")) == (), "sizes are called what they are"
+    assert NAMES.called("x", ("pointer", "bulk")) == ("x_ptr", "BULK_X")
+    assert NAMES.called("M", ("pointer", "bulk")) == (), "sizes are called what they are"

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from backends.emit import Templates
-from backends.gpu import values
+from backends.gpu import spelling
 from backends.gpu.tile import (
     Assign,
     Compute,
@@ -19,7 +19,7 @@ from backends.gpu.tile import (
 )
 from backends.triton.emit.lines import terms
 from ir.print import equation_text
-from ir.spec import Apply, Equation, Expr, Number
+from ir.spec import Equation, Expr
 
 TITLE = 92  # columns of a line that tells an equation
 HELPERS = (  # functions that a source may hold, a template each
@@ -89,26 +89,6 @@ def _helper(e: Expr) -> str | None:
     return None
 
 
-def kind(node: object) -> str:
-    """The sort of a node."""
-    return type(node).__name__
-
-
-def negative(expr: Expr) -> bool:
-    """Whether an expression is a negative constant."""
-    return isinstance(expr, Number) and not isinstance(expr.value, bool) and expr.value < 0
-
-
-def loose(expr: Expr) -> bool:
-    """Whether a scalar needs brackets before a product."""
-    return negative(expr) or isinstance(expr, Apply) and expr.function in ("add", "sub")
-
-
-def divides(expr: Expr) -> bool:
-    """Whether a scalar needs brackets as a factor on the right."""
-    return isinstance(expr, Apply) and expr.function in ("floordiv", "mod")
-
-
 def added(s: Assign) -> bool:
     """Whether something is added to a variable."""
     match s.value:
@@ -132,13 +112,7 @@ def printable(text: str) -> str:
     return plain.replace("\\", "\\\\").replace('"', '\\"')
 
 
-FILTERS: dict[str, Any] = {
-    "kind": kind,
-    "negative": negative,
-    "loose": loose,
-    "divides": divides,
-    "adds": values.adds,
-    "signed": values.signed,
+FILTERS: dict[str, Any] = spelling.FILTERS | {
     "added": added,
     "titles": titles,
     "printable": printable,

@@ -165,7 +165,7 @@ class Places:
         )
 
     def loaded(self, e: of.Entry | of.Ranked, axes: Sequence[Held]) -> Code:
-        """What an expression loads: what lies at a place, or how many entries are less."""
+        """What an expression loads: the elements at a place, or how many entries are less."""
         if isinstance(e, of.Ranked):
             return self._rank(e, axes)
         found = self.accessor(e.place, axes)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Shared memory: what lies in it, and who read and wrote each element since the last barrier."""
+"""Shared memory: its contents, and who read and wrote each element since the last barrier."""
 
 from __future__ import annotations
 
