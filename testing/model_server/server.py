@@ -99,7 +99,7 @@ class ModelServer:
             return found
 
     def enter(self, change: int) -> None:
-        """A request begins (1) or ends (-1)."""
+        """A request begins (1), or its answer does (-1)."""
         with self._changed:
             self._at_once += change
             self.most_at_once = max(self.most_at_once, self._at_once)
@@ -157,11 +157,13 @@ class _Handler(BaseHTTPRequestHandler):
             answer = owner.answer(body, self.headers.get("Authorization", ""))
             owner.wait_for_others()
             owner.closing.wait(answer.delay)
+        finally:
+            # Before the answer: a client that has read it may ask again at once.
+            owner.enter(-1)
+        try:
             self._give(answer, body)
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
-        finally:
-            owner.enter(-1)
 
     def log_message(self, format: str, *args: object) -> None:
         """Nothing is logged."""
