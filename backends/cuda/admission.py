@@ -16,7 +16,7 @@ from backends.shared.admission import WORDS
 
 INCLUDE = '#include "kernel.h"'
 _DIRECTIVE = re.compile(
-    r"#ifndef \w+|#define (?:\w+_WIDTH|EVEN|STEPS|ALIGNED|SIZE)\w* \d+|#endif|#pragma unroll( \d+)?"
+    r"#ifndef \w+|#define (?:\w+_WIDTH|EVEN|STEPS|ALIGNED|SIZE|BULK)\w* \d+|#endif|#pragma unroll( \d+)?"
 )
 _TRICKS = ("\\", "??", "<:", ":>", "<%", "%>", "%:")  # other spellings of what is refused
 _TOKEN = re.compile(
@@ -27,9 +27,13 @@ _TOKEN = re.compile(
 _HEAD = re.compile(
     r'extern "C" __global__ void __launch_bounds__ \( \d+(?: , \d+)? \) \w+ \( (?P<parameters>[^()]*) \) {'
 )
-_PARAMETER = re.compile(r"(?:const )?\w+ \* __restrict__ \w+|int \w+")
+_PARAMETER = re.compile(
+    r"(?:const )?\w+ \* __restrict__ \w+|const __grid_constant__ TensorMap \w+|int \w+"
+)
 TYPES = frozenset("float int bool i64 i32 i16 i8 u8 u16 u32 u64 f16 bf16".split())
-COMPILER = frozenset("__global__ __launch_bounds__ __restrict__ __syncthreads".split())
+COMPILER = frozenset(
+    "__global__ __launch_bounds__ __restrict__ __syncthreads __grid_constant__".split()
+)
 # What may be called: control, constants, and the functions of kernel.h, all of `fn` beside them.
 CALLED = TYPES | frozenset(
     """
@@ -37,6 +41,8 @@ CALLED = TYPES | frozenset(
     most_of swizzle panel load store copy_async commit_copies wait_copies add_to rank shuffle_xor
     scan pair unpair load_matrices load_matrices_transposed mma_m16n8k16 mma_m16n8k8 shared_at join
     matrix wgmma arrive_warpgroup commit_warpgroup wait_warpgroup fence_shared
+    assume init_signals expect arrive_thread arrive_warp await copy_box store_box finish_boxes sync_threads release_registers
+    take_registers
     """.split()
 )
 _BANNED = (WORDS | {"using", "namespace", "enum"}) - {"extern"}

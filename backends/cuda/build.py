@@ -85,7 +85,7 @@ def programs(file: Path, machine: Machine, sizes: Mapping[str, int]) -> dict[str
         return cubin.functions(image.read_bytes(), arch)
     except cubin.Unknown:
         names = [one["name"] for g in launches(file)["groups"] for one in g["launches"]]
-        return {n: sass.code(image, _cuobjdump(), n) for n in names}
+        return {n: sass.code(image, cuobjdump(), n) for n in names}
 
 
 def launches(file: Path) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def _address_space() -> int:
 
 
 @cache
-def _cuobjdump() -> Path:
+def cuobjdump() -> Path:
     """NVIDIA's disassembler, which Triton's package has."""
     spec = importlib.util.find_spec("triton")
     if spec is None or spec.origin is None:

@@ -92,7 +92,7 @@ def test_the_disassembler_agrees_with_the_reader(tmp_path):
     made = built(emitted("staged"), tmp_path, "staged")
     image = building.compiled(made.file, H200, dict(nest_of("staged").sizes))
     ((name, code),) = cubin.functions(image.read_bytes(), 90).items()
-    assert sass.code(image, building._cuobjdump(), name) == code
+    assert sass.code(image, building.cuobjdump(), name) == code
 
 
 def test_several_kernels_are_told_apart(tmp_path):
@@ -101,5 +101,5 @@ def test_several_kernels_are_told_apart(tmp_path):
     found = cubin.functions(image.read_bytes(), 90)
     assert len(found) > 1 and {*found} == {one.name for one in nest_of("recurrent").launches}
     for name, code in found.items():
-        assert sass.code(image, building._cuobjdump(), name) == code
+        assert sass.code(image, building.cuobjdump(), name) == code
     assert made.figures["registers"] == max(c.registers for c in found.values())

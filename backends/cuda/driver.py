@@ -5,14 +5,32 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from functools import cache
+from math import prod
 from pathlib import Path
 from typing import Any
 
-from backends.gpu.source.launches import Call
+from backends.gpu.source.launches import Call, Map
 
 LIBRARY = "libcuda.so.1"
 _MOST_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
 _PLAIN_SHARED = 48 << 10  # bytes that a thread block may have without asking
+
+
+# CUtensorMapDataType, and the bytes of an element
+_KINDS = {
+    "u8": (0, 1),
+    "i8": (0, 1),
+    "i32": (4, 4),
+    "i64": (5, 8),
+    "f16": (6, 2),
+    "f32": (7, 4),
+    "tf32": (7, 4),
+    "bf16": (9, 2),
+    "b8": (0, 1),
+    "i16": (1, 2),
+}
+_SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}  # CUtensorMapSwizzle
+_PROMOTED = 3  # CU_TENSOR_MAP_L2_PROMOTION_L2_256B
 
 
 class Config(ctypes.Structure):
@@ -26,6 +44,14 @@ class Config(ctypes.Structure):
         ("attributes", ctypes.c_void_p),
         ("attribute_count", ctypes.c_uint),
     )
+
+
+class _Aligned:
+    """The 128 bytes of a CUtensorMap, which begin at a multiple of 64."""
+
+    def __init__(self) -> None:
+        self.held = (ctypes.c_uint8 * 192)()
+        self.address = -(-ctypes.addressof(self.held) // 64) * 64
 
 
 class DriverError(RuntimeError):
@@ -76,12 +102,42 @@ def launcher(image: Path, calls: Sequence[Call], stream: Callable[[], int]) -> C
                 continue
             pointers = [ctypes.c_void_p(tensors[n].data_ptr()) for n in call.tensors]
             numbers = [ctypes.c_int(n) for n in call.arguments]
-            held = (*pointers, *numbers)
-            arguments = (ctypes.c_void_p * max(1, len(held)))(*map(ctypes.addressof, held))
+            maps = [described(m, tensors) for m in call.maps]
+            places = [*map(ctypes.addressof, pointers), *(m.address for m in maps)]
+            places += map(ctypes.addressof, numbers)
+            arguments = (ctypes.c_void_p * max(1, len(places)))(*places)
             config = Config(call.grid, 1, 1, call.block, 1, 1, call.shared, queue, None, 0)
             _check(launch_kernel(ctypes.byref(config), function, arguments, None))
 
     return launch
+
+
+def described(given: Map | None, tensors: Sequence[Any]) -> _Aligned:
+    """A tensor as the DMA engine is told of it; DriverError where the engine does not take it."""
+    made = _Aligned()
+    if given is None:
+        return made
+    kind, size = _KINDS[given.dtype]
+    dims = len(given.sizes)
+    sizes, box = given.sizes[::-1], given.box[::-1]
+    strides = [size * prod(sizes[: d + 1]) for d in range(dims - 1)]
+    _check(
+        driver().cuTensorMapEncodeTiled(
+            ctypes.c_void_p(made.address),
+            kind,
+            dims,
+            ctypes.c_void_p(tensors[given.tensor].data_ptr()),
+            (ctypes.c_uint64 * dims)(*sizes),
+            (ctypes.c_uint64 * max(1, dims - 1))(*strides),
+            (ctypes.c_uint32 * dims)(*box),
+            (ctypes.c_uint32 * dims)(*[1] * dims),
+            0,  # not interleaved
+            _SWIZZLES[given.swizzle],
+            _PROMOTED,
+            0,  # zeros outside of the tensor
+        )
+    )
+    return made
 
 
 def _check(failed: int) -> None:

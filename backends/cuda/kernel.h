@@ -11,6 +11,7 @@ using i16 = short;
 using i8 = signed char;
 using u8 = unsigned char;
 
+#define assume(holds) __builtin_assume(holds)  // tells the compiler
 #define kInfinity __int_as_float(0x7f800000)
 #define kNan __int_as_float(0x7fc00000)
 
@@ -300,6 +301,43 @@ inline void copy_async(T* to, const T* from, bool inside = true) {
 using ptx::commit_copies;
 using ptx::wait_copies;
 
+#if __CUDA_ARCH__ >= 900
+// A tensor as the DMA engine is told of it by the launcher.
+struct alignas(64) TensorMap { u64 words[16]; };
+
+// One barrier of shared memory for each stage of a ring: threads and bytes arrive at it, and others
+// wait for the end of a phase, of which each second has parity 0.
+template <int kStages>
+inline void init_signals(u64* signals, int arrivals) {
+  for (int n = 0; n < kStages; ++n) ptx::init_signal(shared_address(signals + n), arrivals);
+  ptx::fence_signals();
+}
+inline void expect(u64* signal, int bytes) { ptx::expect(shared_address(signal), bytes); }
+inline void arrive_thread(u64* signal) { ptx::arrive(shared_address(signal)); }
+inline void arrive_warp(u64* signal) {
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) ptx::arrive(shared_address(signal));
+}
+inline void await(u64* signal, int parity) { ptx::await(shared_address(signal), parity); }
+
+// A box of a tensor into shared memory. The last arguments are the coordinates where it begins, those
+// of the last dimension first, and the signal that its bytes arrive at.
+template <class T, class... Coordinates>
+inline void copy_box(T* to, const TensorMap* map, Coordinates... coordinates) {
+  ptx::copy_box(shared_address(to), map, coordinates...);
+}
+// Shared memory to a box of a tensor, which `finish_boxes` waits for.
+template <class T, class... Coordinates>
+inline void store_box(const TensorMap* map, const T* from, Coordinates... coordinates) {
+  ptx::store_box(map, shared_address(from), coordinates...);
+}
+using ptx::fence_shared;
+using ptx::finish_boxes;
+using ptx::release_registers;
+using ptx::sync_threads;
+using ptx::take_registers;
+#endif
+
 // Adds to memory in one step that no other thread comes between.
 inline void add_to(float* to, float x) { atomicAdd(to, x); }
 inline void add_to(i32* to, i32 x) { atomicAdd(to, x); }
@@ -432,7 +470,6 @@ inline Matrix<T> matrix(const T* tile, int rows, int row, int column) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 WGMMA(f16, ptx::wgmma_f16)
 WGMMA(bf16, ptx::wgmma_bf16)
-inline void fence_shared() { ptx::fence_shared(); }
 inline void arrive_warpgroup() { ptx::arrive_warpgroup(); }
 inline void commit_warpgroup() { ptx::commit_warpgroup(); }
 template <int kPending>

@@ -92,11 +92,101 @@ MULTIPLY(mma_bf16, "m16n8k16.row.col.f32.bf16.bf16.f32")
 MULTIPLY(mma_tf32, "m16n8k8.row.col.f32.tf32.tf32.f32")
 #undef MULTIPLY
 
+#if __CUDA_ARCH__ >= 900
+// What threads wrote to shared memory, for instructions that read it past the registers.
+inline void fence_shared() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// Barriers in shared memory that threads and bytes arrive at (mbarriers).
+inline void init_signal(u32 at, u32 arrivals) {
+  asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(at), "r"(arrivals) : "memory");
+}
+inline void fence_signals() {
+  asm volatile("fence.mbarrier_init.release.cluster;\nfence.proxy.async.shared::cta;" ::: "memory");
+}
+inline void arrive(u32 at) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(at) : "memory");
+}
+inline void expect(u32 at, u32 bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(at), "r"(bytes)
+               : "memory");
+}
+inline void await(u32 at, u32 parity) {
+  asm volatile("{\n.reg .pred p;\nAGAIN:\n"
+               "mbarrier.try_wait.parity.shared::cta.b64 p, [%0], %1;\n"
+               "@!p bra AGAIN;\n}" ::"r"(at), "r"(parity) : "memory");
+}
+template <int kThreads>
+inline void sync_threads() {
+  asm volatile("bar.sync 1, %0;" ::"n"(kThreads) : "memory");
+}
+// Registers move between roles, where the code is for one architecture alone.
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL) || defined(__CUDA_ARCH_FEAT_SM100_ALL)
+template <int kRegisters>
+inline void release_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(kRegisters));
+}
+template <int kRegisters>
+inline void take_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(kRegisters));
+}
+#else
+template <int kRegisters>
+inline void release_registers() {}
+template <int kRegisters>
+inline void take_registers() {}
+#endif
+
+// A box of a tensor, which begins at coordinates, the last dimension's first; its bytes arrive at a
+// signal.
+#define COPY_BOX(dims, coordinates, ...)                                                        \
+  asm volatile("cp.async.bulk.tensor." dims ".shared::cluster.global.tile.mbarrier::complete_tx" \
+               "::bytes [%0], [%1, {" coordinates "}], [%2];"                                  \
+               ::"r"(to), "l"(map), "r"(u32(__cvta_generic_to_shared(signal))),       \
+               __VA_ARGS__ : "memory")
+inline void copy_box(u32 to, const void* map, int a, u64* signal) {
+  COPY_BOX("1d", "%3", "r"(a));
+}
+inline void copy_box(u32 to, const void* map, int a, int b, u64* signal) {
+  COPY_BOX("2d", "%3, %4", "r"(a), "r"(b));
+}
+inline void copy_box(u32 to, const void* map, int a, int b, int c, u64* signal) {
+  COPY_BOX("3d", "%3, %4, %5", "r"(a), "r"(b), "r"(c));
+}
+inline void copy_box(u32 to, const void* map, int a, int b, int c, int d, u64* signal) {
+  COPY_BOX("4d", "%3, %4, %5, %6", "r"(a), "r"(b), "r"(c), "r"(d));
+}
+inline void copy_box(u32 to, const void* map, int a, int b, int c, int d, int e, u64* signal) {
+  COPY_BOX("5d", "%3, %4, %5, %6, %7", "r"(a), "r"(b), "r"(c), "r"(d), "r"(e));
+}
+#undef COPY_BOX
+
+// Shared memory to a box of a tensor.
+#define STORE_BOX(dims, coordinates, ...)                                                        \
+  asm volatile("cp.async.bulk.tensor." dims ".global.shared::cta.tile.bulk_group [%0, {"         \
+               coordinates "}], [%1];" ::"l"(map), "r"(from), __VA_ARGS__ : "memory")
+inline void store_box(const void* map, u32 from, int a) { STORE_BOX("1d", "%2", "r"(a)); }
+inline void store_box(const void* map, u32 from, int a, int b) {
+  STORE_BOX("2d", "%2, %3", "r"(a), "r"(b));
+}
+inline void store_box(const void* map, u32 from, int a, int b, int c) {
+  STORE_BOX("3d", "%2, %3, %4", "r"(a), "r"(b), "r"(c));
+}
+inline void store_box(const void* map, u32 from, int a, int b, int c, int d) {
+  STORE_BOX("4d", "%2, %3, %4, %5", "r"(a), "r"(b), "r"(c), "r"(d));
+}
+inline void store_box(const void* map, u32 from, int a, int b, int c, int d, int e) {
+  STORE_BOX("5d", "%2, %3, %4, %5, %6", "r"(a), "r"(b), "r"(c), "r"(d), "r"(e));
+}
+#undef STORE_BOX
+// Waits until shared memory was read.
+inline void finish_boxes() {
+  asm volatile("cp.async.bulk.commit_group;\ncp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+#endif
+
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 // D += A * B of four warps, in flight until it is waited for. A thread holds two rows of D, two of
 // every 8 columns. B is a matrix in shared memory (`matrix` of kernel.h); A is one, or registers.
-// What threads wrote to shared memory, for instructions that read it past the registers.
-inline void fence_shared() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 inline void arrive_warpgroup() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 inline void commit_warpgroup() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 template <int kPending>

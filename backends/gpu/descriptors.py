@@ -32,6 +32,7 @@ def describe(
     )
     box = Box(
         name,
+        axes=tuple(one.terms[0][0] if one.terms else "" for one in s.region),
         at=tuple(_start(one, blocks) for one in s.region),
         shape=tuple(b.wide if b else Number(1) for b in found),
         held=held,

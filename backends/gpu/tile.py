@@ -345,6 +345,7 @@ class Box:
     """A part of a tensor that TMA moves."""
 
     descriptor: Name
+    axes: tuple[str, ...]  # the index of each dimension; empty: one element of it
     at: tuple[Expr, ...]  # where it starts
     shape: tuple[Expr, ...]
     held: tuple[Expr, ...]  # the shape in which a thread block holds it

@@ -115,6 +115,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) dense_0(
   }
   int k_read_1 = 0;
   int k_write_1 = 2;
+  assume(K > 0);
   for (int k_at = 0; k_at < K; k_at += 32) {
     wait_copies<1>();
     __syncthreads();

@@ -17,6 +17,8 @@
 
 #define __global__
 #define __launch_bounds__(...)
+#define __grid_constant__
+#define __builtin_assume(holds)
 #define __shared__
 #define __align__(bytes)
 #define __CUDA_ARCH__ 900
@@ -49,7 +51,7 @@ struct Warp {
 
 inline std::vector<Fiber> fibers;
 inline std::vector<Warp> warps;
-inline Waiting whole;
+inline Waiting whole, named;
 inline ucontext_t scheduler;
 inline unsigned current;
 
@@ -103,7 +105,7 @@ inline void launch(void (*kernel)(Parameters...), int grid, int block, void** ar
     memset(shared_bytes, 0xff, sizeof(shared_bytes));
     fibers = std::vector<Fiber>(block);
     warps = std::vector<Warp>(block / 32);
-    whole = {};
+    whole = named = {};
     for (Fiber& f : fibers) {
       constexpr size_t kStack = 1 << 18;
       f.stack = std::make_unique<char[]>(kStack);
@@ -128,6 +130,7 @@ inline void launch(void (*kernel)(Parameters...), int grid, int block, void** ar
 
 }  // namespace emulated
 
+inline void __syncwarp() { emulated::exchanged(0); }
 inline void __syncthreads() { emulated::wait(emulated::whole, emulated::fibers.size()); }
 template <class T>
 inline T __shfl_xor_sync(u32, T x, int distance) {
@@ -251,6 +254,105 @@ MULTIPLY(mma_f16, true, float_of(u16(x)))
 MULTIPLY(mma_bf16, true, as<float>(x << 16))
 MULTIPLY(mma_tf32, false, as<float>(x & ~0x1fffu))
 #undef MULTIPLY
+
+// The words of a tensor map are its own here: address, bytes of an element, dimensions, swizzle, then
+// elements and box of each dimension, the last one's first.
+struct Signal { u32 pending, arrivals; };  // in memory; the phase and the bytes are kept beside it
+struct Phase { unsigned number = 0; long long bytes = 0; };
+inline std::vector<std::pair<u32, Phase>> phases;
+inline Phase& phase_of(u32 at) {
+  for (auto& [known, phase] : phases)
+    if (known == at) return phase;
+  return phases.emplace_back(at, Phase{}).second;
+}
+inline Signal& signal_of(u32 at) { return *reinterpret_cast<Signal*>(shared_bytes + at); }
+inline void settle(u32 at) {
+  Signal& signal = signal_of(at);
+  Phase& phase = phase_of(at);
+  if (signal.pending == 0 && phase.bytes == 0) {
+    signal.pending = signal.arrivals;
+    ++phase.number;
+  }
+}
+inline void init_signal(u32 at, u32 arrivals) {
+  signal_of(at) = {arrivals, arrivals};
+  phase_of(at) = {};
+}
+inline void fence_signals() {}
+inline void arrive(u32 at) {
+  if (signal_of(at).pending-- == 0) abort();
+  settle(at);
+}
+inline void expect(u32 at, u32 bytes) {
+  phase_of(at).bytes += bytes;
+  arrive(at);
+}
+inline void await(u32 at, u32 parity) {
+  while (phase_of(at).number % 2 == parity) emulated::yield();
+}
+template <int kThreads>
+inline void sync_threads() { emulated::wait(emulated::named, kThreads); }
+template <int kRegisters>
+inline void release_registers() {}
+template <int kRegisters>
+inline void take_registers() {}
+
+// Calls act(element of the boxes, its address in the tensor or null) for each; returns bytes.
+template <class Act>
+inline long long each_of_box(const void* map, const long long* first, u64 count_dims, Act act) {
+  const u64* words = static_cast<const u64*>(map);
+  const u64 size = words[1], dims = words[2];
+  const u64 *extents = words + 4, *box = words + 9;
+  if (dims != count_dims) abort();
+  u64 count = 1;
+  for (u64 d = 0; d < dims; ++d) count *= box[d];
+  for (u64 n = 0; n < count; ++n) {
+    u64 left = n, distance = 1;
+    long long at = 0;
+    bool inside = true;
+    for (u64 d = 0; d < dims; ++d) {
+      const long long place = first[d] + (long long)(left % box[d]);
+      left /= box[d];
+      inside = inside && place >= 0 && place < (long long)extents[d];
+      at += place * distance;
+      distance *= extents[d];
+    }
+    act(n * size, inside ? reinterpret_cast<char*>(words[0]) + at * size : nullptr);
+  }
+  return count * size;
+}
+// Where an element of a box lies in shared memory.
+inline unsigned char* place_of(const void* map, u32 start, u64 offset) {
+  const u64 swizzled = static_cast<const u64*>(map)[3];
+  if (start % 128 || swizzled && start % (8 * swizzled)) abort();
+  u64 at = start + offset;
+  if (swizzled) at ^= (at >> 7 & (swizzled / 16 - 1)) << 4;
+  return shared_bytes + at;
+}
+template <size_t... N, class Given>
+inline void copied(u32 to, const void* map, const Given& given, std::index_sequence<N...>) {
+  const u32 signal = __cvta_generic_to_shared(std::get<sizeof...(N)>(given));
+  const long long first[] = {std::get<N>(given)...};
+  const u64 size = static_cast<const u64*>(map)[1];
+  phase_of(signal).bytes -= each_of_box(map, first, sizeof...(N), [&](u64 offset, char* from) {
+    if (from) memcpy(place_of(map, to, offset), from, size);
+    else memset(place_of(map, to, offset), 0, size);
+  });
+  settle(signal);
+}
+template <class... Given>  // coordinates, then the signal
+inline void copy_box(u32 to, const void* map, Given... given) {
+  copied(to, map, std::make_tuple(given...), std::make_index_sequence<sizeof...(Given) - 1>());
+}
+template <class... Coordinates>
+inline void store_box(const void* map, u32 from, Coordinates... given) {
+  const long long first[] = {given...};
+  const u64 size = static_cast<const u64*>(map)[1];
+  each_of_box(map, first, sizeof...(given), [&](u64 offset, char* to) {
+    if (to) memcpy(to, place_of(map, from, offset), size);
+  });
+}
+inline void finish_boxes() {}
 
 inline void fence_shared() {}
 inline void arrive_warpgroup() {}

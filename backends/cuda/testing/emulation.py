@@ -5,14 +5,15 @@ from __future__ import annotations
 import ctypes
 import subprocess
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from backends.backend import Arrays, BackendError
 from backends.cuda.backend import _program, known_sizes, spelled
-from backends.gpu.source.launches import calls, constants, metadata
+from backends.gpu.source.launches import Map, calls, constants, metadata
 from backends.parameters import parameters
 from backends.registry import REGISTRY
 from backends.shared.arrays import Fenced, from_device, poisoned, to_device
@@ -55,7 +56,8 @@ def emulated(
     ]
     for call in made:
         pointers = [ctypes.c_void_p(held[n].array.ctypes.data) for n in call.tensors]
-        values = (*pointers, *map(ctypes.c_int, call.arguments))
+        maps = [_map(m, held) for m in call.maps]
+        values = (*pointers, *maps, *map(ctypes.c_int, call.arguments))
         arguments = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
         library[f"launch_{call.name}"](call.grid, call.block, arguments)
     tensors = {p.name: f for p, f in zip(parameters(nest), held, strict=True)}
@@ -63,6 +65,18 @@ def emulated(
         if not fenced.whole():
             raise BackendError("check", f"the kernel writes outside `{name}`")
     return {t.name: from_device(tensors[t.name].array, t.dtype) for t in nest.spec.outputs}
+
+
+def _map(given: Map | None, held: Sequence[Fenced]) -> Any:
+    """The words of a tensor map, as emulation.h reads them."""
+    words = (ctypes.c_uint64 * 16)()
+    if given is not None:
+        array = held[given.tensor].array
+        sizes, box = given.sizes[::-1], given.box[::-1]
+        words[:4] = array.ctypes.data, array.itemsize, len(sizes), given.swizzle
+        words[4 : 4 + len(sizes)] = sizes
+        words[9 : 9 + len(box)] = box
+    return words
 
 
 def _library(source: str, names: set[str], set_to: Mapping[str, int], folder: Path) -> ctypes.CDLL:

@@ -28,6 +28,13 @@ CASES = {  # decisions for the kernel of a case, which is in FOLDER
     "place(b.outer, level=grid)",
     "persistent": "tile(m, size=4)\nplace(m.outer, level=grid)\npersistent(y, programs=1)",
 }
+SPECS = {"produced": "staged", "fetched": "streamed"}  # whose file has another name
+BULK_CASES = {  # for machines with a DMA engine
+    "produced": f"{CASES['staged']}\ncopy(x, by=bulk)\ncopy(w, by=bulk)\ncopy(y, by=bulk)\n"
+    "rasterize(m, size=8, over=n)\nthreads(y, count=256)",
+    "fetched": f"{CASES['streamed']}\ncopy(q, by=bulk)\npipeline(k, stages=2)\n"
+    "pipeline(v, stages=2)\ncopy(k, by=bulk)\ncopy(v, by=bulk)",
+}
 
 
 def backend() -> Backend:
@@ -37,14 +44,16 @@ def backend() -> Backend:
 
 def work_of(name: str) -> Workload:
     """The kernel of a case, with its sizes."""
-    return parse_workload((FOLDER / f"{name}.kir").read_text(encoding="utf-8"), name)
+    file = FOLDER / f"{SPECS.get(name, name)}.kir"
+    return parse_workload(file.read_text(encoding="utf-8"), name)
 
 
 @cache
 def nest_of(name: str, machine: str = "h200") -> LoopNest:
     """A case lowered for a machine."""
     work = work_of(name)
-    schedule = parse_schedule(f"schedule({work.spec.name})\n{CASES[name]}\n")
+    decided = (CASES | BULK_CASES)[name]
+    schedule = parse_schedule(f"schedule({work.spec.name})\n{decided}\n")
     return lower(work.spec, schedule, machine_of(machine), work.tune)
 
 

@@ -45,6 +45,17 @@ _CALLS = {"maximum": "max", "minimum": "min"}
 
 
 @dataclass(frozen=True, slots=True)
+class Map:
+    """A tensor as the DMA engine is told of it, at some sizes."""
+
+    tensor: int  # number in the kernel's list
+    dtype: str
+    sizes: tuple[int, ...]  # elements along each dimension, row-major
+    box: tuple[int, ...]
+    swizzle: int  # bytes, 0: none
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """One launch at some sizes."""
 
@@ -54,6 +65,7 @@ class Call:
     shared: int  # bytes of one
     tensors: tuple[int, ...]  # numbers in the kernel's list
     arguments: tuple[int, ...]  # sizes, then the step of a recurrence, where it has one
+    maps: tuple[Map | None, ...] = ()  # None: the engine does not take the tensor, nor is it asked
 
 
 def metadata(program: ThreadProgram) -> dict[str, Any]:
@@ -75,19 +87,29 @@ def metadata(program: ThreadProgram) -> dict[str, Any]:
 def _launch(launch: Launch) -> dict[str, Any]:
     tiles = " * ".join(f"({text(t)})" for t in launch.tiles) or "1"
     shared = [
-        f"round_up(max(0, {', '.join(map(_product, r.sizes))}), {ALIGNED})"
-        for r in regions(launch.shared)
+        f"round_up(max(0, {', '.join(map(_product, r.sizes))}), {ALIGNED})" for r in regions(launch)
     ]
     fixed = {f"SIZE_{s}": s for s in launch.sizes} if launch.specialized else {}
     return {
         "name": launch.name,
         "grid": f"min({tiles}, {launch.resident})" if launch.resident else tiles,
-        "block": launch.threads,
+        "block": launch.threads + (launch.producer.threads if launch.producer else 0),
         "shared": " + ".join(shared) or "0",
         "tensors": list(launch.tensors),
         "arguments": [] if launch.specialized else list(launch.sizes),
         "step": launch.step is not None,
         "limits": {text(size): most for size, most in launch.limits},
+        "maps": [
+            {
+                "tensor": m.tensor,
+                "dtype": m.dtype,
+                "sizes": [text(e) for e in m.sizes],
+                "box": [text(e) for e in m.box],
+                "swizzle": m.swizzle,
+                "described": text(m.described),
+            }
+            for m in launch.maps
+        ],
         "constants": fixed | {constant_name(n): text(e) for n, e in launch.constants},
     }
 
@@ -179,4 +201,13 @@ def calls(given: Mapping[str, Any], sizes: Mapping[str, int]) -> Iterator[Call]:
                         *(int(known[a]) for a in launch["arguments"]),
                         *([step] if launch["step"] else []),
                     ),
+                    maps=tuple(_map(m, given["tensors"], known) for m in launch["maps"]),
                 )
+
+
+def _map(given: Mapping[str, Any], tensors: list[str], known: Mapping[str, int]) -> Map | None:
+    """A map at sizes."""
+    if not value(given["described"], known):
+        return None
+    sizes, box = (tuple(value(e, known) for e in given[part]) for part in ("sizes", "box"))
+    return Map(tensors.index(given["tensor"]), given["dtype"], sizes, box, given["swizzle"])

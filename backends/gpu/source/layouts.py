@@ -150,6 +150,11 @@ def stage_size(tile: Shared) -> tuple[Expr | int, ...]:
     return _factors((*tile.extents[: -tile.row], row_length(tile)))
 
 
+def element_bytes(tile: Shared) -> int:
+    """Bytes of an element of a tile."""
+    return BYTES[tile.dtype]
+
+
 def rows(tile: Shared) -> tuple[Expr | int, ...]:
     """The factors of the number of rows of a tile."""
     return _factors(tile.extents[: -tile.row]) or (1,)

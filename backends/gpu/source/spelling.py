@@ -66,6 +66,7 @@ FILTERS: dict[str, Any] = spelling.FILTERS | {
             layouts.matrices,
             layouts.among,
         ),
+        layouts.element_bytes,
         *(layouts.scan_threads, layouts.scan_distance),
     )
 }

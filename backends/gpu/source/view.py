@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
@@ -12,7 +12,16 @@ from backends.gpu.source.scopes import scoped
 from backends.gpu.threads import thread as of
 from backends.gpu.threads.constants import constant, constants
 from backends.gpu.threads.expressions import rewritten
-from backends.gpu.threads.thread import Axis, Element, Fragment, Launch, Shared, ThreadProgram
+from backends.gpu.threads.signals import Signal, TensorMap
+from backends.gpu.threads.thread import (
+    Axis,
+    Element,
+    Fragment,
+    Launch,
+    Producer,
+    Shared,
+    ThreadProgram,
+)
 from backends.gpu.tile import Compute, Converted, Masked, Name
 from ir.digest import spec_digest, text_digest
 from ir.nest.nest import LoopNest, Parameter
@@ -22,6 +31,7 @@ from ir.spec import Equation, Expr, Number, Size, Spec
 Change = Callable[[Expr], Expr | None]
 
 ALIGNED = 1024  # bytes that a region begins at a multiple of: what the widest swizzle repeats after
+SIGNALS, SIGNAL_BYTES = "signals", 8  # the region of signals, and the bytes of a stage of one
 _TRUTH = frozenset("lt le gt ge eq ne isnan isinf isfinite".split())
 _KEPT = frozenset(("and", "or", "xor", "not"))  # functions that give truth values of truth values
 
@@ -57,6 +67,9 @@ class Kernel:
     starts: tuple[str, ...]  # of the tiles in shared memory, in bytes
     once: tuple[of.Statement, ...]
     body: tuple[of.Statement, ...]
+    signals: tuple[tuple[Signal, str], ...]  # with the first byte of each
+    maps: tuple[TensorMap, ...]
+    producer: Producer | None
 
     def fragment(self, name: Name) -> Fragment:
         """The fragment of a name."""
@@ -127,7 +140,7 @@ def _kernel(launch: Launch, program: ThreadProgram) -> Kernel:
         if isinstance(s, of.Store)
     )
     once, body = scoped(launch)
-    parts = regions(launch.shared)
+    parts = regions(launch)
     starts = {r.name: r.start for r in parts}
     step = (launch.step,) if launch.step else ()
     return Kernel(
@@ -148,7 +161,27 @@ def _kernel(launch: Launch, program: ThreadProgram) -> Kernel:
         starts=tuple(starts[t.region] for t in launch.shared),
         once=once,
         body=body,
+        signals=tuple(_placed(launch.signals, starts)),
+        maps=launch.maps,
+        producer=_scoped_producer(launch),
     )
+
+
+def _scoped_producer(launch: Launch) -> Producer | None:
+    """The producers' statements with declarations of their own."""
+    if launch.producer is None:
+        return None
+    once, body = scoped(replace(launch, once=launch.producer.once, body=launch.producer.body))
+    return replace(launch.producer, once=once, body=body)
+
+
+def _placed(signals: tuple[Signal, ...], starts: Mapping[str, str]) -> Iterator[tuple[Signal, str]]:
+    """Signals with where they begin, one after the other."""
+    at = 0
+    for signal in signals:
+        start = starts[SIGNALS]
+        yield signal, str(int(start) + at) if start.isdigit() else f"{start} + {at}"
+        at += SIGNAL_BYTES * signal.stages
 
 
 def _spelled(expr: Expr, fragments: Mapping[Name, Fragment]) -> Expr | None:
@@ -191,11 +224,13 @@ def _truth(expr: Expr, fragments: Mapping[Name, Fragment]) -> bool:
     return getattr(expr, "dtype", "b8") == "b8" and not isinstance(expr, Size)
 
 
-def regions(shared: tuple[Shared, ...]) -> tuple[Region, ...]:
-    """The regions of tiles in order, those first whose sizes are numbers."""
+def regions(launch: Launch) -> tuple[Region, ...]:
+    """The regions of tiles and that of signals in order, those first whose sizes are numbers."""
     sizes: dict[str, list[tuple[Expr | int, ...]]] = {}
-    for tile in shared:
+    for tile in launch.shared:
         sizes.setdefault(tile.region, []).append(_bytes(tile))
+    if launch.signals:
+        sizes[SIGNALS] = [(SIGNAL_BYTES * sum(s.stages for s in launch.signals),)]
     found, at, known = [], 0, ""
     for name, own in sorted(sizes.items(), key=lambda item: not _numbers(item[1])):
         start = known or str(at)
@@ -210,8 +245,7 @@ def regions(shared: tuple[Shared, ...]) -> tuple[Region, ...]:
 def shared_bytes(launch: Launch, known: Mapping[Name, int]) -> int:
     """Bytes of shared memory that a launch takes. known: its constants."""
     return sum(
-        _rounded(max(_product(size, known) for size in region.sizes))
-        for region in regions(launch.shared)
+        _rounded(max(_product(size, known) for size in region.sizes)) for region in regions(launch)
     )
 
 

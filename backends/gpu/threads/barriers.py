@@ -101,7 +101,7 @@ def _access(s: to.Statement) -> tuple[tuple[Name, ...], bool]:
     match s:
         case to.SharedStore(tile) | to.Copy(tile):
             return (tile,), True
-        case to.SharedLoad(_, tile):
+        case to.SharedLoad(_, tile) | to.BoxStore(tile):
             return (tile,), False
         case to.WarpgroupMultiply(_, a, b):
             return (a, b), False

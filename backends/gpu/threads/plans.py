@@ -130,12 +130,15 @@ def _by_warpgroups(
     choices = [w for w in range(groups + 1) if w <= most_m and groups - w <= most_n]
     if not choices:
         return None
-    square = min(choices, key=lambda w: rows / (1 << w) + columns / (1 << groups - w))
-    along_m = max(choices) if chained else square
+    along_m = (
+        max(choices)
+        if chained
+        else min(choices, key=lambda w: _read(row, rows >> w, columns >> groups - w))
+    )
     first = warp_bits + int(log2(WARPGROUP))
     of_m = tuple((first + b, row.m << b) for b in range(along_m))
     share = columns >> groups - along_m
-    n = max(size for size in row.sizes_n if share % size == 0)
+    n = _widest(row, share)
     of_n = tuple((first + along_m + b, n << b) for b in range(groups - along_m))
     a, a_registers = factored(parse_layout(row.a.registers), row.m)
     c, _ = factored(parse_layout(row.c.registers), row.m)
@@ -158,6 +161,18 @@ def _by_warpgroups(
         ),
         warpgroup=(row.m, n, row.k),
     )
+
+
+def _widest(row: MatrixInstruction, columns: int) -> int:
+    """The most columns of one issue."""
+    return max(size for size in row.sizes_n if columns % size == 0)
+
+
+def _read(row: MatrixInstruction, rows: int, columns: int) -> int:
+    """What a warpgroup reads of shared memory for each element along K: both operands of each issue.
+    That limits how fast issues follow each other."""
+    n = _widest(row, columns)
+    return rows // row.m * (columns // n) * (row.m + n)
 
 
 def _by_threads(rows: int, columns: int, warps: int, warp_bits: int) -> Plan:

@@ -179,7 +179,7 @@ class Matmuls(Lowering):
         axes = self.facts.indices(held) if held in self.typing.known else ()
         if not axes:
             axes = tuple(a.index for a in self.fragments[held].axes)
-        order = _order(operand, along or axes[-1])
+        order = order_of(operand, along or axes[-1])
         dtype = self.typing.known[held][0] if held in self.typing.known else ""
         dtype = dtype or self.fragments[held].dtype
         region = f"{name.stem}_{name.copy}" if name.copy else name.stem
@@ -191,7 +191,7 @@ class Matmuls(Lowering):
         else:
             elements = prod(self.owners.widths[i] for i in row)
             panel = min(PANEL_BYTES // DTYPES[dtype], elements)
-            made = replace(made, panel=panel, swizzle=_swizzle(panel, DTYPES[dtype]))
+            made = replace(made, panel=panel, swizzle=swizzle_of(panel, DTYPES[dtype]))
         self.shared[name] = made
         return name
 
@@ -259,14 +259,14 @@ def _name(group: tuple[str, ...]) -> str:
     return "_".join(group)
 
 
-def _swizzle(panel: int, element_bytes: int) -> Swizzle | None:
+def swizzle_of(panel: int, element_bytes: int) -> Swizzle | None:
     """What exchanges the 16-byte parts of a panel's rows, so that the same part of 8 rows lies in
     unlike banks."""
     bits = (panel * element_bytes // 16).bit_length() - 1
     return Swizzle(bits, 4, 3).of_elements(element_bytes) if bits > 0 else None
 
 
-def _order(operand: Operand, along: str) -> tuple[str, ...]:
+def order_of(operand: Operand, along: str) -> tuple[str, ...]:
     """The axes of an operand's tile: groups stay together, the one that is contiguous comes last."""
     groups = sorted(operand.groups, key=lambda g: along in g)
     return tuple(i for g in groups for i in g)

@@ -10,14 +10,15 @@ from backends.gpu.program import sizes_of, tile_program
 from backends.gpu.rules import Rules
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.barriers import Barriers, for_proxy
+from backends.gpu.threads.boxes import Boxes, boxes_of
 from backends.gpu.threads.constants import constants
 from backends.gpu.threads.expressions import rewritten
 from backends.gpu.threads.facts import FRAGMENTS, Facts, facts
 from backends.gpu.threads.inline import inlined
 from backends.gpu.threads.owners import Owners
 from backends.gpu.threads.plans import plans
+from backends.gpu.threads.producers import Producers
 from backends.gpu.threads.prune import pruned, reads
-from backends.gpu.threads.staging import Staging
 from backends.gpu.tile import Name
 from ir.machine import Machine
 from ir.nest import nest as nests
@@ -25,6 +26,8 @@ from ir.nest.nest import LoopNest
 from ir.sizes import bind
 from ir.spec import DTYPES, Apply, Expr, Number
 from machines.gpu.matrix_instructions import MatrixInstruction
+
+WORD = 4  # bytes of a register
 
 
 def thread_program(
@@ -62,6 +65,7 @@ def _launch(
     sizes: Mapping[str, float],
     instructions: Sequence[MatrixInstruction],
 ) -> to.Launch:
+    boxes = boxes_of(launch) if "bulk" in machine.engines else Boxes({}, {}, {})
     launch = replace(launch, once=inlined(launch.once), body=inlined(launch.body))
     known = facts(launch, dtypes)
     values = constants(tuple(c for c in launch.constants if c[0].sort == "width"), sizes)
@@ -77,8 +81,11 @@ def _launch(
         if key in anchored and planned[key].instruction is not None:
             owners.prefer(matmul, planned[key].a)
     owners.rest()
-    lowering = Staging(
-        machine.on_chip_bytes, launch, known, owners, dict(source.tiles), planned, anchored
+    space = machine.spaces.get("register")
+    registers = space.bytes // WORD if space is not None else 0
+    lowering = Producers(
+        *(registers, boxes, machine.on_chip_bytes),
+        *(launch, known, owners, dict(source.tiles), planned, anchored),
     )
     fixed = _fixed(launch, known)
     lowering.widths |= {i: Number(widths[i]) for i in fixed}
@@ -86,36 +93,52 @@ def _launch(
         if name.sort in FRAGMENTS and name not in known.staged:
             for index in known.indices(name):
                 lowering.positions(lowering.axis(index, owners.of(name, index)))
+    lowering.nesting += 1  # what is done once is no producer's work
     once = lowering.block(launch.once)
+    lowering.nesting -= 1
     body = lowering.block((*launch.grid, *launch.body))
+    lowering.require_all()
+    once, body = (*lowering.first, *once), (*body, *lowering.last)
+    producer = lowering.producer()
     barriers = Barriers(lowering.shared)
     once, body = barriers.block(once), barriers.block(body)
-    if any(isinstance(s, to.WarpgroupMultiply) for s in to.statements((*once, *body))):
+    past = (to.WarpgroupMultiply, to.BoxStore)  # what reads shared memory past the registers
+    if any(isinstance(s, past) for s in to.statements((*once, *body))):
         once, body = for_proxy(once), for_proxy(body)
-    while (read := reads((*once, *body))) and (kept := _pruned(once, body, read)) != (once, body):
-        once, body = kept
-    return _made(launch, machine, lowering, once, body, {i: widths[i] for i in fixed})
+    once, body = _pruned(once, body)
+    if producer is not None:
+        producer = replace(producer, body=_pruned(producer.once, producer.body)[1])
+    return _made(launch, machine, lowering, (once, body), producer, {i: widths[i] for i in fixed})
 
 
-def _pruned(once, body, read):  # type: ignore[no-untyped-def]
-    return pruned(once, read), pruned(body, read)
+def _pruned(*blocks: tuple[to.Statement, ...]) -> tuple[tuple[to.Statement, ...], ...]:
+    """Blocks, which are run one after the other, without what nothing in them reads."""
+    while True:
+        read = reads(s for block in blocks for s in block)
+        kept = tuple(pruned(block, read) for block in blocks)
+        if kept == blocks:
+            return blocks
+        blocks = kept
 
 
 def _made(
     launch: of.Launch,
     machine: Machine,
-    lowering: Staging,
-    once: tuple[to.Statement, ...],
-    body: tuple[to.Statement, ...],
+    lowering: Producers,
+    blocks: tuple[tuple[to.Statement, ...], tuple[to.Statement, ...]],
+    producer: to.Producer | None,
     fixed: Mapping[str, int],
 ) -> to.Launch:
     """The launch with what its statements use."""
     widths = _widths(launch, lowering) | {i: Number(width) for i, width in fixed.items()}
-    nodes = list(of.expressions(once, body))
-    fragments = _used(lowering, once, body)
+    once, body = blocks
+    every = (*once, *body, *(producer.once + producer.body if producer else ()))
+    maps, signals = tuple(lowering.maps.values()), tuple(lowering.signals)
+    nodes = list(of.expressions(every, signals, (m.box for m in maps)))
+    fragments = _used(lowering, every)
     shared = tuple(lowering.shared.values())
     nodes += of.expressions(fragments, shared, launch.tiles if launch.resident else ())
-    used = {n for n in nodes if isinstance(n, Name)} | _flags(once, body)
+    used = {n for n in nodes if isinstance(n, Name)} | _flags(every)
     pairs = [(n, _wider(e, widths.get(n.stem))) for n, e in launch.constants]
     pairs += lowering.constants.items()
     needed = {n for _, e in pairs for n in e.walk() if isinstance(n, Name)}
@@ -142,6 +165,9 @@ def _made(
             for n, e in launch.constants
             if n.stem in fixed and isinstance(e, of.BlockWidth)
         ),
+        signals=signals,
+        maps=maps,
+        producer=producer,
     )
 
 
@@ -152,7 +178,7 @@ def _fixed(launch: of.Launch, known: Facts) -> tuple[str, ...]:
     return tuple(i for i, width in launch.widths if i in inner and not isinstance(width, Number))
 
 
-def _used(lowering: Staging, *blocks: tuple[to.Statement, ...]) -> tuple[to.Fragment, ...]:
+def _used(lowering: Producers, *blocks: tuple[to.Statement, ...]) -> tuple[to.Fragment, ...]:
     """The fragments that statements name."""
     found: set[Name] = set()
     for s in (s for block in blocks for s in to.statements(block)):
@@ -171,7 +197,7 @@ def _flags(*blocks: tuple[to.Statement, ...]) -> set[Name]:
     return {v.aligned for v in vectors if v is not None and v.aligned is not None}
 
 
-def _widths(launch: of.Launch, lowering: Staging) -> dict[str, Expr]:
+def _widths(launch: of.Launch, lowering: Producers) -> dict[str, Expr]:
     """What each width is that only the launcher knows: a whole number of every distribution."""
     found: dict[str, Expr] = {}
     axes = [a for f in lowering.fragments.values() for a in f.axes]

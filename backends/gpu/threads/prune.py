@@ -50,6 +50,14 @@ def reads(block: Iterable[to.Statement]) -> frozenset[Name]:
                 found |= _names(stage) if stage is not None else set()
             case to.Copy(_, place, _, stage):
                 found |= _names(place) | (_names(stage) if stage is not None else set())
+            case to.BoxCopy(_, _, at, stage):
+                found |= {n for e in (*at, stage) for n in _names(e)}
+            case to.BoxStore(_, _, at):
+                found |= {n for e in at for n in _names(e)}
+            case to.Arrive(_, stage):
+                found |= _names(stage)
+            case to.Await(_, stage, parity):
+                found |= _names(stage) | _names(parity)
             case to.Multiply(_, a, b, _, first):
                 found |= {a, b} | (_names(first) if first is not None else set())
             case to.WarpgroupMultiply(_, a, b, _, _, a_stage, b_stage):

@@ -7,7 +7,7 @@ before has read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from math import prod
 from typing import Any
@@ -20,7 +20,7 @@ from backends.gpu.threads.lower import EXCHANGE
 from backends.gpu.threads.products import UNROLLED, Matmuls
 from backends.gpu.threads.vectors import aligned, contiguous
 from backends.gpu.tile import Name
-from ir.spec import DTYPES, Apply, Expr, Index, Number
+from ir.spec import DTYPES, Apply, Expr, Index, Number, Size
 
 COPY_BYTES = 16  # that one thread copies at once
 
@@ -36,6 +36,7 @@ class Staging(Matmuls):
         self.depths: dict[Name, int] = {}  # stages of pipelined variables
         self.rings = 0  # pipelined loops
         self.nesting = 0  # loops around the statement
+        self.copying_bits = self.owners.bits  # of the number of a thread among those that copy
         self.settled: set[to.Axis] = set()  # axes of copies with positions of before their loop
         self.operands = {  # of staged variables, with the plan of their matmul
             bare(operand): (operand, self.plans[key])
@@ -54,7 +55,7 @@ class Staging(Matmuls):
             case of.Load() if s.name in self.depths:
                 if not staged:  # its loop has copied it
                     tile = Name("shared", s.name.stem, copy=s.name.copy)
-                    self.put(to.SharedLoad(self.variable(s.name), tile, self.stages[s.name]))
+                    self.put(to.SharedLoad(self.variable(s.name), tile, self.stages.get(s.name)))
                 return
             case of.Load() if staged:
                 self.copy(s, None)
@@ -80,7 +81,7 @@ class Staging(Matmuls):
             held.dtype,
             tuple(a.index for a in axes),
             tuple(a.width for a in axes),
-            self._free_region(),
+            self.free_region(),
             padding=COPY_BYTES // DTYPES[held.dtype],
         )
         name = self.temporary(held.dtype, axes)
@@ -93,7 +94,7 @@ class Staging(Matmuls):
         vector = self.vector(s.place, axes, held.dtype)
         self.put(to.Store(place, value, axes, self.copies(axes), vector=vector))
 
-    def _free_region(self) -> str:
+    def free_region(self) -> str:
         """Shared memory for a tile that is stored: outside of all loops that of a pipeline, which
         has ended."""
         rings = [t.region for t in self.shared.values() if t.stages > 1]
@@ -167,13 +168,13 @@ class Staging(Matmuls):
         """The distribution of what moves between memories: neighbouring threads take neighbouring
         runs along the contiguous axis."""
         most = COPY_BYTES // element_bytes
-        bits = list(range(self.owners.bits))
+        bits, threads = list(range(self.copying_bits)), 1 << self.copying_bits
         found: dict[str, to.Axis] = {}
         for index in (along, *(i for i in reversed(order) if i != along)):
             width = self.owners.widths[index]
             run = min(most, width & -width) if index == along else 1
             count = min(len(bits), (width // run).bit_length() - 1)
-            found[index] = self.axis(index, spread(bits[:count], run))
+            found[index] = spread(bits[:count], run).axis(index, self.width(index), threads)
             bits = bits[count:]
         return tuple(found[i] for i in order)
 
@@ -201,6 +202,8 @@ class Staging(Matmuls):
             super().loop(s)
             return
         flies = self._flies(s, ahead)
+        if self.shared_out(s, ahead, flies):
+            return
         # A matmul in flight reads the stage of the iteration before: copies go to the one before
         # that, for which there is a buffer more where it fits.
         stages = s.stages + 1 if flies and self._fits(ahead, s.stages + 1) else s.stages
@@ -209,6 +212,11 @@ class Staging(Matmuls):
         self._settle(s, ahead, stages)
         self._pipelined(s, ahead, stages, flies)
         self.settled.clear()
+
+    def shared_out(self, s: of.Loop, ahead: list[of.Load], flies: Name | None) -> bool:
+        """Whether a loop was given to threads with roles of their own, as some lowerings do.
+        flies: the result of a matmul that may be in flight when its iteration ends."""
+        return False
 
     def _settle(self, s: of.Loop, ahead: list[of.Load], stages: int) -> None:
         """Makes the positions of copies that the loop does not move, before it."""
@@ -239,7 +247,7 @@ class Staging(Matmuls):
         advance = to.Each(later[name], Apply("add", (fetched, Number(s.tile))))
 
         def started(stage: Name) -> tuple[to.Statement, ...]:
-            copies = _renamed(self._copies(s, ahead, to.Element(stage), stages), later)
+            copies = _renamed(self.copies_of(s.body, ahead, to.Element(stage), stages), later)
             return (to.Guard(of.Check(fetched, below=high), copies), to.Commit(), advance)
 
         lead = stages - 2 if flies else stages - 1
@@ -257,9 +265,9 @@ class Staging(Matmuls):
                 replace(x, pending=1) if isinstance(x, to.WarpgroupMultiply) else x
                 for x in consumed
             )
-        moved = (_advanced(write, stages), *consumed, _advanced(read, stages))
+        moved = (advanced(write, stages), *consumed, advanced(read, stages))
         body = (to.Wait(lead - 1), to.Barrier(), *copied, *moved)
-        self.put(to.Loop(name, low, high, s.tile, body))
+        self.put(to.Loop(name, low, high, s.tile, body, certain=certain(low, high)))
         if flies:
             self.put(to.WarpgroupWait(flies))
 
@@ -300,12 +308,12 @@ class Staging(Matmuls):
         flies = m.adds and plain and in_ring and key in self.anchored and self.plans[key].warpgroup
         return m.name if flies else None
 
-    def _copies(
-        self, s: of.Loop, ahead: list[of.Load], stage: Expr, stages: int
+    def copies_of(
+        self, body: Iterable[of.Statement], ahead: list[of.Load], stage: Expr, stages: int
     ) -> tuple[to.Statement, ...]:
-        """What starts the copies of one iteration."""
+        """What starts the copies of one iteration of a loop, with positions that it needs."""
         outer, self.found = self.found, []
-        for x in s.body:
+        for x in body:
             match x:
                 case of.StepOrigin():
                     super().statement(x)
@@ -337,7 +345,12 @@ class Staging(Matmuls):
         return not made & (read | ends)
 
 
-def _advanced(slot: Name, stages: int) -> to.Each:
+def certain(low: Expr, high: Expr) -> bool:
+    """Whether a loop has an iteration at all sizes, none of which is 0."""
+    return low == Number(0) and isinstance(high, Size)
+
+
+def advanced(slot: Name, stages: int) -> to.Each:
     """The next stage of a circular buffer."""
     after = Apply("add", (to.Element(slot), Number(1)))
     last = of.Compute("eq", (to.Element(slot), Number(stages - 1)))

@@ -45,9 +45,10 @@ def statement_text(s: to.Statement) -> str:
     """The line of a statement, without those inside it."""
     text = expression_text
     match s:
-        case to.Loop(name, low, high, step):
+        case to.Loop(name, low, high, step, _, _, certain):
             notes = [f"by {step}"] if step != 1 else []
             notes += ["unrolled"] if s.unrolled else []
+            notes += ["once at least"] if certain else []
             ends = f"{text(name)} in {text(low)}..{text(high)}"
             return f"for {', '.join([ends, *notes])}:"
         case to.Guard(condition):
@@ -82,6 +83,14 @@ def statement_text(s: to.Statement) -> str:
             return "commit"
         case to.Wait(pending):
             return f"wait until {pending} in flight"
+        case to.Fence():
+            return "fence, for the asynchronous proxy"
+        case to.Await(signal, stage, parity):
+            return f"await {text(signal)}{_stage(stage)}, parity {text(parity)}"
+        case to.Arrive(signal, stage, warps, expects):
+            rest = ", once for each warp" if warps else ""
+            rest += f", with the bytes of {', '.join(map(text, expects))}" if expects else ""
+            return f"arrive at {text(signal)}{_stage(stage)}{rest}"
         case to.Barrier(proxy):
             return "barrier, for the asynchronous proxy too" if proxy else "barrier"
     return _access(s)
@@ -104,6 +113,13 @@ def _access(s: to.Statement) -> str:
             return f"{text(name)} = {text(tile)}{_stage(stage)}{starts}{how}"
         case to.Copy(tile, place, _, stage, vector):
             return f"copy {text(tile)}{_stage(stage)} = {_place(place)}{_by(vector)}"
+        case to.BoxStore(tile, tensor, at):
+            return f"store box {text(tensor)}[{', '.join(map(text, at))}] = {text(tile)}"
+        case to.BoxCopy(tile, tensor, at, stage, signal):
+            box = f"{text(tensor)}[{', '.join(map(text, at))}]"
+            return (
+                f"copy {text(tile)}{_stage(stage)} = box {box}, then {text(signal)}{_stage(stage)}"
+            )
     raise AssertionError(f"no text for {type(s).__name__}")
 
 
@@ -119,9 +135,22 @@ def _launch(one: to.Launch) -> Iterator[str]:
         yield f"    {f.dtype} {expression_text(f.name)}" + (":" if f.axes else "")
         yield from (f"        {axis_text(a)}" for a in f.axes)
     yield from (f"    shared {shared_text(s)}" for s in one.shared)
+    for m in one.maps:
+        sizes, box = (", ".join(map(expression_text, e)) for e in (m.sizes, m.box))
+        how = f", swizzled in {m.swizzle} bytes" if m.swizzle else ""
+        when = f" if {expression_text(m.described)}"
+        yield f"    map {expression_text(m.name)}: {m.dtype} [{sizes}] in boxes of [{box}]{how}{when}"
+    for g in one.signals:
+        arrivals = f"{expression_text(g.arrivals)} arrivals"
+        yield f"    signal {expression_text(g.name)}: {g.stages} stages, {arrivals}"
     yield from statement_lines(one.once, 1)
     yield "    for each tile:"
     yield from statement_lines(one.body, 2)
+    if one.producer is not None:
+        yield f"    {one.producer.threads} threads that fill shared memory:"
+        yield from statement_lines(one.producer.once, 2)
+        yield "        for each tile:"
+        yield from statement_lines(one.producer.body, 3)
 
 
 def axis_text(a: to.Axis) -> str:

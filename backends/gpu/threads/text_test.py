@@ -48,6 +48,7 @@ MATMUL = to.WarpgroupMultiply(
     None,
     Number(2),
 )
+LOOP, FULL = to.Loop(X, Number(0), Size("K"), 16, ()), Name("full", "k")
 LINES = {
     "for x in 0..K, by 16, unrolled:": to.Loop(X, Number(0), Size("K"), 16, (), True),
     "if (thread < 32):": to.Guard(samples.Check(to.Thread(), below=Number(32)), ()),
@@ -64,6 +65,15 @@ LINES = {
     "x += y @ x_shared[2] by mma": MATMUL,
     "x += y @ x_shared[2] by mma, 1 in flight": replace(MATMUL, pending=1),
     "wait for x": to.WarpgroupWait(X),
+    "for x in 0..K, by 16, once at least:": replace(LOOP, certain=True),
+    "copy x_shared[1] = box x_map[0, k], then k_full[1]": to.BoxCopy(
+        TILE, Name("map", "x"), (Number(0), Size("k")), Number(1), FULL
+    ),
+    "store box x_map[0] = x_shared": to.BoxStore(TILE, Name("map", "x"), (Number(0),)),
+    "arrive at k_full[1], with the bytes of x_shared": to.Arrive(FULL, Number(1), expects=(TILE,)),
+    "arrive at k_full[1], once for each warp": to.Arrive(FULL, Number(1), warps=True),
+    "await k_full[1], parity 0": to.Await(FULL, Number(1), Number(0)),
+    "fence, for the asynchronous proxy": to.Fence(),
 }
 
 

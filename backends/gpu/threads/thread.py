@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from backends.gpu.layout.layout import Layout
 from backends.gpu.layout.swizzle import Swizzle
+from backends.gpu.threads.signals import Signal, TensorMap
 from backends.gpu.tile import Name, Place
 from ir.nest.nest import Parameter, Repeat
 from ir.spec import Equation, Expr
@@ -239,6 +240,59 @@ class Wait(Statement):
 
 
 @dataclass(frozen=True, slots=True)
+class BoxCopy(Statement):
+    """A box of a global tensor into a tile of shared memory, by the DMA engine: one thread starts it.
+
+    Elements outside of the tensor become 0. The bytes arrive at a stage of the signal.
+    """
+
+    tile: Name
+    map: Name
+    at: tuple[Expr, ...]  # where the box begins along each dimension of the tensor
+    stage: Expr
+    signal: Name
+
+
+@dataclass(frozen=True, slots=True)
+class BoxStore(Statement):
+    """A tile of shared memory to a box of a global tensor, by the DMA engine: the first thread starts
+    it, and waits until the tile was read. What lies outside of the tensor is left out."""
+
+    tile: Name
+    map: Name
+    at: tuple[Expr, ...]  # as in `BoxCopy`
+
+
+@dataclass(frozen=True, slots=True)
+class Arrive(Statement):
+    """Threads arrive at a stage of a signal: all of them, or the first of each warp after the others
+    of its warp have come here.
+
+    expects: tiles of which as many bytes as a stage has are to arrive as well.
+    """
+
+    signal: Name
+    stage: Expr
+    warps: bool = False
+    expects: tuple[Name, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Await(Statement):
+    """Waits until a stage of a signal is through a phase of a parity: 0 is the first one's."""
+
+    signal: Name
+    stage: Expr
+    parity: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Fence(Statement):
+    """What this thread wrote to shared memory is visible to instructions that read it past the
+    registers, once they are told of it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Barrier(Statement):
     """All threads of the block wait for each other; what they wrote to shared memory is visible.
 
@@ -344,9 +398,24 @@ class Loop(Statement):
     step: int
     body: tuple[Statement, ...]
     unrolled: bool = False
+    # Whether it has an iteration at all sizes. A compiler that does not know it has to give registers
+    # another value for the other case, and so cannot leave matmuls that add to them in flight.
+    certain: bool = False
 
 
 # -- launches -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Producer:
+    """Threads after those of the block's others, which only fill shared memory."""
+
+    threads: int
+    registers: (
+        tuple[Expr, Expr] | None
+    )  # of each of them and of each of the others, where they move
+    once: tuple[Statement, ...]  # before the first tile
+    body: tuple[Statement, ...]  # for each tile
 
 
 @dataclass(frozen=True, slots=True)
@@ -370,6 +439,15 @@ class Launch:
     once: tuple[Statement, ...]  # before the first tile
     body: tuple[Statement, ...]  # for each tile, whose number is the scalar `tile`
     limits: tuple[tuple[Expr, int], ...] = ()  # sizes, with the most that the launch is made for
+    signals: tuple[Signal, ...] = ()
+    maps: tuple[TensorMap, ...] = ()
+    producer: Producer | None = None
+
+    @property
+    def whole(self) -> tuple[Statement, ...]:
+        """The statements of all threads, one block after the other."""
+        own = (self.producer.once, self.producer.body) if self.producer else ((), ())
+        return (*self.once, *self.body, *own[0], *own[1])
 
     def fragment(self, name: Name) -> Fragment:
         """The fragment of a name; KeyError where there is none."""

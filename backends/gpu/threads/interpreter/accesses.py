@@ -57,9 +57,10 @@ class View:
 
     def access(self, found: Elements) -> tuple[Access, np.ndarray | None]:
         """The elements of the active threads; the mask of those, None for all of `found`."""
-        if self.compiler.block.active is None:
+        block = self.compiler.block
+        if block.active is None:
             return found.access, None
-        mask = self.compiler.block.active[found.access.threads]
+        mask = block.active[found.access.threads - block.first]
         return found.access.where(mask), mask
 
     def _elements(self, stage: int, first: dict[int, int]) -> Elements:
@@ -86,7 +87,8 @@ class View:
         inside = np.broadcast_to(inside, shape)
         if (offsets[inside] >= self.tile.stage).any():
             raise self._unfit("the swizzle leaves the stage")
-        threads = np.broadcast_to(np.arange(block.threads).reshape(-1, *ones), shape)
+        numbers = np.arange(block.first, block.first + block.threads)
+        threads = np.broadcast_to(numbers.reshape(-1, *ones), shape)
         elements = offsets + stage * self.tile.stage
         cost = self._cost(elements, inside)
         access = Access.of(self.tile, elements[inside], threads[inside])

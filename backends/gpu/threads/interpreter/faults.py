@@ -14,6 +14,8 @@ UNINITIALISED = "uninitialised"
 LAYOUT = "layout"  # elements that have several owners or none
 FRAGMENT = "wrong fragment"  # registers that are not the elements that a statement takes them for
 VECTOR = "vector"  # elements that do not move with one instruction
+SIGNAL = "signal"  # arrivals or bytes that no phase of it counts
+DEADLOCK = "deadlock"  # all roles of a block wait
 SHARED_MEMORY = "shared memory"  # more of it than a block may have
 BANK_CONFLICT = "bank conflict"  # where a tile promised that there is none
 

@@ -6,7 +6,9 @@ written; of each element of shared memory, who wrote and read it since the last 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from math import prod
 
 import numpy as np
@@ -17,12 +19,14 @@ from backends.gpu.threads.interpreter.counts import Counts, Traffic
 from backends.gpu.threads.interpreter.expressions import Compiler
 from backends.gpu.threads.interpreter.places import Places, Tensor
 from backends.gpu.threads.interpreter.registers import require_owners
+from backends.gpu.threads.interpreter.roles import Turns
 from backends.gpu.threads.interpreter.shared import SharedMemory, require_room
+from backends.gpu.threads.interpreter.signals import Signals
 from backends.gpu.threads.interpreter.state import Block, Variable
 from backends.gpu.threads.interpreter.statements import Statements, run_all
 from backends.gpu.threads.interpreter.values import held_as
 from backends.gpu.threads.thread import Launch, ThreadProgram
-from backends.gpu.tile import Name
+from backends.gpu.tile import Name, expressions
 from backends.shared.arrays import from_device, to_device
 from machines.gpu.matrix_instructions import MatrixInstruction
 
@@ -84,45 +88,91 @@ class _Running:
         limit: int,
     ):
         self.launch = launch
-        self.block = Block(launch.name, launch.threads, launch.warp)
-        compiler = Compiler(launch, sizes, self.block)
+        block = Block(launch.name, launch.threads, launch.warp)
+        compiler = Compiler(launch, sizes, block)
         _require_limits(launch, compiler)
-        scalars = [n for n in (_TILE, launch.step) if n is not None]
-        self.block.variables = {n: Variable(n, "i32", (), (launch.threads,)) for n in scalars}
-        for f in launch.fragments:
-            axes = tuple(map(compiler.axis, f.axes))
-            name = f"{f.name.stem or f.name.sort}{f.name.copy or ''}"
-            require_owners(name, axes, launch.threads, launch.name)
-            shape = (launch.threads, *(a.count for a in axes))
-            self.block.variables[f.name] = Variable(f.name, f.dtype, axes, shape)
         shared = {s.name: s for s in launch.shared}
-        self.memory = SharedMemory(shared, compiler.number, self.block)
+        self.memory = SharedMemory(shared, compiler.number, block)
         require_room(self.memory, limit, launch.name)
-        places = Places(compiler, tensors)
-        compiler.load = places.loaded
-        made = Statements(compiler, places, self.memory, instructions)
-        self.once, self.body = made.all(launch.once), made.all(launch.body)
-        self.rows: list[Traffic] = made.rows
+        self.signals = Signals(self.memory, Turns(self._handed))
+        self.arrivals = {s.name: compiler.number(s.arrivals) for s in launch.signals}
         self.tiles = prod(compiler.number(t) for t in launch.tiles)
-        self.block.statement = None
+        own = [launch]
+        if launch.producer is not None:
+            p = launch.producer
+            own.append(replace(launch, threads=p.threads, once=p.once, body=p.body))
+        self.roles: list[_Role] = []
+        first = 0
+        for role in own:
+            made = Compiler(role, sizes, Block(launch.name, role.threads, launch.warp, first=first))
+            self.roles.append(_Role(made, Places(made, tensors), self.signals, instructions))
+            first += role.threads
+        self.rows: list[Traffic] = [row for role in self.roles for row in role.rows]
 
     def run(self, step: int, draw: np.random.Generator) -> None:
         """All blocks of a launch at one step of its recurrence."""
         blocks = min(self.launch.resident, self.tiles) if self.launch.resident else self.tiles
         for number in draw.permutation(blocks):
-            self.block.number = int(number)
             self.memory.begin()
-            for v in self.block.variables.values():
-                v.value, v.partly, v.flies = None, None, False
-            if self.launch.step is not None:
-                self._put(self.launch.step, step)
-            run_all(self.block, self.once)
-            kept = {n: (v.value, v.partly) for n, v in self.block.variables.items()}
-            for tile in range(int(number), self.tiles, blocks):
-                for name, v in self.block.variables.items():
-                    v.value, v.partly = kept.get(name, (None, None))
-                self._put(_TILE, tile)
-                run_all(self.block, self.body)
+            self.signals.begin(self.launch.signals, lambda s: self.arrivals[s.name])
+            runs = [
+                partial(role.run, int(number), range(int(number), self.tiles, blocks), step)
+                for role in self.roles
+            ]
+            self._handed(0)
+            if len(runs) == 1:
+                runs[0]()
+            else:
+                self.signals.turns.run(*runs)
+
+    def _handed(self, role: int) -> None:
+        """A role goes on: faults of memory are its own."""
+        self.memory.block = self.roles[role].block
+
+
+class _Role:
+    """The program of some of a block's threads."""
+
+    def __init__(
+        self,
+        compiler: Compiler,
+        places: Places,
+        signals: Signals,
+        instructions: Sequence[MatrixInstruction],
+    ):
+        launch = self.launch = compiler.launch
+        self.block = compiler.block
+        scalars = [n for n in (_TILE, launch.step) if n is not None]
+        self.block.variables = {n: Variable(n, "i32", (), (launch.threads,)) for n in scalars}
+        used = {n for n in expressions(launch.once, launch.body) if isinstance(n, Name)}
+        for f in (f for f in launch.fragments if f.name in used):
+            axes = tuple(map(compiler.axis, f.axes))
+            name = f"{f.name.stem or f.name.sort}{f.name.copy or ''}"
+            require_owners(name, axes, launch.threads, launch.name)
+            shape = (launch.threads, *(a.count for a in axes))
+            self.block.variables[f.name] = Variable(f.name, f.dtype, axes, shape)
+        compiler.load = places.loaded
+        signals.memory.block = self.block
+        made = Statements(compiler, places, signals.memory, instructions, signals)
+        self.once, self.body = made.all(launch.once), made.all(launch.body)
+        self.rows: list[Traffic] = made.rows
+        self.block.statement = None
+
+    def run(self, number: int, tiles: Iterable[int], step: int) -> None:
+        """All tiles of one block."""
+        self.block.number, self.block.active = number, None
+        for v in self.block.variables.values():
+            v.value, v.partly, v.flies = None, None, False
+        if self.launch.step is not None:
+            self._put(self.launch.step, step)
+        run_all(self.block, self.once)
+        before = {n for n, v in self.block.variables.items() if v.value is not None}
+        for tile in tiles:
+            for name, v in self.block.variables.items():
+                if name not in before:  # of the tile before
+                    v.value, v.partly = None, None
+            self._put(_TILE, tile)
+            run_all(self.block, self.body)
 
     def _put(self, name: Name, number: int) -> None:
         self.block.variables[name].value = np.int32(number)

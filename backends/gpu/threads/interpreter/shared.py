@@ -106,8 +106,10 @@ class SharedMemory:
 
     def __init__(self, tiles: Mapping[Name, Shared], number: Callable[[Expr], int], block: Block):
         self.block = block
-        self.epoch = 0  # how many barriers there were
-        self.proxied = 0  # the epoch since the last barrier that is for the asynchronous proxy too
+        # How many barriers there were, and one: what signals order is of before all of them.
+        self.epoch = 1
+        self.fenced = True  # whether what threads copied is visible to instructions past registers
+        self.proxied = 1  # the epoch since the last barrier that is for the asynchronous proxy too
         self.regions: dict[str, Region] = {}
         self.tiles: dict[Name, Tile] = {}
         self.started: list[_Flight] = []
@@ -131,6 +133,7 @@ class SharedMemory:
     def begin(self) -> None:
         """What a new block finds: nothing."""
         self.started, self.groups, self.reading = [], [], []
+        self.fenced = True
         for region in self.regions.values():
             region.clear()
 
@@ -139,6 +142,35 @@ class SharedMemory:
         self.epoch += 1
         if proxy:
             self.proxied = self.epoch
+
+    def fence(self) -> None:
+        """Makes what threads wrote visible to instructions that read it past the registers."""
+        self.fenced = True
+
+    def passed(self, tile: Tile, stage: int, fenced: bool) -> None:
+        """A stage of a tile is handed over by a signal: who accessed it does so no more.
+
+        fenced: whether instructions that read it past the registers see what was written."""
+        if not fenced:
+            self.epoch += 1  # what was written is of after the last fence
+        each = tile.stage * DTYPES[tile.shared.dtype] // tile.region.unit_bytes
+        units = slice(stage * each, (stage + 1) * each)
+        last = min(self.epoch, self.proxied) - 1 if fenced else self.epoch - 1
+        for epochs in (tile.region.written[units], tile.region.read[units]):
+            settled = epochs != _IN_FLIGHT
+            epochs[settled] = np.minimum(epochs[settled], last)
+
+    def fly(self, tile: Tile, access: Access, values: np.ndarray) -> None:
+        """Starts a copy that a signal tells the end of."""
+        self._may_write(tile, access, values, faults.STAGE_IN_USE, "copies to")
+        tile.region.written[access.units], tile.region.writer[access.units] = (
+            _IN_FLIGHT,
+            access.owners,
+        )
+
+    def land(self, tile: Tile, access: Access, values: np.ndarray) -> None:
+        """Ends it."""
+        self._put(tile, access, values, None)
 
     # -- accesses -----------------------------------------------------------------------------
 
@@ -180,6 +212,14 @@ class SharedMemory:
         self.reading[-1].append((tile, access))
         return tile.region.data[tile.shared.dtype][access.elements]
 
+    def read_at_once(self, tile: Tile, access: Access) -> np.ndarray:
+        """The elements, as the DMA engine reads them while a thread waits."""
+        self.reading.append([])
+        found = self.read_past_registers(tile, access)
+        self.reading.pop()
+        tile.region.read[access.units], tile.region.reader[access.units] = self.epoch, access.owners
+        return found
+
     def settle(self, pending: int) -> None:
         """Until at most so many matmuls are in flight, the oldest end: their tiles were read."""
         while len(self.reading) > pending:
@@ -218,6 +258,7 @@ class SharedMemory:
         """Until at most so many groups are in flight, the oldest arrive."""
         while len(self.groups) > pending:
             for flight in self.groups.pop(0):
+                self.fenced = False
                 self._put(flight.tile, flight.access, flight.values, None)
 
     def _may_write(

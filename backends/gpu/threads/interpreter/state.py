@@ -44,6 +44,7 @@ class Block:
     variables: dict[Name, Variable] = field(default_factory=dict)
     active: np.ndarray | None = None  # threads; None: all
     number: int = 0
+    first: int = 0  # the number of its first thread among those of all roles
     statement: Statement | None = None  # that is run
 
     def fault(

@@ -8,7 +8,7 @@ import numpy as np
 
 from backends.backend import BackendError
 from backends.gpu.threads import thread as to
-from backends.gpu.threads.interpreter import accesses, places, products, warpgroups
+from backends.gpu.threads.interpreter import accesses, places, products, signals, warpgroups
 from backends.gpu.threads.interpreter.counts import Traffic
 from backends.gpu.threads.interpreter.expressions import Code, Compiler, Run
 from backends.gpu.threads.interpreter.faults import FRAGMENT, ThreadFault
@@ -39,7 +39,9 @@ class Statements:
         found: places.Places,
         memory: SharedMemory,
         table: Sequence[MatrixInstruction],
+        own: signals.Signals,
     ):
+        self.signals = own
         self.compiler = compiler
         self.block = compiler.block
         self.places = found
@@ -252,6 +254,29 @@ class Statements:
 
     def _barrier(self, s: to.Barrier) -> Run:
         return self._by_all("a barrier", lambda: self.memory.barrier(s.proxy))
+
+    def _fence(self, s: to.Fence) -> Run:
+        return self.memory.fence
+
+    def _arrive(self, s: to.Arrive) -> Run:
+        return signals.arrive(self.block, self.signals, s, self.compiler.of(s.stage, ()))
+
+    def _await(self, s: to.Await) -> Run:
+        codes = (self.compiler.of(s.stage, ()), self.compiler.of(s.parity, ()))
+        return signals.await_(self.block, self.signals, s, codes)
+
+    def _boxcopy(self, s: to.BoxCopy) -> Run:
+        described = next(m for m in self.compiler.launch.maps if m.name == s.map)
+        tensor = (described, self.places.tensors[described.tensor])
+        codes = ([self.compiler.of(e, ()) for e in s.at], self.compiler.of(s.stage, ()))
+        return signals.box_copy(self.compiler, self.signals, s, tensor, codes)
+
+    def _boxstore(self, s: to.BoxStore) -> Run:
+        described = next(m for m in self.compiler.launch.maps if m.name == s.map)
+        tensor = (described, self.places.tensors[described.tensor])
+        return signals.box_store(
+            self.compiler, self.memory, s, tensor, [self.compiler.of(e, ()) for e in s.at]
+        )
 
     def _by_all(self, what: str, act: Callable[[], None]) -> Run:
         def run() -> None:

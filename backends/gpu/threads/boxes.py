@@ -1,0 +1,187 @@
+"""Boxes: parts of tensors that the DMA engine (TMA) moves between global and shared memory.
+
+A tile of shared memory that the engine writes or reads has the order of the tensor's dimensions, in
+panels with the engine's swizzle. One box moves one panel.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any
+
+from backends.backend import BackendError
+from backends.gpu import tile as of
+from backends.gpu.threads import thread as to
+from backends.gpu.threads.facts import FRAGMENTS
+from backends.gpu.threads.products import PANEL_BYTES, order_of, swizzle_of
+from backends.gpu.threads.signals import TensorMap
+from backends.gpu.threads.staging import Staging
+from backends.gpu.threads.vectors import contiguous
+from backends.gpu.tile import Name
+from ir.spec import DTYPES, Apply, Expr, Number
+
+BOX_ALIGNED = (
+    1024  # bytes that a box begins at a multiple of: what the widest swizzle repeats after
+)
+MOST_DIMENSIONS = 5  # of a tensor
+BOX_MOST = 256  # elements of a box along one dimension
+ROWS = 8  # that a number of rows is a multiple of which only the launch knows
+BOXES = Name("bulk")  # the constant that tells whether the engine takes all tensors of a launch
+
+
+@dataclass(frozen=True, slots=True)
+class Boxes:
+    """What a schedule has the DMA engine move in a launch."""
+
+    loads: dict[Name, of.Box]  # by the variable
+    stores: dict[str, of.Box]  # by the tensor, of those that are stored at one place
+    descriptors: dict[Name, of.Descriptor]
+
+
+def boxes_of(launch: of.Launch) -> Boxes:
+    """The boxes of a launch."""
+    found = Boxes({}, {}, {d.name: d for d in launch.descriptors})
+    stored: Counter[str] = Counter()
+    for s in of.statements((*launch.once, *launch.body)):
+        match s:
+            case of.BoxLoad(name, box):
+                found.loads[name] = box
+            case of.BoxStore(box):
+                found.stores[found.descriptors[box.descriptor].tensor] = box
+            case of.Store(place):
+                stored[place.tensor.stem] += 1  # type: ignore[attr-defined]
+    for tensor in (t for t, count in stored.items() if count > 1):
+        found.stores.pop(tensor, None)
+    return found
+
+
+class Boxed(Staging):
+    """Lowering with tiles that the DMA engine reads and writes."""
+
+    def __init__(self, boxes: Boxes, *args: Any):
+        super().__init__(*args)
+        self.boxes = boxes
+        self.maps: dict[Name, TensorMap] = {}
+        self.conditions: list[Expr] = []  # that the engine takes all tensors
+
+    def require_all(self) -> None:
+        """BackendError where the engine moves less than the schedule says."""
+        for name in self.boxes.loads:
+            if map_of(name) not in self.maps:
+                raise BackendError(
+                    "emit",
+                    f"`{name.stem}` is not copied in bulk: the engine fills whole tiles in rows of 32, "
+                    "64 or a multiple of 128 bytes, for the block's tile or for a pipelined loop of it "
+                    "whose loads are all such",
+                )
+        for tensor in self.boxes.stores:
+            if Name("map", tensor) not in self.maps:
+                raise BackendError("emit", f"`{tensor}` is not stored in bulk: its tile is no box")
+
+    # -- stores -------------------------------------------------------------------------------
+
+    def store(self, s: of.Store) -> None:
+        """A store; one of a box goes through shared memory, where the engine takes it."""
+        box = self.boxes.stores.get(s.place.tensor.stem)  # type: ignore[attr-defined]
+        if box is None or not self._stored_by_box(s, box):
+            super().store(s)
+            return
+        held = self.fragments[self.variable(s.value)]  # type: ignore[arg-type]
+        axes = tuple(i for i in box.axes if i in {a.index for a in held.axes})
+        extents = tuple(map(self.width, axes))
+        name = Name("shared", "stored", copy=len(self.shared))
+        tile = self.in_panels(to.Shared(name, held.dtype, axes, extents, self.free_region()))
+        engine = Name("map", s.place.tensor.stem)  # type: ignore[attr-defined]
+        self.map(engine, box, tile)
+        outer, self.found = self.found, []
+        super().store(s)
+        plain, self.found = tuple(self.found), outer
+        stored = (
+            to.SharedStore(name, held.name, copies=self.copies(held.axes)),
+            to.BoxStore(name, engine, tuple(map(self.scalar, box.at))),
+        )
+        self.put(to.Guard(BOXES, stored, plain))
+
+    def _stored_by_box(self, s: of.Store, box: of.Box) -> bool:
+        if s.reduction or not isinstance(s.value, Name) or s.value.sort not in FRAGMENTS:
+            return False
+        held = self.fragments[self.variable(s.value)]
+        axes = tuple(i for i in box.axes if i in {a.index for a in held.axes})
+        return len(axes) == len(held.axes) and self._as_boxes(axes, held.dtype, box)
+
+    # -- tiles --------------------------------------------------------------------------------
+
+    def fits_box(self, x: of.Load) -> bool:
+        """Whether the engine can fill the tile of a load."""
+        if x.name not in self.boxes.loads:
+            return False
+        axes, joint = self._axes(x)
+        dtype, _ = self.typing.known[x.name]
+        return not joint and self._as_boxes(axes, dtype, self.boxes.loads[x.name])
+
+    def _axes(self, x: of.Load) -> tuple[tuple[str, ...], bool]:
+        """The axes of a load's tile, and whether some of them are one axis of a matmul."""
+        indices = self.facts.indices(x.name)
+        along = contiguous(x.place) or (indices[-1] if indices else "")
+        if x.name not in self.facts.staged:
+            return tuple(sorted(indices, key=lambda i: i == along)), False
+        operand, _ = self.operands[x.name]
+        return order_of(operand, along), any(len(g) > 1 for g in operand.groups)
+
+    def _as_boxes(self, axes: tuple[str, ...], dtype: str, box: of.Box) -> bool:
+        """Whether a tile with some axes can lie as boxes do."""
+        dimensions = tuple(i for i in box.axes if i in axes)
+        if not axes or dimensions != axes or len(box.axes) > MOST_DIMENSIONS:
+            return False
+        extents = [int(e.value) if isinstance(e := self.width(i), Number) else 0 for i in axes]
+        panel, size = self._panel(axes, dtype), DTYPES[dtype]
+        whole = prod(n or ROWS for n in extents[:-1]) * panel * size % BOX_ALIGNED == 0
+        narrow = all(n <= BOX_MOST for n in extents[:-1]) and extents[-1] % panel == 0
+        return whole and narrow and panel * size in (32, 64, PANEL_BYTES)
+
+    def _panel(self, axes: tuple[str, ...], dtype: str) -> int:
+        """Elements of a panel of a tile."""
+        return min(PANEL_BYTES // DTYPES[dtype], self.owners.widths[axes[-1]])
+
+    def in_panels(self, tile: to.Shared) -> to.Shared:
+        """A tile as boxes lie in it; notes it."""
+        panel = self._panel(tile.axes, tile.dtype)
+        swizzle = swizzle_of(panel, DTYPES[tile.dtype])
+        made = replace(tile, padding=0, panel=panel, swizzle=swizzle)
+        self.shared[tile.name] = made
+        return made
+
+    def boxed(self, x: of.Load, stages: int) -> Name:
+        """The tile of a load that the engine fills, with the map of its tensor."""
+        tile = self.in_panels(replace(self.target(x, stages)[0], stages=stages))
+        self.map(map_of(x.name), self.boxes.loads[x.name], tile)
+        return tile.name
+
+    def map(self, name: Name, box: of.Box, tile: to.Shared) -> None:
+        """Notes the map of a tensor, whose boxes are panels of a tile, and when the engine takes it."""
+        given = self.boxes.descriptors[box.descriptor]
+        extents = dict(zip(tile.axes, (*tile.extents[:-1], Number(tile.panel)), strict=True))
+        self.maps[name] = TensorMap(
+            name,
+            given.tensor,
+            tile.dtype,
+            given.sizes,
+            tuple(extents.get(i, Number(1)) for i in box.axes),
+            tile.panel * DTYPES[tile.dtype],
+            BOXES,
+        )
+        condition = given.condition
+        assert isinstance(condition, of.Describable)
+        if condition.row is not None:
+            self.conditions.append(of.Even(condition.row, Number(condition.aligned)))
+        for extent in (e for e in tile.extents[:-1] if not isinstance(e, Number)):
+            most = Apply("minimum", (extent, Number(BOX_MOST)))
+            self.conditions += [of.Even(most, extent), of.Even(extent, Number(ROWS))]
+        self.constants[BOXES] = to.All(tuple(dict.fromkeys(self.conditions)))
+
+
+def map_of(name: Name) -> Name:
+    """The name of the map for what a variable is loaded from."""
+    return Name("map", name.stem, copy=name.copy)

@@ -1,0 +1,213 @@
+"""Signals: barriers in shared memory that threads and bytes arrive at, and boxes that are copied.
+
+The roles of a block take turns. One runs until it waits for a phase that is not over; then another
+goes on. Where all wait, none ever goes on: that is a fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from backends.gpu.threads.interpreter import faults
+from backends.gpu.threads.interpreter.expressions import Code, Compiler, Run
+from backends.gpu.threads.interpreter.places import Tensor
+from backends.gpu.threads.interpreter.roles import Turns
+from backends.gpu.threads.interpreter.shared import Access, SharedMemory, Tile
+from backends.gpu.threads.interpreter.state import Block
+from backends.gpu.threads.signals import Signal, TensorMap
+from backends.gpu.threads.thread import Arrive, Await, BoxCopy, BoxStore
+from backends.gpu.tile import Name
+from ir.spec import DTYPES
+
+
+@dataclass(slots=True)
+class Stage:
+    """One barrier."""
+
+    arrivals: int  # of threads, that complete a phase
+    left: int = 0  # of the current phase
+    expected: int = 0  # bytes that have not arrived
+    phase: int = 0  # how many are over
+    copied: list[tuple[Tile, Access, np.ndarray]] = field(default_factory=list)
+    fenced: bool = True  # whether what threads wrote is visible to instructions that read memory
+
+    def settle(self, memory: SharedMemory) -> None:
+        """Ends the phase, if all have arrived: what was copied is there."""
+        if self.left or self.expected:
+            return
+        for tile, access, values in self.copied:
+            memory.land(tile, access, values)
+        self.copied, self.left = [], self.arrivals
+        self.phase += 1
+
+
+@dataclass(slots=True)
+class Signals:
+    """The signals of one block."""
+
+    memory: SharedMemory
+    turns: Turns
+    stages: dict[Name, list[Stage]] = field(default_factory=dict)
+    guarded: dict[Name, tuple[Name, ...]] = field(default_factory=dict)  # tiles of each signal
+
+    def begin(self, signals: Sequence[Signal], arrivals: Callable[[Signal], int]) -> None:
+        """What a new block finds: the first phase of all stages."""
+        for s in signals:
+            count = arrivals(s)
+            self.stages[s.name] = [Stage(count, count) for _ in range(s.stages)]
+            self.guarded[s.name] = s.tiles
+
+
+def stage_of(block: Block, signals: Signals, name: Name, code: Code) -> tuple[int, Stage]:
+    """A stage of a signal; ThreadFault where there is none."""
+    number, stages = int(block.alike(code.run())), signals.stages[name]
+    if not 0 <= number < len(stages):
+        what = f"stage {number} of a signal that has {len(stages)}"
+        raise block.fault(faults.OUT_OF_BOUNDS, what, "count stages in a circle")
+    return number, stages[number]
+
+
+def arrive(block: Block, signals: Signals, s: Arrive, stage: Code) -> Run:
+    """The closure of an arrival."""
+    memory = signals.memory
+    size = sum(memory.tiles[n].stage * DTYPES[memory.tiles[n].shared.dtype] for n in s.expects)
+
+    def run() -> None:
+        _, one = stage_of(block, signals, s.signal, stage)
+        count = block.threads if block.active is None else int(block.active.sum())
+        if s.warps:
+            block.require_groups("an arrival of warps")
+            count //= block.warp
+        if count > one.left:
+            raise block.fault(
+                faults.SIGNAL,
+                f"{count} threads arrive at a phase that waits for {one.left} more",
+                "count all that arrive, each once in a phase",
+            )
+        one.left -= count
+        one.expected += size
+        one.fenced &= memory.fenced
+        one.settle(memory)
+        signals.turns.progress += 1
+        if s.warps:  # who waits for the stage goes on at once: it must not be in use any more
+            signals.turns.offer()
+
+    return run
+
+
+def await_(block: Block, signals: Signals, s: Await, codes: tuple[Code, Code]) -> Run:
+    """The closure of a wait, while which other roles run."""
+    memory = signals.memory
+
+    def run() -> None:
+        block.require_all("a wait for a signal")
+        number, one = stage_of(block, signals, s.signal, codes[0])
+        parity = int(block.alike(codes[1].run()))
+        while one.phase % 2 == parity:
+            signals.turns.wait(block)
+        for name in signals.guarded[s.signal]:
+            memory.passed(memory.tiles[name], number, one.fenced)
+        one.fenced = True
+
+    return run
+
+
+@dataclass(frozen=True, slots=True)
+class _Boxes:
+    """The boxes that make up a tile, one for each panel."""
+
+    block: Block
+    tile: Tile
+    tensor: Tensor
+    sizes: tuple[int, ...]  # of the tensor
+    grid: np.ndarray  # [dimension, element]: places from where the boxes begin
+    elements: np.ndarray  # offset of each in a stage of the tile
+    at: tuple[Code, ...]
+
+    def places(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where each element lies in the tensor, and whether it does."""
+        places = [self.grid[n] + int(self.block.alike(c.run())) for n, c in enumerate(self.at)]
+        inside = np.all([(p >= 0) & (p < e) for p, e in zip(places, self.sizes)], axis=0)
+        flat = np.zeros_like(places[0])
+        for place, size in zip(places, self.sizes):
+            flat = flat * size + place
+        return flat, inside
+
+
+def _boxes(
+    compiler: Compiler, tile: Tile, tensor: tuple[TensorMap, Tensor], at: Sequence[Code]
+) -> _Boxes:
+    described, source = tensor
+    sizes, box = (tuple(map(compiler.number, part)) for part in (described.sizes, described.box))
+    held = [n for n, extent in enumerate(box) if extent > 1 or n == len(box) - 1]
+    if len(held) != len(tile.extents):
+        held = list(range(len(box) - len(tile.extents), len(box)))
+    whole = tuple(box[n] for n in held[:-1]) == tile.extents[:-1]
+    if not whole or box[-1] != tile.shared.panel or tile.extents[-1] % box[-1]:
+        hint = "let the box have the extents of the tile, and the width of a panel"
+        what = f"boxes of {list(box)} do not fill a tile of {list(tile.extents)}"
+        raise compiler.block.fault(faults.FRAGMENT, what, hint)
+    grid = np.indices((*box[:-1], tile.extents[-1])).reshape(len(box), -1)
+    elements = tile.offsets([grid[n] for n in held])
+    return _Boxes(compiler.block, tile, source, sizes, grid, elements, tuple(at))
+
+
+def box_copy(
+    compiler: Compiler,
+    signals: Signals,
+    s: BoxCopy,
+    tensor: tuple[TensorMap, Tensor],
+    codes: tuple[Sequence[Code], Code],
+) -> Run:
+    """The closure of a copy of boxes. codes: where they begin, and the stage of tile and signal."""
+    block, memory = compiler.block, signals.memory
+    tile, source = memory.tiles[s.tile], tensor[1]
+    boxes = _boxes(compiler, tile, tensor, codes[0])
+    size = len(boxes.elements) * DTYPES[tile.shared.dtype]
+
+    def run() -> None:
+        threads = np.arange(block.threads) if block.active is None else np.flatnonzero(block.active)
+        if len(threads) != 1:
+            what = f"{len(threads)} threads start one box"
+            raise block.fault(faults.SIGNAL, what, "let one thread start it")
+        number, one = stage_of(block, signals, s.signal, codes[1])
+        flat, inside = boxes.places()
+        values = np.zeros(len(inside), source.data.dtype)
+        values[inside] = source.data[flat[inside]]
+        owners = np.full(len(inside), block.first + threads[0])
+        access = Access.of(tile, boxes.elements + number * tile.stage, owners)
+        memory.fly(tile, access, values)
+        if size > one.expected:
+            what = f"{size} bytes arrive where {one.expected} more are expected"
+            raise block.fault(faults.SIGNAL, what, "expect the bytes of all boxes of a phase first")
+        one.copied.append((tile, access, values))
+        one.expected -= size
+        signals.turns.progress += 1
+        one.settle(memory)
+
+    return run
+
+
+def box_store(
+    compiler: Compiler,
+    memory: SharedMemory,
+    s: BoxStore,
+    tensor: tuple[TensorMap, Tensor],
+    at: Sequence[Code],
+) -> Run:
+    """The closure of a store of boxes."""
+    tile, target = memory.tiles[s.tile], tensor[1]
+    boxes = _boxes(compiler, tile, tensor, at)
+    access = Access.of(tile, boxes.elements, np.zeros(len(boxes.elements), np.int64))
+
+    def run() -> None:
+        compiler.block.require_all("a store of boxes")
+        values = memory.read_at_once(tile, access)
+        flat, inside = boxes.places()
+        target.data[flat[inside]] = values[inside]
+        target.stored = True
+
+    return run

@@ -1,0 +1,258 @@
+"""Warp roles: threads that fill stages of shared memory for others, which only compute.
+
+A pipelined loop whose loads are all boxes of tensors is shared between roles. A producer waits until a
+stage is empty, and has the DMA engine (TMA) fill it. The block's other threads, the consumers, wait until
+it is full, and say when they have read it. Two signals of a ring of stages tell this:
+
+    producer:  await empty[s];  copy boxes, which arrive at full[s];   s = next
+    consumer:  await full[s];   multiply;  arrive at empty[s];         s = next
+
+A box that is loaded outside of loops is a ring with one stage. At sizes at which the engine cannot take a
+tensor (rows that are no multiples of 16 bytes), the producers copy as other threads do: the same ring,
+filled by copies through the caches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from backends.gpu import tile as of
+from backends.gpu.threads import thread as to
+from backends.gpu.threads.boxes import BOXES, Boxed, map_of
+from backends.gpu.threads.facts import FRAGMENTS
+from backends.gpu.threads.lower import EXCHANGE
+from backends.gpu.threads.signals import Signal
+from backends.gpu.threads.staging import advanced, certain
+from backends.gpu.tile import Name
+from ir.spec import Apply, Expr, Index, Number
+
+PRODUCERS = 128  # threads: registers move between roles of whole warpgroups
+BOX_REGISTERS, COPY_REGISTERS = 40, 88  # of a producer: to start boxes, or to copy by itself
+MOST_REGISTERS, GRANULE = 240, 8  # of a thread that is given some
+
+
+class Producers(Boxed):
+    """Lowering with a producer, where there is work for one."""
+
+    def __init__(self, registers: int, *args: Any):
+        super().__init__(*args)
+        self.registers = registers  # of one multiprocessor
+        self.signals: list[Signal] = []
+        self.first: list[to.Statement] = []  # of the consumers, before the first tile
+        self.last: list[to.Statement] = []  # the same after each tile
+        self.fill_first: list[to.Statement] = []  # of the producers, before the first tile
+        self.fills: list[to.Statement] = []  # the same for each tile
+        self.grid = {s.name for s in self.launch.grid if isinstance(s, of.Assign)}
+
+    def producer(self) -> to.Producer | None:
+        """The role of the threads that fill shared memory; None where there is nothing to fill."""
+        if not self.fills:
+            return None
+        grid = self.block(self.launch.grid)
+        return to.Producer(PRODUCERS, self._moved(), tuple(self.fill_first), (*grid, *self.fills))
+
+    def _moved(self) -> tuple[Expr, Expr] | None:
+        """Registers of each producer and of each consumer; None where all have enough as it is."""
+        if self.registers // (self.threads + PRODUCERS) > MOST_REGISTERS:
+            return None
+        boxes, copies = (
+            Number(
+                min(MOST_REGISTERS, (self.registers - PRODUCERS * own) // self.threads)
+                // GRANULE
+                * GRANULE
+            )
+            for own in (BOX_REGISTERS, COPY_REGISTERS)
+        )
+        given = of.Compute("where", (BOXES, Number(BOX_REGISTERS), Number(COPY_REGISTERS)))
+        return given, boxes if boxes == copies else of.Compute("where", (BOXES, boxes, copies))
+
+    def free_region(self) -> str:
+        """Shared memory for a tile that is stored. Producers fill the rings of blocks that walk
+        through tiles while others still store."""
+        return EXCHANGE if self.fills and self.launch.resident else super().free_region()
+
+    # -- what is shared out -------------------------------------------------------------------
+
+    def statement(self, s: of.Statement) -> None:
+        """Adds what one statement of the tile program becomes."""
+        if isinstance(s, of.Load) and not self.nesting and s.name not in self.depths:
+            if self._shareable((), [s], set()):
+                self._alone(s)
+        guarded = isinstance(s, of.Guard)  # its loops and loads are there for some tiles alone
+        self.nesting += guarded
+        super().statement(s)
+        self.nesting -= guarded
+
+    def shared_out(self, s: of.Loop, ahead: list[of.Load], flies: Name | None) -> bool:
+        """Gives a loop's copies to the producers, where they are boxes that need nothing but the
+        numbers of the grid and of the loop."""
+        own = {s.name, *(x.name for x in s.body if isinstance(x, of.StepOrigin))}
+        own |= {x.name for x in s.body if isinstance(x, of.Assign) and x.name.sort == "origin"}
+        ends_known = all(_known(e, self.grid) for e in (s.low, s.high))
+        if self.nesting != 1 or not ends_known or not self._shareable(s.body, ahead, own):
+            return False
+        ring = self._ring(s.name.stem, ahead, s.stages)
+        self.fills.append(
+            to.Loop(
+                *(self.variable(s.name), self.scalar(s.low), self.scalar(s.high), s.tile),
+                self._filled(ring, s.body, ahead),
+            )
+        )
+        self._consume(s, ring, ahead, flies)
+        return True
+
+    def _shareable(
+        self, body: Iterable[of.Statement], ahead: list[of.Load], own: set[Name]
+    ) -> bool:
+        """Whether all loads are boxes that need no numbers but the grid's and a body's own."""
+        known = {*self.grid, Name("tile"), *own}
+        return all(map(self.fits_box, ahead)) and all(
+            _known(e, known) for e in self._read(tuple(body), ahead)
+        )
+
+    def _read(self, body: tuple[of.Statement, ...], ahead: list[of.Load]) -> Iterator[Expr]:
+        """The expressions that copies need."""
+        indices = {i for x in ahead for i in self.facts.indices(x.name)}
+        moving = {x.name.stem for x in body if isinstance(x, of.Positions)}
+        headers = [h for i in indices - moving for h in self.headers.get(i, ())]
+        for x in (*headers, *body):
+            match x:
+                case of.StepOrigin(_, step, within, count):
+                    yield from (e for e in (step, within, count) if e is not None)
+                case of.Assign(name, value) if name.sort == "origin":
+                    yield value
+                case of.Positions(_, origin) if origin is not None:
+                    yield origin
+                case of.Bounds(_, _, end):
+                    yield end
+        for x in ahead:
+            yield from (x.place, *self.boxes.loads[x.name].at)
+
+    def _ring(self, stem: str, ahead: list[of.Load], stages: int) -> _Ring:
+        """A ring of stages for some loads, with its signals."""
+        self.rings += 1
+        ring = _Ring(stem, self.rings, stages, tuple(self.boxed(x, stages) for x in ahead))
+        copying = of.Compute("where", (BOXES, Number(1), Number(PRODUCERS)))
+        warps = Number(self.threads >> self.owners.warp_bits)
+        self.signals.append(Signal(ring.full, stages, copying, ring.tiles))
+        self.signals.append(Signal(ring.empty, stages, warps, ring.tiles))
+        self.depths |= {x.name: stages for x in ahead}
+        self.first += ring.begun("read", parity=0)
+        # The phase before the first one counts as over: all stages are empty.
+        self.fill_first += ring.begun("write", parity=1)
+        for s in (*ring.begun("read", 0), *ring.begun("write", 0)):
+            self.fragment(s.name, "i32")
+        return ring
+
+    # -- roles --------------------------------------------------------------------------------
+
+    def _filled(
+        self, ring: _Ring, body: tuple[of.Statement, ...], ahead: list[of.Load]
+    ) -> tuple[to.Statement, ...]:
+        """What fills one stage."""
+        stage = ring.stage("write")
+        self.copying_bits, before = PRODUCERS.bit_length() - 1, self.copying_bits
+        found = self.copies_of(body, ahead, stage, ring.stages)
+        self.copying_bits = before
+        origins = [x for x in found if isinstance(x, to.Each) and x.name.sort in ("origin", "step")]
+        copies = [x for x in found if x not in origins]
+        boxes = tuple(
+            to.BoxCopy(tile, map_of(x.name), tuple(map(self.scalar, box.at)), stage, ring.full)
+            for x, tile in zip(ahead, ring.tiles, strict=True)
+            for box in [self.boxes.loads[x.name]]
+        )
+        one = of.Check(to.Thread(), equal=Number(0))
+        by_one = to.Guard(one, (to.Arrive(ring.full, stage, expects=ring.tiles), *boxes))
+        by_all = (*copies, to.Commit(), to.Wait(0), to.Fence(), to.Arrive(ring.full, stage))
+        return (
+            to.Await(ring.empty, stage, ring.parity("write")),
+            *origins,
+            to.Guard(BOXES, (by_one,), by_all),
+            *ring.next("write"),
+        )
+
+    def _alone(self, s: of.Load) -> None:
+        """A load outside of loops, whose tile is filled once for each tile of the grid."""
+        ring = self._ring(s.name.stem, [s], 1)
+        self.fills += self._filled(ring, (s,), [s])
+        self.put(to.Await(ring.full, ring.stage("read"), ring.parity("read")))
+        self.last += [to.Arrive(ring.empty, ring.stage("read"), warps=True), *ring.next("read")]
+
+    def _consume(self, s: of.Loop, ring: _Ring, ahead: list[of.Load], flies: Name | None) -> None:
+        """The consumers' side of a loop."""
+        stage = ring.stage("read")
+        low, high, name = self.scalar(s.low), self.scalar(s.high), self.variable(s.name)
+        self.stages |= {x.name: stage for x in ahead}
+        consumed = self.block(s.body)
+        free: tuple[to.Statement, ...] = (to.Arrive(ring.empty, stage, warps=True),)
+        over = to.Arrive(ring.empty, ring.before("read"), warps=True)
+        if flies:  # the matmul of the iteration before is over, so its stage is free
+            consumed = tuple(
+                replace(x, pending=1) if isinstance(x, to.WarpgroupMultiply) else x
+                for x in consumed
+            )
+            free = (to.Guard(of.Compute("gt", (to.Element(name), low)), (over,)),)
+        full = to.Await(ring.full, stage, ring.parity("read"))
+        body = (full, *consumed, *free, *ring.next("read"))
+        self.put(to.Loop(name, low, high, s.tile, body, certain=certain(low, high)))
+        if flies:
+            self.put(to.WarpgroupWait(flies))
+            some = to.Guard(of.Compute("gt", (high, low)), (over,))
+            self.put(over if certain(low, high) else some)
+
+
+class _Ring:
+    """Stages of shared memory that producers fill, and where each role is in it."""
+
+    def __init__(self, stem: str, number: int, stages: int, tiles: tuple[Name, ...]):
+        self.stem = stem
+        self.number = number
+        self.stages = stages
+        self.tiles = tiles
+        self.full, self.empty = self._name("full"), self._name("empty")
+
+    def _name(self, sort: str) -> Name:
+        return Name(sort, self.stem, copy=self.number)
+
+    def stage(self, role: str) -> Expr:
+        """The stage that a role is at. role: "read" or "write"."""
+        return to.Element(self._name(f"{role}_stage")) if self.stages > 1 else Number(0)
+
+    def parity(self, role: str) -> to.Element:
+        """The parity of the phase that it waits for."""
+        return to.Element(self._name(f"{role}_parity"))
+
+    def begun(self, role: str, parity: int) -> list[to.Each]:
+        """What it begins with."""
+        stage = [to.Each(self._name(f"{role}_stage"), Number(0))] if self.stages > 1 else []
+        return [*stage, to.Each(self._name(f"{role}_parity"), Number(parity))]
+
+    def next(self, role: str) -> list[to.Each]:
+        """What takes it to the next stage; the parity changes with each round."""
+        parity = self.parity(role)
+        other: Expr = Apply("sub", (Number(1), parity))
+        if self.stages == 1:
+            return [to.Each(parity.name, other)]
+        last = of.Compute("eq", (self.stage(role), Number(self.stages - 1)))
+        turned = to.Each(parity.name, of.Compute("where", (last, other, parity)))
+        return [turned, advanced(self._name(f"{role}_stage"), self.stages)]
+
+    def before(self, role: str) -> Expr:
+        """The stage before the one that it is at."""
+        stage = self.stage(role)
+        first = of.Compute("eq", (stage, Number(0)))
+        less = Apply("sub", (stage, Number(1)))
+        return of.Compute("where", (first, Number(self.stages - 1), less))
+
+
+def _known(expr: Expr, names: set[Name]) -> bool:
+    """Whether an expression has no variables but some, beside positions and constants."""
+    own = ("origin", "low", "high", "step", "tiles", *FRAGMENTS)
+    for n in expr.walk():
+        if isinstance(n, Index) and Name("origin", n.name) not in names:
+            return False
+        if isinstance(n, Name) and n.sort in own and n not in names:
+            return False
+    return True
