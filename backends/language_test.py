@@ -20,7 +20,9 @@ from testing.conformance.verbs import verb_problems
 from testing.samples.random_specs import sizes_for, specs
 
 TRIED = [
-    pytest.param(name, machine, case, number == 0 or case.everywhere, id=f"{machine.name}-{key}")
+    pytest.param(
+        name, machine, case, number == 0 or case.everywhere, id=f"{name}-{machine.name}-{key}"
+    )
     for name in backend_names()
     for number, machine in enumerate(machines(backend(name)))
     for key, case in language_cases().items()
