@@ -14,7 +14,7 @@ from backends.gpu.values import ZERO
 from ir.dtypes import is_long
 from ir.functions import POINTWISE
 from ir.nest.nest import Tile
-from ir.nest.steps import promote
+from ir.nest.steps import counts, promote
 from ir.spec import FLOATS, SHORT, Apply, Cast, Expr, Index, Number, Size
 
 _WHOLE = {"floordiv": "quotient", "mod": "remainder"}  # where rounding down is toward zero
@@ -93,7 +93,7 @@ class Expressions:
             return found
         if function == "pow" and arguments[1] in (Number(2), Number(2.0)):
             function, arguments = "square", arguments[:1]
-        if function in _WHOLE and all(_counts(a) for a in arguments):
+        if function in _WHOLE and all(counts(a) for a in arguments):
             function = _WHOLE[function]
         args = [self.typed(a, over) for a in arguments]
         axes = frozenset(a for t in args for a in t.axes)
@@ -143,20 +143,6 @@ class Expressions:
         if function in self.blocks.rules.repeated:
             values = [v if isinstance(v, Name | Size) else self.temporary(v) for v in values]
         return Compute(function, tuple(values), dtype in FLOATS)
-
-
-def _counts(expr: Expr) -> bool:
-    """Whether an expression is certainly a whole number that is not negative."""
-    match expr:
-        case Index():
-            return True
-        case Size(name):
-            return name.isupper()
-        case Number(value):
-            return isinstance(value, int) and value >= 0
-        case Apply("add" | "mul" | "floordiv" | "mod" | "minimum" | "maximum", args):
-            return all(_counts(a) for a in args)
-    return False
 
 
 def _constant(value: float | int | bool) -> str:

@@ -5,37 +5,42 @@ from __future__ import annotations
 import re
 
 from backends.backend import BackendError
+from ir.functions import POINTWISE
+from ir.nest.steps import counts, whole
 from ir.spec import FLOATS, Apply, Cast, Expr, Index, Number, Size
 
 _INFIX = {"add": "+", "sub": "-", "mul": "*", "floordiv": "/", "mod": "%"}
 _TIGHT = {"mul", "floordiv", "mod"}
+_FMOD = "__builtin_fmod({0}, {1})"
+_MOD = f"({_FMOD} != 0 && (({{0}}) < 0) != (({{1}}) < 0) ? {_FMOD} + ({{1}}) : {_FMOD})"
 _SCALARS = {  # of a constant of the launch, in double
     "div": "({}) / double({})",
     "rsqrt": "1.0 / __builtin_sqrt({})",
-    "sqrt": "__builtin_sqrt({})",
-    "exp": "__builtin_exp({})",
-    "log": "__builtin_log({})",
     "pow": "__builtin_pow({}, {})",
-    "tanh": "__builtin_tanh({})",
-    "erf": "__builtin_erf({})",
     "abs": "__builtin_fabs({})",
-    "maximum": "__builtin_fmax({}, {})",
-    "minimum": "__builtin_fmin({}, {})",
     "neg": "-({})",
-    "square": "__builtin_pow({}, 2)",
+    "square": "({0}) * ({0})",
     "add": "{} + {}",
     "sub": "{} - ({})",
     "mul": "({}) * ({})",
-    "floordiv": "({}) / ({})",
-    "mod": "({}) % ({})",
+    "floordiv": f"__builtin_rint((({{0}}) - {_MOD}) / ({{1}}))",
+    "mod": _MOD,
+    "fmod": _FMOD,
     "round": "__builtin_rint({})",
-    "relu": "__builtin_fmax({}, 0)",
-    "xor": "({}) ^ ({})",
-    "and": "({}) & ({})",
-    "or": "({}) | ({})",
+    # A NaN among the operands is the result.
+    "maximum": "(({0}) > ({1}) || ({0}) != ({0}) ? ({0}) : ({1}))",
+    "minimum": "(({0}) < ({1}) || ({0}) != ({0}) ? ({0}) : ({1}))",
+    "relu": "(({0}) < 0 ? 0 : ({0}))",
+    "sign": "((({0}) > 0) - (({0}) < 0))",
+    "sigmoid": "1.0 / (1.0 + __builtin_exp(-({0})))",
+    "silu": "({0}) / (1.0 + __builtin_exp(-({0})))",
+    "gelu": "0.5 * ({0}) * __builtin_erfc(-({0}) * 0.7071067811865476)",
+    "xor": "(({}) ^ ({}))",
+    "and": "(({}) & ({}))",
+    "or": "(({}) | ({}))",
     "not": "~({})",
-    "shl": "({}) << ({})",
-    "shr": "({}) >> ({})",
+    "shl": "(({}) << ({}))",
+    "shr": "(({}) >> ({}))",
     "lt": "({}) < ({})",
     "le": "({}) <= ({})",
     "gt": "({}) > ({})",
@@ -47,14 +52,44 @@ _SCALARS = {  # of a constant of the launch, in double
 _SCALARS |= {
     name: f"__builtin_{name}({{}})"
     for name in (
-        *("floor", "ceil", "trunc", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh"),
-        *("asinh", "acosh", "atanh", "exp2", "expm1", "log2", "log10", "log1p", "erfc"),
-        *("isnan", "isinf", "isfinite"),
+        *(
+            "floor",
+            "ceil",
+            "trunc",
+            "sqrt",
+            "exp",
+            "exp2",
+            "expm1",
+            "log",
+            "log2",
+            "log10",
+            "log1p",
+        ),
+        *("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh"),
+        *("atanh", "erf", "erfc", "isnan", "isinf", "isfinite"),
     )
 }
-_SCALARS |= {name: f"__builtin_{name}({{}}, {{}})" for name in ("atan2", "fmod")}
+_SCALARS["atan2"] = "__builtin_atan2({}, {})"
+_OF_COUNTS = {"floordiv": "({}) / ({})", "mod": "({}) % ({})"}  # that round down as C does
+_OF_WHOLE = {  # of integers, in Index
+    "abs": "(({0}) < 0 ? -({0}) : ({0}))",
+    "floordiv": "((({0}) - ((({0}) % ({1})) + ({1})) % ({1})) / ({1}))",
+    "mod": "(((({0}) % ({1})) + ({1})) % ({1}))",
+    "fmod": "({}) % ({})",
+    # To a negative power 1 and -1 have an inverse, any other integer 0.
+    "pow": "(({0}) == 0 && ({1}) < 0 ? 0 : Index(__builtin_pow({0}, {1})))",
+    **dict.fromkeys(("floor", "ceil", "round", "trunc"), "{}"),
+}
+_CASTS = {  # to integers of a few bits, which wrap, and to truth values
+    "b8": "(({}) != 0)",
+    "u8": "(Index({}) & 255)",
+    "i8": "(((Index({}) + 128) & 255) - 128)",
+    "i16": "(((Index({}) + 32768) & 65535) - 32768)",
+}
 # Functions of the compiler that a text may call: of numbers alone.
-BUILTINS = frozenset(re.findall(r"__builtin_\w+", " ".join(_SCALARS.values()))) | {
+BUILTINS = frozenset(
+    re.findall(r"__builtin_\w+", " ".join((*_SCALARS.values(), *_OF_WHOLE.values())))
+) | {
     "__builtin_inf",
     "__builtin_nan",
 }
@@ -122,11 +157,36 @@ def scalar(expr: Expr) -> str:
     if isinstance(expr, Size):
         return expr.name
     if isinstance(expr, Cast):
-        kind = "double" if expr.dtype in FLOATS else "Index"
-        return f"{kind}({scalar(expr.value)})"
+        form = "double({})" if expr.dtype in FLOATS else _CASTS.get(expr.dtype, "Index({})")
+        return form.format(scalar(expr.value))
     if isinstance(expr, Apply) and expr.function in _SCALARS:
-        return _SCALARS[expr.function].format(*(scalar(a) for a in expr.args))
+        return _form(expr).format(*(scalar(a) for a in expr.args))
     raise BackendError("emit", f"a constant of this sort has no spelling: {expr}")
+
+
+def _form(expr: Apply) -> str:
+    """How a function is spelled of these operands."""
+    name = expr.function
+    if name == "not" and _is_truth(expr):
+        return "!({})"
+    if name in _OF_COUNTS and all(map(counts, expr.args)):
+        return _OF_COUNTS[name]
+    if name in _OF_WHOLE and all(map(whole, expr.args)):
+        return _OF_WHOLE[name]
+    return _SCALARS[name]
+
+
+def _is_truth(expr: Expr) -> bool:
+    match expr:
+        case Number(value):
+            return isinstance(value, bool)
+        case Cast(dtype, _):
+            return dtype == "b8"
+        case Apply(name, args) if POINTWISE[name].kind == "logic":
+            return all(map(_is_truth, args))
+        case Apply(name, _):
+            return POINTWISE[name].kind in ("compare", "test")
+    return False
 
 
 def _group(expr: Expr, text: str) -> str:

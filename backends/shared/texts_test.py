@@ -48,8 +48,19 @@ def test_a_scalar_of_the_launch_is_worked_out_by_its_control_core():
     assert texts.scalar(Apply("isinf", (Cast("f32", M),))) == "__builtin_isinf(double(M))"
 
 
+def test_integers_divide_as_c_does_only_where_none_is_negative():
+    assert texts.scalar(Apply("mod", (M, TWO))) == "(M) % (2)"
+    less = Apply("sub", (M, TWO))
+    assert texts.scalar(Apply("mod", (less, TWO))) == "((((M - (2)) % (2)) + (2)) % (2))"
+
+
+def test_a_truth_value_is_negated_as_one():
+    assert texts.scalar(Apply("not", (Apply("lt", (M, TWO)),))) == "!((M) < (2))"
+    assert texts.scalar(Apply("not", (M,))) == "~(M)"
+
+
 def test_what_has_no_spelling_is_refused():
     with pytest.raises(BackendError):
         texts.size(Cast("f32", M))
     with pytest.raises(BackendError):
-        texts.scalar(Apply("gelu", (M,)))
+        texts.scalar(Apply("uniform", (M, M)))

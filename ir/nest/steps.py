@@ -243,6 +243,20 @@ def whole(expr: Expr) -> bool:
     return True
 
 
+def counts(expr: Expr) -> bool:
+    """Whether an expression is certainly a whole number that is not negative."""
+    match expr:
+        case Index():
+            return True
+        case Size(name):
+            return name.isupper()
+        case Number(value):
+            return isinstance(value, int) and value >= 0
+        case Apply("add" | "mul" | "floordiv" | "mod" | "minimum" | "maximum", args):
+            return all(counts(a) for a in args)
+    return False
+
+
 def constant_dtype(expr: Expr) -> str:
     """The dtype of a scalar where operands meet: i32 or i64 if it is an integer, else f32."""
     if not (scalar(expr) and whole(expr)):

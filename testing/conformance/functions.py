@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
@@ -12,6 +13,11 @@ from ir.spec import DTYPES, FLOATS, INNER
 from testing.conformance.case import Case, Inputs
 from testing.conformance.kernels import check_lines, equations, kernel
 from testing.samples.function_samples import (
+    FLOAT_ONE,
+    TESTS,
+    TRUTH,
+    TWO,
+    WHOLE,
     float_inputs,
     float_spec,
     integer_inputs,
@@ -53,6 +59,7 @@ def function_cases() -> Iterator[Case]:
         compiled=True,
     )
     yield from _comparisons()
+    yield from _of_scalars()
     for dtype in DTYPES:
         if dtype not in INNER:
             yield _of_dtype(dtype)
@@ -154,6 +161,52 @@ def _compared(dtype: str) -> Inputs:
         return {"x": x, "w": w}
 
     return pairs
+
+
+def _of_scalars() -> Iterator[Case]:
+    """Functions of sizes and constants alone: one number for the whole launch."""
+    x, w = "(2.0 / (M + 1))", "(2.0 / (M + 1) - 1.5)"
+    calls = {f: f"{f}({x})" for f in FLOAT_ONE} | {f"n_{f}": f"{f}({w})" for f in FLOAT_ONE}
+    calls |= TWO | {f"t_{f}": f"where({f}({w}), 1.0, 2.0)" for f in TESTS}
+    i, j = "(M - 4)", "(3 - 2 * M)"
+    texts = {f"y_{n}": f"z[m] + {t}" for n, t in _replaced(calls, x=x, w=w).items()}
+    sizes = ({"M": 3}, {"M": 1}, {"M": 9})
+    zeros = {"f32": "f4", "i32": "i4"}
+
+    def given(dtype: str) -> Inputs:
+        return lambda sizes: {"z": np.zeros(sizes["M"], zeros[dtype])}
+
+    yield Case(
+        "functions of scalars, floats",
+        kernel("z: f32[M]", equations(texts, "f32", "m", "M"), sizes),
+        ("function",),
+        FLAT,
+        given("f32"),
+        lambda name: (2e-6, 2e-7),
+        compiled=True,
+    )
+    whole = _replaced(WHOLE, i=i, j=j)
+    whole |= {
+        f"t_{n}": f"where({t}, 1, 2)" for n, t in _replaced(TRUTH, i=i, j=j, b="(M > 2)").items()
+    }
+    whole |= {f"c_{d}": f"i32({d}(300 * M - 5000))" for d in ("i8", "u8", "i16", "b8")}
+    texts = {f"y_{n}": f"z[m] + ({t})" for n, t in whole.items()}
+    yield Case(
+        "functions of scalars, integers",
+        kernel("z: i32[M]", equations(texts, "i32", "m", "M"), sizes),
+        ("function", "integer"),
+        FLAT,
+        given("i32"),
+        compiled=True,
+    )
+
+
+def _replaced(texts: Mapping[str, str], **values: str) -> dict[str, str]:
+    """Expressions with other operands than tensors: x[m] becomes what is given for x."""
+    made = dict(texts)
+    for name, value in values.items():
+        made = {n: re.sub(rf"\b{name}\[m\]", value, t) for n, t in made.items()}
+    return made
 
 
 def _of_dtype(dtype: str) -> Case:
