@@ -23,6 +23,8 @@ from ir.lower.lower import lower
 from ir.nest.nest import Dot, Fill, Statement
 from ir.parse.parse import parse_workload
 from ir.workload import LIBRARY
+from testing.conformance.hostile import passing, reaching_sources
+from testing.conformance.suite import language_cases
 
 MACHINE = target("cpu")
 KERNELS = sorted(p.stem for p in LIBRARY.glob("*.kir"))
@@ -92,3 +94,13 @@ def test_a_kernel_of_the_library_is_right(kernel, plain, tmp_path):
     built = plain.build(plain.emit(nest, MACHINE), nest, MACHINE, tmp_path)
     for sizes in w.checks[:2]:
         check(plain, built, nest, MACHINE, w.spec, sizes, seed=5)
+
+
+def test_a_backend_that_admits_everything_is_found(plain, tmp_path):
+    """Here every source that reaches beyond its kernels compiles, and its results are right."""
+    case = language_cases()["several launches"]
+    reaching = reaching_sources(plain.emit(case.nest(MACHINE), MACHINE))
+    (tmp_path / "built").mkdir()
+    found = list(passing(plain, MACHINE, case, reaching, tmp_path / "built"))
+    assert len(reaching) > 10
+    assert found == [f"{name}: it was built, and its results are right" for name in reaching]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from backends.backend import Backend, BackendError
@@ -11,6 +12,27 @@ from ir.machine import Machine
 from ir.nest.nest import LoopNest
 from testing.conformance.case import SEED, Case
 
+# Of a C-like source: what would compile and change no result, but reaches beyond a kernel's numbers.
+# Each is refused by admission alone, so a backend that admits everything passes none of them.
+_OUTSIDE = {  # before the first line
+    "another header": "#include <stddef.h>",
+    "a macro": "#define OTHER(x) ((x) + 1)",
+    "a variable that outlives a launch": "static int kept = 0;",
+    "a type": "struct Other { int field; };",
+    "a function of another library": 'extern "C" int system(const char* command);',
+}
+_INSIDE = {  # at the start of the first function
+    "a cast to a pointer": "if (false) { *reinterpret_cast<volatile char*>(8) = 1; }",
+    "a plain cast to a pointer": "if (false) { *(volatile char*)8 = 1; }",
+    "an address": "if (false) { int own = 0; int* at = &own; *at = 1; }",
+    "inline assembly": 'asm volatile("");',
+    "a call of the compiler's own": "if (false) { __builtin_trap(); }",
+    "an allocation": "if (false) { delete new int(1); }",
+    "a variable that is kept": "static int kept_here = 0; kept_here += 1;",
+    "an attribute": "__attribute__((unused)) int unused_here = 0;",
+    "a macro in digraphs": "\n%:define OTHER_HERE 1\n",
+}
+_BODY = re.compile(r"\) *\{\n")  # where the first function of a C-like source begins
 
 def hostile_sources(source: str, other: str) -> dict[str, str]:
     """Edits of a source by name. other: a source of a kernel with other tensors."""
@@ -31,15 +53,32 @@ def hostile_sources(source: str, other: str) -> dict[str, str]:
     }
 
 
+def reaching_sources(source: str) -> dict[str, str]:
+    """Edits of a C-like source that reach beyond its kernels, by name; none of another language."""
+    body = _BODY.search(source)
+    if '#include "' not in source or body is None:
+        return {}
+    at = body.end()
+    outside = {name: f"{text}\n{source}" for name, text in _OUTSIDE.items()}
+    inside = {name: f"{source[:at]}  {text}\n{source[at:]}" for name, text in _INSIDE.items()}
+    return outside | inside
+
+
 def hostile_problems(
     backend: Backend, machine: Machine, case: Case, other: LoopNest, folder: Path
 ) -> Iterator[str]:
     """Where a source that was spoiled passes, or fails as anything but a fault of the candidate."""
+    source = backend.emit(case.nest(machine), machine)
+    spoiled = hostile_sources(source, backend.emit(other, machine)) | reaching_sources(source)
+    yield from passing(backend, machine, case, spoiled, folder)
+
+
+def passing(
+    backend: Backend, machine: Machine, case: Case, sources: Mapping[str, str], folder: Path
+) -> Iterator[str]:
+    """Of sources by name, those that are not refused with a reason."""
     nest = case.nest(machine)
-    source = backend.emit(nest, machine)
-    for number, (name, text) in enumerate(
-        hostile_sources(source, backend.emit(other, machine)).items()
-    ):
+    for number, (name, text) in enumerate(sources.items()):
         own = folder / str(number)
         own.mkdir()
         try:
