@@ -10,7 +10,7 @@ BODY = HEAD + "KERNEL(k) {{\n  const Array<float> x = args.array<float>(0);\n  {
 ADMITTED = (
     "x(0) = fn::exp(x(1)) * 2.0f;",
     "for (Index i = 0; i < args.size(0); ++i) x(i) = float(i & 1);",
-    "Scratch scratch; const Array<bf16> t = scratch.take<bf16>(4); t(0) = bf16(1.0f);",
+    "Arena arena; const Array<bf16> t = arena.take<bf16>(4); t(0) = bf16(1.0f);",
     "const Product<float> p(1, 2, 3); p.a(0, 0) = 1.0f; p.run(); x(0) = p.c(0, 0);",
     "Index n = 0;\n#pragma omp simd reduction(+ : n)\n  for (Index i = 0; i < 9; ++i) n = n + i;",
 )

@@ -8,7 +8,7 @@
 #endif
 
 #include "launch.h"
-#include "scratch.h"
+#include "arena.h"
 
 inline bool first_thread() { return omp_get_thread_num() == 0; }
 

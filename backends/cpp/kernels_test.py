@@ -27,7 +27,7 @@ from testing.samples.samples import RECURRENT, decisions, spec_of, workload
 MACHINE = target("cpu")
 KERNELS = sorted(p.stem for p in LIBRARY.glob("*.kir"))
 FORMS = ("n_i", "n_at", "n_t", "n_p", "a__b", "_a", "a_", "exp", "fn", "acc", "run", "first", "M_")
-WORDS = ("double", "tile", "scratch", "least", "f16", "bf16", "i32", "NULL", "KERNEL", "rest")
+WORDS = ("double", "tile", "arena", "least", "f16", "bf16", "i32", "NULL", "KERNEL", "rest")
 
 
 def backend() -> Cpp:

@@ -32,7 +32,7 @@ TEMPLATE = """
 {% from "c/launch.j2" import arrays, grid, header, sizes, tile, whole %}
 {% from "c/loops.j2" import block %}
 {{ header(nest, digests) }}
-#include "scratch.h"
+#include "arena.h"
 {% for launch in launches %}
 KERNEL({{ launch.name }}) {
 {{ sizes(launch) -}}

@@ -15,9 +15,9 @@ KEYWORDS = frozenset(
     """.split()
 )
 # Of `prelude/`: types, what kernels call beside `fn::`, and constants.
-TYPES = frozenset("Index Array Scratch i64 i32 i16 i8 u8 u16 u32 u64 f16 bf16".split())
+TYPES = frozenset("Index Array Arena i64 i32 i16 i8 u8 u16 u32 u64 f16 bf16".split())
 FUNCTIONS = frozenset("KERNEL least tiles in_bounds rank add_to least_of most_of".split())
 CONSTANTS = frozenset("fn inf blocks NULL INT32_MAX INT32_MIN INT64_MAX INT64_MIN".split())
 # Of the texts that `templates/c` spells.
-TEXTS = frozenset("args scratch tile count rest first acc run".split())
+TEXTS = frozenset("args arena tile count rest first acc run".split())
 RESERVED = KEYWORDS | TYPES | FUNCTIONS | CONSTANTS | TEXTS

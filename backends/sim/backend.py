@@ -151,7 +151,7 @@ def _run(built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: A
 
 def device_machine(machine: Machine) -> dict[str, Any]:
     """The numbers that the simulator takes: the target's own table, and its local memory."""
-    return {"scratch_bytes": machine.on_chip_bytes, **machine.details["sim"]}
+    return {"local_bytes": machine.on_chip_bytes, **machine.details["sim"]}
 
 
 def _timing(result: Mapping[str, Any], machine: Machine) -> Timing:

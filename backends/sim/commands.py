@@ -139,7 +139,7 @@ class Storage:
     name: str
     dtype: str
     box: tuple[tuple[str, str], ...]  # (axis, extent), outermost first
-    depth: int
+    stages: int
 
 
 class Commands(Blocks):

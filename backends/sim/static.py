@@ -53,11 +53,11 @@ class Command:
 
 @dataclass(slots=True)
 class _Kernel:
-    """What was read of one kernel. depths: slots of each buffer; sizes: about how large one is,
+    """What was read of one kernel. stages: slots of each buffer; sizes: about how large one is,
     compared with others."""
 
     commands: list[Command] = field(default_factory=list)
-    depths: dict[str, int] = field(default_factory=dict)
+    stages: dict[str, int] = field(default_factory=dict)
     sizes: dict[str, float] = field(default_factory=dict)
 
     def loads(self) -> Iterator[tuple[Command, float]]:
@@ -75,7 +75,7 @@ def static_figures(source: str) -> Mapping[str, float]:
         return {}
     loads = [(k, c, size) for k in kernels for c, size in k.loads()]
     whole = sum(size for _, _, size in loads) or 1.0
-    ahead = sum(size for k, c, size in loads if k.depths.get(c.variable(0), 1) > 1)
+    ahead = sum(size for k, c, size in loads if k.stages.get(c.variable(0), 1) > 1)
     found = [c.name for c in commands]
     return {
         "reused": sum(size for k, c, size in loads if _reused(k, c)) / whole,
@@ -127,7 +127,7 @@ def _read(body: list[str], number: int) -> _Kernel:
         elif body[at : at + 2] == ["pe", "."] and body[at + 3 : at + 4] == ["("]:
             args = _arguments(body[at + 4 : _end(body, at + 3)])
             if body[at + 2] == "buffer":
-                kernel.depths[body[at - 2]] = _number(args[-1])
+                kernel.stages[body[at - 2]] = _number(args[-1])
                 kernel.sizes[body[at - 2]] = float(_LARGER ** "".join(args[2]).count("{"))
             block = (number, loops[-1][1] if loops else -1)
             kernel.commands.append(Command(body[at + 2], args, block, len(loops) - over_grid))

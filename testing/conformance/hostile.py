@@ -34,6 +34,7 @@ _INSIDE = {  # at the start of the first function
 }
 _BODY = re.compile(r"\) *\{\n")  # where the first function of a C-like source begins
 
+
 def hostile_sources(source: str, other: str) -> dict[str, str]:
     """Edits of a source by name. other: a source of a kernel with other tensors."""
     half = source[: len(source) // 2]

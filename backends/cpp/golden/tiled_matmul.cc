@@ -13,16 +13,16 @@ KERNEL(matmul_bias_gelu_0_launch) {
   const Index count = m_tiles * n_tiles;
 #pragma omp parallel num_threads(least(args.threads, count)) default(firstprivate)
   {
-    Scratch scratch;
+    Arena arena;
     const Array<bf16> x_g = args.array<bf16>(0);
     const Array<bf16> w_g = args.array<bf16>(1);
     const Array<bf16> b_g = args.array<bf16>(2);
     const Array<bf16> y_g = args.array<bf16>(3);
-    const Array<float> acc_t = scratch.take<float>((64) * (128));
-    const Array<bf16> x_t = scratch.take<bf16>((64) * (256));
-    const Array<bf16> w_t = scratch.take<bf16>((256) * (128));
-    const Array<bf16> b_t = scratch.take<bf16>((128));
-    const Array<bf16> y_t = scratch.take<bf16>((64) * (128));
+    const Array<float> acc_t = arena.take<float>((64) * (128));
+    const Array<bf16> x_t = arena.take<bf16>((64) * (256));
+    const Array<bf16> w_t = arena.take<bf16>((256) * (128));
+    const Array<bf16> b_t = arena.take<bf16>((128));
+    const Array<bf16> y_t = arena.take<bf16>((64) * (128));
 #pragma omp for schedule(static)
     for (Index tile = 0; tile < count; ++tile) {
       Index rest = tile;

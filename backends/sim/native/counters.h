@@ -20,7 +20,7 @@ struct Counters {
   std::array<EngineCounters, kUnits> engine{};
   Time issue_busy = 0;   // cycles in which the control core issued
   Time issue_stall = 0;  // cycles in which it waited for a queue, a number or a barrier
-  Index scratch_bytes = 0;  // moved to and from local memory by the compute engines
+  Index local_bytes = 0;  // moved to and from local memory by the compute engines
 };
 
 }  // namespace sim

@@ -14,7 +14,7 @@ std::string place(Index element, Time cycle, const std::string& what) {
 
 Element::Element(Chip& chip, Index id, const std::vector<const TensorInfo*>& tensors)
     : chip_(chip), id_(id), tensors_(tensors),
-      memory_(chip.spec.scratch_bytes, chip.options.functional,
+      memory_(chip.spec.local_bytes, chip.options.functional,
               chip.options.functional && chip.options.check) {
   for (int unit = 0; unit < kUnits; ++unit)
     engines_.push_back(std::make_unique<Engine>(chip, *this, static_cast<Unit>(unit)));

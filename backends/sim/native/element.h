@@ -33,7 +33,7 @@ class Element final : public device::Pe {
   Index count() const override { return chip_.spec.rows * chip_.spec.columns; }
   Index rows() const override { return chip_.spec.rows; }
   Index columns() const override { return chip_.spec.columns; }
-  device::Buffer buffer(const char* name, Dtype dtype, Box box, Index depth) override;
+  device::Buffer buffer(const char* name, Dtype dtype, Box box, Index stages) override;
   device::Issued load(const Tile& to, device::Tensor from, const device::Region& region,
                       device::Outside outside) override;
   device::Issued load_shared(const Tile& to, device::Tensor from, const device::Region& region,

@@ -35,7 +35,7 @@ namespace {
 // Compute commands: how long, and how many bytes.
 void finish(Command& command, const Spec& spec, Counters& counters) {
   command.occupied = occupancy(command, spec);
-  counters.scratch_bytes += local_bytes(command);
+  counters.local_bytes += local_bytes(command);
 }
 
 void need_axes(const Walk& walk, int operand, const LocalMemory& memory) {
@@ -87,10 +87,10 @@ const TensorInfo& Element::tensor(device::Tensor handle) const {
   return *tensors_[handle.id];
 }
 
-device::Buffer Element::buffer(const char* name, Dtype dtype, Box box, Index depth) {
+device::Buffer Element::buffer(const char* name, Dtype dtype, Box box, Index stages) {
   try {
-    const device::Buffer made = memory_.add(name, dtype, box, depth);
-    scoreboard_.grow(made.depth);
+    const device::Buffer made = memory_.add(name, dtype, box, stages);
+    scoreboard_.grow(made.stages);
     return made;
   } catch (const SimulationError& error) {
     throw SimulationError(place(id_, core_time_, error.what()));

@@ -39,7 +39,7 @@ def target(name: str) -> dict:
 def machine(name: str = "npu_small", **changes) -> dict:
     """What `simulate` takes; `changes` replace fields, or fields of a table."""
     tables = target(name)
-    made = {"scratch_bytes": tables["spaces"]["local"]["bytes"], **tables["sim"]}
+    made = {"local_bytes": tables["spaces"]["local"]["bytes"], **tables["sim"]}
     for field, value in changes.items():
         made[field] = {**made[field], **value} if isinstance(value, dict) else value
     return made

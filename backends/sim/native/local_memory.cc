@@ -16,12 +16,12 @@ Index round_up(Index bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
 }  // namespace
 
 device::Buffer LocalMemory::add(const char* name, Dtype dtype, const device::Box& box,
-                                Index depth) {
+                                Index stages) {
   BufferInfo info;
   info.name = name;
   info.dtype = dtype;
   info.rank = box.size;
-  if (depth < 1) fail("buffer '", name, "' has depth ", depth, "; it must be at least 1");
+  if (stages < 1) fail("buffer '", name, "' has ", stages, " stages; it must be at least 1");
   device::Buffer handle;
   for (int i = box.size - 1; i >= 0; --i) {
     const device::Span& span = box.at[i];
@@ -40,16 +40,16 @@ device::Buffer LocalMemory::add(const char* name, Dtype dtype, const device::Box
         fail("buffer '", name, "' names axis ", box.at[i].axis, " twice");
     handle.shape.axes.add({box.at[i].axis, info.stride[i]});
   }
-  const Index bytes = round_up(info.elements * size_of(dtype) * depth);
-  if (bytes > capacity_ - used_ || depth > capacity_)
+  const Index bytes = round_up(info.elements * size_of(dtype) * stages);
+  if (bytes > capacity_ - used_ || stages > capacity_)
     fail("buffer '", name, "' needs ", bytes, " bytes, ", capacity_ - used_, " of ", capacity_,
          " left");
   used_ += bytes;
-  info.depth = static_cast<std::uint32_t>(depth);
+  info.stages = static_cast<std::uint32_t>(stages);
   info.first_slot = slots();
   handle.id = static_cast<std::uint32_t>(buffers_.size());
   handle.first_slot = info.first_slot;
-  handle.depth = info.depth;
+  handle.stages = info.stages;
   handle.shape.slot = info.first_slot;
   handle.shape.dtype = dtype;
   allocate(info);
@@ -59,14 +59,14 @@ device::Buffer LocalMemory::add(const char* name, Dtype dtype, const device::Box
 
 void LocalMemory::allocate(const BufferInfo& info) {
   Storage storage;
-  const auto all = static_cast<std::size_t>(info.elements) * info.depth;
+  const auto all = static_cast<std::size_t>(info.elements) * info.stages;
   const auto size = static_cast<std::size_t>(size_of(info.dtype));
   if (values_) {
     storage.data = std::make_unique_for_overwrite<std::byte[]>(all * size);
     std::memset(storage.data.get(), kPoison, all * size);
   }
   if (flags_) storage.written = std::make_unique<std::uint8_t[]>(all);
-  for (std::uint32_t i = 0; i < info.depth; ++i) {
+  for (std::uint32_t i = 0; i < info.stages; ++i) {
     const auto first = static_cast<std::size_t>(info.elements) * i;
     SlotState slot;
     slot.buffer = static_cast<std::uint32_t>(buffers_.size());

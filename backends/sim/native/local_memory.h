@@ -23,7 +23,7 @@ struct BufferInfo {
   Index stride[device::kMaxRank];
   Index elements = 1;  // of one slot
   std::uint32_t first_slot = 0;
-  std::uint32_t depth = 1;
+  std::uint32_t stages = 1;
 };
 
 struct SlotState {
@@ -40,7 +40,7 @@ class LocalMemory {
       : capacity_(capacity), values_(values), flags_(flags) {}
 
   // Throws SimulationError when the buffer does not fit.
-  device::Buffer add(const char* name, Dtype dtype, const device::Box& box, Index depth);
+  device::Buffer add(const char* name, Dtype dtype, const device::Box& box, Index stages);
 
   std::uint32_t slots() const { return static_cast<std::uint32_t>(slots_.size()); }
   SlotState& slot(std::uint32_t slot) { return slots_[slot]; }

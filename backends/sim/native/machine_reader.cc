@@ -130,7 +130,7 @@ Spec read_machine(const Fields& fields) {
   spec.launch_cycles = machine.whole("launch_cycles");
   spec.issue_cycles = machine.whole("issue_cycles");
   spec.queue_length = machine.size("queue_length");
-  spec.scratch_bytes = machine.size("scratch_bytes");
+  spec.local_bytes = machine.size("local_bytes");
   read_memory(machine, spec);
   read_engines(machine, spec);
   machine.end();

@@ -18,7 +18,7 @@ struct Field {
 };
 using Fields = std::map<std::string, Field>;
 
-// `machine` is the [sim] table of a target with scratch_bytes beside it. Throws SpecError, which
+// `machine` is the [sim] table of a target with local_bytes beside it. Throws SpecError, which
 // names the field, for one that is missing, unknown, or no number in its range.
 Spec read_machine(const Fields& machine);
 

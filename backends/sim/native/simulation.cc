@@ -31,7 +31,7 @@ void add_counters(Counters& sum, const Counters& more) {
   }
   sum.issue_busy += more.issue_busy;
   sum.issue_stall += more.issue_stall;
-  sum.scratch_bytes += more.scratch_bytes;
+  sum.local_bytes += more.local_bytes;
 }
 
 class Run {
@@ -92,7 +92,7 @@ Result Run::finish(const std::string& trace) {
   result_.shared_read_bytes = chip_.memory.read_bytes();
   result_.shared_write_bytes = chip_.memory.write_bytes();
   result_.mesh_bytes = chip_.mesh.bytes();
-  for (const Counters& element : result_.elements) result_.scratch_bytes += element.scratch_bytes;
+  for (const Counters& element : result_.elements) result_.local_bytes += element.local_bytes;
   result_.dram_busy = in_cycles(chip_.memory.dram().busy());
   result_.shared_busy = in_cycles(chip_.memory.busy());
   result_.mesh_busiest = in_cycles(chip_.mesh.busiest());

@@ -28,7 +28,7 @@ struct Result {
   Index shared_read_bytes = 0;
   Index shared_write_bytes = 0;
   Index mesh_bytes = 0;     // summed over links
-  Index scratch_bytes = 0;  // moved by the compute engines
+  Index local_bytes = 0;  // moved by the compute engines
   double dram_busy = 0;     // cycles, summed over channels
   double shared_busy = 0;   // cycles, summed over banks
   double mesh_busiest = 0;  // cycles, of the busiest link

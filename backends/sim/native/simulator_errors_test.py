@@ -81,7 +81,7 @@ _PROGRAMS = {
         co_await pe.fill(a.tile().shift(M, -1), 0, {{M, 8}});""",
         r"the box exceeds buffer 'a' of 8 elements: it starts at element -1",
     ),
-    "scratch_overflow": (
+    "local_overflow": (
         """auto a = pe.buffer("a", Dtype::f32, {{M, 100}}, 2);
         auto b = pe.buffer("big", Dtype::f32, {{M, 1000}, {N, 32}}, 2);""",
         r"PE 0 at cycle 0: buffer 'big' needs 256000 bytes, 130272 of 131072 left",
@@ -90,9 +90,9 @@ _PROGRAMS = {
         """auto a = pe.buffer("a", Dtype::f32, {{M, 0}}, 2);""",
         r"buffer 'a' has extent 0 along axis 0; it must be at least 1",
     ),
-    "buffer_without_depth": (
+    "buffer_without_stages": (
         """auto a = pe.buffer("a", Dtype::f32, {{M, 1}}, 0);""",
-        r"buffer 'a' has depth 0; it must be at least 1",
+        r"buffer 'a' has 0 stages; it must be at least 1",
     ),
     "buffer_too_many": (
         """auto a = pe.buffer("a", Dtype::b8, {{M, 1 << 20}, {N, 1 << 20}}, 1);""",

@@ -120,7 +120,7 @@ py::dict dict_of(const Result& result) {
   bytes["shared_read"] = result.shared_read_bytes;
   bytes["shared_write"] = result.shared_write_bytes;
   bytes["mesh"] = result.mesh_bytes;
-  bytes["local"] = result.scratch_bytes;
+  bytes["local"] = result.local_bytes;
   py::dict busy;
   busy["dram"] = result.dram_busy;
   busy["shared"] = result.shared_busy;
@@ -173,7 +173,7 @@ PYBIND11_MODULE(_simulator, module) {
              py::arg("functional") = true, py::arg("check") = true, py::arg("max_cycles") = 0,
              py::arg("max_events") = 0, py::arg("trace") = py::none(),
              "Runs the launches (kernel name, tensors by number, sizes) of a kernel library on a\n"
-             "machine (scratch_bytes and the [sim] table of a target). The arrays are changed in\n"
+             "machine (local_bytes and the [sim] table of a target). The arrays are changed in\n"
              "place. Gives cycles, microseconds, counters by engine and bytes by space. Raises\n"
              "SimulationError for what the machine refuses, ValueError for a wrong description.");
   module.def("event_rate", &sim::event_rate, py::arg("events"),

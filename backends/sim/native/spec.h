@@ -64,7 +64,7 @@ struct Spec {
   Time launch_cycles = 0;
   Time issue_cycles = 0;
   Index queue_length = 0;
-  Index scratch_bytes = 0;
+  Index local_bytes = 0;
   DmaSpec dma;
   DramSpec dram;
   SharedSpec shared;

@@ -20,22 +20,22 @@ KERNEL(attention_0_launch) {
   const Index n_at = 0, n_n = N;
 #pragma omp parallel num_threads(least(args.threads, count)) default(firstprivate)
   {
-    Scratch scratch;
+    Arena arena;
     const Array<bf16> q_g = args.array<bf16>(0);
     const Array<bf16> k_g = args.array<bf16>(1);
     const Array<bf16> v_g = args.array<bf16>(2);
     const Array<bf16> y_g = args.array<bf16>(3);
-    const Array<float> o_t = scratch.take<float>((1) * (64) * (64));
-    const Array<float> s_t = scratch.take<float>((1) * (64) * (N));
-    const Array<bf16> q_t = scratch.take<bf16>((1) * (64) * (64));
-    const Array<bf16> k_t = scratch.take<bf16>((1) * (N) * (64));
-    const Array<float> a_t = scratch.take<float>((1) * (64) * (N));
-    const Array<float> mx_t = scratch.take<float>((1) * (64));
-    const Array<float> p_t = scratch.take<float>((1) * (64) * (N));
-    const Array<bf16> o_a_t = scratch.take<bf16>((1) * (64) * (N));
-    const Array<bf16> v_t = scratch.take<bf16>((1) * (N) * (64));
-    const Array<float> l_t = scratch.take<float>((1) * (64));
-    const Array<bf16> y_t = scratch.take<bf16>((1) * (64) * (64));
+    const Array<float> o_t = arena.take<float>((1) * (64) * (64));
+    const Array<float> s_t = arena.take<float>((1) * (64) * (N));
+    const Array<bf16> q_t = arena.take<bf16>((1) * (64) * (64));
+    const Array<bf16> k_t = arena.take<bf16>((1) * (N) * (64));
+    const Array<float> a_t = arena.take<float>((1) * (64) * (N));
+    const Array<float> mx_t = arena.take<float>((1) * (64));
+    const Array<float> p_t = arena.take<float>((1) * (64) * (N));
+    const Array<bf16> o_a_t = arena.take<bf16>((1) * (64) * (N));
+    const Array<bf16> v_t = arena.take<bf16>((1) * (N) * (64));
+    const Array<float> l_t = arena.take<float>((1) * (64));
+    const Array<bf16> y_t = arena.take<bf16>((1) * (64) * (64));
 #pragma omp for schedule(static)
     for (Index tile = 0; tile < count; ++tile) {
       Index rest = tile;

@@ -19,16 +19,16 @@ KERNEL(conv2d_0_launch) {
   const Index j_at = 0, j_n = 3;
 #pragma omp parallel num_threads(least(args.threads, count)) default(firstprivate)
   {
-    Scratch scratch;
+    Arena arena;
     const Array<f16> x_g = args.array<f16>(0);
     const Array<f16> w_g = args.array<f16>(1);
     const Array<f16> bias_g = args.array<f16>(2);
     const Array<f16> y_g = args.array<f16>(3);
-    const Array<float> acc_t = scratch.take<float>((8) * (O) * (2) * (W));
-    const Array<f16> x_t = scratch.take<f16>((8) * (C) * (4) * (2 + W - 1 + 1));
-    const Array<f16> w_t = scratch.take<f16>((O) * (C) * (3) * (3));
-    const Array<f16> bias_t = scratch.take<f16>((O));
-    const Array<f16> y_t = scratch.take<f16>((8) * (O) * (2) * (W));
+    const Array<float> acc_t = arena.take<float>((8) * (O) * (2) * (W));
+    const Array<f16> x_t = arena.take<f16>((8) * (C) * (4) * (2 + W - 1 + 1));
+    const Array<f16> w_t = arena.take<f16>((O) * (C) * (3) * (3));
+    const Array<f16> bias_t = arena.take<f16>((O));
+    const Array<f16> y_t = arena.take<f16>((8) * (O) * (2) * (W));
     const bool first = first_thread();
     for (Index o_i = 0; o_i < o_n; ++o_i) {
       for (Index c_i = 0; c_i < c_n; ++c_i) {

@@ -10,12 +10,12 @@ KERNEL(cumsum_0_launch) {
   const Index count = m_tiles;
 #pragma omp parallel num_threads(least(args.threads, count)) default(firstprivate)
   {
-    Scratch scratch;
+    Arena arena;
     const Array<float> x_g = args.array<float>(0);
     const Array<float> y_g = args.array<float>(1);
-    const Array<float> y_carry_t = scratch.take<float>((8));
-    const Array<float> x_t = scratch.take<float>((8) * (16));
-    const Array<float> y_t = scratch.take<float>((8) * (16));
+    const Array<float> y_carry_t = arena.take<float>((8));
+    const Array<float> x_t = arena.take<float>((8) * (16));
+    const Array<float> y_t = arena.take<float>((8) * (16));
 #pragma omp for schedule(static)
     for (Index tile = 0; tile < count; ++tile) {
       Index rest = tile;

@@ -12,14 +12,14 @@ KERNEL(embedding_bag_0_launch) {
   const Index count = b_tiles;
 #pragma omp parallel num_threads(least(args.threads, count)) default(firstprivate)
   {
-    Scratch scratch;
+    Arena arena;
     const Array<i32> idx_g = args.array<i32>(0);
     const Array<float> table_g = args.array<float>(1);
     const Array<i32> offsets_g = args.array<i32>(2);
     const Array<float> y_g = args.array<float>(3);
-    const Array<float> y_t = scratch.take<float>((1) * (64));
-    const Array<i32> idx_t = scratch.take<i32>((8));
-    const Array<float> table_t = scratch.take<float>((8) * (64));
+    const Array<float> y_t = arena.take<float>((1) * (64));
+    const Array<i32> idx_t = arena.take<i32>((8));
+    const Array<float> table_t = arena.take<float>((8) * (64));
 #pragma omp for schedule(static)
     for (Index tile = 0; tile < count; ++tile) {
       Index rest = tile;

@@ -15,20 +15,20 @@ KERNEL(layer_norm_0_launch) {
   const Index count = m_tiles;
 #pragma omp parallel num_threads(least(args.threads, count)) default(firstprivate)
   {
-    Scratch scratch;
+    Arena arena;
     const Array<float> x_g = args.array<float>(0);
     const Array<float> g_g = args.array<float>(1);
     const Array<float> b_g = args.array<float>(2);
     const Array<float> y_g = args.array<float>(3);
-    const Array<float> x_t = scratch.take<float>((1) * (K));
-    const Array<float> s_t = scratch.take<float>((1));
-    const Array<float> mean_t = scratch.take<float>((1));
-    const Array<float> ss_t = scratch.take<float>((1));
-    const Array<float> ss_term_t = scratch.take<float>((1) * (512));
-    const Array<float> r_t = scratch.take<float>((1));
-    const Array<float> g_t = scratch.take<float>((K));
-    const Array<float> b_t = scratch.take<float>((K));
-    const Array<float> y_t = scratch.take<float>((1) * (512));
+    const Array<float> x_t = arena.take<float>((1) * (K));
+    const Array<float> s_t = arena.take<float>((1));
+    const Array<float> mean_t = arena.take<float>((1));
+    const Array<float> ss_t = arena.take<float>((1));
+    const Array<float> ss_term_t = arena.take<float>((1) * (512));
+    const Array<float> r_t = arena.take<float>((1));
+    const Array<float> g_t = arena.take<float>((K));
+    const Array<float> b_t = arena.take<float>((K));
+    const Array<float> y_t = arena.take<float>((1) * (512));
     const bool first = first_thread();
 #pragma omp simd
     for (Index k_i = 0; k_i < K; ++k_i) {

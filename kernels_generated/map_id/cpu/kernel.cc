@@ -10,16 +10,16 @@ KERNEL(map_id_0_launch) {
   const Index count = b_tiles;
 #pragma omp parallel num_threads(least(args.threads, count)) default(firstprivate)
   {
-    Scratch scratch;
+    Arena arena;
     const Array<i32> keys_g = args.array<i32>(0);
     const Array<i32> ids_g = args.array<i32>(1);
     const Array<i32> y_g = args.array<i32>(2);
-    const Array<i32> keys_t = scratch.take<i32>((U));
-    const Array<i32> ids_t = scratch.take<i32>((256));
-    const Array<i32> keys_rank_t = scratch.take<i32>((256));
-    const Array<i32> keys_rows_t = scratch.take<i32>((256));
-    const Array<i32> keys_at_t = scratch.take<i32>((256));
-    const Array<i32> y_t = scratch.take<i32>((256));
+    const Array<i32> keys_t = arena.take<i32>((U));
+    const Array<i32> ids_t = arena.take<i32>((256));
+    const Array<i32> keys_rank_t = arena.take<i32>((256));
+    const Array<i32> keys_rows_t = arena.take<i32>((256));
+    const Array<i32> keys_at_t = arena.take<i32>((256));
+    const Array<i32> y_t = arena.take<i32>((256));
     const bool first = first_thread();
 #pragma omp simd
     for (Index keys_0_i = 0; keys_0_i < U; ++keys_0_i) {

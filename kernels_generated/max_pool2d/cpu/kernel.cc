@@ -16,11 +16,11 @@ KERNEL(max_pool2d_0_launch) {
   const Index j_at = 0, j_n = 3;
 #pragma omp parallel num_threads(least(args.threads, count)) default(firstprivate)
   {
-    Scratch scratch;
+    Arena arena;
     const Array<float> x_g = args.array<float>(0);
     const Array<float> y_g = args.array<float>(1);
-    const Array<float> y_t = scratch.take<float>((4) * (2) * (32) * (32));
-    const Array<float> x_t = scratch.take<float>((4) * (2) * (65) * (65));
+    const Array<float> y_t = arena.take<float>((4) * (2) * (32) * (32));
+    const Array<float> x_t = arena.take<float>((4) * (2) * (65) * (65));
 #pragma omp for schedule(static)
     for (Index tile = 0; tile < count; ++tile) {
       Index rest = tile;

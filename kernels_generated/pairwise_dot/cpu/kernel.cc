@@ -15,13 +15,13 @@ KERNEL(pairwise_dot_0_launch) {
   const Index d_at = 0, d_n = D;
 #pragma omp parallel num_threads(least(args.threads, count)) default(firstprivate)
   {
-    Scratch scratch;
+    Arena arena;
     const Array<f16> x_g = args.array<f16>(0);
     const Array<f16> y_g = args.array<f16>(1);
-    const Array<float> z_t = scratch.take<float>((1) * (F) * (32));
-    const Array<f16> x_t = scratch.take<f16>((1) * (F) * (D));
-    const Array<f16> x_2_t = scratch.take<f16>((1) * (32) * (D));
-    const Array<f16> y_t = scratch.take<f16>((1) * (F) * (32));
+    const Array<float> z_t = arena.take<float>((1) * (F) * (32));
+    const Array<f16> x_t = arena.take<f16>((1) * (F) * (D));
+    const Array<f16> x_2_t = arena.take<f16>((1) * (32) * (D));
+    const Array<f16> y_t = arena.take<f16>((1) * (F) * (32));
 #pragma omp for schedule(static)
     for (Index tile = 0; tile < count; ++tile) {
       Index rest = tile;

@@ -17,19 +17,19 @@ KERNEL(pffn_0_launch) {
   const Index k_at = 0, k_n = K;
 #pragma omp parallel num_threads(least(args.threads, count)) default(firstprivate)
   {
-    Scratch scratch;
+    Arena arena;
     const Array<f16> x_g = args.array<f16>(0);
     const Array<f16> w1_g = args.array<f16>(1);
     const Array<f16> b1_g = args.array<f16>(2);
     const Array<float> h_g = args.array<float>(3);
     const Array<float> hs_g = args.array<float>(4);
-    const Array<float> u_t = scratch.take<float>((1) * (64) * (K));
-    const Array<f16> x_t = scratch.take<f16>((1) * (64) * (8));
-    const Array<f16> w1_t = scratch.take<f16>((1) * (8) * (K));
-    const Array<f16> b1_t = scratch.take<f16>((1) * (K));
-    const Array<float> h_t = scratch.take<float>((1) * (64) * (K));
-    const Array<float> hs_t = scratch.take<float>((1) * (64));
-    const Array<float> hs_term_t = scratch.take<float>((1) * (64) * (K));
+    const Array<float> u_t = arena.take<float>((1) * (64) * (K));
+    const Array<f16> x_t = arena.take<f16>((1) * (64) * (8));
+    const Array<f16> w1_t = arena.take<f16>((1) * (8) * (K));
+    const Array<f16> b1_t = arena.take<f16>((1) * (K));
+    const Array<float> h_t = arena.take<float>((1) * (64) * (K));
+    const Array<float> hs_t = arena.take<float>((1) * (64));
+    const Array<float> hs_term_t = arena.take<float>((1) * (64) * (K));
 #pragma omp for schedule(static)
     for (Index tile = 0; tile < count; ++tile) {
       Index rest = tile;
@@ -157,26 +157,26 @@ KERNEL(pffn_1_launch) {
   const Index e_at = 0, e_n = D;
 #pragma omp parallel num_threads(least(args.threads, count)) default(firstprivate)
   {
-    Scratch scratch;
+    Arena arena;
     const Array<f16> g1_g = args.array<f16>(0);
     const Array<f16> w2_g = args.array<f16>(1);
     const Array<f16> g2_g = args.array<f16>(2);
     const Array<float> h_g = args.array<float>(3);
     const Array<float> hs_g = args.array<float>(4);
     const Array<f16> y_g = args.array<f16>(5);
-    const Array<float> z_t = scratch.take<float>((1) * (64) * (D));
-    const Array<float> h_t = scratch.take<float>((1) * (64) * (K));
-    const Array<float> hs_t = scratch.take<float>((1) * (64));
-    const Array<float> r1_t = scratch.take<float>((1) * (64));
-    const Array<f16> g1_t = scratch.take<f16>((K));
-    const Array<float> hn_t = scratch.take<float>((1) * (64) * (K));
-    const Array<f16> z_a_t = scratch.take<f16>((1) * (64) * (K));
-    const Array<f16> w2_t = scratch.take<f16>((1) * (K) * (D));
-    const Array<float> zs_t = scratch.take<float>((1) * (64));
-    const Array<float> zs_term_t = scratch.take<float>((1) * (64) * (D));
-    const Array<float> r2_t = scratch.take<float>((1) * (64));
-    const Array<f16> g2_t = scratch.take<f16>((D));
-    const Array<f16> y_t = scratch.take<f16>((1) * (64) * (D));
+    const Array<float> z_t = arena.take<float>((1) * (64) * (D));
+    const Array<float> h_t = arena.take<float>((1) * (64) * (K));
+    const Array<float> hs_t = arena.take<float>((1) * (64));
+    const Array<float> r1_t = arena.take<float>((1) * (64));
+    const Array<f16> g1_t = arena.take<f16>((K));
+    const Array<float> hn_t = arena.take<float>((1) * (64) * (K));
+    const Array<f16> z_a_t = arena.take<f16>((1) * (64) * (K));
+    const Array<f16> w2_t = arena.take<f16>((1) * (K) * (D));
+    const Array<float> zs_t = arena.take<float>((1) * (64));
+    const Array<float> zs_term_t = arena.take<float>((1) * (64) * (D));
+    const Array<float> r2_t = arena.take<float>((1) * (64));
+    const Array<f16> g2_t = arena.take<f16>((D));
+    const Array<f16> y_t = arena.take<f16>((1) * (64) * (D));
     const bool first = first_thread();
 #pragma omp simd
     for (Index k_i = 0; k_i < k_n; ++k_i) {

@@ -12,13 +12,13 @@ KERNEL(rmsnorm_matmul_0_launch) {
   const Index count = m_tiles;
 #pragma omp parallel num_threads(least(args.threads, count)) default(firstprivate)
   {
-    Scratch scratch;
+    Arena arena;
     const Array<bf16> x_g = args.array<bf16>(0);
     const Array<float> r_g = args.array<float>(1);
-    const Array<float> ss_t = scratch.take<float>((64));
-    const Array<bf16> x_t = scratch.take<bf16>((64) * (128));
-    const Array<float> ss_term_t = scratch.take<float>((64) * (128));
-    const Array<float> r_t = scratch.take<float>((64));
+    const Array<float> ss_t = arena.take<float>((64));
+    const Array<bf16> x_t = arena.take<bf16>((64) * (128));
+    const Array<float> ss_term_t = arena.take<float>((64) * (128));
+    const Array<float> r_t = arena.take<float>((64));
 #pragma omp for schedule(static)
     for (Index tile = 0; tile < count; ++tile) {
       Index rest = tile;
@@ -79,20 +79,20 @@ KERNEL(rmsnorm_matmul_1_launch) {
   const Index count = m_tiles * n_tiles;
 #pragma omp parallel num_threads(least(args.threads, count)) default(firstprivate)
   {
-    Scratch scratch;
+    Arena arena;
     const Array<bf16> x_g = args.array<bf16>(0);
     const Array<bf16> g_g = args.array<bf16>(1);
     const Array<bf16> w_g = args.array<bf16>(2);
     const Array<float> r_g = args.array<float>(3);
     const Array<bf16> y_g = args.array<bf16>(4);
-    const Array<float> acc_t = scratch.take<float>((64) * (256));
-    const Array<bf16> x_t = scratch.take<bf16>((64) * (128));
-    const Array<float> r_t = scratch.take<float>((64));
-    const Array<bf16> g_t = scratch.take<bf16>((128));
-    const Array<float> xn_t = scratch.take<float>((64) * (128));
-    const Array<bf16> acc_a_t = scratch.take<bf16>((64) * (128));
-    const Array<bf16> w_t = scratch.take<bf16>((128) * (256));
-    const Array<bf16> y_t = scratch.take<bf16>((64) * (256));
+    const Array<float> acc_t = arena.take<float>((64) * (256));
+    const Array<bf16> x_t = arena.take<bf16>((64) * (128));
+    const Array<float> r_t = arena.take<float>((64));
+    const Array<bf16> g_t = arena.take<bf16>((128));
+    const Array<float> xn_t = arena.take<float>((64) * (128));
+    const Array<bf16> acc_a_t = arena.take<bf16>((64) * (128));
+    const Array<bf16> w_t = arena.take<bf16>((128) * (256));
+    const Array<bf16> y_t = arena.take<bf16>((64) * (256));
 #pragma omp for schedule(static)
     for (Index tile = 0; tile < count; ++tile) {
       Index rest = tile;

@@ -14,14 +14,14 @@ KERNEL(softmax_0_launch) {
   const Index k_at = 0, k_n = K;
 #pragma omp parallel num_threads(least(args.threads, count)) default(firstprivate)
   {
-    Scratch scratch;
+    Arena arena;
     const Array<float> x_g = args.array<float>(0);
     const Array<float> y_g = args.array<float>(1);
-    const Array<float> x_t = scratch.take<float>((4) * (K));
-    const Array<float> mx_t = scratch.take<float>((4));
-    const Array<float> e_t = scratch.take<float>((4) * (K));
-    const Array<float> s_t = scratch.take<float>((4));
-    const Array<float> y_t = scratch.take<float>((4) * (K));
+    const Array<float> x_t = arena.take<float>((4) * (K));
+    const Array<float> mx_t = arena.take<float>((4));
+    const Array<float> e_t = arena.take<float>((4) * (K));
+    const Array<float> s_t = arena.take<float>((4));
+    const Array<float> y_t = arena.take<float>((4) * (K));
 #pragma omp for schedule(static)
     for (Index tile = 0; tile < count; ++tile) {
       Index rest = tile;

@@ -16,17 +16,17 @@ KERNEL(wukong_fm_0_launch) {
   const Index n_at = 0, n_n = N;
 #pragma omp parallel num_threads(least(args.threads, count)) default(firstprivate)
   {
-    Scratch scratch;
+    Arena arena;
     const Array<f16> x_g = args.array<f16>(0);
     const Array<f16> y_g = args.array<f16>(1);
     const Array<f16> out_g = args.array<f16>(2);
-    const Array<float> out_t = scratch.take<float>((2) * (N) * (64));
-    const Array<f16> x_t = scratch.take<f16>((2) * (N) * (256));
-    const Array<float> out_a_t = scratch.take<float>((2) * (256) * (N));
-    const Array<float> t_t = scratch.take<float>((2) * (256) * (64));
-    const Array<f16> x_2_t = scratch.take<f16>((2) * (N) * (256));
-    const Array<f16> y_t = scratch.take<f16>((2) * (N) * (64));
-    const Array<f16> out_out_t = scratch.take<f16>((2) * (N) * (64));
+    const Array<float> out_t = arena.take<float>((2) * (N) * (64));
+    const Array<f16> x_t = arena.take<f16>((2) * (N) * (256));
+    const Array<float> out_a_t = arena.take<float>((2) * (256) * (N));
+    const Array<float> t_t = arena.take<float>((2) * (256) * (64));
+    const Array<f16> x_2_t = arena.take<f16>((2) * (N) * (256));
+    const Array<f16> y_t = arena.take<f16>((2) * (N) * (64));
+    const Array<f16> out_out_t = arena.take<f16>((2) * (N) * (64));
 #pragma omp for schedule(static)
     for (Index tile = 0; tile < count; ++tile) {
       Index rest = tile;

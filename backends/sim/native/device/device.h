@@ -5,7 +5,7 @@
 // reduction) and the engines run in parallel. A command waits until the tiles it reads are
 // written and the tile it writes is no longer read: local memory carries the dependences, so
 // a program reads as if it ran in order. How far engines run ahead of one another is bounded
-// by the depth of the circular buffers and the length of the queues.
+// by the stages of the circular buffers and the length of the queues.
 //
 // Await each command, and each number in a declaration of its own (`Index n = co_await ...`): an
 // older compiler drops a program whose first statement awaits inside its condition.
@@ -125,13 +125,13 @@ struct Tile {
   }
 };
 
-// A circular buffer of `depth` slots in local memory; `next` moves on to the next slot. What a
+// A circular buffer of `stages` slots in local memory; `next` moves on to the next slot. What a
 // slot held stays there until it is written again. The first `next` gives slot 1 (slot 0 if the
-// depth is 1): either start with `tile`, or use `next` throughout.
+// stages is 1): either start with `tile`, or use `next` throughout.
 struct Buffer {
   std::uint32_t id = 0;
   std::uint32_t first_slot = 0;
-  std::uint32_t depth = 1;
+  std::uint32_t stages = 1;
   std::uint32_t turn = 0;
   Tile shape;  // axes and dtype, slot 0
 
@@ -141,7 +141,7 @@ struct Buffer {
     return t;
   }
   Tile next() {
-    turn = turn + 1 == depth ? 0 : turn + 1;
+    turn = turn + 1 == stages ? 0 : turn + 1;
     return tile();
   }
 };
@@ -267,9 +267,9 @@ class Pe {
   virtual Index rows() const = 0;
   virtual Index columns() const = 0;
 
-  // Reserves local memory for `depth` tiles of the given axes (first axis outermost). A buffer
-  // takes depth * elements * bytes of the dtype, rounded up to a multiple of 8.
-  virtual Buffer buffer(const char* name, Dtype dtype, Box box, Index depth) = 0;
+  // Reserves local memory for `stages` tiles of the given axes (first axis outermost). A buffer
+  // takes stages * elements * bytes of the dtype, rounded up to a multiple of 8.
+  virtual Buffer buffer(const char* name, Dtype dtype, Box box, Index stages) = 0;
 
   // DMA in. A dimension of the tensor with an axis runs along that axis of the tile. With `pad`,
   // positions outside the tensor (also those of `indirect`) read as its value.

@@ -1,6 +1,6 @@
-// Scratch memory for the tiles of a kernel on a processor with caches.
-#ifndef BACKENDS_SHARED_PRELUDE_SCRATCH_H_
-#define BACKENDS_SHARED_PRELUDE_SCRATCH_H_
+// Memory for the tiles of a kernel on a processor with caches.
+#ifndef BACKENDS_SHARED_PRELUDE_ARENA_H_
+#define BACKENDS_SHARED_PRELUDE_ARENA_H_
 
 #include <stdlib.h>
 
@@ -28,7 +28,7 @@ thread_local Block blocks[kMostTiles];
 
 // The n-th tile that a kernel takes lies where the last n-th one did. It begins some cache lines
 // into a page, others for each tile: loads and stores whose addresses end alike wait for each other.
-struct Scratch {
+struct Arena {
   int taken = 0;
   template <class T>
   Array<T> take(Index count) {
@@ -41,4 +41,4 @@ struct Scratch {
 
 }  // namespace
 
-#endif  // BACKENDS_SHARED_PRELUDE_SCRATCH_H_
+#endif  // BACKENDS_SHARED_PRELUDE_ARENA_H_
