@@ -18,6 +18,7 @@ FIELDS = [
     "shape",
     "evaluations",
     "failures",
+    "failed",
     "correct_by",
     "time_kind",
     "device",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ir.guards import WITHIN
 from search.core import provenance, quantity
 from search.core.contributions import contributions
+from search.core.evaluation import Evaluated, Failure
 from search.core.held_out import HeldOut, gain, held_out_words
 from search.core.outcome import AtShape, Outcome
 from search.core.shape_dispatch import ShapeDispatch, guard_lines
@@ -117,6 +118,7 @@ class SummaryLine:
             "shape": dict(settings.sizes),
             "evaluations": outcome.evaluations,
             "failures": dict(outcome.failures),
+            "failed": list(_failed(outcome.outcomes)),
             "correct_by": best.correct_by if best else None,
             "time_kind": best.time_kind if best else None,
             "device": self.here.get("device"),
@@ -188,6 +190,18 @@ def _dispatch(found: ShapeDispatch, texts: Sequence[Texts]) -> dict[str, Any]:
             for kernel, one in zip(found.kernels, each, strict=True)
         ],
     }
+
+
+def _failed(outcomes: Mapping[str, Evaluated]) -> Iterator[dict[str, Any]]:
+    """Each candidate that failed, with the whole reason; `number` is that of the log."""
+    for number, found in enumerate(outcomes.values()):
+        if isinstance(found, Failure):
+            yield {
+                "number": number,
+                "stage": found.stage,
+                "kind": found.kind,
+                "reason": found.reason,
+            }
 
 
 def _held_out(rows: Sequence[HeldOut]) -> dict[str, Any]:

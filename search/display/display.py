@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Protocol, TextIO
 
 from search.core import provenance, quantity
@@ -10,7 +11,8 @@ from search.core.events import Event, Improved, Started, Stopped, Told
 from search.core.workload import words
 from search.display.scoreboard import Scoreboard
 
-LONGEST = 100  # characters of a reason or of edits in a line of a log
+LONGEST = 100  # characters of a line of a log
+MOST_LINES = 5  # of a reason, whose whole text is in `--json` and in a store
 
 
 class Display(Protocol):
@@ -79,8 +81,8 @@ class Lines:
 
     def _failed(self, outcome: Failure) -> str:
         if outcome.partly is not None:
-            return short(f"works at {len(outcome.partly.times)} shapes only: {outcome.reason}")
-        return "failed at " + short(f"{self.board.verdict(outcome)}: {outcome.reason.strip()}")
+            return wrapped(f"works at {len(outcome.partly.times)} shapes only: {outcome.reason}")
+        return wrapped(f"failed at {self.board.verdict(outcome)}: {outcome.reason.strip()}")
 
     def _improved(self, event: Improved) -> str:
         found = event.evaluation
@@ -101,11 +103,28 @@ class Lines:
 
 
 def short(text: str) -> str:
-    """The first line of a text, with the last where it only announces, cut to what a line of a
-    log holds."""
-    lines = text.strip().splitlines() or [""]
-    line = f"{lines[0]} {lines[-1].strip()}" if lines[0].endswith(":") else lines[0]
+    """The headline of a text, cut to what a line of a log holds."""
+    line = _headline(text)
     return line if len(line) <= LONGEST else line[: LONGEST - 3] + "..."
+
+
+def wrapped(text: str) -> str:
+    """The headline of a text, in as many lines of a log as it needs, up to MOST_LINES."""
+    made = textwrap.wrap(
+        _headline(text),
+        LONGEST,
+        subsequent_indent="     ",
+        max_lines=MOST_LINES,
+        placeholder=" ...",
+        break_on_hyphens=False,
+    )
+    return "\n".join(made)
+
+
+def _headline(text: str) -> str:
+    """The first line of a text, with the last where it only announces."""
+    lines = text.strip().splitlines() or [""]
+    return f"{lines[0]} {lines[-1].strip()}" if lines[0].endswith(":") else lines[0]
 
 
 def _started(event: Started) -> str:

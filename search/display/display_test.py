@@ -9,7 +9,7 @@ from search.core.candidate import Candidate, Origin
 from search.core.evaluation import Evaluation, Failure
 from search.core.events import Asked, Improved, Started, Stopped, Told
 from search.core.settings import Settings
-from search.display.display import Lines, display, short
+from search.display.display import Lines, display, short, wrapped
 
 SETTINGS = Settings("rows", "spec", "chip", "tool", {"M": 64}, evaluations=3)
 FIRST = Candidate("f", "schedule(k)\ntile(m, size=32)\n", "chip", "tool", origin=Origin("first"))
@@ -153,3 +153,12 @@ def test_a_long_text_is_cut_to_a_line():
     assert short("at 3:1:\n  x = y\n  ^\nunknown y") == "at 3:1: unknown y"
     assert short("") == ""
     assert len(short("x" * 300)) == 100 and short("x" * 300).endswith("...")
+
+
+def test_a_reason_has_as_many_lines_as_it_needs_up_to_a_few():
+    reason = "failed at emit: " + "there is no room for it " * 8
+    lines = wrapped(reason).splitlines()
+    assert 1 < len(lines) < 5 and all(len(line) <= 100 for line in lines)
+    assert " ".join(line.strip() for line in lines) == reason.strip()
+    long = wrapped("word " * 400).splitlines()
+    assert len(long) == 5 and long[-1].endswith(" ...")
