@@ -343,7 +343,7 @@ def _kept(group: argparse._ArgumentGroup) -> None:
     group.add_argument(
         "--no-store",
         action="store_true",
-        help="keep no runs: what is found is printed, promoted and forgotten",
+        help="keep no runs, and promote nothing without --promote: what is found is printed",
     )
     group.add_argument("--resume", metavar="RUN", help="go on with a run that was stopped")
     group.add_argument("--list-runs", action="store_true", help="say which runs the store holds")
@@ -359,8 +359,8 @@ def _results(group: argparse._ArgumentGroup) -> None:
         "--promote",
         action=argparse.BooleanOptionalAction,
         default=None,
-        help="write winners to kernels_generated/ (default: in a checkout, and "
-        "kernels of the library only)",
+        help="write winners to kernels_generated/ (default: in a checkout, with a "
+        "store, and kernels of the library only)",
     )
     group.add_argument(
         "--out",

@@ -259,7 +259,9 @@ def destination(asked: Arguments, around: Invocation, problems: Sequence[Problem
     """Where winners go. KernelError where the user wants what cannot be, told before a search."""
     if asked.promote:
         _require_checkout(around, problems)
-    checkout = around.checkout if asked.promote is not False else None
+    # Who keeps no runs tries something out: nothing is promoted either, unless they say so.
+    wanted = asked.promote is True or asked.promote is None and not asked.no_store
+    checkout = around.checkout if wanted else None
     named = asked.out is not None
     out = around.path(asked.out) if asked.out is not None else None
     silent = asked.promote is None and asked.model_new is None

@@ -51,6 +51,13 @@ def test_a_checkout_takes_the_librarys_kernels_by_itself(where):
     assert where("--no-promote") == ([], [], None)
 
 
+def test_without_a_store_nothing_is_promoted_unless_asked(where, tmp_path):
+    assert where("--no-store") == ([], [], None)
+    assert where("--no-store", "--promote", problems=EVERY[:3]) == ([0, 1, 2], [], None)
+    assert where("--no-store", "--out=here") == ([], [0, 1, 2, 3], tmp_path / "here")
+    assert where("--no-store", checkout=False) == ([], [0, 1, 3], tmp_path / USUAL)
+
+
 def test_a_checkout_takes_every_kernel_on_request(where):
     assert where("--promote", problems=EVERY[:3]) == ([0, 1, 2], [], None)
     with pytest.raises(KernelError, match="could not be tested later"):

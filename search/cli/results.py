@@ -91,9 +91,10 @@ def _unwritten(asked: Arguments, session: Session) -> Iterator[str]:
         and not (wanted.promotes(e.problem) or wanted.writes(e.problem))
     ]
     if names and asked.promote is None and not asked.json and asked.model_new is None:
+        stored = "" if asked.no_store else ", --show=RUN prints one that is stored"
         yield (
             f"evolve: {', '.join(names)}: written nowhere; --out=DIR writes winners to a folder, "
-            "--promote to kernels_generated/, --show=RUN prints one that is stored"
+            f"--promote to kernels_generated/{stored}"
         )
 
 
