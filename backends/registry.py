@@ -15,6 +15,7 @@ from backends.manifest import Manifest, manifest
 from ir.errors import KernelError
 from ir.machine import Machine
 from ir.source import near
+from machines.fields import faults
 from machines.registry import read
 
 _MANIFEST = "backend.toml"
@@ -90,15 +91,32 @@ class Registry:
                 check = self._loaded(served, served.table)
                 try:
                     check(found)
+                except faults.Unchecked:
+                    continue
                 except KernelError as error:
                     raise error.within(str(file)) from None
             elif served.name in found.details:
-                raise KernelError(
-                    f"table `[{served.name}]` is not read: backend `{served.name}` has no fields",
-                    where=str(file),
-                    hint="delete the table",
-                )
+                what = f"table `[{served.name}]` is not read: backend `{served.name}` has no fields"
+                faults.refuse(KernelError(what, where=str(file), hint="delete the table"))
+        own = self.folder / "targets" / f"{found.name}{_ENDING}"
+        if own.is_file() and not own.samefile(file):
+            what = f"field `name` is `{found.name}`, which is a target of the project"
+            hint = "give it a name of its own: results are stored by the target's name"
+            faults.refuse(KernelError(what, where=str(file), hint=hint))
         return replace(found, rendering=self.manifest(found.backends[0]).rendering)
+
+    def faults(self, file: str) -> tuple[KernelError, ...]:
+        """All that is wrong with a target file, one error for each field; where a field is wrong
+        by itself, its table is not compared with others."""
+        with faults.collecting() as found:
+            try:
+                self.target(file if "/" in file else f"./{file}")
+            except KernelError as error:  # nothing could be read after it
+                found.errors.append(error)
+        kept: dict[str, KernelError] = {}  # the first about each field
+        for error in found.errors:
+            kept.setdefault(error.what.split(" ", 2)[1], error.within(""))
+        return tuple(kept.values())
 
     def _target(self, name_or_path: str) -> tuple[Machine, Path]:
         """A target whose backends' own tables are not looked at, and its file."""

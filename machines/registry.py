@@ -7,6 +7,7 @@ from typing import Any
 
 from ir.errors import KernelError
 from ir.machine import Machine, MachineClass
+from machines.fields import faults
 from machines.gpu.gpu import GPU
 from machines.table import GUIDE, machine
 from machines.tiles.tiles import TILES
@@ -21,14 +22,19 @@ def read(table: Mapping[str, Any], where: str = "") -> Machine:
     wanted = found.model.name == GPU.name
     if wanted != ("register" in found.spaces):
         what = "is missing" if wanted else "is given"
-        raise KernelError(
-            f"field `spaces.register` {what}, and `class` is {found.model.name!r}",
-            where=where,
-            allowed=f"`spaces.register` where `class` is {GPU.name!r}, and only there",
-            hint=GUIDE,
+        faults.refuse(
+            KernelError(
+                f"field `spaces.register` {what}, and `class` is {found.model.name!r}",
+                where=where,
+                allowed=f"`spaces.register` where `class` is {GPU.name!r}, and only there",
+                hint=GUIDE,
+            ),
+            of_field=True,
         )
     try:
         found.model.check(found)
+    except faults.Unchecked:
+        pass
     except KernelError as error:
         raise error.within(where) from None
     return found

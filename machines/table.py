@@ -11,6 +11,7 @@ from ir.errors import KernelError
 from ir.machine import ATOMICS, MOST_THREADS, Machine, MachineClass, Space, Unit
 from ir.source import near
 from ir.spec import DTYPES
+from machines.fields import faults
 
 LEVELS = ("grid", "thread", "warp", "loop")
 SPACES = ("global", "cache", "register")  # beside that of tiles; a cache is only costed
@@ -37,13 +38,13 @@ def machine(
         for name in read.names("spaces", (*SPACES, model.on_chip), ("global", model.on_chip))
     }
     if not spaces["global"].bytes_per_second:
-        raise read.fault("spaces.global.bytes_per_second", "is missing")
+        read.refuse("spaces.global.bytes_per_second", "is missing")
     units = {name: _unit(read, name, model) for name in read.names("units", UNITS, ("vector",))}
     levels = {
         name: read.number(f"levels.{name}", int) for name in read.names("levels", LEVELS, ("grid",))
     }
     if levels.get("thread", MOST_THREADS) % levels.get("warp", 1):
-        raise read.fault(
+        read.refuse(
             "levels.thread",
             f"is {levels.get('thread', MOST_THREADS)}",
             f"a multiple of `levels.warp`, {levels['warp']}",
@@ -95,7 +96,7 @@ def _unit(read: _Reader, name: str, model: MachineClass) -> Unit:
     read.known(path, ("flops", "step", "reads"))
     reads = read.get(f"{path}.reads", str, default="register")
     if reads not in (model.on_chip, "register"):
-        raise read.fault(f"{path}.reads", f"is {reads!r}", f"{model.on_chip}, register")
+        read.refuse(f"{path}.reads", f"is {reads!r}", f"{model.on_chip}, register")
     return Unit(flops=read.rates(f"{path}.flops"), step=read.step(f"{path}.step"), reads=reads)
 
 
@@ -106,13 +107,16 @@ class _Reader:
         self.table = table
         self.where = where
 
-    def fault(self, path: str, what: str, allowed: str = "", hint: str = "") -> KernelError:
-        return KernelError(
+    def refuse(self, path: str, what: str, allowed: str = "", hint: str = "") -> None:
+        """KernelError about a field; where faults are collected, reading goes on with a value that
+        stands in for it."""
+        error = KernelError(
             f"field `{path}` {what}",
             where=self.where,
             allowed=allowed,
             hint=hint or GUIDE,
         )
+        faults.refuse(error, of_field=True)
 
     def known(self, path: str, fields: tuple[str, ...]) -> None:
         """Refuses a field of a table, where there is that, that nobody reads."""
@@ -121,13 +125,13 @@ class _Reader:
             if name not in fields:
                 whole = f"{path}.{name}" if path else name
                 hint = near(name, fields)
-                raise self.fault(whole, "is not known", ", ".join(fields), hint)
+                self.refuse(whole, "is not known", ", ".join(fields), hint)
 
     def name(self) -> str:
         """The target's name, which is that of a folder too."""
-        found = self.get("name", str)
+        found: str = self.get("name", str)
         if not _NAME.fullmatch(found):
-            raise self.fault(
+            self.refuse(
                 "name",
                 f"is {found!r}",
                 "letters, digits, _ and -, 64 at most",
@@ -139,24 +143,25 @@ class _Reader:
         """The backends' names; whether there are such backends is the registry's to say."""
         found = self.get("backends", list)
         if not all(isinstance(b, str) for b in found) or len(set(found)) != len(found):
-            raise self.fault("backends", f"is {found!r}", "a list of names, each once")
+            self.refuse("backends", f"is {found!r}", "a list of names, each once")
+            return ()
         return tuple(found)
 
     def one_of(self, path: str, known: tuple[str, ...]) -> str:
         """One of some words."""
         found = self.get(path, str)
         if found not in known:
-            raise self.fault(path, f"is {found!r}", " or ".join(known))
-        return found
+            self.refuse(path, f"is {found!r}", " or ".join(known))
+            return known[0]
+        return str(found)
 
     def step(self, path: str) -> tuple[int, ...]:
         """What an engine steps by: nothing, or three whole numbers."""
         found = self.get(path, list, default=[])
         whole = all(type(n) is int and n > 0 for n in found)
         if len(found) not in (0, 3) or not whole:
-            raise self.fault(
-                path, f"is {found!r}", "rows, columns, depth: whole numbers, 1 or more"
-            )
+            self.refuse(path, f"is {found!r}", "rows, columns, depth: whole numbers, 1 or more")
+            return ()
         return tuple(found)
 
     def get(self, path: str, kind: type | tuple[type, ...], default: Any = None) -> Any:
@@ -165,11 +170,13 @@ class _Reader:
             if not isinstance(node, Mapping) or part not in node:
                 if default is not None:
                     return default
-                raise self.fault(path, "is missing")
+                self.refuse(path, "is missing")
+                return _stand_in(kind)
             node = node[part]
         if not isinstance(node, kind) or isinstance(node, bool):
             names = kind.__name__ if isinstance(kind, type) else "number"
-            raise self.fault(path, f"is {node!r}", f"a {names}")
+            self.refuse(path, f"is {node!r}", f"a {names}")
+            return _stand_in(kind)
         return node
 
     def number(self, path: str, kind: type, default: Any = None) -> Any:
@@ -179,18 +186,19 @@ class _Reader:
         whole = kind is not int or (isfinite(found) and int(found) == found)
         free = path.startswith("overheads.")  # what costs nothing
         if not isfinite(found) or found < 0 or not whole or found == 0 and not free and given:
-            raise self.fault(path, f"is {found!r}", "a positive number")
+            self.refuse(path, f"is {found!r}", "a positive number")
+            return kind(1)
         return kind(found)
 
     def names(self, path: str, known: tuple[str, ...], needed: tuple[str, ...]) -> list[str]:
         found = list(self.get(path, Mapping))
         for name in found:
             if name not in known:
-                raise self.fault(f"{path}.{name}", "is not known", ", ".join(known))
+                self.refuse(f"{path}.{name}", "is not known", ", ".join(known))
         for name in needed:
             if name not in found:
-                raise self.fault(f"{path}.{name}", "is missing")
-        return found
+                self.refuse(f"{path}.{name}", "is missing")
+        return [*(name for name in found if name in known), *(n for n in needed if n not in found)]
 
     def words(
         self, path: str, known: tuple[str, ...], default: tuple[str, ...] = ()
@@ -198,10 +206,17 @@ class _Reader:
         found = self.get(path, list, default=list(default))
         for word in found:
             if word not in known:
-                raise self.fault(path, f"has {word!r}, which is not known", ", ".join(known))
-        return tuple(found)
+                self.refuse(path, f"has {word!r}, which is not known", ", ".join(known))
+        return tuple(word for word in found if word in known)
 
     def rates(self, path: str) -> dict[str, float]:
         table = self.get(path, Mapping)
         self.known(path, tuple(DTYPES))
         return {dtype: self.number(f"{path}.{dtype}", float) for dtype in table}
+
+
+def _stand_in(kind: type | tuple[type, ...]) -> Any:
+    """What reading goes on with instead of a value that is missing or wrong."""
+    if kind is Mapping:
+        return {}
+    return "unnamed" if kind is str else [] if kind is list else 1

@@ -91,4 +91,5 @@ def _peaks(found: Checked, per_second: float) -> None:
             path, general = f"{unit}.{field}.{dtype}", f"units.{unit}.flops.{dtype}"
             if dtype not in rate:
                 found.refuse(path, "is missing", f"a rate, as `{general}` states a peak")
+                continue
             found.equal(path, rate[dtype] * per_second, general, flops, ROUNDING)

@@ -7,6 +7,7 @@ from typing import Any
 
 from ir.errors import KernelError
 from ir.machine import Machine
+from machines.fields import faults
 from machines.fields.fields import GUIDE, Checked, Kind, one_of
 from machines.gpu.facts import facts
 
@@ -33,16 +34,20 @@ def check(machine: Machine) -> None:
         found.refuse("arch", f"is {arch!r}, for backend {backend!r}", FIELDS["arch"].allowed)
     warps = (32,) if backend == "cuda" else (32, 64)
     if machine.warp not in warps:
-        raise KernelError(
-            f"field `levels.warp` is {machine.warp}, for backend {backend!r}",
-            allowed=" or ".join(map(str, warps)),
-            hint=GUIDE,
+        faults.refuse(
+            KernelError(
+                f"field `levels.warp` is {machine.warp}, for backend {backend!r}",
+                allowed=" or ".join(map(str, warps)),
+                hint=GUIDE,
+            )
         )
     if "gpu" not in machine.details:
-        raise KernelError("field `gpu` is missing", allowed="a table", hint=GUIDE)
+        faults.refuse(KernelError("field `gpu` is missing", allowed="a table", hint=GUIDE))
     if "matrix" in machine.units and any(n & (n - 1) for n in machine.units["matrix"].step):
-        raise KernelError(
-            f"field `units.matrix.step` is {list(machine.units['matrix'].step)}",
-            allowed="powers of two, as blocks of Triton are",
-            hint=GUIDE,
+        faults.refuse(
+            KernelError(
+                f"field `units.matrix.step` is {list(machine.units['matrix'].step)}",
+                allowed="powers of two, as blocks of Triton are",
+                hint=GUIDE,
+            )
         )

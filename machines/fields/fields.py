@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import isclose, isfinite
-from typing import Any, NoReturn
+from typing import Any
 
 from ir.errors import KernelError
 from ir.machine import Machine
 from ir.source import near
 from ir.spec import DTYPES
+from machines.fields import faults
 
 GUIDE = "docs/add_a_chip.md lists the fields of a target file"
 
@@ -69,9 +70,9 @@ def rates(dtypes: tuple[str, ...] = tuple(DTYPES)) -> Fields:
 
 
 def require(
-    table: Mapping[str, Any], fields: Fields, refuse: Callable[..., NoReturn], prefix: str = ""
+    table: Mapping[str, Any], fields: Fields, refuse: Callable[..., None], prefix: str = ""
 ) -> None:
-    """Refuses the first field that is unknown, missing or wrong; refuse: of `Checked`'s form."""
+    """Refuses each field that is unknown, missing or wrong; refuse: of `Checked`'s form."""
     for name in table:
         if name not in fields:
             refuse(prefix + name, "is not known", ", ".join(fields), near(name, fields, GUIDE))
@@ -80,6 +81,7 @@ def require(
             if isinstance(kind, Kind) and kind.optional:
                 continue
             refuse(prefix + name, "is missing", getattr(kind, "allowed", "a table"))
+            continue
         value = table[name]
         if isinstance(kind, Kind):
             if not kind.holds(value):
@@ -97,15 +99,22 @@ class Checked:
         self.machine, self.backend = machine, backend
         self.table: Mapping[str, Any] = machine.details.get(backend, {})
         if fields and backend not in machine.details:
-            raise KernelError(f"field `{backend}` is missing", allowed="a table", hint=GUIDE)
-        if not isinstance(self.table, Mapping):
-            self.refuse("", f"is {self.table!r}", "a table")
-        require(self.table, fields, self.refuse)
+            self._wrong("", "is missing", "a table")
+        elif not isinstance(self.table, Mapping):
+            self._wrong("", f"is {self.table!r}", "a table")
+        else:
+            require(self.table, fields, self._wrong)
+        faults.require_complete()
 
-    def refuse(self, path: str, what: str, allowed: str = "", hint: str = GUIDE) -> NoReturn:
-        """KernelError about a field."""
+    def _wrong(self, path: str, what: str, allowed: str = "", hint: str = GUIDE) -> None:
+        self.refuse(path, what, allowed, hint, of_field=True)
+
+    def refuse(
+        self, path: str, what: str, allowed: str = "", hint: str = GUIDE, of_field: bool = False
+    ) -> None:
+        """KernelError about a field; where faults are collected, it is one of them."""
         name = f"{self.backend}.{path}" if path else self.backend
-        raise KernelError(f"field `{name}` {what}", allowed=allowed, hint=hint)
+        faults.refuse(KernelError(f"field `{name}` {what}", allowed=allowed, hint=hint), of_field)
 
     def equal(self, path: str, found: Any, general: str, wanted: Any, within: float = 0.0) -> None:
         """Refuses a figure that differs from what a field of the general part makes of it."""

@@ -9,6 +9,7 @@ from typing import Any
 from ir.errors import KernelError
 from ir.machine import Machine
 from ir.spec import DTYPES
+from machines.fields import faults
 from machines.fields.fields import (
     AMOUNT,
     COUNT,
@@ -104,8 +105,13 @@ def check(machine: Machine) -> None:
     table = found.table
     if table["copies_async"] and "copy_threads_per_cycle" not in table:
         found.refuse("copy_threads_per_cycle", "is missing", RATE.allowed)
-    if "cache" not in machine.spaces:  # the time model counts what it takes from memory
-        raise KernelError("field `spaces.cache` is missing", allowed="a table", hint=GUIDE)
+    for field, there in (
+        ("spaces.cache", "cache" in machine.spaces),  # the time model counts what it takes
+        ("units.matrix", "matrix" in machine.units),  # seed schedules of matmuls start there
+    ):
+        if not there:
+            what = f"field `{field}` is missing"
+            faults.refuse(KernelError(what, allowed="a table", hint=GUIDE))
     needed = machine.on_chip_bytes + table["shared_reserved"]
     if needed > table["shared_bytes_per_unit"]:
         found.refuse(
