@@ -60,7 +60,7 @@ def test_a_checkout_takes_kernels_of_the_library_and_others_on_request_only(plac
     """For a target that is not for tests, so that nothing else keeps a kernel from being taken."""
     (place.work / "WORKSPACE").touch()
     tree = {"BUILD_WORKSPACE_DIRECTORY": str(place.work)}
-    words = ("--target=h200", "--workers=1", "--evaluations=1", "--no-store")
+    words = ("--target=h200", "--workers=1", "--evaluations=1", "--store=runs.db")
     code, _, err = place.run(*words, "--kernel=scale.kir", **tree)
     assert code == 0 and "scale on h200: written nowhere; --out=DIR" in err
     assert not (place.work / "kernels_generated").exists()
