@@ -9,7 +9,7 @@ from typing import cast
 from ir.autoschedule.seeds import reduced_by, tiled
 from ir.errors import KernelError
 from ir.lower.lower import lower
-from ir.lower.verbs import canonical
+from ir.lower.verb_table import canonical
 from ir.machine import Cost, Machine
 from ir.schedule import Decision, Schedule
 from ir.spec import Spec

@@ -6,7 +6,7 @@ from ir.autoschedule.autoschedule import autoschedule, plain
 from ir.errors import KernelError
 from ir.estimate.estimate import estimate
 from ir.lower.lower import lower
-from ir.lower.verbs import canonical
+from ir.lower.verb_table import canonical
 from ir.parse.parse import parse_spec
 from ir.parse.schedule import parse_schedule
 from ir.print import spec_text

@@ -14,7 +14,7 @@ from ir.contraction import contraction
 from ir.edits.stages import stage_changes
 from ir.edits.variant import variant_changes
 from ir.errors import KernelError
-from ir.lower.verbs import OF_LAUNCH, canonical
+from ir.lower.verb_table import OF_LAUNCH, canonical
 from ir.machine import Machine
 from ir.recurrence import recurrences
 from ir.schedule import Decision, Schedule

@@ -10,7 +10,7 @@ from ir.edits.edits import Edit, difference, neighbours
 from ir.edits.stages import STAGES, pipeline
 from ir.errors import KernelError
 from ir.lower.lower import lower
-from ir.lower.verbs import VERBS, canonical
+from ir.lower.verb_table import VERBS, canonical
 from ir.machine import NOTED, Rendering
 from ir.parse.schedule import parse_schedule
 from ir.schedule import Decision, Schedule

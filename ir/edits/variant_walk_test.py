@@ -9,7 +9,7 @@ from ir.autoschedule.autoschedule import plain
 from ir.edits.edits import neighbours
 from ir.errors import KernelError
 from ir.lower.lower import lower
-from ir.lower.verbs import canonical
+from ir.lower.verb_table import canonical
 from ir.parse.parse import parse_workload
 from ir.parse.schedule import parse_schedule
 from ir.reference.inputs import random_inputs

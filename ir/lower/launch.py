@@ -8,7 +8,7 @@ from dataclasses import replace
 from ir.lower.launches import Segment, Tiling
 from ir.lower.program import Program
 from ir.lower.tile_sizes import OpenLaunch, OpenTile, told_apart
-from ir.lower.verbs import OF_LAUNCH
+from ir.lower.verb_table import OF_LAUNCH
 from ir.machine import Machine
 from ir.memo import Recent
 from ir.nest.nest import GridAxis, Launch, Parameter, Repeat

@@ -1,17 +1,17 @@
-"""The verbs of a schedule: their signatures, and the checks on a decision by itself.
+"""The checks on a decision by itself: its verb, its subject, its options.
 
 Lowering finds out whether decisions are legal together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 
 from ir.contraction import contraction
 from ir.dtypes import is_float
 from ir.errors import KernelError
 from ir.lower.available import require_of_class, require_rendered
+from ir.lower.verb_table import VERBS
 from ir.machine import Machine
 from ir.nest.steps import promote
 from ir.schedule import Decision, Schedule
@@ -22,213 +22,9 @@ from ir.variant.precision import NARROW, narrowest, require_narrow
 from ir.variant.variant import rewritten
 from ir.verify import facts as facts_of
 
-OF_LAUNCH = ("threads", "persistent", "specialize")  # verbs that name a launch by what it stores
-
-
-@dataclass(frozen=True, slots=True)
-class Verb:
-    """One kind of decision."""
-
-    name: str
-    doc: str  # before -> after
-    subject: str  # what it decides on: index, loop, tensor, reduction, ...
-    needs: Mapping[str, str]  # required options, each with the kind of its value
-    may: Mapping[str, str]  # optional ones, likewise
-
-
-_TABLE = (
-    Verb(
-        "kernel",
-        "one launch -> a launch that ends after this tensor, and another",
-        "tensor",
-        {},
-        {},
-    ),
-    Verb(
-        "hoist",
-        "sum(r * f, k) read by y -> sum(f, k), and y reads it times r",
-        "tensor",
-        {"into": "tensor"},
-        {},
-    ),
-    Verb(
-        "associate",
-        "t = sum(x * y, i), z = sum(w * t, d) -> t_again = sum(w * x, d), z = sum(t_again * y, i)",
-        "reduction",
-        {},
-        {},
-    ),
-    Verb(
-        "unroll",
-        "a reduction over a short index -> its terms, each loaded by itself (unrolled loop)",
-        "short",
-        {},
-        {},
-    ),
-    Verb(
-        "flatten",
-        "two adjacent indices, p and q -> one index pq of their common range",
-        "flattened",
-        {"inner": "flattened"},
-        {},
-    ),
-    Verb(
-        "split_k",
-        "a reduction -> `parts` partial reductions in parallel, in a launch of their "
-        "own, and a second reduction of their results (split-K)",
-        "reduction",
-        {"over": "index", "parts": "positive"},
-        {},
-    ),
-    Verb(
-        "pack",
-        "an input w[k, n] -> a packed copy w_nk[n, k], made by its own launch and read "
-        "instead; an intermediate tensor -> computed with its dimensions permuted",
-        "tensor",
-        {"order": "order"},
-        {"dtype": "dtype"},
-    ),
-    Verb(
-        "atomic",
-        "each element of a scatter gathers its updates -> one launch initialises the "
-        "tensor, and another adds each update atomically",
-        "tensor",
-        {},
-        {},
-    ),
-    Verb(
-        "carry",
-        "one launch for each step of a recurrence -> one launch, whose programs loop "
-        "over all steps and keep the loop-carried values",
-        "tensor",
-        {},
-        {},
-    ),
-    Verb(
-        "tile",
-        "an index -> an outer loop over tiles and an inner one of `size`",
-        "index",
-        {"size": "positive"},
-        {},
-    ),
-    Verb(
-        "place",
-        "an outer loop -> tiles in parallel (grid) or one after another (loop)",
-        "loop",
-        {"level": "level"},
-        {},
-    ),
-    Verb(
-        "fuse",
-        "two loops that reduce the same index -> one",
-        "reduction",
-        {"into": "reduction"},
-        {},
-    ),
-    Verb(
-        "online",
-        "a maximum, then sums that need it or its position -> one loop with a running maximum",
-        "reduction",
-        {"into": "reduction"},
-        {},
-    ),
-    Verb(
-        "causal_bound",
-        "a loop over all of an index -> over the tiles that a mask does not remove "
-        "whole, for the current tile of `at` (causal loop bound)",
-        "index",
-        {"at": "index"},
-        {},
-    ),
-    Verb(
-        "compute",
-        "a contraction -> computed on a unit",
-        "reduction",
-        {"unit": "unit"},
-        {"acc": "dtype"},
-    ),
-    Verb(
-        "precision",
-        "operands of a contraction -> rounded to a dtype first",
-        "reduction",
-        {"dtype": "dtype"},
-        {},
-    ),
-    Verb(
-        "multicast",
-        "a tensor read by each tile of the grid -> one read, broadcast to all tiles "
-        "along the grid's last loop",
-        "tensor",
-        {"over": "loop"},
-        {},
-    ),
-    Verb(
-        "load",
-        "a tensor loaded in the innermost loop that it needs -> loaded in the loop `at`, with all "
-        "that the loops inside read of it",
-        "tensor",
-        {"at": "place"},
-        {},
-    ),
-    Verb(
-        "pipeline",
-        "a tile loaded (or computed), then used, in turn -> a circular buffer of `stages` tiles, "
-        "so that the next are in flight while one is used",
-        "tensor",
-        {"stages": "positive"},
-        {},
-    ),
-    Verb(
-        "copy",
-        "a tensor loaded or stored by the program itself -> moved by a DMA engine",
-        "tensor",
-        {"by": "engine"},
-        {},
-    ),
-    Verb(
-        "rasterize",
-        "grid tiles in the order of the grid's axes -> groups of `size` tiles of this "
-        "index, walked along all of `over` (L2 swizzle)",
-        "index",
-        {"size": "positive", "over": "index"},
-        {},
-    ),
-    Verb(
-        "threads",
-        "thread blocks of the launch that stores a tensor have the backend's default "
-        "number of threads -> `count` threads",
-        "tensor",
-        {"count": "positive"},
-        {},
-    ),
-    Verb(
-        "persistent",
-        "one program for each tile of the launch that stores a tensor -> `programs` "
-        "persistent programs per processor, which loop over the tiles",
-        "tensor",
-        {"programs": "positive"},
-        {},
-    ),
-    Verb(
-        "specialize",
-        "the sizes of the launch that stores a tensor are arguments -> compile-time constants",
-        "tensor",
-        {},
-        {},
-    ),
-)
-VERBS = {v.name: v for v in _TABLE}
 # Kinds that are checked when the decisions are carried out.
 _CHECKED_BEFORE = ("order", "flattened", "short")
 MOST_RESIDENT = 16  # persistent programs per processor
-RANK = {v.name: n for n, v in enumerate(_TABLE)}
-
-
-def canonical(schedule: Schedule) -> Schedule:
-    """The same decisions in the order of the verb table, those of one verb in their own order
-    (`place` depends on it). Unknown verbs come last."""
-    ranked = sorted(schedule.decisions, key=lambda d: RANK.get(d.verb, len(RANK)))
-    return Schedule(schedule.kernel, tuple(ranked))
 
 
 def require_legal(spec: Spec, schedule: Schedule, machine: Machine) -> None:

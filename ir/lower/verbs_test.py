@@ -6,7 +6,7 @@ import pytest
 
 from ir.errors import KernelError
 from ir.lower.lower import lower
-from ir.lower.verbs import RANK, VERBS, canonical
+from ir.lower.verb_table import RANK, VERBS, canonical
 from ir.machine import Rendering, Unit
 from ir.parse.schedule import parse_schedule
 from testing.samples.samples import SMALL, decisions, lowered, spec_of, workload

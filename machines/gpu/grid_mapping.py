@@ -7,7 +7,7 @@ from typing import Any
 
 from ir.errors import KernelError
 from ir.lower.launches import GRID, Segment, Tiling
-from ir.lower.verbs import OF_LAUNCH
+from ir.lower.verb_table import OF_LAUNCH
 from ir.nest.nest import Rasterization
 from ir.schedule import Decision, Schedule
 

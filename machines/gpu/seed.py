@@ -25,7 +25,8 @@ from ir.contraction import contraction
 from ir.edits.stages import copy, pipeline
 from ir.errors import KernelError
 from ir.lower.lower import fits, lower
-from ir.lower.verbs import canonical, thread_counts
+from ir.lower.verb_table import canonical
+from ir.lower.verbs import thread_counts
 from ir.machine import Cost, Machine
 from ir.memo import Recent
 from ir.nest.nest import Dot, Launch, Load, Loop, LoopNest, Map, Statement, Store, Tile

@@ -9,7 +9,7 @@ from ir.autoschedule.autoschedule import autoschedule, plain
 from ir.errors import KernelError
 from ir.estimate.estimate import estimate
 from ir.lower.lower import lower
-from ir.lower.verbs import canonical
+from ir.lower.verb_table import canonical
 from ir.machine import Space
 from ir.parse.schedule import parse_schedule
 from ir.reference.inputs import random_inputs

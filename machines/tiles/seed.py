@@ -28,7 +28,7 @@ from ir.edits.stages import pipeline
 from ir.errors import KernelError
 from ir.lower.launches import segments
 from ir.lower.lower import settled
-from ir.lower.verbs import canonical
+from ir.lower.verb_table import canonical
 from ir.machine import Machine
 from ir.schedule import Decision, Schedule
 from ir.sizes import bind

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ir.errors import KernelError
 from ir.lower.lower import lower
-from ir.lower.verbs import canonical
+from ir.lower.verb_table import canonical
 from ir.machine import Machine
 from ir.parse.parse import parse_schedule
 from ir.source import near

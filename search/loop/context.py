@@ -11,7 +11,7 @@ from typing import Protocol
 from ir.digest import text_digest
 from ir.errors import KernelError
 from ir.estimate.estimate import estimate
-from ir.lower.verbs import canonical
+from ir.lower.verb_table import canonical
 from ir.machine import Machine
 from ir.schedule import Schedule
 from ir.spec import Spec

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from ir.edits.edits import Edit, neighbours
-from ir.lower.verbs import RANK, canonical
+from ir.lower.verb_table import RANK, canonical
 from ir.machine import Machine
 from ir.schedule import Decision, Schedule
 from ir.spec import Spec

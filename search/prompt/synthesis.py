@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ir.lower.verbs import VERBS
+from ir.lower.verb_table import VERBS
 from ir.machine import Machine
 from ir.workload import Sizes
 from search.core import difference

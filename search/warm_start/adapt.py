@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ir.lower.verbs import canonical
+from ir.lower.verb_table import canonical
 from ir.machine import Machine
 from ir.schedule import Schedule
 from ir.spec import Spec

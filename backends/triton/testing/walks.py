@@ -18,7 +18,7 @@ from ir.autoschedule.autoschedule import plain
 from ir.edits.edits import neighbours
 from ir.errors import KernelError
 from ir.lower.lower import lower
-from ir.lower.verbs import canonical
+from ir.lower.verb_table import canonical
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
 from ir.parse.parse import parse_workload
