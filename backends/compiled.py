@@ -35,6 +35,8 @@ class Kernel:
     built: Built
     # At which it is the spec, where it is one for several.
     sizes: Sizes = field(default_factory=dict)
+    # That built it, where kernels of one network are of several; None: the network's.
+    backend: Backend | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +62,8 @@ class Compiled:
                 t.name: seen(held[name], shape(t, {}))
                 for t, name in zip(step.spec.inputs, step.inputs, strict=True)
             }
-            made = self.backend.run(kernel.built, kernel.nest, self.machine, kernel.sizes, given)
+            backend = kernel.backend or self.backend
+            made = backend.run(kernel.built, kernel.nest, self.machine, kernel.sizes, given)
             for t, name in zip(step.spec.outputs, step.outputs, strict=True):
                 held[name] = made[t.name]
         return [seen(held[name], sizes) for name, sizes in self.network.outputs]

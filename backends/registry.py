@@ -147,7 +147,7 @@ class Registry:
             raise KernelError(
                 f"target `{found.name}` is not served by backend `{wanted}`",
                 allowed=", ".join(found.backends),
-                hint=near(wanted, found.backends, "leave the backend out to take the first"),
+                hint=near(wanted, found.backends, "name one of these"),
             )
         return self.backend(wanted or found.backends[0])
 

@@ -153,7 +153,7 @@ def _search(kernel: str, machine: Machine, asked: argparse.Namespace) -> list[An
         kernel,
         spec,
         machine.name,
-        name,
+        (name,),
         found.tune,
         found.checks,
         seed=asked.seed,
@@ -162,13 +162,13 @@ def _search(kernel: str, machine: Machine, asked: argparse.Namespace) -> list[An
         policy=asked.policy,
     )
     bench = Bench(spec, machine, partial(backend_for, machine, name), found.tune, found.checks)
-    with LocalEvaluator(bench, 1) as local:
+    with LocalEvaluator([bench], 1) as local:
         store = Forgetful()
         search = Search(
             settings,
             Cached(local, store),
             store,
-            machine=machine,
+            machines={name: machine},
             policy=policy(asked.policy),
             operators=local_operators(),
         )

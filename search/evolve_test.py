@@ -15,6 +15,7 @@ FIELDS = [
     "kernel",
     "target",
     "backend",
+    "backends",
     "shape",
     "evaluations",
     "failures",

@@ -143,7 +143,7 @@ def evaluated(machine: Machine, harms: dict[str, Harm]) -> dict:
         limits=Limits(cpu=10, seconds=1800.0, memory=1 << 30),
     )
     asked = [candidate(machine, harm) for harm in (*harms.values(), None)]
-    with LocalEvaluator(bench, workers=1) as evaluator:
+    with LocalEvaluator([bench], workers=1) as evaluator:
         found = dict(evaluator.evaluate(asked))
     return {name: found[n] for n, name in enumerate([*harms, "good"])}
 

@@ -86,7 +86,7 @@ def evaluated():
         SPEC, target(CHIP), impatient, SIZES, WORKLOAD.checks, limits=Limits(seconds=GUARD)
     )
     pickle.loads(pickle.dumps(bench))
-    with LocalEvaluator(bench, workers=1) as evaluator:
+    with LocalEvaluator([bench], workers=1) as evaluator:
         found = dict(evaluator.evaluate(list(asked.values())))
     return {name: (asked[name], found[n]) for n, name in enumerate(asked)}
 
@@ -106,7 +106,7 @@ def test_a_good_one_after_them_is_evaluated(evaluated):
 
 def test_all_are_stored_as_they_came(evaluated, tmp_path):
     store = Store(str(tmp_path / "store.db"))
-    settings = Settings("scale", SPEC, CHIP, target(CHIP).backends[0], SIZES, WORKLOAD.checks)
+    settings = Settings("scale", SPEC, CHIP, target(CHIP).backends[:1], SIZES, WORKLOAD.checks)
     run = store.start(settings, {})
     store.asked(run, 0, [asked for asked, _ in evaluated.values()], 0.0)
     for asked, outcome in evaluated.values():

@@ -84,7 +84,7 @@ class Desk:
             settings,
             Cached(local, self.store),
             self.store,
-            machine=machine,
+            machines=dict.fromkeys(settings.backends, machine),
             policy=policy(chosen.policy),
             operators=chosen.operators(settings.preferences),
         )
@@ -93,8 +93,10 @@ class Desk:
         if "interrupted" in outcome.stopped_because:
             raise KeyboardInterrupt
         if self.places.learn:
-            Lessons(Path(self.places.learn)).add(distil(outcome, date.today().isoformat()))
-        made_by = {"context": local.context, "sources": sources_digest()}
+            (backend,) = settings.backends
+            lesson = distil(outcome, backend, date.today().isoformat())
+            Lessons(Path(self.places.learn)).add(lesson)
+        made_by = {"context": local.contexts[settings.backends[0]], "sources": sources_digest()}
         return {**known(task), **made_by, **figures(told, outcome)}
 
     def _settings(self, task: SearchAttempt) -> Settings:
@@ -103,7 +105,7 @@ class Desk:
             kernel=task.kernel,
             spec=spec_text(workload.spec),
             target=task.target,
-            backend=backend_for(target(task.target)).manifest.name,
+            backends=(backend_for(target(task.target)).manifest.name,),
             sizes=workload.tune,
             checks=workload.checks,
             evaluations=task.evaluations,
@@ -132,11 +134,11 @@ class Desk:
             bench = Bench(
                 spec=settings.spec,
                 machine=machine,
-                open=partial(backend_for, machine, settings.backend),
+                open=partial(backend_for, machine, settings.backends[0]),
                 sizes=settings.sizes,
                 checks=settings.checks,
             )
-            self._local = LocalEvaluator(bench, 1)
+            self._local = LocalEvaluator([bench], 1)
             self._of = (task.kernel, task.target)
         return self._local
 

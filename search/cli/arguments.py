@@ -57,7 +57,7 @@ class Arguments:
     replay: str | None
     seed: int | None
     workers: int | None
-    backend: str | None
+    backends: tuple[str, ...]
     store: str | None
     no_store: bool
     resume: str | None
@@ -113,7 +113,7 @@ def arguments(words: Sequence[str], target: str, kernel: str) -> Arguments:
         replay=found.replay,
         seed=_whole("--seed", found.seed, 0),
         workers=_whole("--workers", found.workers, 1),
-        backend=found.backend,
+        backends=tuple(dict.fromkeys(found.backend)),
         store=found.store,
         no_store=found.no_store,
         resume=found.resume,
@@ -242,7 +242,11 @@ def _with(group: argparse._ArgumentGroup) -> None:
         "--schedule", metavar="FILE.sched", help="start from this schedule too (one kernel)"
     )
     group.add_argument(
-        "--backend", metavar="NAME", help="one of the target's backends (default: its first)"
+        "--backend",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="one of the target's backends; repeatable (default: all of them, in one race)",
     )
     group.add_argument(
         "--list-targets",

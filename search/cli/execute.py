@@ -34,7 +34,7 @@ FIXED = {  # what a stored run has decided, and the option that says it
     "operators": "--operators",
     "models": "--model",
     "seed": "--seed",
-    "backend": "--backend",
+    "backends": "--backend",
 }
 
 
@@ -64,6 +64,8 @@ def execute(asked: Arguments, around: Invocation, found: Suite) -> int:
             memory=asked.memory,
             lessons=_lessons(asked, around),
         )
+        for note in found.notes:
+            shown.say(note)
         session = Session(plan, shown, Interrupt())
         session.run(problems)
     right = conclude(asked, around, session, found)

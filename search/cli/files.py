@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -46,15 +47,22 @@ def _beside(file: Path, ending: str) -> list[str]:
         return []
 
 
-def given_schedule(file: Path, spec: Spec, machine: Machine, sizes: Sizes) -> str:
+def given_schedule(file: Path, spec: Spec, machines: Sequence[Machine], sizes: Sizes) -> str:
     """A schedule's text in canonical order; KernelError, within the file, where it is not legal
-    for the spec or does not fit the machine at the sizes."""
+    for the spec or does not fit the machine at the sizes.
+
+    machines: the target as each of its backends serves it; one that takes the schedule is enough.
+    """
     text = text_of(file, "--schedule", ".sched")
     schedule = parse_schedule(text, str(file))
-    try:
-        lower(spec, schedule, machine, sizes)
-    except KernelError as error:
-        raise error.within(f"{file}, on target `{machine.name}`") from None
+    faults = []
+    for machine in machines:
+        try:
+            lower(spec, schedule, machine, sizes)
+        except KernelError as error:
+            faults.append(error.within(f"{file}, on target `{machine.name}`"))
+    if len(faults) == len(machines):
+        raise faults[0] from None
     return str(canonical(schedule))
 
 

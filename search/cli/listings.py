@@ -11,8 +11,7 @@ from datetime import UTC, datetime
 from importlib import metadata
 from typing import Any
 
-from backends.backend import Backend
-from backends.registry import backend, backend_for, backend_names, target, target_names
+from backends.registry import backend, backend_for, backend_names, served_by, target, target_names
 from ir.errors import KernelError
 from ir.machine import Machine
 from ir.parse.parse import parse_workload
@@ -26,6 +25,7 @@ from search.cli.tables import columns, summary_text
 from search.core import quantity
 from search.core.settings import Settings
 from search.core.stored import StoredRun
+from search.evaluator.served import Served
 from search.loop.retold import ending, fastest, retold, told
 from search.record.specialization import Texts
 
@@ -180,7 +180,7 @@ def shown(asked: Arguments, around: Invocation, run: str) -> tuple[dict[str, Any
         summary_text([ended.line], around.width),
         _settings_text(problem.settings),
         _lines("lineage, from the first schedule", "\n".join(steps)),
-        *_texts(texts, problem.backend.manifest.extension),
+        *_texts(texts, problem.served[outcome.backend].backend.manifest.extension),
     ]
     return table, "\n".join(part for part in parts if part)
 
@@ -245,9 +245,10 @@ def _lines(title: str, text: str) -> str:
     return f"{title}:\n{text.rstrip()}\n" if text else ""
 
 
-def _opened(found: Machine, name: str) -> Backend:
+def _opened(found: Machine, name: str) -> Served:
     """A backend that need not run here: a source is emitted anywhere."""
     try:
-        return backend_for(found, name)
+        backend = backend_for(found, name)
+        return Served(backend, served_by(found, backend))
     except KernelError as error:
         raise (error if error.where else error.within("--show")) from None

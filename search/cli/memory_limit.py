@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 
 from ir.errors import KernelError
-from ir.machine import Machine
 from ir.reference.inputs import DRAWN, drawn_bytes
 from ir.reference.rounding import HELD_AS
 from ir.sizes import bind, shape
@@ -43,7 +42,7 @@ def require_memory(
         spec = spec_of(problem.settings.spec)
         for sizes in problem.settings.checks:
             _require(problem, sizes, compared_bytes(spec, sizes), workers, there, "a check")
-        drawn = _draws(problem, problem.machine)
+        drawn = _draws(problem)
         if drawn or traced:
             shapes = [one.sizes for one in problem.settings.shapes]
             each = workers if drawn else 1
@@ -95,9 +94,10 @@ def _require(
     )
 
 
-def _draws(problem: Problem, machine: Machine) -> bool:
+def _draws(problem: Problem) -> bool:
     """Whether timing takes inputs: a modelled time does not."""
-    return problem.backend.available(machine).get("time_kind") != "modelled"
+    served = problem.served.values()
+    return any(s.backend.available(s.machine).get("time_kind") != "modelled" for s in served)
 
 
 def _gib(count: int) -> str:

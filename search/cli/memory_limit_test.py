@@ -27,7 +27,8 @@ def problem(kind, *shapes, checks=({"M": 3, "K": 5},)):
         kernel="scale", spec=TEXT, checks=checks, shapes=[WeightedShape(sizes) for sizes in shapes]
     )
     backend = SimpleNamespace(available=lambda machine: {"time_kind": kind})
-    return SimpleNamespace(settings=settings, backend=backend, machine=None)
+    served = {"tongue": SimpleNamespace(backend=backend, machine=None)}
+    return SimpleNamespace(settings=settings, served=served)
 
 
 def test_inputs_are_counted_as_they_are_held_and_as_they_are_drawn():

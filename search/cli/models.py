@@ -19,6 +19,7 @@ from search.core.graph import Graph
 from search.core.lowered import spec_of
 from search.core.model_use import ModelUse, PromptUse, Spent
 from search.core.stored import Keeper
+from search.evaluator.served import Served
 from search.llm.costs import Price, prices
 from search.llm.endpoint import KEY, Endpoint
 from search.llm.ensemble import ensemble
@@ -28,7 +29,7 @@ from search.llm.models import Models, asked, replayed
 from search.loop.context import Operator
 from search.operator import MODEL_OPERATORS
 from search.operator.coach import Coach
-from search.operator.universal import Universal
+from search.operator.universal import Language, Universal
 from search.prompt.archive import Prompts, shown
 from search.prompt.document import Document
 from search.prompt.knowledge import library_of
@@ -161,25 +162,17 @@ def model_operators(
     problem: Problem, found: RunModels, lessons: Sequence[Document] = ()
 ) -> dict[str, Operator]:
     """The operators that ask models, by name."""
-    settings, machine = problem.settings, problem.machine
-    manifest = problem.backend.manifest
-    writer = Writer(
-        kernel=settings.kernel,
-        machine=machine,
-        sizes=settings.sizes,
-        checks=settings.checks,
-        roofline_us=roofline(spec_of(settings.spec), machine, settings.sizes).us,
-        language=manifest.language,
-        library=library_of(manifest.name).with_documents(lessons),
-    )
+    languages = {
+        name: Language(_writer(problem, one, lessons), f"kernel.{one.backend.manifest.extension}")
+        for name, one in problem.served.items()
+    }
     made: list[Operator] = [
         Universal(
             ask=found.models.complete,
             refuse=found.models.refuse,
             model=found.models.ensemble.draw,
-            writer=writer,
+            languages=languages,
             source=_Emitted(problem),
-            file=f"kernel.{manifest.extension}",
             prompts=found.coach.prompts,
             name=name,
             parents=parents,
@@ -189,18 +182,30 @@ def model_operators(
     return {operator.name: operator for operator in made}
 
 
+def _writer(problem: Problem, served: Served, lessons: Sequence[Document]) -> Writer:
+    """Of prompts for a backend, with what is known of it."""
+    settings, machine = problem.settings, served.machine
+    return Writer(
+        kernel=settings.kernel,
+        machine=machine,
+        sizes=settings.sizes,
+        checks=settings.checks,
+        roofline_us=roofline(spec_of(settings.spec), machine, settings.sizes).us,
+        language=served.backend.manifest.language,
+        library=library_of(served.name).with_documents(lessons),
+    )
+
+
 class _Emitted:
-    """What a candidate comes to in the backend's language; one emission at a time."""
+    """What a candidate comes to in its backend's language; one emission at a time."""
 
     def __init__(self, problem: Problem):
         self._problem = problem
         self._lock = threading.Lock()
 
     def __call__(self, candidate: Candidate) -> str:
-        if candidate.source is not None:
-            return candidate.source
         with self._lock:
             try:
-                return source(self._problem, candidate.variant, candidate.schedule)
+                return source(self._problem, candidate)
             except KernelError as error:
                 return f"(it does not lower: {error.what})\n"

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from backends.backend import Backend
 from backends.compiled import Kernels
+from backends.manifest import Manifest
 from frontends.kernelbench.apart import apart
 from frontends.kernelbench.solution import Solution
 from ir.errors import KernelError
-from ir.machine import Machine
 from ir.network import Network, Outside
 from ir.partition.partition import partition
 from ir.partition.unify import unified
@@ -24,6 +23,7 @@ from search.cli.files import require, require_writable
 from search.core import quantity
 from search.core.outcome import Outcome
 from search.core.workload import WeightedShape
+from search.evaluator.served import Served
 
 SECONDS = 300.0  # that reading a file may take
 
@@ -59,9 +59,9 @@ class Module:
         """The heaviest shape of a task; None for a problem."""
         return self.sized[0].shape if self.sized else None
 
-    def networks(self, machine: Machine, backend: Backend) -> tuple[Network, ...]:
+    def networks(self, served: Served) -> tuple[Network, ...]:
         """Its steps on a machine, at each shape; KernelError where they cannot be lowered."""
-        emit = Kernels(machine, backend).emit
+        emit = Kernels(served.machine, served.backend).emit
         texts = self.sized or (self,)
         try:
             return tuple(partition(one.spec, {}, one.aliases, emit, one.outside) for one in texts)
@@ -228,26 +228,34 @@ def require_own(left: Sequence[str]) -> None:
         )
 
 
-def require_imported(backends: Mapping[str, Backend]) -> None:
+def not_imported(manifest: Manifest) -> str:
+    """Why Python cannot import sources of a backend; empty where it can."""
+    if manifest.extension == IMPORTED:
+        return ""
+    return f"its sources are {manifest.language}, which a file of Python cannot hold"
+
+
+def require_imported(served: Mapping[str, Sequence[Served]]) -> None:
     """KernelError where there is not one target, with sources that Python imports.
 
-    backends: by target.
+    served: by target, the backends that race for it.
     """
-    if len(backends) != 1:
+    if len(served) != 1:
         raise KernelError(
-            f"a `ModelNew` runs on one target, not on {len(backends)}",
+            f"a `ModelNew` runs on one target, not on {len(served)}",
             where=MODEL_NEW,
             hint="name one with --target",
         )
-    for target, backend in backends.items():
-        if backend.manifest.extension != IMPORTED:
-            raise KernelError(
-                f"kernels for `{target}` are {backend.manifest.language}, which a file of Python "
-                "cannot hold",
-                where=MODEL_NEW,
-                allowed=f"a target whose sources are .{IMPORTED} files",
-                hint="leave it out, or name another target",
-            )
+    for target, each in served.items():
+        for manifest in (one.backend.manifest for one in each):
+            if not_imported(manifest):
+                raise KernelError(
+                    f"kernels for `{target}` are {manifest.language}, which a file of Python "
+                    "cannot hold",
+                    where=MODEL_NEW,
+                    allowed=f"a target whose sources are .{IMPORTED} files",
+                    hint="leave it out, or name another target",
+                )
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from backends.emit import template_digest
 from ir.digest import spec_digest, text_digest
 from ir.errors import KernelError
 from ir.guards import WITHIN
-from ir.machine import Machine
 from ir.print import workload_text
 from ir.workload import Workload
 from search.cli.arguments import Arguments
@@ -21,7 +20,7 @@ from search.cli.suite import Problem
 from search.core import difference
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluation
-from search.core.lowered import lowered, spec_of
+from search.core.lowered import nest_of, spec_of
 from search.core.outcome import Outcome
 from search.core.settings import Settings
 from search.core.shape_dispatch import ShapeDispatch
@@ -43,22 +42,20 @@ FOLDER = "kernels_generated"
 
 def winner_source(problem: Problem, outcome: Outcome) -> str:
     """The source of the best candidate, as it was evaluated."""
-    best = outcome.best
-    assert best is not None, "a run without a correct candidate has no source"
-    if best.source is not None:
-        return best.source
-    return source(problem, best.variant, best.schedule)
+    assert outcome.best is not None, "a run without a correct candidate has no source"
+    return source(problem, outcome.best)
 
 
-def source(
-    problem: Problem, variant: str, schedule: str, shapes: Sequence[WeightedShape] = ()
-) -> str:
-    """What the backend emits for a schedule. shapes: those that it fits at; by default all."""
-    machine: Machine = problem.machine
-    spec = spec_of(variant)
-    sizes = widest(spec, machine, shapes or problem.settings.shapes)
-    nest = lowered(variant, schedule, machine, sizes)
-    return problem.backend.emit(nest, machine)
+def source(problem: Problem, candidate: Candidate, shapes: Sequence[WeightedShape] = ()) -> str:
+    """A candidate's own source, or what its backend emits for its schedule.
+
+    shapes: those that it fits at; by default all.
+    """
+    if candidate.source is not None:
+        return candidate.source
+    served = problem.served[candidate.backend]
+    sizes = widest(spec_of(candidate.variant), served.machine, shapes or problem.settings.shapes)
+    return served.backend.emit(nest_of(candidate, served.machine, sizes), served.machine)
 
 
 def lineage(outcome: Outcome, candidate: Candidate) -> tuple[str, ...]:
@@ -69,10 +66,10 @@ def lineage(outcome: Outcome, candidate: Candidate) -> tuple[str, ...]:
     )
 
 
-def command(settings: Settings, own: bool = True) -> str:
+def command(settings: Settings, own: bool = True, listed: Sequence[str] = ()) -> str:
     """The command that gives a run with these settings again; where a schedule was given, one
     that starts from the record's own. own: that schedule is for the spec's own equations, which
-    a run starts from."""
+    a run starts from.  listed: the target's backends, which are named where they did not all race."""
     kept = f"{FOLDER}/{settings.kernel}/{settings.target}/{SCHEDULE}"
     options = {
         "target": settings.target,
@@ -87,6 +84,8 @@ def command(settings: Settings, own: bool = True) -> str:
     }
     given = [f"--{name}={value}" for name, value in options.items() if value is not None]
     given += [f"--model={name}" for name in settings.models]
+    if tuple(settings.backends) != tuple(listed or settings.backends):
+        given += [f"--backend={name}" for name in settings.backends]
     given[2:2] = [f"--shape={_worded(shape)}" for shape in settings.shapes]
     return " ".join(("bazel run //search:evolve --", *given))
 
@@ -116,19 +115,20 @@ def winner(
     spec = spec_of(settings.spec)
     text = winner_source(problem, outcome)
     other = _other_equations(settings, outcome.best)
-    name = f"kernel.{problem.backend.manifest.extension}"
+    served = problem.served[outcome.best.backend]
+    name = f"kernel.{served.backend.manifest.extension}"
     record = Record(
         kernel=settings.kernel,
         target=settings.target,
-        backend=settings.backend,
+        backend=served.name,
         source=name,
-        command=made_by or command(settings, other is None),
+        command=made_by or command(settings, other is None, served.machine.backends),
         digests=Digests(
             spec=spec_digest(spec),
             schedule=text_digest(outcome.best.schedule),
             source=text_digest(text),
-            templates=template_digest(settings.backend),
-            toolchain=said.get("toolchain") or problem.backend.manifest.toolchain,
+            templates=template_digest(served.name),
+            toolchain=said.get("toolchain") or served.backend.manifest.toolchain,
             variant=digest_of(other),
         ),
         correct_by=outcome.evaluation.correct_by,
@@ -208,7 +208,7 @@ def dispatch_texts(problem: Problem, found: ShapeDispatch) -> tuple[Texts, ...]:
     for kernel in found.kernels:
         one = kernel.candidate
         fitting = [s for s, us in zip(found.shapes, kernel.times, strict=True) if us is not None]
-        text = one.source or source(problem, one.variant, one.schedule, fitting)
+        text = source(problem, one, fitting)
         made.append(Texts(one.schedule, text, _other_equations(problem.settings, one)))
     return tuple(made)
 
@@ -246,13 +246,12 @@ class Destination:
     def promotes(self, problem: Problem) -> bool:
         """Whether a winner goes to the checkout: by itself, a kernel of the library for a target
         of the project that is not for tests."""
-        usual = problem.library and problem.ours and not problem.backend.manifest.for_tests
+        usual = problem.library and problem.ours and not problem.for_tests
         return self.checkout is not None and (self.all or usual)
 
     def writes(self, problem: Problem) -> bool:
         """Whether a winner goes to the folder."""
-        for_tests = problem.backend.manifest.for_tests
-        return self.out is not None and (self.named or not for_tests)
+        return self.out is not None and (self.named or not problem.for_tests)
 
 
 def destination(asked: Arguments, around: Invocation, problems: Sequence[Problem]) -> Destination:

@@ -17,12 +17,11 @@ SPEC = '''def twice(x: f32[M]) -> f32[M]:
 
 
 def problem(library=True, ours=True, for_tests=False):
-    backend = SimpleNamespace(manifest=SimpleNamespace(for_tests=for_tests))
     settings = SimpleNamespace(kernel="twice", target="chip", spec=SPEC)
     return SimpleNamespace(
         library=library,
         ours=ours,
-        backend=backend,
+        for_tests=for_tests,
         settings=settings,
         machine=SimpleNamespace(name="chip"),
     )

@@ -18,6 +18,7 @@ from search.core.evaluation import Evaluation
 from search.core.graph import Graph
 from search.core.outcome import Outcome
 from search.core.settings import Settings
+from search.evaluator.served import Served
 from search.record.record import read_record
 
 (NAME,) = set(target_names(for_tests=True)) - set(target_names())
@@ -50,7 +51,7 @@ def folder(tmp_path):
         "twice",
         spec_text(SPEC),
         NAME,
-        backend.manifest.name,
+        (backend.manifest.name,),
         SIZES,
         checks=({"M": 3, "K": 5},),
         evaluations=4,
@@ -78,7 +79,8 @@ def folder(tmp_path):
         graph=graph,
         outcomes={BEST.key: found},
     )
-    problem = Problem(settings, MACHINE, backend, SIZES, ours=True)
+    served = {backend.manifest.name: Served(backend, MACHINE)}
+    problem = Problem(settings, served, SIZES, ours=True)
     written = promote(problem, outcome, tmp_path, {})
     assert written.written
     return written.folder
@@ -108,14 +110,23 @@ def test_the_lineage_names_the_operator_and_what_it_did(folder):
 def test_the_command_names_the_operators_that_made_it(folder):
     made = read_record(folder).record.command
     assert "--operators=step,rewrite" in made
-    every = Settings("twice", spec_text(SPEC), NAME, "tongue", SIZES, evaluations=4)
+    every = Settings("twice", spec_text(SPEC), NAME, ("tongue",), SIZES, evaluations=4)
     assert "--operators" not in command(every) and "--model" not in command(every)
     assert command(replace(every, models=("large:2", "small"))).endswith(
         "--model=large:2 --model=small"
     )
 
 
+def test_the_command_names_the_backends_where_not_all_of_the_target_raced():
+    both = Settings("twice", spec_text(SPEC), NAME, ("tongue", "dialect"), SIZES)
+    assert "--backend" not in command(both, listed=("tongue", "dialect"))
+    narrowed = command(replace(both, backends=("dialect",)), listed=("tongue", "dialect"))
+    assert narrowed.endswith("--backend=dialect")
+
+
 def test_a_schedule_of_other_equations_is_nothing_to_start_from():
-    given = Settings("twice", spec_text(SPEC), NAME, "tongue", SIZES, schedule="schedule(twice)\n")
+    given = Settings(
+        "twice", spec_text(SPEC), NAME, ("tongue",), SIZES, schedule="schedule(twice)\n"
+    )
     assert f"--schedule=kernels_generated/twice/{NAME}/schedule.sched" in command(given)
     assert "--schedule" not in command(given, own=False)

@@ -31,7 +31,6 @@ from search.cli.tables import filled, summary_text
 from search.cli.task_check import Results, task_results, task_text
 from search.core.lowered import nest_of, spec_of
 from search.core.outcome import Outcome
-from search.core.provenance import here
 from search.evaluator.sandbox import Limits, enter, homes
 from search.evaluator.stages import SEED
 from search.report.collect import result
@@ -87,7 +86,7 @@ def _unwritten(asked: Arguments, session: Session) -> Iterator[str]:
         for e in session.ended
         if e.outcome.best is not None
         and not e.interrupted
-        and not e.problem.backend.manifest.for_tests
+        and not e.problem.for_tests
         and not (wanted.promotes(e.problem) or wanted.writes(e.problem))
     ]
     if names and asked.promote is None and not asked.json and asked.model_new is None:
@@ -191,13 +190,13 @@ def page(ended: Sequence[Ended], command: str, now: datetime) -> Page:
 
 
 def _page_result(ended: Ended) -> RunReport:
-    problem, outcome, said = ended.problem, ended.outcome, here(ended.environment)
+    problem, outcome, said = ended.problem, ended.outcome, ended.here
+    manifest = problem.served[outcome.backend].backend.manifest
     source = None
     if outcome.best is not None:
-        extension = problem.backend.manifest.extension
-        source = Text(f"Source, kernel.{extension}", winner_source(problem, outcome))
+        source = Text(f"Source, kernel.{manifest.extension}", winner_source(problem, outcome))
     facts = {
-        "toolchain": said.get("toolchain") or problem.backend.manifest.toolchain,
+        "toolchain": said.get("toolchain") or manifest.toolchain,
         **{name: said[name] for name in ("device", "clocks") if name in said},
         "evaluation": f"{ended.environment.get('workers')} at a time",
         **_sandbox(ended.environment.get("sandbox")),
@@ -212,7 +211,8 @@ def _others(ended: Ended) -> tuple[Text, ...]:
     """The texts of the kernels that share the winner's shapes."""
     if ended.outcome.dispatch is None:
         return ()
-    extension, found = ended.problem.backend.manifest.extension, []
+    manifest = ended.problem.served[ended.outcome.backend].backend.manifest
+    extension, found = manifest.extension, []
     kernels = dispatch_texts(ended.problem, ended.outcome.dispatch)
     for number, kernel in list(enumerate(kernels))[1:]:
         found.append(Text(f"Kernel {number}: schedule", kernel.schedule))
@@ -272,7 +272,8 @@ def timeline(problem: Problem, outcome: Outcome) -> bytes:
 
 def _profile(problem: Problem, outcome: Outcome, folder: Path) -> None:
     assert outcome.best is not None, "a run without a correct candidate has no timeline"
-    machine, sizes, backend = problem.machine, problem.settings.sizes, problem.backend
+    served, sizes = problem.served[outcome.best.backend], problem.settings.sizes
+    machine, backend = served.machine, served.backend
     spec = spec_of(problem.settings.spec)
     inputs = random_inputs(spec, sizes, np.random.default_rng(SEED))
     nest = nest_of(outcome.best, machine, sizes)

@@ -34,6 +34,7 @@ from search.display.display import Display
 from search.evaluator.cache import Cached
 from search.evaluator.identity import SourceIdentity
 from search.evaluator.local import LocalEvaluator
+from search.evaluator.served import Served
 from search.evaluator.shapes import AFFORDABLE_BYTES, AFFORDABLE_FLOPS, SLOW
 from search.evaluator.stages import Bench
 from search.loop.context import Operator
@@ -154,11 +155,14 @@ class Ended:
     held_out: tuple[HeldOut, ...] = ()
 
     @property
+    def here(self) -> Mapping[str, str]:
+        """What the winner's backend says of this machine."""
+        return here(self.environment, self.outcome.backend)
+
+    @property
     def line(self) -> SummaryLine:
         """For the summary."""
-        return SummaryLine(
-            self.outcome, self.record, here(self.environment), self.held_out, self.out
-        )
+        return SummaryLine(self.outcome, self.record, self.here, self.held_out, self.out)
 
     def table(self) -> dict[str, Any]:
         """As plain data, the winner's texts among it."""
@@ -239,26 +243,29 @@ class Session:
 
     def _search(self, asked: Problem, equipment: Prepared) -> None:
         problem, settings = equipment.problem, equipment.problem.settings
-        bench = Bench(
-            spec=settings.spec,
-            machine=problem.machine,
-            open=partial(backend_for, problem.machine, settings.backend),
-            sizes=settings.sizes,
-            checks=settings.checks,
-            workload=settings.workload,
-            partly=settings.dispatch > 1,
-        )
-        with LocalEvaluator(bench, self.plan.workers) as local:
+        benches = [
+            Bench(
+                spec=settings.spec,
+                machine=one.machine,
+                open=partial(backend_for, one.machine, name),
+                sizes=settings.sizes,
+                checks=settings.checks,
+                workload=settings.workload,
+                partly=settings.dispatch > 1,
+            )
+            for name, one in problem.served.items()
+        ]
+        with LocalEvaluator(benches, self.plan.workers) as local:
             search = Search(
                 settings,
                 Cached(local, self.plan.store),
                 self.plan.store,
-                machine=problem.machine,
+                machines={name: one.machine for name, one in problem.served.items()},
                 policy=policy(settings.policy),
                 operators=equipment.operators,
                 models=equipment.models,
                 run=problem.run or None,
-                identity=SourceIdentity(problem.backend, problem.machine, settings.shapes),
+                identity=SourceIdentity(problem.served, settings.shapes),
             )
             outcome = search.run(self.display.on_event)
             self.left.remove(asked)
@@ -267,14 +274,15 @@ class Session:
     def _learn(self, ended: Ended) -> None:
         """Writes down what the run teaches, where that is wanted."""
         if self.plan.lessons is not None:
-            self.plan.lessons.add(distil(ended.outcome, date.today().isoformat()))
+            for name in ended.outcome.settings.backends:
+                self.plan.lessons.add(distil(ended.outcome, name, date.today().isoformat()))
 
     def _keep(self, ended: Ended) -> None:
         """Writes the winner where it goes, if it is better than what is there."""
         wanted, problem, outcome = self.plan.destination, ended.problem, ended.outcome
         if outcome.best is None:
             return
-        said = here(ended.environment)
+        said = ended.here
         try:
             if wanted.checkout is not None and wanted.promotes(problem):
                 made = promote(problem, outcome, wanted.checkout, said)
@@ -299,7 +307,7 @@ class Session:
         if found is None or not plan.held_out:
             return
         self.display.say(f"  trying {plan.held_out} shapes that nothing was tuned for")
-        correct_by = here(ended.environment).get("correct_by", "")
+        correct_by = ended.here.get("correct_by", "")
         ended.held_out = tried_at_held_out(
             ended.problem, found, plan.held_out, plan.workers, correct_by
         )
@@ -317,7 +325,7 @@ def tried_at_held_out(
     correct_by: how results are had; where that is slow they are compared at the first check
     shape only.
     """
-    settings, machine = problem.settings, problem.machine
+    settings, machine = problem.settings, _served(problem, found).machine
     spec = spec_of(settings.spec)
 
     def possible(sizes: Sizes) -> bool:
@@ -337,23 +345,22 @@ def tried_at_held_out(
 def _at(
     problem: Problem, spec: Spec, found: ShapeDispatch, sizes: Sizes, workers: int, compared: bool
 ) -> HeldOut:
-    settings, machine = problem.settings, problem.machine
+    settings, served = problem.settings, _served(problem, found)
+    machine = served.machine
     number = _chosen(problem, found, sizes)
     kernels = [kernel.candidate for kernel in found.kernels]
     schedule = schedule_text(scheduled(spec, machine, sizes))
-    first = Candidate(
-        settings.spec, schedule, settings.target, settings.backend, origin=Origin(FIRST)
-    )
+    first = Candidate(settings.spec, schedule, settings.target, served.name, origin=Origin(FIRST))
     bench = Bench(
         spec=settings.spec,
         machine=machine,
-        open=partial(backend_for, machine, settings.backend),
+        open=partial(backend_for, machine, served.name),
         sizes=sizes,
         checks=() if compared else settings.checks[:1],
     )
     asked = [c for n, c in enumerate(kernels) if _fits(problem, found, n, sizes)]
     asked = list({c.key: c for c in (*asked, first)}.values())
-    with LocalEvaluator(bench, min(workers, len(asked))) as local:
+    with LocalEvaluator([bench], min(workers, len(asked))) as local:
         outcomes = {asked[n].key: outcome for n, outcome in local.evaluate(asked)}
     times = {key: _us(outcome) for key, outcome in outcomes.items()}
     here = outcomes[kernels[number].key]
@@ -380,4 +387,9 @@ def _chosen(problem: Problem, found: ShapeDispatch, sizes: Sizes) -> int:
 
 def _fits(problem: Problem, found: ShapeDispatch, number: int, sizes: Sizes) -> bool:
     one = found.kernels[number].candidate
-    return fits_at(one.variant, one.schedule, problem.machine, sizes)
+    return fits_at(one.variant, one.schedule, _served(problem, found).machine, sizes)
+
+
+def _served(problem: Problem, found: ShapeDispatch) -> Served:
+    """The backend that the kernels of a dispatch are of."""
+    return problem.served[found.kernels[FALLBACK].candidate.backend]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import product
 from pathlib import Path
 
-from backends.backend import Backend
-from backends.registry import backend_for, served_by, target
+from backends.manifest import Manifest
+from backends.registry import target
 from ir.autoschedule.autoschedule import plain
 from ir.errors import KernelError
 from ir.lower.lower import lower
@@ -26,16 +28,19 @@ from search.cli.modules import (
     ShapedKernel,
     ShapedNetwork,
     module_kernels,
+    not_imported,
     read,
     read_task,
     require_imported,
     require_own,
 )
+from search.cli.serving import serving, usable
 from search.cli.shapes import in_order
 from search.cli.shapes import workload as shapes_of
 from search.core.lowered import spec_of
 from search.core.settings import POLICY, Settings
 from search.core.workload import WeightedShape, heaviest
+from search.evaluator.served import Served
 from search.llm.costs import prices
 from search.llm.ensemble import ensemble
 from search.llm.ledger import Ledger
@@ -48,8 +53,7 @@ class Problem:
     """One kernel for one target, with all that a search for it needs."""
 
     settings: Settings
-    machine: Machine
-    backend: Backend
+    served: Mapping[str, Served]  # the target by backend, in the order of the settings
     tune: Sizes  # the sizes that the kernel's own file names
     ours: bool  # the target is the project's, so that a record for it can be tested later
     library: bool = False  # the kernel is the library's
@@ -60,6 +64,16 @@ class Problem:
     def title(self) -> str:
         """For a person."""
         return f"{self.settings.kernel} on {self.settings.target}"
+
+    @property
+    def machine(self) -> Machine:
+        """The target, for what does not depend on a backend."""
+        return next(iter(self.served.values())).machine
+
+    @property
+    def for_tests(self) -> bool:
+        """Whether a backend proves nothing about a kernel."""
+        return any(one.backend.manifest.for_tests for one in self.served.values())
 
 
 ENDING = ".kir"
@@ -75,6 +89,7 @@ class Suite:
     networks: Mapping[str, Network] = field(default_factory=dict)  # the module's steps, by target
     # The same at each shape of a task
     shaped: Mapping[str, tuple[ShapedNetwork, ...]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()  # for a person: which backends are left out, and why
 
 
 def suite(asked: Arguments, path: Callable[[str], Path]) -> Suite:
@@ -118,13 +133,23 @@ def suite(asked: Arguments, path: Callable[[str], Path]) -> Suite:
     _require_distinct("--kernel", [w.spec.name for w, _ in workloads])
     _require_distinct("--target", [m.name for m, _ in machines])
     given = path(asked.schedule) if asked.schedule is not None else None
-    return Suite(
-        tuple(
-            replace(_problem(asked, each, m, ours, given), library=in_library)
-            for m, ours in machines
-            for each, in_library in workloads
-        )
-    )
+    problems: list[Problem] = []
+    notes: dict[str, None] = {}
+    for m, ours in machines:
+        every = serving(m, asked.backends)
+        for each, in_library in workloads:
+            able = every.narrowed(partial(_lacks, each.spec))
+            notes |= dict.fromkeys(able.notes)
+            problem = _problem(asked, each, able.served, ours, given)
+            problems.append(replace(problem, library=in_library))
+    return Suite(tuple(problems), notes=tuple(notes))
+
+
+def _lacks(spec: Spec, manifest: Manifest) -> str:
+    """What a backend does not hold of a kernel's tensors; empty where it holds them."""
+    dtypes = dict.fromkeys(t.dtype for t in (*spec.inputs, *spec.outputs))
+    lacking = [dtype for dtype in dtypes if dtype not in manifest.dtypes]
+    return f"its kernels hold no {', '.join(lacking)}, which `{spec.name}` has" if lacking else ""
 
 
 def _module(asked: Arguments, path: Callable[[str], Path]) -> Suite:
@@ -150,10 +175,10 @@ def _module(asked: Arguments, path: Callable[[str], Path]) -> Suite:
             )
     machines = [machine(name, path) for name in asked.targets]
     _require_distinct("--target", [m.name for m, _ in machines])
-    backends = {m.name: usable(m, asked.backend) for m, _ in machines}
-    machines = [(served_by(m, backends[m.name]), own) for m, own in machines]
+    every = {m.name: serving(m, asked.backends) for m, _ in machines}
     if asked.model_new is not None:
-        require_imported(backends)
+        every = {name: each.narrowed(not_imported) for name, each in every.items()}
+        require_imported({name: each.served for name, each in every.items()})
         require_own(asked.allow_torch)
     if asked.task is None:
         _require_one_kernel(asked)
@@ -164,7 +189,8 @@ def _module(asked: Arguments, path: Callable[[str], Path]) -> Suite:
             path(asked.problem or ""), asked.reduced, asked.model_new is not None, asked.allow_torch
         )
     found = {
-        m.name: module_kernels(module, module.networks(m, backends[m.name])) for m, _ in machines
+        name: module_kernels(module, module.networks(each.served[0]))
+        for name, each in every.items()
     }
     if not any(each.kernels for each in found.values()):
         raise KernelError(
@@ -172,13 +198,16 @@ def _module(asked: Arguments, path: Callable[[str], Path]) -> Suite:
             + ("PyTorch computes all of it" if module.left else "nothing is computed"),
             where=str(module.file),
         )
-    problems = tuple(
-        _problem(asked, _workload_of(kernel), m, ours, None, kernel.shapes)
-        for m, ours in machines
-        for kernel in found[m.name].kernels
-    )
+    problems, notes = [], dict.fromkeys(note for each in every.values() for note in each.notes)
+    for m, ours in machines:
+        for kernel in found[m.name].kernels:
+            able = every[m.name].narrowed(partial(_lacks, kernel.spec))
+            notes |= dict.fromkeys(able.notes)
+            workload = _workload_of(kernel)
+            problems.append(_problem(asked, workload, able.served, ours, None, kernel.shapes))
     networks = {name: each.shaped[0].network for name, each in found.items()}
-    return Suite(problems, module, networks, {name: each.shaped for name, each in found.items()})
+    shaped = {name: each.shaped for name, each in found.items()}
+    return Suite(tuple(problems), module, networks, shaped, tuple(notes))
 
 
 def _workload_of(kernel: ShapedKernel) -> Workload:
@@ -192,14 +221,13 @@ def resumed(
     run: str,
     stored: Settings,
     path: Callable[[str], Path],
-    opened: Callable[[Machine, str], Backend] | None = None,
+    opened: Callable[[Machine, str], Served] = usable,
 ) -> Problem:
     """A stored run as a problem, with limits as wide as the user says.
 
-    opened: gives the backend; by default one that can be used here. Raises KernelError where
+    opened: gives a backend; by default one that can be used here. Raises KernelError where
     another target is named, or there is no such backend.
     """
-    opened = opened or usable
     if len(asked.targets) > 1:
         raise KernelError("a run has one target", where="--target", hint="leave it out")
     found, ours = machine(asked.targets[0] if asked.targets else stored.target, path)
@@ -225,7 +253,8 @@ def resumed(
     )
     known = _tune_of(stored)
     tune, library = known or sizes, known is not None
-    return Problem(settings, found, opened(found, stored.backend), tune, ours, library, run)
+    served = {name: opened(found, name) for name in stored.backends}
+    return Problem(settings, served, tune, ours, library, run)
 
 
 def library() -> tuple[str, ...]:
@@ -240,23 +269,6 @@ def machine(name: str, path: Callable[[str], Path]) -> tuple[Machine, bool]:
         return target(str(path(name)) if by_file else name), not by_file
     except KernelError as error:
         raise (error if error.where else error.within("--target")) from None
-
-
-def usable(found: Machine, wanted: str | None) -> Backend:
-    """The backend that serves a machine; KernelError where it can check nothing here."""
-    try:
-        backend = backend_for(found, wanted)
-    except KernelError as error:
-        raise (error if error.where else error.within("--backend")) from None
-    here = backend.available(found)
-    if not here.get("correct_by") or not here.get("time_kind"):
-        raise KernelError(
-            f"backend `{backend.manifest.name}` cannot check and time kernels for "
-            f"`{found.name}` on this machine: {here.get('why')}",
-            where="--target",
-            hint="--list-targets says what can be done here",
-        )
-    return backend
 
 
 def _workload(name: str, path: Callable[[str], Path]) -> Workload:
@@ -280,7 +292,7 @@ def _by_file(name: str) -> bool:
 def _problem(
     asked: Arguments,
     workload: Workload,
-    found: Machine,
+    served: Sequence[Served],
     ours: bool,
     given: Path | None,
     known: tuple[WeightedShape, ...] = (),
@@ -297,19 +309,18 @@ def _problem(
             where="--kernel",
             hint="add lines such as `check(M=7, N=13)` below its `def`",
         )
-    backend = usable(found, asked.backend)
-    found = served_by(found, backend)
+    found = served[0].machine
     chosen = asked.policy or POLICY
     policy(chosen)
     operators = named_operators(asked.operators, bool(asked.models))
     require_models(asked.models, asked.prices, asked.max_cost)
     try:
-        for shape in shapes:
-            lower(spec, plain(spec, found, shape.sizes), found, shape.sizes)
+        for shape, one in product(shapes, served):
+            lower(spec, plain(spec, one.machine, shape.sizes), one.machine, shape.sizes)
     except KernelError as error:
         where = f"kernel `{spec.name}` on target `{found.name}`"
         raise error.within(f"{where}: {error.where}" if error.where else where) from None
-    schedule = given_schedule(given, spec, found, sizes) if given else ""
+    schedule = given_schedule(given, spec, [s.machine for s in served], sizes) if given else ""
     limit = asked.evaluations
     if limit is None and asked.seconds is None:
         limit = EVALUATIONS
@@ -317,7 +328,7 @@ def _problem(
         kernel=spec.name,
         spec=spec_text(spec),
         target=found.name,
-        backend=backend.manifest.name,
+        backends=tuple(one.name for one in served),
         sizes=sizes,
         checks=tuple(in_order(spec, check) for check in workload.checks),
         evaluations=limit,
@@ -335,7 +346,7 @@ def _problem(
         dispatch=(asked.dispatch or 1) if len(shapes) > 1 else 1,
         left_to_torch=asked.allow_torch,
     )
-    return Problem(settings, found, backend, workload.tune or sizes, ours)
+    return Problem(settings, {one.name: one for one in served}, workload.tune or sizes, ours)
 
 
 def _in_order(spec: Spec, shapes: Sequence[WeightedShape]) -> tuple[WeightedShape, ...]:

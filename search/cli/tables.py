@@ -9,6 +9,7 @@ from typing import Any
 
 from ir.guards import WITHIN
 from search.core import provenance, quantity
+from search.core.by_backend import by_backend
 from search.core.contributions import contributions
 from search.core.evaluation import Evaluated, Failure
 from search.core.held_out import HeldOut, gain, held_out_words
@@ -114,7 +115,8 @@ class SummaryLine:
             "run": outcome.run,
             "kernel": settings.kernel,
             "target": settings.target,
-            "backend": settings.backend,
+            "backend": outcome.best.backend if outcome.best else None,
+            "backends": [each.table() for each in by_backend(outcome)],
             "shape": dict(settings.sizes),
             "evaluations": outcome.evaluations,
             "failures": dict(outcome.failures),
@@ -226,6 +228,31 @@ def held_out_text(rows: Sequence[HeldOut], width: int | None = None) -> str:
     return text + filled(held_out_words(rows), width)
 
 
+def backends_text(outcome: Outcome, width: int | None = None) -> str:
+    """A table of what each backend came to; nothing where there is one."""
+    if len(outcome.settings.backends) == 1:
+        return ""
+    titles = ("backend", "evaluated", "correct", "failed", "correct by", "first", "best")
+    cells: list[Sequence[str]] = [(*titles, "best schedule, over the first")]
+    for each in by_backend(outcome):
+        cells.append(
+            (
+                each.backend,
+                str(each.evaluated),
+                str(each.correct),
+                str(each.failed),
+                each.evaluation.correct_by if each.evaluation else quantity.NONE,
+                quantity.time(each.first_us),
+                quantity.time(each.best_us),
+                "; ".join(each.edits) or ("the same" if each.best else quantity.NONE),
+            )
+        )
+    settings, best = outcome.settings, outcome.best
+    won = f", won by {best.backend}" if best else ""
+    head = f"{settings.kernel} on {settings.target}, by backend{won}:\n"
+    return head + columns(cells, "<>>><>><", width)
+
+
 def shapes_text(outcome: Outcome, width: int | None = None) -> str:
     """A table of the times at each shape, and the guards by which kernels are chosen; nothing
     where there is one shape."""
@@ -285,7 +312,11 @@ def summary_text(lines: Sequence[SummaryLine], width: int | None = None) -> str:
     more = [
         t
         for line in lines
-        for t in (shapes_text(line.outcome, width), held_out_text(line.held_out, width))
+        for t in (
+            backends_text(line.outcome, width),
+            shapes_text(line.outcome, width),
+            held_out_text(line.held_out, width),
+        )
         if t
     ]
     return text + "".join(f"\n{each}" for each in more)

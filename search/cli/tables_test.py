@@ -1,9 +1,17 @@
 """Tables line up, and fit a width without losing a word."""
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from search.cli.tables import COLUMNS, columns, filled
+from search.cli.tables import COLUMNS, SummaryLine, backends_text, columns, filled
+from search.core.archive import Archive
+from search.core.candidate import Candidate, Origin
+from search.core.evaluation import Evaluation, Failure
+from search.core.graph import Graph
+from search.core.outcome import Outcome
+from search.core.settings import Settings
 
 
 def test_cells_stand_below_each_other_under_an_underlined_head():
@@ -76,3 +84,61 @@ def test_a_sentence_fits_each_width(text, width):
     lines = filled(text, width).splitlines()
     assert max(map(len, lines)) <= width
     assert " ".join(" ".join(lines).split()) == text
+
+
+def raced():
+    """The outcome of a race that the second of two backends has won."""
+    graph, first = Graph(), "schedule(k)\ntile(m, size=32)\n"
+    one = Candidate("spec", first, "chip", "one", origin=Origin("first"))
+    two = Candidate("spec", first, "chip", "two", origin=Origin("first"))
+    best = Candidate(
+        "spec", first.replace("32", "64"), "chip", "two", origin=Origin("step", (two.key,))
+    )
+    for c in (one, two, best):
+        graph.add(c)
+    fast = Evaluation(5.0, "modelled", "interpreter")
+    outcomes = {
+        one.key: Failure("emit", "refused", "not in this language"),
+        two.key: Evaluation(20.0, "modelled", "interpreter"),
+        best.key: fast,
+    }
+    return Outcome(
+        run="k-chip-1",
+        settings=Settings("k", "spec", "chip", ("one", "two"), {"M": 64}),
+        evaluations=3,
+        failures={"emit": 1},
+        first=one,
+        first_us=None,
+        plain_us=None,
+        best=best,
+        evaluation=fast,
+        roofline_us=1.0,
+        stopped_because="enough",
+        seconds=1.0,
+        archive=Archive((1,)),
+        graph=graph,
+        outcomes=outcomes,
+    )
+
+
+def test_a_race_has_a_row_for_each_backend():
+    assert backends_text(raced()).splitlines() == [
+        "k on chip, by backend, won by two:",
+        "backend  evaluated  correct  failed  correct by     first     best  best schedule, over the first",
+        "-------  ---------  -------  ------  -----------  -------  -------  -----------------------------",
+        "one              1        0       1  -                  -        -  -",
+        "two              2        2       0  interpreter  20.0 µs  5.00 µs  tile(m): size 32 → 64",
+    ]
+    alone = replace(raced(), settings=replace(raced().settings, backends=("two",)))
+    assert backends_text(alone) == ""
+
+
+def test_a_race_as_plain_data_names_the_winners_backend():
+    table = SummaryLine(raced()).table()
+    assert table["backend"] == "two"
+    assert [(row["backend"], row["best_us"]) for row in table["backends"]] == [
+        ("one", None),
+        ("two", 5.0),
+    ]
+    nothing = replace(raced(), best=None, evaluation=None)
+    assert SummaryLine(nothing).table()["backend"] is None

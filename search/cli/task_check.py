@@ -30,8 +30,9 @@ Results = Sequence[tuple[str, str]]  # of comparisons and tests: name, and fault
 
 @dataclass(frozen=True, slots=True)
 class WinnerTexts:
-    """The best candidate of a kernel: texts."""
+    """The best candidate of a kernel: texts, and the name of its backend."""
 
+    backend: str
     variant: str
     schedule: str
     source: str
@@ -44,8 +45,7 @@ class TaskCheck:
     file: str
     name: str
     shaped: tuple[ShapedNetwork, ...]  # the network at each shape, the heaviest first
-    machine: Machine
-    backend: str  # a name
+    machines: Mapping[str, Machine]  # the target by backend
     winners: Mapping[str, WinnerTexts]
     left: tuple[str, ...] = ()  # operators that are left to PyTorch
 
@@ -64,18 +64,20 @@ def task_results(
         best = one.outcome.best
         assert best is not None, "a kernel without a correct candidate is not tried"
         task_text = winner_source(one.problem, one.outcome)
-        winners[one.outcome.settings.kernel] = WinnerTexts(best.variant, best.schedule, task_text)
+        winners[one.outcome.settings.kernel] = WinnerTexts(
+            best.backend, best.variant, best.schedule, task_text
+        )
     trial = TaskCheck(
         str(module.file),
         module.spec.name,
         shaped,
-        problem.machine,
-        problem.settings.backend,
+        {name: one.machine for name, one in problem.served.items()},
         winners,
         module.left,
     )
-    can = problem.backend.available(problem.machine)
-    limited = can.get("memory", GIGABYTES) is not None  # a backend says where it must not be
+    can = [one.backend.available(one.machine) for one in problem.served.values()]
+    # A backend says where it must not be.
+    limited = all(each.get("memory", GIGABYTES) is not None for each in can)
     try:
         return apart(_results, trial, seconds=SECONDS, gigabytes=GIGABYTES if limited else None)
     except KernelError as error:
@@ -113,24 +115,28 @@ def _results(trial: TaskCheck) -> Results:
 
 def _built(trial: TaskCheck, folder: Path) -> dict[str, Built]:
     """The winners, each for the heaviest shape."""
-    backend, built = backend_for(trial.machine, trial.backend), {}
+    built = {}
     for name, winner in trial.winners.items():
+        machine = trial.machines[winner.backend]
         nest = _nest(trial, winner, trial.shaped[0].sizes[name])
         place = folder / name
         place.mkdir()
-        built[name] = backend.build(winner.source, nest, trial.machine, place)
+        backend = backend_for(machine, winner.backend)
+        built[name] = backend.build(winner.source, nest, machine, place)
     return built
 
 
 def _nest(trial: TaskCheck, winner: WinnerTexts, sizes: Sizes) -> LoopNest:
-    return lowered(winner.variant, winner.schedule, trial.machine, sizes)
+    return lowered(winner.variant, winner.schedule, trial.machines[winner.backend], sizes)
 
 
 def _compiled(trial: TaskCheck, one: ShapedNetwork, built: Mapping[str, Built]) -> Compiled:
     """The network at a shape, made of the winners."""
-    backend, kernels = backend_for(trial.machine, trial.backend), {}
+    kernels, first = {}, next(iter(trial.winners.values())).backend
     for name, spec in zip(one.sizes, one.network.kernels(), strict=True):
         winner, sizes = trial.winners[name], one.sizes[name]
         nest = _nest(trial, winner, sizes)
-        kernels[spec] = Kernel(spec, nest, winner.source, built[name], sizes)
-    return Compiled(one.network, trial.machine, backend, kernels)
+        backend = backend_for(trial.machines[winner.backend], winner.backend)
+        kernels[spec] = Kernel(spec, nest, winner.source, built[name], sizes, backend)
+    machine = trial.machines[first]
+    return Compiled(one.network, machine, backend_for(machine, first), kernels)

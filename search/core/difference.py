@@ -15,6 +15,8 @@ def lines(before: Candidate, after: Candidate) -> tuple[str, ...]:
     found = [line(edit) for edit in edits]
     if not found and before.schedule != after.schedule:
         found.append("the same decisions in another order")
+    if before.backend != after.backend:
+        found.append(f"backend: {before.backend} {ARROW} {after.backend}")
     if before.variant != after.variant:
         found.append(f"other equations, equal to the spec's{_how(after)}")
     if before.source != after.source:

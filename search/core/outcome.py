@@ -59,6 +59,11 @@ class Outcome:
     # Number of candidates that took the outcome of another one with the same source.
     same_source: int = 0
 
+    @property
+    def backend(self) -> str:
+        """The winner's; that of the first candidate where nothing is correct."""
+        return (self.best or self.first).backend
+
     def by_shape(self) -> tuple[AtShape, ...]:
         """What was found at each shape of a workload; nothing where there is one shape."""
         shapes = self.settings.workload

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 
-def here(environment: Mapping[str, Any]) -> Mapping[str, str]:
-    """What an evaluator's environment says of the backend; nothing where it says nothing."""
-    found = environment.get("here")
+def here(environment: Mapping[str, Any], backend: str) -> Mapping[str, str]:
+    """What an evaluator's environment says of a backend; nothing where it says nothing."""
+    found = environment.get("backends", {}).get(backend)
+    found = found or environment.get("here")  # older runs had one backend
     return found if isinstance(found, Mapping) else {}
 
 

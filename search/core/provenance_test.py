@@ -30,5 +30,7 @@ def test_a_sentence_holds_both_kinds_and_the_toolchain():
 
 
 def test_an_environment_that_says_nothing_is_no_fault():
-    assert here({}) == {}
-    assert here({"here": SAID}) == SAID
+    assert here({}, "tongue") == {}
+    assert here({"backends": {"tongue": SAID}}, "tongue") == SAID
+    assert here({"backends": {"tongue": SAID}}, "other") == {}
+    assert here({"here": SAID}, "tongue") == SAID  # of a run that is older than races

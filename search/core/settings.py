@@ -20,7 +20,8 @@ class Settings:
     kernel: str  # its name, for a person
     spec: str  # the text of its spec
     target: str
-    backend: str
+    # Names of those that are raced, the first being the target's own preference.
+    backends: tuple[str, ...]
     sizes: Mapping[str, int]  # tuning sizes
     # Check sizes, at which results are compared with the reference.
     checks: tuple[Mapping[str, int], ...] = ()
@@ -67,7 +68,9 @@ class Settings:
 def settings(text: str) -> Settings:
     """The settings that `Settings.to_json` wrote."""
     table = json.loads(text)
-    for name in ("checks", "measures", "operators", "models", "lessons"):
+    if "backend" in table:  # older runs had one
+        table["backends"] = (table.pop("backend"),)
+    for name in ("backends", "checks", "measures", "operators", "models", "lessons"):
         table[name] = tuple(table[name])
     table["left_to_torch"] = tuple(table.get("left_to_torch", ()))  # older runs left none
     table["workload"] = tuple(WeightedShape(**shape) for shape in table["workload"])

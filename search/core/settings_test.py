@@ -12,7 +12,7 @@ def test_json_gives_the_settings_back():
         kernel="softmax",
         spec="def softmax",
         target="chip",
-        backend="tongue",
+        backends=("tongue", "dialect"),
         sizes={"M": 8, "K": 16},
         checks=({"M": 1, "K": 1}, {"M": 7, "K": 13}),
         seconds=1.5,
@@ -30,9 +30,16 @@ def test_json_gives_the_settings_back():
 
 
 def test_what_is_left_to_torch_is_kept_and_was_none_before():
-    chosen = Settings("k", "def k", "chip", "tongue", {}, left_to_torch=("svd", "sort"))
+    chosen = Settings("k", "def k", "chip", ("tongue",), {}, left_to_torch=("svd", "sort"))
     text = chosen.to_json()
     assert settings(text) == chosen
     table = json.loads(text)
     del table["left_to_torch"]
     assert settings(json.dumps(table)).left_to_torch == ()
+
+
+def test_a_run_that_is_older_than_races_had_one_backend():
+    chosen = Settings("k", "def k", "chip", ("tongue",), {})
+    table = json.loads(chosen.to_json())
+    (table["backend"],) = table.pop("backends")
+    assert settings(json.dumps(table)) == chosen

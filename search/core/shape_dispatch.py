@@ -69,9 +69,11 @@ def shape_dispatch(
 ) -> ShapeDispatch:
     """The kernels that share the shapes of a run, at most `settings.dispatch` of them.
 
-    best: the fallback, correct at all shapes.  outcomes: what became of each candidate.
+    best: the fallback, correct at all shapes; the others are of its backend, as a record has one.
+    outcomes: what became of each candidate.
     """
     shapes = settings.shapes
+    outcomes = {k: o for k, o in outcomes.items() if graph.node(k).backend == best.backend}
     known = {key: _times(outcome, shapes) for key, outcome in outcomes.items()}
     _require_one_kind(outcomes, shapes)
     single = known[best.key]

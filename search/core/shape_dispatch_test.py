@@ -22,7 +22,9 @@ SHAPES = (WeightedShape({"B": 64}), WeightedShape({"B": 512}, 2.0), WeightedShap
 
 
 def settings(most, shapes=SHAPES):
-    return Settings("k", "spec", "chip", "tongue", shapes[0].sizes, workload=shapes, dispatch=most)
+    return Settings(
+        "k", "spec", "chip", ("tongue",), shapes[0].sizes, workload=shapes, dispatch=most
+    )
 
 
 def outcome(times, shapes=SHAPES, kind="simulated"):

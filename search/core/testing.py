@@ -30,7 +30,7 @@ SETTINGS = Settings(
     "scaled_matmul",
     spec_text(SPEC),
     "chip",
-    "tongue",
+    ("tongue",),
     SIZES,
     evaluations=40,
     seed=1,

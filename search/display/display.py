@@ -6,6 +6,7 @@ import textwrap
 from typing import Protocol, TextIO
 
 from search.core import provenance, quantity
+from search.core.candidate import Candidate
 from search.core.evaluation import Failure
 from search.core.events import Event, Improved, Started, Stopped, Told
 from search.core.workload import words
@@ -68,7 +69,7 @@ class Lines:
             self.say(_started(event))
         elif isinstance(event, Told) and isinstance(event.outcome, Failure):
             if not event.replayed:
-                self.say(f"  #{event.number} {self._failed(event.outcome)}")
+                self.say(f"  #{event.number} {self._failed(event.candidate, event.outcome)}")
         elif isinstance(event, Improved) and not event.replayed:
             self.say(self._improved(event))
         elif isinstance(event, Stopped):
@@ -79,14 +80,18 @@ class Lines:
         self.stream.write(text + "\n")
         self.stream.flush()
 
-    def _failed(self, outcome: Failure) -> str:
+    def _failed(self, candidate: Candidate, outcome: Failure) -> str:
         if outcome.partly is not None:
             return wrapped(f"works at {len(outcome.partly.times)} shapes only: {outcome.reason}")
-        return wrapped(f"failed at {self.board.verdict(outcome)}: {outcome.reason.strip()}")
+        stage = self.board.verdict(outcome, candidate.backend)
+        who = f"{candidate.backend} " if self.board.races else ""
+        return wrapped(f"{who}failed at {stage}: {outcome.reason.strip()}")
 
     def _improved(self, event: Improved) -> str:
         found = event.evaluation
         parts = [f"{quantity.time(found.us)} {found.time_kind}", f"correct by {found.correct_by}"]
+        if self.board.races:
+            parts.insert(0, event.candidate.backend)
         if event.speedup and event.candidate.origin.parents:
             parts.append(f"{quantity.factor(event.speedup)} over the first")
         parts.append(f"{quantity.share(self.board.roofline_share)} of the roofline")
@@ -132,8 +137,10 @@ def _started(event: Started) -> str:
     sizes = words(event.settings.shapes)
     bound = f"roofline {quantity.time(event.roofline_us)} computed for {event.settings.target}"
     line = f"  run {event.run} {verb}: {'; '.join(filter(None, (sizes, bound)))}"
-    said = provenance.here(event.environment)
-    if not said:
-        return line
-    kinds = (said["correct_by"], said["time_kind"], event.settings.target)
-    return f"{line}\n  results: {provenance.sentence(said, *kinds)}"
+    names = event.settings.backends
+    for name in names:
+        if said := provenance.here(event.environment, name):
+            kinds = (said["correct_by"], said["time_kind"], event.settings.target)
+            who = f"results of {name}" if len(names) > 1 else "results"
+            line += f"\n  {who}: {provenance.sentence(said, *kinds)}"
+    return line

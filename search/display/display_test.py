@@ -11,7 +11,7 @@ from search.core.events import Asked, Improved, Started, Stopped, Told
 from search.core.settings import Settings
 from search.display.display import Lines, display, short, wrapped
 
-SETTINGS = Settings("rows", "spec", "chip", "tool", {"M": 64}, evaluations=3)
+SETTINGS = Settings("rows", "spec", "chip", ("tool",), {"M": 64}, evaluations=3)
 FIRST = Candidate("f", "schedule(k)\ntile(m, size=32)\n", "chip", "tool", origin=Origin("first"))
 CHILD = Candidate(
     "f", "schedule(k)\ntile(m, size=64)\n", "chip", "tool", origin=Origin("mutate", (FIRST.key,))

@@ -60,11 +60,16 @@ class Scoreboard:
             return FIRST_WORDS.get(candidate.origin.operator, "the autoschedule")
         return "; ".join(difference.lines(parents[0], candidate)) or "the same kernel"
 
-    def verdict(self, failure: Failure) -> str:
+    def verdict(self, failure: Failure, backend: str) -> str:
         """The stage of a failure, and by what it was judged: `check by interpreter`."""
-        said = provenance.here(self.started.environment) if self.started else {}
+        said = provenance.here(self.started.environment, backend) if self.started else {}
         judge = said.get("correct_by") if failure.stage == "check" else None
         return f"{failure.stage} by {judge}" if judge else failure.stage
+
+    @property
+    def races(self) -> bool:
+        """Whether the run has several backends."""
+        return self.started is not None and len(self.started.settings.backends) > 1
 
     @property
     def kind(self) -> str:
@@ -89,9 +94,12 @@ class Scoreboard:
         outcome = event.outcome
         if isinstance(outcome, Failure):
             self.failures[outcome.stage] += 1
-            self.last_failure = f"{self.verdict(outcome)}: {outcome.headline}"
+            stage = self.verdict(outcome, event.candidate.backend)
+            self.last_failure = f"{stage}: {outcome.headline}"
         elif isinstance(outcome, Evaluation):
             operator = event.candidate.origin.operator
+            if self.started and event.candidate.backend != self.started.settings.backends[0]:
+                return
             if operator == FIRST:
                 self.first_us = outcome.us
             elif operator == PLAIN:

@@ -22,7 +22,7 @@ class Cached:
     def __init__(self, evaluator: Evaluator, store: Keeper):
         self.evaluator = evaluator
         self.store = store
-        self.context = evaluator.context
+        self.contexts = evaluator.contexts
         self.environment: Mapping[str, Any] = evaluator.environment
         self.hits = 0
 
@@ -32,7 +32,7 @@ class Cached:
         """(position, outcome) of each; what is known comes first."""
         missing = []
         for position, candidate in enumerate(candidates):
-            known = self.store.cached(candidate.key, self.context)
+            known = self.store.cached(candidate.key, self.contexts[candidate.backend])
             if known is None or not _lasting(known):
                 missing.append(position)
                 continue

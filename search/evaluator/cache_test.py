@@ -1,6 +1,6 @@
 """The cache gives what was found out before, in the same context, and asks for the rest."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -16,12 +16,12 @@ CANDIDATES = [Candidate("spec", str(n), "chip", "tongue") for n in range(4)]
 
 @dataclass
 class Counting:
-    context: str = "here"
+    contexts: dict = field(default_factory=lambda: {"tongue": "here"})
     asked: tuple[str, ...] = ()
 
     @property
     def environment(self):
-        return {"context": self.context}
+        return {"contexts": self.contexts}
 
     def evaluate(self, candidates, seconds=None):
         self.asked += tuple(c.schedule for c in candidates)
@@ -37,7 +37,7 @@ def store(tmp_path):
 
 
 def know(store, outcome, context="here"):
-    run = store.start(Settings("k", "", "chip", "tongue", {}), {})
+    run = store.start(Settings("k", "", "chip", ("tongue",), {}), {})
     store.asked(run, 0, CANDIDATES[1:2], 0.0)
     store.evaluated(run, CANDIDATES[1].key, context, outcome, 0.0)
 

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from backends.backend import Backend
 from ir.digest import text_digest
-from ir.machine import Machine
 from ir.nest.nest import LoopNest
 from search.core.candidate import Candidate
 from search.core.lowered import nest_of, spec_of
 from search.core.workload import WeightedShape, widest
+from search.evaluator.served import Served
 
 
 @dataclass(frozen=True, slots=True)
 class SourceIdentity:
     """Emits a candidate's source without evaluating it."""
 
-    backend: Backend
-    machine: Machine
+    served: Mapping[str, Served]  # by the name of a backend
     # Those that are timed; the source is emitted for the widest, as when it is evaluated.
     shapes: tuple[WeightedShape, ...]
 
@@ -28,15 +26,19 @@ class SourceIdentity:
         if candidate.source is not None:
             return ""
         try:
-            nests = [nest_of(candidate, self.machine, shape.sizes) for shape in self.shapes]
-            sizes = widest(spec_of(candidate.variant), self.machine, self.shapes)
+            one = self.served[candidate.backend]
+            backend, machine = one.backend, one.machine
+            nests = [nest_of(candidate, machine, shape.sizes) for shape in self.shapes]
+            sizes = widest(spec_of(candidate.variant), machine, self.shapes)
             nest = nests[[shape.sizes for shape in self.shapes].index(sizes)]
-            source = self.backend.emit(nest, self.machine)
+            source = backend.emit(nest, machine)
         except Exception:  # whatever it is, its evaluation says so, in a process of its own
             return ""
         # A source names the schedule that it is of, which does nothing.
         said = source.replace(text_digest(candidate.schedule), "")
-        return text_digest("\n".join((candidate.variant, said, *map(_launched, nests))))
+        return text_digest(
+            "\n".join((candidate.backend, candidate.variant, said, *map(_launched, nests)))
+        )
 
 
 def _launched(nest: LoopNest) -> str:

@@ -12,6 +12,7 @@ from search.core.candidate import Candidate
 from search.core.testing import CHIP, SETTINGS, SIZES, SPEC
 from search.core.workload import WeightedShape
 from search.evaluator.identity import SourceIdentity
+from search.evaluator.served import Served
 
 FIRST = autoschedule(SPEC, CHIP, SIZES)
 
@@ -30,7 +31,8 @@ def candidate(schedule):
 
 
 def identity(emit, shapes=(WeightedShape(SIZES),)):
-    return SourceIdentity(SimpleNamespace(emit=emit), CHIP, shapes)
+    served = Served(SimpleNamespace(emit=emit), CHIP)
+    return SourceIdentity(dict.fromkeys(("tongue", "dialect"), served), shapes)
 
 
 def others():
@@ -53,6 +55,12 @@ def test_another_text_is_another_program():
         assert (differ(other) == differ(candidate(FIRST))) == (
             apart(other) == apart(candidate(FIRST))
         )
+
+
+def test_another_backend_is_another_program():
+    same = identity(named)
+    other = replace(candidate(FIRST), backend="dialect")
+    assert same(other) and same(other) != same(candidate(FIRST))
 
 
 @pytest.mark.parametrize("fault", [ValueError("a bug"), KeyError("another")])

@@ -25,7 +25,7 @@ machine, text = target(name), '''def twice(x: f32[M]) -> f32[M]:
 '''
 schedule = str(autoschedule(parse_spec(text), machine, {"M": 8}))
 bench = Bench(text, machine, partial(backend_for, machine), {"M": 8})
-with LocalEvaluator(bench, workers=1) as evaluator:
+with LocalEvaluator([bench], workers=1) as evaluator:
     asked = Candidate(text, schedule, name, machine.backends[0])
     print(dict(evaluator.evaluate([asked]))[0].time_kind)
 """

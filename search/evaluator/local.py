@@ -59,22 +59,29 @@ class _Worker:
 class LocalEvaluator:
     """Evaluates several candidates at a time; see `run.Evaluator`.
 
-    workers: how many at a time, by default as many as cores. What becomes of a candidate does
-    not depend on it, as long as times are simulated or modelled.
+    benches: one for each backend, alike in all else; each worker serves them all.  workers: how many
+    at a time, by default as many as cores. What becomes of a candidate does not depend on it, as
+    long as times are simulated or modelled.
     """
 
-    def __init__(self, bench: Bench, workers: int | None = None):
-        self.bench = bench
+    def __init__(self, benches: Sequence[Bench], workers: int | None = None):
+        self.benches = tuple(benches)
         self.workers = workers or os.cpu_count() or 1
         self._pool: list[_Worker] = []
-        setup = self._fill()[0]
-        self.context = bench_digest(bench, setup.here)
+        setups = self._fill()[0]
+        self.contexts: Mapping[str, str] = {
+            name: bench_digest(bench, setup.here)
+            for bench, (name, setup) in zip(self.benches, setups.items(), strict=True)
+        }
         self.environment: Mapping[str, Any] = {
-            "context": self.context,
+            "contexts": self.contexts,
             "workers": self.workers,
-            "here": dict(setup.here),
-            "sandbox": dict(setup.sandbox),
-            "limits": {n: getattr(setup.limits, n) for n in ("seconds", "memory", "file")},
+            "backends": {name: dict(setup.here) for name, setup in setups.items()},
+            "sandbox": dict(next(iter(setups.values())).sandbox),
+            "limits": {
+                name: {n: getattr(setup.limits, n) for n in ("seconds", "memory", "file")}
+                for name, setup in setups.items()
+            },
         }
 
     def __enter__(self) -> LocalEvaluator:
@@ -110,9 +117,9 @@ class LocalEvaluator:
             for worker in [w for w in self._pool if w.doing is not None]:
                 self._drop(worker)
 
-    def _fill(self) -> list[Setup]:
+    def _fill(self) -> list[Mapping[str, Setup]]:
         """Starts the workers that are lacking; what they say of themselves."""
-        fresh = [_start(self.bench) for _ in range(self.workers - len(self._pool))]
+        fresh = [_start(self.benches) for _ in range(self.workers - len(self._pool))]
         self._pool += fresh
         try:
             return [_ready(w) for w in fresh]
@@ -150,7 +157,7 @@ class LocalEvaluator:
         return position, outcome
 
 
-def _start(bench: Bench) -> _Worker:
+def _start(benches: Sequence[Bench]) -> _Worker:
     home = Path(tempfile.mkdtemp(prefix="speciate-"))
     here, there = socket.socketpair()
     with there:
@@ -164,7 +171,7 @@ def _start(bench: Bench) -> _Worker:
             start_new_session=True,  # Ctrl-C is for the search, which then ends its workers
         )
     connection = Connection(here.detach())
-    connection.send_bytes(pickle.dumps((bench, str(home))))
+    connection.send_bytes(pickle.dumps((benches, str(home))))
     return _Worker(process, connection, home)
 
 
@@ -175,8 +182,8 @@ def _path() -> list[str]:
     return [p or os.getcwd() for p in sys.path if Path(p).absolute() != own]
 
 
-def _ready(worker: _Worker) -> Setup:
-    """What a worker says of itself, once it is set up; KernelError where it cannot be."""
+def _ready(worker: _Worker) -> Mapping[str, Setup]:
+    """What a worker says of itself by backend, once it is set up; KernelError where it cannot be."""
     try:
         said = pickle.loads(worker.connection.recv_bytes())
     except (EOFError, OSError) as error:

@@ -229,7 +229,7 @@ def bench(backend=Tongue, **more):
 @pytest.fixture(scope="module")
 def local():
     os.environ["SPECIATE_TEST_KEY"] = "sk-very-secret"
-    with LocalEvaluator(bench(), workers=2) as evaluator:
+    with LocalEvaluator([bench()], workers=2) as evaluator:
         yield evaluator
     del os.environ["SPECIATE_TEST_KEY"]
 
@@ -282,7 +282,7 @@ def test_a_fault_becomes_a_failure_and_the_next_is_evaluated(local, source, stag
 
 @pytest.fixture(scope="module")
 def hasty():
-    with LocalEvaluator(bench(limits=HASTY), workers=1) as evaluator:
+    with LocalEvaluator([bench(limits=HASTY)], workers=1) as evaluator:
         yield evaluator
 
 
@@ -350,12 +350,37 @@ def _line(process):
 
 def test_results_do_not_depend_on_the_number_of_workers(local):
     sources = ("good", "off", None, "segfault", "no build")
-    with LocalEvaluator(bench(), workers=1) as single:
+    with LocalEvaluator([bench()], workers=1) as single:
         assert outcomes(single, *sources) == outcomes(local, *sources)
 
 
+class Dialect(Tongue):
+    """Another backend, whose times are other ones."""
+
+    manifest = replace(MANIFEST, name="dialect")
+
+    def time(self, built, nest, machine, sizes, inputs):
+        return replace(super().time(built, nest, machine, sizes, inputs), us=7.0)
+
+    def available(self, machine):
+        return {**super().available(machine), "toolchain": "dialect 2"}
+
+
+def test_one_worker_serves_several_backends():
+    with LocalEvaluator([bench(), bench(Dialect)], workers=1) as evaluator:
+        asked = [candidate("good"), replace(candidate("good"), backend="dialect")]
+        found = dict(evaluator.evaluate(asked))
+        assert [found[n].us for n in (0, 1)] == [5.0, 7.0]
+        assert list(evaluator.contexts) == ["tongue", "dialect"]
+        assert len(set(evaluator.contexts.values())) == 2
+        assert evaluator.environment["contexts"] == evaluator.contexts
+        assert evaluator.environment["backends"]["dialect"]["toolchain"] == "dialect 2"
+    with LocalEvaluator([bench()], workers=1) as alone:
+        assert alone.contexts == {"tongue": evaluator.contexts["tongue"]}
+
+
 def test_a_worker_that_dies_is_a_failure_and_is_replaced():
-    with LocalEvaluator(bench(), workers=1) as evaluator:
+    with LocalEvaluator([bench()], workers=1) as evaluator:
         found = evaluator.evaluate([candidate("loop")])
         pid = evaluator._pool[0].process.pid
         os.kill(pid, signal.SIGSTOP)
@@ -368,7 +393,7 @@ def test_when_time_is_over_the_rest_is_given_up(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(local_module, "time", SimpleNamespace(monotonic=lambda: now[0]))
     asked = [candidate("good"), candidate(f"wait {HOURS}"), candidate(f"wait {HOURS}")]
-    with LocalEvaluator(bench(), workers=2) as evaluator:
+    with LocalEvaluator([bench()], workers=2) as evaluator:
         found = evaluator.evaluate(asked, seconds=HOURS)
         assert next(found)[0] == 0
         now[0] += HOURS
@@ -377,7 +402,7 @@ def test_when_time_is_over_the_rest_is_given_up(monkeypatch):
 
 
 def test_closing_ends_all_processes():
-    evaluator = LocalEvaluator(bench(), workers=2)
+    evaluator = LocalEvaluator([bench()], workers=2)
     pids = [w.process.pid for w in evaluator._pool]
     evaluator.close()
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
@@ -402,7 +427,7 @@ def test_workers_and_candidates_end_with_a_search_that_is_killed():
 
 def hold(mark):
     """A search's process: says which worker it has, and waits for a candidate that waits."""
-    with LocalEvaluator(bench(limits=Limits()), workers=1) as evaluator:
+    with LocalEvaluator([bench(limits=Limits())], workers=1) as evaluator:
         print(evaluator._pool[0].process.pid, flush=True)
         list(evaluator.evaluate([candidate(f"wait {mark}")]))
 
@@ -416,20 +441,20 @@ def _until(holds):
 
 def test_temporary_folders_do_not_stay():
     before = set(Path("/tmp").glob("speciate-*"))
-    with LocalEvaluator(bench(), workers=1) as evaluator:
+    with LocalEvaluator([bench()], workers=1) as evaluator:
         outcomes(evaluator, "good", "segfault")
     assert set(Path("/tmp").glob("speciate-*")) <= before
 
 
 def test_a_backend_that_can_do_nothing_here_is_refused_with_the_reason():
     with pytest.raises(KernelError, match="no device"):
-        LocalEvaluator(bench(Mute), workers=1)
+        LocalEvaluator([bench(Mute)], workers=1)
 
 
 def test_without_sizes_to_check_nothing_is_searched():
     with pytest.raises(KernelError, match="no sizes at which its results could be checked"):
         bench_of_nothing = Bench(MATMUL, CHIP, Tongue, {"M": 4096})
-        LocalEvaluator(bench_of_nothing, workers=1)
+        LocalEvaluator([bench_of_nothing], workers=1)
 
 
 MATMUL = spec_text(

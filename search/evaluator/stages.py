@@ -97,8 +97,11 @@ class Stages:
     own_cores: bool = False
 
     @staticmethod
-    def of(bench: Bench) -> Stages:
-        """Opens the backend and computes the references; KernelError where it cannot run here."""
+    def of(bench: Bench, timed: tuple[TimedShape, ...] = ()) -> Stages:
+        """Opens the backend and computes the references; KernelError where it cannot run here.
+
+        timed: the timed shapes, where another backend's bench has drawn their inputs.
+        """
         backend = bench.open()
         spec = parse_spec(bench.spec)
         can = backend.available(bench.machine)
@@ -108,7 +111,9 @@ class Stages:
                 f"{can.get('why') or 'the backend does not say why'}",
                 where=backend.manifest.name,
             )
-        timed = tuple(TimedShape.of(spec, bench.machine, s, bench.seed) for s in bench.shapes)
+        timed = timed or tuple(
+            TimedShape.of(spec, bench.machine, s, bench.seed) for s in bench.shapes
+        )
         shapes = compared(bench.checks, timed, can["correct_by"])
         if not shapes:
             raise KernelError(

@@ -13,6 +13,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -22,7 +23,7 @@ from search.core.candidate import Candidate, candidate
 from search.core.evaluation import Evaluated, Failure, from_json, to_json
 from search.evaluator import sandbox
 from search.evaluator.sandbox import Limits
-from search.evaluator.stages import Stages
+from search.evaluator.stages import Bench, Stages
 
 MOST_OUTPUT = 1 << 20  # bytes that a child may send: a thousand times what it needs
 MOST_FILES = 1 << 16
@@ -39,29 +40,43 @@ class Gone(Exception):
 def main(socket: int) -> None:
     """Serves the process at the other end of a socket until that closes it.
 
-    First come a pickled Bench and the path of a temporary folder; the answer is a Setup, or
-    what is wrong. Then each candidate, as JSON, is answered by what became
+    First come pickled Benches and the path of a temporary folder; the answer is a Setup for each
+    backend, or what is wrong. Then each candidate, as JSON, is answered by what became
     of it. The folder goes when the worker does.
     """
     connection = Connection(socket)
     ctypes.CDLL(None).prctl(_SET_SUBREAPER, 1, 0, 0, 0)
-    bench, folder = pickle.loads(connection.recv_bytes())
+    benches, folder = pickle.loads(connection.recv_bytes())
     home = Path(folder)
     try:
         try:
-            stages = Stages.of(bench)
+            served = _served(benches)
         except KernelError as error:
             connection.send_bytes(pickle.dumps(error))
             return
-        layers = sandbox.applied(home, stages.setup.limits)
-        connection.send_bytes(pickle.dumps(replace(stages.setup, sandbox=layers)))
+        setups = {
+            name: replace(one.setup, sandbox=sandbox.applied(home, one.setup.limits))
+            for name, one in served.items()
+        }
+        connection.send_bytes(pickle.dumps(setups))
         while True:
             asked = candidate(json.loads(connection.recv_bytes()))
-            connection.send_bytes(to_json(attempt(stages, asked, home, connection)).encode())
+            outcome = attempt(served[asked.backend], asked, home, connection)
+            connection.send_bytes(to_json(outcome).encode())
     except (EOFError, OSError, Gone):
         return
     finally:
         shutil.rmtree(home, ignore_errors=True)
+
+
+def _served(benches: Sequence[Bench]) -> dict[str, Stages]:
+    """By the name of its backend, each bench set up; the inputs that are timed are the same."""
+    found: dict[str, Stages] = {}
+    for bench in benches:
+        others = next(iter(found.values()), None)
+        stages = Stages.of(bench, others.timed if others else ())
+        found[stages.backend.manifest.name] = stages
+    return found
 
 
 def attempt(stages: Stages, asked: Candidate, home: Path, wanted: Connection) -> Evaluated:

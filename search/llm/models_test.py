@@ -23,7 +23,7 @@ from testing.model_server.scripted import Scripted
 from testing.model_server.server import ModelServer
 
 KEY = "sk-0123456789-abcdef"
-SETTINGS = Settings("rows", "def rows", "chip", "tongue", {"M": 8})
+SETTINGS = Settings("rows", "def rows", "chip", ("tongue",), {"M": 8})
 SOON = Patience(attempts=3, first=0.01, most=0.02)
 GUARD = 1800.0  # seconds: only what hangs waits so long
 PRICES = {"m": Price(1.0, 2.0)}

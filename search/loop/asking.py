@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
+from ir.errors import KernelError
 from search.core.candidate import Candidate
 from search.loop import budget
 from search.loop.context import Context, GaveUp, Halted, Operator
@@ -124,3 +126,16 @@ class Asking:
         if isinstance(child, Candidate) and proposal.tag:
             return replace(child, origin=replace(child.origin, tag=proposal.tag))
         return child
+
+
+def silenced(reasons: Sequence[str]) -> Halted:
+    """Why a search ends whose models give no answer, and that has no other operators left."""
+    words, count = Counter(reasons).most_common(1)[0]
+    return Halted(
+        KernelError(
+            f"no model answers, and no other operator has anything new: {count} of "
+            f"{len(reasons)} requests failed as follows: {words}",
+            hint="go on with --resume when the endpoint answers again",
+        ),
+        spent=False,
+    )

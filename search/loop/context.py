@@ -68,9 +68,16 @@ class Context:
     workload: tuple[WeightedShape, ...] = ()
     # Results of other machines and earlier runs for the same kernel.
     transferred: tuple[Transferred, ...] = ()
+    # That a child is for, which may be another than the first parent's; empty: the first parent's.
+    backend: str = ""
     _neighbours: list[tuple[Neighbour, ...]] = field(
         default_factory=list, init=False, compare=False, repr=False
     )  # at most one: made when it is first asked for
+
+    @property
+    def serving(self) -> str:
+        """The name of the backend that a child is for."""
+        return self.backend or self.parents[0].candidate.backend
 
     def unedited(self) -> Context:
         """With what it was edited from in place of a parent that was edited freely, of which its
@@ -125,7 +132,7 @@ class Context:
             variant=variant,
             schedule=schedule,
             target=first.target,
-            backend=first.backend,
+            backend=self.serving,
             source=source,
             origin=Origin(
                 operator, tuple(dict.fromkeys(p.candidate.key for p in self.parents)), note
@@ -167,12 +174,13 @@ class Context:
 
 
 def nest_digest(candidate: Candidate, machine: Machine, sizes: Sizes) -> str:
-    """The digest of what a candidate comes to: equal for schedules that differ in words only.
+    """The digest of what a candidate comes to: equal for schedules of a backend that differ in
+    words only.
 
     KernelError where it does not lower. A source of its own makes it like no other.
     """
     nest = nest_of(candidate, machine, sizes)
-    return text_digest(f"{nest.launches!r}{candidate.source or ''}")
+    return text_digest(f"{candidate.backend}{nest.launches!r}{candidate.source or ''}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ on a stop in between: a resume replays what the store holds and asks the open ge
 from __future__ import annotations
 
 import json
+import random
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
@@ -17,23 +17,24 @@ from typing import Any, Protocol
 
 from ir.errors import KernelError
 from ir.machine import Machine
-from search.core.archive import Archive, Elite
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluated, Evaluation, Failure
 from search.core.events import Asked, Event, Improved, Started, Stopped, Told
-from search.core.fitness import Baseline, fitness
+from search.core.fitness import Baseline
 from search.core.graph import Graph
 from search.core.lowered import spec_of
-from search.core.measures import cell, named
+from search.core.measures import named
 from search.core.model_use import ModelUse, Spent
 from search.core.outcome import Outcome
 from search.core.settings import Settings
 from search.core.shape_dispatch import ShapeDispatch, shape_dispatch
 from search.core.stored import Keeper, StoredEvent, StoredRun
 from search.core.workload import bound_us, bounds_us
-from search.loop.asking import Asking
+from search.loop.allocation import shares, standing
+from search.loop.asking import Asking, silenced
+from search.loop.backend_view import BackendView, backend_views, merged
 from search.loop.context import Context, GaveUp, Halted, Operator, Parent, nest_digest
-from search.loop.shape_view import ShapeView, in_turn, shape_views
+from search.loop.shape_view import ShapeView, in_turn
 from search.loop.state import Policy, Proposal, State
 from search.loop.termination import Exhausted, Progress, first_reason, rules_of
 from search.loop.twins import Identity, Twins, none_known
@@ -42,13 +43,15 @@ from search.warm_start.first import PLAIN, first_candidates
 
 # Of a context, where an outcome is another's: no other run takes it for the candidate's own.
 SAME = "/same"
+PORT = "port"  # the operator that brings the best over from another backend
 
 
 class Evaluator(Protocol):
     """Finds out what becomes of candidates."""
 
-    # Digest of all that an outcome depends on beside the candidate: sizes, machine, toolchain.
-    context: str
+    # By backend: digest of all that an outcome depends on beside the candidate: sizes, machine,
+    # toolchain.
+    contexts: Mapping[str, str]
     environment: Mapping[str, Any]  # the same and more for a person, as plain data
 
     def evaluate(
@@ -85,7 +88,7 @@ class ModelHooks(Protocol):
 class Search:
     """One search, to be run once.
 
-    models: what its operators ask, None where none asks.  run: the name of a stored run that is
+    machines: by the name of a backend, the target as that serves it.  models: what its operators ask, None where none asks.  run: the name of a stored run that is
     to go on; `settings` are then its own, but for the limits, which may be wider.  identity: of a
     candidate's source; one that has that of another takes its outcome.
     """
@@ -96,7 +99,7 @@ class Search:
         evaluator: Evaluator,
         store: Keeper,
         *,
-        machine: Machine,
+        machines: Mapping[str, Machine],
         policy: Policy,
         operators: Mapping[str, Operator],
         models: ModelHooks | None = None,
@@ -107,19 +110,19 @@ class Search:
         self.settings = settings
         self.evaluator = evaluator
         self.store = store
-        self.machine = machine
         self.policy = policy
         self.operators = operators
         self.models = models
         self.spec = spec_of(settings.spec)
-        self.roofline_us = bound_us(self.spec, machine, settings.shapes)
-        self.measures = named(settings.measures)
+        self.machine = machines[settings.backends[0]]  # for what does not depend on a backend
+        self.roofline_us = bound_us(self.spec, self.machine, settings.shapes)
         self.graph = Graph()
-        self.archive = Archive(tuple(len(m.labels) for m in self.measures))
         self.outcomes: dict[str, Evaluated] = {}
         self.best: tuple[Candidate, Evaluation] | None = None
-        self._views = shape_views(settings, self.spec, machine, self.measures)
-        self._roots = first_candidates(settings, self.spec, machine)
+        self._roots = first_candidates(settings, self.spec, machines)
+        self._views = backend_views(
+            settings, self.spec, machines, self._roots, self.graph, named(settings.measures)
+        )
         self._twins = Twins(identity)
         self._told = 0
         self._gain_at = 0
@@ -197,7 +200,7 @@ class Search:
             if candidates or halted or not silent or self._time_is_over():
                 return candidates, halted
             if self.models is None or not self.models.rest():
-                return (), _silenced(silent)
+                return (), silenced(silent)
             if self._time_is_over():
                 return (), None
 
@@ -205,18 +208,45 @@ class Search:
         """The candidates of a generation, each new to the graph; fewer where there are no more."""
         if generation == 0:
             return self._roots
-        seed, batch = f"{self.settings.seed}/{generation}", self.settings.batch
-        missing = self._missing()
-        if not self._views:
-            return self._asking(None).ask(lambda: self._state(generation), batch, seed, missing)
+        seed, missing = f"{self.settings.seed}/{generation}", self._missing()
+        several = len(self._views) > 1
         asked: list[Candidate] = []
-        for number, view in enumerate(in_turn(self._views, generation)):
-            count = min(max(1, batch // 2), batch - len(asked))
-            seen = partial(self._state, generation, view)
-            left = missing - len(asked)
-            if count and left and not any(isinstance(u, Halted) for u in self._unmade):
-                asked += self._asking(view).ask(seen, count, f"{seed}/{number}", left)
+        allotted = shares(
+            [standing(v.backend, self.graph, v.outcomes) for v in self._views.values()],
+            self.settings.batch,
+        )
+        for name, share in allotted.items():
+            own = f"{seed}/{name}" if several else seed
+            asked += self._ask_for(self._views[name], generation, share, own, missing - len(asked))
+        for name in allotted if several else ():  # what one has no use for is another's
+            left = min(missing, self.settings.batch) - len(asked)
+            more = f"{seed}/{name}/more"
+            asked += self._ask_for(self._views[name], generation, left, more, left)
         return tuple(asked)
+
+    def _ask_for(
+        self, view: BackendView, generation: int, count: int, seed: str, most: int
+    ) -> list[Candidate]:
+        """Up to `most` children of `count` for a backend, what is brought over before the others."""
+        asked = self._brought_over(view) if count and most else []
+        shapes = in_turn(view.shapes, generation) if view.shapes else (None,)
+        each = max(1, count // 2) if view.shapes else count
+        for number, shape in enumerate(shapes):
+            part, left = min(each, count - len(asked)), most - len(asked)
+            if part < 1 or left < 1 or any(isinstance(u, Halted) for u in self._unmade):
+                break
+            seen = partial(self._state, generation, view, shape)
+            own = f"{seed}/{number}" if view.shapes else seed
+            asked += self._asking(view, shape).ask(seen, part, own, left)
+        return asked
+
+    def _brought_over(self, view: BackendView) -> list[Candidate]:
+        """The best, where it is another backend's and was not brought over yet, for this one."""
+        if self.best is None or self.best[0].backend == view.backend or PORT not in self.operators:
+            return []
+        context = self._context(view, None, Proposal(PORT, (self.best[0].key,)))
+        child = self.operators[PORT].propose(context, random.Random(0))
+        return [child] if isinstance(child, Candidate) and self._add(child) else []
 
     def _missing(self) -> int:
         """How many children the next generation may have: all that are still to be evaluated, so
@@ -224,33 +254,36 @@ class Search:
         batch, most = self.settings.batch, self.settings.evaluations
         return batch if most is None else min(batch, most - self._told)
 
-    def _asking(self, view: ShapeView | None) -> Asking:
-        context = partial(self._context, view)
+    def _asking(self, view: BackendView, shape: ShapeView | None) -> Asking:
+        context = partial(self._context, view, shape)
         return Asking(self.policy, self.operators, context, self._add, self._unmade.append)
 
     def _add(self, candidate: Candidate) -> bool:
         """Adds a candidate to the graph; False where it is there."""
+        machine = self._views[candidate.backend].machine
         for shape in self.settings.shapes:
             try:
-                nest = nest_digest(candidate, self.machine, shape.sizes)
+                nest = nest_digest(candidate, machine, shape.sizes)
             except KernelError:
                 continue
             return self.graph.add(candidate, nest)
         return self.graph.add(candidate)
 
-    def _context(self, view: ShapeView | None, proposal: Proposal) -> Context:
+    def _context(self, view: BackendView, shape: ShapeView | None, proposal: Proposal) -> Context:
         """What an operator is given; one that asks no model knows decisions and equations only."""
-        outcomes = view.outcomes if view else self.outcomes
+        known = shape.outcomes if shape else self.outcomes
+        others = (v.transferred(self._run) for v in self._views.values() if v is not view)
         context = Context(
             self.spec,
-            self.machine,
-            view.sizes if view else self.settings.sizes,
-            tuple(Parent(self.graph.node(k), outcomes.get(k)) for k in proposal.parents),
+            view.machine,
+            shape.sizes if shape else self.settings.sizes,
+            tuple(Parent(self.graph.node(k), known.get(k)) for k in proposal.parents),
             self.graph,
-            outcomes,
+            shape.outcomes if shape else view.outcomes,
             proposal.hint,
-            () if view else self.settings.workload,
-            self.settings.transferred,
+            () if shape else self.settings.workload,
+            (*self.settings.transferred, *(found for found in others if found)),
+            view.backend,
         )
         return context if self.operators[proposal.operator].remote else context.unedited()
 
@@ -270,7 +303,7 @@ class Search:
             left: list[Candidate] = []  # twins of what failed by chance
             for position, outcome in self.evaluator.evaluate(alone, self._seconds_left()):
                 key = alone[position].key
-                self._file(key, outcome, self.evaluator.context)
+                self._file(key, outcome, self.evaluator.contexts[alone[position].backend])
                 left += self._shared(key, twins.pop(key, []))
                 waiting = self._tell_known(generation, waiting)
             alone = left
@@ -282,7 +315,8 @@ class Search:
             return list(twins)
         for twin in twins:
             self.store.log(self._run, StoredEvent("same", twin.key, self._seconds(), first))
-            self._file(twin.key, replace(outcome, seconds={}), self.evaluator.context + SAME)
+            context = self.evaluator.contexts[twin.backend] + SAME
+            self._file(twin.key, replace(outcome, seconds={}), context)
             self._same.add(twin.key)
         return []
 
@@ -319,48 +353,31 @@ class Search:
     def _learn(self, candidate: Candidate, outcome: Evaluated) -> bool:
         """Files an outcome; whether it is the fastest so far."""
         self.outcomes[candidate.key] = outcome
-        gains = [view.learn(candidate, outcome, self.machine) for view in self._views]
-        if any(gains):
-            self._gain_at = self._told
-        if isinstance(outcome, Failure):
-            return False
-        if self._baseline is None:
+        if isinstance(outcome, Evaluation) and self._baseline is None:
             is_first = candidate.key == self._roots[0].key
             us = outcome.us if is_first else self.roofline_us
             self._baseline = Baseline(us, outcome.time_kind)
-        best = self.best[1] if self.best else None
-        improved = outcome.faster_than(best)
-        if improved:
+        improved = isinstance(outcome, Evaluation) and outcome.faster_than(
+            self.best[1] if self.best else None
+        )
+        at_a_shape = self._views[candidate.backend].learn(candidate, outcome, self._baseline)
+        if improved and isinstance(outcome, Evaluation):
             self.best = candidate, outcome
-        if improved or candidate.origin.operator != PLAIN:
-            where = cell(self.measures, outcome.figures, self.machine)
-            self.archive.add(Elite(where, candidate, outcome, fitness(outcome, self._baseline)))
+        # The kernels that share the shapes are of the best's backend.
+        if at_a_shape and (self.best is None or self.best[0].backend == candidate.backend):
+            self._gain_at = self._told
         return improved
 
-    def _state(self, generation: int, view: ShapeView | None = None) -> State:
-        """What a policy sees: without the plain schedule, unless nothing was faster."""
-        plain = {c.key for c in self._roots[1:] if c.origin.operator == PLAIN}
-        slow = plain - {self.best[0].key} if self.best else set()
-        outcomes = {k: o for k, o in self.outcomes.items() if k not in slow}
-        roots = tuple(c.key for c in self._roots)
+    def _state(self, generation: int, view: BackendView, shape: ShapeView | None) -> State:
+        """What a policy sees of a backend."""
         remote = [name for name, o in self.operators.items() if o.remote]
         tokens = self._spent.tokens // len(remote) if remote else 0
-        state = State(
-            generation=generation,
-            graph=self.graph,
-            archive=self.archive,
-            outcomes=outcomes,
-            roots=roots,
-            measures=self.measures,
-            machine=self.machine,
-            spent=dict.fromkeys(remote, tokens),
-        )
-        return view.state(state) if view else state
+        return view.state(generation, dict.fromkeys(remote, tokens), shape)
 
     def _resumed(self, run: str) -> StoredRun:
         record = self.store.load(run)
-        before = record.environment.get("context")
-        if before != self.evaluator.context:
+        before = record.environment.get("contexts")
+        if before != dict(self.evaluator.contexts):
             raise KernelError(
                 f"run `{run}` was made with another machine file, toolchain or sizes, and its "
                 "times cannot be compared with new ones",
@@ -454,7 +471,7 @@ class Search:
             fault=self._fault,
             models=self.models.use(self.graph, self.outcomes) if self.models else None,
             seconds=self._seconds(),
-            archive=self.archive,
+            archive=merged(view.archive for view in self._views.values()),
             graph=self.graph,
             outcomes=self.outcomes,
             bounds_us=bounds_us(self.spec, self.machine, self.settings.workload),
@@ -464,19 +481,6 @@ class Search:
 
     def _dispatch(self) -> ShapeDispatch | None:
         """The kernels that share the shapes, where there may be several and one fits at all."""
-        if not (self._views and self.best):
+        if self.best is None or not self._views[self.best[0].backend].shapes:
             return None
         return shape_dispatch(self.settings, self.best[0], self.graph, self.outcomes)
-
-
-def _silenced(reasons: Sequence[str]) -> Halted:
-    """Why a search ends whose models give no answer, and that has no other operators left."""
-    words, count = Counter(reasons).most_common(1)[0]
-    return Halted(
-        KernelError(
-            f"no model answers, and no other operator has anything new: {count} of "
-            f"{len(reasons)} requests failed as follows: {words}",
-            hint="go on with --resume when the endpoint answers again",
-        ),
-        spent=False,
-    )

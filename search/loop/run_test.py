@@ -6,7 +6,7 @@ import random
 import signal
 import subprocess
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -45,13 +45,13 @@ class Drawn:
     shuffle: int = 0  # of the order of answers
     most: int | None = None  # dies by kill -9 after so many
     stop_at: int | None = None  # is interrupted after so many
-    context: str = "drawn"
+    contexts: dict = field(default_factory=lambda: {"tongue": "drawn"})
     made: int = 0
     asked: tuple[str, ...] = ()
 
     @property
     def environment(self):
-        return {"context": self.context}
+        return {"contexts": self.contexts}
 
     def evaluate(self, candidates, seconds=None):
         order = list(enumerate(candidates))
@@ -80,7 +80,7 @@ def search(store, evaluator=None, settings=SETTINGS, **more):
         settings,
         evaluator or Drawn(),
         store,
-        machine=CHIP,
+        machines={"tongue": CHIP},
         policy=Climb(),
         operators={"pick": Pick()},
         **more,
@@ -201,7 +201,7 @@ def test_a_run_may_be_given_more_evaluations_later(store, few, uninterrupted):
 def test_a_run_of_another_toolchain_is_not_resumed(store):
     run = search(store).run().run
     with pytest.raises(KernelError, match="another machine file, toolchain or sizes"):
-        search(store, Drawn(context="newer"), run=run)
+        search(store, Drawn(contexts={"tongue": "newer"}), run=run)
 
 
 def test_every_event_is_stored_before_it_is_seen(store):
@@ -421,7 +421,7 @@ def asking(store, operators, models, policy=Climb(), **changes):
         replace(SETTINGS, **changes),
         Drawn(),
         store,
-        machine=CHIP,
+        machines={"tongue": CHIP},
         policy=policy,
         operators=operators,
         models=models,
@@ -488,7 +488,7 @@ def test_a_run_that_an_outage_ended_goes_on_as_if_there_had_been_none(store, ans
         SETTINGS,
         Drawn(),
         store,
-        machine=CHIP,
+        machines={"tongue": CHIP},
         policy=Climb(),
         operators={"pick": Silent(range(999))},
         models=Resting(),

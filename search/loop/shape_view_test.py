@@ -27,7 +27,7 @@ SETTINGS = Settings(
     "scaled_matmul",
     spec_text(SPEC),
     "chip",
-    "tongue",
+    ("tongue",),
     SHAPES[0].sizes,
     evaluations=40,
     seed=1,
@@ -64,8 +64,8 @@ class Best:
 class Drawn:
     """Gives what is drawn, and is interrupted after so many."""
 
-    context = "drawn"
-    environment = {"context": "drawn"}
+    contexts = {"tongue": "drawn"}
+    environment = {"contexts": contexts}
 
     def __init__(self, most=1000):
         self.most = most
@@ -83,7 +83,7 @@ def search(settings=SETTINGS, store=None, evaluator=None, **more):
         settings,
         evaluator or Drawn(),
         store or Forgetful(),
-        machine=CHIP,
+        machines={"tongue": CHIP},
         policy=Best(),
         operators={"pick": Pick()},
         **more,
@@ -128,10 +128,11 @@ def test_the_first_candidates_are_the_autoschedules_at_each_shape():
 def test_the_fastest_at_a_shape_has_children_though_another_is_the_best():
     searching = search()
     outcome = searching.run()
-    for view in searching._views:
+    views = searching._views["tongue"].shapes
+    for view in views:
         key, fastest = view.best
         assert fastest.us == min(o.us for o in view.outcomes.values() if isinstance(o, Evaluation))
-    bests = {view.best[0] for view in searching._views}
+    bests = {view.best[0] for view in views}
     assert len(bests) > 1
     parents = {p for c in outcome.graph for p in c.origin.parents}
     only_partly = {k for k, o in outcome.outcomes.items() if isinstance(o, Failure)}

@@ -51,7 +51,7 @@ def test_the_first_rule_that_fires_gives_the_reason():
 
 
 def test_settings_without_limits_have_no_rules_for_them():
-    settings = Settings("k", "", "chip", "tongue", {}, evaluations=None, seconds=3.0)
+    settings = Settings("k", "", "chip", ("tongue",), {}, evaluations=None, seconds=3.0)
     assert rules_of(settings) == (Seconds(3.0), RooflineShare(0.95))
 
 

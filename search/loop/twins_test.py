@@ -40,7 +40,11 @@ class Drawn:
 
     @property
     def environment(self):
-        return {"context": self.context}
+        return {"contexts": self.contexts}
+
+    @property
+    def contexts(self):
+        return {"tongue": self.context}
 
     def evaluate(self, candidates, seconds=None):
         order = list(enumerate(candidates))
@@ -61,7 +65,7 @@ def searched(store, evaluator, run=None, **more):
         SETTINGS,
         evaluator,
         store,
-        machine=CHIP,
+        machines={"tongue": CHIP},
         policy=Anyone(),
         operators={"pick": Pick()},
         identity=identity,

@@ -42,7 +42,8 @@ def test_a_child_is_new_and_lowers(name, seed):
     here = context(FIRST, PLAIN)
     child = OPERATORS[name].propose(here, random.Random(seed))
     if isinstance(child, GaveUp):
-        assert name == "crossover" and child.reason
+        # There is nothing to bring over from another backend.
+        assert name in ("crossover", "port") and child.reason
         return
     assert child.key not in here.graph
     assert child.origin.operator == name

@@ -42,7 +42,8 @@ class Rewrite:
     def propose(self, context: Context, rng: random.Random) -> Candidate | GaveUp:
         """A child with another variant than any candidate has."""
         start = context.parents[0].variant
-        known = {_form(text) for text in dict.fromkeys(c.variant for c in context.graph)}
+        texts = (c.variant for c in context.graph if c.backend == context.serving)
+        known = {_form(text) for text in dict.fromkeys(texts)}
         walks = (self._walk(start, rng) for _ in range(self.tries))
         found = self._best(context, walks, known, self.looks, rng)
         if found is None:

@@ -28,15 +28,21 @@ AGAIN = 40_000  # characters of a refused answer that are shown to its model aga
 
 
 @dataclass(frozen=True, slots=True)
+class Language:
+    """What a model is told where a child is for one backend."""
+
+    writer: Writer  # of prompts
+    file: str  # the name of a source
+
+
+@dataclass(frozen=True, slots=True)
 class Universal:
     """Asks a model for a child, and again with what was wrong, up to `tries` times."""
 
     ask: Callable[[Request], Answer]  # sends a request
     model: Callable[[random.Random], str]  # draws the name of one
-    writer: Writer  # of prompts
-    # What a candidate comes to in the backend's language, and `file` its name.
-    source: Callable[[Candidate], str]
-    file: str
+    languages: Mapping[str, Language]  # by backend
+    source: Callable[[Candidate], str]  # what a candidate comes to in its backend's language
     prompts: Prompts  # the evolving regions
     name: str = "universal"
     parents: int = 1
@@ -53,10 +59,11 @@ class Universal:
 
     def propose(self, context: Context, rng: random.Random) -> Candidate | GaveUp:
         """A child as the model says, or the reason why its answers were not taken."""
-        context, brief = self._brief(context, rng)
+        language = self.languages[context.serving]
+        context, brief = self._brief(context, language.file, rng)
         prompt = self.prompts.draw(context.graph, context.outcomes, rng)
         try:
-            text = self.writer.write(context, brief, prompt.regions)
+            text = language.writer.write(context, brief, prompt.regions)
         except KernelError as error:  # the text to edit alone is longer than a prompt may be
             return GaveUp(str(error))
         messages = [Message("system", text.system), Message("user", text.user)]
@@ -68,16 +75,16 @@ class Universal:
                 answer = self.ask(request)
             except ModelError as error:
                 return gave_up(error)
-            found = self._child(context, brief, answer.text)
+            found = self._child(context, brief, language.file, answer.text)
             if isinstance(found, Candidate):
                 return replace(found, origin=replace(found.origin, prompt=prompt.digest))
             reason = found.reason
             self.refuse(request, reason)
             messages.append(Message("assistant", excerpt(answer.text, AGAIN)))
-            messages.append(Message("user", self.writer.refusal(reason)))
+            messages.append(Message("user", language.writer.refusal(reason)))
         return GaveUp(f"{self.tries} answers were refused; the last: {reason}")
 
-    def _brief(self, context: Context, rng: random.Random) -> tuple[Context, Brief]:
+    def _brief(self, context: Context, file: str, rng: random.Random) -> tuple[Context, Brief]:
         """What is asked for; a failed child takes its parent's place where it is to be repaired."""
         parent, kind, failure, transferred = context.parents[0], "improve", None, None
         failed = _failed(context) if self.parents == 1 else []
@@ -97,10 +104,10 @@ class Universal:
         texts = {
             VARIANT: parent.candidate.variant,
             SCHEDULE: parent.candidate.schedule,
-            self.file: self.source(parent.candidate),
+            file: self.source(parent.candidate),
         }
         may = {"schedule": (SCHEDULE,), "equations": (VARIANT, SCHEDULE)}
-        files = may.get(surface, (self.file,))
+        files = may.get(surface, (file,))
         return context, Brief(
             kind=kind,
             surface=surface,
@@ -113,16 +120,16 @@ class Universal:
             other=self.source(context.parents[1].candidate) if kind == "combine" else "",
         )
 
-    def _child(self, context: Context, brief: Brief, answer: str) -> Candidate | GaveUp:
+    def _child(self, context: Context, brief: Brief, file: str, answer: str) -> Candidate | GaveUp:
         try:
             found = edited(answer, brief.files)
-            return self._offered(context, found)
+            return self._offered(context, file, found)
         except (Refused, KernelError) as error:
             return GaveUp(str(error))
 
-    def _offered(self, context: Context, found: Edited) -> Candidate | GaveUp:
-        if self.file in found.files:
-            return context.offer_source(found.files[self.file], self.name, found.why)
+    def _offered(self, context: Context, file: str, found: Edited) -> Candidate | GaveUp:
+        if file in found.files:
+            return context.offer_source(found.files[file], self.name, found.why)
         schedule = None
         if SCHEDULE in found.files:
             schedule = parse_schedule(found.files[SCHEDULE])

@@ -15,7 +15,7 @@ from search.core.testing import CHIP, SIZES, SPEC
 from search.core.transferred import Transferred
 from search.llm.exchange import Answer, ModelError
 from search.loop.context import Context, GaveUp, Halted, Parent, nest_digest
-from search.operator.universal import Universal
+from search.operator.universal import Language, Universal
 from search.prompt.archive import Prompts
 from search.prompt.knowledge import Library
 from search.prompt.regions import first_regions
@@ -56,9 +56,8 @@ def universal(model, surface="schedule", **more):
     made = Universal(
         ask=model,
         model=lambda rng: "tiny",
-        writer=WRITER,
+        languages={"tongue": Language(WRITER, "kernel.tng")},
         source=lambda c: c.source or "slow\n",
-        file="kernel.tng",
         prompts=Prompts(),
         surfaces={surface: 1.0},
         recalls={"both": 1.0},
@@ -97,6 +96,30 @@ def test_an_edit_of_the_equations_keeps_what_lowers_of_the_schedule():
     model = Model(edit("variant.kir", old, "    y[m, n] = g[n] * acc[m, n]"))
     child = universal(model, "equations").propose(context(ROOT), random.Random(1))
     assert "g[n] * acc[m, n]" in child.variant and "tile(m, size=16)" in child.schedule
+
+
+def test_the_language_is_that_of_the_backend_that_a_child_is_for():
+    languages = {
+        "tongue": Language(WRITER, "kernel.tng"),
+        "dialect": Language(replace(WRITER, language="Dialect"), "kernel.dia"),
+    }
+    model = Model(SOURCE.replace("kernel.tng", "kernel.dia"))
+    root = replace(ROOT, backend="dialect")
+    made = universal(model, "source", languages=languages)
+    child = made.propose(context(root), random.Random(1))
+    assert (child.backend, child.source) == ("dialect", "faster\n")
+    system, user = (m.content for m in model.asked[0].messages)
+    assert "Dialect source" in system and "kernel.dia" in user and "kernel.tng" not in user
+
+
+def test_the_best_of_another_backend_can_be_translated():
+    there = Transferred("chip", "dialect", ROOT.variant, OTHER.schedule, 3.0, "modelled", "run")
+    model = Model(TILE)
+    made = universal(model, translations=1.0)
+    made.propose(context(ROOT, transferred=(there,)), random.Random(1))
+    user = model.asked[0].messages[1].content
+    assert "is fast on this machine in another language (dialect)" in user
+    assert "# The kernel for dialect" in user
 
 
 REFUSED = {

@@ -58,7 +58,11 @@ class Drawn:
 
     @property
     def environment(self):
-        return {"context": self.context}
+        return {"contexts": self.contexts}
+
+    @property
+    def contexts(self):
+        return {"tongue": self.context}
 
     def evaluate(self, candidates, seconds=None):
         order = list(enumerate(candidates))
@@ -82,7 +86,7 @@ def search(name, store, evaluator, run=None):
         "scaled_matmul",
         spec_text(SPEC),
         "chip",
-        "tongue",
+        ("tongue",),
         SIZES,
         evaluations=EVALUATIONS,
         seed=1,
@@ -92,7 +96,13 @@ def search(name, store, evaluator, run=None):
     )
     operators = {o.name: o for o in (Change("one", 1), Change("two", 2))}
     return Search(
-        settings, evaluator, store, machine=CHIP, policy=policy(name), operators=operators, run=run
+        settings,
+        evaluator,
+        store,
+        machines={"tongue": CHIP},
+        policy=policy(name),
+        operators=operators,
+        run=run,
     )
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from ir.edits.edits import difference
 from ir.errors import KernelError
+from search.core.by_backend import BackendResult, backend_result
 from search.core.candidate import Candidate
 from search.core.difference import lines
 from search.core.evaluation import Evaluation, Failure
@@ -60,6 +61,7 @@ class Lesson:
     """What a run teaches."""
 
     outcome: Outcome  # the run
+    result: BackendResult  # of the backend that it is about
     date: str
     operations: tuple[str, ...]  # of its spec
     tallies: Mapping[str, Tally] = field(default_factory=dict)  # by verb, in alphabetical order
@@ -72,24 +74,26 @@ class Lesson:
     @property
     def document(self) -> Document:
         """The lesson as a skill of the knowledge base."""
-        chosen, best = self.outcome.settings, self.outcome.evaluation
+        chosen, best = self.outcome.settings, self.result.evaluation
+        backend = self.result.backend
+        several = len(chosen.backends) > 1
         return Document(
-            name=self.outcome.run,
+            name=f"{self.outcome.run}-{backend}" if several else self.outcome.run,
             kind="skill",
             title=f"What paid for {chosen.kernel} on {chosen.target}",
             body=_body(self),
             sources=(f"run {self.outcome.run}",),
             tags=tuple(v for v in self.tallies if v.isidentifier()),
-            machines=(chosen.target, chosen.backend),
+            machines=(chosen.target, backend),
             operations=self.operations,
             provenance={
                 "run": self.outcome.run,
                 "kernel": chosen.kernel,
                 "target": chosen.target,
-                "backend": chosen.backend,
+                "backend": backend,
                 "date": self.date,
                 "sizes": dict(chosen.sizes),
-                "evaluations": self.outcome.evaluations,
+                "evaluations": self.result.evaluated,
                 "policy": chosen.policy,
                 "seed": chosen.seed,
                 "time_kind": best.time_kind if best else "",
@@ -99,12 +103,12 @@ class Lesson:
         )
 
 
-def distil(outcome: Outcome, date: str) -> Lesson:
-    """What a run teaches. date: as `2026-01-31`, of the run's end."""
+def distil(outcome: Outcome, backend: str, date: str) -> Lesson:
+    """What a run teaches of one of its backends. date: as `2026-01-31`, of the run's end."""
     tallies: dict[str, Tally] = {}
     reasons: Counter[tuple[str, str]] = Counter()
     single: dict[str, float] = {}
-    for parent, child in _pairs(outcome):
+    for parent, child in _pairs(outcome, backend):
         before, after = outcome.outcomes[parent.key], outcome.outcomes[child.key]
         if not isinstance(before, Evaluation):
             continue
@@ -115,25 +119,26 @@ def distil(outcome: Outcome, date: str) -> Lesson:
                 reasons[verb, f"{after.stage}: {_short(after.headline)}"] += 1
         if isinstance(after, Evaluation) and len(verbs) == 1 and _comparable(before, after):
             single.setdefault(lines(parent, child)[0], before.us / after.us)
-    first, best = outcome.first, outcome.best
+    result = backend_result(outcome, backend)
     return Lesson(
         outcome=outcome,
+        result=result,
         date=date,
         operations=operations(spec_of(outcome.settings.spec)),
         tallies=dict(sorted(tallies.items())),
         reasons=dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0]))),
         single=dict(sorted(single.items(), key=lambda item: (-item[1], item[0]))),
-        winner=lines(first, best) if best is not None else (),
+        winner=result.edits,
     )
 
 
-def _pairs(outcome: Outcome) -> Iterator[tuple[Candidate, Candidate]]:
-    """Parents and children of which it is known what became, on one target through one backend."""
+def _pairs(outcome: Outcome, backend: str) -> Iterator[tuple[Candidate, Candidate]]:
+    """Parents and children of a backend of which it is known what became, on one target."""
     for child in outcome.graph:
         if not child.origin.parents or child.key not in outcome.outcomes:
             continue
         parent = outcome.graph.node(child.origin.parents[0])
-        alike = (parent.target, parent.backend) == (child.target, child.backend)
+        alike = parent.target == child.target and parent.backend == child.backend == backend
         if alike and parent.key in outcome.outcomes:
             yield parent, child
 
@@ -175,11 +180,11 @@ def _short(line: str) -> str:
 def _body(lesson: Lesson) -> str:
     outcome, chosen = lesson.outcome, lesson.outcome.settings
     sizes = " ".join(f"{k}={v}" for k, v in chosen.sizes.items())
-    best, kind = outcome.evaluation, ""
+    result, best, kind = lesson.result, lesson.result.evaluation, ""
     if best is not None:
         gain = (
-            f", {outcome.first_us / best.us:.2f} times as fast as the first"
-            if (outcome.first_us)
+            f", {result.first_us / best.us:.2f} times as fast as the first"
+            if result.first_us
             else ""
         )
         kind = (
@@ -187,7 +192,7 @@ def _body(lesson: Lesson) -> str:
             f"{gain}; the machine's bound is {outcome.roofline_us:.4g} us."
         )
     head = (
-        f"A search of {outcome.evaluations} evaluations on {chosen.target} ({chosen.policy}, "
+        f"A search of {result.evaluated} evaluations on {chosen.target} ({chosen.policy}, "
         f"{lesson.date}) tried {chosen.kernel} at {sizes}. {kind or 'Nothing was correct.'}"
     )
     parts = [head, "## The winner, against the first schedule", _list(lesson.winner)]

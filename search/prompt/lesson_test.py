@@ -43,7 +43,7 @@ def run(*children, name="run-1", target="small"):
         made(graph, outcomes, decisions, us, first, **(changes[0] if changes else {}))
     correct = [c for c in graph if isinstance(outcomes[c.key], Evaluation)]
     best = min(correct, key=lambda c: outcomes[c.key].us)
-    chosen = Settings("softmax", TEXT, target, "tongue", {"M": 64, "K": 32})
+    chosen = Settings("softmax", TEXT, target, ("tongue",), {"M": 64, "K": 32})
     return Outcome(
         run=name,
         settings=chosen,
@@ -74,7 +74,7 @@ RUN = run(
 
 
 def test_the_mean_gain_of_a_verb_is_over_its_edits_and_an_edit_shares_its_childs():
-    tallies = distil(RUN, "2026-01-31").tallies
+    tallies = distil(RUN, "tongue", "2026-01-31").tallies
     assert list(tallies) == ["pipeline", "tile"]
     stage, tile = tallies["pipeline"], tallies["tile"]
     # Gains of 2 and 1/2, and half of the gain of 4 that two edits made.
@@ -85,11 +85,11 @@ def test_the_mean_gain_of_a_verb_is_over_its_edits_and_an_edit_shares_its_childs
 
 
 def test_failures_are_counted_with_the_first_line_of_their_reason():
-    assert distil(RUN, "2026-01-31").reasons == {("tile", "check: y is off by 3"): 1}
+    assert distil(RUN, "tongue", "2026-01-31").reasons == {("tile", "check: y is off by 3"): 1}
 
 
 def test_single_edits_are_told_with_their_gain_the_best_first():
-    found = distil(RUN, "2026-01-31")
+    found = distil(RUN, "tongue", "2026-01-31")
     assert found.single == {"+ pipeline(x, stages=2)": 2.0, "+ pipeline(x, stages=3)": 0.5}
     assert list(found.single) == ["+ pipeline(x, stages=2)", "+ pipeline(x, stages=3)"]
     assert "- `+ pipeline(x, stages=3)`: 0.50 times as fast" in found.document.body
@@ -99,11 +99,11 @@ def test_a_parent_that_failed_teaches_nothing():
     graph, outcomes = Graph(), {}
     failed = made(graph, outcomes, FIRST, WRONG)
     made(graph, outcomes, STAGE, 5.0, failed)
-    assert not distil(replace(RUN, graph=graph, outcomes=outcomes), "2026-01-31").tallies
+    assert not distil(replace(RUN, graph=graph, outcomes=outcomes), "tongue", "2026-01-31").tallies
 
 
 def test_a_child_for_another_target_is_not_compared():
-    found = distil(run((STAGE, 1.0, {"target": "large"})), "2026-01-31")
+    found = distil(run((STAGE, 1.0, {"target": "large"})), "tongue", "2026-01-31")
     assert not found.tallies
 
 
@@ -112,28 +112,32 @@ def test_times_of_two_kinds_are_not_compared():
     first = made(graph, outcomes, FIRST, 100.0)
     child = made(graph, outcomes, STAGE, 1.0, first)
     outcomes[child.key] = Evaluation(1.0, "measured", "device")
-    tally = distil(replace(RUN, graph=graph, outcomes=outcomes), "2026-01-31").tallies["pipeline"]
+    tally = distil(replace(RUN, graph=graph, outcomes=outcomes), "tongue", "2026-01-31").tallies[
+        "pipeline"
+    ]
     assert (tally.tries, tally.timed, tally.faster, tally.speedup) == (1, 0, 0, 1.0)
 
 
 def test_other_equations_and_a_source_of_its_own_are_edits_too():
     other = TEXT.replace("e[m, k] / s[m]", "e[m, k] * (1.0 / s[m])")
     found = distil(
-        run((FIRST, 50.0, {"variant": other}), (FIRST, 80.0, {"source": "x"})), "2026-01-31"
+        run((FIRST, 50.0, {"variant": other}), (FIRST, 80.0, {"source": "x"})),
+        "tongue",
+        "2026-01-31",
     )
     assert list(found.tallies) == [EQUATIONS, SOURCE]
     assert found.tallies[EQUATIONS].speedup == pytest.approx(2.0)
 
 
 def test_the_winner_is_told_apart_from_the_first():
-    assert distil(RUN, "2026-01-31").winner == (
+    assert distil(RUN, "tongue", "2026-01-31").winner == (
         "tile(m): size 4 \N{RIGHTWARDS ARROW} 8",
         "+ pipeline(x, stages=2)",
     )
 
 
 def test_a_lesson_is_a_document_with_its_provenance():
-    found = distil(RUN, "2026-01-31").document
+    found = distil(RUN, "tongue", "2026-01-31").document
     assert (found.kind, found.machines) == ("skill", ("small", "tongue"))
     assert found.operations == ("reduction", "softmax", "special")
     assert found.provenance["run"] == "run-1"
@@ -148,20 +152,22 @@ def test_a_run_of_which_nothing_was_correct_still_teaches():
     graph, outcomes = Graph(), {}
     made(graph, outcomes, FIRST, WRONG)
     empty = replace(RUN, graph=graph, outcomes=outcomes, best=None, evaluation=None, first_us=None)
-    found = distil(empty, "2026-01-31").document
+    found = distil(empty, "tongue", "2026-01-31").document
     assert "Nothing was correct." in found.body
     assert found.provenance["time_kind"] == ""
 
 
 def test_the_same_run_teaches_the_same():
-    assert distil(RUN, "2026-01-31").document == distil(RUN, "2026-01-31").document
+    assert (
+        distil(RUN, "tongue", "2026-01-31").document == distil(RUN, "tongue", "2026-01-31").document
+    )
 
 
 def test_lessons_are_kept_and_those_of_the_machine_come_first(tmp_path):
     kept = Lessons(tmp_path / "deep" / "lessons")
     assert kept.documents(HERE) == ()
-    there = kept.add(distil(run((STAGE, 50.0), name="a", target="large"), "2026-01-31"))
-    here = kept.add(distil(RUN, "2026-01-31"))
+    there = kept.add(distil(run((STAGE, 50.0), name="a", target="large"), "tongue", "2026-01-31"))
+    here = kept.add(distil(RUN, "tongue", "2026-01-31"))
     assert [d.name for d in kept.documents(HERE)] == [here.stem, there.stem]
     assert [d.name for d in kept.documents(OTHER)] == [there.stem, here.stem]
     assert kept.documents(EXTERNAL) == ()
@@ -169,7 +175,9 @@ def test_lessons_are_kept_and_those_of_the_machine_come_first(tmp_path):
 
 def test_a_run_that_went_on_replaces_its_lesson(tmp_path):
     kept = Lessons(tmp_path)
-    assert kept.add(distil(RUN, "2026-01-31")) == kept.add(distil(RUN, "2026-02-01"))
+    assert kept.add(distil(RUN, "tongue", "2026-01-31")) == kept.add(
+        distil(RUN, "tongue", "2026-02-01")
+    )
     assert [d.provenance["date"] for d in kept.documents(HERE)] == ["2026-02-01"]
 
 
@@ -177,7 +185,7 @@ def test_verbs_that_paid_are_preferred(tmp_path):
     kept = Lessons(tmp_path)
     good = [(FIRST + f"pipeline(x, stages={n})\n", 50.0) for n in range(2, 40)]
     bad = [(f"tile(m, size={n})\n", 200.0) for n in range(5, 40)]
-    kept.add(distil(run(*good, *bad), "2026-01-31"))
+    kept.add(distil(run(*good, *bad), "tongue", "2026-01-31"))
     found = kept.preferences(HERE, ("reduction", "softmax", "special"))
     assert 1 < found["pipeline"] <= MOST
     assert 1 / MOST <= found["tile"] < 1
@@ -188,7 +196,7 @@ def test_other_kernels_and_other_targets_count_less(tmp_path):
     kept = Lessons(tmp_path)
     good = [(FIRST + f"pipeline(x, stages={n})\n", 50.0) for n in range(2, 12)]
     bad = [(f"tile(m, size={n})\n", 200.0) for n in range(5, 15)]
-    kept.add(distil(run(*good, *bad), "2026-01-31"))
+    kept.add(distil(run(*good, *bad), "tongue", "2026-01-31"))
     alike = ("reduction", "softmax", "special")
     same = kept.preferences(HERE, alike)["pipeline"]
     assert same > kept.preferences(OTHER, alike)["pipeline"] > 1
@@ -217,5 +225,5 @@ def test_what_is_no_lesson_does_not_belong_there(tmp_path):
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(KernelError, match="a lesson cannot be written") as caught:
-        Lessons(tmp_path / "file").add(distil(RUN, "2026-01-31"))
+        Lessons(tmp_path / "file").add(distil(RUN, "tongue", "2026-01-31"))
     assert str(tmp_path) in caught.value.where

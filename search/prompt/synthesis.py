@@ -11,6 +11,7 @@ from ir.workload import Sizes
 from search.core import difference
 from search.core.candidate import Candidate
 from search.core.evaluation import Evaluated, Evaluation, Failure
+from search.core.transferred import Transferred
 from search.loop.context import Context
 from search.prompt.analysis import diagnosis
 from search.prompt.brief import SCHEDULE, VARIANT, Brief
@@ -139,12 +140,12 @@ class Writer:
                 VARIANT: brief.transferred.variant,
                 SCHEDULE: brief.transferred.schedule,
             }
-            source = {f"kernel of {brief.transferred.target}": brief.transferred.source}
+            source = {f"kernel of {self._elsewhere(brief.transferred)}": brief.transferred.source}
             if brief.transferred.source and brief.surface == "source":
                 found = source
             elif brief.transferred.edited:  # which says more than equations and schedule
                 found |= source
-            title = f"The kernel for {brief.transferred.target}"
+            title = f"The kernel for {self._elsewhere(brief.transferred)}"
         if found:
             text = rendered(
                 "kernel",
@@ -155,6 +156,10 @@ class Writer:
             )
             yield Section("other", text, 9, required=bool(combined))
 
+    def _elsewhere(self, found: Transferred) -> str:
+        """Another machine, or this one in another language."""
+        return found.backend if found.target == self.machine.name else found.target
+
     def _analysis(self, outcome: Evaluated | None) -> tuple[str, ...]:
         if not isinstance(outcome, Evaluation):
             return ()
@@ -164,7 +169,8 @@ class Writer:
         """What the parent came from, what else came of it, and what failed."""
         parent = context.parents[0].candidate
         if brief.recall in ("parent", "both"):
-            line = context.graph.lineage(parent.key)[-STEPS - 1 :]
+            line = [c for c in context.graph.lineage(parent.key) if c.backend == parent.backend]
+            line = line[-STEPS - 1 :]
             steps = [_step(a, b, context) for a, b in zip(line, line[1:])]
             yield from self._told("lineage", 5, steps=steps)
         children = [c for c in context.graph.children(parent.key) if c.key in context.outcomes]

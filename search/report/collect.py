@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from ir.machine import Machine
 from ir.print import signature
 from search.core import difference, quantity
+from search.core.by_backend import by_backend
 from search.core.candidate import Candidate
 from search.core.contributions import contributions
 from search.core.evaluation import Evaluation
@@ -21,6 +22,7 @@ from search.report.page import (
     ArchiveAxis,
     ArchiveCell,
     ArchiveMaps,
+    BackendRow,
     Engine,
     EvaluationRow,
     HeldOutRow,
@@ -50,7 +52,7 @@ def result(
         kernel=settings.kernel,
         title=_title(settings.spec),
         target=settings.target,
-        backend=settings.backend,
+        backend=outcome.backend,
         shape=words(settings.shapes),
         correct_by=best.correct_by if best else "",
         time_kind=best.time_kind if best else "",
@@ -67,6 +69,7 @@ def result(
         facts={**_facts(outcome, machine), **facts},
         shapes=tuple(_shape(row) for row in outcome.by_shape()),
         guards=guard_lines(outcome.dispatch),
+        backends=_backends(outcome),
         held_out=tuple(_held_out(row) for row in held_out),
         held_out_words=held_out_words(held_out),
         operators=tuple(
@@ -91,6 +94,32 @@ def _prompts(versions: Sequence[PromptUse]) -> tuple[PromptRow, ...]:
         )
         for version in versions
     )
+
+
+def _backends(outcome: Outcome) -> tuple[BackendRow, ...]:
+    """What each backend came to; nothing where there is one."""
+    if len(outcome.settings.backends) == 1:
+        return ()
+    return tuple(
+        BackendRow(
+            name=each.backend,
+            evaluated=each.evaluated,
+            correct=each.correct,
+            failed=each.failed,
+            first_us=each.first_us,
+            best_us=each.best_us,
+            schedule="; ".join(each.edits),
+            winner=outcome.best is not None and each.best is outcome.best,
+        )
+        for each in by_backend(outcome)
+    )
+
+
+def _backend_words(outcome: Outcome) -> str:
+    names = outcome.settings.backends
+    if len(names) == 1:
+        return names[0]
+    return f"{outcome.backend}, of {', '.join(names)}"
 
 
 def _shape(row: AtShape) -> ShapeRow:
@@ -196,7 +225,7 @@ def _facts(outcome: Outcome, machine: Machine) -> dict[str, str]:
     facts = {
         "run": outcome.run,
         "target": f"{machine.name}: {machine.title}",
-        "backend": settings.backend,
+        "backend": _backend_words(outcome),
         "policy": f"{settings.policy}, {settings.batch} a generation",
         "seed": str(settings.seed),
         "took": quantity.duration(outcome.seconds),

@@ -61,7 +61,9 @@ OUTCOMES = {
 
 
 def outcome(best=BEST, outcomes=OUTCOMES):
-    settings = Settings("scale", SPEC, "chip", "tool", {"M": 64}, measures=("on_chip", "launches"))
+    settings = Settings(
+        "scale", SPEC, "chip", ("tool",), {"M": 64}, measures=("on_chip", "launches")
+    )
     graph, archive = Graph(), Archive((4, 4))
     for each in (FIRST, PLAIN, OTHER, BEST):
         graph.add(each)

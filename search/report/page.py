@@ -117,6 +117,21 @@ class OperatorRow:
 
 
 @dataclass(frozen=True, slots=True)
+class BackendRow:
+    """What the candidates of a backend came to, where several were raced."""
+
+    name: str
+    evaluated: int
+    correct: int
+    failed: int
+    # Microseconds; None where nothing is correct.
+    first_us: float | None
+    best_us: float | None
+    schedule: str  # what its best has that its autoschedule has not
+    winner: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class PromptRow:
     """A version of the prompts."""
 
@@ -159,6 +174,7 @@ class RunReport:
     # Other shapes that these were tried at, and what they come to in words.
     held_out: tuple[HeldOutRow, ...] = ()
     held_out_words: str = ""
+    backends: tuple[BackendRow, ...] = ()  # where several were raced
     operators: tuple[OperatorRow, ...] = ()
     # What was asked of models, in words; empty where none was.
     models: str = ""

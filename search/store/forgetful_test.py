@@ -11,8 +11,8 @@ from search.store.forgetful import Forgetful
 
 def test_outcomes_are_known_in_their_context_as_long_as_it_lives():
     kept, good = Forgetful(), Evaluation(1.0, "simulated", "simulator")
-    settings = Settings("rows", "", "chip", "tongue", {})
-    others = Settings("columns", "", "chip", "tongue", {})
+    settings = Settings("rows", "", "chip", ("tongue",), {})
+    others = Settings("columns", "", "chip", ("tongue",), {})
     names = [kept.start(each, {}) for each in (settings, others, settings)]
     assert names == ["rows-chip-1", "columns-chip-1", "rows-chip-2"]
     kept.evaluated("rows-chip-1", "key", "here", good, 0.0)

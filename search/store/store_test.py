@@ -15,7 +15,7 @@ from search.core.settings import Settings
 from search.core.stored import StoredEvent, StoredExchange
 from search.store.store import Store
 
-SETTINGS = Settings("softmax", "def softmax", "chip", "tongue", {"M": 8}, ({"M": 1},), seed=3)
+SETTINGS = Settings("softmax", "def softmax", "chip", ("tongue",), {"M": 8}, ({"M": 1},), seed=3)
 ROOT = Candidate("spec", "root", "chip", "tongue", origin=Origin("first"))
 CHILD = Candidate(
     "spec", "child", "chip", "tongue", "source", Origin("mutate", (ROOT.key,), "+ tile")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import chain, zip_longest
 
 from ir.autoschedule.autoschedule import plain
 from ir.errors import KernelError
@@ -23,34 +24,51 @@ ELSEWHERE = "elsewhere"  # an autoschedule at another shape of the workload than
 BROUGHT = "brought"
 
 
-def first_candidates(settings: Settings, spec: Spec, machine: Machine) -> tuple[Candidate, ...]:
-    """The autoschedule, then the others that are not the same.
+def first_candidates(
+    settings: Settings, spec: Spec, machines: Mapping[str, Machine]
+) -> tuple[Candidate, ...]:
+    """The autoschedule, then the others that are not the same; of several backends in turn.
 
     Of a workload the first is the autoschedule at the heaviest shape whose kernel fits at all;
-    those at the other shapes come last.
+    those at the other shapes come last. machines: the target by backend, as that serves it.
     """
+    each = [_first_of(name, settings, spec, machines[name]) for name in settings.backends]
+    return tuple(c for c in chain.from_iterable(zip_longest(*each)) if c is not None)
+
+
+def _first_of(
+    backend: str, settings: Settings, spec: Spec, machine: Machine
+) -> tuple[Candidate, ...]:
+    variant = variant_text(spec)
     sizes, *others = _autoscheduled_at(settings, spec, machine)
+    given = settings.schedule
+    if (
+        len(settings.backends) > 1
+        and given
+        and not fits_at(variant, given, machine, settings.sizes)
+    ):
+        given = schedule_text(adapted(spec, schedule_of(given), machine, settings.sizes))
     schedules = [
         (FIRST, "", schedule_text(scheduled(spec, machine, sizes))),
         (PLAIN, "", schedule_text(plain(spec, machine, settings.sizes))),
-        (GIVEN, "", settings.schedule),
+        (GIVEN, "", given),
     ]
     for other in others:
         at = f"at {shape(other)}"
         schedules.append((ELSEWHERE, at, schedule_text(scheduled(spec, machine, other))))
     made = (
         Candidate(
-            variant=variant_text(spec),
+            variant=variant,
             schedule=schedule,
             target=settings.target,
-            backend=settings.backend,
+            backend=backend,
             origin=Origin(operator, note=note),
         )
         for operator, note, schedule in schedules
         if schedule
     )
     found: dict[str, Candidate] = {}
-    for c in (*made, *_brought(settings, spec, machine)):
+    for c in (*made, *_brought(backend, settings, spec, machine)):
         found.setdefault(c.key, c)
     return tuple(found.values())
 
@@ -70,9 +88,9 @@ def _autoscheduled_at(settings: Settings, spec: Spec, machine: Machine) -> list[
     return sorted((s.sizes for s in shapes), key=lacks)
 
 
-def _brought(settings: Settings, spec: Spec, machine: Machine) -> Iterator[Candidate]:
+def _brought(backend: str, settings: Settings, spec: Spec, machine: Machine) -> Iterator[Candidate]:
     """What other searches found, as far as it lowers here; a source of its own only where it is
-    for this target's backend."""
+    for this target and backend."""
     for found in settings.transferred:
         try:
             variant = spec_of(found.variant)
@@ -81,12 +99,12 @@ def _brought(settings: Settings, spec: Spec, machine: Machine) -> Iterator[Candi
             continue  # what an earlier version wrote, or another spec of the same name
         if (variant.inputs, variant.outputs) != (spec.inputs, spec.outputs):
             continue
-        same = (found.target, found.backend) == (settings.target, settings.backend)
+        same = (found.target, found.backend) == (settings.target, backend)
         yield Candidate(
             variant=variant_text(variant),
             schedule=schedule_text(schedule),
             target=settings.target,
-            backend=settings.backend,
+            backend=backend,
             source=found.source if same and found.edited else None,
             origin=Origin(BROUGHT, note=f"found for {found.target} by {found.run or 'a record'}"),
         )

@@ -5,7 +5,7 @@ from dataclasses import replace
 from ir.autoschedule.autoschedule import autoschedule
 from ir.edits.edits import Edit
 from ir.lower.lower import lower
-from ir.machine import Space
+from ir.machine import Rendering, Space
 from ir.parse.parse import parse_schedule, parse_spec
 from ir.print import spec_text
 from ir.schedule import Decision
@@ -25,12 +25,12 @@ def transferred(**changed):
 
 def operators(*found, machine=CHIP):
     settings = replace(SETTINGS, transferred=found)
-    return [(c.origin.operator, c) for c in first_candidates(settings, SPEC, machine)]
+    return [(c.origin.operator, c) for c in first_candidates(settings, SPEC, {"tongue": machine})]
 
 
 def test_the_rule_the_plain_one_and_what_the_user_gave():
     given = replace(SETTINGS, schedule=FOUND)
-    names = [c.origin.operator for c in first_candidates(given, SPEC, CHIP)]
+    names = [c.origin.operator for c in first_candidates(given, SPEC, {"tongue": CHIP})]
     assert names == [FIRST, PLAIN, GIVEN]
 
 
@@ -49,6 +49,36 @@ def test_a_source_comes_along_only_to_its_own_backend_and_where_it_was_edited():
     assert operators(here)[-1][1].source is None
     assert operators(replace(here, edited=True))[-1][1].source == "code"
     assert operators(transferred(edited=True))[-1][1].source is None
+
+
+def test_each_backend_has_its_own_in_turn():
+    plain_only = replace(CHIP, rendering=Rendering("dialect", ()))
+    here = transferred(target="chip", backend="tongue", edited=True)
+    settings = replace(SETTINGS, backends=("tongue", "dialect"), transferred=(here,))
+    found = first_candidates(settings, SPEC, {"tongue": CHIP, "dialect": plain_only})
+    assert [(c.backend, c.origin.operator) for c in found] == [
+        (name, operator) for operator in (FIRST, PLAIN, BROUGHT) for name in ("tongue", "dialect")
+    ]
+    # A source is for its own backend alone.
+    assert [c.source for c in found if c.origin.operator == BROUGHT] == ["code", None]
+    # Each has decisions that its backend renders.
+    assert "pipeline" in found[0].schedule and "pipeline" not in found[1].schedule
+    # The plain one has none of them; it is a candidate of each all the same.
+    assert found[2].schedule == found[3].schedule and found[2].key != found[3].key
+
+
+def test_a_given_schedule_that_one_backend_refuses_is_adapted_for_it():
+    settings = replace(SETTINGS, backends=("tongue", "dialect"), schedule=FOUND)
+    machines = {"tongue": CHIP, "dialect": replace(CHIP, rendering=Rendering("dialect", ()))}
+    found = {
+        c.backend: c
+        for c in first_candidates(settings, SPEC, machines)
+        if c.origin.operator == GIVEN
+    }
+    assert found["tongue"].schedule == FOUND and "pipeline" in FOUND
+    assert str(TILE) in found["dialect"].schedule
+    for c in found.values():
+        lower(SPEC, parse_schedule(c.schedule), machines[c.backend], SIZES)
 
 
 def test_what_is_the_same_is_there_once():

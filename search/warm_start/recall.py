@@ -83,7 +83,7 @@ def _machines(
     try:
         shared = set(backends(found.target)) & set(backends(settings.target))
     except KernelError:  # a user's own target, of which only the file knows
-        shared = {found.backend} & {settings.backend}
+        shared = {found.backend} & set(settings.backends)
     return 1 if shared else 2
 
 

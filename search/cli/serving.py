@@ -1,0 +1,88 @@
+"""The backends that a command races: those that its user names, else all that serve a target here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from backends.manifest import Manifest
+from backends.registry import backend_for, served_by
+from ir.errors import KernelError
+from ir.machine import Machine
+from ir.provenance import TIME_KINDS
+from search.evaluator.served import Served
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """The backends that race for a target."""
+
+    served: tuple[Served, ...]  # at least one
+    named: bool  # the user named them, so that none is left out silently
+    notes: tuple[str, ...] = ()  # for a person: which are left out, and why
+
+    def narrowed(self, lacks: Callable[[Manifest], str]) -> Serving:
+        """Those that a use can take; the same where it can take none.
+
+        lacks: what a backend does not have for it; empty where it has all.
+        """
+        faults = {one.name: lacks(one.backend.manifest) for one in self.served}
+        able = tuple(one for one in self.served if not faults[one.name])
+        if self.named or not able:
+            return self
+        target = self.served[0].machine.name
+        notes = tuple(_note(target, name, fault) for name, fault in faults.items() if fault)
+        return replace(self, served=able, notes=(*self.notes, *notes))
+
+
+def serving(found: Machine, wanted: Sequence[str]) -> Serving:
+    """The backends that race for a target; by default all whose times can be compared.
+
+    KernelError where one that is named can check nothing here, or where none can.
+    """
+    named = bool(wanted)
+    served: list[Served] = []
+    faults: dict[str, KernelError] = {}
+    for name in wanted or found.backends:
+        try:
+            served.append(usable(found, name))
+        except KernelError as error:
+            if named:
+                raise
+            faults[name] = error
+    if not served:
+        raise next(iter(faults.values()))
+    kinds = {one.name: one.backend.available(one.machine)["time_kind"] for one in served}
+    best = min(kinds.values(), key=TIME_KINDS.index)
+    other = [one.name for one in served if kinds[one.name] != best]
+    if named and other:
+        raise KernelError(
+            f"times of `{other[0]}` are {kinds[other[0]]} here, others are {best}",
+            where="--backend",
+            hint="times of different kinds are not compared: name fewer backends",
+        )
+    notes = [_note(found.name, name, error.what) for name, error in faults.items()]
+    notes += [_note(found.name, name, f"its times are {kinds[name]} here") for name in other]
+    able = tuple(one for one in served if one.name not in other)
+    return Serving(able, named, tuple(notes))
+
+
+def usable(found: Machine, wanted: str) -> Served:
+    """A backend that serves a machine; KernelError where it can check nothing here."""
+    try:
+        backend = backend_for(found, wanted)
+    except KernelError as error:
+        raise (error if error.where else error.within("--backend")) from None
+    here = backend.available(found)
+    if not here.get("correct_by") or not here.get("time_kind"):
+        raise KernelError(
+            f"backend `{backend.manifest.name}` cannot check and time kernels for "
+            f"`{found.name}` on this machine: {here.get('why')}",
+            where="--target",
+            hint="--list-targets says what can be done here",
+        )
+    return Served(backend, served_by(found, backend))
+
+
+def _note(target: str, backend: str, why: str) -> str:
+    return f"{target}: without `{backend}`: {why}"

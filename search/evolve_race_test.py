@@ -1,0 +1,99 @@
+"""The command races all backends of a target, or those that its user names."""
+
+import json
+import signal
+import tomllib
+
+import pytest
+
+from testing.cli.command import evolve_here
+from testing.cli.place import Place
+
+# A target with two backends, of which no device is here: times are modelled, and equal each time.
+TARGET = "h200"
+ROWS = ("--kernel=rows.kir", "--policy=evolutionary", "--seed=3")
+RACED = ["triton", "cuda"]
+
+
+@pytest.fixture
+def place(tmp_path):
+    return Place(tmp_path, TARGET)
+
+
+def results(found):
+    """What must not depend on an interrupt."""
+    keys = ("evaluations", "failures", "best_us", "backend", "backends", "schedule", "operators")
+    return {key: found[key] for key in keys}
+
+
+def test_a_race_has_one_budget_one_winner_and_a_row_for_each_backend(place):
+    words = (*ROWS, "--evaluations=14", "--out=out", "--report=report.html", "--workers=2")
+    (found,) = place.evolve(*words)["runs"]
+    rows = {row["backend"]: row for row in found["backends"]}
+    assert list(rows) == RACED
+    assert sum(row["evaluations"] for row in rows.values()) == found["evaluations"] == 14
+    assert all(row["correct"] >= 2 and row["evaluations"] >= 5 for row in rows.values())
+    assert found["best_us"] == min(row["best_us"] for row in rows.values())
+    won = rows[found["backend"]]
+    assert (won["best_us"], won["schedule"]) == (found["best_us"], found["schedule"])
+    folder = place.work / "out" / "rows" / TARGET
+    record = tomllib.loads((folder / "record.toml").read_text())
+    assert record["backend"] == found["backend"]
+    assert (folder / record["source"]).read_text() == found["source"]
+    page = (place.work / "report.html").read_text()
+    assert "By backend" in page and f"{found['backend']}, the winner" in page
+    # What is stored tells the same, with the table for a person.
+    code, out, err = place.run(f"--show={found['run']}")
+    assert code == 0, err
+    assert f"rows on {TARGET}, by backend, won by {found['backend']}:" in out
+
+
+def test_a_race_that_was_interrupted_goes_on_as_if_it_had_not_been(place):
+    words = (f"--target={TARGET}", *ROWS, "--evaluations=12", "--json", "--workers=1")
+    code, out, err = place.run(*words, "--store=whole.db")
+    assert code == 0, err
+    whole = json.loads(out)["runs"][0]
+    stopped = place.signalled(signal.SIGINT, 6)
+    code, _, err = place.run(*words, "--store=part.db", **stopped)
+    assert code == 130, err
+    code, out, err = place.run("--resume=rows-h200-1", "--store=part.db", "--json", "--workers=1")
+    assert code == 0, err
+    assert results(json.loads(out)["runs"][0]) == results(whole)
+
+
+@pytest.mark.parametrize("names", [["cuda"], ["cuda", "triton"]])
+def test_a_user_names_the_backends_that_race(place, names):
+    options = [f"--backend={name}" for name in names]
+    (found,) = place.evolve(*ROWS, "--evaluations=4", *options, "--no-store")["runs"]
+    assert [row["backend"] for row in found["backends"]] == names
+    assert found["backend"] in names
+
+
+def test_a_backend_without_a_dtype_of_the_kernel_is_left_out_and_named_once(place):
+    (place.work / "wide.kir").write_text(
+        'def wide(x: f64[M]) -> f64[M]:\n    """Double."""\n    y[m] = x[m] * 2.0\n    return y\n\n'
+        "tune(M=64)\ncheck(M=5)\n"
+    )
+    words = (f"--target={TARGET}", "--kernel=wide.kir", "--evaluations=2", "--no-store", "--json")
+    code, out, err = place.run(*words, "--workers=1")
+    assert code == 0, err
+    assert [row["backend"] for row in json.loads(out)["runs"][0]["backends"]] == ["triton"]
+    said = f"{TARGET}: without `cuda`: its kernels hold no f64, which `wide` has"
+    assert err.count(said) == 1
+
+
+def test_a_model_new_takes_the_backends_that_python_can_import(tmp_path):
+    (tmp_path / "model.py").write_text(
+        "import torch\n\nclass Model(torch.nn.Module):\n    def forward(self, x):\n"
+        "        return torch.relu(x) * 2.0\n\n"
+        "def get_inputs():\n    return [torch.rand(6, 10)]\n\n"
+        "def get_init_inputs():\n    return []\n"
+    )
+    words = (f"--target={TARGET}", "--problem=model.py", "--model-new=new.py", "--evaluations=2")
+    done = evolve_here(tmp_path, *words, "--no-store")
+    assert done.returncode == 0, done.stderr
+    why = "its sources are CUDA C++, which a file of Python cannot hold"
+    assert done.stderr.count(f"{TARGET}: without `cuda`: {why}") == 1
+    assert "class ModelNew" in (tmp_path / "new.py").read_text()
+    done = evolve_here(tmp_path, *words, "--no-store", "--backend=cuda", "--overwrite")
+    assert done.returncode == 2 and "are CUDA C++" in done.stderr

@@ -1,0 +1,142 @@
+"""Views by backend: a search as it looks from one of the backends that it races.
+
+A schedule has another time in another language. So each backend has outcomes, an archive and a best
+of its own, the policy is asked from each in turn, and a child is for the backend of its view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from ir.machine import Machine
+from ir.spec import Spec
+from search.core.archive import Archive, Elite
+from search.core.candidate import Candidate
+from search.core.evaluation import Evaluated, Evaluation
+from search.core.fitness import Baseline, fitness
+from search.core.graph import Graph
+from search.core.measures import Measure, cell
+from search.core.settings import Settings
+from search.core.transferred import Transferred
+from search.loop.shape_view import ShapeView, shape_views
+from search.loop.state import State
+from search.warm_start.first import PLAIN
+
+
+class BackendView:
+    """What became of the candidates of one backend.
+
+    machine: the target, as the backend serves it.  roots: the first candidates of the backend, then
+    those that were brought over from another one.  best: its fastest.  shapes: views of the shapes
+    of the workload, where several kernels may share them.
+    """
+
+    def __init__(
+        self,
+        backend: str,
+        machine: Machine,
+        roots: Sequence[Candidate],
+        graph: Graph,
+        measures: tuple[Measure, ...],
+        shapes: tuple[ShapeView, ...] = (),
+    ):
+        self.backend = backend
+        self.machine = machine
+        self.roots = list(roots)
+        self.graph = graph
+        self.measures = measures
+        self.shapes = shapes
+        self.outcomes: dict[str, Evaluated] = {}
+        self.archive = Archive(tuple(len(m.labels) for m in measures))
+        self.best: tuple[Candidate, Evaluation] | None = None
+
+    def learn(self, candidate: Candidate, outcome: Evaluated, baseline: Baseline | None) -> bool:
+        """Files an outcome; whether it is the fastest so far at a shape that has a view.
+
+        baseline: None as long as nothing was correct.
+        """
+        self.outcomes[candidate.key] = outcome
+        if self._is_brought(candidate):
+            self.roots.append(candidate)
+        gains = [view.learn(candidate, outcome, self.machine) for view in self.shapes]
+        if isinstance(outcome, Evaluation):
+            assert baseline is not None, "a correct candidate sets the baseline"
+            improved = outcome.faster_than(self.best[1] if self.best else None)
+            if improved:
+                self.best = candidate, outcome
+            if improved or candidate.origin.operator != PLAIN:
+                where = cell(self.measures, outcome.figures, self.machine)
+                self.archive.add(Elite(where, candidate, outcome, fitness(outcome, baseline)))
+        return any(gains)
+
+    def state(self, generation: int, spent: Mapping[str, int], shape: ShapeView | None) -> State:
+        """What a policy sees: without the plain schedule, unless nothing was faster.
+
+        spent: tokens by operator.  shape: None for the whole workload.
+        """
+        plain = {c.key for c in self.roots if c.origin.operator == PLAIN}
+        slow = plain - {self.best[0].key} if self.best else set()
+        state = State(
+            generation=generation,
+            graph=self.graph,
+            archive=self.archive,
+            outcomes={k: o for k, o in self.outcomes.items() if k not in slow},
+            roots=tuple(c.key for c in self.roots),
+            measures=self.measures,
+            machine=self.machine,
+            spent=spent,
+        )
+        return shape.state(state) if shape else state
+
+    def transferred(self, run: str) -> Transferred | None:
+        """Its best, for a model that works on another backend; None where nothing is correct."""
+        if self.best is None:
+            return None
+        candidate, outcome = self.best
+        return Transferred(
+            target=candidate.target,
+            backend=self.backend,
+            variant=candidate.variant,
+            schedule=candidate.schedule,
+            us=outcome.us,
+            time_kind=outcome.time_kind,
+            run=run,
+            source=candidate.source or "",
+            edited=candidate.source is not None,
+        )
+
+    def _is_brought(self, candidate: Candidate) -> bool:
+        parents = candidate.origin.parents[:1]
+        return bool(parents) and self.graph.node(parents[0]).backend != self.backend
+
+
+def backend_views(
+    settings: Settings,
+    spec: Spec,
+    machines: Mapping[str, Machine],
+    roots: Sequence[Candidate],
+    graph: Graph,
+    measures: tuple[Measure, ...],
+) -> dict[str, BackendView]:
+    """A view for each backend of the settings, in their order."""
+    return {
+        name: BackendView(
+            name,
+            machines[name],
+            [c for c in roots if c.backend == name],
+            graph,
+            measures,
+            shape_views(settings, spec, machines[name], measures),
+        )
+        for name in settings.backends
+    }
+
+
+def merged(archives: Iterable[Archive]) -> Archive:
+    """One archive of several of the same measures: of equals, that of the first stays."""
+    first, *others = archives
+    found = Archive(first.shape)
+    for archive in (first, *others):
+        for elite in archive:
+            found.add(elite)
+    return found
