@@ -293,7 +293,7 @@ class BodyBuilder:
         short = block.scalar and _length(low, high) <= self.rules.unrolled
         # Unrolled, all loads of a loop would be in buffers at once.
         unrolled = short and not inner and own < 2
-        flat = self.launch.resident  # one loop with that around it, staged as the launch says
+        flat = self.launch.resident and self.rules.persistent_is_one_loop
         stages = 0 if inner or flat or unrolled else own
         body = self.block(s.body, header)
         self._put(to.Loop(name, low, high, s.tile, body, stages, unrolled))

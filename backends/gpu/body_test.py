@@ -1,5 +1,7 @@
 """What thread blocks do: late loads, hoisted factors, peeled and flattened loops, copies in bulk."""
 
+from dataclasses import replace
+
 import pytest
 
 from backends.gpu import tile as to
@@ -120,6 +122,17 @@ def test_a_short_loop_of_scalars_is_unrolled_unless_it_prefetches():
     staged = "pipeline(x, stages=2)"
     (loop,) = of(to.Loop, made(spec, *GRID, "tile(i, size=1)", staged, **kwargs)[1])
     assert not loop.unrolled and loop.stages == 2
+
+
+@pytest.mark.parametrize("one_loop", [False, True])
+def test_loops_of_a_persistent_block_have_stages_unless_they_are_one_with_that_around_them(
+    one_loop,
+):
+    lines = (*LOOP, "pipeline(x, stages=3)", "persistent(y, programs=1)")
+    spec = spec_of("y[m] = sum(x[m, k] * 2.0, k)", result="f32[M]")
+    launch = lowered(spec, *lines, sizes=SIZES, machine=WITH_TF32).launches[0]
+    body = BodyBuilder(launch, replace(RULES, persistent_is_one_loop=one_loop))
+    assert [s.stages for s in of(to.Loop, body.each())] == [0 if one_loop else 3]
 
 
 def test_bounds_in_data_are_loaded():

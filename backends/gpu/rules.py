@@ -19,3 +19,6 @@ class Rules:
     typed: frozenset[str]
     typed_but_f32: frozenset[str]
     warps: int  # of a thread block where the schedule says nothing
+    # Whether the compiler takes the loop over the tiles of a persistent block and those in it as one
+    # loop, which it pipelines as the launch says; else each has stages of its own.
+    persistent_is_one_loop: bool = False

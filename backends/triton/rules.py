@@ -13,4 +13,5 @@ RULES = Rules(
     typed=LIBRARY,
     typed_but_f32=frozenset({"pow", "fmod", "mod", "floordiv"}),
     warps=4,
+    persistent_is_one_loop=True,
 )

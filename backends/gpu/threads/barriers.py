@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
 
 from backends.gpu.threads import thread as to
 from backends.gpu.tile import Name
@@ -42,6 +43,8 @@ class Barriers:
                     found.append(s)
                 case to.Loop():
                     found += self._loop(s)
+                case to.Guard(condition) if any(isinstance(e, to.Thread) for e in condition.walk()):
+                    found += self._one(s)  # not all threads would reach a barrier in it
                 case to.Guard(_, body, others):
                     before = self.pending
                     first = self.block(body)
@@ -78,6 +81,9 @@ class Barriers:
 
     def _of(self, s: to.Statement) -> _Pending:
         """The regions that a statement touches, but for stages, whose loop has its own barriers."""
+        if isinstance(s, to.Guard):
+            parts = [self._of(one) for one in (*s.body, *s.others)]
+            return reduce(_Pending.joined, parts, _Pending())
         names, writes = _access(s)
         tiles = [self.shared[n] for n in names if n in self.shared]
         regions = frozenset(t.region for t in tiles if t.stages == 1)

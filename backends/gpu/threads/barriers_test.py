@@ -10,8 +10,9 @@ from backends.gpu.threads.thread import (
     Shared,
     SharedLoad,
     SharedStore,
+    Thread,
 )
-from backends.gpu.tile import Name, Place
+from backends.gpu.tile import Check, Name, Place
 from ir.spec import Number
 
 F, G = Name("value", "f"), Name("value", "g")
@@ -102,3 +103,11 @@ def test_a_tile_that_overlaps_a_pipeline_waits_for_its_end():
     copy = Copy(RING, PLACE, (), stage=Number(1))
     found = with_barriers(loop(load(RING), copy), store(B), b_region="ring")
     assert found == (loop(load(RING), copy), Barrier(), store(B))
+
+
+def test_a_barrier_stands_before_a_guard_that_threads_differ_in():
+    guard = Guard(Check(Thread(), below=Number(8)), (store(A),))
+    assert with_barriers(load(A), guard, load(A)) == (
+        *(load(A), Barrier(), guard),
+        *(Barrier(), load(A)),
+    )

@@ -14,15 +14,16 @@ from typing import Any
 
 from backends.gpu import tile as of
 from backends.gpu.threads import thread as to
-from backends.gpu.threads.distribution import spread
+from backends.gpu.threads.distribution import Spread, bits_of, spread
 from backends.gpu.threads.facts import FRAGMENTS, bare
 from backends.gpu.threads.lower import EXCHANGE
-from backends.gpu.threads.products import UNROLLED, Matmuls
+from backends.gpu.threads.products import PANEL_BYTES, UNROLLED, Matmuls
 from backends.gpu.threads.vectors import aligned, contiguous
 from backends.gpu.tile import Name
 from ir.spec import DTYPES, Apply, Expr, Index, Number, Size
 
 COPY_BYTES = 16  # that one thread copies at once
+SMALL_BYTES = 64  # from which a tile is copied ahead where a loop copies others
 
 
 class Staging(Matmuls):
@@ -82,7 +83,7 @@ class Staging(Matmuls):
             tuple(a.index for a in axes),
             tuple(a.width for a in axes),
             self.free_region(),
-            padding=COPY_BYTES // DTYPES[held.dtype],
+            padding=_padding(self.owners.of(s.value, axes[-1].index), DTYPES[held.dtype]),
         )
         name = self.temporary(held.dtype, axes)
         self.put(to.SharedStore(tile, s.value, copies=self.copies(held.axes)))
@@ -131,7 +132,12 @@ class Staging(Matmuls):
             condition = aligned(s.place, along, count, self.tiles, self.ends)
             if condition is not None:
                 vector = to.Vector(along, count, self.flag(s.place, condition))
-        self.put(to.Copy(tile.name, place, axes, stage, vector))
+        copy = to.Copy(tile.name, place, axes, stage, vector)
+        busy = 1 << sum(len(bits_of(a)) for a in axes)  # threads: the first, as bits go in order
+        if busy < self.threads:
+            self.put(to.Guard(of.Check(to.Thread(), below=Number(busy)), (copy,)))
+        else:
+            self.put(copy)
 
     def target(self, s: of.Load, stages: int) -> tuple[to.Shared, str, tuple[to.Axis, ...]]:
         """The tile that a load is copied to, its contiguous axis, and which thread copies what."""
@@ -145,7 +151,7 @@ class Staging(Matmuls):
             dtype = self.typing.known[s.name][0]
             order = (*(i for i in indices if i != along), along)
             extents = tuple(map(self.width, order))
-            padding = COPY_BYTES // DTYPES[dtype]
+            padding = _padding(self.owners.of(s.name, along), DTYPES[dtype])
             region = f"{name.stem}_{name.copy}"
             self.shared[name] = to.Shared(
                 name, dtype, order, extents, region, stages, padding=padding
@@ -197,7 +203,7 @@ class Staging(Matmuls):
         self.nesting -= 1
 
     def _looped(self, s: of.Loop) -> None:
-        ahead = [x for x in s.body if isinstance(x, of.Load) and self._copied(x)]
+        ahead = self._ahead(s)
         if s.stages < 2 or not ahead or not self._independent(s, ahead):
             super().loop(s)
             return
@@ -271,16 +277,24 @@ class Staging(Matmuls):
         if flies:
             self.put(to.WarpgroupWait(flies))
 
-    def _copied(self, x: of.Load) -> bool:
-        """Whether a load of a pipelined loop is a copy that runs ahead: those of operands, and those
-        into registers that are large, and 0 out of bounds, as copies are."""
+    def _ahead(self, s: of.Loop) -> list[of.Load]:
+        """The loads of a pipelined loop that are copies which run ahead: those of operands and of
+        large tiles; beside them also small ones, which else each iteration would wait for."""
+        loads = [x for x in s.body if isinstance(x, of.Load)]
+        if not any(self._copied(x, COPY_BYTES * self.threads) for x in loads):
+            return []
+        return [x for x in loads if self._copied(x, SMALL_BYTES)]
+
+    def _copied(self, x: of.Load, least: int) -> bool:
+        """Whether a load can be a copy: that of an operand, or one of so many bytes that is 0 out of
+        bounds, as copies are."""
         if x.name in self.facts.staged:
             return True
         indices = self.facts.indices(x.name)
         moved = any(isinstance(n, Name) and n.sort in FRAGMENTS for n in x.place.walk())
         size = prod(self.owners.widths[i] for i in indices)
         size *= DTYPES[self.typing.known[x.name][0]]
-        return not moved and not x.other.value and size >= COPY_BYTES * self.threads
+        return not moved and not x.other.value and size >= least
 
     def _fits(self, ahead: list[of.Load], stages: int) -> bool:
         """Whether tiles with so many stages take no more shared memory than a block may have."""
@@ -361,6 +375,19 @@ def _run(axis: to.Axis) -> int:
     """Consecutive registers that are consecutive positions."""
     extent, stride = axis.register.flat[0]
     return extent if stride == 1 else 1
+
+
+def _padding(axis: Spread, element_bytes: int) -> int:
+    """Elements between rows, so that threads that hold runs of neighbouring rows reach unlike banks:
+    as many bytes as the threads that share a row hold of it."""
+    run = axis.modes[0][0] if axis.modes and axis.modes[0][1] == 1 else 1
+    threads = 1
+    for place, pair in enumerate(axis.bits):
+        if pair != (place, run << place):
+            break
+        threads *= 2
+    held = run * threads * element_bytes
+    return (held if COPY_BYTES < held < PANEL_BYTES else COPY_BYTES) // element_bytes
 
 
 def _renamed(node: Any, names: Mapping[Name, Name]) -> Any:

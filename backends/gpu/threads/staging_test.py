@@ -2,7 +2,15 @@
 
 import pytest
 
-from backends.gpu.threads.testing.lowered_samples import WARPGROUPS, matmul, of, threads, tiles
+from backends.gpu.threads.testing.lowered_samples import (
+    GRID,
+    WARPGROUPS,
+    WARPS,
+    matmul,
+    of,
+    threads,
+    tiles,
+)
 from backends.gpu.threads.thread import (
     Commit,
     Copy,
@@ -12,6 +20,7 @@ from backends.gpu.threads.thread import (
     SharedLoad,
     SharedStore,
     Store,
+    Thread,
     Wait,
     WarpgroupMultiply,
     WarpgroupWait,
@@ -61,6 +70,43 @@ def test_large_loads_into_registers_are_copied_ahead_too():
     )
     assert rings(launch) == {"x": 3} and not of(Load, launch)
     assert of(SharedLoad, launch)[0].stage is not None
+
+
+RMS = (
+    "ss[m] = sum(f32(x[m, k]) ** 2, k)",
+    "acc[m, n] = sum(f32(x[m, k]) * f32(g[k]) * f32(w[k, n]), k)",
+    "y[m, n] = acc[m, n] * ss[m]",
+)
+
+
+def scaled(dtype="bf16", table=WARPS):
+    """A matmul whose operand A is scaled along K."""
+    decided = (*tiles(m=64, n=64, k=64), *GRID, LOOP, "fuse(ss, into=acc)", *AHEAD)
+    decided += ("compute(acc, unit=matrix)", "precision(acc, dtype=bf16)")
+    inputs = f"x: {dtype}[M, K], g: bf16[K], w: bf16[K, N]"
+    given = dict(sizes={"M": 256, "N": 256, "K": 256}, inputs=inputs, result="bf16[M, N]")
+    return threads(*RMS, decided=decided, table=table, **given)
+
+
+def test_small_tiles_are_copied_beside_large_ones_by_the_threads_that_they_need():
+    launch = scaled()
+    assert rings(launch) == {"x": 3, "g": 3, "w": 3} and not of(Load, launch)
+    guards = [s for s in of(Guard, launch) if Thread() in s.condition.walk()]
+    assert {s.condition.below for s in guards} == {Number(8)}  # 64 elements in runs of 8
+    assert {s.body[0].tile.stem for s in guards} == {"g"}
+
+
+def test_loops_of_a_persistent_block_have_stages_of_their_own():
+    launch = matmul(LOOP, *AHEAD, "persistent(y, programs=1)", **SMALL)
+    assert launch.resident and rings(launch) == {"x": 3, "w": 3}
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "f32"])
+def test_rows_are_padded_by_what_the_threads_of_a_row_hold(dtype):
+    launch = scaled(dtype=dtype, table=WARPGROUPS)
+    (ring,) = (t for t in launch.shared if t.name.stem == "x" and t.stages > 1)
+    # Four threads hold a pair each of a row: 16 bytes of 2-byte elements, 32 of 4-byte ones.
+    assert ring.padding == 8 and not ring.panel
 
 
 def test_short_runs_are_stored_through_the_memory_of_a_pipeline_that_has_ended():
