@@ -456,20 +456,28 @@ inline Matrix<T> matrix(const T* tile, int rows, int row, int column) {
 }
 
 // D += A * B of four warps. kA, kB: whether M, or N, is the contiguous dimension of the operand.
-#define WGMMA(T, instruction)                                                                \
-  template <int kColumns, int kA, int kB>                                                    \
-  inline void wgmma(float* top, float* bottom, Matrix<T> a, Matrix<T> b) {                   \
-    instruction<kColumns>::template multiply<kA, kB>(top, bottom, a.descriptor, b.descriptor); \
-  }                                                                                          \
-  template <int kColumns, int kB>                                                            \
-  inline void wgmma(float* top, float* bottom, T a0, T a1, T a2, T a3, T a4, T a5, T a6, T a7, \
-                    Matrix<T> b) {                                                           \
-    instruction<kColumns>::template multiply<kB>(top, bottom, pair(a0, a1), pair(a2, a3),    \
-                                                 pair(a4, a5), pair(a6, a7), b.descriptor);  \
-  }
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+template <class T>
+struct Wgmma;
+#define WGMMA(T, instruction) \
+  template <>                 \
+  struct Wgmma<T> { template <int kColumns> using Of = instruction<kColumns>; };
 WGMMA(f16, ptx::wgmma_f16)
 WGMMA(bf16, ptx::wgmma_bf16)
+WGMMA(float, ptx::wgmma_tf32)
+#undef WGMMA
+template <int kColumns, int kA, int kB, class D, class T>
+inline void wgmma(D* top, D* bottom, Matrix<T> a, Matrix<T> b) {
+  using Of = typename Wgmma<T>::template Of<kColumns>;
+  Of::template multiply<kA, kB>(top, bottom, a.descriptor, b.descriptor);
+}
+// A in registers, in their order.
+template <int kColumns, int kB, class D, class T, class... Registers>
+inline void wgmma(D* top, D* bottom, Matrix<T> b, Registers... a) {
+  union { T elements[sizeof...(a)]; u32 words[4]; } held = {{a...}};
+  using Of = typename Wgmma<T>::template Of<kColumns>;
+  Of::template multiply<kB>(top, bottom, held.words, b.descriptor);
+}
 inline void arrive_warpgroup() { ptx::arrive_warpgroup(); }
 inline void commit_warpgroup() { ptx::commit_warpgroup(); }
 template <int kPending>
@@ -477,6 +485,5 @@ inline void wait_warpgroup() {
   ptx::wait_warpgroup<kPending>();
 }
 #endif
-#undef WGMMA
 
 #endif  // BACKENDS_CUDA_KERNEL_H_

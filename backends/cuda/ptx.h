@@ -194,12 +194,12 @@ inline void wait_warpgroup() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
 
-#define D8(i) "+f"(top[i]), "+f"(top[i + 1]), "+f"(bottom[i]), "+f"(bottom[i + 1])
-#define D16(i) D8(i), D8(i + 2)
-#define D32(i) D16(i), D16(i + 4)
-#define D64(i) D32(i), D32(i + 8)
-#define D128(i) D64(i), D64(i + 16)
-#define D256(i) D128(i), D128(i + 32)
+#define D8(c, i) c(top[i]), c(top[i + 1]), c(bottom[i]), c(bottom[i + 1])
+#define D16(c, i) D8(c, i), D8(c, i + 2)
+#define D32(c, i) D16(c, i), D16(c, i + 4)
+#define D64(c, i) D32(c, i), D32(c, i + 8)
+#define D128(c, i) D64(c, i), D64(c, i + 16)
+#define D256(c, i) D128(c, i), D128(c, i + 32)
 #define P8 "%0, %1, %2, %3"
 #define P16 P8 ", %4, %5, %6, %7"
 #define P32 P16 ", %8, %9, %10, %11, %12, %13, %14, %15"
@@ -212,37 +212,42 @@ inline void wait_warpgroup() {
   ", %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95" \
   ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111" \
   ", %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
+// What follows the operands: signs, and of 16-bit operands the contiguous dimensions.
+#define FLAGS(f) ", 1, 1, %" #f
+#define FLAG(f) ", %" #f
+#define SIGNS(f) ", 1, 1"
+#define NONE(f) ""
 // The last six arguments are the numbers of the operands after D.
-#define WGMMA(name, columns, type, a, b, c, d, e, f)                                               \
+#define WGMMA(name, columns, type, T, c, first, second, n0, n1, n2, n3, n4, n5)                    \
   template <>                                                                                      \
   struct name<columns> {                                                                           \
     template <int kA, int kB>                                                                      \
-    static inline void multiply(float* top, float* bottom, u64 left, u64 right) {                  \
+    static inline void multiply(T* top, T* bottom, u64 left, u64 right) {                          \
       asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\nwgmma.mma_async.sync.aligned.m64n"     \
-                   #columns "k16.f32." type "." type " {" P##columns "}, %" #a ", %" #b            \
-                   ", p, 1, 1, %" #c ", %" #d ";\n}"                                               \
-                   : D##columns(0) : "l"(left), "l"(right), "n"(kA), "n"(kB));                     \
+                   #columns type " {" P##columns "}, %" #n0 ", %" #n1 ", p" first(n2) second(n3) ";\n}" \
+                   : D##columns(c, 0) : "l"(left), "l"(right), "n"(kA), "n"(kB));                  \
     }                                                                                              \
     template <int kB>                                                                              \
-    static inline void multiply(float* top, float* bottom, u32 a0, u32 a1, u32 a2, u32 a3,         \
-                                u64 right) {                                                       \
+    static inline void multiply(T* top, T* bottom, const u32* a, u64 right) {                      \
       asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\nwgmma.mma_async.sync.aligned.m64n"     \
-                   #columns "k16.f32." type "." type " {" P##columns "}, {%" #a ", %" #b ", %" #c  \
-                   ", %" #d "}, %" #e ", p, 1, 1, %" #f ";\n}"                                     \
-                   : D##columns(0) : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "l"(right), "n"(kB));     \
+                   #columns type " {" P##columns "}, {%" #n0 ", %" #n1 ", %" #n2 ", %" #n3         \
+                   "}, %" #n4 ", p" first(n5) ";\n}"                                               \
+                   : D##columns(c, 0)                                                              \
+                   : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(right), "n"(kB));             \
     }                                                                                              \
   };
-#define WGMMAS(name, type)                             \
-  template <int kColumns>                              \
-  struct name;                                         \
-  WGMMA(name, 8, type, 4, 5, 6, 7, 8, 9)               \
-  WGMMA(name, 16, type, 8, 9, 10, 11, 12, 13)          \
-  WGMMA(name, 32, type, 16, 17, 18, 19, 20, 21)        \
-  WGMMA(name, 64, type, 32, 33, 34, 35, 36, 37)        \
-  WGMMA(name, 128, type, 64, 65, 66, 67, 68, 69)       \
-  WGMMA(name, 256, type, 128, 129, 130, 131, 132, 133)
-WGMMAS(wgmma_f16, "f16")
-WGMMAS(wgmma_bf16, "bf16")
+#define WGMMAS(name, type, T, c, first, second)                             \
+  template <int kColumns>                                                   \
+  struct name;                                                              \
+  WGMMA(name, 8, type, T, c, first, second, 4, 5, 6, 7, 8, 9)               \
+  WGMMA(name, 16, type, T, c, first, second, 8, 9, 10, 11, 12, 13)          \
+  WGMMA(name, 32, type, T, c, first, second, 16, 17, 18, 19, 20, 21)        \
+  WGMMA(name, 64, type, T, c, first, second, 32, 33, 34, 35, 36, 37)        \
+  WGMMA(name, 128, type, T, c, first, second, 64, 65, 66, 67, 68, 69)       \
+  WGMMA(name, 256, type, T, c, first, second, 128, 129, 130, 131, 132, 133)
+WGMMAS(wgmma_f16, "k16.f32.f16.f16", float, "+f", FLAGS, FLAG)
+WGMMAS(wgmma_bf16, "k16.f32.bf16.bf16", float, "+f", FLAGS, FLAG)
+WGMMAS(wgmma_tf32, "k8.f32.tf32.tf32", float, "+f", SIGNS, NONE)
 #undef WGMMAS
 #undef WGMMA
 #endif

@@ -46,10 +46,10 @@ extern "C" __global__ void __launch_bounds__(128, 1) causal_0(
   constexpr int shared_5 = shared_4 + round_up(most(256 * D_WIDTH, 256 * D_WIDTH), 1024);
   bf16* const q_tile = shared_at<bf16>(17408);  // [64][D_WIDTH]
   bf16* const k_tile = shared_at<bf16>(shared_2);  // [64][D_WIDTH]
-  float* const operand_tile_7 = shared_at<float>(0);  // [64][64 + 4]
+  float* const operand_tile_3 = shared_at<float>(0);  // [64][64 + 4]
   float* const o_b_tile = shared_at<float>(shared_3);  // [64][D_WIDTH + 4]
-  float* const converted_tile_10 = shared_at<float>(shared_4);  // [64][D_WIDTH]
-  float* const converted_tile0_10 = shared_at<float>(shared_4);  // [64][D_WIDTH]
+  float* const converted_tile_6 = shared_at<float>(shared_4);  // [64][D_WIDTH]
+  float* const converted_tile0_6 = shared_at<float>(shared_4);  // [64][D_WIDTH]
   const int thread = threadIdx.x;
   const int tile = blockIdx.x;
   int offs_d[d_n];
@@ -114,6 +114,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) causal_0(
   #pragma unroll
   for (int m_i = 0; m_i < 2; ++m_i)
     mx[m_i] = -kInfinity;
+  fence_shared();
   __syncthreads();
   int offs_n[16];
   int offs_n_1[4];
@@ -145,6 +146,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) causal_0(
     #pragma unroll
     for (int d_i = 0; d_i < d_n1; ++d_i)
       mask_d_1[d_i] = (offs_d_1[d_i] < D) | EVEN_D;
+    fence_shared();
     __syncthreads();
     #pragma unroll
     for (int n_i = 0; n_i < 4; ++n_i)
@@ -163,67 +165,44 @@ extern "C" __global__ void __launch_bounds__(128, 1) causal_0(
       #pragma unroll
       for (int n_i = 0; n_i < 16; ++n_i)
         s_2[m_i][n_i] = 0.0f;
+    fence_shared();
     __syncthreads();
-    for (int d_issue_1 = 0; d_issue_1 < D_WIDTH; d_issue_1 += 16) {
-      bf16 part_1[2][4];
+    arrive_warpgroup();
+    #pragma unroll
+    for (int m_i = 0; m_i < 2; m_i += 2)
       #pragma unroll
-      for (int m_i = 0; m_i < 2; m_i += 2)
+      for (int n_i = 0; n_i < 16; n_i += 16)
         #pragma unroll
-        for (int d_i = 0; d_i < 4; d_i += 4)
-          load_matrices(
-              &q_tile[swizzle<3, 3, 3>(panel<64>(64,
-              thread / 32 * 16 + m_i * 8 + thread % 8 + thread / 16 % 2 * 8,
-              d_issue_1 + d_i % 2 + d_i / 2 * 8 + thread / 8 % 2 * 8))],
-              part_1[m_i][d_i], part_1[m_i][d_i + 1], part_1[m_i][d_i + 2], part_1[m_i][d_i + 3],
-              part_1[m_i + 1][d_i], part_1[m_i + 1][d_i + 1], part_1[m_i + 1][d_i + 2],
-              part_1[m_i + 1][d_i + 3]);
-      bf16 part_2[4][8];
-      #pragma unroll
-      for (int d_i = 0; d_i < 4; d_i += 4)
-        #pragma unroll
-        for (int n_i = 0; n_i < 8; n_i += 2)
-          load_matrices(
-              &k_tile[swizzle<3, 3, 3>(panel<64>(64, n_i * 8 + thread % 8 + thread / 16 % 2 * 8,
-              d_issue_1 + d_i % 2 + d_i / 2 * 8 + thread / 8 % 2 * 8))],
-              part_2[d_i][n_i], part_2[d_i + 1][n_i], part_2[d_i + 2][n_i], part_2[d_i + 3][n_i],
-              part_2[d_i][n_i + 1], part_2[d_i + 1][n_i + 1], part_2[d_i + 2][n_i + 1],
-              part_2[d_i + 3][n_i + 1]);
-      #pragma unroll
-      for (int d_i = 0; d_i < 4; d_i += 4)
-        #pragma unroll
-        for (int m_i = 0; m_i < 2; m_i += 2)
-          #pragma unroll
-          for (int n_i = 0; n_i < 16; n_i += 2)
-            mma_m16n8k16(
-                s_2[m_i][n_i], s_2[m_i][n_i + 1], s_2[m_i + 1][n_i], s_2[m_i + 1][n_i + 1],
-                part_1[m_i][d_i], part_1[m_i][d_i + 1], part_1[m_i + 1][d_i],
-                part_1[m_i + 1][d_i + 1], part_1[m_i][d_i + 2], part_1[m_i][d_i + 3],
-                part_1[m_i + 1][d_i + 2], part_1[m_i + 1][d_i + 3],
-                part_2[d_i][n_i / 2], part_2[d_i + 1][n_i / 2], part_2[d_i + 2][n_i / 2],
-                part_2[d_i + 3][n_i / 2]);
-    }
+        for (int d_from = 0; d_from < D_WIDTH; d_from += 16)
+          wgmma<64, 0, 0>(
+              &s_2[m_i][n_i], &s_2[m_i + 1][n_i],
+              matrix<64>(q_tile, 64, m_i * 8, d_from),
+              matrix<64>(k_tile, 64, n_i % 2 + n_i / 2 * 8, d_from));
+    commit_warpgroup();
+    wait_warpgroup<0>();
     #pragma unroll
     for (int m_i = 0; m_i < 2; ++m_i)
       #pragma unroll
       for (int n_i = 0; n_i < 16; ++n_i)
         a[m_i][n_i] = ((offs_n[n_i] <= offs_m[m_i]) ? s_2[m_i][n_i] * fn::rsqrt(float(D)) : -kInfinity);
-    float part_3[2];
+    float part_1[2];
     #pragma unroll
     for (int m_i = 0; m_i < 2; ++m_i) {
-      part_3[m_i] = least_of<float>();
+      part_1[m_i] = least_of<float>();
       #pragma unroll
       for (int n_i = 0; n_i < 16; ++n_i)
-        part_3[m_i] = fn::larger(part_3[m_i], (mask_n[n_i] ? a[m_i][n_i] : -kInfinity));
+        part_1[m_i] = fn::larger(part_1[m_i], (mask_n[n_i] ? a[m_i][n_i] : -kInfinity));
     }
     #pragma unroll
     for (int distance = 1; distance <= 2; distance *= 2)
       #pragma unroll
       for (int m_i = 0; m_i < 2; ++m_i)
-        part_3[m_i] = fn::larger(part_3[m_i], shuffle_xor(part_3[m_i], distance));
+        part_1[m_i] = fn::larger(part_1[m_i], shuffle_xor(part_1[m_i], distance));
     #pragma unroll
     for (int m_i = 0; m_i < 2; ++m_i)
-      mx[m_i] = fn::larger(mx[m_i], part_3[m_i]);
+      mx[m_i] = fn::larger(mx[m_i], part_1[m_i]);
   }
+  fence_shared();
   __syncthreads();
   float p[2][16];
   for (int n_at = 0; n_at < N; n_at += 64) {
@@ -268,45 +247,21 @@ extern "C" __global__ void __launch_bounds__(128, 1) causal_0(
       #pragma unroll
       for (int n_i = 0; n_i < 16; ++n_i)
         s[m_i][n_i] = 0.0f;
+    fence_shared();
     __syncthreads();
-    for (int d_issue_2 = 0; d_issue_2 < D_WIDTH; d_issue_2 += 16) {
-      bf16 part_4[2][4];
+    arrive_warpgroup();
+    #pragma unroll
+    for (int m_i = 0; m_i < 2; m_i += 2)
       #pragma unroll
-      for (int m_i = 0; m_i < 2; m_i += 2)
+      for (int n_i = 0; n_i < 16; n_i += 16)
         #pragma unroll
-        for (int d_i = 0; d_i < 4; d_i += 4)
-          load_matrices(
-              &q_tile[swizzle<3, 3, 3>(panel<64>(64,
-              thread / 32 * 16 + m_i * 8 + thread % 8 + thread / 16 % 2 * 8,
-              d_issue_2 + d_i % 2 + d_i / 2 * 8 + thread / 8 % 2 * 8))],
-              part_4[m_i][d_i], part_4[m_i][d_i + 1], part_4[m_i][d_i + 2], part_4[m_i][d_i + 3],
-              part_4[m_i + 1][d_i], part_4[m_i + 1][d_i + 1], part_4[m_i + 1][d_i + 2],
-              part_4[m_i + 1][d_i + 3]);
-      bf16 part_5[4][8];
-      #pragma unroll
-      for (int d_i = 0; d_i < 4; d_i += 4)
-        #pragma unroll
-        for (int n_i = 0; n_i < 8; n_i += 2)
-          load_matrices(
-              &k_tile[swizzle<3, 3, 3>(panel<64>(64, n_i * 8 + thread % 8 + thread / 16 % 2 * 8,
-              d_issue_2 + d_i % 2 + d_i / 2 * 8 + thread / 8 % 2 * 8))],
-              part_5[d_i][n_i], part_5[d_i + 1][n_i], part_5[d_i + 2][n_i], part_5[d_i + 3][n_i],
-              part_5[d_i][n_i + 1], part_5[d_i + 1][n_i + 1], part_5[d_i + 2][n_i + 1],
-              part_5[d_i + 3][n_i + 1]);
-      #pragma unroll
-      for (int d_i = 0; d_i < 4; d_i += 4)
-        #pragma unroll
-        for (int m_i = 0; m_i < 2; m_i += 2)
-          #pragma unroll
-          for (int n_i = 0; n_i < 16; n_i += 2)
-            mma_m16n8k16(
-                s[m_i][n_i], s[m_i][n_i + 1], s[m_i + 1][n_i], s[m_i + 1][n_i + 1],
-                part_4[m_i][d_i], part_4[m_i][d_i + 1], part_4[m_i + 1][d_i],
-                part_4[m_i + 1][d_i + 1], part_4[m_i][d_i + 2], part_4[m_i][d_i + 3],
-                part_4[m_i + 1][d_i + 2], part_4[m_i + 1][d_i + 3],
-                part_5[d_i][n_i / 2], part_5[d_i + 1][n_i / 2], part_5[d_i + 2][n_i / 2],
-                part_5[d_i + 3][n_i / 2]);
-    }
+        for (int d_from = 0; d_from < D_WIDTH; d_from += 16)
+          wgmma<64, 0, 0>(
+              &s[m_i][n_i], &s[m_i + 1][n_i],
+              matrix<64>(q_tile, 64, m_i * 8, d_from),
+              matrix<64>(k_tile, 64, n_i % 2 + n_i / 2 * 8, d_from));
+    commit_warpgroup();
+    wait_warpgroup<0>();
     #pragma unroll
     for (int m_i = 0; m_i < 2; ++m_i)
       #pragma unroll
@@ -332,74 +287,76 @@ extern "C" __global__ void __launch_bounds__(128, 1) causal_0(
       #pragma unroll
       for (int d_i = 0; d_i < d_n1; ++d_i)
         o_b[n_i][d_i] = float(v[n_i][d_i]);
-    float part_6[8][d_n2];
+    float part_2[8][d_n2];
     #pragma unroll
     for (int m_i = 0; m_i < 8; ++m_i)
       #pragma unroll
       for (int d_i = 0; d_i < d_n2; ++d_i)
-        part_6[m_i][d_i] = 0.0f;
-    float part_7[2][16];
+        part_2[m_i][d_i] = 0.0f;
+    float part_3[2][16];
     #pragma unroll
     for (int m_i = 0; m_i < 2; ++m_i)
       #pragma unroll
       for (int n_i = 0; n_i < 16; ++n_i)
-        part_7[m_i][n_i] = (mask_n[n_i] ? p[m_i][n_i] : 0.0f);
+        part_3[m_i][n_i] = (mask_n[n_i] ? p[m_i][n_i] : 0.0f);
     #pragma unroll
     for (int m_i = 0; m_i < 2; ++m_i)
       #pragma unroll
       for (int n_i = 0; n_i < 16; n_i += 2)
         store<2>(
-            &operand_tile_7[(thread / 4 % 8 + thread / 32 * 16 + m_i * 8) * 68 + thread % 4 * 2 + n_i % 2 + n_i / 2 * 8],
-            &part_7[m_i][n_i]);
+            &operand_tile_3[(thread / 4 % 8 + thread / 32 * 16 + m_i * 8) * 68 + thread % 4 * 2 + n_i % 2 + n_i / 2 * 8],
+            &part_3[m_i][n_i]);
     #pragma unroll
     for (int n_i = 0; n_i < 4; ++n_i)
       #pragma unroll
       for (int d_i = 0; d_i < d_n1; ++d_i)
         o_b_tile[(thread / 8 + n_i * 16) * (D_WIDTH + 4) + thread % 8 * 8 + d_i % 8 + d_i / 8 * 64] =
             o_b[n_i][d_i];
+    fence_shared();
     __syncthreads();
-    for (int n_issue_3 = 0; n_issue_3 < 64; n_issue_3 += 4) {
-      float part_8[8][4];
+    for (int n_issue_1 = 0; n_issue_1 < 64; n_issue_1 += 4) {
+      float part_4[8][4];
       #pragma unroll
       for (int m_i = 0; m_i < 8; ++m_i)
         #pragma unroll
         for (int n_i = 0; n_i < 4; ++n_i)
-          part_8[m_i][n_i] =
-              operand_tile_7[(thread / 16 * 4 + m_i % 4 + m_i / 4 * 32) * 68 + n_issue_3 + n_i];
-      float part_9[4][d_n2];
+          part_4[m_i][n_i] =
+              operand_tile_3[(thread / 16 * 4 + m_i % 4 + m_i / 4 * 32) * 68 + n_issue_1 + n_i];
+      float part_5[4][d_n2];
       #pragma unroll
       for (int n_i = 0; n_i < 4; ++n_i)
         #pragma unroll
         for (int d_i = 0; d_i < d_n2; ++d_i)
-          part_9[n_i][d_i] =
-              o_b_tile[(n_issue_3 + n_i) * (D_WIDTH + 4) + thread % 16 * 4 + d_i % 4 + d_i / 4 * 64];
+          part_5[n_i][d_i] =
+              o_b_tile[(n_issue_1 + n_i) * (D_WIDTH + 4) + thread % 16 * 4 + d_i % 4 + d_i / 4 * 64];
       #pragma unroll
       for (int n_i = 0; n_i < 4; ++n_i)
         #pragma unroll
         for (int m_i = 0; m_i < 8; ++m_i)
           #pragma unroll
           for (int d_i = 0; d_i < d_n2; ++d_i)
-            part_6[m_i][d_i] += part_8[m_i][n_i] * part_9[n_i][d_i];
+            part_2[m_i][d_i] += part_4[m_i][n_i] * part_5[n_i][d_i];
     }
     #pragma unroll
     for (int m_i = 0; m_i < 8; ++m_i)
       #pragma unroll
       for (int d_i = 0; d_i < d_n2; ++d_i)
-        converted_tile0_10[(thread / 16 * 4 + m_i % 4 + m_i / 4 * 32) * D_WIDTH + thread % 16 * 4 + d_i % 4 + d_i / 4 * 64] =
-            part_6[m_i][d_i];
+        converted_tile0_6[(thread / 16 * 4 + m_i % 4 + m_i / 4 * 32) * D_WIDTH + thread % 16 * 4 + d_i % 4 + d_i / 4 * 64] =
+            part_2[m_i][d_i];
+    fence_shared();
     __syncthreads();
-    float part_10[2][d_n];
+    float part_6[2][d_n];
     #pragma unroll
     for (int m_i = 0; m_i < 2; ++m_i)
       #pragma unroll
       for (int d_i = 0; d_i < d_n; ++d_i)
-        part_10[m_i][d_i] =
-            converted_tile_10[(thread / 4 % 8 + thread / 32 * 16 + m_i * 8) * D_WIDTH + thread % 4 * 8 + d_i % 8 + d_i / 8 * 32];
+        part_6[m_i][d_i] =
+            converted_tile_6[(thread / 4 % 8 + thread / 32 * 16 + m_i * 8) * D_WIDTH + thread % 4 * 8 + d_i % 8 + d_i / 8 * 32];
     #pragma unroll
     for (int m_i = 0; m_i < 2; ++m_i)
       #pragma unroll
       for (int d_i = 0; d_i < d_n; ++d_i)
-        o[m_i][d_i] += part_10[m_i][d_i];
+        o[m_i][d_i] += part_6[m_i][d_i];
   }
   float l[2];
   #pragma unroll
@@ -430,6 +387,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) causal_0(
     #pragma unroll
     for (int d_i = 0; d_i < d_n1; ++d_i)
       mask_d_1[d_i] = (offs_d_1[d_i] < D) | EVEN_D;
+    fence_shared();
     __syncthreads();
     #pragma unroll
     for (int n_i = 0; n_i < 4; ++n_i)
@@ -448,45 +406,21 @@ extern "C" __global__ void __launch_bounds__(128, 1) causal_0(
       #pragma unroll
       for (int n_i = 0; n_i < 16; ++n_i)
         s_3[m_i][n_i] = 0.0f;
+    fence_shared();
     __syncthreads();
-    for (int d_issue_4 = 0; d_issue_4 < D_WIDTH; d_issue_4 += 16) {
-      bf16 part_11[2][4];
+    arrive_warpgroup();
+    #pragma unroll
+    for (int m_i = 0; m_i < 2; m_i += 2)
       #pragma unroll
-      for (int m_i = 0; m_i < 2; m_i += 2)
+      for (int n_i = 0; n_i < 16; n_i += 16)
         #pragma unroll
-        for (int d_i = 0; d_i < 4; d_i += 4)
-          load_matrices(
-              &q_tile[swizzle<3, 3, 3>(panel<64>(64,
-              thread / 32 * 16 + m_i * 8 + thread % 8 + thread / 16 % 2 * 8,
-              d_issue_4 + d_i % 2 + d_i / 2 * 8 + thread / 8 % 2 * 8))],
-              part_11[m_i][d_i], part_11[m_i][d_i + 1], part_11[m_i][d_i + 2],
-              part_11[m_i][d_i + 3], part_11[m_i + 1][d_i], part_11[m_i + 1][d_i + 1],
-              part_11[m_i + 1][d_i + 2], part_11[m_i + 1][d_i + 3]);
-      bf16 part_12[4][8];
-      #pragma unroll
-      for (int d_i = 0; d_i < 4; d_i += 4)
-        #pragma unroll
-        for (int n_i = 0; n_i < 8; n_i += 2)
-          load_matrices(
-              &k_tile[swizzle<3, 3, 3>(panel<64>(64, n_i * 8 + thread % 8 + thread / 16 % 2 * 8,
-              d_issue_4 + d_i % 2 + d_i / 2 * 8 + thread / 8 % 2 * 8))],
-              part_12[d_i][n_i], part_12[d_i + 1][n_i], part_12[d_i + 2][n_i],
-              part_12[d_i + 3][n_i], part_12[d_i][n_i + 1], part_12[d_i + 1][n_i + 1],
-              part_12[d_i + 2][n_i + 1], part_12[d_i + 3][n_i + 1]);
-      #pragma unroll
-      for (int d_i = 0; d_i < 4; d_i += 4)
-        #pragma unroll
-        for (int m_i = 0; m_i < 2; m_i += 2)
-          #pragma unroll
-          for (int n_i = 0; n_i < 16; n_i += 2)
-            mma_m16n8k16(
-                s_3[m_i][n_i], s_3[m_i][n_i + 1], s_3[m_i + 1][n_i], s_3[m_i + 1][n_i + 1],
-                part_11[m_i][d_i], part_11[m_i][d_i + 1], part_11[m_i + 1][d_i],
-                part_11[m_i + 1][d_i + 1], part_11[m_i][d_i + 2], part_11[m_i][d_i + 3],
-                part_11[m_i + 1][d_i + 2], part_11[m_i + 1][d_i + 3],
-                part_12[d_i][n_i / 2], part_12[d_i + 1][n_i / 2], part_12[d_i + 2][n_i / 2],
-                part_12[d_i + 3][n_i / 2]);
-    }
+        for (int d_from = 0; d_from < D_WIDTH; d_from += 16)
+          wgmma<64, 0, 0>(
+              &s_3[m_i][n_i], &s_3[m_i + 1][n_i],
+              matrix<64>(q_tile, 64, m_i * 8, d_from),
+              matrix<64>(k_tile, 64, n_i % 2 + n_i / 2 * 8, d_from));
+    commit_warpgroup();
+    wait_warpgroup<0>();
     #pragma unroll
     for (int m_i = 0; m_i < 2; ++m_i)
       #pragma unroll
@@ -497,22 +431,22 @@ extern "C" __global__ void __launch_bounds__(128, 1) causal_0(
       #pragma unroll
       for (int n_i = 0; n_i < 16; ++n_i)
         p[m_i][n_i] = fn::exp2(a[m_i][n_i] * kLog2E - mx[m_i] * kLog2E);
-    float part_13[2];
+    float part_7[2];
     #pragma unroll
     for (int m_i = 0; m_i < 2; ++m_i) {
-      part_13[m_i] = 0;
+      part_7[m_i] = 0;
       #pragma unroll
       for (int n_i = 0; n_i < 16; ++n_i)
-        part_13[m_i] += (mask_n[n_i] ? p[m_i][n_i] : 0.0f);
+        part_7[m_i] += (mask_n[n_i] ? p[m_i][n_i] : 0.0f);
     }
     #pragma unroll
     for (int distance = 1; distance <= 2; distance *= 2)
       #pragma unroll
       for (int m_i = 0; m_i < 2; ++m_i)
-        part_13[m_i] += shuffle_xor(part_13[m_i], distance);
+        part_7[m_i] += shuffle_xor(part_7[m_i], distance);
     #pragma unroll
     for (int m_i = 0; m_i < 2; ++m_i)
-      l[m_i] += part_13[m_i];
+      l[m_i] += part_7[m_i];
   }
   bf16 y[2][d_n];
   #pragma unroll

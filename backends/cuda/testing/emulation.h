@@ -362,51 +362,58 @@ inline void wait_warpgroup() {}
 
 // The element of an operand in shared memory as its descriptor says; along: of M or N. Where that is
 // the contiguous dimension, panels are as far apart as the descriptor's first distance says.
-template <class Of>
-inline float element(u64 matrix, bool along_is_contiguous, int along, int k, Of of) {
+template <class Word>
+inline Word element(u64 matrix, bool along_is_contiguous, int along, int k) {
   const u32 start = u32(matrix & 0x3fff) << 4, panels = u32(matrix >> 16 & 0x3fff) << 4;
   const u32 groups = u32(matrix >> 32 & 0x3fff) << 4;
   const int mode = int(matrix >> 62), bytes = mode ? 256 >> mode : 16;
-  const int row = along_is_contiguous ? k : along, column = along_is_contiguous ? along : k;
-  u32 at = start + row / 8 * groups + row % 8 * bytes + column * 2 % bytes;
-  if (along_is_contiguous) at += column * 2 / bytes * panels;
-  else if (column * 2 >= bytes) abort();
+  const int row = along_is_contiguous ? k : along;
+  const int column = (along_is_contiguous ? along : k) * int(sizeof(Word));
+  u32 at = start + row / 8 * groups + row % 8 * bytes + column % bytes;
+  if (along_is_contiguous) at += column / bytes * panels;
+  else if (column >= bytes) abort();
+  if (along_is_contiguous && sizeof(Word) != 2) abort();
   const int bits = mode ? 4 - mode : 0;
   at ^= (at >> 7 & ((1 << bits) - 1)) << 4;
-  u16 found;
-  memcpy(&found, shared_bytes + at, 2);
-  return of(found);
+  Word found;
+  memcpy(&found, shared_bytes + at, sizeof(Word));
+  return found;
 }
 
-#define WGMMA(name, value)                                                                      \
+#define WGMMA(name, Word, D, value)                                                             \
   template <int kColumns>                                                                       \
   struct name {                                                                                 \
-    static float of(u16 x) { return value; }                                                    \
+    static constexpr int kEach = 4 / sizeof(Word), kDepth = 8 * kEach; /* of 4 bytes; all of K */ \
+    static D of(Word x) { return value; }                                                       \
     template <int kA, int kB>                                                                   \
-    static void multiply(float* top, float* bottom, u64 left, u64 right) {                      \
+    static void multiply(D* top, D* bottom, u64 left, u64 right) {                              \
       const int own = emulated::current % 128, row = own / 32 * 16 + own % 32 / 4;              \
       for (int half = 0; half < 2; ++half)                                                      \
         for (int n = 0; n < kColumns / 4; ++n)                                                  \
-          for (int k = 0; k < 16; ++k)                                                          \
-            (half ? bottom : top)[n] += element(left, kA, row + 8 * half, k, of) *              \
-                                        element(right, kB, n / 2 * 8 + own % 4 * 2 + n % 2, k, of); \
+          for (int k = 0; k < kDepth; ++k)                                                      \
+            (half ? bottom : top)[n] +=                                                         \
+                of(element<Word>(left, kA, row + 8 * half, k)) *                                \
+                of(element<Word>(right, kB, n / 2 * 8 + own % 4 * 2 + n % 2, k));               \
     }                                                                                           \
     template <int kB>                                                                           \
-    static void multiply(float* top, float* bottom, u32 a0, u32 a1, u32 a2, u32 a3, u64 right) { \
+    static void multiply(D* top, D* bottom, const u32* a, u64 right) {                          \
       struct Operand { u32 a[4]; };                                                             \
-      const auto all = emulated::exchanged(Operand{{a0, a1, a2, a3}});                          \
+      const auto all = emulated::exchanged(Operand{{a[0], a[1], a[2], a[3]}});                  \
       const int own = emulated::current % 32;                                                   \
       for (int half = 0; half < 2; ++half)                                                      \
         for (int n = 0; n < kColumns / 4; ++n)                                                  \
-          for (int k = 0; k < 16; ++k) {                                                        \
-            const u32 pair = all.of[own / 4 * 4 + k % 8 / 2].a[half + k / 8 * 2];               \
-            (half ? bottom : top)[n] += of(u16(pair >> k % 2 * 16)) *                           \
-                                        element(right, kB, n / 2 * 8 + own % 4 * 2 + n % 2, k, of); \
+          for (int k = 0; k < kDepth; ++k) {                                                    \
+            const Operand& held = all.of[own / 4 * 4 + k % (4 * kEach) / kEach];                \
+            const u32 word = held.a[half + k / (4 * kEach) * 2];                                \
+            (half ? bottom : top)[n] +=                                                         \
+                of(Word(word >> k % kEach * 8 * sizeof(Word))) *                                \
+                of(element<Word>(right, kB, n / 2 * 8 + own % 4 * 2 + n % 2, k));               \
           }                                                                                     \
     }                                                                                           \
   };
-WGMMA(wgmma_f16, float_of(x))
-WGMMA(wgmma_bf16, as<float>(u32(x) << 16))
+WGMMA(wgmma_f16, u16, float, float_of(x))
+WGMMA(wgmma_bf16, u16, float, as<float>(u32(x) << 16))
+WGMMA(wgmma_tf32, u32, float, as<float>(x & ~0x1fffu))
 #undef WGMMA
 
 }  // namespace ptx

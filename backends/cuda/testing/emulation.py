@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import subprocess
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,19 +19,14 @@ from backends.shared.arrays import Fenced, from_device, poisoned, to_device
 from ir.machine import Machine
 from ir.nest.nest import LoopNest
 from ir.sizes import bind
-from machines.registry import read
 
 HERE = Path(__file__).parent
 FLAGS = ("-std=c++20", "-O1", "-shared", "-fPIC", "-w", "-ffp-contract=off")
 
 
 def machine_of(name: str) -> Machine:
-    """The machine of a target's file, as this backend serves it."""
-    file = HERE.parents[1] / "targets" / f"{name}.toml"
-    table = tomllib.loads(file.read_text(encoding="utf-8"))
-    table["backends"] = ["cuda"]
-    table["cuda"] = {"arch": table.pop("triton")["arch"]}
-    return REGISTRY.served_by(read(table), REGISTRY.backend("cuda"))
+    """The machine of a target, as this backend serves it."""
+    return REGISTRY.served_by(REGISTRY.target(name), REGISTRY.backend("cuda"))
 
 
 def emulated(

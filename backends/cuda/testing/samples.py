@@ -19,6 +19,10 @@ CASES = {  # decisions for the kernel of a case, which is in FOLDER
     "staged": "tile(m, size=64)\ntile(n, size=64)\ntile(k, size=32)\nplace(m.outer, level=grid)\n"
     "place(n.outer, level=grid)\nplace(k.outer, level=loop)\ncompute(acc, unit=matrix)\n"
     "pipeline(x, stages=3)\npipeline(w, stages=3)",
+    "split": "tile(m, size=64)\ntile(n, size=64)\ntile(k, size=32)\nplace(m.outer, level=grid)\n"
+    "place(n.outer, level=grid)\nplace(k.outer, level=loop)\ncompute(acc, unit=matrix)\n"
+    "precision(acc, dtype=tf32x3)\npipeline(x, stages=2)\npipeline(w, stages=2)\n"
+    "threads(acc, count=128)",
     "streamed": "tile(h, size=1)\ntile(m, size=64)\ntile(n, size=64)\nplace(h.outer, level=grid)\n"
     "place(m.outer, level=grid)\nplace(n.outer, level=loop)\ncompute(s, unit=matrix)\n"
     "compute(o, unit=matrix)",

@@ -13,7 +13,7 @@ from math import prod
 
 from backends.gpu import tile as of
 from backends.gpu.threads.distribution import Spread, replicated, split, spread
-from backends.gpu.threads.facts import Facts, Held, Matmul
+from backends.gpu.threads.facts import Facts, Held, Matmul, Operand
 from backends.gpu.threads.vectors import contiguous
 from backends.gpu.tile import Name
 
@@ -50,22 +50,41 @@ class Owners:
             return {group[0]: whole}
         return split(whole, {i: self.widths[i] for i in group})
 
-    def prefer(self, matmul: Matmul, a: tuple[Spread, Spread]) -> None:
-        """Gives M and K of a computed operand A the distributions in which an instruction takes it
-        from registers, unless they have some, or would share bits with another axis of a tile."""
-        operand = matmul.a.value
-        names = [n for n in operand.walk() if isinstance(n, Name) and n in self.facts.typing.known]
-        grouped = len(matmul.m) != 1 or len(matmul.k) != 1
-        if grouped or any(n in self.facts.staged for n in names):
+    def prefer(self, operand: Operand, wanted: tuple[Spread, Spread]) -> None:
+        """Gives the axes of a computed operand distributions, unless they have some, or would share
+        bits with another axis of a tile."""
+        names = [n for n in operand.value.walk() if n in self.facts.typing.known]
+        grouped = any(len(group) != 1 for group in operand.groups)
+        if grouped or len(operand.groups) != 2 or any(n in self.facts.staged for n in names):
             return
         together = self._together(self._tiles())
         for name in names:
-            for index, wanted in ((matmul.m[0], a[0]), (matmul.k[0], a[1])):
-                held = self.facts.root((name, index))
+            for (index,), one in zip(operand.groups, wanted, strict=True):
+                held = self.facts.root((name, index))  # type: ignore[arg-type]
                 others = (o for o in together.get(held, ()) if o in self.found)
                 taken = {b for o in others for b in _bits(self.found[o])}
-                if held not in self.found and not taken & _bits(wanted):
-                    self.found[held] = wanted
+                if held not in self.found and not taken & _bits(one):
+                    self.found[held] = one
+
+    def transposing(self, operand: Operand) -> tuple[Spread, Spread] | None:
+        """The distributions of K and N with which a computed operand B is stored contiguous along K:
+        a thread has 16 bytes along K, and neighbouring threads are neighbours along N, in which the
+        loads are contiguous. So both are free of bank conflicts. None: the loads are not."""
+        (k, *_), (n, *_) = operand.groups[-2:]
+        names = {m for m in operand.value.walk() if m in self.facts.typing.known}
+        roots = {self.facts.root((m, n)) for m in names if n in self.facts.indices(m)}  # type: ignore[arg-type]
+        loads = [
+            contiguous(place)
+            for m, place in self.facts.places
+            if n in self.facts.indices(m) and self.facts.root((m, n)) in roots
+        ]
+        if k in loads:
+            return None
+        sizes = [self.bytes_of[self.facts.typing.dtype(operand.value)]]
+        run = min(VECTOR_BYTES // max(sizes), self.widths[k])
+        along = min(self.warp_bits, self.widths[n].bit_length() - 1)
+        bits = range(along, min(self.bits, along + (self.widths[k] // run).bit_length() - 1))
+        return spread(bits, run), spread(range(along), 1)
 
     def _together(self, tiles: Iterable[Name]) -> dict[Held, set[Held]]:
         """Of each class of axes, the classes that it makes tiles with."""

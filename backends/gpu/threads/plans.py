@@ -10,9 +10,8 @@ from backends.backend import BackendError
 from backends.gpu.layout.layout import Layout
 from backends.gpu.layout.text import parse_layout
 from backends.gpu.threads.distribution import Spread, replicated, spread
-from backends.gpu.threads.facts import Facts, Matmul
+from backends.gpu.threads.facts import Facts, Matmul, bare
 from backends.gpu.threads.thread import Instruction
-from ir.spec import DTYPES
 from machines.gpu.matrix_instructions import MatrixInstruction
 
 CHUNK = 4  # steps of K that a thread without matrix instruction holds at once
@@ -31,6 +30,7 @@ class Plan:
     instruction: Instruction | None
     # M, N and K of an instruction of four warps, which reads shared memory itself; else None.
     warpgroup: tuple[int, int, int] | None = None
+    k_major: bool = False  # whether it reads tiles that are contiguous along K alone
 
 
 def plans(
@@ -55,18 +55,16 @@ def plans(
                 continue
             if row.threads == 1 << warp_bits and row.a.registers and row.b.registers:
                 made = made or _by_warps(row, rows, columns, warps, warp_bits, chained)
-            elif (
-                _in_panels(one) and warps % WARPGROUP == 0 and row.threads == WARPGROUP << warp_bits
-            ):
-                made = _by_warpgroups(row, rows, columns, warps, warp_bits, chained) or made
+            elif _in_panels(one, row) and (warps << warp_bits) % row.threads == 0:
+                own = chained or bare(one.a) not in facts.staged
+                made = _by_warpgroups(row, rows, columns, warps, warp_bits, own) or made
         found[key] = made or _by_threads(rows, columns, warps, warp_bits)
     return found
 
 
-def _in_panels(one: Matmul) -> bool:
-    """Whether an instruction may read the operands in panels, which have no batch. Panels that are
-    contiguous along M or N hold elements of 16 bits."""
-    return len(one.a.groups) == len(one.b.groups) == 2 and DTYPES[one.dtype] == 2
+def _in_panels(one: Matmul, row: MatrixInstruction) -> bool:
+    """Whether an instruction reads the operands in panels, which have no batch."""
+    return bool(row.b.shared) and len(one.a.groups) == len(one.b.groups) == 2
 
 
 def _chained(facts: Facts) -> bool:
@@ -122,9 +120,13 @@ def _by_warps(
 
 
 def _by_warpgroups(
-    row: MatrixInstruction, rows: int, columns: int, warps: int, warp_bits: int, chained: bool
+    row: MatrixInstruction, rows: int, columns: int, warps: int, warp_bits: int, own_rows: bool
 ) -> Plan | None:
-    """Each warpgroup multiplies its own rows, or columns where there are too few rows."""
+    """Each warpgroup multiplies its own rows, or columns where there are too few rows.
+
+    own_rows: whether warpgroups share no rows where that can be: those of a computed operand A would
+    be computed by each of them.
+    """
     groups = int(log2(warps // WARPGROUP))
     most_m, most_n = int(log2(rows // row.m)) if rows >= row.m else -1, int(log2(columns // row.n))
     choices = [w for w in range(groups + 1) if w <= most_m and groups - w <= most_n]
@@ -132,7 +134,7 @@ def _by_warpgroups(
         return None
     along_m = (
         max(choices)
-        if chained
+        if own_rows
         else min(choices, key=lambda w: _read(row, rows >> w, columns >> groups - w))
     )
     first = warp_bits + int(log2(WARPGROUP))
@@ -160,6 +162,7 @@ def _by_warpgroups(
             (2, 2 * repeats),
         ),
         warpgroup=(row.m, n, row.k),
+        k_major=row.b.shared == ("k",),
     )
 
 

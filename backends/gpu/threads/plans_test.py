@@ -9,7 +9,7 @@ from backends.gpu.threads.facts import Facts, Matmul
 from backends.gpu.threads.facts import Operand as Given
 from backends.gpu.threads.plans import factored, plans
 from backends.gpu.tile import Name
-from machines.gpu.matrix_instructions import MatrixInstruction, Operand
+from machines.gpu.matrix_instructions import MatrixInstruction, Operand, family
 
 A = "((4,8),(2,2,2)):((32,1),(16,8,128))"
 B = "((4,8),(2,2)):((16,1),(8,64))"
@@ -58,12 +58,12 @@ def test_an_operand_of_an_instruction_is_a_product_of_two_axes(text, first, row,
             assert at == [row(group, thread, register), column(group, thread, register)]
 
 
-def planned(m, n, warps, dtype="bf16", chained=False):
+def planned(m, n, warps, dtype="bf16", chained=False, table=(MMA,), staged="b"):
     facts = Facts(Typing({}))
     a, b, c, d = (Name("value", v) for v in "abcd")
     for name, axes in ((a, ("m", "k")), (b, ("k", "n")), (c, ("m", "n")), (d, ("m", "e"))):
         facts.typing.known[name] = (dtype, axes)
-    facts.staged = frozenset({b})
+    facts.staged = frozenset(n for n in (a, b) if n.stem in staged)
     facts.matmuls[0] = Matmul(
         c, Given(a, (("m",), ("k",))), Given(b, (("k",), ("n",))), False, dtype
     )
@@ -72,7 +72,7 @@ def planned(m, n, warps, dtype="bf16", chained=False):
             d, Given(c, (("m",), ("n",))), Given(b, (("n",), ("e",))), False, dtype
         )
     widths = {"m": m, "n": n, "k": 64, "e": 64}
-    return plans(facts, widths, warps, 5, [MMA])[0]
+    return plans(facts, widths, warps, 5, table)[0]
 
 
 def warps_along(spread):
@@ -105,3 +105,26 @@ def test_without_an_instruction_threads_have_neighbouring_rows_and_columns():
     m, n = plan.c
     assert m.modes == n.modes == ((4, 1),) and len(m.bits) + len(n.bits) == 7
     assert plan.a[1] == Spread((), ((4, 1),))
+
+
+WGMMA = family("wgmma")
+
+
+@pytest.mark.parametrize(("dtype", "k_major"), [("bf16", False), ("tf32", True)])
+def test_instructions_of_warpgroups_say_how_their_tiles_are_contiguous(dtype, k_major):
+    plan = planned(128, 128, 4, dtype=dtype, table=WGMMA)
+    assert plan.k_major is k_major and plan.warpgroup[2] == (8 if k_major else 16)
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "staged", "shape"),
+    [
+        (128, 128, "ab", (64, 128)),  # as near to square: with more columns
+        (128, 256, "ab", (64, 128)),
+        (128, 256, "b", (64, 256)),  # a computed A: no row in both warpgroups
+        (64, 256, "b", (64, 128)),  # where there are rows for both
+    ],
+)
+def test_warpgroups_share_rows_only_of_operands_that_are_loaded(m, n, staged, shape):
+    plan = planned(m, n, 8, table=WGMMA, staged=staged)
+    assert plan.warpgroup[:2] == shape

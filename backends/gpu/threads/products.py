@@ -79,9 +79,11 @@ class Matmuls(Lowering):
         """The loop over K."""
         inner = _name(m.k)
         registers = self.in_registers(m.a, plan)
-        a_tile = None if registers else self.operand(m.a, plan)
-        b_tile = self.operand(m.b, plan)
+        along = m.k[-1] if plan.k_major else ""
+        a_tile = None if registers else self.operand(m.a, plan, along)
+        b_tile = self.operand(m.b, plan, along)
         if plan.warpgroup and plan.instruction:
+            self.fly(to_name)
             stages = (None if registers else self.stage(m.a), self.stage(m.b))
             a_side, shape = registers or a_tile, plan.warpgroup
             self.put(
@@ -122,6 +124,15 @@ class Matmuls(Lowering):
         unrolled = registers is not None or few
         self.put(to.Loop(step, Number(0), width, plan.depth, body, unrolled))
 
+    def fly(self, to_name: Name) -> None:
+        """Lets the matmuls just before one that are added onto the same result be in flight with it."""
+        row = 0
+        while row < len(self.found) and _adds_to(self.found[-1 - row], to_name):
+            row += 1
+        for number in range(row):
+            s = self.found[number - row]
+            self.found[number - row] = replace(s, pending=number + 1)  # type: ignore[call-arg]
+
     # -- operands -----------------------------------------------------------------------------
 
     def in_registers(self, operand: Operand, plan: Plan) -> Name | None:
@@ -148,16 +159,31 @@ class Matmuls(Lowering):
         self.put(to.Each(name, self.element(operand.value, {a.index: a for a in axes})))
         return name
 
-    def operand(self, operand: Operand, plan: Plan) -> Name:
-        """The tile of shared memory of an operand, with an axis for each of its groups."""
+    def operand(self, operand: Operand, plan: Plan, along: str) -> Name:
+        """The tile of shared memory of an operand, with an axis for each of its groups. along: the
+        axis that a computed one is contiguous along; empty: that of its fragment."""
         name = bare(operand)
         if name is None or name not in self.facts.staged:
             held = self.computed(operand)
-            tile = self.tile(Name("shared", held.stem, copy=held.copy), held, operand, plan)
-            self.put(to.SharedStore(tile, held, copies=self.copies(self.fragments[held].axes)))
+            tile = self.tile(Name("shared", held.stem, copy=held.copy), held, operand, plan, along)
+            if not self.stands(tile, held):
+                copies = self.copies(self.fragments[held].axes)
+                self.put(to.SharedStore(tile, held, copies=copies))
         else:
             tile = Name("shared", name.stem, copy=name.copy)
         return self.view(tile, operand)
+
+    def stands(self, tile: Name, held: Name) -> bool:
+        """Whether a tile has what a fragment holds, stored in this block for another matmul."""
+        for s in reversed(self.found):
+            match s:
+                case to.SharedStore(name, source) if name == tile:
+                    return source == held
+                case to.Loop() | to.Guard():
+                    return False
+                case _ if getattr(s, "name", None) == held:
+                    return False
+        return False
 
     def stage(self, operand: Operand) -> Expr | None:
         """The stage of an operand's tile that is read."""
@@ -253,6 +279,10 @@ class Matmuls(Lowering):
         )
         self.put(to.SharedStore(whole, source, copies=self.copies(given.axes)))
         self.put(to.SharedLoad(name, own))
+
+
+def _adds_to(s: to.Statement, name: Name) -> bool:
+    return isinstance(s, to.WarpgroupMultiply) and s.to == name
 
 
 def _name(group: tuple[str, ...]) -> str:

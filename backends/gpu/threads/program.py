@@ -79,7 +79,9 @@ def _launch(
     )
     for key, matmul in known.matmuls.items():
         if key in anchored and planned[key].instruction is not None:
-            owners.prefer(matmul, planned[key].a)
+            owners.prefer(matmul.a, planned[key].a)
+        if planned[key].k_major and (wanted := owners.transposing(matmul.b)):
+            owners.prefer(matmul.b, wanted)
     owners.rest()
     space = machine.spaces.get("register")
     registers = space.bytes // WORD if space is not None else 0

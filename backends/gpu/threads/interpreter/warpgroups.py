@@ -14,7 +14,7 @@ from backends.gpu.threads.interpreter.products import add, computed_in, instruct
 from backends.gpu.threads.interpreter.state import Block, Variable
 from backends.gpu.threads.thread import WarpgroupMultiply
 from ir.spec import DTYPES
-from machines.gpu.matrix_instructions import MatrixInstruction
+from machines.gpu.matrix_instructions import MatrixInstruction, Operand
 
 _ROW = 16  # bytes that a swizzle keeps together
 
@@ -34,11 +34,13 @@ def multiply(
     if (row.m, row.n, row.k) != s.shape:
         hint = "take the shape from the table of matrix instructions"
         raise block.fault(FRAGMENT, f"`{s.instruction.name}` is not of {s.shape}", hint)
-    for tile in (a, b):
-        if tile is not None:
-            _require_panels(block, tile)
     of_c = matrices(block, onto, (s.instruction.c, s.instruction.c_steps), row.c, (m, n))
     rows, columns = onto.axes[-2].index, onto.axes[-1].index
+    own = next(one for one in table if one.name.format(n=n) == s.instruction.name)
+    for tile, operand, across in ((a, own.a, rows), (b, own.b, columns)):
+        if tile is not None:
+            _require_panels(block, tile)
+            _require_major(block, tile, operand, across)
     (depth_axis,) = (i for i in b.tile.shared.axes if i != columns)
     depth = np.arange(b.tile.extents[b.tile.shared.axes.index(depth_axis)])[None]
     at = None
@@ -74,6 +76,17 @@ def multiply(
         onto.flies = s.pending > 0
 
     return run
+
+
+def _require_major(block: Block, tile: WholeTile, operand: Operand, across: str) -> None:
+    """ThreadFault where a tile is contiguous along a dimension that the instruction does not take."""
+    shared = tile.tile.shared
+    if ("mn" if shared.axes[-1] == across else "k") not in operand.shared:
+        raise block.fault(
+            FRAGMENT,
+            f"`{shared.name.stem}` is contiguous along {shared.axes[-1]}, of {operand.dtype}",
+            f"let it be contiguous along {' or '.join(operand.shared)}",
+        )
 
 
 def _require_panels(block: Block, tile: WholeTile) -> None:

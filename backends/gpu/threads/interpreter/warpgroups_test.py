@@ -8,6 +8,7 @@ import pytest
 from backends.gpu.plain_rules import RULES
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.interpreter import faults
+from backends.gpu.threads.interpreter.counts import require_no_conflicts
 from backends.gpu.threads.interpreter.faults import ThreadFault
 from backends.gpu.threads.interpreter.interpret import interpret
 from backends.gpu.threads.program import thread_program
@@ -117,4 +118,51 @@ def test_a_tile_without_its_swizzle_is_not_what_the_instruction_reads():
     plain = replace(launch, shared=tuple(replace(t, swizzle=None) for t in launch.shared))
     with pytest.raises(ThreadFault) as fault:
         run(replace(PROGRAM, groups=((None, (plain,)),)))
+    assert fault.value.kind == faults.FRAGMENT
+
+
+def split(machine=WITH_INSTRUCTIONS):
+    """A product in f32 of three in tf32, whose operands are rounded in registers."""
+    spec = spec_of(
+        "y[m, n] = sum(x[m, k] * w[k, n], k)",
+        inputs="x: f32[M, K], w: f32[K, N]",
+        result="f32[M, N]",
+    )
+    decided = (*(f"tile({i}, size={s})" for i, s in (("m", 64), ("n", 64), ("k", 32))),)
+    decided += ("place(m.outer, level=grid)", "place(n.outer, level=grid)", "threads(y, count=128)")
+    decided += ("compute(y, unit=matrix)", "precision(y, dtype=tf32x3)")
+    more = ("pipeline(x, stages=2)", "pipeline(w, stages=2)")
+    nest = lowered(spec, *decided, *more, sizes=dict(M=128, N=128, K=128), machine=machine)
+    return thread_program(nest, machine, RULES, TABLE)
+
+
+def of_f32():
+    draw = np.random.default_rng(0)
+    x, w = (draw.normal(size=s).astype(np.float32) for s in ((72, 136), (136, 80)))
+    return {"x": x, "w": w, "y": np.full((72, 80), np.nan, np.float32)}
+
+
+def test_products_in_tf32_read_tiles_that_are_contiguous_along_k():
+    program = split()
+    (launch,) = program.launches
+    found = [s for s in to.statements(launch.body) if isinstance(s, to.WarpgroupMultiply)]
+    tiles = {t.name: t for t in launch.shared}
+    assert len(found) == 3 and {tiles[s.b].axes for s in found} == {("n", "k")}
+    tensors = of_f32()
+    counts = interpret(program, SIZES, tensors, TABLE, 1 << 18)
+    wanted = tensors["x"].astype(np.float64) @ tensors["w"]
+    assert np.allclose(tensors["y"], wanted, rtol=1e-5, atol=1e-5)
+    require_no_conflicts(counts, *(t.name for t in launch.shared if t.panel))
+
+
+def test_a_tile_that_is_contiguous_along_n_is_not_for_tf32():
+    program = split()
+    (launch,) = program.launches
+    turned = tuple(
+        replace(t, axes=t.axes[::-1], extents=t.extents[::-1]) if t.axes == ("n", "k") else t
+        for t in launch.shared
+    )
+    changed = replace(program, groups=((None, (replace(launch, shared=turned),)),))
+    with pytest.raises(ThreadFault, match="contiguous along n, of tf32") as fault:
+        interpret(changed, SIZES, of_f32(), TABLE, 1 << 18)
     assert fault.value.kind == faults.FRAGMENT
