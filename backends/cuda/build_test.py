@@ -83,7 +83,7 @@ def test_figures_are_those_of_each_launch(tmp_path):
     figures = built(emitted("staged"), tmp_path, "staged").figures
     name = nest_of("staged").launches[0].name
     assert figures[f"{name}.mix.matrix"] > 0 and figures[f"{name}.mix.copy_async"] > 0
-    assert figures[f"{name}.loop.matrix"] > 0 and figures[f"{name}.stages"] == 3
+    assert figures[f"{name}.loop.matrix"] > 0 and figures[f"{name}.stages"] == 4
     assert figures["shared_bytes"] == figures[f"{name}.shared_bytes"] > 0
     assert figures["registers"] == figures[f"{name}.registers"] > 0
 
