@@ -55,6 +55,9 @@ template <class A, class B>
 using Met = decltype(A() + B());  // the type in which two operands meet
 
 inline float round_tf32(float x) {  // to the nearest, ties to even
+#if __CUDA_ARCH__ >= 900
+  return __uint_as_float(ptx::tf32_of(x) & ~0x1fffu);
+#endif
   const u32 b = __float_as_uint(x), rounded = (b + 0xfffu + ((b >> 13) & 1u)) & ~0x1fffu;
   return (b & 0x7f800000u) == 0x7f800000u ? x : __uint_as_float(rounded);
 }

@@ -23,6 +23,13 @@ inline float float_of(u16 f16) {
   asm("cvt.f32.f16 %0, %1;" : "=f"(found) : "h"(f16));
   return found;
 }
+#if __CUDA_ARCH__ >= 900
+inline u32 tf32_of(float x) {
+  u32 found;
+  asm("cvt.rn.tf32.f32 %0, %1;" : "=r"(found) : "f"(x));
+  return found;
+}
+#endif
 
 // A NaN among the operands is the result.
 inline float max_nan(float a, float b) {

@@ -178,6 +178,10 @@ inline u16 bf16_of(float x) {
 }
 inline u16 f16_of(float x) { return as<u16>(_Float16(x)); }
 inline float float_of(u16 f16) { return as<_Float16>(f16); }
+inline u32 tf32_of(float x) {
+  const u32 b = as<u32>(x);
+  return (b & 0x7f800000u) == 0x7f800000u ? b : b + 0xfffu + ((b >> 13) & 1u);
+}
 inline float max_nan(float a, float b) { return a != a ? a : b != b ? b : fmaxf(a, b); }
 inline float min_nan(float a, float b) { return a != a ? a : b != b ? b : fminf(a, b); }
 

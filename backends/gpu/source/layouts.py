@@ -175,11 +175,11 @@ def _factors(extents: Sequence[Expr | int]) -> tuple[Expr | int, ...]:
     return (*([number] if number != 1 else []), *(e for e in known if not isinstance(e, int)))
 
 
-def vector(axes: Sequence[Axis], tile: Shared, at: tuple[tuple[str, Expr], ...] = ()) -> int:
+def vector(axes: Sequence[Axis], tile: Shared) -> int:
     """How many consecutive registers of the last axis are consecutive in a tile, and aligned."""
     *outer, last = axes or (None,)
     found = WIDEST // BYTES[tile.dtype]
-    if last is None or last.index != tile.axes[-1] or at and last.index in dict(at):
+    if last is None or last.index != tile.axes[-1]:
         return 1
     (extent, stride), *rest = last.register.flat
     if stride != 1 or extent == 1:

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from backends.gpu import tile as of
-from backends.gpu.threads.expressions import Axes, Typing, leaves
+from backends.gpu.threads.expressions import Axes, Typing, leaves, rewritten
 from backends.gpu.tile import Launch, Name, statements
 from backends.gpu.values import product
-from ir.spec import Expr
+from ir.spec import Expr, Number
 
 FRAGMENTS = ("value", "part", "factor")  # the sorts of names that hold tiles
 Held = tuple[Name, str]  # one axis of one variable
@@ -24,6 +24,7 @@ class Operand:
 
     value: Expr
     groups: tuple[tuple[str, ...], ...]  # (batch), then M and K, or K and N
+    k: tuple[str, ...] = ()  # of these, that of K
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,10 @@ class Facts:
     loads: dict[Name, of.Load] = field(default_factory=dict)
     places: list[tuple[Name, of.Place]] = field(default_factory=list)  # read and written
     staged: frozenset[Name] = frozenset()  # loaded for matmuls alone
+    # Operands that are a function of one loaded variable, which nothing else reads, by that variable.
+    functions: dict[Name, dict[Name, Expr]] = field(default_factory=dict)
+    # Of these, those that are computed where they are multiplied: the variable and the function.
+    at_use: dict[Name, tuple[Name, Expr]] = field(default_factory=dict)
     reduced: set[Held] = field(default_factory=set)
     scanned: set[Held] = field(default_factory=set)
     parent: dict[Held, Held] = field(default_factory=dict)  # of the classes of axes
@@ -123,7 +128,41 @@ def facts(launch: Launch, dtypes: Mapping[str, str]) -> Facts:
     found.staged = frozenset(
         n for n in found.loads if operands[n] and operands[n] == uses[n] and not _moved(found, n)
     )
+    found.functions = _functions(found, block, uses, operands)
     return found
+
+
+def _functions(
+    found: Facts, block: tuple[of.Statement, ...], uses: Counter[Name], operands: Counter[Name]
+) -> dict[Name, dict[Name, Expr]]:
+    """Operands as functions of loaded variables that nothing else reads; see `Facts`."""
+    written = Counter(s.name for s in statements(block) if isinstance(s, of.Assign | of.Load))
+    values: dict[Name, Expr] = {n: n for n in found.loads if not _moved(found, n)}
+    source = {n: n for n in values}
+    seen: Counter[Name] = Counter()  # uses in functions
+    for s in statements(block):
+        if not isinstance(s, of.Assign) or id(s) in found.matmuls or written[s.name] > 1:
+            continue
+        names = leaves(s.value)
+        loads = {source.get(n) for n in names}
+        if len(loads) == 1 and None not in loads and all(map(_pointwise, s.value.walk())):
+            values[s.name] = rewritten(s.value, lambda e: values.get(e))  # type: ignore[arg-type]
+            source[s.name] = loads.pop()  # type: ignore[assignment]
+            seen.update(names)
+    whole = {n: source[n] for n in values if seen[n] + operands[n] == uses[n] and written[n] == 1}
+    parts: dict[Name, dict[Name, Expr]] = {}
+    for n, load in source.items():
+        if n != load and operands[n]:
+            parts.setdefault(load, {})[n] = values[n]
+    lost = {source[n] for n in values if n not in whole}
+    return {n: f for n, f in parts.items() if n not in lost and not operands[n]}
+
+
+def _pointwise(e: Expr) -> bool:
+    """Whether a node of an expression is for each element by itself."""
+    return isinstance(e, of.Compute | of.Converted | Number) or (
+        isinstance(e, Name) and e.sort in FRAGMENTS
+    )
 
 
 def matmul(name: Name, value: Expr, typing: Typing, widths: Mapping[str, Expr]) -> Matmul | None:
@@ -137,6 +176,7 @@ def matmul(name: Name, value: Expr, typing: Typing, widths: Mapping[str, Expr]) 
         return None
     adds = adds or value.onto is not None
     a, b = (_operand(e, typing, widths) for e in (value.a, value.b))
+    a, b = replace(a, k=a.groups[-1]), replace(b, k=b.groups[-2])
     return Matmul(name, a, b, adds, value.dtype)
 
 

@@ -14,10 +14,11 @@ from backends.gpu.threads.owners import Owners
 from backends.gpu.threads.vectors import aligned, contiguous
 from backends.gpu.tile import CONSTANTS, Name
 from backends.gpu.values import typed
-from ir.spec import DTYPES, FLOATS, Apply, Expr, Index, Number
+from ir.spec import DTYPES, EIGHT, FLOATS, Apply, Expr, Index, Number
 
 Context = Mapping[str, to.Axis]  # how each index is distributed where an expression is computed
 _SUMMED_IN_F32 = ("f16", "bf16", "tf32")
+_EXACT_IN_TF32 = ("f16", "bf16", *EIGHT)
 EXCHANGE = "exchange"  # the region of shared memory for what threads hand to each other at once
 
 
@@ -237,6 +238,10 @@ class Lowering:
                     return self._plain(Name("origin", name))
                 case of.Spread(value) | of.Permuted(value) | of.Broadcast(value):
                     return self.element(value, context)
+                case of.Compute("round_tf32", (of.Converted(value, "f32") as short,)) if (
+                    self.typing.dtype(value) in _EXACT_IN_TF32
+                ):
+                    return self.element(short, context)
                 case of.Full(value, _, dtype):
                     return of.Converted(self.element(value, context), dtype, True)
                 case of.Reduced():

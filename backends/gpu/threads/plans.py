@@ -62,6 +62,24 @@ def plans(
     return found
 
 
+def stage_functions(facts: Facts, planned: Mapping[int, Plan]) -> None:
+    """Lets operands B of tf32 that are functions of loaded variables be computed by the warps that
+    multiply them, from copies of the variables: what is stored for other warps takes a barrier more.
+
+    Operands of 16 bits are loaded as matrices, for which they have to be in shared memory.
+    """
+    for load, functions in facts.functions.items():
+        operands = [
+            (operand is m.b and m.dtype == "tf32" and not planned[key].warpgroup)
+            for key, m in facts.matmuls.items()
+            for operand in (m.a, m.b)
+            if bare(operand) in functions
+        ]
+        if all(operands):
+            facts.staged |= {load}
+            facts.at_use |= {name: (load, value) for name, value in functions.items()}
+
+
 def _in_panels(one: Matmul, row: MatrixInstruction) -> bool:
     """Whether an instruction reads the operands in panels, which have no batch."""
     return bool(row.b.shared) and len(one.a.groups) == len(one.b.groups) == 2
@@ -103,8 +121,8 @@ def _by_warps(
     b, b_registers = factored(parse_layout(row.b.registers), n)
     c, c_registers = factored(parse_layout(row.c.registers), m)
     return Plan(
-        a=(_with(a[0], of_m), a[1]),
-        b=(b[1], _with(b[0], of_n)),
+        a=(_with(a[0], of_m), _paired(a[1])),
+        b=(_paired(b[1]), _with(b[0], of_n)),
         c=(_with(c[0], of_m), _with(c[1], of_n)),
         depth=k,
         instruction=Instruction(
@@ -224,6 +242,14 @@ def factored(
 def _binary(layout: Layout) -> list[int]:
     """The step of each bit of a coordinate."""
     return [layout(1 << bit) for bit in range(layout.size.bit_length() - 1)]
+
+
+def _paired(k: Spread) -> Spread:
+    """K with each thread's two elements as neighbours. The order of K is free where A and B have the
+    same. In this one, results are operands of tf32 as they are, and two elements are loaded at once."""
+    if k.modes != ((2, 1 << len(k.bits)),):
+        return k
+    return Spread(tuple((bit, 2 * stride) for bit, stride in k.bits), ((2, 1),))
 
 
 def _with(one: Spread, warps: tuple[tuple[int, int], ...]) -> Spread:

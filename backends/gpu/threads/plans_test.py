@@ -128,3 +128,9 @@ def test_instructions_of_warpgroups_say_how_their_tiles_are_contiguous(dtype, k_
 def test_warpgroups_share_rows_only_of_operands_that_are_loaded(m, n, staged, shape):
     plan = planned(m, n, 8, table=WGMMA, staged=staged)
     assert plan.warpgroup[:2] == shape
+
+
+def test_two_neighbours_of_k_are_a_threads_own_in_tf32():
+    plan = planned(64, 64, 4, dtype="tf32", table=family("mma_sync"))
+    pairs = Spread(((0, 2), (1, 4)), ((2, 1),))
+    assert plan.a[1] == plan.b[0] == pairs and plan.c[1].bits[:2] == pairs.bits

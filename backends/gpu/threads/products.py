@@ -10,6 +10,7 @@ from backends.gpu import tile as of
 from backends.gpu.layout.swizzle import Swizzle
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.distribution import Spread, binary, replicated
+from backends.gpu.threads.expressions import rewritten
 from backends.gpu.threads.facts import Facts, Matmul, Operand, bare
 from backends.gpu.threads.lower import Lowering
 from backends.gpu.threads.owners import Owners
@@ -43,6 +44,8 @@ class Matmuls(Lowering):
 
     def statement(self, s: of.Statement) -> None:
         """Adds what one statement of the tile program becomes."""
+        if isinstance(s, of.Assign) and s.name in self.facts.at_use:
+            return
         if isinstance(s, of.Assign) and (matmul := self.facts.matmuls.get(id(s))):
             self.matmul(matmul, self.plans[id(s)], id(s) in self.anchored)
         else:
@@ -116,6 +119,8 @@ class Matmuls(Lowering):
             self.put(to.SharedLoad(a, a_tile, self.stage(m.a), at, self.by(a_tile, inner, plan)))
         b = self.temporary(self.shared[b_tile].dtype, b_axes)
         self.put(to.SharedLoad(b, b_tile, self.stage(m.b), at, self.by(b_tile, inner, plan)))
+        if function := self.facts.at_use.get(bare(m.b)):  # type: ignore[arg-type]
+            b = self.applied(function, b, m.dtype)
         assert a is not None
         self.put(to.Multiply(to_name, a, b, plan.instruction, first))
         body, self.found = tuple(self.found), outer
@@ -133,13 +138,31 @@ class Matmuls(Lowering):
             s = self.found[number - row]
             self.found[number - row] = replace(s, pending=number + 1)  # type: ignore[call-arg]
 
+    def applied(self, function: tuple[Name, Expr], held: Name, dtype: str) -> Name:
+        """A function of a loaded variable, of a fragment that holds a part of it."""
+        axes = self.fragments[held].axes
+        element = to.Element(held, tuple(a.index for a in axes))
+        name = self.temporary(dtype, axes)
+        load, value = function
+
+        def change(e: Expr) -> Expr | None:
+            return element if isinstance(e, to.Element) and e.name == load else None
+
+        self.put(to.Each(name, rewritten(self.element(value, {}), change)))
+        return name
+
     # -- operands -----------------------------------------------------------------------------
+
+    def source(self, operand: Operand) -> Name | None:
+        """The variable that an operand is, or is computed from where it is multiplied."""
+        name = bare(operand)
+        return self.facts.at_use[name][0] if name in self.facts.at_use else name
 
     def in_registers(self, operand: Operand, plan: Plan) -> Name | None:
         """The fragment of operand A where threads hold it as the instruction takes it, else None."""
         if plan.instruction is None or len(operand.groups) > 2:
             return None
-        if bare(operand) in self.facts.staged or any(len(g) > 1 for g in operand.groups):
+        if self.source(operand) in self.facts.staged or any(len(g) > 1 for g in operand.groups):
             return None
         held = {a.index: a for a in self.axes(operand.value, {})}
         for (index,), spread in zip(operand.groups, plan.a, strict=True):
@@ -162,7 +185,7 @@ class Matmuls(Lowering):
     def operand(self, operand: Operand, plan: Plan, along: str) -> Name:
         """The tile of shared memory of an operand, with an axis for each of its groups. along: the
         axis that a computed one is contiguous along; empty: that of its fragment."""
-        name = bare(operand)
+        name = self.source(operand)
         if name is None or name not in self.facts.staged:
             held = self.computed(operand)
             tile = self.tile(Name("shared", held.stem, copy=held.copy), held, operand, plan, along)
@@ -187,7 +210,7 @@ class Matmuls(Lowering):
 
     def stage(self, operand: Operand) -> Expr | None:
         """The stage of an operand's tile that is read."""
-        name = bare(operand)
+        name = self.source(operand)
         return None if name is None else self.stages.get(name)
 
     def tile(
@@ -217,7 +240,9 @@ class Matmuls(Lowering):
         else:
             elements = prod(self.owners.widths[i] for i in row)
             panel = min(PANEL_BYTES // DTYPES[dtype], elements)
-            made = replace(made, panel=panel, swizzle=swizzle_of(panel, DTYPES[dtype]))
+            pairs = DTYPES[dtype] == 4 and row == operand.k and not plan.warpgroup
+            swizzle = (_swizzle_of_pairs if pairs else swizzle_of)(panel, DTYPES[dtype])
+            made = replace(made, panel=panel, swizzle=swizzle)
         self.shared[name] = made
         return name
 
@@ -294,6 +319,13 @@ def swizzle_of(panel: int, element_bytes: int) -> Swizzle | None:
     unlike banks."""
     bits = (panel * element_bytes // 16).bit_length() - 1
     return Swizzle(bits, 4, 3).of_elements(element_bytes) if bits > 0 else None
+
+
+def _swizzle_of_pairs(panel: int, element_bytes: int) -> Swizzle | None:
+    """What exchanges the 32-byte parts of a panel's rows, so that those of 4 rows, of which each of 4
+    threads reads two elements, lie in unlike banks."""
+    bits = (panel * element_bytes // 32).bit_length() - 1
+    return Swizzle(bits, 5, 2).of_elements(element_bytes) if bits > 0 else None
 
 
 def order_of(operand: Operand, along: str) -> tuple[str, ...]:

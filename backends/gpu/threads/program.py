@@ -14,9 +14,10 @@ from backends.gpu.threads.boxes import Boxes, boxes_of
 from backends.gpu.threads.constants import constants
 from backends.gpu.threads.expressions import rewritten
 from backends.gpu.threads.facts import FRAGMENTS, Facts, facts
+from backends.gpu.threads.hoist import hoisted
 from backends.gpu.threads.inline import inlined
 from backends.gpu.threads.owners import Owners
-from backends.gpu.threads.plans import plans
+from backends.gpu.threads.plans import plans, stage_functions
 from backends.gpu.threads.producers import Producers
 from backends.gpu.threads.prune import pruned, reads
 from backends.gpu.tile import Name
@@ -82,6 +83,7 @@ def _launch(
             owners.prefer(matmul.a, planned[key].a)
         if planned[key].k_major and (wanted := owners.transposing(matmul.b)):
             owners.prefer(matmul.b, wanted)
+    stage_functions(known, planned)
     owners.rest()
     space = machine.spaces.get("register")
     registers = space.bytes // WORD if space is not None else 0
@@ -100,6 +102,7 @@ def _launch(
     lowering.nesting -= 1
     body = lowering.block((*launch.grid, *launch.body))
     lowering.require_all()
+    once, body = hoisted(once, lowering.shared), hoisted(body, lowering.shared)
     once, body = (*lowering.first, *once), (*body, *lowering.last)
     producer = lowering.producer()
     barriers = Barriers(lowering.shared)

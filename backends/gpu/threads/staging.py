@@ -15,7 +15,7 @@ from typing import Any
 from backends.gpu import tile as of
 from backends.gpu.threads import thread as to
 from backends.gpu.threads.distribution import Spread, bits_of, spread
-from backends.gpu.threads.facts import FRAGMENTS, bare
+from backends.gpu.threads.facts import FRAGMENTS
 from backends.gpu.threads.lower import EXCHANGE
 from backends.gpu.threads.products import PANEL_BYTES, UNROLLED, Matmuls
 from backends.gpu.threads.vectors import aligned, contiguous
@@ -40,7 +40,7 @@ class Staging(Matmuls):
         self.copying_bits = self.owners.bits  # of the number of a thread among those that copy
         self.settled: set[to.Axis] = set()  # axes of copies with positions of before their loop
         self.operands = {  # of staged variables, with the plan of their matmul
-            bare(operand): (operand, self.plans[key])
+            self.source(operand): (operand, self.plans[key])
             for key, m in self.facts.matmuls.items()
             for operand in (m.a, m.b)
         }
@@ -317,7 +317,7 @@ class Staging(Matmuls):
             return None
         m = self.facts.matmuls[id(work[0])]
         plain = all(len(g) == 1 for g in (m.m, m.n)) and not m.batch
-        in_ring = {x.name for x in ahead} >= {bare(m.a), bare(m.b)}
+        in_ring = {x.name for x in ahead} >= {self.source(m.a), self.source(m.b)}
         key = id(work[0])
         flies = m.adds and plain and in_ring and key in self.anchored and self.plans[key].warpgroup
         return m.name if flies else None

@@ -200,7 +200,7 @@ class SharedStore(Statement):
 class SharedLoad(Statement):
     """Every register of a fragment from a tile of shared memory, by its position.
 
-    at: along axes of the tile, where the fragment's positions begin.
+    at: along axes of the tile, where the fragment's positions begin: a multiple of what they span.
     """
 
     name: Name

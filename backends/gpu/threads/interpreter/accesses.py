@@ -72,6 +72,11 @@ class View:
         if self.copies is not None:
             inside = inside & self.copies.reshape(-1, *ones)
         for n, axis in enumerate(self.axes):
+            if (
+                axis.index in shared.axes
+                and first.get(shared.axes.index(axis.index), 0) % axis.span
+            ):
+                raise self._unfit(f"`{axis.index}` begins within {axis.span}")
             own = axis.positions.reshape(-1, *ones[:n], axis.count, *ones[n + 1 :])
             inside = inside & (own < axis.width)  # what overshoots a tile's end is not there
             if axis.index not in shared.axes:

@@ -52,7 +52,7 @@ def multiply(
         if (
             not fits
             or (of_a.rows != of_c.rows[:, :, :1]).any()
-            or (of_a.columns != depth[:, None]).any()
+            or (of_a.columns != np.arange(of_a.columns.shape[2])).any()
         ):
             hint = "derive both fragments from the instruction's operand layouts"
             what = f"`{held.name.stem}` and `{onto.name.stem}` hold other rows"

@@ -1,0 +1,98 @@
+"""Hoisting: what each iteration of a loop stores alike to shared memory is stored before the loop.
+
+An operand of a matmul in a loop may be the same in all iterations: the tile that it is stored to is
+then written once, and the loop has one barrier less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from backends.gpu.threads import thread as to
+from backends.gpu.threads.prune import reads
+from backends.gpu.tile import Name
+
+_MOVED = (to.Each, to.SharedStore)
+
+
+def hoisted(
+    block: tuple[to.Statement, ...], shared: Mapping[Name, to.Shared]
+) -> tuple[to.Statement, ...]:
+    """A block with what its loops store alike in all iterations before them, and what that needs.
+
+    A loop that runs no iteration then stores what nothing reads.
+    """
+    found: list[to.Statement] = []
+    for s in block:
+        match s:
+            case to.Loop(body=body):
+                loop = replace(s, body=hoisted(body, shared))
+                before = _invariant(loop, shared)
+                left = tuple(x for x in loop.body if id(x) not in {id(b) for b in before})
+                found += (*before, replace(loop, body=left))
+            case to.Guard(body=body, others=others):
+                inner = hoisted(body, shared), hoisted(others, shared)
+                found.append(replace(s, body=inner[0], others=inner[1]))
+            case _:
+                found.append(s)
+    return tuple(found)
+
+
+def _invariant(loop: to.Loop, shared: Mapping[Name, to.Shared]) -> list[to.Statement]:
+    """The statements of a loop that store alike in all iterations, with those that they need."""
+    every = list(to.statements(loop.body))
+    written: dict[Name, int] = {loop.name: 2}
+    for s in every:
+        for name in _written(s):
+            written[name] = written.get(name, 0) + 1
+    stores: dict[str, int] = {}
+    for tile in (t for s in every for t in _stored(s)):
+        stores[shared[tile].region] = stores.get(shared[tile].region, 0) + 1
+    regions = {shared[t].region for s in every for t in _loaded(s) if t in shared}
+    alone = {r for r in stores if stores[r] == 1} & regions
+    moved: list[to.Statement] = []
+    made: set[Name] = set()
+    for s in loop.body:
+        if not isinstance(s, _MOVED) or any(n in written and n not in made for n in _read(s)):
+            continue
+        if isinstance(s, to.Each) and written[s.name] == 1 and s.name not in _read(s):
+            made.add(s.name)
+            moved.append(s)
+        elif isinstance(s, to.SharedStore) and s.stage is None:
+            if shared[s.tile].region in alone:
+                moved.append(s)
+    kept = [s for s in moved if isinstance(s, to.SharedStore)]
+    needed = {n for s in kept for n in _read(s)}
+    for s in reversed(moved):  # of the values, those that the stores need
+        if isinstance(s, to.Each) and s.name in needed:
+            needed |= _read(s)
+            kept.insert(0, s)  # type: ignore[arg-type]
+    return [s for s in moved if any(s is k for k in kept)]
+
+
+def _read(s: to.Statement) -> set[Name]:
+    return set(reads((s,)))
+
+
+def _written(s: to.Statement) -> set[Name]:
+    """The fragments that a statement writes."""
+    names = (
+        getattr(s, "to", None),
+        None if isinstance(s, to.SharedStore) else getattr(s, "name", 0),
+    )
+    return {n for n in names if isinstance(n, Name)}
+
+
+def _stored(s: to.Statement) -> tuple[Name, ...]:
+    return (s.tile,) if isinstance(s, to.SharedStore | to.Copy) else ()
+
+
+def _loaded(s: to.Statement) -> tuple[Name, ...]:
+    """The tiles that a statement reads."""
+    match s:
+        case to.SharedLoad(_, tile):
+            return (tile,)
+        case to.WarpgroupMultiply(_, a, b):
+            return a, b
+    return ()
