@@ -8,7 +8,7 @@ out-of-bounds read shows in the results, an out-of-bounds write in the fence.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,7 @@ from backends.gpu.device.gpu import DEVICE, CudaDevice, alone, lack
 from backends.gpu.device.nvml import clocks
 from backends.gpu.device.tensors import array, placed, poisoned, same_bits
 from backends.parameters import parameters
+from backends.timeline import Bar
 from ir.nest.nest import LoopNest
 from ir.sizes import bind
 
@@ -93,6 +94,29 @@ class _Fenced:
     def holds(self, given: torch.Tensor) -> bool:
         """Whether the tensor has the bits of another."""
         return same_bits(self.tensor, given)
+
+
+def bars(
+    ready: Sequence[tuple[str, Launch]],
+    nest: LoopNest,
+    sizes: Sizes,
+    inputs: Arrays,
+    host_us: float,
+) -> list[Bar]:
+    """Each launch of one call. ready: by name, what enqueues it. host_us: that a call takes on the
+    host."""
+    with alone():
+        tensors, gpu = sets(nest, sizes, inputs)[0], CudaDevice()
+        gpu.spin(3 * host_us + 100)
+        gpu.flush()
+        marks = []
+        for name, launch in ready:
+            start = gpu.mark()
+            launch(*tensors)
+            marks.append((name, start, gpu.mark()))
+        gpu.wait()
+        began = marks[0][1] if marks else None
+        return [Bar(n, gpu.us_between(a, b), gpu.us_between(began, a)) for n, a, b in marks]
 
 
 _BITS = 0xFF  # every byte of a fence: NaN in all float formats

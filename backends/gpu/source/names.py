@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 
 from backends.emit import Templates
@@ -10,6 +11,8 @@ from backends.gpu.names import SourceNames
 from backends.gpu.source.spelling import FILTERS
 from backends.gpu.tile import CONSTANTS, Name
 from backends.shared.words import KEYWORDS
+from ir.nest.nest import LoopNest
+from ir.sizes import bind
 
 # Words that a source has of itself, and of its header.
 WORDS = KEYWORDS | frozenset(
@@ -33,7 +36,7 @@ def _forms() -> dict[str, str]:
 NAMES = SourceNames(
     WORDS,
     _MADE,
-    of_tensor=("pointer", "map", "shared", "factor", "steps", "aligned"),
+    of_tensor=("pointer", "map", "shared", "next", "factor", "steps", "aligned"),
     of_index=(
         *("origin", "positions", "mask", "width", "even", "tiles"),
         *("step", "low", "high", "stage", "read_stage", "write_stage", "issue"),
@@ -42,6 +45,12 @@ NAMES = SourceNames(
     capitals=(*CONSTANTS, "aligned"),
     forms=_forms,
 )
+
+
+def known_sizes(nest: LoopNest, own: LoopNest, sizes: Mapping[str, int]) -> dict[str, int]:
+    """All sizes under the names that a source has for them. own: the nest under these names."""
+    names = dict(zip((n for n, _ in nest.sizes), (n for n, _ in own.sizes), strict=True))
+    return bind(own.spec, {names[n]: v for n, v in sizes.items()})
 
 
 def constant_name(name: Name) -> str:

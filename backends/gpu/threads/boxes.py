@@ -63,7 +63,6 @@ class Boxed(Staging):
     def __init__(self, boxes: Boxes, *args: Any):
         super().__init__(*args)
         self.boxes = boxes
-        self.maps: dict[Name, TensorMap] = {}
         self.conditions: list[Expr] = []  # that the engine takes all tensors
 
     def require_all(self) -> None:

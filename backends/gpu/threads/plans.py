@@ -48,10 +48,12 @@ def plans(
     chained = _chained(facts)
     found = {}
     for key, one in facts.matmuls.items():
-        rows, columns = (prod(widths[i] for i in g) for g in (one.m, one.n))
+        rows, columns, depth = (prod(widths[i] for i in g) for g in (one.m, one.n, one.k))
         made = None
         for row in table:
             if (row.a.dtype, row.b.dtype, row.c.dtype) != (one.dtype, one.dtype, "f32"):
+                continue
+            if depth % row.k:
                 continue
             if row.threads == 1 << warp_bits and row.a.registers and row.b.registers:
                 made = made or _by_warps(row, rows, columns, warps, warp_bits, chained)

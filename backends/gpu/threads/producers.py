@@ -24,7 +24,7 @@ from backends.gpu.threads.boxes import BOXES, Boxed, map_of
 from backends.gpu.threads.facts import FRAGMENTS
 from backends.gpu.threads.lower import EXCHANGE
 from backends.gpu.threads.signals import Signal
-from backends.gpu.threads.staging import advanced, certain
+from backends.gpu.threads.staging import COPY_BYTES, advanced, certain
 from backends.gpu.tile import Name
 from ir.spec import Apply, Expr, Index, Number
 
@@ -39,9 +39,6 @@ class Producers(Boxed):
     def __init__(self, registers: int, *args: Any):
         super().__init__(*args)
         self.registers = registers  # of one multiprocessor
-        self.signals: list[Signal] = []
-        self.first: list[to.Statement] = []  # of the consumers, before the first tile
-        self.last: list[to.Statement] = []  # the same after each tile
         self.fill_first: list[to.Statement] = []  # of the producers, before the first tile
         self.fills: list[to.Statement] = []  # the same for each tile
         self.grid = {s.name for s in self.launch.grid if isinstance(s, of.Assign)}
@@ -91,8 +88,12 @@ class Producers(Boxed):
         own = {s.name, *(x.name for x in s.body if isinstance(x, of.StepOrigin))}
         own |= {x.name for x in s.body if isinstance(x, of.Assign) and x.name.sort == "origin"}
         ends_known = all(_known(e, self.grid) for e in (s.low, s.high))
-        if self.nesting != 1 or not ends_known or not self._shareable(s.body, ahead, own):
+        small = [x for x in ahead if not self.copied(x, COPY_BYTES * self.threads)]
+        boxed = [x for x in ahead if x not in small or x.name in self.boxes.loads]
+        if self.nesting != 1 or not ends_known or not self._shareable(s.body, boxed, own):
             return False
+        if len(boxed) < len(ahead):  # consumers load the others, and so wait in each iteration
+            ahead, flies = boxed, None
         ring = self._ring(s.name.stem, ahead, s.stages)
         self.fills.append(
             to.Loop(

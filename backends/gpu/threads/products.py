@@ -21,6 +21,9 @@ from ir.spec import DTYPES, Apply, Expr, Number
 
 UNROLLED = 8  # issues along K up to which the loop over them is unrolled
 ROW_BYTES = 16  # that rows without swizzle are padded by, so that columns lie in unlike banks
+MATRIX_WARP_BITS = (
+    5  # of a warp that loads 8 x 8 matrices; a wavefront of 64 has no such instruction
+)
 PANEL_BYTES = 128  # all banks once; what the widest swizzle permutes
 
 
@@ -262,6 +265,8 @@ class Matmuls(Lowering):
         """The instruction that loads a fragment from a tile."""
         held = self.shared[tile]
         if plan.instruction is None or DTYPES[held.dtype] != 2:
+            return ""
+        if self.owners.warp_bits != MATRIX_WARP_BITS:
             return ""
         return "matrix" if held.axes[-1] == inner else "transposed"
 

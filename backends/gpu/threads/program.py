@@ -20,6 +20,8 @@ from backends.gpu.threads.owners import Owners
 from backends.gpu.threads.plans import plans, stage_functions
 from backends.gpu.threads.producers import Producers
 from backends.gpu.threads.prune import pruned, reads
+from backends.gpu.threads.register_staging import RegisterStaging
+from backends.gpu.threads.staging import Staging
 from backends.gpu.tile import Name
 from ir.machine import Machine
 from ir.nest import nest as nests
@@ -85,12 +87,13 @@ def _launch(
             owners.prefer(matmul.b, wanted)
     stage_functions(known, planned)
     owners.rest()
-    space = machine.spaces.get("register")
-    registers = space.bytes // WORD if space is not None else 0
-    lowering = Producers(
-        *(registers, boxes, machine.on_chip_bytes),
-        *(launch, known, owners, dict(source.tiles), planned, anchored),
-    )
+    given = (machine.on_chip_bytes, launch, known, owners, dict(source.tiles), planned, anchored)
+    lowering: Staging
+    if machine.details["gpu"]["copies_async"]:
+        space = machine.spaces.get("register")
+        lowering = Producers(space.bytes // WORD if space is not None else 0, boxes, *given)
+    else:
+        lowering = RegisterStaging(*given)
     fixed = _fixed(launch, known)
     lowering.widths |= {i: Number(widths[i]) for i in fixed}
     for name in known.typing.known:
@@ -129,7 +132,7 @@ def _pruned(*blocks: tuple[to.Statement, ...]) -> tuple[tuple[to.Statement, ...]
 def _made(
     launch: of.Launch,
     machine: Machine,
-    lowering: Producers,
+    lowering: Staging,
     blocks: tuple[tuple[to.Statement, ...], tuple[to.Statement, ...]],
     producer: to.Producer | None,
     fixed: Mapping[str, int],
@@ -183,7 +186,7 @@ def _fixed(launch: of.Launch, known: Facts) -> tuple[str, ...]:
     return tuple(i for i, width in launch.widths if i in inner and not isinstance(width, Number))
 
 
-def _used(lowering: Producers, *blocks: tuple[to.Statement, ...]) -> tuple[to.Fragment, ...]:
+def _used(lowering: Staging, *blocks: tuple[to.Statement, ...]) -> tuple[to.Fragment, ...]:
     """The fragments that statements name."""
     found: set[Name] = set()
     for s in (s for block in blocks for s in to.statements(block)):
@@ -202,7 +205,7 @@ def _flags(*blocks: tuple[to.Statement, ...]) -> set[Name]:
     return {v.aligned for v in vectors if v is not None and v.aligned is not None}
 
 
-def _widths(launch: of.Launch, lowering: Producers) -> dict[str, Expr]:
+def _widths(launch: of.Launch, lowering: Staging) -> dict[str, Expr]:
     """What each width is that only the launcher knows: a whole number of every distribution."""
     found: dict[str, Expr] = {}
     axes = [a for f in lowering.fragments.values() for a in f.axes]

@@ -18,6 +18,7 @@ from backends.gpu.threads.distribution import Spread, bits_of, spread
 from backends.gpu.threads.facts import FRAGMENTS
 from backends.gpu.threads.lower import EXCHANGE
 from backends.gpu.threads.products import PANEL_BYTES, UNROLLED, Matmuls
+from backends.gpu.threads.signals import Signal, TensorMap
 from backends.gpu.threads.vectors import aligned, contiguous
 from backends.gpu.tile import Name
 from ir.spec import DTYPES, Apply, Expr, Index, Number, Size
@@ -37,6 +38,10 @@ class Staging(Matmuls):
         self.depths: dict[Name, int] = {}  # stages of pipelined variables
         self.rings = 0  # pipelined loops
         self.nesting = 0  # loops around the statement
+        self.first: list[to.Statement] = []  # before the first tile
+        self.last: list[to.Statement] = []  # after each tile
+        self.signals: list[Signal] = []  # between roles of threads
+        self.maps: dict[Name, TensorMap] = {}  # of tensors that a DMA engine moves
         self.copying_bits = self.owners.bits  # of the number of a thread among those that copy
         self.settled: set[to.Axis] = set()  # axes of copies with positions of before their loop
         self.operands = {  # of staged variables, with the plan of their matmul
@@ -44,6 +49,13 @@ class Staging(Matmuls):
             for key, m in self.facts.matmuls.items()
             for operand in (m.a, m.b)
         }
+
+    def producer(self) -> to.Producer | None:
+        """The role of threads that only fill shared memory; None where there are none."""
+        return None
+
+    def require_all(self) -> None:
+        """BackendError where something that the schedule says is not there."""
 
     def statement(self, s: of.Statement) -> None:
         """Adds what one statement of the tile program becomes."""
@@ -113,7 +125,7 @@ class Staging(Matmuls):
         if axis is None or moved:
             return ()
         widths = [self.owners.widths[a.index] for a in held.axes]
-        run, size = _run(axis), DTYPES[held.dtype]
+        run, size = run_of(axis), DTYPES[held.dtype]
         enough = prod(widths) * size >= 2 * COPY_BYTES * self.threads
         wide = self.owners.widths[along] * size >= 2 * COPY_BYTES
         if run * size >= COPY_BYTES or not enough or not wide:
@@ -128,13 +140,13 @@ class Staging(Matmuls):
             self.place_copy(axis)
         place = self.place(s.place, {a.index: a for a in axes})
         vector = None
-        if tile.axes[-1] == along and (count := _run(axes[-1])) > 1:
+        if tile.axes[-1] == along and (count := run_of(axes[-1])) > 1:
             condition = aligned(s.place, along, count, self.tiles, self.ends)
             if condition is not None:
                 vector = to.Vector(along, count, self.flag(s.place, condition))
         copy = to.Copy(tile.name, place, axes, stage, vector)
         busy = 1 << sum(len(bits_of(a)) for a in axes)  # threads: the first, as bits go in order
-        if busy < self.threads:
+        if busy < 1 << self.copying_bits:
             self.put(to.Guard(of.Check(to.Thread(), below=Number(busy)), (copy,)))
         else:
             self.put(copy)
@@ -253,7 +265,7 @@ class Staging(Matmuls):
         advance = to.Each(later[name], Apply("add", (fetched, Number(s.tile))))
 
         def started(stage: Name) -> tuple[to.Statement, ...]:
-            copies = _renamed(self.copies_of(s.body, ahead, to.Element(stage), stages), later)
+            copies = renamed(self.copies_of(s.body, ahead, to.Element(stage), stages), later)
             return (to.Guard(of.Check(fetched, below=high), copies), to.Commit(), advance)
 
         lead = stages - 2 if flies else stages - 1
@@ -281,11 +293,11 @@ class Staging(Matmuls):
         """The loads of a pipelined loop that are copies which run ahead: those of operands and of
         large tiles; beside them also small ones, which else each iteration would wait for."""
         loads = [x for x in s.body if isinstance(x, of.Load)]
-        if not any(self._copied(x, COPY_BYTES * self.threads) for x in loads):
+        if not any(self.copied(x, COPY_BYTES * self.threads) for x in loads):
             return []
-        return [x for x in loads if self._copied(x, SMALL_BYTES)]
+        return [x for x in loads if self.copied(x, SMALL_BYTES)]
 
-    def _copied(self, x: of.Load, least: int) -> bool:
+    def copied(self, x: of.Load, least: int) -> bool:
         """Whether a load can be a copy: that of an operand, or one of so many bytes that is 0 out of
         bounds, as copies are."""
         if x.name in self.facts.staged:
@@ -371,7 +383,7 @@ def advanced(slot: Name, stages: int) -> to.Each:
     return to.Each(slot, of.Compute("where", (last, Number(0), after)))
 
 
-def _run(axis: to.Axis) -> int:
+def run_of(axis: to.Axis) -> int:
     """Consecutive registers that are consecutive positions."""
     extent, stride = axis.register.flat[0]
     return extent if stride == 1 else 1
@@ -390,15 +402,15 @@ def _padding(axis: Spread, element_bytes: int) -> int:
     return (held if COPY_BYTES < held < PANEL_BYTES else COPY_BYTES) // element_bytes
 
 
-def _renamed(node: Any, names: Mapping[Name, Name]) -> Any:
+def renamed(node: Any, names: Mapping[Name, Name]) -> Any:
     """Statements with variables under other names."""
     if isinstance(node, Name):
         return names.get(node, node)
     if isinstance(node, tuple):
-        return tuple(_renamed(n, names) for n in node)
+        return tuple(renamed(n, names) for n in node)
     if is_dataclass(node):
         changed = {
-            f.name: _renamed(getattr(node, f.name), names)
+            f.name: renamed(getattr(node, f.name), names)
             for f in fields(node)
             if f.name != "place" or isinstance(getattr(node, f.name), of.Place)
         }

@@ -1,0 +1,148 @@
+"""Admission: what a source of C-like kernels may hold, so that they do the work and nothing else.
+
+A source has kernels alone: no host code, no header but its language's, no assembly, no casts between
+pointers, nothing that outlives a launch. Emitted texts meet these rules; edited ones are held to
+them. That indices stay within tensors is not seen here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NoReturn
+
+from backends.backend import BackendError
+from backends.shared.admission import WORDS
+
+_DIRECTIVE = re.compile(
+    r"#ifndef \w+|#define (?:\w+_WIDTH|EVEN|STEPS|ALIGNED|SIZE)\w* \d+|#endif|#pragma unroll( \d+)?"
+)
+_TRICKS = ("\0", "\\", "??", "<:", ":>", "<%", "%>", "%:")  # other spellings of what is refused
+_TOKEN = re.compile(
+    r'(?P<comment>//[^\n]*|/\*.*?\*/)|(?P<text>"[^"\n]*")|(?P<word>[A-Za-z_]\w*)'
+    r"|(?P<number>\d[\w.]*(?:(?<=[eE])[-+]\d+)?)|(?P<mark>&&|->|::|[-+*/%&|^=!<>]=|\S)",
+    re.DOTALL,
+)
+_HEAD = re.compile(
+    r'extern "C" __global__ void __launch_bounds__ \( \d+(?: , \d+)? \) \w+ \( (?P<parameters>[^()]*) \) {'
+)
+_PARAMETER = re.compile(r"(?:const )?\w+ \* __restrict__ \w+|int \w+")
+TYPES = frozenset("float int bool i64 i32 i16 i8 u8 u16 u32 u64 f16 bf16".split())
+COMPILER = frozenset("__global__ __launch_bounds__ __restrict__ __syncthreads".split())
+# What may be called in every language: control, constants, and the functions of prelude.h, all of `fn`
+# beside them.
+CALLED = TYPES | frozenset(
+    """
+    if for while switch return __launch_bounds__ __syncthreads cdiv round_up least most least_of
+    most_of swizzle panel load store add_to rank shuffle_xor scan shared_at
+    """.split()
+)
+_BANNED = (WORDS | {"using", "namespace", "enum"}) - {"extern"}
+_Token = tuple[str, str, int]  # kind, text, line
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """What the sources of one language may hold."""
+
+    includes: tuple[str, ...]  # its lines that include a header
+    called: frozenset[str]  # functions of its header, beside what all kernels call
+
+    def require(self, source: str) -> None:
+        """BackendError("build") at the first construct that a kernel may not use."""
+        _require_directives(source, self.includes)
+        tokens = list(_tokens(source))
+        _require_words(tokens, self.called | CALLED)
+        _require_kernels(tokens)
+
+
+def _require_directives(source: str, includes: tuple[str, ...]) -> None:
+    """No directive but a language's includes, constants and the unrolling of loops."""
+    for number, line in enumerate(source.splitlines(), 1):
+        directive = line.strip()
+        if (
+            directive.startswith("#")
+            and directive not in includes
+            and not _DIRECTIVE.fullmatch(directive)
+        ):
+            _refuse(
+                number,
+                directive,
+                f"directives are {', '.join(includes)}, constants, #pragma unroll",
+            )
+        for trick in _TRICKS:
+            if trick in line.partition("//")[0] or line.endswith("\\"):
+                _refuse(number, trick, "it is another spelling of something")
+
+
+def _tokens(source: str) -> Iterator[_Token]:
+    """Each token but comments and directives."""
+    text = re.sub(r"(?m)^[ \t]*#.*$", lambda found: " " * len(found[0]), source)
+    for found in _TOKEN.finditer(text):
+        if found.lastgroup != "comment":
+            line = source.count("\n", 0, found.start()) + 1
+            yield found.lastgroup or "", found[0], line
+
+
+def _require_words(tokens: list[_Token], allowed: frozenset[str]) -> None:
+    """No word or sequence of marks that reaches beyond a kernel's own numbers."""
+    texts = [text for _, text, _ in tokens]
+    for at, (kind, text, line) in enumerate(tokens):
+        after = texts[at + 1] if at + 1 < len(texts) else ""
+        before = texts[at - 1] if at else ""
+        if kind == "word":
+            hidden = text.startswith("__") and text not in COMPILER and not _declares(texts, at)
+            if text in _BANNED or hidden:
+                _refuse(line, text, "a kernel has numbers, registers, tiles and its own loops")
+            if text in TYPES and after == "*" and texts[at + 2] not in ("const", "__restrict__"):
+                _refuse(line, f"{text} *", "pointers are tensors and tiles, and are not cast")
+            called = after == "(" or after == "<" and _opens_call(texts, at + 1)
+            if called and before != "::" and text not in allowed and not _declares(texts, at):
+                _refuse(line, text, "it is no function of kernel.h")
+            if called and before == "::" and texts[at - 2] != "fn":
+                _refuse(line, text, "it is no function of kernel.h")
+        elif kind == "text" and text != '"C"':
+            _refuse(line, text, "a kernel has no texts")
+        elif text in ("'", "->", "@", "$", "`") or not text.isascii():
+            _refuse(line, text, "a kernel has no characters and no members by pointer")
+
+
+def _opens_call(texts: list[str], at: int) -> bool:
+    """Whether arguments of a template begin, with those of a call after them."""
+    depth = 0
+    for n in range(at, min(at + 40, len(texts) - 1)):
+        depth += (texts[n] == "<") - (texts[n] == ">")
+        if texts[n] in (";", "{", "}", "&&", "("):
+            return False
+        if depth == 0:
+            return texts[n + 1] == "("
+    return False
+
+
+def _declares(texts: list[str], at: int) -> bool:
+    """Whether a word is the name of a kernel where it is defined."""
+    return texts[at - 1] == ")" and "__launch_bounds__" in texts[max(0, at - 6) : at]
+
+
+def _require_kernels(tokens: list[_Token]) -> None:
+    """Outside of braces there are heads of kernels alone."""
+    head: list[str] = []
+    depth, first = 0, 1
+    for _, text, line in tokens:
+        if depth == 0:
+            first = first if head else line
+            head.append(text)
+        depth += (text == "{") - (text == "}")
+        if depth == 1 and head:
+            found = _HEAD.fullmatch(" ".join(head))
+            parameters = found["parameters"].split(" , ") if found else [""]
+            if not all(map(_PARAMETER.fullmatch, parameters)):
+                _refuse(first, " ".join(head[:6]), "outside of kernels there is nothing")
+            head = []
+    if head or depth:
+        _refuse(first, " ".join(head[:6]) or "{", "outside of kernels there is nothing")
+
+
+def _refuse(line: int, text: str, why: str) -> NoReturn:
+    raise BackendError("build", f"line {line}: `{text}` is not for a kernel: {why}")

@@ -1,0 +1,11 @@
+"""Admission of edited sources: kernels alone, which call the functions of kernel.h."""
+
+from __future__ import annotations
+
+from backends.gpu.source.admission import Admission
+from backends.hip.spelling import MFMA
+
+ADMISSION = Admission(
+    includes=("#include <hip/hip_runtime.h>", '#include "kernel.h"'),
+    called=frozenset(f"mfma_{shape}" for shape in MFMA),
+)

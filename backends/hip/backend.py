@@ -1,0 +1,214 @@
+"""The backend of HIP C++: a source from a nest's thread program, compiled where no GPU need be."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from backends.backend import Arrays, BackendError, Built, Sizes, Timing
+from backends.gpu.device import running
+from backends.gpu.device.gpu import nodes
+from backends.gpu.model.model import modelled, modelled_build
+from backends.gpu.program import tile_program
+from backends.gpu.source.launches import Call, calls, constants
+from backends.gpu.source.names import NAMES, known_sizes
+from backends.gpu.source.view import distinct, kernel_view
+from backends.gpu.text import program_text as tile_text
+from backends.gpu.threads.program import thread_program
+from backends.gpu.threads.text import program_text as thread_text
+from backends.gpu.threads.thread import ThreadProgram
+from backends.hip import clang, driver, emulator
+from backends.hip.admission import ADMISSION
+from backends.hip.build import build, compiled, launches
+from backends.hip.instructions import instructions
+from backends.hip.rules import RULES, WORDS
+from backends.hip.spelling import templates
+from backends.manifest import Manifest
+from backends.parameters import parameters
+from backends.shared.arrays import placed, results
+from backends.timeline import Bar, facts_of, write_timeline
+from ir.machine import Machine
+from ir.nest.nest import LoopNest, Store
+from ir.sizes import bind
+from machines.gpu.facts import device_names
+
+
+class Hip:
+    """Emits a file of kernels; an emulator executes their text, and their time is modelled."""
+
+    def __init__(self, manifest: Manifest):
+        self.manifest = manifest
+        self.templates = templates()
+
+    def emit(self, nest: LoopNest, machine: Machine) -> str:
+        """One file with a kernel for each launch."""
+        held = (*self.manifest.dtypes, "tf32")  # which lies in memory as f32
+        for p in parameters(nest):
+            if p.dtype not in held:
+                raise BackendError("emit", f"`{p.name}` is {p.dtype}; held here: {', '.join(held)}")
+        own = spelled(nest)
+        return self.templates.render(
+            "kernel.hip.j2", **kernel_view(nest.spec, own, program(own, machine))
+        )
+
+    def levels(self, nest: LoopNest, machine: Machine) -> Mapping[str, str]:
+        """The tile program and the thread program, under the names that the source has."""
+        own = spelled(nest)
+        tiles = tile_program(own, machine, RULES)
+        return {"tile": tile_text(tiles), "thread": thread_text(program(own, machine))}
+
+    def build(self, source: str, nest: LoopNest, machine: Machine, folder: Path) -> Built:
+        """Compiles all launches, in a child; a source that is more than kernels is refused."""
+        ADMISSION.require(source)
+        own = spelled(nest)
+        return build(
+            source, program(own, machine), bind(own.spec, dict(own.sizes)), machine, folder
+        )
+
+    def words(self) -> Collection[str]:
+        """What no name of a text may be but the text's own."""
+        return WORDS | NAMES.words
+
+    def run(
+        self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
+    ) -> dict[str, np.ndarray]:
+        """The outputs, in the dtypes of the spec; emulated, those of both orders of work-items."""
+        if not present(machine):
+            with running.faults("check"):
+                launch = _launcher(built, nest, machine, sizes)
+            return running.run(launch, nest, sizes, inputs)
+        own = spelled(nest)
+        known = known_sizes(nest, own, sizes)
+        given = launches(built.file)
+        made = tuple(calls(given, known))
+        kernels = emulator.library(built.file, {c.name for c in made}, constants(given, known))
+        names = [p.name for p in parameters(nest)]
+        found: list[dict[str, np.ndarray]] = []
+        for reversed_order in emulator.ORDERS:
+            buffers = placed(nest, sizes, inputs)
+            tensors = [(n, buffers[n].array) for n in names]
+            for call in made:
+                emulator.launch(kernels, call, tensors, reversed_order)
+            found.append(results(nest, buffers, inputs))
+        return _same(nest, *found)
+
+    def time(
+        self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes, inputs: Arrays
+    ) -> Timing:
+        """Measured on the target's GPU, else modelled; a build that spills is not modelled."""
+        if not present(machine):
+            with running.faults("time"):
+                launch = _launcher(built, nest, machine, sizes)
+            return running.time(launch, nest, sizes, inputs)
+        return modelled_build(built, nest, machine, RULES, sizes)
+
+    def profile(
+        self,
+        built: Built,
+        nest: LoopNest,
+        machine: Machine,
+        sizes: Sizes,
+        inputs: Arrays,
+        trace: Path,
+    ) -> Timing:
+        """As `time`, with a timeline of the launches."""
+        timing = self.time(built, nest, machine, sizes, inputs)
+        if present(machine):
+            bars = [Bar(n.name, timing.figures[f"{n.name}.us"]) for n in nest.launches]
+        else:
+            ready = [
+                (call.name, driver.launcher(image, [call], _stream))
+                for image, made in [_calls(built, nest, machine, sizes)]
+                for call in made
+            ]
+            with running.faults("time"):
+                bars = running.bars(ready, nest, sizes, inputs, timing.figures["host_us"])
+        write_timeline(trace, (replace(b, facts=facts_of(built, b.name)) for b in bars))
+        return timing
+
+    def guess(self, nest: LoopNest, machine: Machine, sizes: Sizes) -> float:
+        """Microseconds by the time model, of a nest that was not built."""
+        return modelled(nest, machine, RULES, sizes, {}).us
+
+    def available(self, machine: Machine) -> Mapping[str, Any]:
+        """On the target's GPU everything on it; elsewhere emulator and model."""
+        version = clang.version()
+        if not version:
+            why = "there is no clang with AMD's device library; install ziglang and triton"
+            return {"correct_by": None, "time_kind": None, "why": why}
+        if lacking := present(machine):
+            here = {"correct_by": "emulator", "time_kind": "modelled", "why": lacking}
+            return here | {"toolchain": version}
+        return {
+            "correct_by": "device",
+            "time_kind": "measured",
+            "why": "",
+            "toolchain": f"{version}, torch {torch.__version__}",
+            "device": device_names(machine)[0],
+            "devices": nodes(),
+            "memory": None,  # a driver reserves more addresses than there is memory
+        }
+
+
+def present(machine: Machine) -> str:
+    """Why the machine's GPU is not in this computer; empty where it is."""
+    return _present(machine.details["hip"]["arch"], device_names(machine))
+
+
+@cache
+def _present(arch: str, names: tuple[str, ...]) -> str:
+    if not torch.version.hip:
+        return "torch here is built for no GPU of AMD"
+    try:
+        return running.looked_in_child(arch, names)
+    except (BackendError, OSError, RuntimeError) as error:
+        return f"the GPU does not answer: {error}"
+
+
+def spelled(nest: LoopNest) -> LoopNest:
+    """The nest under names that its source can hold."""
+    return NAMES.spelled(nest, WORDS)
+
+
+def program(nest: LoopNest, machine: Machine) -> ThreadProgram:
+    """The thread program of a nest under its source's names."""
+    return distinct(thread_program(nest, machine, RULES, instructions(machine)))
+
+
+def _same(
+    nest: LoopNest, forward: dict[str, np.ndarray], back: dict[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """The results of both orders; where no sum depends on the order of its atomic additions, they
+    have the same bits."""
+    added = any(
+        isinstance(s, Store) and s.reduction for la in nest.launches for s in la.statements()
+    )
+    for name, array in forward.items():
+        if not added and array.tobytes() != back[name].tobytes():
+            raise BackendError("check", f"`{name}` depends on the order in which work-items run")
+    return back
+
+
+def _calls(
+    built: Built, nest: LoopNest, machine: Machine, sizes: Sizes
+) -> tuple[Path, tuple[Call, ...]]:
+    """The code for some sizes, and what is launched of it."""
+    known = known_sizes(nest, spelled(nest), sizes)
+    return compiled(built.file, machine, known), tuple(calls(launches(built.file), known))
+
+
+def _launcher(built: Built, nest: LoopNest, machine: Machine, sizes: Sizes) -> Callable[..., None]:
+    """What enqueues all launches on the nest's tensors."""
+    image, made = _calls(built, nest, machine, sizes)
+    torch.cuda.init()
+    return driver.launcher(image, made, _stream)
+
+
+def _stream() -> int:
+    return torch.cuda.current_stream().cuda_stream

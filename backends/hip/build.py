@@ -1,0 +1,136 @@
+"""Building: a source and its launches' metadata, a code object for each set of constants.
+
+kernel.hip      the source
+launches.json   what is launched with what; see launches.py of backends/gpu/source
+<digest>.s      the assembly for one set of constants, which depend on sizes
+<digest>.hsaco  its code object
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from backends.backend import BackendError, Built
+from backends.gpu.assembly import amdgcn
+from backends.gpu.assembly.mix import Code
+from backends.gpu.child import in_child
+from backends.gpu.model.builds import CompiledLaunch, check_limits, figures
+from backends.gpu.source.launches import calls, constants, metadata
+from backends.gpu.threads.thread import ThreadProgram
+from backends.hip import clang
+from ir.digest import text_digest
+from ir.machine import Machine
+from machines.gpu.facts import facts
+
+FILE, LAUNCHES = "kernel.hip", "launches.json"
+SECONDS = 60.0  # limit for one compilation
+MEMORY = 8 << 30  # bytes of addresses that the compiler may take
+# Of each kernel, beside what `figures` has: registers of each file, and what was spilled of them.
+COUNTS = {
+    "vector_registers": "vgpr_count",
+    "accumulation_registers": "agpr_count",
+    "scalar_registers": "sgpr_count",
+    "vector_spills": "vgpr_spill_count",
+    "scalar_spills": "sgpr_spill_count",
+}
+_METADATA = re.compile(
+    r"\n  - (?=\.agpr_count)(.*?)(?=\n  - \.agpr_count|\namdhsa\.target)", re.DOTALL
+)
+
+
+def build(
+    source: str, program: ThreadProgram, sizes: Mapping[str, int], machine: Machine, folder: Path
+) -> Built:
+    """Writes a source and what it is launched with, and compiles it for some sizes.
+
+    BackendError("build") where the compiler refuses, hangs or dies, where the source lacks a launch,
+    and where no device would run the result.
+    """
+    file = folder / FILE
+    file.write_text(source, encoding="utf-8")
+    given = metadata(program)
+    (folder / LAUNCHES).write_text(json.dumps(given, indent=1), encoding="utf-8")
+    began = time.perf_counter()
+    texts = kernels(compiled(file, machine, sizes).with_suffix(".s").read_text(encoding="utf-8"))
+    seconds = time.perf_counter() - began
+    table, done = facts(machine), {}
+    stages = {one.name: max((t.stages for t in one.shared), default=1) for one in program.launches}
+    for call in calls(given, sizes):
+        if call.name not in texts:
+            raise BackendError("build", f"the source has no kernel `{call.name}`")
+        done.setdefault(
+            call.name,
+            CompiledLaunch(
+                name=call.name,
+                programs=call.grid,
+                warps=call.block // machine.warp,
+                stages=stages[call.name],
+                shared=call.shared,
+                seconds=seconds / len(texts),
+                code=code(texts[call.name]),
+            ),
+        )
+    for one in done.values():
+        check_limits(one, table)
+    own = {
+        f"{n}.{fact}": float(_number(texts[n], word)) for n in done for fact, word in COUNTS.items()
+    }
+    return Built(file, figures(list(done.values()), table) | own)
+
+
+def kernels(text: str) -> dict[str, str]:
+    """The assembly of each kernel with its metadata, by name."""
+    found = {}
+    for block in _METADATA.findall(text):
+        name = re.search(r"^    \.name: +(\S+)", block, re.MULTILINE)
+        if name and (
+            body := re.search(rf"^{name[1]}:.*?^\.Lfunc_end", text, re.MULTILINE | re.DOTALL)
+        ):
+            found[name[1]] = f"{body[0]}\n  {block}\n"
+    return found
+
+
+def code(text: str) -> Code:
+    """A kernel of `kernels`."""
+    return amdgcn.parsed(text)
+
+
+def _number(text: str, name: str) -> int:
+    found = re.search(rf"^\s+\.{name}:\s*(\d+)", text, re.MULTILINE)
+    return int(found[1]) if found else 0
+
+
+def launches(file: Path) -> dict[str, Any]:
+    """What a built source is launched with."""
+    return json.loads((file.parent / LAUNCHES).read_text(encoding="utf-8"))
+
+
+def compiled(file: Path, machine: Machine, sizes: Mapping[str, int]) -> Path:
+    """The code object of a built source for the constants at some sizes, made in a child where
+    there is none yet; its assembly lies beside it."""
+    arch = machine.details["hip"]["arch"]
+    defines = [f"-D{n}={v}" for n, v in constants(launches(file), sizes).items()]
+    headers = [h for folder in (clang.DEVICE, *clang.INCLUDE) for h in sorted(folder.rglob("*.h"))]
+    texts = [h.read_text(encoding="utf-8") for h in headers if clang.NATIVE not in h.parents]
+    parts = (clang.version(), arch, *texts, file.read_text(encoding="utf-8"), *defines)
+    image = file.parent / f"{text_digest(chr(0).join(parts))}.hsaco"
+    if not image.exists():
+
+        def work() -> None:
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+            part = image.with_suffix(f".{os.getpid()}.s")
+            clang.assembly(file, arch, defines, part)
+            made = part.with_suffix(".hsaco")
+            clang.code_object(part, arch, made)
+            part.replace(image.with_suffix(".s"))
+            made.replace(image)
+
+        in_child(work, SECONDS, "build", file.parent)
+    return image

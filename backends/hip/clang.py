@@ -1,0 +1,104 @@
+"""Clang without ROCm: the compiler of the package ziglang, AMD's device library of Triton's package."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+
+from backends.backend import BackendError
+
+HERE = Path(__file__).parent
+INCLUDE = (HERE, HERE.parent / "gpu" / "source")  # kernel.h, prelude.h
+DEVICE, NATIVE = HERE / "device", HERE / "native"  # <hip/hip_runtime.h> of the GPU, of the CPU
+MOST_ERRORS = 4  # that are told
+# For one architecture. Divisions and roots within units of the last place, as CUDA's build has them.
+DEVICE_FLAGS = (
+    *("-x", "hip", "--offload-device-only", "--no-gpu-bundle-output", "-nogpulib", "-nogpuinc"),
+    *("-std=c++20", "-O3", "-fuse-cuid=none", "-mcode-object-version=5", "-Wno-pass-failed"),
+    *("-fno-hip-fp32-correctly-rounded-divide-sqrt", "-ffp-contract=fast-honor-pragmas", "-S"),
+)
+_ERROR = re.compile(r"^(?:\S*/)?([\w.]+):(\d+):\d+: (?:fatal )?error: (.*)$", re.MULTILINE)
+_FAULT = re.compile(r"^.*\berror: .*$|^LLVM ERROR.*$|^PLEASE submit.*$", re.MULTILINE)
+
+
+@cache
+def command() -> Path | None:
+    """The program that is clang and lld; None where it is not installed."""
+    spec = importlib.util.find_spec("ziglang")
+    found = Path(spec.origin).parent / "zig" if spec and spec.origin else None
+    return found if found and found.exists() else None
+
+
+@cache
+def device_library() -> Path | None:
+    """AMD's functions of floats as bitcode; None where Triton is not installed."""
+    spec = importlib.util.find_spec("triton")
+    if spec is None or spec.origin is None:
+        return None
+    found = Path(spec.origin).parent / "backends" / "amd" / "lib" / "ocml.bc"
+    return found if found.exists() else None
+
+
+@cache
+def version() -> str:
+    """Name and version; empty where something is not installed."""
+    if command() is None or device_library() is None:
+        return ""
+    done = subprocess.run([str(command()), "clang", "--version"], capture_output=True, text=True)
+    found = re.search(r"clang version (\S+)", done.stdout)
+    return f"clang {found[1]}" if found else ""
+
+
+def assembly(source: Path, architecture: str, defines: Sequence[str], to: Path) -> str:
+    """The assembly of a source for an architecture, also written to a file.
+
+    BackendError("build") tells the first errors with their lines.
+    """
+    library = ("-Xclang", "-mlink-builtin-bitcode", "-Xclang", str(device_library()))
+    headers = (f"-I{folder}" for folder in (DEVICE, *INCLUDE))
+    run(
+        *("clang", *DEVICE_FLAGS, f"--offload-arch={architecture}", *headers, *library),
+        *defines,
+        *(str(source), "-o", str(to)),
+    )
+    return to.read_text(encoding="utf-8")
+
+
+def code_object(assembly: Path, architecture: str, to: Path) -> None:
+    """Assembles and links what the driver loads."""
+    part = to.with_suffix(".o")
+    run(
+        "clang",
+        "-target",
+        "amdgcn-amd-amdhsa",
+        f"-mcpu={architecture}",
+        "-c",
+        str(assembly),
+        "-o",
+        str(part),
+    )
+    run("ld.lld", "-shared", str(part), "-o", str(to))
+    part.unlink()
+
+
+def run(*words: str) -> None:
+    """Runs a tool; BackendError("build") tells its first errors."""
+    tool = command()
+    if tool is None:
+        raise BackendError("build", "there is no clang; install ziglang")
+    done = subprocess.run([str(tool), *words], capture_output=True, text=True)
+    if done.returncode:
+        raise BackendError("build", "\n".join(first_errors(done.stderr)) or done.stderr[-400:])
+
+
+def first_errors(said: str) -> Iterator[str]:
+    """The first errors, each with the line that it is on."""
+    found = list(_ERROR.finditer(said))
+    if found:
+        yield from (f"{m[1]}, line {m[2]}: {m[3]}" for m in found[:MOST_ERRORS])
+    else:
+        yield from _FAULT.findall(said)[:MOST_ERRORS]

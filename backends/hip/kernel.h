@@ -1,0 +1,231 @@
+// What an emitted kernel calls: numbers of 16 bits, functions, vectors of memory, copies to LDS,
+// exchanges within a wavefront of 64 and matrix instructions. Device code for gfx942 and gfx950.
+#ifndef BACKENDS_HIP_KERNEL_H_
+#define BACKENDS_HIP_KERNEL_H_
+
+#include <hip/hip_runtime.h>
+
+#pragma clang force_cuda_host_device begin
+
+using i64 = long long;
+using i32 = int;
+using i16 = short;
+using i8 = signed char;
+using u64 = unsigned long long;
+using u32 = unsigned;
+using u16 = unsigned short;
+using u8 = unsigned char;
+
+#define kInfinity __builtin_inff()
+#define kNan __builtin_nanf("")
+
+// To the nearest, ties to even.
+inline u16 bf16_of(float x) {
+#if defined(__gfx950__)
+  return __builtin_bit_cast(u16, __bf16(x));  // one instruction
+#else
+  const u32 b = __float_as_uint(x);
+  return u16(x != x ? (b >> 16) | 0x40u : (b + 0x7fffu + ((b >> 16) & 1u)) >> 16);
+#endif
+}
+
+// Held in 16 bits, computed with as f32.
+struct bf16 {
+  u16 bits;
+  bf16() = default;
+  explicit bf16(float x) : bits(bf16_of(x)) {}
+  operator float() const { return __uint_as_float(u32(bits) << 16); }
+  bf16& operator=(float x) { return *this = bf16(x); }
+};
+
+struct f16 {
+  u16 bits;
+  f16() = default;
+  explicit f16(float x) : bits(__builtin_bit_cast(u16, _Float16(x))) {}
+  operator float() const { return __builtin_bit_cast(_Float16, bits); }
+  f16& operator=(float x) { return *this = f16(x); }
+};
+
+inline float max_nan(float a, float b) { return __builtin_elementwise_maximum(a, b); }
+inline float min_nan(float a, float b) { return __builtin_elementwise_minimum(a, b); }
+
+template <class T, int kCount>
+using Tuple = T __attribute__((ext_vector_type(kCount)));
+
+template <int kBytes>
+struct Word;
+template <>
+struct Word<1> { using Type = u8; };
+template <>
+struct Word<2> { using Type = u16; };
+template <>
+struct Word<4> { using Type = u32; };
+template <>
+struct Word<8> { using Type = Tuple<u32, 2>; };
+template <>
+struct Word<16> { using Type = Tuple<u32, 4>; };
+
+// Cut toward zero, as the conversions of the hardware do; NaN becomes 0.
+inline i32 whole_i32(float x) {
+  if (x != x) return 0;
+  return x >= 0x1p31f ? 0x7fffffff : x < -0x1p31f ? i32(0x80000000u) : i32(x);
+}
+inline i64 whole_i64(float x) {
+  if (x != x) return 0;
+  return x >= 0x1p63f ? i64(~0ull >> 1) : x < -0x1p63f ? i64(1ull << 63) : i64(x);
+}
+
+#include "prelude.h"
+
+// -- LDS ------------------------------------------------------------------------------------------
+
+extern __shared__ __attribute__((aligned(1024))) u8 shared_bytes[];
+
+// The part of LDS that begins at a byte.
+template <class T>
+inline T* shared_at(int byte) {
+  return reinterpret_cast<T*>(shared_bytes + byte);
+}
+
+// Adds to memory in one step that no other thread comes between.
+inline void add_to(float* to, float x) { unsafeAtomicAdd(to, x); }
+inline void add_to(i32* to, i32 x) { atomicAdd(to, x); }
+// Of 16 bits: the word that has it is exchanged until no other thread came between.
+template <class T>
+inline void add_short(T* to, T x) {
+  const u64 address = reinterpret_cast<u64>(to);
+  u32* const word = reinterpret_cast<u32*>(address & ~3ull);
+  const int shift = address & 2 ? 16 : 0;
+  for (u32 old = *reinterpret_cast<volatile u32*>(word);;) {
+    T sum;
+    sum.bits = u16(old >> shift);
+    sum = float(sum) + float(x);
+    const u32 made = (old & ~(0xffffu << shift)) | u32(sum.bits) << shift;
+    const u32 found = atomicCAS(word, old, made);
+    if (found == old) return;
+    old = found;
+  }
+}
+inline void add_to(f16* to, f16 x) { add_short(to, x); }
+inline void add_to(bf16* to, bf16 x) { add_short(to, x); }
+
+// -- wavefronts -----------------------------------------------------------------------------------
+
+// A word of the lane at a XOR distance: a modifier of an instruction (DPP) up to 8, the LDS
+// crossbar from there on. Distances are constants once loops are unrolled.
+inline i32 word_xor(i32 x, int distance) {
+  switch (distance) {
+    case 1: return __builtin_amdgcn_mov_dpp(x, 0xb1, 0xf, 0xf, true);  // quad_perm [1,0,3,2]
+    case 2: return __builtin_amdgcn_mov_dpp(x, 0x4e, 0xf, 0xf, true);  // quad_perm [2,3,0,1]
+    case 4:                                                            // 7 ^ 3
+      x = __builtin_amdgcn_mov_dpp(x, 0x141, 0xf, 0xf, true);          // row_half_mirror
+      return __builtin_amdgcn_mov_dpp(x, 0x1b, 0xf, 0xf, true);        // quad_perm [3,2,1,0]
+    case 8: return __builtin_amdgcn_mov_dpp(x, 0x128, 0xf, 0xf, true);  // row_ror:8
+    case 16: return __builtin_amdgcn_ds_swizzle(x, 0x401f);  // XOR 16 in groups of 32 lanes
+    default: return __shfl_xor(x, distance);
+  }
+}
+
+// What the thread at a XOR distance holds.
+template <class T>
+inline T shuffle_xor(T x, int distance) {
+  constexpr int kWords = (sizeof(T) + 3) / 4;
+  i32 words[kWords] = {};
+  __builtin_memcpy(words, &x, sizeof(T));
+#pragma unroll
+  for (int n = 0; n < kWords; ++n) words[n] = word_xor(words[n], distance);
+  __builtin_memcpy(&x, words, sizeof(T));
+  return x;
+}
+
+// A running reduction: of a run of registers kStep apart, then of kThreads threads kApart apart,
+// after what was carried so far; leaves the total in `carry`.
+template <int kRun, int kStep, int kThreads, int kApart, class T, class Join>
+inline void scan(T* run, T& carry, Join join) {
+#pragma unroll
+  for (int i = 1; i < kRun; ++i) run[i * kStep] = join(run[(i - 1) * kStep], run[i * kStep]);
+  const int own = threadIdx.x % 64, place = own / kApart % kThreads;
+  T total = run[(kRun - 1) * kStep];
+#pragma unroll
+  for (int distance = 1; distance < kThreads; distance *= 2) {
+    const T before = __shfl_up(total, distance * kApart);
+    if (place >= distance) total = join(before, total);
+  }
+  const T before = __shfl_up(total, kApart);
+  const T first = place > 0 ? join(carry, before) : carry;
+#pragma unroll
+  for (int i = 0; i < kRun; ++i) run[i * kStep] = join(first, run[i * kStep]);
+  const int last = own + (kThreads - 1 - place) * kApart;
+  carry = join(carry, __shfl(total, last));
+}
+
+// -- matrices -------------------------------------------------------------------------------------
+
+// Operands as a matrix instruction takes them: elements in the order of its registers.
+template <class E, class T, class... Elements>
+inline auto packed(T first, Elements... more) {
+  if constexpr (sizeof(E) == sizeof(float)) return Tuple<E, 1 + sizeof...(more)>{first, more...};
+  else return Tuple<E, 1 + sizeof...(more)>{__builtin_bit_cast(E, first), __builtin_bit_cast(E, more)...};
+}
+
+// c += a * b of a wavefront, of some registers of C, of A and of B. The instruction gets B before A, so
+// that it computes C transposed: a work-item's registers of C are runs of four columns of a row.
+#define C4 float &c0, float &c1, float &c2, float &c3
+#define C16                                                                                    \
+  C4, float &c4, float &c5, float &c6, float &c7, float &c8, float &c9, float &c10, float &c11, \
+      float &c12, float &c13, float &c14, float &c15
+#define ALL4 c0, c1, c2, c3
+#define ALL16 ALL4, c4, c5, c6, c7, c8, c9, c10, c11, c12, c13, c14, c15
+#define SET4(d) c0 = d[0], c1 = d[1], c2 = d[2], c3 = d[3]
+#define SET16(d)                                                                            \
+  SET4(d), c4 = d[4], c5 = d[5], c6 = d[6], c7 = d[7], c8 = d[8], c9 = d[9], c10 = d[10],   \
+           c11 = d[11], c12 = d[12], c13 = d[13], c14 = d[14], c15 = d[15]
+#define ONE(T, x) T x##0
+#define TWO(T, x) T x##0, T x##1
+#define FOUR(T, x) TWO(T, x), T x##2, T x##3
+#define EIGHT(T, x) FOUR(T, x), T x##4, T x##5, T x##6, T x##7
+#define ONE_OF(E, x) x##0
+#define TWO_OF(E, x) packed<E>(x##0, x##1)
+#define FOUR_OF(E, x) packed<E>(x##0, x##1, x##2, x##3)
+#define EIGHT_OF(E, x) packed<E>(x##0, x##1, x##2, x##3, x##4, x##5, x##6, x##7)
+#define MFMA(shape, count, T, operand, E, instruction)                                       \
+  inline void mfma_##shape(C##count, operand(T, a), operand(T, b)) {                         \
+    const auto d = __builtin_amdgcn_mfma_f32_##instruction(                                  \
+        operand##_OF(E, b), operand##_OF(E, a), Tuple<float, count>{ALL##count}, 0, 0, 0);   \
+    SET##count(d);                                                                           \
+  }
+MFMA(16x16x16, 4, f16, FOUR, _Float16, 16x16x16f16)
+MFMA(16x16x16, 4, bf16, FOUR, i16, 16x16x16bf16_1k)
+MFMA(32x32x8, 16, f16, FOUR, _Float16, 32x32x8f16)
+MFMA(32x32x8, 16, bf16, FOUR, i16, 32x32x8bf16_1k)
+MFMA(16x16x4, 4, float, ONE, float, 16x16x4f32)
+MFMA(32x32x2, 16, float, ONE, float, 32x32x2f32)
+#if !defined(__gfx950__)
+MFMA(16x16x8, 4, float, TWO, float, 16x16x8_xf32)
+MFMA(32x32x4, 16, float, TWO, float, 32x32x4_xf32)
+#endif
+#if !defined(__gfx942__)
+MFMA(16x16x32, 4, f16, EIGHT, _Float16, 16x16x32_f16)
+MFMA(16x16x32, 4, bf16, EIGHT, __bf16, 16x16x32_bf16)
+MFMA(32x32x16, 16, f16, EIGHT, _Float16, 32x32x16_f16)
+MFMA(32x32x16, 16, bf16, EIGHT, __bf16, 32x32x16_bf16)
+#endif
+#undef C4
+#undef C16
+#undef ALL4
+#undef ALL16
+#undef SET4
+#undef SET16
+#undef ONE
+#undef TWO
+#undef FOUR
+#undef EIGHT
+#undef ONE_OF
+#undef TWO_OF
+#undef FOUR_OF
+#undef EIGHT_OF
+#undef MFMA
+
+#pragma clang force_cuda_host_device end
+
+#endif  // BACKENDS_HIP_KERNEL_H_

@@ -1,0 +1,318 @@
+// Fibers, wavefronts and memory of the emulator. No header of the C++ library: a kernel compiles
+// with it in a fraction of a second.
+#ifndef BACKENDS_HIP_NATIVE_EMULATOR_H_
+#define BACKENDS_HIP_NATIVE_EMULATOR_H_
+
+#define HIDDEN __attribute__((disable_sanitizer_instrumentation))
+#define EXPORTED __attribute__((visibility("default")))
+
+extern "C" int snprintf(char*, unsigned long, const char*, ...);
+
+namespace emulated {
+
+using u16 = unsigned short;
+using u32 = unsigned;
+using u64 = unsigned long long;
+
+constexpr int kLanes = 64, kMostThreads = 1024, kMostTensors = 64;
+constexpr u64 kStack = 128 << 10;
+constexpr u64 kStride = kStack + 448;  // else all stacks begin in the same set of the cache
+
+struct Place { unsigned x; };
+struct Tensor { const unsigned char* start; u64 bytes; const char* name; };
+typedef void (*Collective)(void** all) ;
+enum State { kReady, kAtBarrier, kAtExchange, kDone };
+
+struct Fiber {
+  void* stack;  // where it goes on
+  State state;
+  Collective operation;
+  const void* site;  // of its exchange
+  void* given;
+};
+
+// What the running work-item sees of itself.
+struct Now {
+  Place thread, block, threads, blocks;
+};
+
+inline Now now;
+inline Fiber fibers[kMostThreads];
+inline Fiber* running;
+inline void* scheduler;
+inline Tensor tensors[kMostTensors];
+inline int tensor_count, shared_size;
+inline bool faulted;
+inline char message[512];
+inline void (*body)();
+inline void** arguments;
+alignas(4096) inline unsigned char stacks[kMostThreads * kStride];
+
+// Of each byte of LDS, who wrote and who read it: epoch << 11 | thread. A barrier begins an epoch.
+constexpr u32 kThreads = 2047, kMany = 2047;
+inline u32 writer[sizeof(shared_bytes)], reader[sizeof(shared_bytes)];
+inline u32 epoch, first_epoch;
+
+// Leaves a stack and goes on with another.
+__attribute__((naked, noinline)) HIDDEN inline void switch_to(void** from, void* to) {
+#if defined(__x86_64__)
+  asm volatile(
+      "pushq %rbp\npushq %rbx\npushq %r12\npushq %r13\npushq %r14\npushq %r15\n"
+      "movq %rsp, (%rdi)\nmovq %rsi, %rsp\n"
+      "popq %r15\npopq %r14\npopq %r13\npopq %r12\npopq %rbx\npopq %rbp\nretq");
+#else
+  asm volatile(
+      "sub sp, sp, #160\nstp x19, x20, [sp]\nstp x21, x22, [sp, #16]\nstp x23, x24, [sp, #32]\n"
+      "stp x25, x26, [sp, #48]\nstp x27, x28, [sp, #64]\nstp x29, x30, [sp, #80]\n"
+      "stp d8, d9, [sp, #96]\nstp d10, d11, [sp, #112]\nstp d12, d13, [sp, #128]\n"
+      "stp d14, d15, [sp, #144]\nmov x9, sp\nstr x9, [x0]\nmov sp, x1\n"
+      "ldp x19, x20, [sp]\nldp x21, x22, [sp, #16]\nldp x23, x24, [sp, #32]\n"
+      "ldp x25, x26, [sp, #48]\nldp x27, x28, [sp, #64]\nldp x29, x30, [sp, #80]\n"
+      "ldp d8, d9, [sp, #96]\nldp d10, d11, [sp, #112]\nldp d12, d13, [sp, #128]\n"
+      "ldp d14, d15, [sp, #144]\nadd sp, sp, #160\nret");
+#endif
+}
+
+HIDDEN inline void yield(State state) {
+  running->state = state;
+  switch_to(&running->stack, scheduler);
+}
+
+// Notes the first fault, and does not return to the kernel.
+template <class... Values>
+HIDDEN __attribute__((noinline)) void fault(const char* kind, const char* words, Values... values) {
+  if (!faulted) {
+    const int used = snprintf(message, sizeof(message), "%s, block %u, thread %u: ", kind, now.block.x, now.thread.x);
+    snprintf(message + used, sizeof(message) - used, words, values...);
+  }
+  faulted = true;
+  yield(kDone);
+  __builtin_trap();
+}
+
+HIDDEN __attribute__((noinline)) inline void barrier() { yield(kAtBarrier); }
+
+// An operation of all lanes of a wavefront on what each gives, which lies on its stack.
+HIDDEN __attribute__((noinline)) inline void collective(void* given, Collective operation) {
+  running->given = given;
+  running->operation = operation;
+  running->site = __builtin_return_address(0);
+  yield(kAtExchange);
+}
+
+template <class T>
+struct Exchange {
+  T mine, found;
+  int from;
+  HIDDEN static void all(void** given) {
+    for (int lane = 0; lane < kLanes; ++lane) {
+      Exchange& one = *static_cast<Exchange*>(given[lane]);
+      one.found = static_cast<Exchange*>(given[one.from])->mine;
+    }
+  }
+};
+template <class T>
+HIDDEN inline T exchanged(T x, int from) {
+  Exchange<T> own{x, x, from};
+  collective(&own, Exchange<T>::all);
+  return own.found;
+}
+
+// As xf32 reads an operand: f32 rounded to a fraction of 10 bits, ties to even.
+HIDDEN inline float rounded(float x) {
+  const u32 b = __builtin_bit_cast(u32, x);
+  if ((b & 0x7f800000u) == 0x7f800000u) return x;
+  return __builtin_bit_cast(float, (b + 0xfffu + (b >> 13 & 1u)) & ~0x1fffu);
+}
+
+// -- memory -----------------------------------------------------------------------------------------
+
+// Before an access of LDS: bounds, and what other threads did since the last barrier.
+template <bool kWrites>
+HIDDEN inline void touch_shared(u64 at, int bytes) {
+  if (at + bytes > u64(shared_size))
+    fault("LDS overrun", "byte %llu of %d of LDS", at + bytes - 1, shared_size);
+  const u32 mine = epoch << 11 | now.thread.x;
+  u32 bad = 0, never = 0;
+  for (int n = 0; n < bytes; ++n) {
+    const u32 w = writer[at + n] ^ mine, r = reader[at + n] ^ mine;
+    bad |= w != 0 && w <= kThreads;
+    if (kWrites) bad |= r != 0 && r <= kThreads;
+    else never |= writer[at + n] >> 11 < first_epoch;
+  }
+  if (bad)
+    fault("race", "%s byte %llu of LDS, which another thread touched since the last barrier", kWrites ? "writes" : "reads", at);
+  if (never) fault("uninitialised", "reads byte %llu of LDS, which no thread of the block wrote", at);
+  for (int n = 0; n < bytes; ++n) {
+    if (kWrites) writer[at + n] = mine;
+    else reader[at + n] = (reader[at + n] ^ mine) - 1 < kThreads ? epoch << 11 | kMany : mine;
+  }
+}
+
+template <bool kWrites>
+HIDDEN inline void touch(const void* address, int bytes) {
+  const auto* at = static_cast<const unsigned char*>(address);
+  if (u64(at - shared_bytes) < sizeof(shared_bytes)) return touch_shared<kWrites>(at - shared_bytes, bytes);
+  if (u64(at - stacks) < sizeof(stacks)) return;
+  for (int n = 0; n < tensor_count; ++n)
+    if (u64(at - tensors[n].start) + bytes <= tensors[n].bytes) return;
+  if (u64(at - reinterpret_cast<unsigned char*>(&now)) < sizeof(now)) return;
+  int nearest = 0;
+  long long least = -1, offset = 0;
+  for (int n = 0; n < tensor_count; ++n) {
+    const long long from = at - tensors[n].start, size = tensors[n].bytes;
+    const long long far = from < 0 ? -from : from - size < 0 ? 0 : from - size;
+    if (least < 0 || far < least) least = far, nearest = n, offset = from;
+  }
+  fault("out of bounds", "%s byte %lld of `%s`, which has %llu", kWrites ? "writes" : "reads", offset,
+        tensor_count ? tensors[nearest].name : "", tensor_count ? tensors[nearest].bytes : 0);
+}
+
+// -- launches ---------------------------------------------------------------------------------------
+
+HIDDEN inline void start() {
+  body();
+  yield(kDone);
+}
+
+HIDDEN inline void prepare(int count) {
+  for (int n = 0; n < count; ++n) {
+    void** top = reinterpret_cast<void**>(stacks + n * kStride + kStack - 64);
+#if defined(__x86_64__)
+    top[-1] = nullptr;
+    top[-2] = reinterpret_cast<void*>(&start);
+    fibers[n].stack = top - 8;  // six registers, then where to go
+#else
+    char* low = reinterpret_cast<char*>(top) - 160;
+    __builtin_memset(low, 0, 160);
+    reinterpret_cast<void**>(low)[11] = reinterpret_cast<void*>(&start);
+    fibers[n].stack = low;
+#endif
+    fibers[n].state = kReady;
+  }
+}
+
+// Runs the lanes of a wavefront until each is at a barrier or done.
+HIDDEN inline void run_wave(int first, bool reversed) {
+  for (bool again = true; again && !faulted;) {
+    again = false;
+    for (int n = 0; n < kLanes && !faulted; ++n) {
+      const int own = first + (reversed ? kLanes - 1 - n : n);
+      if (fibers[own].state != kReady) continue;
+      now.thread.x = own;
+      running = &fibers[own];
+      switch_to(&scheduler, running->stack);
+    }
+    if (faulted) return;
+    int waiting = 0;
+    for (int n = 0; n < kLanes; ++n) waiting += fibers[first + n].state == kAtExchange;
+    if (!waiting) return;
+    void* all[kLanes];
+    for (int n = 0; n < kLanes; ++n) {
+      const Fiber& one = fibers[first + n];
+      all[n] = one.given;
+      const bool same = one.state == kAtExchange && one.operation == fibers[first].operation &&
+                        one.site == fibers[first].site;
+      if (same) continue;
+      snprintf(message, sizeof(message), "divergent exchange, block %u, thread %d: lanes of its wavefront "
+               "are elsewhere", now.block.x, first + n);
+      faulted = true;
+      return;
+    }
+    fibers[first].operation(all);
+    for (int n = 0; n < kLanes; ++n) fibers[first + n].state = kReady;
+    again = true;
+  }
+}
+
+HIDDEN inline void run_block(int count, bool reversed) {
+  first_epoch = ++epoch;
+  __builtin_memset(shared_bytes, 0xff, shared_size);
+  prepare(count);
+  for (;;) {
+    for (int n = 0; n < count && !faulted; n += kLanes)
+      run_wave(reversed ? count - kLanes - n : n, reversed);
+    if (faulted) return;
+    int done = 0;
+    for (int n = 0; n < count; ++n) done += fibers[n].state == kDone;
+    if (done == count) return;
+    if (done) {
+      int at = 0;
+      while (fibers[at].state == kDone) ++at;
+      snprintf(message, sizeof(message), "divergent barrier, block %u, thread %d: %d of %d threads ended "
+               "before it", now.block.x, at, done, count);
+      faulted = true;
+      return;
+    }
+    ++epoch;
+    for (int n = 0; n < count; ++n) fibers[n].state = kReady;
+  }
+}
+
+// All blocks of a grid; what was wrong, empty where nothing was.
+HIDDEN inline const char* run_grid(int grid, int block, int shared, bool reversed) {
+  faulted = false;
+  message[0] = 0;
+  shared_size = shared;
+  now.threads.x = block;
+  now.blocks.x = grid;
+  for (int n = 0; n < grid && !faulted; ++n) {
+    now.block.x = reversed ? grid - 1 - n : n;
+    if (epoch >= (1u << 21) - 4096) {  // epochs of other launches are forgotten before they repeat
+      __builtin_memset(writer, 0, sizeof(writer));
+      __builtin_memset(reader, 0, sizeof(reader));
+      epoch = 0;
+    }
+    run_block(block, reversed);
+  }
+  return message;
+}
+
+template <class T, T... N>
+struct Numbers {};
+
+template <class... Parameters>
+struct Kernel {
+  static inline void (*held)(Parameters...);
+  template <int... N>
+  HIDDEN static void call(Numbers<int, N...>) {
+    held(*static_cast<Parameters*>(arguments[N])...);
+  }
+  HIDDEN static void run() { call(__make_integer_seq<Numbers, int, sizeof...(Parameters)>{}); }
+};
+
+// A kernel's grid. given: where the value of each parameter lies.
+template <class... Parameters>
+HIDDEN inline const char* launched(void (*kernel)(Parameters...), int grid, int block, int shared,
+                                   bool reversed, void** given) {
+  Kernel<Parameters...>::held = kernel;
+  body = Kernel<Parameters...>::run;
+  arguments = given;
+  return run_grid(grid, block, shared, reversed);
+}
+
+}  // namespace emulated
+
+#define TOUCHED(bytes)                                                                                \
+  extern "C" HIDDEN void __tsan_read##bytes(void* at) { emulated::touch<false>(at, bytes); }          \
+  extern "C" HIDDEN void __tsan_write##bytes(void* at) { emulated::touch<true>(at, bytes); }          \
+  extern "C" HIDDEN void __tsan_unaligned_read##bytes(void* at) { emulated::touch<false>(at, bytes); } \
+  extern "C" HIDDEN void __tsan_unaligned_write##bytes(void* at) { emulated::touch<true>(at, bytes); }
+TOUCHED(1)
+TOUCHED(2)
+TOUCHED(4)
+TOUCHED(8)
+TOUCHED(16)
+#undef TOUCHED
+extern "C" HIDDEN void __tsan_init() {}
+extern "C" HIDDEN void* __tsan_memcpy(void* to, const void* from, unsigned long bytes) {
+  emulated::touch<false>(from, bytes);
+  emulated::touch<true>(to, bytes);
+  return __builtin_memcpy(to, from, bytes);
+}
+extern "C" HIDDEN void* __tsan_memset(void* to, int value, unsigned long bytes) {
+  emulated::touch<true>(to, bytes);
+  return __builtin_memset(to, value, bytes);
+}
+
+#endif  // BACKENDS_HIP_NATIVE_EMULATOR_H_

@@ -1,0 +1,178 @@
+// HIP on the CPU: the same source, each work-item of a block a fiber. Wavefronts of 64, LDS, barriers,
+// exchanges between lanes and matrix instructions with the operand layouts of the hardware.
+//
+// The source is compiled with -fsanitize=thread, whose calls before each access of memory are
+// answered here: LDS and tensors have bounds, and LDS knows who touched it since the last barrier.
+// A fault ends the launch and names block and thread. Lanes and wavefronts run in order, or reversed.
+#ifndef BACKENDS_HIP_NATIVE_HIP_RUNTIME_H_
+#define BACKENDS_HIP_NATIVE_HIP_RUNTIME_H_
+
+#define __global__
+#define __device__
+#define __host__
+#define __shared__
+#define __launch_bounds__(...)
+#define __forceinline__ inline __attribute__((always_inline))
+
+alignas(1024) unsigned char shared_bytes[163840];  // the LDS of one block
+
+#include "emulator.h"
+
+#define threadIdx (emulated::now.thread)
+#define blockIdx (emulated::now.block)
+#define blockDim (emulated::now.threads)
+#define gridDim (emulated::now.blocks)
+
+inline void __syncthreads() { emulated::barrier(); }
+inline unsigned __lane_id() { return threadIdx.x % emulated::kLanes; }
+
+// Exchanges: what each lane gives, then what it gets of another.
+template <class T>
+inline T __shfl(T x, int lane) {
+  return emulated::exchanged(x, lane % emulated::kLanes);
+}
+template <class T>
+inline T __shfl_up(T x, unsigned distance) {
+  const int own = __lane_id(), from = own - int(distance);
+  return emulated::exchanged(x, from < 0 ? own : from);
+}
+template <class T>
+inline T __shfl_xor(T x, int distance) {
+  return emulated::exchanged(x, (int(__lane_id()) ^ distance) % emulated::kLanes);
+}
+
+// The modifiers of instructions (DPP) that move words within rows of 16 lanes: four places of each quad,
+// rotation to the right, reflection of halves.
+inline int __builtin_amdgcn_mov_dpp(int x, int control, int rows, int banks, bool zeros) {
+  const int own = __lane_id(), row = own & ~15, in = own & 15;
+  int from = -1;
+  if (control < 0x100) from = (own & ~3) + (control >> 2 * (own & 3) & 3);
+  else if (control > 0x120 && control < 0x130) from = row + ((in - (control & 15)) & 15);
+  else if (control == 0x141) from = (own & ~7) + (7 - (own & 7));
+  if (from < 0 || rows != 15 || banks != 15) emulated::fault("instruction", "a DPP control that is not emulated");
+  return emulated::exchanged(x, from);
+}
+// In groups of 32 lanes: and, or, xor masks of 5 bits each.
+inline int __builtin_amdgcn_ds_swizzle(int x, int mask) {
+  const int own = __lane_id(), in = own & 31;
+  return emulated::exchanged(x, (own & 32) + (((in & (mask & 31)) | (mask >> 5 & 31)) ^ (mask >> 10 & 31)));
+}
+
+template <class T>
+inline T atomicAdd(T* to, T x) {
+  const T old = *to;
+  *to = old + x;
+  return old;
+}
+inline float unsafeAtomicAdd(float* to, float x) { return atomicAdd(to, x); }
+inline unsigned atomicCAS(unsigned* to, unsigned old, unsigned x) {
+  const unsigned found = *to;
+  if (found == old) *to = x;
+  return found;
+}
+
+inline float __uint_as_float(unsigned x) { return __builtin_bit_cast(float, x); }
+inline float __int_as_float(int x) { return __builtin_bit_cast(float, x); }
+inline unsigned __float_as_uint(float x) { return __builtin_bit_cast(unsigned, x); }
+
+#define OF_ONE(name) \
+  inline float name##f(float x) { return __builtin_##name##f(x); }
+OF_ONE(fabs) OF_ONE(floor) OF_ONE(ceil) OF_ONE(rint) OF_ONE(trunc) OF_ONE(sqrt)
+OF_ONE(exp) OF_ONE(exp2) OF_ONE(expm1) OF_ONE(log) OF_ONE(log2) OF_ONE(log10) OF_ONE(log1p)
+OF_ONE(erf) OF_ONE(erfc) OF_ONE(tanh) OF_ONE(sin) OF_ONE(cos) OF_ONE(tan) OF_ONE(asin) OF_ONE(acos)
+OF_ONE(atan) OF_ONE(sinh) OF_ONE(cosh) OF_ONE(asinh) OF_ONE(acosh) OF_ONE(atanh)
+#undef OF_ONE
+inline float atan2f(float a, float b) { return __builtin_atan2f(a, b); }
+inline float fmodf(float a, float b) { return __builtin_fmodf(a, b); }
+inline float powf(float a, float b) { return __builtin_powf(a, b); }
+inline float fmaxf(float a, float b) { return __builtin_fmaxf(a, b); }
+inline float fminf(float a, float b) { return __builtin_fminf(a, b); }
+inline float rsqrtf(float x) { return 1.0f / __builtin_sqrtf(x); }
+
+// -- matrix instructions ----------------------------------------------------------------------------
+
+namespace emulated {
+
+template <class T, int kCount>
+using Tuple = T __attribute__((ext_vector_type(kCount)));
+
+template <class T>
+HIDDEN inline float number(T x) { return float(x); }
+HIDDEN inline float number(__bf16 x) {
+  return __builtin_bit_cast(float, unsigned(__builtin_bit_cast(unsigned short, x)) << 16);
+}
+HIDDEN inline float number(short bf16) {
+  return __builtin_bit_cast(float, unsigned(static_cast<unsigned short>(bf16)) << 16);
+}
+
+// D = A * B + C of kSide x kSide, K = kDepth. A lane holds kEach elements along K of row (A) or column
+// (B) lane % kSide, from K = lane / kSide * kEach on. Of D it holds column lane % kSide, in groups
+// of four rows, 4 * (64 / kSide) rows apart. CDNA 3 instruction set guide, "Matrix instructions".
+template <int kSide, int kDepth, bool kRounded, class In, class Out>
+struct Multiplied {
+  static constexpr int kEach = kDepth * kSide / kLanes, kGroup = 4 * (kLanes / kSide);
+  struct Given { In a, b; Out c; };
+
+  HIDDEN static float part(const In& operand, int n) {
+    float x;
+    if constexpr (kEach == 1) x = number(operand);
+    else x = number(operand[n]);
+    return kRounded ? rounded(x) : x;
+  }
+  HIDDEN static void all(void** given) {
+    static float left[kSide][kDepth], right[kDepth][kSide];
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const Given& one = *static_cast<const Given*>(given[lane]);
+      for (int n = 0; n < kEach; ++n) {
+        const int k = lane / kSide * kEach + n;
+        left[lane % kSide][k] = part(one.a, n);
+        right[k][lane % kSide] = part(one.b, n);
+      }
+    }
+    for (int row = 0; row < kSide; ++row) {
+      float sums[kSide];
+      const int held = row / kGroup * 4 + row % 4, first = row % kGroup / 4 * kSide;
+      for (int n = 0; n < kSide; ++n) sums[n] = static_cast<Given*>(given[first + n])->c[held];
+      for (int k = 0; k < kDepth; ++k)
+        for (int n = 0; n < kSide; ++n) sums[n] += left[row][k] * right[k][n];
+      for (int n = 0; n < kSide; ++n) static_cast<Given*>(given[first + n])->c[held] = sums[n];
+    }
+  }
+};
+template <int kSide, int kDepth, bool kRounded, class In, class Out>
+HIDDEN inline Out multiplied(In a, In b, Out c) {
+  using Way = Multiplied<kSide, kDepth, kRounded, In, Out>;
+  typename Way::Given mine{a, b, c};
+  collective(&mine, Way::all);
+  return mine.c;
+}
+
+}  // namespace emulated
+
+#define MFMA(name, side, depth, count, each, T, rounded)                                         \
+  inline emulated::Tuple<float, count> __builtin_amdgcn_mfma_f32_##name(                         \
+      emulated::Tuple<T, each> a, emulated::Tuple<T, each> b, emulated::Tuple<float, count> c,   \
+      int, int, int) {                                                                           \
+    return emulated::multiplied<side, depth, rounded>(a, b, c);                                  \
+  }
+#define MFMA_OF_ONE(name, side, depth, count)                                                     \
+  inline emulated::Tuple<float, count> __builtin_amdgcn_mfma_f32_##name(                          \
+      float a, float b, emulated::Tuple<float, count> c, int, int, int) {                         \
+    return emulated::multiplied<side, depth, false>(a, b, c);                                     \
+  }
+MFMA(16x16x16f16, 16, 16, 4, 4, _Float16, false)
+MFMA(16x16x16bf16_1k, 16, 16, 4, 4, short, false)
+MFMA(32x32x8f16, 32, 8, 16, 4, _Float16, false)
+MFMA(32x32x8bf16_1k, 32, 8, 16, 4, short, false)
+MFMA_OF_ONE(16x16x4f32, 16, 4, 4)
+MFMA_OF_ONE(32x32x2f32, 32, 2, 16)
+MFMA(16x16x8_xf32, 16, 8, 4, 2, float, true)
+MFMA(32x32x4_xf32, 32, 4, 16, 2, float, true)
+MFMA(16x16x32_f16, 16, 32, 4, 8, _Float16, false)
+MFMA(32x32x16_f16, 32, 16, 16, 8, _Float16, false)
+MFMA(16x16x32_bf16, 16, 32, 4, 8, __bf16, false)
+MFMA(32x32x16_bf16, 32, 16, 16, 8, __bf16, false)
+#undef MFMA
+#undef MFMA_OF_ONE
+
+#endif  // BACKENDS_HIP_NATIVE_HIP_RUNTIME_H_

@@ -1,0 +1,22 @@
+"""What HIP C++ asks of tile programs and of names."""
+
+from backends.gpu.rules import Rules
+
+RULES = Rules(
+    least_side=16,
+    least_depth=32,
+    unrolled=8,
+    box_aligned=16,
+    box_most=256,
+    repeated=frozenset(),
+    typed=frozenset(),
+    typed_but_f32=frozenset(),
+    warps=4,
+)
+WORDS = frozenset(  # of the compiler and of HIP's header
+    """
+    threadIdx blockIdx blockDim gridDim warpSize dim3 NULL INFINITY NAN assert clock printf malloc
+    free memcpy memset uint2 uint4 float2 float4 Tuple packed word_xor max_nan min_nan bf16_of
+    whole_i32 whole_i64 add_short
+    """.split()
+)
