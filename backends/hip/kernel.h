@@ -24,8 +24,9 @@ inline u16 bf16_of(float x) {
 #if defined(__gfx950__)
   return __builtin_bit_cast(u16, __bf16(x));  // one instruction
 #else
-  const u32 b = __float_as_uint(x);
-  return u16(x != x ? (b >> 16) | 0x40u : (b + 0x7fffu + ((b >> 16) & 1u)) >> 16);
+  const u32 b = __float_as_uint(x), nan = b | 0x400000u;
+  const u32 rounded = b + 0x7fffu + (b >> 16 & 1u);
+  return u16(__builtin_unpredictable(x != x) ? nan >> 16 : rounded >> 16);
 #endif
 }
 

@@ -119,9 +119,9 @@ class Matmuls(Lowering):
                 plan.a[1].axis(inner, depth, self.threads),
             )
             a = self.temporary(self.shared[a_tile].dtype, a_axes)
-            self.put(to.SharedLoad(a, a_tile, self.stage(m.a), at, self.by(a_tile, inner, plan)))
+            self.fetch(to.SharedLoad(a, a_tile, self.stage(m.a), at, self.by(a_tile, inner, plan)))
         b = self.temporary(self.shared[b_tile].dtype, b_axes)
-        self.put(to.SharedLoad(b, b_tile, self.stage(m.b), at, self.by(b_tile, inner, plan)))
+        self.fetch(to.SharedLoad(b, b_tile, self.stage(m.b), at, self.by(b_tile, inner, plan)))
         if function := self.facts.at_use.get(bare(m.b)):  # type: ignore[arg-type]
             b = self.applied(function, b, m.dtype)
         assert a is not None
@@ -153,6 +153,10 @@ class Matmuls(Lowering):
 
         self.put(to.Each(name, rewritten(self.element(value, {}), change)))
         return name
+
+    def fetch(self, s: to.SharedLoad) -> None:
+        """Loads the part of an operand that one issue takes."""
+        self.put(s)
 
     # -- operands -----------------------------------------------------------------------------
 

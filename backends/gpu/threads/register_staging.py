@@ -8,26 +8,43 @@ multiplies while these are in flight.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from math import prod
+from typing import Any
 
 from backends.gpu import tile as of
 from backends.gpu.threads import thread as to
+from backends.gpu.threads.distribution import spread
+from backends.gpu.threads.facts import bare
 from backends.gpu.threads.products import UNROLLED
 from backends.gpu.threads.staging import COPY_BYTES, Staging, advanced, renamed, run_of
+from backends.gpu.threads.vectors import contiguous
 from backends.gpu.tile import Name
 from ir.spec import DTYPES, Apply, Expr, Number
 
+RUN = 4  # elements along K that a thread stores at once where it transposes a tile
 DIRECT_BYTES = 8  # of a run that is stored without the help of shared memory
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """A tile on its way to shared memory."""
+
+    tile: to.Shared
+    loaded: Name  # the fragment that it is loaded to
+    stored: Name  # the same registers in the order of the tile's axes
 
 
 class RegisterStaging(Staging):
     """Lowering where no copy passes the registers."""
 
-    def __init__(self, *args: object):
-        super().__init__(*args)  # type: ignore[arg-type]
-        self.loaded: list[
-            tuple[to.Shared, Name]
-        ] = []  # tiles, with the fragments on their way there
+    def __init__(self, *args: Any):
+        super().__init__(*args)
+        self.held: list[_Held] = []  # what a loop's iteration loads for a later one
+        self.depth_of = {  # of staged variables, the axes along which their matmul sums
+            bare(operand): m.k for m in self.facts.matmuls.values() for operand in (m.a, m.b)
+        }
 
     def statement(self, s: of.Statement) -> None:
         """Adds what one statement of the tile program becomes; no copy is left to wait for."""
@@ -35,8 +52,49 @@ class RegisterStaging(Staging):
         self.waiting = False
 
     def target(self, s: of.Load, stages: int) -> tuple[to.Shared, str, tuple[to.Axis, ...]]:
-        """The tile that a load is stored to, with one buffer less than there are stages."""
-        return super().target(s, max(1, stages - 1))
+        """The tile that a load is stored to, with one buffer less than there are stages, its
+        contiguous axis in global memory, and which thread loads what.
+
+        Operands of 16 bits lie in shared memory with K contiguous, as instructions take runs along K.
+        Where another axis is contiguous in global memory, a thread loads a block of both axes,
+        which it stores transposed.
+        """
+        along = contiguous(s.place) or self.facts.indices(s.name)[-1]
+        inner = self._transposed(s.name, along)
+        if not inner:
+            return super().target(s, max(1, stages - 1))
+        operand, plan = self.operands[s.name]
+        name = Name("shared", s.name.stem, copy=s.name.copy)
+        self.tile(name, s.name, operand, plan, inner, max(1, stages - 1))
+        tile = self.shared[name]
+        return tile, along, self._block(tile, along, inner)
+
+    def _transposed(self, name: Name, along: str) -> str:
+        """The axis along which a staged operand is contiguous in shared memory, where it is another
+        one than in global memory; else empty."""
+        if name not in self.facts.staged or name not in self.operands:
+            return ""
+        operand, plan = self.operands[name]
+        inner, size = self.depth_of[name], DTYPES[self.typing.known[name][0]]
+        plain = len(inner) == 1 and all(len(g) == 1 for g in operand.groups if inner[0] not in g)
+        if plan.instruction is None or size != 2 or not plain or along in inner:
+            return ""
+        return inner[0] if self.owners.widths[inner[0]] % RUN == 0 else ""
+
+    def _block(self, tile: to.Shared, along: str, inner: str) -> tuple[to.Axis, ...]:
+        """The distribution of a tile that is transposed: neighbouring threads take neighbouring runs
+        along the inner axis, so that their stores lie in unlike banks. In the order of loading."""
+        widths, size = self.owners.widths, DTYPES[tile.dtype]
+        each = prod(widths[i] for i in tile.axes) // self.threads // RUN
+        run = max(1, min(COPY_BYTES // size, widths[along] & -widths[along], each))
+        bits, found = list(range(self.owners.bits)), {}
+        for index, own in ((inner, RUN), (along, run), *((i, 1) for i in reversed(tile.axes))):
+            if index not in found:
+                count = min(len(bits), (widths[index] // own).bit_length() - 1)
+                found[index] = self.axis(index, spread(bits[:count], own))
+                bits = bits[count:]
+        order = (*(i for i in tile.axes if i != along), along)
+        return tuple(found[i] for i in order)
 
     def copy(self, s: of.Load, stage: Expr | None, stages: int = 1) -> None:
         """The load of a region in the distribution of a copy, and its store where no loop runs
@@ -45,13 +103,41 @@ class RegisterStaging(Staging):
         for axis in axes:
             self.place_copy(axis)
         place = self.place(s.place, {a.index: a for a in axes})
-        name = self.fragment(Name("next", s.name.stem, copy=s.name.copy), tile.dtype, axes)
-        vector = self.vector(s.place, axes, tile.dtype)
-        self.put(to.Load(name, place, Number(0.0), vector))
+        name = Name("next", s.name.stem, copy=s.name.copy)
+        self.fragment(name, tile.dtype, axes)
+        self.put(to.Load(name, place, Number(0.0), self.vector(s.place, axes, tile.dtype)))
+        order = tuple(next(a for a in axes if a.index == i) for i in tile.axes)
+        held = _Held(tile, name, name if order == axes else self.temporary(tile.dtype, order))
         if stages > 1:
-            self.loaded.append((tile, name))
+            self.held.append(held)
         else:
-            self.put(to.SharedStore(tile.name, name, copies=self.copies(axes)))
+            self.found += self._stored((held,), None)
+
+    def _stored(self, held: Sequence[_Held], stage: Expr | None) -> list[to.Statement]:
+        """What puts loaded tiles into shared memory."""
+        found: list[to.Statement] = []
+        for one in held:
+            if one.stored != one.loaded:
+                axes = tuple(a.index for a in self.fragments[one.loaded].axes)
+                found.append(to.Each(one.stored, to.Element(one.loaded, axes)))
+            copies = self.copies(self.fragments[one.stored].axes)
+            found.append(to.SharedStore(one.tile.name, one.stored, stage, copies))
+        return found
+
+    def fetch(self, s: to.SharedLoad) -> None:
+        """Loads the part of an operand that one issue takes, runs along the tile's contiguous axis at
+        once."""
+        held, along = self.fragments[s.name], self.shared[s.tile].axes[-1]
+        if held.axes[-1].index == along or all(a.index != along for a in held.axes):
+            self.put(s)
+            return
+        order = (
+            *(a for a in held.axes if a.index != along),
+            *(a for a in held.axes if a.index == along),
+        )
+        name = self.temporary(held.dtype, order)
+        self.put(replace(s, name=name))
+        self.put(to.Each(s.name, to.Element(name, tuple(a.index for a in order))))
 
     def _through_shared(self, s: of.Store) -> tuple[to.Axis, ...]:
         """As for all; registers that make runs of 8 bytes are stored as they are, and so is a tile
@@ -88,21 +174,15 @@ class RegisterStaging(Staging):
             for sort in ("stage", "read_stage", "write_stage")
         )
         advance = to.Each(later[name], Apply("add", (fetched, Number(s.tile))))
-        self.loaded.clear()
+        self.held.clear()
         loads = renamed(self._copies(s, ahead, Number(0), stages), later)
-        held = tuple(self.loaded)
-
-        def stored(stage: Expr | None) -> tuple[to.Statement, ...]:
-            return tuple(
-                to.SharedStore(tile.name, held_in, stage, self.copies(self.fragments[held_in].axes))
-                for tile, held_in in held
-            )
+        held = tuple(self.held)
 
         more = to.Guard(of.Check(fetched, below=high), loads)
         self.found += (to.Each(later[name], low), to.Barrier())
         ring = buffers > 1
         if ring:
-            lead = (*loads, *stored(to.Element(first)))
+            lead = (*loads, *self._stored(held, to.Element(first)))
             filled = to.Guard(of.Check(fetched, below=high), lead)
             count = buffers - 1
             self.put(
@@ -114,9 +194,11 @@ class RegisterStaging(Staging):
         body: list[to.Statement] = [to.Barrier()]
         if ring:
             due = Apply("add", (to.Element(name), Number((buffers - 1) * s.tile)))
-            body.append(to.Guard(of.Check(due, below=high), stored(to.Element(write))))
+            body.append(
+                to.Guard(of.Check(due, below=high), tuple(self._stored(held, to.Element(write))))
+            )
         else:
-            body += stored(None)
+            body += self._stored(held, None)
         body += [more, advance]
         body += [advanced(write, buffers)] if ring else []
         body += self.block(s.body)
