@@ -31,7 +31,7 @@ from backends.hip.rules import RULES, WORDS
 from backends.hip.spelling import templates
 from backends.manifest import Manifest
 from backends.parameters import parameters
-from backends.shared.arrays import placed, results
+from backends.shared.arrays import Fenced, poisoned, results, to_device
 from backends.timeline import Bar, facts_of, write_timeline
 from ir.machine import Machine
 from ir.nest.nest import LoopNest, Store
@@ -88,11 +88,16 @@ class Hip:
         given = launches(built.file)
         made = tuple(calls(given, known))
         kernels = emulator.library(built.file, {c.name for c in made}, constants(given, known))
-        names = [p.name for p in parameters(nest)]
+        bound = bind(nest.spec, sizes)
         found: list[dict[str, np.ndarray]] = []
         for reversed_order in emulator.ORDERS:
-            buffers = placed(nest, sizes, inputs)
-            tensors = [(n, buffers[n].array) for n in names]
+            buffers = {
+                p.name: Fenced(
+                    to_device(inputs[p.name], p.dtype) if p.role == "input" else poisoned(p, bound)
+                )
+                for p in parameters(nest)
+            }
+            tensors = [(name, fenced.array) for name, fenced in buffers.items()]
             for call in made:
                 emulator.launch(kernels, call, tensors, reversed_order)
             found.append(results(nest, buffers, inputs))

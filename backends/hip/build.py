@@ -124,7 +124,9 @@ def compiled(file: Path, machine: Machine, sizes: Mapping[str, int]) -> Path:
     if not image.exists():
 
         def work() -> None:
-            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+            _, most = resource.getrlimit(resource.RLIMIT_AS)
+            limit = MEMORY if most == resource.RLIM_INFINITY else min(MEMORY, most)
+            resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
             part = image.with_suffix(f".{os.getpid()}.s")
             clang.assembly(file, arch, defines, part)
             made = part.with_suffix(".hsaco")

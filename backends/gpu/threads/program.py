@@ -89,7 +89,7 @@ def _launch(
     owners.rest()
     given = (machine.on_chip_bytes, launch, known, owners, dict(source.tiles), planned, anchored)
     lowering: Staging
-    if machine.details["gpu"]["copies_async"]:
+    if machine.details.get("gpu", {}).get("copies_async", True):
         space = machine.spaces.get("register")
         lowering = Producers(space.bytes // WORD if space is not None else 0, boxes, *given)
     else:
@@ -109,7 +109,10 @@ def _launch(
     once, body = (*lowering.first, *once), (*body, *lowering.last)
     producer = lowering.producer()
     barriers = Barriers(lowering.shared)
-    once, body = barriers.block(once), barriers.block(body)
+    once = barriers.block(once)
+    if launch.resident:  # the end of one tile meets the beginning of the next
+        barriers.block(body)
+    body = barriers.block(body)
     past = (to.WarpgroupMultiply, to.BoxStore)  # what reads shared memory past the registers
     if any(isinstance(s, past) for s in to.statements((*once, *body))):
         once, body = for_proxy(once), for_proxy(body)
