@@ -19,6 +19,7 @@ MEASURED = (".py", ".cc", ".h", ".bzl", ".j2")
 DEVICES = {
     "cpu",
     "cuda",
+    "hip",
 }  # targets and backends whose name is a word of torch and of operating systems too
 NO_NOUN = {"utils", "util", "helpers", "helper", "common", "misc"}
 

@@ -34,7 +34,7 @@ FLAGS = (
     *("-fsanitize=thread", "-mllvm", "-tsan-instrument-func-entry-exit=0", "-ffp-contract=off"),
     *(("-mf16c", "-mavx2") if platform.machine() == "x86_64" else ()),
 )
-ORDERS = (False, True)  # of lanes, wavefronts and blocks: forward, reversed
+ORDERS = (False, True)  # of threads, wavefronts and blocks: forward, reversed
 
 
 class Tensor(ctypes.Structure):

@@ -112,7 +112,7 @@ inline void add_to(bf16* to, bf16 x) { add_short(to, x); }
 
 // -- wavefronts -----------------------------------------------------------------------------------
 
-// A word of the lane at a XOR distance: a modifier of an instruction (DPP) up to 8, the LDS
+// A word of the thread at a XOR distance: a modifier of an instruction (DPP) up to 8, the LDS
 // crossbar from there on. Distances are constants once loops are unrolled.
 inline i32 word_xor(i32 x, int distance) {
   switch (distance) {
@@ -122,7 +122,7 @@ inline i32 word_xor(i32 x, int distance) {
       x = __builtin_amdgcn_mov_dpp(x, 0x141, 0xf, 0xf, true);          // row_half_mirror
       return __builtin_amdgcn_mov_dpp(x, 0x1b, 0xf, 0xf, true);        // quad_perm [3,2,1,0]
     case 8: return __builtin_amdgcn_mov_dpp(x, 0x128, 0xf, 0xf, true);  // row_ror:8
-    case 16: return __builtin_amdgcn_ds_swizzle(x, 0x401f);  // XOR 16 in groups of 32 lanes
+    case 16: return __builtin_amdgcn_ds_swizzle(x, 0x401f);  // XOR 16 in groups of 32 threads
     default: return __shfl_xor(x, distance);
   }
 }

@@ -14,7 +14,7 @@ using u16 = unsigned short;
 using u32 = unsigned;
 using u64 = unsigned long long;
 
-constexpr int kLanes = 64, kMostThreads = 1024, kMostTensors = 64;
+constexpr int kWave = 64, kMostThreads = 1024, kMostTensors = 64;
 constexpr u64 kStack = 128 << 10;
 constexpr u64 kStride = kStack + 448;  // else all stacks begin in the same set of the cache
 
@@ -92,7 +92,7 @@ HIDDEN __attribute__((noinline)) void fault(const char* kind, const char* words,
 
 HIDDEN __attribute__((noinline)) inline void barrier() { yield(kAtBarrier); }
 
-// An operation of all lanes of a wavefront on what each gives, which lies on its stack.
+// An operation of all threads of a wavefront on what each gives, which lies on its stack.
 HIDDEN __attribute__((noinline)) inline void collective(void* given, Collective operation) {
   running->given = given;
   running->operation = operation;
@@ -105,8 +105,8 @@ struct Exchange {
   T mine, found;
   int from;
   HIDDEN static void all(void** given) {
-    for (int lane = 0; lane < kLanes; ++lane) {
-      Exchange& one = *static_cast<Exchange*>(given[lane]);
+    for (int thread = 0; thread < kWave; ++thread) {
+      Exchange& one = *static_cast<Exchange*>(given[thread]);
       one.found = static_cast<Exchange*>(given[one.from])->mine;
     }
   }
@@ -192,12 +192,12 @@ HIDDEN inline void prepare(int count) {
   }
 }
 
-// Runs the lanes of a wavefront until each is at a barrier or done.
+// Runs the threads of a wavefront until each is at a barrier or done.
 HIDDEN inline void run_wave(int first, bool reversed) {
   for (bool again = true; again && !faulted;) {
     again = false;
-    for (int n = 0; n < kLanes && !faulted; ++n) {
-      const int own = first + (reversed ? kLanes - 1 - n : n);
+    for (int n = 0; n < kWave && !faulted; ++n) {
+      const int own = first + (reversed ? kWave - 1 - n : n);
       if (fibers[own].state != kReady) continue;
       now.thread.x = own;
       running = &fibers[own];
@@ -205,22 +205,22 @@ HIDDEN inline void run_wave(int first, bool reversed) {
     }
     if (faulted) return;
     int waiting = 0;
-    for (int n = 0; n < kLanes; ++n) waiting += fibers[first + n].state == kAtExchange;
+    for (int n = 0; n < kWave; ++n) waiting += fibers[first + n].state == kAtExchange;
     if (!waiting) return;
-    void* all[kLanes];
-    for (int n = 0; n < kLanes; ++n) {
+    void* all[kWave];
+    for (int n = 0; n < kWave; ++n) {
       const Fiber& one = fibers[first + n];
       all[n] = one.given;
       const bool same = one.state == kAtExchange && one.operation == fibers[first].operation &&
                         one.site == fibers[first].site;
       if (same) continue;
-      snprintf(message, sizeof(message), "divergent exchange, block %u, thread %d: lanes of its wavefront "
+      snprintf(message, sizeof(message), "divergent exchange, block %u, thread %d: threads of its wavefront "
                "are elsewhere", now.block.x, first + n);
       faulted = true;
       return;
     }
     fibers[first].operation(all);
-    for (int n = 0; n < kLanes; ++n) fibers[first + n].state = kReady;
+    for (int n = 0; n < kWave; ++n) fibers[first + n].state = kReady;
     again = true;
   }
 }
@@ -230,8 +230,8 @@ HIDDEN inline void run_block(int count, bool reversed) {
   __builtin_memset(shared_bytes, 0xff, shared_size);
   prepare(count);
   for (;;) {
-    for (int n = 0; n < count && !faulted; n += kLanes)
-      run_wave(reversed ? count - kLanes - n : n, reversed);
+    for (int n = 0; n < count && !faulted; n += kWave)
+      run_wave(reversed ? count - kWave - n : n, reversed);
     if (faulted) return;
     int done = 0;
     for (int n = 0; n < count; ++n) done += fibers[n].state == kDone;

@@ -52,28 +52,28 @@ inline void __syncthreads() {
   __builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
 
-inline unsigned __lane_id() {
+inline unsigned place_in_wave() {
   return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u));
 }
-// What another lane of the wavefront holds.
+// What another thread of the wavefront holds.
 template <class T>
-inline T __shfl(T x, int lane) {
+inline T __shfl(T x, int thread) {
   constexpr int kWords = (sizeof(T) + 3) / 4;
   int words[kWords] = {};
   __builtin_memcpy(words, &x, sizeof(T));
 #pragma unroll
-  for (int n = 0; n < kWords; ++n) words[n] = __builtin_amdgcn_ds_bpermute(lane << 2, words[n]);
+  for (int n = 0; n < kWords; ++n) words[n] = __builtin_amdgcn_ds_bpermute(thread << 2, words[n]);
   __builtin_memcpy(&x, words, sizeof(T));
   return x;
 }
 template <class T>
 inline T __shfl_up(T x, unsigned distance) {
-  const int own = __lane_id(), from = own - int(distance);
+  const int own = place_in_wave(), from = own - int(distance);
   return __shfl(x, from < 0 ? own : from);
 }
 template <class T>
 inline T __shfl_xor(T x, int distance) {
-  return __shfl(x, int(__lane_id()) ^ distance);
+  return __shfl(x, int(place_in_wave()) ^ distance);
 }
 
 template <class T>

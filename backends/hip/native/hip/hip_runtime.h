@@ -1,9 +1,9 @@
 // HIP on the CPU: the same source, each work-item of a block a fiber. Wavefronts of 64, LDS, barriers,
-// exchanges between lanes and matrix instructions with the operand layouts of the hardware.
+// exchanges between threads and matrix instructions with the operand layouts of the hardware.
 //
 // The source is compiled with -fsanitize=thread, whose calls before each access of memory are
 // answered here: LDS and tensors have bounds, and LDS knows who touched it since the last barrier.
-// A fault ends the launch and names block and thread. Lanes and wavefronts run in order, or reversed.
+// A fault ends the launch and names block and thread. Threads and wavefronts run in order, or reversed.
 #ifndef BACKENDS_HIP_NATIVE_HIP_RUNTIME_H_
 #define BACKENDS_HIP_NATIVE_HIP_RUNTIME_H_
 
@@ -24,27 +24,27 @@ alignas(1024) unsigned char shared_bytes[163840];  // the LDS of one block
 #define gridDim (emulated::now.blocks)
 
 inline void __syncthreads() { emulated::barrier(); }
-inline unsigned __lane_id() { return threadIdx.x % emulated::kLanes; }
+inline unsigned place_in_wave() { return threadIdx.x % emulated::kWave; }
 
-// Exchanges: what each lane gives, then what it gets of another.
+// Exchanges: what each thread gives, then what it gets of another.
 template <class T>
-inline T __shfl(T x, int lane) {
-  return emulated::exchanged(x, lane % emulated::kLanes);
+inline T __shfl(T x, int thread) {
+  return emulated::exchanged(x, thread % emulated::kWave);
 }
 template <class T>
 inline T __shfl_up(T x, unsigned distance) {
-  const int own = __lane_id(), from = own - int(distance);
+  const int own = place_in_wave(), from = own - int(distance);
   return emulated::exchanged(x, from < 0 ? own : from);
 }
 template <class T>
 inline T __shfl_xor(T x, int distance) {
-  return emulated::exchanged(x, (int(__lane_id()) ^ distance) % emulated::kLanes);
+  return emulated::exchanged(x, (int(place_in_wave()) ^ distance) % emulated::kWave);
 }
 
-// The modifiers of instructions (DPP) that move words within rows of 16 lanes: four places of each quad,
+// The modifiers of instructions (DPP) that move words within rows of 16 threads: four places of each quad,
 // rotation to the right, reflection of halves.
 inline int __builtin_amdgcn_mov_dpp(int x, int control, int rows, int banks, bool zeros) {
-  const int own = __lane_id(), row = own & ~15, in = own & 15;
+  const int own = place_in_wave(), row = own & ~15, in = own & 15;
   int from = -1;
   if (control < 0x100) from = (own & ~3) + (control >> 2 * (own & 3) & 3);
   else if (control > 0x120 && control < 0x130) from = row + ((in - (control & 15)) & 15);
@@ -52,9 +52,9 @@ inline int __builtin_amdgcn_mov_dpp(int x, int control, int rows, int banks, boo
   if (from < 0 || rows != 15 || banks != 15) emulated::fault("instruction", "a DPP control that is not emulated");
   return emulated::exchanged(x, from);
 }
-// In groups of 32 lanes: and, or, xor masks of 5 bits each.
+// In groups of 32 threads: and, or, xor masks of 5 bits each.
 inline int __builtin_amdgcn_ds_swizzle(int x, int mask) {
-  const int own = __lane_id(), in = own & 31;
+  const int own = place_in_wave(), in = own & 31;
   return emulated::exchanged(x, (own & 32) + (((in & (mask & 31)) | (mask >> 5 & 31)) ^ (mask >> 10 & 31)));
 }
 
@@ -105,12 +105,12 @@ HIDDEN inline float number(short bf16) {
   return __builtin_bit_cast(float, unsigned(static_cast<unsigned short>(bf16)) << 16);
 }
 
-// D = A * B + C of kSide x kSide, K = kDepth. A lane holds kEach elements along K of row (A) or column
-// (B) lane % kSide, from K = lane / kSide * kEach on. Of D it holds column lane % kSide, in groups
+// D = A * B + C of kSide x kSide, K = kDepth. A thread holds kEach elements along K of row (A) or column
+// (B) thread % kSide, from K = thread / kSide * kEach on. Of D it holds column thread % kSide, in groups
 // of four rows, 4 * (64 / kSide) rows apart. CDNA 3 instruction set guide, "Matrix instructions".
 template <int kSide, int kDepth, bool kRounded, class In, class Out>
 struct Multiplied {
-  static constexpr int kEach = kDepth * kSide / kLanes, kGroup = 4 * (kLanes / kSide);
+  static constexpr int kEach = kDepth * kSide / kWave, kGroup = 4 * (kWave / kSide);
   struct Given { In a, b; Out c; };
 
   HIDDEN static float part(const In& operand, int n) {
@@ -121,12 +121,12 @@ struct Multiplied {
   }
   HIDDEN static void all(void** given) {
     static float left[kSide][kDepth], right[kDepth][kSide];
-    for (int lane = 0; lane < kLanes; ++lane) {
-      const Given& one = *static_cast<const Given*>(given[lane]);
+    for (int thread = 0; thread < kWave; ++thread) {
+      const Given& one = *static_cast<const Given*>(given[thread]);
       for (int n = 0; n < kEach; ++n) {
-        const int k = lane / kSide * kEach + n;
-        left[lane % kSide][k] = part(one.a, n);
-        right[k][lane % kSide] = part(one.b, n);
+        const int k = thread / kSide * kEach + n;
+        left[thread % kSide][k] = part(one.a, n);
+        right[k][thread % kSide] = part(one.b, n);
       }
     }
     for (int row = 0; row < kSide; ++row) {

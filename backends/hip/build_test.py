@@ -1,0 +1,98 @@
+"""Compiling: errors with their lines, limits, one code object for each set of constants."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from backends.backend import BackendError
+from backends.hip import build as building
+from backends.hip import clang
+from backends.hip.testing.samples import backend, emitted, machine_of, nest_of, source_of
+
+MI300 = machine_of("mi300")
+
+
+def built(source, folder, name="rows"):
+    return backend().build(source, nest_of(name), MI300, folder)
+
+
+def test_an_error_is_told_with_its_line(tmp_path):
+    source = emitted("rows").replace("fn::exp2(", "fn::exp3(")
+    line = next(n for n, text in enumerate(source.splitlines(), 1) if "exp3" in text)
+    with pytest.raises(BackendError) as seen:
+        built(source, tmp_path)
+    assert seen.value.stage == "build"
+    assert seen.value.reason.startswith(f"kernel.hip, line {line}: no member named 'exp3'")
+
+
+def test_a_source_without_a_launch_is_refused(tmp_path):
+    with pytest.raises(BackendError, match="the source has no kernel `row_softmax_0`"):
+        built(emitted("rows").replace(" row_softmax_0(", " row_softmax_1("), tmp_path)
+
+
+def test_more_lds_than_there_is_is_refused(tmp_path, monkeypatch):
+    small = {**building.facts(MI300), "shared_bytes_per_program": 1000}
+    monkeypatch.setattr(building, "facts", lambda machine: small)
+    with pytest.raises(BackendError, match="bytes of shared memory; there are 1000"):
+        built(emitted("staged"), tmp_path, "staged")
+
+
+def test_a_compiler_that_hangs_is_stopped(tmp_path, monkeypatch):
+    def hang(*given):
+        while True:
+            pass
+
+    monkeypatch.setattr(building, "SECONDS", 0.3)
+    monkeypatch.setattr(clang, "assembly", hang)
+    with pytest.raises(BackendError, match="still at it after 0.3 s"):
+        built(emitted("rows"), tmp_path)
+
+
+def test_each_set_of_constants_has_its_code(tmp_path, monkeypatch):
+    made = built(emitted("rows"), tmp_path)
+    given = json.loads((tmp_path / building.LAUNCHES).read_text())
+    assert given == building.launches(made.file)
+    first = building.compiled(made.file, MI300, {"M": 8, "K": 1000})
+    assert first.read_bytes()[:4] == b"\x7fELF"
+    assert building.compiled(made.file, MI300, {"M": 12, "K": 1000}) == first
+    assert building.compiled(made.file, MI300, {"M": 12, "K": 1001}) != first  # no vectors
+    monkeypatch.setattr(clang, "assembly", None)  # what is there is not compiled again
+    assert building.compiled(made.file, MI300, {"M": 16, "K": 1000}) == first
+
+
+def test_figures_are_those_of_each_launch(tmp_path):
+    figures = built(emitted("ring"), tmp_path, "ring").figures
+    name = nest_of("ring").launches[0].name
+    assert figures[f"{name}.loop.matrix"] > 0 and figures[f"{name}.stages"] == 2
+    assert figures["shared_bytes"] == figures[f"{name}.shared_bytes"] == 16384
+    whole = figures[f"{name}.vector_registers"]
+    assert figures["registers"] == whole >= figures[f"{name}.accumulation_registers"]
+    assert 0 < figures[f"{name}.scalar_registers"] <= 106
+
+
+def test_spills_are_seen_and_not_modelled(tmp_path):
+    lines = ["  float a[600];", "  for (int n = 0; n < 600; ++n) a[n] = y_ptr[64 * n + thread];"]
+    lines += ["  for (int r = 0; r < 9; ++r) {", "    __syncthreads();", "    #pragma unroll"]
+    lines += ["    for (int n = 0; n < 600; ++n) a[n] = a[n] * a[(n + 7) % 600] + 1.0f;", "  }"]
+    lines += ["  #pragma unroll", "  for (int n = 0; n < 600; ++n) y_ptr[64 * n + thread] = a[n];"]
+    lines.insert(1, "  #pragma unroll")
+    file = tmp_path / "kernel.hip"
+    file.write_text(source_of("\n".join(lines)))
+    clang.assembly(file, "gfx942", (), tmp_path / "k.s")
+    (text,) = building.kernels((tmp_path / "k.s").read_text()).values()
+    assert building.code(text).spills > 0
+
+
+def test_several_kernels_are_told_apart(tmp_path):
+    file = tmp_path / "kernel.hip"
+    one = source_of("  y_ptr[thread] = 1.0f;")
+    file.write_text(
+        one + source_of("  __syncthreads();").partition('"kernel.h"\n')[2].replace(" k(", " j(")
+    )
+    clang.assembly(file, "gfx942", (), tmp_path / "k.s")
+    found = building.kernels((tmp_path / "k.s").read_text())
+    assert set(found) == {"k", "j"}
+    assert building.code(found["k"]).mix()["store"] == 1
+    assert building.code(found["j"]).mix()["store"] == 0

@@ -1,0 +1,1 @@
+"""What tests of this backend share: library kernels with schedules, and sources written by hand."""
