@@ -54,10 +54,10 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
   bf16* const q_tile = shared_at<bf16>(18432);  // [64][D_WIDTH]
   bf16* const k_tile = shared_at<bf16>(shared_3);  // [2][64][D_WIDTH]
   bf16* const v_tile = shared_at<bf16>(shared_4);  // [2][64][D_WIDTH]
-  float* const operand_tile_7 = shared_at<float>(0);  // [64][64 + 4]
+  float* const operand_tile_3 = shared_at<float>(0);  // [64][64 + 4]
   float* const o_b_tile = shared_at<float>(shared_5);  // [64][D_WIDTH + 4]
-  float* const converted_tile_10 = shared_at<float>(shared_6);  // [64][D_WIDTH]
-  float* const converted_tile0_10 = shared_at<float>(shared_6);  // [64][D_WIDTH]
+  float* const converted_tile_6 = shared_at<float>(shared_6);  // [64][D_WIDTH]
+  float* const converted_tile0_6 = shared_at<float>(shared_6);  // [64][D_WIDTH]
   u64* const q_full_1 = shared_at<u64>(17408);  // [1]
   u64* const q_empty_1 = shared_at<u64>(17416);  // [1]
   u64* const n_full_2 = shared_at<u64>(17424);  // [2]
@@ -343,66 +343,40 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
       #pragma unroll
       for (int n_i = 0; n_i < 16; ++n_i)
         s_2[m_i][n_i] = 0.0f;
-    for (int d_issue_1 = 0; d_issue_1 < D_WIDTH; d_issue_1 += 16) {
-      bf16 part_1[2][4];
+    arrive_warpgroup();
+    #pragma unroll
+    for (int m_i = 0; m_i < 2; m_i += 2)
       #pragma unroll
-      for (int m_i = 0; m_i < 2; m_i += 2)
+      for (int n_i = 0; n_i < 16; n_i += 16)
         #pragma unroll
-        for (int d_i = 0; d_i < 4; d_i += 4)
-          load_matrices(
-              &q_tile[swizzle<3, 3, 3>(panel<64>(64,
-              thread / 32 * 16 + m_i * 8 + thread % 8 + thread / 16 % 2 * 8,
-              d_issue_1 + d_i % 2 + d_i / 2 * 8 + thread / 8 % 2 * 8))],
-              part_1[m_i][d_i], part_1[m_i][d_i + 1], part_1[m_i][d_i + 2], part_1[m_i][d_i + 3],
-              part_1[m_i + 1][d_i], part_1[m_i + 1][d_i + 1], part_1[m_i + 1][d_i + 2],
-              part_1[m_i + 1][d_i + 3]);
-      bf16 part_2[4][8];
-      #pragma unroll
-      for (int d_i = 0; d_i < 4; d_i += 4)
-        #pragma unroll
-        for (int n_i = 0; n_i < 8; n_i += 2)
-          load_matrices(
-              &k_tile[n_read_2 * 64 * D_WIDTH + swizzle<3, 3, 3>(panel<64>(64,
-              n_i * 8 + thread % 8 + thread / 16 % 2 * 8,
-              d_issue_1 + d_i % 2 + d_i / 2 * 8 + thread / 8 % 2 * 8))],
-              part_2[d_i][n_i], part_2[d_i + 1][n_i], part_2[d_i + 2][n_i], part_2[d_i + 3][n_i],
-              part_2[d_i][n_i + 1], part_2[d_i + 1][n_i + 1], part_2[d_i + 2][n_i + 1],
-              part_2[d_i + 3][n_i + 1]);
-      #pragma unroll
-      for (int d_i = 0; d_i < 4; d_i += 4)
-        #pragma unroll
-        for (int m_i = 0; m_i < 2; m_i += 2)
-          #pragma unroll
-          for (int n_i = 0; n_i < 16; n_i += 2)
-            mma_m16n8k16(
-                s_2[m_i][n_i], s_2[m_i][n_i + 1], s_2[m_i + 1][n_i], s_2[m_i + 1][n_i + 1],
-                part_1[m_i][d_i], part_1[m_i][d_i + 1], part_1[m_i + 1][d_i],
-                part_1[m_i + 1][d_i + 1], part_1[m_i][d_i + 2], part_1[m_i][d_i + 3],
-                part_1[m_i + 1][d_i + 2], part_1[m_i + 1][d_i + 3],
-                part_2[d_i][n_i / 2], part_2[d_i + 1][n_i / 2], part_2[d_i + 2][n_i / 2],
-                part_2[d_i + 3][n_i / 2]);
-    }
+        for (int d_from = 0; d_from < D_WIDTH; d_from += 16)
+          wgmma<64, 0, 0>(
+              &s_2[m_i][n_i], &s_2[m_i + 1][n_i],
+              matrix<64>(q_tile, 64, m_i * 8, d_from),
+              matrix<64>(k_tile + n_read_2 * 64 * D_WIDTH, 64, n_i % 2 + n_i / 2 * 8, d_from));
+    commit_warpgroup();
+    wait_warpgroup<0>();
     #pragma unroll
     for (int m_i = 0; m_i < 2; ++m_i)
       #pragma unroll
       for (int n_i = 0; n_i < 16; ++n_i)
         a[m_i][n_i] = ((offs_n[n_i] <= offs_m[m_i]) ? s_2[m_i][n_i] * fn::rsqrt(float(D)) : -kInfinity);
-    float part_3[2];
+    float part_1[2];
     #pragma unroll
     for (int m_i = 0; m_i < 2; ++m_i) {
-      part_3[m_i] = least_of<float>();
+      part_1[m_i] = least_of<float>();
       #pragma unroll
       for (int n_i = 0; n_i < 16; ++n_i)
-        part_3[m_i] = fn::larger(part_3[m_i], (mask_n[n_i] ? a[m_i][n_i] : -kInfinity));
+        part_1[m_i] = fn::larger(part_1[m_i], (mask_n[n_i] ? a[m_i][n_i] : -kInfinity));
     }
     #pragma unroll
     for (int distance = 1; distance <= 2; distance *= 2)
       #pragma unroll
       for (int m_i = 0; m_i < 2; ++m_i)
-        part_3[m_i] = fn::larger(part_3[m_i], shuffle_xor(part_3[m_i], distance));
+        part_1[m_i] = fn::larger(part_1[m_i], shuffle_xor(part_1[m_i], distance));
     #pragma unroll
     for (int m_i = 0; m_i < 2; ++m_i)
-      mx[m_i] = fn::larger(mx[m_i], part_3[m_i]);
+      mx[m_i] = fn::larger(mx[m_i], part_1[m_i]);
     arrive_warp(n_empty_2 + n_read_2);
     n_read_parity_2 = ((n_read_2 == 1) ? 1 - n_read_parity_2 : n_read_parity_2);
     n_read_2 = ((n_read_2 == 1) ? 0 : n_read_2 + 1);
@@ -423,45 +397,19 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
       #pragma unroll
       for (int n_i = 0; n_i < 16; ++n_i)
         s[m_i][n_i] = 0.0f;
-    for (int d_issue_2 = 0; d_issue_2 < D_WIDTH; d_issue_2 += 16) {
-      bf16 part_4[2][4];
+    arrive_warpgroup();
+    #pragma unroll
+    for (int m_i = 0; m_i < 2; m_i += 2)
       #pragma unroll
-      for (int m_i = 0; m_i < 2; m_i += 2)
+      for (int n_i = 0; n_i < 16; n_i += 16)
         #pragma unroll
-        for (int d_i = 0; d_i < 4; d_i += 4)
-          load_matrices(
-              &q_tile[swizzle<3, 3, 3>(panel<64>(64,
-              thread / 32 * 16 + m_i * 8 + thread % 8 + thread / 16 % 2 * 8,
-              d_issue_2 + d_i % 2 + d_i / 2 * 8 + thread / 8 % 2 * 8))],
-              part_4[m_i][d_i], part_4[m_i][d_i + 1], part_4[m_i][d_i + 2], part_4[m_i][d_i + 3],
-              part_4[m_i + 1][d_i], part_4[m_i + 1][d_i + 1], part_4[m_i + 1][d_i + 2],
-              part_4[m_i + 1][d_i + 3]);
-      bf16 part_5[4][8];
-      #pragma unroll
-      for (int d_i = 0; d_i < 4; d_i += 4)
-        #pragma unroll
-        for (int n_i = 0; n_i < 8; n_i += 2)
-          load_matrices(
-              &k_tile[n_read_3 * 64 * D_WIDTH + swizzle<3, 3, 3>(panel<64>(64,
-              n_i * 8 + thread % 8 + thread / 16 % 2 * 8,
-              d_issue_2 + d_i % 2 + d_i / 2 * 8 + thread / 8 % 2 * 8))],
-              part_5[d_i][n_i], part_5[d_i + 1][n_i], part_5[d_i + 2][n_i], part_5[d_i + 3][n_i],
-              part_5[d_i][n_i + 1], part_5[d_i + 1][n_i + 1], part_5[d_i + 2][n_i + 1],
-              part_5[d_i + 3][n_i + 1]);
-      #pragma unroll
-      for (int d_i = 0; d_i < 4; d_i += 4)
-        #pragma unroll
-        for (int m_i = 0; m_i < 2; m_i += 2)
-          #pragma unroll
-          for (int n_i = 0; n_i < 16; n_i += 2)
-            mma_m16n8k16(
-                s[m_i][n_i], s[m_i][n_i + 1], s[m_i + 1][n_i], s[m_i + 1][n_i + 1],
-                part_4[m_i][d_i], part_4[m_i][d_i + 1], part_4[m_i + 1][d_i],
-                part_4[m_i + 1][d_i + 1], part_4[m_i][d_i + 2], part_4[m_i][d_i + 3],
-                part_4[m_i + 1][d_i + 2], part_4[m_i + 1][d_i + 3],
-                part_5[d_i][n_i / 2], part_5[d_i + 1][n_i / 2], part_5[d_i + 2][n_i / 2],
-                part_5[d_i + 3][n_i / 2]);
-    }
+        for (int d_from = 0; d_from < D_WIDTH; d_from += 16)
+          wgmma<64, 0, 0>(
+              &s[m_i][n_i], &s[m_i + 1][n_i],
+              matrix<64>(q_tile, 64, m_i * 8, d_from),
+              matrix<64>(k_tile + n_read_3 * 64 * D_WIDTH, 64, n_i % 2 + n_i / 2 * 8, d_from));
+    commit_warpgroup();
+    wait_warpgroup<0>();
     #pragma unroll
     for (int m_i = 0; m_i < 2; ++m_i)
       #pragma unroll
@@ -487,74 +435,77 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
       #pragma unroll
       for (int d_i = 0; d_i < d_n1; ++d_i)
         o_b[n_i][d_i] = float(v[n_i][d_i]);
-    float part_6[8][d_n2];
+    float part_2[8][d_n2];
     #pragma unroll
     for (int m_i = 0; m_i < 8; ++m_i)
       #pragma unroll
       for (int d_i = 0; d_i < d_n2; ++d_i)
-        part_6[m_i][d_i] = 0.0f;
-    float part_7[2][16];
+        part_2[m_i][d_i] = 0.0f;
+    float part_3[2][16];
     #pragma unroll
     for (int m_i = 0; m_i < 2; ++m_i)
       #pragma unroll
       for (int n_i = 0; n_i < 16; ++n_i)
-        part_7[m_i][n_i] = (mask_n[n_i] ? p[m_i][n_i] : 0.0f);
+        part_3[m_i][n_i] = (mask_n[n_i] ? p[m_i][n_i] : 0.0f);
     #pragma unroll
     for (int m_i = 0; m_i < 2; ++m_i)
       #pragma unroll
       for (int n_i = 0; n_i < 16; n_i += 2)
         store<2>(
-            &operand_tile_7[(thread / 4 % 8 + thread / 32 * 16 + m_i * 8) * 68 + thread % 4 * 2 + n_i % 2 + n_i / 2 * 8],
-            &part_7[m_i][n_i]);
+            &operand_tile_3[(thread / 4 % 8 + thread / 32 * 16 + m_i * 8) * 68 + thread % 4 * 2 + n_i % 2 + n_i / 2 * 8],
+            &part_3[m_i][n_i]);
     #pragma unroll
     for (int n_i = 0; n_i < 4; ++n_i)
       #pragma unroll
       for (int d_i = 0; d_i < d_n1; ++d_i)
         o_b_tile[(thread / 8 + n_i * 16) * (D_WIDTH + 4) + thread % 8 * 8 + d_i % 8 + d_i / 8 * 64] =
             o_b[n_i][d_i];
+    fence_shared();
     sync_threads<128>();
-    for (int n_issue_3 = 0; n_issue_3 < 64; n_issue_3 += 4) {
-      float part_8[8][4];
+    for (int n_issue_1 = 0; n_issue_1 < 64; n_issue_1 += 4) {
+      float part_4[8][4];
       #pragma unroll
       for (int m_i = 0; m_i < 8; ++m_i)
         #pragma unroll
-        for (int n_i = 0; n_i < 4; ++n_i)
-          part_8[m_i][n_i] =
-              operand_tile_7[(thread / 16 * 4 + m_i % 4 + m_i / 4 * 32) * 68 + n_issue_3 + n_i];
-      float part_9[4][d_n2];
+        for (int n_i = 0; n_i < 4; n_i += 4)
+          load<4>(
+              &part_4[m_i][n_i],
+              &operand_tile_3[(thread / 16 * 4 + m_i % 4 + m_i / 4 * 32) * 68 + n_issue_1 + n_i]);
+      float part_5[4][d_n2];
       #pragma unroll
       for (int n_i = 0; n_i < 4; ++n_i)
         #pragma unroll
         for (int d_i = 0; d_i < d_n2; ++d_i)
-          part_9[n_i][d_i] =
-              o_b_tile[(n_issue_3 + n_i) * (D_WIDTH + 4) + thread % 16 * 4 + d_i % 4 + d_i / 4 * 64];
+          part_5[n_i][d_i] =
+              o_b_tile[(n_issue_1 + n_i) * (D_WIDTH + 4) + thread % 16 * 4 + d_i % 4 + d_i / 4 * 64];
       #pragma unroll
       for (int n_i = 0; n_i < 4; ++n_i)
         #pragma unroll
         for (int m_i = 0; m_i < 8; ++m_i)
           #pragma unroll
           for (int d_i = 0; d_i < d_n2; ++d_i)
-            part_6[m_i][d_i] += part_8[m_i][n_i] * part_9[n_i][d_i];
+            part_2[m_i][d_i] += part_4[m_i][n_i] * part_5[n_i][d_i];
     }
     #pragma unroll
     for (int m_i = 0; m_i < 8; ++m_i)
       #pragma unroll
       for (int d_i = 0; d_i < d_n2; ++d_i)
-        converted_tile0_10[(thread / 16 * 4 + m_i % 4 + m_i / 4 * 32) * D_WIDTH + thread % 16 * 4 + d_i % 4 + d_i / 4 * 64] =
-            part_6[m_i][d_i];
+        converted_tile0_6[(thread / 16 * 4 + m_i % 4 + m_i / 4 * 32) * D_WIDTH + thread % 16 * 4 + d_i % 4 + d_i / 4 * 64] =
+            part_2[m_i][d_i];
+    fence_shared();
     sync_threads<128>();
-    float part_10[2][d_n];
+    float part_6[2][d_n];
     #pragma unroll
     for (int m_i = 0; m_i < 2; ++m_i)
       #pragma unroll
       for (int d_i = 0; d_i < d_n; ++d_i)
-        part_10[m_i][d_i] =
-            converted_tile_10[(thread / 4 % 8 + thread / 32 * 16 + m_i * 8) * D_WIDTH + thread % 4 * 8 + d_i % 8 + d_i / 8 * 32];
+        part_6[m_i][d_i] =
+            converted_tile_6[(thread / 4 % 8 + thread / 32 * 16 + m_i * 8) * D_WIDTH + thread % 4 * 8 + d_i % 8 + d_i / 8 * 32];
     #pragma unroll
     for (int m_i = 0; m_i < 2; ++m_i)
       #pragma unroll
       for (int d_i = 0; d_i < d_n; ++d_i)
-        o[m_i][d_i] += part_10[m_i][d_i];
+        o[m_i][d_i] += part_6[m_i][d_i];
     arrive_warp(n_empty_3 + n_read_3);
     n_read_parity_3 = ((n_read_3 == 1) ? 1 - n_read_parity_3 : n_read_parity_3);
     n_read_3 = ((n_read_3 == 1) ? 0 : n_read_3 + 1);
@@ -578,45 +529,19 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
       #pragma unroll
       for (int n_i = 0; n_i < 16; ++n_i)
         s_3[m_i][n_i] = 0.0f;
-    for (int d_issue_4 = 0; d_issue_4 < D_WIDTH; d_issue_4 += 16) {
-      bf16 part_11[2][4];
+    arrive_warpgroup();
+    #pragma unroll
+    for (int m_i = 0; m_i < 2; m_i += 2)
       #pragma unroll
-      for (int m_i = 0; m_i < 2; m_i += 2)
+      for (int n_i = 0; n_i < 16; n_i += 16)
         #pragma unroll
-        for (int d_i = 0; d_i < 4; d_i += 4)
-          load_matrices(
-              &q_tile[swizzle<3, 3, 3>(panel<64>(64,
-              thread / 32 * 16 + m_i * 8 + thread % 8 + thread / 16 % 2 * 8,
-              d_issue_4 + d_i % 2 + d_i / 2 * 8 + thread / 8 % 2 * 8))],
-              part_11[m_i][d_i], part_11[m_i][d_i + 1], part_11[m_i][d_i + 2],
-              part_11[m_i][d_i + 3], part_11[m_i + 1][d_i], part_11[m_i + 1][d_i + 1],
-              part_11[m_i + 1][d_i + 2], part_11[m_i + 1][d_i + 3]);
-      bf16 part_12[4][8];
-      #pragma unroll
-      for (int d_i = 0; d_i < 4; d_i += 4)
-        #pragma unroll
-        for (int n_i = 0; n_i < 8; n_i += 2)
-          load_matrices(
-              &k_tile[n_read_4 * 64 * D_WIDTH + swizzle<3, 3, 3>(panel<64>(64,
-              n_i * 8 + thread % 8 + thread / 16 % 2 * 8,
-              d_issue_4 + d_i % 2 + d_i / 2 * 8 + thread / 8 % 2 * 8))],
-              part_12[d_i][n_i], part_12[d_i + 1][n_i], part_12[d_i + 2][n_i],
-              part_12[d_i + 3][n_i], part_12[d_i][n_i + 1], part_12[d_i + 1][n_i + 1],
-              part_12[d_i + 2][n_i + 1], part_12[d_i + 3][n_i + 1]);
-      #pragma unroll
-      for (int d_i = 0; d_i < 4; d_i += 4)
-        #pragma unroll
-        for (int m_i = 0; m_i < 2; m_i += 2)
-          #pragma unroll
-          for (int n_i = 0; n_i < 16; n_i += 2)
-            mma_m16n8k16(
-                s_3[m_i][n_i], s_3[m_i][n_i + 1], s_3[m_i + 1][n_i], s_3[m_i + 1][n_i + 1],
-                part_11[m_i][d_i], part_11[m_i][d_i + 1], part_11[m_i + 1][d_i],
-                part_11[m_i + 1][d_i + 1], part_11[m_i][d_i + 2], part_11[m_i][d_i + 3],
-                part_11[m_i + 1][d_i + 2], part_11[m_i + 1][d_i + 3],
-                part_12[d_i][n_i / 2], part_12[d_i + 1][n_i / 2], part_12[d_i + 2][n_i / 2],
-                part_12[d_i + 3][n_i / 2]);
-    }
+        for (int d_from = 0; d_from < D_WIDTH; d_from += 16)
+          wgmma<64, 0, 0>(
+              &s_3[m_i][n_i], &s_3[m_i + 1][n_i],
+              matrix<64>(q_tile, 64, m_i * 8, d_from),
+              matrix<64>(k_tile + n_read_4 * 64 * D_WIDTH, 64, n_i % 2 + n_i / 2 * 8, d_from));
+    commit_warpgroup();
+    wait_warpgroup<0>();
     #pragma unroll
     for (int m_i = 0; m_i < 2; ++m_i)
       #pragma unroll
@@ -627,22 +552,22 @@ extern "C" __global__ void __launch_bounds__(256, 1) causal_0(
       #pragma unroll
       for (int n_i = 0; n_i < 16; ++n_i)
         p[m_i][n_i] = fn::exp2(a[m_i][n_i] * kLog2E - mx[m_i] * kLog2E);
-    float part_13[2];
+    float part_7[2];
     #pragma unroll
     for (int m_i = 0; m_i < 2; ++m_i) {
-      part_13[m_i] = 0;
+      part_7[m_i] = 0;
       #pragma unroll
       for (int n_i = 0; n_i < 16; ++n_i)
-        part_13[m_i] += (mask_n[n_i] ? p[m_i][n_i] : 0.0f);
+        part_7[m_i] += (mask_n[n_i] ? p[m_i][n_i] : 0.0f);
     }
     #pragma unroll
     for (int distance = 1; distance <= 2; distance *= 2)
       #pragma unroll
       for (int m_i = 0; m_i < 2; ++m_i)
-        part_13[m_i] += shuffle_xor(part_13[m_i], distance);
+        part_7[m_i] += shuffle_xor(part_7[m_i], distance);
     #pragma unroll
     for (int m_i = 0; m_i < 2; ++m_i)
-      l[m_i] += part_13[m_i];
+      l[m_i] += part_7[m_i];
     arrive_warp(n_empty_4 + n_read_4);
     n_read_parity_4 = ((n_read_4 == 1) ? 1 - n_read_parity_4 : n_read_parity_4);
     n_read_4 = ((n_read_4 == 1) ? 0 : n_read_4 + 1);

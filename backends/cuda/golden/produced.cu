@@ -143,88 +143,66 @@ extern "C" __global__ void __launch_bounds__(384, 1) dense_0(
   const int in_group = tile % (8 * tiles_n);
   const int m_at = (group_start + in_group % group_size) * 64;
   const int n_at = in_group / group_size * 64;
-  int offs_n[4];
+  int offs_n[8];
   #pragma unroll
-  for (int n_i = 0; n_i < 4; ++n_i)
-    offs_n[n_i] = n_at + thread % 4 * 2 + thread / 64 * 8 + n_i % 2 + n_i / 2 * 32;
-  bool mask_n[4];
+  for (int n_i = 0; n_i < 8; ++n_i)
+    offs_n[n_i] = n_at + thread % 4 * 2 + thread / 128 * 32 + n_i % 2 + n_i / 2 * 8;
+  bool mask_n[8];
   #pragma unroll
-  for (int n_i = 0; n_i < 4; ++n_i)
+  for (int n_i = 0; n_i < 8; ++n_i)
     mask_n[n_i] = (offs_n[n_i] < N) | EVEN_N;
-  float acc[4][4];
+  float acc[2][8];
   #pragma unroll
-  for (int m_i = 0; m_i < 4; ++m_i)
+  for (int m_i = 0; m_i < 2; ++m_i)
     #pragma unroll
-    for (int n_i = 0; n_i < 4; ++n_i)
+    for (int n_i = 0; n_i < 8; ++n_i)
       acc[m_i][n_i] = 0.0f;
   assume(K > 0);
   for (int k_at = 0; k_at < K; k_at += 32) {
     await(k_full_1 + k_read_1, k_read_parity_1);
+    arrive_warpgroup();
     #pragma unroll
-    for (int k_issue_1 = 0; k_issue_1 < 32; k_issue_1 += 16) {
-      bf16 part_1[4][4];
+    for (int m_i = 0; m_i < 2; m_i += 2)
       #pragma unroll
-      for (int m_i = 0; m_i < 4; m_i += 2)
+      for (int n_i = 0; n_i < 8; n_i += 8)
         #pragma unroll
-        for (int k_i = 0; k_i < 4; k_i += 4)
-          load_matrices(
-              &x_tile[k_read_1 * 2048 + swizzle<2, 3, 3>(panel<32>(64,
-              thread / 32 % 2 * 16 + m_i % 2 * 8 + m_i / 2 * 32 + thread % 8 + thread / 16 % 2 * 8,
-              k_issue_1 + k_i % 2 + k_i / 2 * 8 + thread / 8 % 2 * 8))],
-              part_1[m_i][k_i], part_1[m_i][k_i + 1], part_1[m_i][k_i + 2], part_1[m_i][k_i + 3],
-              part_1[m_i + 1][k_i], part_1[m_i + 1][k_i + 1], part_1[m_i + 1][k_i + 2],
-              part_1[m_i + 1][k_i + 3]);
-      bf16 part_2[4][2];
-      #pragma unroll
-      for (int k_i = 0; k_i < 4; k_i += 4)
-        #pragma unroll
-        for (int n_i = 0; n_i < 2; n_i += 2)
-          load_matrices_transposed(
-              &w_tile[k_read_1 * 2048 + swizzle<3, 3, 3>(panel<64>(32,
-              k_issue_1 + k_i % 2 + k_i / 2 * 8 + thread % 8 + thread / 8 % 2 * 8,
-              thread / 64 * 8 + n_i * 32 + thread / 16 % 2 * 32))],
-              part_2[k_i][n_i], part_2[k_i + 1][n_i], part_2[k_i + 2][n_i], part_2[k_i + 3][n_i],
-              part_2[k_i][n_i + 1], part_2[k_i + 1][n_i + 1], part_2[k_i + 2][n_i + 1],
-              part_2[k_i + 3][n_i + 1]);
-      #pragma unroll
-      for (int k_i = 0; k_i < 4; k_i += 4)
-        #pragma unroll
-        for (int m_i = 0; m_i < 4; m_i += 2)
-          #pragma unroll
-          for (int n_i = 0; n_i < 4; n_i += 2)
-            mma_m16n8k16(
-                acc[m_i][n_i], acc[m_i][n_i + 1], acc[m_i + 1][n_i], acc[m_i + 1][n_i + 1],
-                part_1[m_i][k_i], part_1[m_i][k_i + 1], part_1[m_i + 1][k_i],
-                part_1[m_i + 1][k_i + 1], part_1[m_i][k_i + 2], part_1[m_i][k_i + 3],
-                part_1[m_i + 1][k_i + 2], part_1[m_i + 1][k_i + 3],
-                part_2[k_i][n_i / 2], part_2[k_i + 1][n_i / 2], part_2[k_i + 2][n_i / 2],
-                part_2[k_i + 3][n_i / 2]);
+        for (int k_from = 0; k_from < 32; k_from += 16)
+          wgmma<32, 0, 1>(
+              &acc[m_i][n_i], &acc[m_i + 1][n_i],
+              matrix<32>(x_tile + k_read_1 * 2048, 64, m_i * 8, k_from),
+              matrix<64>(w_tile + k_read_1 * 2048, 32, k_from,
+              thread / 128 * 32 + n_i % 2 + n_i / 2 * 8));
+    commit_warpgroup();
+    wait_warpgroup<1>();
+    if (k_at > 0) {
+      arrive_warp(k_empty_1 + ((k_read_1 == 0) ? 2 : k_read_1 - 1));
     }
-    arrive_warp(k_empty_1 + k_read_1);
     k_read_parity_1 = ((k_read_1 == 2) ? 1 - k_read_parity_1 : k_read_parity_1);
     k_read_1 = ((k_read_1 == 2) ? 0 : k_read_1 + 1);
   }
-  bf16 b[4];
+  wait_warpgroup<0>();
+  arrive_warp(k_empty_1 + ((k_read_1 == 0) ? 2 : k_read_1 - 1));
+  bf16 b[8];
   #pragma unroll
-  for (int n_i = 0; n_i < 4; n_i += ALIGNED_B ? 2 : 1)
+  for (int n_i = 0; n_i < 8; n_i += ALIGNED_B ? 2 : 1)
     load<ALIGNED_B ? 2 : 1>(&b[n_i], b_ptr + offs_n[n_i], mask_n[n_i], bf16(0.0f));
-  bf16 y[4][4];
+  bf16 y[2][8];
   #pragma unroll
-  for (int m_i = 0; m_i < 4; ++m_i)
+  for (int m_i = 0; m_i < 2; ++m_i)
     #pragma unroll
-    for (int n_i = 0; n_i < 4; ++n_i)
+    for (int n_i = 0; n_i < 8; ++n_i)
       y[m_i][n_i] = bf16(fn::gelu(acc[m_i][n_i] + float(b[n_i])));
   if (BULK) {
     fence_shared();
     sync_threads<256>();
     #pragma unroll
-    for (int m_i = 0; m_i < 4; ++m_i)
+    for (int m_i = 0; m_i < 2; ++m_i)
       #pragma unroll
-      for (int n_i = 0; n_i < 4; n_i += 2)
+      for (int n_i = 0; n_i < 8; n_i += 2)
         store<2>(
             &stored_tile_2[swizzle<3, 3, 3>(panel<64>(64,
-            thread / 4 % 8 + thread / 32 % 2 * 16 + m_i % 2 * 8 + m_i / 2 * 32,
-            thread % 4 * 2 + thread / 64 * 8 + n_i % 2 + n_i / 2 * 32))],
+            thread / 4 % 8 + thread / 32 % 4 * 16 + m_i * 8,
+            thread % 4 * 2 + thread / 128 * 32 + n_i % 2 + n_i / 2 * 8))],
             &y[m_i][n_i]);
     fence_shared();
     sync_threads<256>();
@@ -236,21 +214,21 @@ extern "C" __global__ void __launch_bounds__(384, 1) dense_0(
     fence_shared();
     sync_threads<256>();
     #pragma unroll
-    for (int m_i = 0; m_i < 4; ++m_i)
+    for (int m_i = 0; m_i < 2; ++m_i)
       #pragma unroll
-      for (int n_i = 0; n_i < 4; n_i += 2)
+      for (int n_i = 0; n_i < 8; n_i += 2)
         store<2>(
-            &stored_tile_3[(thread / 4 % 8 + thread / 32 % 2 * 16 + m_i % 2 * 8 + m_i / 2 * 32) * 72 + thread % 4 * 2 + thread / 64 * 8 + n_i % 2 + n_i / 2 * 32],
+            &stored_tile_3[(thread / 4 % 8 + thread / 32 % 4 * 16 + m_i * 8) * 72 + thread % 4 * 2 + thread / 128 * 32 + n_i % 2 + n_i / 2 * 8],
             &y[m_i][n_i]);
     fence_shared();
     sync_threads<256>();
-    bf16 part_3[2][8];
+    bf16 part_1[2][8];
     #pragma unroll
     for (int m_i = 0; m_i < 2; ++m_i)
       #pragma unroll
       for (int n_i = 0; n_i < 8; n_i += 8)
         load<8>(
-            &part_3[m_i][n_i],
+            &part_1[m_i][n_i],
             &stored_tile_3[(thread / 8 + m_i * 32) * 72 + thread % 8 * 8 + n_i]);
     int offs_m_2[2];
     #pragma unroll
@@ -274,7 +252,7 @@ extern "C" __global__ void __launch_bounds__(384, 1) dense_0(
       for (int n_i = 0; n_i < 8; n_i += ALIGNED_W ? 8 : 1)
         store<ALIGNED_W ? 8 : 1>(
             y_ptr + offs_m_2[m_i] * N + offs_n_2[n_i],
-            &part_3[m_i][n_i],
+            &part_1[m_i][n_i],
             mask_m_2[m_i] && mask_n_2[n_i]);
   }
 }

@@ -321,9 +321,9 @@ extern "C" __global__ void __launch_bounds__(128, 1) causal_0(
         #pragma unroll
         for (int n_i = 0; n_i < 4; n_i += 4)
           load<4>(
-              &part_8[m_i][n_i],
-              &operand_tile_7[(thread / 16 * 4 + m_i % 4 + m_i / 4 * 32) * 68 + n_issue_3 + n_i]);
-      float part_9[4][d_n2];
+              &part_4[m_i][n_i],
+              &operand_tile_3[(thread / 16 * 4 + m_i % 4 + m_i / 4 * 32) * 68 + n_issue_1 + n_i]);
+      float part_5[4][d_n2];
       #pragma unroll
       for (int n_i = 0; n_i < 4; ++n_i)
         #pragma unroll

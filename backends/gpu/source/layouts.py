@@ -181,10 +181,6 @@ def vector(axes: Sequence[Axis], tile: Shared) -> int:
     found = WIDEST // BYTES[tile.dtype]
     if last is None or last.index != tile.axes[-1]:
         return 1
-    if last.index in dict(at):  # it begins at multiples of the fragment's width
-        if not isinstance(last.width, Number):
-            return 1
-        found = gcd(found, int(last.width.value))
     (extent, stride), *rest = last.register.flat
     if stride != 1 or extent == 1:
         return 1

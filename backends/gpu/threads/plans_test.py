@@ -119,8 +119,8 @@ def test_instructions_of_warpgroups_say_how_their_tiles_are_contiguous(dtype, k_
 @pytest.mark.parametrize(
     ("m", "n", "staged", "shape"),
     [
-        (128, 128, "ab", (64, 128)),  # as near to square: with more columns
-        (128, 256, "ab", (64, 128)),
+        (128, 128, "ab", (64, 128)),  # what reads the least of shared memory
+        (128, 256, "ab", (64, 256)),
         (128, 256, "b", (64, 256)),  # a computed A: no row in both warpgroups
         (64, 256, "b", (64, 128)),  # where there are rows for both
     ],
