@@ -40,7 +40,9 @@ class Producers(Boxed):
         super().__init__(*args)
         self.registers = registers  # of one multiprocessor
         self.fill_first: list[to.Statement] = []  # of the producers, before the first tile
-        self.fills: list[to.Statement] = []  # the same for each tile
+        self.fills: list[to.Statement] = []  # the same for each tile, in the loops around
+        self.around: list[_Loop] = []  # around the statement
+        self.closed = 0  # blocks around it that not all tiles run, or that are run once
         self.grid = {s.name for s in self.launch.grid if isinstance(s, of.Assign)}
 
     def producer(self) -> to.Producer | None:
@@ -65,6 +67,15 @@ class Producers(Boxed):
         given = of.Compute("where", (BOXES, Number(BOX_REGISTERS), Number(COPY_REGISTERS)))
         return given, boxes if boxes == copies else of.Compute("where", (BOXES, boxes, copies))
 
+    def before(self, statements: Iterable[of.Statement]) -> tuple[to.Statement, ...]:
+        """The statements of what is done before the first tile, which is no producer's work."""
+        self.closed += 1
+        self.nesting += 1
+        found = super().before(statements)
+        self.closed -= 1
+        self.nesting -= 1
+        return found
+
     def free_region(self) -> str:
         """Shared memory for a tile that is stored. Producers fill the rings of blocks that walk
         through tiles while others still store."""
@@ -75,40 +86,53 @@ class Producers(Boxed):
     def statement(self, s: of.Statement) -> None:
         """Adds what one statement of the tile program becomes."""
         if isinstance(s, of.Load) and not self.nesting and s.name not in self.depths:
-            if self._shareable((), [s], set()):
+            if self._shareable((), [s]):
                 self._alone(s)
         guarded = isinstance(s, of.Guard)  # its loops and loads are there for some tiles alone
         self.nesting += guarded
+        self.closed += guarded
         super().statement(s)
         self.nesting -= guarded
+        self.closed -= guarded
+
+    def loop(self, s: of.Loop) -> None:
+        """A loop; a producer goes through it too, where it has something to fill in it."""
+        outer, self.fills = self.fills, []
+        self.around.append(_Loop(s))
+        super().loop(s)
+        own = self.around.pop()
+        inner, self.fills = self.fills, outer
+        if inner and not own.filled:
+            origins = self.copies_of(s.body, [], Number(0), 1)
+            inner = [self._as_loop(s, (*origins, *inner))]
+        self.fills += inner
+
+    def _as_loop(self, s: of.Loop, body: tuple[to.Statement, ...]) -> to.Loop:
+        low, high = self.scalar(s.low), self.scalar(s.high)
+        return to.Loop(self.variable(s.name), low, high, s.tile, body)
 
     def shared_out(self, s: of.Loop, ahead: list[of.Load], flies: Name | None) -> bool:
         """Gives a loop's copies to the producers, where they are boxes that need nothing but the
         numbers of the grid and of the loop."""
-        own = {s.name, *(x.name for x in s.body if isinstance(x, of.StepOrigin))}
-        own |= {x.name for x in s.body if isinstance(x, of.Assign) and x.name.sort == "origin"}
-        ends_known = all(_known(e, self.grid) for e in (s.low, s.high))
         small = [x for x in ahead if not self.copied(x, COPY_BYTES * self.threads)]
         boxed = [x for x in ahead if x not in small or x.name in self.boxes.loads]
-        if self.nesting != 1 or not ends_known or not self._shareable(s.body, boxed, own):
+        if self.closed or not self._shareable(s.body, boxed):
             return False
         if len(boxed) < len(ahead):  # consumers load the others, and so wait in each iteration
             ahead, flies = boxed, None
         ring = self._ring(s.name.stem, ahead, s.stages)
-        self.fills.append(
-            to.Loop(
-                *(self.variable(s.name), self.scalar(s.low), self.scalar(s.high), s.tile),
-                self._filled(ring, s.body, ahead),
-            )
-        )
+        self.fills.append(self._as_loop(s, self._filled(ring, s.body, ahead)))
+        self.around[-1].filled = True
         self._consume(s, ring, ahead, flies)
         return True
 
-    def _shareable(
-        self, body: Iterable[of.Statement], ahead: list[of.Load], own: set[Name]
-    ) -> bool:
-        """Whether all loads are boxes that need no numbers but the grid's and a body's own."""
-        known = {*self.grid, Name("tile"), *own}
+    def _shareable(self, body: Iterable[of.Statement], ahead: list[of.Load]) -> bool:
+        """Whether all loads are boxes that need no numbers but those of the grid and of loops."""
+        known = {*self.grid, Name("tile")}
+        for one in self.around:
+            if not all(_known(e, known) for e in (one.loop.low, one.loop.high)):
+                return False
+            known |= one.own
         return all(map(self.fits_box, ahead)) and all(
             _known(e, known) for e in self._read(tuple(body), ahead)
         )
@@ -202,6 +226,18 @@ class Producers(Boxed):
             self.put(to.WarpgroupWait(flies))
             some = to.Guard(of.Compute("gt", (high, low)), (over,))
             self.put(over if certain(low, high) else some)
+
+
+class _Loop:
+    """A loop around a statement."""
+
+    def __init__(self, loop: of.Loop):
+        self.loop = loop
+        self.filled = False  # whether producers were given its copies
+        self.own = {loop.name}  # the numbers that it has of itself
+        for x in loop.body:
+            if isinstance(x, of.StepOrigin) or isinstance(x, of.Assign) and x.name.sort == "origin":
+                self.own.add(x.name)
 
 
 class _Ring:

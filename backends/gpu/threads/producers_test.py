@@ -112,3 +112,27 @@ def test_registers_move_where_there_are_many_threads():
 def test_a_box_that_nothing_moves_is_refused():
     with pytest.raises(BackendError, match="`x` is not copied in bulk"):
         matmul(*LOOP, "copy(x, by=bulk)", "threads(y, count=128)", table=WARPGROUPS, **TILES)
+
+
+def test_loops_around_a_pipelined_one_are_the_producers_too():
+    launch = threads(
+        "u[m, k] = sum(f32(x[m, d]) * f32(w[d, k]), d)",
+        "y[m] = sum(relu(u[m, k]), k)",
+        inputs="x: bf16[M, D], w: bf16[D, K]",
+        result="f32[M]",
+        decided=(
+            *("tile(m, size=64)", "tile(k, size=64)", "tile(d, size=64)"),
+            *(
+                "place(m.outer, level=grid)",
+                "place(k.outer, level=loop)",
+                "compute(u, unit=matrix)",
+            ),
+            *("pipeline(x, stages=2)", "pipeline(w, stages=2)", "threads(y, count=128)"),
+            *BULK,
+        ),
+        sizes={"M": 256, "D": 256, "K": 256},
+        table=WARPGROUPS,
+    )
+    outer = next(s for s in launch.producer.body if isinstance(s, Loop))
+    (inner,) = (s for s in outer.body if isinstance(s, Loop))
+    assert (outer.name.stem, inner.name.stem) == ("k", "d") and isinstance(inner.body[0], Await)

@@ -100,9 +100,7 @@ def _launch(
         if name.sort in FRAGMENTS and name not in known.staged:
             for index in known.indices(name):
                 lowering.positions(lowering.axis(index, owners.of(name, index)))
-    lowering.nesting += 1  # what is done once is no producer's work
-    once = lowering.block(launch.once)
-    lowering.nesting -= 1
+    once = lowering.before(launch.once)
     body = lowering.block((*launch.grid, *launch.body))
     lowering.require_all()
     once, body = hoisted(once, lowering.shared), hoisted(body, lowering.shared)

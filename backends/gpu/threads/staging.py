@@ -54,6 +54,10 @@ class Staging(Matmuls):
         """The role of threads that only fill shared memory; None where there are none."""
         return None
 
+    def before(self, statements: Iterable[of.Statement]) -> tuple[to.Statement, ...]:
+        """The statements of what is done before the first tile."""
+        return self.block(statements)
+
     def require_all(self) -> None:
         """BackendError where something that the schedule says is not there."""
 
