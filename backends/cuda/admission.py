@@ -39,7 +39,7 @@ CALLED = TYPES | frozenset(
     """
     if for while switch return __launch_bounds__ __syncthreads cdiv round_up least most least_of
     most_of swizzle panel load store copy_async commit_copies wait_copies add_to rank shuffle_xor
-    scan pair unpair load_matrices load_matrices_transposed mma_m16n8k16 mma_m16n8k8 shared_at join
+    scan scan_after pair unpair load_matrices load_matrices_transposed mma_m16n8k16 mma_m16n8k8 shared_at join
     matrix wgmma arrive_warpgroup commit_warpgroup wait_warpgroup fence_shared
     assume init_signals expect arrive_thread arrive_warp await copy_box store_box finish_boxes sync_threads release_registers
     take_registers

@@ -401,6 +401,20 @@ inline void scan(T* run, T& carry, Join join) {
   carry = join(carry, __shfl_sync(kWarp, total, last));
 }
 
+// What kParts warps scanned by themselves, after what was carried so far and the parts before a thread's
+// own: joined to a run of registers kStep apart. Leaves the total of all in `carry`.
+template <int kRun, int kStep, int kParts, class T, class Join>
+inline void scan_after(T* run, const T* totals, int own, T& carry, Join join) {
+  T first = carry;
+#pragma unroll
+  for (int part = 0; part < kParts; ++part) {
+    if (part < own) first = join(first, totals[part]);
+    carry = join(carry, totals[part]);
+  }
+#pragma unroll
+  for (int i = 0; i < kRun; ++i) run[i * kStep] = join(first, run[i * kStep]);
+}
+
 // -- matrices -------------------------------------------------------------------------------------
 
 template <class T>

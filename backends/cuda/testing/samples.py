@@ -27,6 +27,7 @@ CASES = {  # decisions for the kernel of a case, which is in FOLDER
     "place(m.outer, level=grid)\nplace(n.outer, level=loop)\ncompute(s, unit=matrix)\n"
     "compute(o, unit=matrix)",
     "scanned": "tile(m, size=4)\nplace(m.outer, level=grid)",
+    "parts": "tile(m, size=1)\nplace(m.outer, level=grid)\nthreads(y, count=128)",
     "jagged": "tile(b, size=1)\ntile(l, size=32)\nplace(b.outer, level=grid)",
     "recurrent": "kernel(gx)\nkernel(a)\ntile(t, size=1)\ntile(b, size=1)\nplace(t.outer, level=grid)\n"
     "place(b.outer, level=grid)",

@@ -107,9 +107,26 @@ def among(indices: Sequence[str], axes: Sequence[Axis]) -> tuple[Axis, ...]:
     return tuple(own[i] for i in indices if i in own)
 
 
-def scan_threads(axis: Axis) -> int:
-    """How many threads hold the positions that registers do not."""
-    return prod(extent for extent, stride in axis.thread.flat if stride)
+def scan_threads(axis: Axis, warp: int) -> int:
+    """How many threads of a warp hold the positions that registers do not."""
+    return prod(extent for extent, stride in _split(axis, warp)[0] if stride)
+
+
+def scan_parts(axis: Axis, warp: int) -> int:
+    """How many warps hold them."""
+    return prod(extent for extent, stride in _split(axis, warp)[1] if stride)
+
+
+def _split(axis: Axis, warp: int) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """The modes of a thread in its warp, and those of its warp."""
+    parts: tuple[list[tuple[int, int]], list[tuple[int, int]]] = ([], [])
+    below = 1
+    for extent, stride in axis.thread.flat:
+        own = min(extent, max(1, warp // below))
+        parts[0].append((own, stride))
+        parts[1].append((extent // own, stride * own))
+        below *= extent
+    return parts
 
 
 def scan_distance(axis: Axis) -> int:

@@ -67,6 +67,6 @@ FILTERS: dict[str, Any] = spelling.FILTERS | {
             layouts.among,
         ),
         layouts.element_bytes,
-        *(layouts.scan_threads, layouts.scan_distance),
+        *(layouts.scan_threads, layouts.scan_distance, layouts.scan_parts),
     )
 }

@@ -58,6 +58,7 @@ class Kernel:
     fixed: tuple[str, ...]  # sizes that are constants
     attributes: tuple[tuple[str, float | int | bool], ...]
     threads: int
+    warp: int  # threads that run in step
     resident: int
     tiles: tuple[Expr, ...]
     fragments: tuple[Fragment, ...]
@@ -152,6 +153,7 @@ def _kernel(launch: Launch, program: ThreadProgram) -> Kernel:
         fixed=launch.sizes if launch.specialized else (),
         attributes=launch.attributes,
         threads=launch.threads,
+        warp=launch.warp,
         resident=launch.resident,
         tiles=launch.tiles,
         fragments=launch.fragments,

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Mapping
 from backends.backend import BackendError
 from backends.gpu import tile as of
 from backends.gpu.threads import thread as to
-from backends.gpu.threads.distribution import Spread, bits_of, ordered, replicated
+from backends.gpu.threads.distribution import Spread, bits_of, replicated
 from backends.gpu.threads.expressions import rewritten
 from backends.gpu.threads.facts import FRAGMENTS, Facts
 from backends.gpu.threads.owners import Owners
+from backends.gpu.threads.scans import EXCHANGE, scan
 from backends.gpu.threads.vectors import aligned, contiguous
 from backends.gpu.tile import CONSTANTS, Name
 from backends.gpu.values import typed
@@ -19,7 +20,6 @@ from ir.spec import DTYPES, EIGHT, FLOATS, Apply, Expr, Index, Number
 Context = Mapping[str, to.Axis]  # how each index is distributed where an expression is computed
 _SUMMED_IN_F32 = ("f16", "bf16", "tf32")
 _EXACT_IN_TF32 = ("f16", "bf16", *EIGHT)
-EXCHANGE = "exchange"  # the region of shared memory for what threads hand to each other at once
 
 
 class Lowering:
@@ -325,17 +325,15 @@ class Lowering:
         self.put(to.Reduce(name, reduction, value, (all_parts, *held.axes), "part", nan))
 
     def scanned(self, e: of.Scanned, context: Context) -> tuple[Name, tuple[to.Axis, ...]]:
-        """A running reduction along an axis that one warp holds in order."""
+        """A running reduction along an axis that threads hold in order."""
         axes = self.axes(e.value, context)
         index = self.typing.axes(e.value)[e.axis]
         over = next(a for a in axes if a.index == index)
-        if not ordered(over) or any(b >= self.owners.warp_bits for b in bits_of(over)):
-            raise BackendError("emit", f"a scan along `{index}`, which a matmul distributes")
         dtype = self.typing.dtype(e.value)
         name = self.temporary(dtype, axes)
         nan = e.reduction in ("max", "min") and dtype in FLOATS
         value = self.element(e.value, _context(axes))
-        self.put(to.Scan(name, e.reduction, value, over.index, nan))
+        scan(self, name, e.reduction, value, over, nan)
         return name, axes
 
     def zero(self, name: Name) -> None:

@@ -123,13 +123,12 @@ class Owners:
             held = roots[index]
             taken = {b for o in together[held] if o in self.found for b in _bits(self.found[o])}
             free = [b for b in range(self.bits) if b not in taken]
-            if self._is(held, self.facts.scanned):
-                free = [b for b in free if b < self.warp_bits]
             others = sum(self.widths[i].bit_length() - 1 for i in order[place + 1 :])
             vector = self._vector(name, index, len(free)) if index == along else 1
             most = max(0, (self.widths[index] // vector).bit_length() - 1)
             count = min(len(free), most)
-            if self._is(held, self.facts.reduced) and count > self.warp_bits:
+            exchanged = self._is(held, self.facts.reduced | self.facts.scanned)
+            if exchanged and count > self.warp_bits:
                 count = min(count, max(self.warp_bits, len(free) - others))
             self.found[held] = spread(free[:count], vector)
 

@@ -191,7 +191,7 @@ def _used(lowering: Staging, *blocks: tuple[to.Statement, ...]) -> tuple[to.Frag
     """The fragments that statements name."""
     found: set[Name] = set()
     for s in (s for block in blocks for s in to.statements(block)):
-        for field in ("name", "to", "a", "b", "source"):
+        for field in ("name", "to", "a", "b", "source", "before", "totals"):
             if isinstance(name := getattr(s, field, None), Name):
                 found.add(name)
     for e in of.expressions(*blocks):

@@ -23,7 +23,7 @@ def pruned(block: tuple[to.Statement, ...], read: frozenset[Name]) -> tuple[to.S
                 found.append(replace(s, body=pruned(body, read), others=pruned(others, read)))
             case _ if isinstance(s, _MADE) and s.name not in read:  # type: ignore[attr-defined]
                 continue
-            case to.Shuffle(name) if name not in read:
+            case to.Shuffle(name) | to.ScanAfter(name) if name not in read:
                 continue
             case _:
                 found.append(s)
@@ -37,6 +37,8 @@ def reads(block: Iterable[to.Statement]) -> frozenset[Name]:
         match s:
             case to.Each(name, value) | to.Reduce(name, _, value) | to.Scan(name, _, value):
                 found |= _names(value) - {name}
+            case to.ScanAfter(_, before, totals):
+                found |= {before, totals}
             case to.Positions(_, origin):
                 found |= _names(origin) if origin is not None else set()
             case to.Load(_, place):

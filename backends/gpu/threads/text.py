@@ -63,8 +63,12 @@ def statement_text(s: to.Statement) -> str:
         case to.Shuffle(name, reduction, distances, nan):
             how = f"over threads ^ {', ^ '.join(map(str, distances))}"
             return f"{text(name)} = {reduction}({text(name)} {how}{_nan(nan)})"
-        case to.Scan(name, reduction, value, over, nan):
-            return f"{text(name)} = cum{reduction}({text(value)} along {over}{_nan(nan)})"
+        case to.Scan(name, reduction, value, over, nan, totals):
+            rest = f", of each warp by itself, {text(totals)} of each" if totals else ""
+            return f"{text(name)} = cum{reduction}({text(value)} along {over}{_nan(nan)}){rest}"
+        case to.ScanAfter(name, before, _, reduction, over, nan):
+            how = f"{reduction} of {text(before)} before{_nan(nan)}"
+            return f"{text(name)} = {text(name)} after {how}, along {over}"
         case to.Multiply(name, a, b, instruction, first):
             start = f"[{text(first)}:]" if first is not None else ""
             how = f" by {instruction.name}" if instruction is not None else ""

@@ -53,6 +53,10 @@ LINES = {
     "for x in 0..K, by 16, unrolled:": to.Loop(X, Number(0), Size("K"), 16, (), True),
     "if (thread < 32):": to.Guard(samples.Check(to.Thread(), below=Number(32)), ()),
     "x = cumsum(y[n] along n)": to.Scan(X, "sum", samples.at("y", "n"), "n", False),
+    "x = cumsum(y[n] along n), of each warp by itself, y of each": to.Scan(
+        X, "sum", samples.at("y", "n"), "n", False, Y
+    ),
+    "x = x after sum of y before, along n": to.ScanAfter(X, Y, Z, "sum", "n", False),
     "x = max(x over threads ^ 1, nan)": to.Shuffle(X, "max", (1,), True),
     "x += y[4:] @ z": to.Multiply(X, Y, Z, first=Number(4)),
     "x = y, m_n as (m, n)": to.Regroup(X, Y, (("m_n", ("m", "n")),), True),

@@ -177,11 +177,31 @@ class Scan(Statement):
     """name = running reduction of a value along an axis, whose threads are in one warp.
 
     The axis covers its positions in order: registers of a run, then threads, then repetitions.
+
+    totals: where threads of several warps hold the axis, the part of each warp in each repetition is
+    scanned by itself. This fragment gets what the whole part is; its last axis counts the parts.
     """
 
     name: Name
     reduction: str
     value: Expr
+    over: str
+    nan: bool
+    totals: Name | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScanAfter(Statement):
+    """Joins the parts before a thread's own to what each warp scanned by itself.
+
+    name: the result of a `Scan` with `totals`. before: the totals of all parts, of which each thread
+    holds those of its part of the other axes, in order along the last axis.
+    """
+
+    name: Name
+    before: Name
+    totals: Name  # those of the scan; its last axis tells a thread's own parts
+    reduction: str
     over: str
     nan: bool
 

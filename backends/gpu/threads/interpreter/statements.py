@@ -8,7 +8,14 @@ import numpy as np
 
 from backends.backend import BackendError
 from backends.gpu.threads import thread as to
-from backends.gpu.threads.interpreter import accesses, places, products, signals, warpgroups
+from backends.gpu.threads.interpreter import (
+    accesses,
+    places,
+    products,
+    scans,
+    signals,
+    warpgroups,
+)
 from backends.gpu.threads.interpreter.counts import Traffic
 from backends.gpu.threads.interpreter.expressions import Code, Compiler, Run
 from backends.gpu.threads.interpreter.faults import FRAGMENT, ThreadFault
@@ -135,20 +142,14 @@ class Statements:
         return run
 
     def _scan(self, s: to.Scan) -> Run:
-        block, v = self.block, self._variable(s.name)
-        along = [a.index for a in v.axes].index(s.over) + 1
+        v = self._variable(s.name)
         value = self._summed(self.compiler.of(s.value, v.axes), s.reduction, v)
-        threads, registers = _in_order(block, v, along - 1)
-        joined = joining(s.reduction, s.nan)
+        totals = self._variable(s.totals) if s.totals else None
+        return scans.scan(self.block, s, v, value, totals)
 
-        def run() -> None:
-            block.require_groups("a scan")
-            data = np.moveaxis(np.broadcast_to(value.run(), v.shape), along, 1)
-            found = np.empty_like(data)
-            found[threads, registers] = joined.accumulate(data[threads, registers], axis=1)
-            block.write(v, np.moveaxis(found, 1, along), value.dtype)
-
-        return run
+    def _scanafter(self, s: to.ScanAfter) -> Run:
+        v, before, totals = (self._variable(n) for n in (s.name, s.before, s.totals))
+        return scans.after(self.block, s, v, before, totals)
 
     def _multiply(self, s: to.Multiply) -> Run:
         onto, a, b = (self._variable(n) for n in (s.to, s.a, s.b))
@@ -333,34 +334,3 @@ class Statements:
             block.active = before
 
         return run
-
-
-def _in_order(block: Block, v: Variable, along: int) -> tuple[np.ndarray, np.ndarray]:
-    """[groups of threads, places along an axis] -> thread and register, by position.
-
-    Threads of a group hold the same part of the other axes. ThreadFault where a group has threads
-    of several warps.
-    """
-    axis = v.axes[along]
-    others = [a.positions[:, 0] for n, a in enumerate(v.axes) if n != along]
-    threads = np.arange(block.threads)
-    # Copies of one element are in different groups: the n-th copy of a position is in the n-th.
-    keys = np.stack([*others, axis.positions[:, 0], threads // block.warp], 1)
-    seen: dict[tuple[int, ...], int] = {}
-    groups: dict[tuple[int, ...], list[int]] = {}
-    for t in threads:
-        one = tuple(keys[t])
-        copy = seen[one] = seen.get(one, -1) + 1
-        groups.setdefault((*one[:-2], one[-1], copy), []).append(int(t))
-    members = {len(g) for g in groups.values()}
-    owners = len(np.unique(axis.positions[:, 0]))
-    if members != {owners}:
-        hint = "distribute an axis that is scanned over the threads of one warp"
-        raise block.fault(FRAGMENT, f"`{axis.index}` is held by threads of several warps", hint)
-    found_threads, found_registers = [], []
-    for group in groups.values():
-        flat = np.argsort(axis.positions[group].reshape(-1), kind="stable")
-        number, register = np.divmod(flat, axis.count)
-        found_threads.append(np.array(group)[number])
-        found_registers.append(register)
-    return np.stack(found_threads), np.stack(found_registers)
