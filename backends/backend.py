@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -107,6 +107,28 @@ class Warms(Protocol):
 
     def warm(self, machine: Machine) -> None:
         """Does it once in this process, for the children that it forks later."""
+
+
+@runtime_checkable
+class ModelsTime(Protocol):
+    """A backend with a model of the time that its kernels take, where no device is."""
+
+    def model(
+        self, nest: LoopNest, machine: Machine, sizes: Sizes, figures: Mapping[str, float]
+    ) -> Timing:
+        """The modelled time with the terms of the model. figures: of a build; none where the nest was
+        not built."""
+
+
+@runtime_checkable
+class Enqueues(Protocol):
+    """A backend whose kernels run on torch tensors on a device."""
+
+    def enqueued(
+        self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes
+    ) -> Callable[..., None]:
+        """What puts a built kernel into the queue of the device, on contiguous tensors there, in the
+        order of the nest's parameters: inputs, workspace, outputs."""
 
 
 @runtime_checkable

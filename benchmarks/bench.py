@@ -7,13 +7,12 @@ from functools import partial
 from typing import Any
 
 import torch
-from triton import knobs
 
+from backends.backend import Built, Enqueues
 from backends.gpu.device.gpu import DEVICE, CudaDevice
 from backends.gpu.device.timing import measure
-from backends.triton.build.compile import CACHE
-from backends.triton.build.module import launcher
-from backends.triton.signature import parameters
+from backends.parameters import parameters
+from backends.registry import backend
 from benchmarks.inputs import draw, poisoned
 from benchmarks.stopwatch import Reading, TimingJob
 from ir.sizes import bind, value
@@ -44,15 +43,15 @@ class TimingBench:
         made = [
             poisoned(p.dtype, tuple(value(e, bound) for e in p.shape), self.place) for p in rest
         ]
-        with knobs.cache.scope():
-            knobs.cache.dir = str(job.file.parent / CACHE)
-            launch = launcher(job.file, "time")
-            call = partial(_call, launch, made)
-            call(self.sets[0])
-            self.device.wait()
-            outputs = [t for p, t in zip(rest, made, strict=True) if p.role == "output"]
-            apart = self._apart(outputs)
-            times = measure(call, self.sets, self.device, SECONDS)
+        language = backend(job.backend)
+        assert isinstance(language, Enqueues), f"`{job.backend}` enqueues nothing"
+        launch = language.enqueued(Built(job.file), job.nest, job.machine, job.sizes)
+        call = partial(_call, launch, made)
+        call(self.sets[0])
+        self.device.wait()
+        outputs = [t for p, t in zip(rest, made, strict=True) if p.role == "output"]
+        apart = self._apart(outputs)
+        times = measure(call, self.sets, self.device, SECONDS)
         return Reading(times.us, times.p20, times.p80, apart)
 
     def _apart(self, outputs: list[torch.Tensor]) -> float:

@@ -1,5 +1,6 @@
 """What a bench reads off a device that is made up."""
 
+from backends.registry import target
 from benchmarks.bench import TimingBench
 from benchmarks.stopwatch import TimingJob
 from testing.samples.samples import lowered
@@ -48,7 +49,7 @@ def test_a_bench_times_and_compares_with_the_first_schedule(tmp_path):
         file = tmp_path / name / "kernel.py"
         file.parent.mkdir()
         file.write_text(SOURCE.format(off=off))
-        found.append(bench(TimingJob(file, nest, sizes)))
+        found.append(bench(TimingJob(file, "triton", target("h200"), nest, sizes)))
     assert [r.us for r in found] == [100.0] * 3
     assert found[0].apart == found[1].apart == 0.0
     assert found[2].apart > 1

@@ -7,20 +7,17 @@ from dataclasses import dataclass
 from random import Random
 
 from backends.backend import BackendError
-from backends.gpu.model.model import modelled
-from backends.registry import backend_for
-from backends.triton.rules import RULES
 from ir.autoschedule.autoschedule import autoschedule
 from ir.digest import text_digest
 from ir.edits.edits import neighbours
 from ir.errors import KernelError
 from ir.lower.lower import lower
-from ir.machine import Machine
 from ir.nest.nest import LoopNest
 from ir.parse.parse import parse_workload
 from ir.schedule import Schedule
 from ir.spec import Spec
 from ir.workload import LIBRARY
+from search.evaluator.served import Served
 
 MOST_EDITS = 8  # of one walk
 MOST_WALKS = 40  # tries for each schedule that is wanted
@@ -61,8 +58,8 @@ class Draw:
 
     @property
     def code(self) -> str:
-        """The source without its heading, which names the schedule."""
-        return self.source.split('"""', 2)[-1]
+        """The source without the digest by which it names the schedule."""
+        return self.source.replace(self.digest, "")
 
 
 def spec_of(kernel: str) -> Spec:
@@ -71,40 +68,42 @@ def spec_of(kernel: str) -> Spec:
     return parse_workload(text, kernel).spec
 
 
-def draws(kernel: str, machine: Machine, count: int, seed: int) -> list[Draw]:
-    """Up to `count` different schedules, the autoschedule first, the same for the same seed.
+def draws(kernel: str, served: Served, count: int, seed: int) -> list[Draw]:
+    """Up to `count` different schedules for a backend, the autoschedule first, the same for the same
+    seed.
 
     A walk starts at the autoschedule or one drawn before, and takes 1 to 8 edits that lower. What
     the time model guesses to be far slower than the first is left out, as is what gives the same
     source as another.
     """
-    spec, sizes = spec_of(kernel), SIZES[kernel]
+    spec, sizes, machine = spec_of(kernel), SIZES[kernel], served.machine
+    model = served.backend.model
     rng = Random(f"{seed} {kernel}")
-    first = _draw(spec, autoschedule(spec, machine, sizes), machine)
+    first = _draw(spec, autoschedule(spec, machine, sizes), served)
     if first is None:
         return []
-    limit = SLOWEST * modelled(first.nest, machine, RULES, sizes, {}).us
+    limit = SLOWEST * model(first.nest, machine, sizes, {}).us
     found = {first.code: first}
     starts = [first]
     for _ in range(MOST_WALKS * count):
         if len(found) >= count:
             break
-        end = _walk(spec, rng.choice(starts), machine, rng)
-        if end.code in found or modelled(end.nest, machine, RULES, sizes, {}).us > limit:
+        end = _walk(spec, rng.choice(starts), served, rng)
+        if end.code in found or model(end.nest, machine, sizes, {}).us > limit:
             continue
         found[end.code] = end
         starts.append(end)
     return list(found.values())
 
 
-def _walk(spec: Spec, start: Draw, machine: Machine, rng: Random) -> Draw:
-    at = start
+def _walk(spec: Spec, start: Draw, served: Served, rng: Random) -> Draw:
+    at, machine = start, served.machine
     wanted = rng.randint(1, MOST_EDITS)
     edits = neighbours(spec, at.schedule, machine, SIZES[spec.name])
     for _ in range(4 * MOST_EDITS):
         if wanted == 0:
             break
-        after = _draw(spec, rng.choice(edits).apply(at.schedule), machine)
+        after = _draw(spec, rng.choice(edits).apply(at.schedule), served)
         if after is None:
             continue
         at, wanted = after, wanted - 1
@@ -112,10 +111,10 @@ def _walk(spec: Spec, start: Draw, machine: Machine, rng: Random) -> Draw:
     return at
 
 
-def _draw(spec: Spec, schedule: Schedule, machine: Machine) -> Draw | None:
+def _draw(spec: Spec, schedule: Schedule, served: Served) -> Draw | None:
     """The schedule with its nest; None where it does not lower, or the backend refuses it."""
     try:
-        nest = lower(spec, schedule, machine, SIZES[spec.name])
-        return Draw(spec.name, schedule, nest, backend_for(machine).emit(nest, machine))
+        nest = lower(spec, schedule, served.machine, SIZES[spec.name])
+        return Draw(spec.name, schedule, nest, served.backend.emit(nest, served.machine))
     except (KernelError, BackendError):
         return None

@@ -2,12 +2,14 @@
 
 import pytest
 
-from backends.registry import target
+from backends.registry import backend, served_by, target
 from benchmarks.draws import LIBRARY, SIZES, draws, spec_of
 from ir.autoschedule.autoschedule import autoschedule
 from ir.lower.lower import lower
+from search.evaluator.served import Served
 
 CHIP = target("h200")
+TRITON, CUDA = (Served(b, served_by(CHIP, b)) for b in map(backend, CHIP.backends))
 
 
 def test_every_kernel_of_the_library_has_sizes():
@@ -15,16 +17,17 @@ def test_every_kernel_of_the_library_has_sizes():
 
 
 def test_a_seed_determines_what_is_drawn():
-    first, again = draws("softmax", CHIP, 6, 3), draws("softmax", CHIP, 6, 3)
+    first, again = draws("softmax", TRITON, 6, 3), draws("softmax", TRITON, 6, 3)
     assert [d.schedule for d in first] == [d.schedule for d in again]
-    assert first[1:] != draws("softmax", CHIP, 6, 4)[1:]
+    assert first[1:] != draws("softmax", TRITON, 6, 4)[1:]
 
 
+@pytest.mark.parametrize("served", [TRITON, CUDA], ids=lambda served: served.name)
 @pytest.mark.parametrize("kernel", ["softmax", "matmul_bias_gelu", "map_id"])
-def test_schedules_differ_and_lower_and_the_first_is_the_autoschedule(kernel):
-    found = draws(kernel, CHIP, 8, 0)
+def test_schedules_differ_and_lower_and_the_first_is_the_autoschedule(kernel, served):
+    found, machine = draws(kernel, served, 8, 0), served.machine
     assert len({d.digest for d in found}) == len({d.code for d in found}) == len(found) == 8
     assert found[0].digest not in found[0].code
-    assert found[0].schedule == autoschedule(spec_of(kernel), CHIP, SIZES[kernel])
+    assert found[0].schedule == autoschedule(spec_of(kernel), machine, SIZES[kernel])
     for d in found:
-        assert lower(spec_of(kernel), d.schedule, CHIP, SIZES[kernel]) == d.nest
+        assert lower(spec_of(kernel), d.schedule, machine, SIZES[kernel]) == d.nest

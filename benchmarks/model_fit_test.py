@@ -7,9 +7,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from backends.gpu.model.model import Weights, combine, modelled
-from backends.registry import target
-from backends.triton.rules import RULES
+from backends.gpu.model.model import Weights, combine
+from backends.registry import backend_for, target
 from benchmarks.draws import SIZES, spec_of
 from benchmarks.model_fit import (
     TERMS,
@@ -58,7 +57,7 @@ def test_all_rows_at_once_are_as_one_at_a_time():
 def test_the_terms_of_a_modelled_kernel_are_those_of_its_launches():
     spec, machine, sizes = spec_of("softmax"), target("h200"), SIZES["softmax"]
     nest = lower(spec, autoschedule(spec, machine, sizes), machine, sizes)
-    timing = modelled(nest, machine, RULES, sizes, {})
+    timing = backend_for(machine).model(nest, machine, sizes, {})
     row = {"kernel": "softmax", "correct": True, "measured_us": 1.0, "terms": timing.figures}
     data = data_of([row])
     assert len(data.terms) == len(nest.launches)

@@ -20,11 +20,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from backends.backend import BackendError
-from backends.gpu.model.model import modelled
-from backends.registry import backend_for, target
-from backends.triton.build.compile import FILE, warm
-from backends.triton.rules import RULES
+from backends.backend import BackendError, ModelsTime, Warms
+from backends.registry import backend_for, served_by, target
 from benchmarks.draws import SIZES, Draw, draws
 from benchmarks.rank_table import Row, read, summary, write
 from benchmarks.remodel import remodel
@@ -34,15 +31,18 @@ from ir.errors import KernelError
 from ir.estimate.cost import roofline
 from ir.estimate.estimate import estimate
 from ir.machine import Machine
+from search.evaluator.served import Served
 
 EXAMPLES = """
 examples:
   python3 -m benchmarks.model_rank --target=h200 --schedules=24 --out=rank.json
   python3 -m benchmarks.model_rank --target=h200 --schedules=4 --kernels=softmax --dry --out=x.json
+  python3 -m benchmarks.model_rank --target=h200 --backend=cuda --dry --out=cuda.json
   python3 -m benchmarks.model_rank --target=h200 --out=rank.json --remodel
 """
 ALIKE = 0.02  # of the norm: how far two schedules' results may lie apart
 NOT_TIMED = "not timed: "
+RowKey = tuple[str, str, str]  # backend, kernel and schedule of a row
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,19 @@ class ScheduleBuild:
     """A schedule to be built under a folder."""
 
     draw: Draw
-    machine: Machine
+    backend: str  # its name
+    machine: Machine  # the target as that serves it
     folder: Path
+
+    @property
+    def key(self) -> RowKey:
+        """Of its row."""
+        return self.backend, self.draw.kernel, self.draw.digest
+
+    @property
+    def file(self) -> Path:
+        """The source, once it is built."""
+        return self.folder / f"kernel.{backend_for(self.machine, self.backend).manifest.extension}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -67,26 +78,39 @@ def main(arguments: Sequence[str] | None = None) -> int:
             command = f"python3 -m benchmarks.model_rank --target={asked.target} --remodel"
             _show(remodel(asked.out, machine, f"{command} --out={asked.out.name}"))
             return 0
-        return run(asked, kernels, machine)
+        return run(asked, kernels, _served(machine, asked.backend))
     except KernelError as error:
         print(f"model_rank: {error}", file=sys.stderr)
         return 2
 
 
-def run(asked: argparse.Namespace, kernels: list[str], machine: Machine) -> int:
+def _served(machine: Machine, wanted: Sequence[str]) -> list[Served]:
+    """The target as some of its backends serve it, by default all that model times."""
+    found = [backend_for(machine, name) for name in wanted or machine.backends]
+    able = [b for b in found if isinstance(b, ModelsTime)]
+    if wanted and len(able) < len(found) or not able:
+        raise KernelError("a backend without a model of times ranks nothing", where="--backend")
+    return [Served(b, served_by(machine, b)) for b in able]
+
+
+def run(asked: argparse.Namespace, kernels: list[str], served: list[Served]) -> int:
     """Draws, builds, models, times; the file is written after each kernel that is timed."""
     begin = time.monotonic()
     done = read(asked.out)
     head = _head(asked)
-    warm(machine)
+    for one in served:
+        if isinstance(one.backend, Warms):
+            one.backend.warm(one.machine)
+    pairs = [(kernel, one) for kernel in kernels for one in served]
     folder = Path(tempfile.mkdtemp(prefix="model-rank-"))
     with ProcessPoolExecutor(asked.workers) as pool:
-        drawn = list(pool.map(_draws, kernels, *_same(len(kernels), machine, asked)))
-        tasks = _tasks(drawn, machine, folder, done)
+        jobs = [pool.submit(_draws, *_named(pair), asked.schedules, asked.seed) for pair in pairs]
+        drawn = [job.result() for job in jobs]
+        tasks = _tasks(pairs, drawn, folder, done)
         _say(begin, f"{sum(map(len, drawn))} schedules drawn, {len(tasks)} to be built")
         rows = _built(pool, tasks, begin)
     _say(begin, f"{sum(r['correct'] is not False for r in rows.values())} of {len(rows)} built")
-    merged = {(r["kernel"], r["schedule"]): r for r in done} | rows
+    merged = {_key(r): r for r in done} | rows
     write(asked.out, head, list(merged.values()))
     if not asked.dry:
         for _ in _timed(tasks, rows, asked.seconds - (time.monotonic() - begin)):
@@ -103,9 +127,7 @@ def _show(rows: list[Row]) -> None:
     print(table["overall"])
 
 
-def _timed(
-    tasks: list[ScheduleBuild], rows: dict[tuple[str, str], Row], seconds: float
-) -> Iterator[None]:
+def _timed(tasks: list[ScheduleBuild], rows: dict[RowKey, Row], seconds: float) -> Iterator[None]:
     """Times what was built, kernel by kernel, until the seconds are over; stops after each
     kernel."""
     from benchmarks.bench import TimingBench  # needs a device
@@ -113,7 +135,7 @@ def _timed(
     stopwatch = Stopwatch(TimingBench)
     begin, kernel = time.monotonic(), ""
     for task in tasks:
-        row = rows[task.draw.kernel, task.draw.digest]
+        row = rows[task.key]
         if kernel != task.draw.kernel:
             yield
             kernel = task.draw.kernel
@@ -123,7 +145,7 @@ def _timed(
             row |= {"correct": None, "reason": NOT_TIMED + "out of time"}
             continue
         nest = task.draw.nest
-        found = stopwatch(TimingJob(task.folder / FILE, nest, dict(nest.sizes)))
+        found = stopwatch(TimingJob(task.file, task.backend, task.machine, nest, dict(nest.sizes)))
         row |= {
             "us": found.us or None,
             "time_kind": "measured",
@@ -143,66 +165,73 @@ def _timed(
             row |= {"correct": False, "reason": what}
         _say(
             begin,
-            f"{row['kernel']} {row['schedule'][:8]}: modelled {row['modelled_us']:.1f}, "
+            f"{row['kernel']} {row['backend']} {row['schedule'][:8]}: modelled {row['modelled_us']:.1f}, "
             f"measured {found.us:.1f} us {row['reason']}",
         )
     stopwatch.close()
     yield
 
 
-def _draws(kernel: str, machine: Machine, count: int, seed: int) -> list[Draw]:
+def _draws(kernel: str, backend: str, machine: Machine, count: int, seed: int) -> list[Draw]:
     try:
-        return draws(kernel, machine, count, seed)
+        return draws(kernel, Served(backend_for(machine, backend), machine), count, seed)
     except KernelError as error:
         print(f"model_rank: {kernel}: {error}", file=sys.stderr)
         return []
 
 
-def _same(times: int, machine: Machine, asked: argparse.Namespace) -> list[list[Any]]:
-    return [[machine] * times, [asked.schedules] * times, [asked.seed] * times]
+def _named(pair: tuple[str, Served]) -> tuple[str, str, Machine]:
+    """A kernel and a backend for another process, which opens the backend itself."""
+    kernel, served = pair
+    return kernel, served.name, served.machine
+
+
+def _key(row: Row) -> RowKey:
+    return row["backend"], row["kernel"], row["schedule"]
 
 
 def _tasks(
-    drawn: list[list[Draw]], machine: Machine, folder: Path, done: list[Row]
+    pairs: list[tuple[str, Served]], drawn: list[list[Draw]], folder: Path, done: list[Row]
 ) -> list[ScheduleBuild]:
     """What is to be done: all that no row of the file has settled."""
     settled = {
-        (r["kernel"], r["schedule"])
+        _key(r)
         for r in done
         if r["measured_us"] or (r["correct"] is False and not r["reason"].startswith(NOT_TIMED))
     }
-    return [
-        ScheduleBuild(draw, machine, folder / f"{draw.kernel}_{n}")
-        for group in drawn
+    every = [
+        ScheduleBuild(draw, one.name, one.machine, folder / f"{draw.kernel}_{one.name}_{n}")
+        for (_, one), group in zip(pairs, drawn, strict=True)
         for n, draw in enumerate(group)
-        # The first schedule is always there: the others' results are compared with its.
-        if n == 0 or (draw.kernel, draw.digest) not in settled
     ]
+    # The first schedule is always there: the others' results are compared with its.
+    first = {task.draw.kernel: task for task in reversed(every)}
+    return [t for t in every if t is first[t.draw.kernel] or t.key not in settled]
 
 
 def _built(
     pool: ProcessPoolExecutor, tasks: list[ScheduleBuild], begin: float
-) -> dict[tuple[str, str], Row]:
+) -> dict[RowKey, Row]:
     """A row for each task, in the tasks' order."""
     jobs = {pool.submit(built_row, task): task for task in tasks}
     rows = {}
     for job in as_completed(jobs):
         task = jobs[job]
-        rows[task.draw.kernel, task.draw.digest] = job.result()
+        rows[task.key] = job.result()
         if len(rows) % 20 == 0:
             _say(begin, f"{len(rows)} of {len(tasks)} went through the compiler")
-    return {key: rows[key] for t in tasks for key in [(t.draw.kernel, t.draw.digest)]}
+    return {task.key: rows[task.key] for task in tasks}
 
 
 def built_row(task: ScheduleBuild) -> Row:
     """Builds a schedule and models it: its row, with the reason where that fails."""
-    draw, machine = task.draw, task.machine
+    draw, machine, backend = task.draw, task.machine, backend_for(task.machine, task.backend)
     sizes = dict(draw.nest.sizes)
     task.folder.mkdir(parents=True, exist_ok=True)
     row: Row = {
         "kernel": draw.kernel,
         "problem": None,
-        "backend": machine.backends[0],
+        "backend": task.backend,
         "dtype": draw.nest.spec.outputs[0].dtype,
         "shape": sizes,
         "schedule": draw.digest,
@@ -212,19 +241,19 @@ def built_row(task: ScheduleBuild) -> Row:
         "correct": None,
         "correct_by": None,
         "reason": "",
-        "guessed_us": modelled(draw.nest, machine, RULES, sizes, {}).us,
+        "guessed_us": backend.model(draw.nest, machine, sizes, {}).us,
         "estimated_us": estimate(draw.nest, machine, sizes),
         "roofline_us": roofline(draw.nest.spec, machine, sizes).us,
         "modelled_us": None,
         "measured_us": None,
     }
     try:
-        built = backend_for(machine).build(draw.source, draw.nest, machine, task.folder)
+        built = backend.build(draw.source, draw.nest, machine, task.folder)
     except BackendError as error:
         return row | {"correct": False, "reason": f"{error.stage}: {_short(error.reason)}"}
     except Exception as error:  # a fault of ours in one schedule is a row, not the end
         return row | {"correct": False, "reason": f"{type(error).__name__}: {_short(str(error))}"}
-    timing = modelled(draw.nest, machine, RULES, sizes, built.figures)
+    timing = backend.model(draw.nest, machine, sizes, built.figures)
     return row | {
         "us": timing.us,
         "modelled_us": timing.us,
@@ -242,6 +271,7 @@ def _short(reason: str) -> str:
 
 def _head(asked: argparse.Namespace) -> dict[str, Any]:
     command = f"python3 -m benchmarks.model_rank --target={asked.target}"
+    command += "".join(f" --backend={name}" for name in asked.backend)
     command += f" --schedules={asked.schedules} --seed={asked.seed} --out={asked.out.name}"
     head = {"command": command, "date": date.today().isoformat()}
     if asked.dry:
@@ -271,7 +301,13 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    made.add_argument("--target", required=True, help="a target that Triton serves")
+    made.add_argument("--target", required=True, help="a GPU")
+    made.add_argument(
+        "--backend",
+        action="append",
+        default=[],
+        help="one of the target's; repeatable (default: all that model times)",
+    )
     made.add_argument("--out", required=True, type=Path, help="the result file; rows in it stay")
     made.add_argument("--schedules", type=int, default=24, help="of each kernel")
     made.add_argument("--kernels", default="", help="only these, with commas; else all")

@@ -27,15 +27,20 @@ class Clock:
         pass
 
 
-def command(out, *more):
+def command(out, *more, backend="triton"):
     what = ("--target=h200", "--schedules=4", "--kernels=softmax", "--workers=2", "--seconds=1e9")
-    return model_rank.main([*what, f"--out={out}", *more])
+    given = [f"--backend={backend}"] if backend else []
+    return model_rank.main([*what, *given, f"--out={out}", *more])
 
 
-def test_schedules_are_built_modelled_timed_and_left_alone_afterwards(tmp_path, monkeypatch):
+@pytest.mark.parametrize("backend", ["triton", "cuda"])
+def test_schedules_are_built_modelled_timed_and_left_alone_afterwards(
+    tmp_path, monkeypatch, backend
+):
     out = tmp_path / "rank.json"
-    assert command(out, "--dry") == 0
+    assert command(out, "--dry", backend=backend) == 0
     dry = read(out)
+    assert {r["backend"] for r in dry} == {backend}
     assert len(dry) == 4
     built = [r["schedule"] for r in dry if r["correct"] is None]
     assert len(built) >= 2  # what was drawn need not be what the backend takes
@@ -45,15 +50,34 @@ def test_schedules_are_built_modelled_timed_and_left_alone_afterwards(tmp_path, 
     assert all(any(k.endswith(".dram_us") for k in r["terms"]) for r in good)
     monkeypatch.setattr(model_rank, "Stopwatch", Clock)
     monkeypatch.setattr(model_rank, "_head", lambda asked: {"machine": "none"})
-    assert command(out) == 0
+    assert command(out, backend=backend) == 0
     rows = [r for r in read(out) if r["schedule"] in built]
     measured = [10.0 * (n + 1) for n in range(len(built))]
     assert [r["measured_us"] for r in rows] == measured
     assert [r["correct"] for r in rows] == [n != 1 for n in range(len(built))]
     assert "lie 0.5 from" in rows[1]["reason"]
     assert summary(rows)["overall"]["timed"] == (len(built) - 1 if len(built) > 2 else 0)
-    assert command(out) == 0  # only the first is timed again, to compare with
+    # Only the first is timed again, to compare with.
+    assert command(out, backend=backend) == 0
     assert [r["measured_us"] for r in read(out) if r["schedule"] in built] == measured
+
+
+def test_all_backends_of_a_target_are_ranked_in_one_file(tmp_path, monkeypatch):
+    out = tmp_path / "rank.json"
+    monkeypatch.setattr(model_rank, "Stopwatch", Clock)
+    monkeypatch.setattr(model_rank, "_head", lambda asked: {"machine": "none"})
+    assert command(out, backend="") == 0
+    rows = read(out)
+    count = {name: sum(r["backend"] == name for r in rows) for name in ("triton", "cuda")}
+    assert count == {"triton": 4, "cuda": 4}
+    # One kernel's schedules are timed one after the other, and compared with the first of all.
+    assert [r["backend"] for r in rows] == ["triton"] * 4 + ["cuda"] * 4
+    wrong = [r for r in rows if r["correct"] is False and "lie 0.5" in r["reason"]]
+    assert len(wrong) == 1
+    table = json.loads(out.read_text())["summary"]
+    assert set(table["backends"]) == {"triton", "cuda"}
+    parts = [part["kernels"]["softmax"]["timed"] for part in table["backends"].values()]
+    assert sum(parts) == table["kernels"]["softmax"]["timed"]
 
 
 def test_rows_are_modelled_again_and_what_was_measured_stays(tmp_path, monkeypatch):
@@ -85,6 +109,8 @@ def test_wrong_use_is_said(tmp_path, capsys):
     assert "there is no target `nowhere`" in capsys.readouterr().err
     assert model_rank.main(["--target=h200", "--kernels=no", f"--out={tmp_path}/x"]) == 2
     assert "no kernel `no` is ranked" in capsys.readouterr().err
+    assert model_rank.main(["--target=npu", f"--out={tmp_path}/x"]) == 2
+    assert "a backend without a model of times ranks nothing" in capsys.readouterr().err
 
 
 def test_what_runs_on_a_device_imports_no_database_and_no_display():

@@ -35,7 +35,16 @@ def write(file: Path, head: Mapping[str, Any], rows: Sequence[Row]) -> None:
 
 def summary(rows: Sequence[Row]) -> dict[str, Any]:
     """By kernel and over all: how many were timed, rhos and regrets of each guess; `random` is
-    the mean regret (geometric) of taking any; `failed` has the reasons."""
+    the mean regret (geometric) of taking any; `failed` has the reasons. Where rows are of several
+    backends, they are ranked together, as a race does, and in `backends` each by itself."""
+    names = dict.fromkeys(row["backend"] for row in rows)
+    if len(names) < 2:
+        return _summary(rows)
+    each = {name: _summary([r for r in rows if r["backend"] == name]) for name in names}
+    return {**_summary(rows), "backends": each}
+
+
+def _summary(rows: Sequence[Row]) -> dict[str, Any]:
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(row["kernel"], []).append(row)

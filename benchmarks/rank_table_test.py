@@ -8,6 +8,7 @@ from benchmarks.rank_table import read, summary, write
 def row(kernel, number, modelled, measured, **more):
     return {
         "kernel": kernel,
+        "backend": "one",
         "schedule": f"s{number}",
         "correct": True,
         "reason": "",
@@ -47,6 +48,18 @@ def test_all_kernels_are_ranked_relative_to_their_own_times():
     assert overall["modelled"]["regret"] == pytest.approx(2.0)
     # That b's guesses are a thousand times a's does not count; its wrong order does.
     assert -1 < overall["modelled"]["rho_pooled"] < 1
+
+
+def test_backends_are_ranked_together_and_each_by_itself():
+    others = [
+        row("a", 0, 4.0, 15.0, backend="two"),
+        row("a", 1, 0.5, 5.0, backend="two"),
+    ]
+    found = summary([*ROWS, *others])
+    assert found["backends"]["one"] == summary(ROWS)
+    assert found["backends"]["two"]["kernels"]["a"]["modelled"]["rho"] == pytest.approx(1.0)
+    assert found["kernels"]["a"]["timed"] == 5 and found["kernels"]["a"]["best_us"] == 5.0
+    assert "backends" not in summary(ROWS)
 
 
 def test_a_file_is_read_as_it_was_written(tmp_path):

@@ -13,8 +13,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from backends.gpu.model.model import modelled
-from backends.triton.rules import RULES
+from backends.registry import backend, served_by
 from benchmarks.draws import spec_of
 from benchmarks.rank_table import Row, write
 from ir.errors import KernelError
@@ -48,16 +47,18 @@ def remodelled(row: Row, machine: Machine) -> Row:
     sizes: Mapping[str, int] = row["shape"]
     try:
         spec = spec_of(row["kernel"])
+        language = backend(row["backend"])
+        machine = served_by(machine, language)
         nest = lower(spec, parse_schedule(row["schedule_text"]), machine, sizes)
     except KernelError as error:
         return kept | {"not_remodelled": str(error).splitlines()[0]}
     new: dict[str, Any] = {
-        "guessed_us": modelled(nest, machine, RULES, sizes, {}).us,
+        "guessed_us": language.model(nest, machine, sizes, {}).us,
         "estimated_us": estimate(nest, machine, sizes),
         "roofline_us": roofline(spec, machine, sizes).us,
     }
     if row.get("figures"):
-        timing = modelled(nest, machine, RULES, sizes, row["figures"])
+        timing = language.model(nest, machine, sizes, row["figures"])
         if not _built_so(nest, row["figures"], timing.figures):
             return kept | {"not_remodelled": "its nest is not the one that was built"}
         new |= {"modelled_us": timing.us, "terms": dict(timing.figures)}

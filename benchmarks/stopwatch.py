@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ir.machine import Machine
 from ir.nest.nest import LoopNest
 
 
@@ -21,6 +22,8 @@ class TimingJob:
     """A built kernel."""
 
     file: Path  # of its source
+    backend: str  # that built it, by name
+    machine: Machine
     nest: LoopNest
     sizes: Mapping[str, int]
 

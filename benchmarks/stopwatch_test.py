@@ -37,7 +37,7 @@ def stopwatch():
 
 
 def job(name):
-    return TimingJob(Path(name), None, {})
+    return TimingJob(Path(name), "", None, None, {})
 
 
 def test_one_process_times_many_and_outlives_their_faults(stopwatch):

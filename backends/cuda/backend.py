@@ -20,7 +20,7 @@ from backends.cuda.rules import RULES, WORDS
 from backends.cuda.spelling import templates
 from backends.cuda.table import number
 from backends.gpu.device import running
-from backends.gpu.device.gpu import CudaDevice, alone, nodes
+from backends.gpu.device.gpu import DEVICE, CudaDevice, alone, nodes
 from backends.gpu.model.model import modelled, modelled_build
 from backends.gpu.program import tile_program
 from backends.gpu.source.launches import Call, calls
@@ -131,7 +131,23 @@ class Cuda:
 
     def guess(self, nest: LoopNest, machine: Machine, sizes: Sizes) -> float:
         """Microseconds by the time model, of a nest that was not built."""
-        return modelled(nest, machine, RULES, sizes, {}).us
+        return self.model(nest, machine, sizes, {}).us
+
+    def model(
+        self, nest: LoopNest, machine: Machine, sizes: Sizes, figures: Mapping[str, float]
+    ) -> Timing:
+        """By the time model, with the figures of a build where there are any."""
+        return modelled(nest, machine, RULES, sizes, figures)
+
+    def place(self, machine: Machine) -> str:
+        """Where tensors for the kernels lie: on the target's GPU, else on the CPU."""
+        return "cpu" if present(machine) else DEVICE
+
+    def enqueued(
+        self, built: Built, nest: LoopNest, machine: Machine, sizes: Sizes
+    ) -> Callable[..., None]:
+        """What runs all launches on tensors on the GPU, in torch's stream."""
+        return _launcher(built, nest, machine, sizes)
 
     def warm(self, machine: Machine) -> None:
         """Loads the compiler."""

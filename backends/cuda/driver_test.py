@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from backends.backend import BackendError
+from backends.backend import BackendError, Enqueues
 from backends.cuda import backend as cuda
 from backends.cuda import driver
 from backends.cuda.testing.emulation import machine_of
@@ -17,10 +17,19 @@ from backends.cuda.testing.samples import backend, emitted, nest_of
 from backends.gpu.device import running, timing
 from backends.gpu.device.fake import Fake
 from backends.gpu.source.launches import Call
+from ir.autoschedule.autoschedule import autoschedule
+from ir.lower.lower import lower
+from ir.parse.parse import parse_spec
 from ir.reference.inputs import random_inputs
 
 H200 = machine_of("h200")
 SIZES = dict(M=5, K=40)
+FIXED = 24  # elements of the tensors of a kernel without sizes
+DOUBLED = f"""def doubled(x: f32[{FIXED}]) -> f32[{FIXED}]:
+    \"\"\"Double.\"\"\"
+    y[m] = x[m] * 2.0
+    return y
+"""
 
 
 class FakeDriver:
@@ -54,7 +63,7 @@ class FakeDriver:
         self.seen.append(("launch", c.grid_x, c.grid_y, c.block_x, c.shared, c.stream, numbers))
         if self.failing == "launch":
             return 700
-        count = numbers[0] * numbers[1]
+        count = numbers[0] * numbers[1] if numbers else FIXED
         given, made = ((ctypes.c_float * count).from_address(a) for a in (x, y))
         for n in range(count):
             made[n] = 2 * given[n]
@@ -135,6 +144,37 @@ def test_what_the_driver_refuses_is_a_fault_of_the_kernel(fake, on_cpu, tmp_path
     with pytest.raises(BackendError, match="an illegal memory access") as seen:
         backend().run(*given(tmp_path))
     assert seen.value.stage == "check"
+
+
+def test_a_build_is_enqueued_on_tensors_at_any_sizes(fake, on_cpu, tmp_path):
+    seen = fake()
+    built, nest, machine, sizes, inputs = given(tmp_path)
+    x, y = torch.from_numpy(inputs["x"]), torch.zeros(5, 40)
+    assert isinstance(backend(), Enqueues)
+    launch = backend().enqueued(built, nest, machine, sizes)
+    for _ in range(2):  # loaded once
+        launch(x, y)
+    assert [s[0] for s in seen.seen] == ["load", "function", "launch", "launch"]
+    torch.testing.assert_close(y, 2 * x)
+
+
+def test_a_kernel_at_fixed_sizes_is_enqueued_without_numbers(fake, on_cpu, tmp_path):
+    spec = parse_spec(DOUBLED)
+    nest = lower(spec, autoschedule(spec, H200, {}), H200, {})
+    built = backend().build(backend().emit(nest, H200), nest, H200, tmp_path)
+    seen = fake()
+    x, y = torch.arange(float(FIXED)), torch.zeros(FIXED)
+    backend().enqueued(built, nest, H200, {})(x, y)
+    assert seen.seen[-1][0] == "launch"
+    torch.testing.assert_close(y, 2 * x)
+
+
+def test_tensors_lie_on_the_gpu_where_it_is(on_cpu):
+    assert backend().place(H200) == "cuda"
+
+
+def test_elsewhere_they_lie_on_the_cpu():
+    assert backend().place(H200) == "cpu"
 
 
 def test_much_shared_memory_is_asked_for(fake, tmp_path):

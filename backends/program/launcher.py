@@ -1,7 +1,8 @@
 """Launchers: how a program runs a kernel, whatever its backend can take.
 
-A backend whose kernels take torch tensors as they are says so by two methods more than the
-contract asks for (`TakesTensors`). For any other, tensors go through arrays.
+A backend whose sources take torch tensors as they are says so by two methods more than the
+contract asks for (`TakesTensors`). One whose builds do on a device says so by `Enqueues`, and by
+`place`. For any other, and where there is no device, tensors go through arrays.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from backends.backend import Backend, Built
+from backends.backend import Backend, Built, Enqueues
 from backends.parameters import parameters
 from backends.program.tensors import TORCH
 from ir.machine import Machine
@@ -22,6 +23,7 @@ from ir.nest.nest import LoopNest, Parameter
 from ir.reference.rounding import HELD_AS
 from ir.sizes import free_sizes, shape
 
+CPU = "cpu"
 LaunchFunction = Callable[..., None]  # the tensors of a kernel, in the order of its parameters
 
 
@@ -48,13 +50,13 @@ class Launcher:
 
 
 def takes_tensors(backend: Backend) -> bool:
-    """Whether a backend's kernels run on torch tensors as they are."""
+    """Whether a backend's sources run on torch tensors as they are."""
     return hasattr(backend, "launcher")
 
 
 def place(backend: Backend, machine: Machine) -> str:
     """Torch's name of the device for a machine's kernels: "cpu" where they take arrays."""
-    return backend.place(machine) if takes_tensors(backend) else "cpu"
+    return backend.place(machine) if hasattr(backend, "place") else CPU
 
 
 def launcher(backend: Backend, built: Built, nest: LoopNest, machine: Machine) -> Launcher:
@@ -62,6 +64,8 @@ def launcher(backend: Backend, built: Built, nest: LoopNest, machine: Machine) -
     tensors = parameters(nest)
     if takes_tensors(backend):
         return Launcher(tensors, backend.launcher(built.file, tensors, machine))
+    if isinstance(backend, Enqueues) and place(backend, machine) != CPU:
+        return Launcher(tensors, backend.enqueued(built, nest, machine, {}))
     ends = tuple(p for p in tensors if p.role != "workspace")
     return Launcher(ends, _through_arrays(backend, built, nest, machine))
 
